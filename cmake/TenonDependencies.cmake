@@ -1,0 +1,118 @@
+# Every library Tenon builds on: an installed one first, otherwise a pinned release is fetched.
+# CMake's own switches work: CMAKE_DISABLE_FIND_PACKAGE_<Name>, FETCHCONTENT_SOURCE_DIR_<NAME>, ...
+
+include(FetchContent)
+
+# tenon_dependency(<package> REPOSITORY <url> TAG <tag> [FIND_ARGS <argument>...] [SET <name> <value>...])
+# Makes the package's targets usable, and says in TENON_<package>_ORIGIN where they came from. SET gives the
+# variables of a fetched project.
+function(tenon_dependency package)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "REPOSITORY;TAG" "FIND_ARGS;SET")
+
+    while(arg_SET)
+        list(POP_FRONT arg_SET name value)
+        set(${name} ${value})
+    endwhile()
+    set(BUILD_SHARED_LIBS OFF)
+    set(BUILD_TESTING OFF)
+    set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+    set(CMAKE_EXPORT_COMPILE_COMMANDS OFF)
+    set(CMAKE_POLICY_DEFAULT_CMP0077 NEW) # a fetched project's options take the values set here
+    set(CMAKE_POLICY_VERSION_MINIMUM 3.5)
+    set(CMAKE_WARN_DEPRECATED OFF)
+    set(CMAKE_MESSAGE_LOG_LEVEL NOTICE)
+
+    FetchContent_Declare(${package}
+        GIT_REPOSITORY ${arg_REPOSITORY}
+        GIT_TAG ${arg_TAG}
+        GIT_SHALLOW ON
+        SYSTEM
+        FIND_PACKAGE_ARGS QUIET ${arg_FIND_ARGS})
+    FetchContent_MakeAvailable(${package})
+
+    if(${package}_FOUND)
+        set(origin "${${package}_VERSION}")
+        if(NOT origin)
+            set(origin "${${package}_VERSION_STRING}") # FindZLIB before CMake 3.26
+        endif()
+    else()
+        set(origin "${arg_TAG} (fetched: not installed)")
+        set_property(GLOBAL APPEND PROPERTY TENON_FETCHED ${package})
+        string(TOLOWER ${package} lower)
+        set(${package}_SOURCE_DIR "${${lower}_SOURCE_DIR}" PARENT_SCOPE)
+        set(${package}_BINARY_DIR "${${lower}_BINARY_DIR}" PARENT_SCOPE)
+    endif()
+    set(TENON_${package}_ORIGIN "${origin}" PARENT_SCOPE)
+endfunction()
+
+find_package(Threads REQUIRED)
+
+tenon_dependency(Eigen3
+    REPOSITORY https://gitlab.com/libeigen/eigen.git
+    TAG 3.4.0
+    FIND_ARGS 3.4 CONFIG
+    SET EIGEN_BUILD_DOC OFF EIGEN_BUILD_PKGCONFIG OFF)
+
+tenon_dependency(nlohmann_json
+    REPOSITORY https://github.com/nlohmann/json.git
+    TAG v3.11.2
+    FIND_ARGS 3.10 CONFIG
+    SET JSON_BuildTests OFF JSON_Install OFF)
+
+if(TENON_WITH_ZLIB)
+    tenon_dependency(ZLIB
+            REPOSITORY https://github.com/madler/zlib.git
+        TAG v1.3.1
+        SET ZLIB_BUILD_EXAMPLES OFF)
+    if(NOT TARGET ZLIB::ZLIB)
+        add_library(ZLIB::ZLIB INTERFACE IMPORTED GLOBAL)
+        target_link_libraries(ZLIB::ZLIB INTERFACE zlibstatic)
+        target_include_directories(ZLIB::ZLIB SYSTEM INTERFACE "${ZLIB_SOURCE_DIR}" "${ZLIB_BINARY_DIR}")
+        set_target_properties(zlib PROPERTIES EXCLUDE_FROM_ALL ON)
+    endif()
+endif()
+
+# oneDNN takes long to build, so it is fetched only when asked for by name.
+set(TENON_HAS_ONEDNN OFF)
+if(TENON_WITH_ONEDNN STREQUAL "AUTO")
+    find_package(oneDNN 2.6 QUIET)
+    set(TENON_oneDNN_ORIGIN "${oneDNN_VERSION}")
+elseif(TENON_WITH_ONEDNN)
+    tenon_dependency(oneDNN
+            REPOSITORY https://github.com/oneapi-src/oneDNN.git
+        TAG v2.6.3
+        FIND_ARGS 2.6 MODULE
+        SET DNNL_BUILD_TESTS OFF DNNL_BUILD_EXAMPLES OFF DNNL_LIBRARY_TYPE STATIC)
+    if(NOT TARGET oneDNN::oneDNN)
+        add_library(oneDNN::oneDNN INTERFACE IMPORTED GLOBAL)
+        target_link_libraries(oneDNN::oneDNN INTERFACE dnnl)
+    endif()
+endif()
+if(TARGET oneDNN::oneDNN)
+    set(TENON_HAS_ONEDNN ON)
+endif()
+
+if(TENON_BUILD_TESTS)
+    tenon_dependency(doctest
+            REPOSITORY https://github.com/doctest/doctest.git
+        TAG v2.4.11
+        FIND_ARGS 2.4 CONFIG
+        SET DOCTEST_WITH_TESTS OFF DOCTEST_NO_INSTALL ON)
+endif()
+
+if(TENON_BUILD_BENCHMARKS)
+    tenon_dependency(benchmark
+            REPOSITORY https://github.com/google/benchmark.git
+        TAG v1.7.1
+        FIND_ARGS 1.6 CONFIG
+        SET BENCHMARK_ENABLE_TESTING OFF BENCHMARK_ENABLE_INSTALL OFF)
+endif()
+
+# A package that others find must itself be built from packages that others can find.
+get_property(tenon_fetched GLOBAL PROPERTY TENON_FETCHED)
+list(REMOVE_ITEM tenon_fetched doctest benchmark)
+if(TENON_INSTALL AND tenon_fetched)
+    list(JOIN tenon_fetched ", " tenon_fetched)
+    message(STATUS "No install rules: fetched, not installed: ${tenon_fetched}")
+    set(TENON_INSTALL OFF)
+endif()

@@ -1,0 +1,49 @@
+# install, find_package(tenon [COMPONENTS tenon header_only]), pkg-config tenon
+
+include(CMakePackageConfigHelpers)
+set(tenon_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tenon")
+
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/tenon" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+
+install(TARGETS tenon EXPORT tenon)
+install(EXPORT tenon FILE tenon-targets.cmake NAMESPACE tenon:: DESTINATION "${tenon_cmake_dir}")
+install(TARGETS tenon_header_only EXPORT tenon_header_only)
+install(EXPORT tenon_header_only FILE tenon-header_only-targets.cmake NAMESPACE tenon::
+    DESTINATION "${tenon_cmake_dir}")
+
+get_target_property(tenon_type tenon TYPE)
+configure_package_config_file("${CMAKE_CURRENT_LIST_DIR}/tenon-config.cmake.in"
+    "${PROJECT_BINARY_DIR}/tenon-config.cmake"
+    INSTALL_DESTINATION "${tenon_cmake_dir}")
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/tenon-config-version.cmake"
+    COMPATIBILITY SameMinorVersion)
+install(FILES
+    "${PROJECT_BINARY_DIR}/tenon-config.cmake"
+    "${PROJECT_BINARY_DIR}/tenon-config-version.cmake"
+    "${CMAKE_CURRENT_LIST_DIR}/FindoneDNN.cmake"
+    DESTINATION "${tenon_cmake_dir}")
+
+# What a static library leaves to the program's link line (pkg-config --static).
+set(tenon_pc_requires "")
+set(tenon_pc_libs "-pthread")
+set(tenon_pc_cflags "")
+if(TENON_WITH_ZLIB)
+    set(tenon_pc_requires "zlib")
+    string(APPEND tenon_pc_cflags " -DTENON_WITH_ZLIB=1")
+endif()
+if(TENON_HAS_ONEDNN)
+    string(PREPEND tenon_pc_libs "-ldnnl ")
+    cmake_path(GET oneDNN_LIBRARY PARENT_PATH tenon_dnnl_dir)
+    if(NOT tenon_dnnl_dir IN_LIST CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES)
+        string(PREPEND tenon_pc_libs "-L${tenon_dnnl_dir} ")
+    endif()
+    string(APPEND tenon_pc_cflags " -DTENON_WITH_ONEDNN=1")
+endif()
+
+# The path from the .pc file up to the prefix, so that an installed Tenon can be moved.
+cmake_path(ABSOLUTE_PATH CMAKE_INSTALL_LIBDIR BASE_DIRECTORY "/prefix" NORMALIZE OUTPUT_VARIABLE tenon_pc_dir)
+cmake_path(APPEND tenon_pc_dir "pkgconfig")
+cmake_path(RELATIVE_PATH tenon_pc_dir BASE_DIRECTORY "/prefix" OUTPUT_VARIABLE tenon_pc_dir)
+string(REGEX REPLACE "[^/]+" ".." tenon_pc_up "${tenon_pc_dir}")
+configure_file("${CMAKE_CURRENT_LIST_DIR}/tenon.pc.in" "${PROJECT_BINARY_DIR}/tenon.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/tenon.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

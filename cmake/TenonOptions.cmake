@@ -1,0 +1,45 @@
+# What can be chosen when configuring, and the defaults that follow from it.
+
+option(TENON_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(TENON_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
+option(TENON_BUILD_BENCHMARKS "Configure the benchmarks (target tenon_benchmarks)" OFF)
+option(TENON_HEADER_ONLY_TESTS "Link tests and examples to tenon::header_only" OFF)
+option(TENON_WERROR "Treat warnings in Tenon's own code as errors" OFF)
+option(TENON_INSTALL "Make install rules" ${PROJECT_IS_TOP_LEVEL})
+
+set(TENON_WITH_ONEDNN AUTO CACHE STRING
+    "Use oneDNN for matrix products and convolutions: AUTO (when found), ON (find or fetch), OFF")
+set_property(CACHE TENON_WITH_ONEDNN PROPERTY STRINGS AUTO ON OFF)
+option(TENON_WITH_ZLIB "Read gzipped files with zlib (find or fetch)" ON)
+
+set(TENON_SANITIZE "" CACHE STRING "Sanitizers for everything built: address,undefined or thread")
+set(TENON_TEST_FOLDERS "" CACHE STRING "Folders of test/ to build, separated by ';' (empty: all)")
+option(TENON_COMPILER_TESTS
+    "Register the tests that run the compiler: headers, compile failures, build cost, packages" ON)
+
+# Everything below is for Tenon's own build: as a part of another project it takes that project's settings.
+if(NOT PROJECT_IS_TOP_LEVEL)
+    return()
+endif()
+
+get_property(tenon_multi_config GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
+if(NOT tenon_multi_config AND NOT CMAKE_BUILD_TYPE)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+# Plain -O2: kernels hold code for several instruction sets and choose among them at run time.
+string(REPLACE "-O3" "-O2" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
+
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+find_program(TENON_CCACHE ccache)
+mark_as_advanced(TENON_CCACHE)
+if(TENON_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+    set(CMAKE_CXX_COMPILER_LAUNCHER "${TENON_CCACHE}")
+endif()
+
+if(TENON_SANITIZE)
+    add_compile_options(-fsanitize=${TENON_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
+    add_link_options(-fsanitize=${TENON_SANITIZE})
+endif()

@@ -1,0 +1,10 @@
+# tenon_warnings: the warnings that Tenon's own code is written to; never passed on to a user's code.
+
+add_library(tenon_warnings INTERFACE)
+if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
+    set(TENON_WARNING_FLAGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
+    if(TENON_WERROR)
+        list(APPEND TENON_WARNING_FLAGS -Werror)
+    endif()
+    target_compile_options(tenon_warnings INTERFACE ${TENON_WARNING_FLAGS})
+endif()

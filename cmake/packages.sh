@@ -1,0 +1,38 @@
+# shellcheck shell=bash
+# To be sourced by scripts that set up a machine.
+
+# need PACKAGE...   installs those of these Debian packages that are missing
+need() {
+    if ! command -v apt-get >/dev/null; then
+        echo "== this is no Debian or Ubuntu: nothing is installed here. Needed: $*"
+        return 0
+    fi
+    local missing=() package
+    for package in "$@"; do
+        [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing+=("$package")
+    done
+    if [ ${#missing[@]} -eq 0 ]; then
+        echo "== packages: all there"
+        return 0
+    fi
+
+    local as_root=()
+    if [ "$(id -u)" -ne 0 ]; then
+        if ! command -v sudo >/dev/null; then
+            echo "== missing, and neither root nor sudo to install them: ${missing[*]}"
+            return 1
+        fi
+        as_root=(sudo)
+    fi
+    echo "== packages: installing ${missing[*]}"
+    local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0)
+    "${apt[@]}" update
+    "${apt[@]}" install -y --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# What building and testing Tenon needs.
+# shellcheck disable=SC2034  # the sourcing script uses it
+build_packages=(
+    cmake ninja-build ccache g++ pkg-config
+    libeigen3-dev nlohmann-json3-dev zlib1g-dev libdnnl-dev doctest-dev libbenchmark-dev
+)

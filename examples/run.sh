@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Trains on Fashion-MNIST, saves the weights, and predicts with them in a second run. Installs what is
+# missing.
+#
+#   examples/run.sh [--data DIR] [other options of fashion_mnist, such as --epochs N]
+#
+# DIR holds the four IDX files, gzipped or not; Debian's package dataset-fashion-mnist brings them.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# shellcheck source=../cmake/packages.sh
+. "$here/cmake/packages.sh"
+
+own_data=no
+for argument in "$@"; do
+    case $argument in
+    --data | --data=*) own_data=yes ;;
+    --save | --save=* | --load | --load=*)
+        echo "examples/run.sh saves and loads the weights itself;"
+        echo "build/release/examples/fashion_mnist takes $argument"
+        exit 2
+        ;;
+    esac
+done
+if [ $own_data = yes ]; then
+    need "${build_packages[@]}"
+else
+    need "${build_packages[@]}" dataset-fashion-mnist
+fi
+
+jobs=${TENON_JOBS:-$(nproc)}
+weights=$here/build/release/fashion_mnist.safetensors
+(
+    cd "$here"
+    echo "== configuring (build/release)"
+    cmake --preset release
+    echo "== building the examples with $jobs jobs"
+    cmake --build --preset release --parallel "$jobs" --target tenon_examples
+)
+program=$here/build/release/examples/fashion_mnist
+echo "== training; the weights go to $weights"
+"$program" --save "$weights" "$@"
+echo "== predicting with the saved weights"
+"$program" --load "$weights" "$@"

@@ -1,0 +1,139 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <type_traits>
+
+#include <tenon/core/config.hpp>
+#include <tenon/core/element_type.hpp>
+
+/// Sizes as values: the same code judges shapes at compile time, when a graph is built, and when one is read.
+
+namespace tenon {
+
+/// The largest rank a tensor can have.
+inline constexpr int max_rank = 8;
+
+namespace detail {
+constexpr bool same_text(const char* a, const char* b) noexcept {
+    for (; *a && *a == *b; ++a, ++b) {}
+    return *a == *b;
+}
+} // namespace detail
+
+/// One dimension: a number, a named size (known at run time, one value a step), or dynamic (known at run time).
+struct extent {
+    std::int64_t size = -1; ///< the number, or -1
+    /// Of a named size, else empty; the text lives for ever. Never null: under its sanitizers g++ 12 cannot tell at
+    /// compile time whether a template argument's address is null.
+    const char* name = "";
+
+    constexpr extent() = default;
+    constexpr extent(std::int64_t number) : size(number) {} // NOLINT: a number is an extent
+    static constexpr extent named(const char* name) {
+        extent e;
+        e.name = name;
+        return e;
+    }
+
+    constexpr bool is_number() const noexcept { return size >= 0; }
+    constexpr bool is_named() const noexcept { return *name != '\0'; }
+    constexpr bool is_dynamic() const noexcept { return size < 0 && !is_named(); }
+
+    friend constexpr bool operator==(const extent& a, const extent& b) noexcept {
+        return a.size == b.size && detail::same_text(a.name, b.name);
+    }
+};
+
+/// The dimension known at run time, whatever it is.
+inline constexpr extent dynamic_extent{};
+
+/// An ordered list of at most max_rank dimensions.
+class extents {
+public:
+    constexpr extents() = default;
+    template <class... E>
+        requires(sizeof...(E) > 0 && ((std::is_integral_v<E> || std::is_same_v<E, extent>) && ...))
+    constexpr extents(E... dims) { // NOLINT: a list of dimensions is extents
+        (push_back(extent(dims)), ...);
+    }
+
+    constexpr int rank() const noexcept { return rank_; }
+    constexpr const extent& operator[](int axis) const noexcept { return dims_[axis]; }
+    constexpr extent& operator[](int axis) noexcept { return dims_[axis]; }
+    constexpr const extent* begin() const noexcept { return dims_; }
+    constexpr const extent* end() const noexcept { return dims_ + rank_; }
+
+    /// Appends a dimension; one more than max_rank is dropped and marks the list as overfull.
+    constexpr void push_back(extent e) noexcept {
+        if (rank_ < max_rank) dims_[rank_++] = e;
+        else overfull_ = true;
+    }
+    constexpr bool overfull() const noexcept { return overfull_; }
+    constexpr void erase(int axis) noexcept {
+        for (int i = axis; i + 1 < rank_; ++i) dims_[i] = dims_[i + 1];
+        dims_[--rank_] = extent{};
+    }
+    constexpr void insert(int axis, extent e) noexcept {
+        push_back(e);
+        for (int i = rank_ - 1; i > axis; --i) dims_[i] = dims_[i - 1];
+        dims_[axis] = e;
+    }
+
+    /// True when every dimension is a number.
+    constexpr bool is_static() const noexcept {
+        for (const extent& e : *this)
+            if (!e.is_number()) return false;
+        return true;
+    }
+    /// Number of elements; 1 for a scalar, -1 unless every dimension is a number.
+    constexpr std::int64_t elements() const noexcept {
+        std::int64_t n = 1;
+        for (const extent& e : *this) {
+            if (!e.is_number()) return -1;
+            n *= e.size;
+        }
+        return n;
+    }
+
+    friend constexpr bool operator==(const extents& a, const extents& b) noexcept {
+        if (a.rank_ != b.rank_) return false;
+        for (int i = 0; i < a.rank_; ++i)
+            if (!(a.dims_[i] == b.dims_[i])) return false;
+        return true;
+    }
+
+private:
+    extent dims_[max_rank]{};
+    int rank_ = 0;
+    bool overfull_ = false;
+};
+
+/// Element type and extents: all that the types know of a tensor.
+struct tensor_type {
+    element_type element = element_type::none;
+    tenon::extents extents;
+
+    friend constexpr bool operator==(const tensor_type&, const tensor_type&) noexcept = default;
+};
+
+/// Bytes of a tensor whose sizes are all numbers.
+constexpr std::int64_t bytes_of(const tensor_type& t) noexcept {
+    return t.extents.elements() * static_cast<std::int64_t>(size_of(t.element));
+}
+
+/// "784", "batch" or "?".
+std::string to_string(const extent& e);
+/// "[batch, 784]"; "[]" for a scalar.
+std::string to_string(const extents& e);
+/// "float[batch, 784]".
+std::string to_string(const tensor_type& t);
+
+/// A name for a size that lives for ever: equal texts give the same pointer.
+const char* intern_name(const std::string& text);
+
+} // namespace tenon
+
+#if TENON_HEADER_ONLY
+#include <tenon/core/extents.ipp>
+#endif

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <mutex>
+#include <set>
+
+#include <tenon/core/extents.hpp>
+
+namespace tenon {
+
+TENON_INLINE std::string to_string(const extent& e) {
+    if (e.is_number()) return std::to_string(e.size);
+    return e.is_named() ? e.name : "?";
+}
+
+TENON_INLINE std::string to_string(const extents& e) {
+    std::string text = "[";
+    for (int i = 0; i < e.rank(); ++i) {
+        if (i) text += ", ";
+        text += to_string(e[i]);
+    }
+    return text += "]";
+}
+
+TENON_INLINE std::string to_string(const tensor_type& t) {
+    return name_of(t.element) + to_string(t.extents);
+}
+
+TENON_INLINE const char* intern_name(const std::string& text) {
+    // Never destroyed: extents in static objects may outlive any other static.
+    static auto& names = *new std::set<std::string>;
+    static std::mutex guard;
+    const std::lock_guard lock(guard);
+    return names.insert(text).first->c_str();
+}
+
+} // namespace tenon

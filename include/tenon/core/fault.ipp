@@ -1,0 +1,16 @@
+#pragma once
+
+#include <tenon/core/fault.hpp>
+
+namespace tenon {
+
+TENON_INLINE std::string fault_sentence(const char* op, fault what, type_list operands) {
+    std::string text = std::string(op) + ": " + words(what) + ": ";
+    for (int i = 0; i < operands.size(); ++i) {
+        if (i) text += " x ";
+        text += is_about_elements(what) ? to_string(operands[i]) : to_string(operands[i].extents);
+    }
+    return text;
+}
+
+} // namespace tenon

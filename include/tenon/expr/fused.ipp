@@ -1,0 +1,223 @@
+#pragma once
+
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <unordered_map>
+
+#include <tenon/core/error.hpp>
+#include <tenon/expr/fused.hpp>
+#include <tenon/expr/fused_kernel.hpp>
+#include <tenon/graph/gradients.hpp>
+
+namespace tenon {
+
+namespace detail {
+
+inline void check_fused(const fused_op::attributes& a) {
+    const auto fail = [](const std::string& what) { throw invalid_argument_error("fused: the tape is not sound: " + what); };
+    if (!a.tape) fail("there is none");
+    const tape& t = *a.tape;
+    if (const char* defect = tape_defect(t)) fail(defect);
+    if (a.constants.size() != static_cast<std::size_t>(t.constant_count))
+        fail("it has " + std::to_string(t.constant_count) + " constants, " + std::to_string(a.constants.size()) +
+             " are given");
+    if (a.merge.empty()) return;
+    if (a.merge.size() != static_cast<std::size_t>(t.output_count))
+        fail("it has " + std::to_string(t.output_count) + " outputs, " + std::to_string(a.merge.size()) +
+             " are said to be merged or not");
+    for (int o = 0; o < t.output_count; ++o) {
+        if (!a.merges(o)) continue;
+        const std::int64_t into = a.merge[static_cast<std::size_t>(o)];
+        if (into >= o || a.merges(static_cast<int>(into))) fail("an output is merged with none before it");
+        if (t.outputs[o].type != t.outputs[into].type || !is_floating(t.outputs[o].type) || t.outputs[o].like < 0 ||
+            t.outputs[into].like < 0)
+            fail("merged outputs are not gradients of one type");
+    }
+}
+
+} // namespace detail
+
+TENON_INLINE int fused_op::outputs(const attributes& a, int) {
+    detail::check_fused(a);
+    int n = 0;
+    for (int o = 0; o < a.tape->output_count; ++o) n += !a.merges(o);
+    return n;
+}
+
+TENON_INLINE inferred fused_op::infer(const attributes& a, type_list inputs, int output) {
+    const tape& t = *a.tape;
+    if (inputs.size() != t.input_count)
+        throw invalid_argument_error("fused: the tape has " + std::to_string(t.input_count) + " inputs, " +
+                                     std::to_string(inputs.size()) + " are given");
+    extents shape;
+    for (int i = 0; i < t.input_count; ++i) {
+        if (inputs[i].element != t.inputs[i]) return fault::element_types_differ;
+        const merged_extents m = broadcast(shape, inputs[i].extents);
+        if (m.what != fault::none) return m.what;
+        shape = m.extents;
+    }
+    const tape_output& o = t.outputs[a.tape_output_of(output)];
+    for (int other = 0; other < t.output_count; ++other)
+        if (a.merges(other) && a.merge[static_cast<std::size_t>(other)] == a.tape_output_of(output)) {
+            const merged_extents m = equal_shapes(inputs[o.like].extents, inputs[t.outputs[other].like].extents);
+            if (m.what != fault::none) return m.what;
+        }
+    return inferred(o.type, o.like < 0 ? shape : inputs[o.like].extents);
+}
+
+TENON_INLINE bool fused_op::needs_value(const attributes& a, int input) { return a.tape->loads(input); }
+
+TENON_INLINE kernel_pointer fused_op::prepare(const kernel_setup& s) {
+    return std::make_unique<detail::fused_kernel>(s, decode<attributes>(s.attrs));
+}
+
+TENON_INLINE void fused_op::gradient(gradient_context& g) {
+    const attributes a = g.attributes<attributes>();
+    tape forward = *a.tape;
+    std::vector<any_tensor> inputs, outputs, output_gradients;
+    for (int i = 0; i < g.inputs(); ++i) inputs.push_back(g.input(i));
+
+    // An output into which no gradient flows is left out; a merged one gets what flows into their sum.
+    forward.output_count = 0;
+    int next = 0;
+    std::vector<int> node_output_of;
+    for (int o = 0; o < a.tape->output_count; ++o)
+        node_output_of.push_back(a.merges(o) ? node_output_of[static_cast<std::size_t>(a.merge[static_cast<std::size_t>(o)])]
+                                             : next++);
+    for (int o = 0; o < a.tape->output_count; ++o) {
+        const int n = node_output_of[static_cast<std::size_t>(o)];
+        if (!g.output_gradient(n) || !is_floating(a.tape->outputs[o].type)) continue;
+        forward.outputs[forward.output_count++] = a.tape->outputs[o];
+        outputs.push_back(g.output(n));
+        output_gradients.push_back(g.output_gradient(n));
+    }
+    for (int o = forward.output_count; o < a.tape->output_count; ++o) forward.outputs[o] = tape_output{};
+    if (forward.output_count == 0) return;
+    if (detail::differentiates_digamma(forward))
+        throw invalid_argument_error("gradients: digamma has no gradient, and " + g.node().name +
+                                     " computes it on the way (the gradient of lgamma is digamma)");
+
+    const gradient_tape backward = vjp(forward);
+    if (backward.code.overfull)
+        throw invalid_argument_error("gradients: the expression " + g.node().name + " is too long to be differentiated (" +
+                                     std::to_string(forward.length) + " instructions); name a part of it");
+    const tape& t = backward.code;
+    if (t.output_count == 0) return;
+    for (int o = 0; o < forward.output_count; ++o)
+        if (backward.reads(o)) inputs.push_back(outputs[static_cast<std::size_t>(o)]);
+    for (const any_tensor& dy : output_gradients) inputs.push_back(dy);
+
+    attributes result;
+    result.tape = std::make_shared<const tape>(t);
+    result.constants = a.constants;
+    const auto operand = [&](int o) { return g.node().inputs[static_cast<std::size_t>(t.outputs[o].like)]; };
+    bool merges = false;
+    for (int o = 0; o < t.output_count; ++o) {
+        std::int64_t into = -1;
+        for (int e = 0; e < o && into < 0; ++e)
+            if (operand(e) == operand(o)) into = e;
+        result.merge.push_back(into);
+        merges = merges || into >= 0;
+    }
+    if (!merges) result.merge.clear();
+    node* n = add_node(definition_of<fused_op>(), std::move(inputs), encode(result));
+    for (int o = 0, made = 0; o < t.output_count; ++o)
+        if (!result.merges(o)) g.set(t.outputs[o].like, any_tensor(node_output{n, made++}));
+}
+
+namespace detail {
+
+struct compiled_tapes {
+    std::mutex guard;
+    std::unordered_multimap<std::size_t, std::pair<const tape*, compiled_tape>> by_content;
+};
+inline compiled_tapes& compiled_tape_registry() {
+    static auto& r = *new compiled_tapes;
+    return r;
+}
+inline std::size_t hash_tape(const tape& t) {
+    return hash_attribute(attribute(std::shared_ptr<const tape>(std::shared_ptr<void>(), &t)));
+}
+
+TENON_INLINE void register_compiled_tape(const tape& t, const compiled_tape& functions) {
+    compiled_tapes& r = compiled_tape_registry();
+    const std::size_t h = hash_tape(t);
+    const std::lock_guard lock(r.guard);
+    const auto [first, last] = r.by_content.equal_range(h);
+    for (auto at = first; at != last; ++at)
+        if (*at->second.first == t) return;
+    r.by_content.emplace(h, std::pair(&t, functions));
+}
+
+TENON_INLINE const compiled_tape* find_compiled_tape(const tape& t) {
+    compiled_tapes& r = compiled_tape_registry();
+    const std::size_t h = hash_tape(t);
+    const std::lock_guard lock(r.guard);
+    const auto [first, last] = r.by_content.equal_range(h);
+    for (auto at = first; at != last; ++at)
+        if (*at->second.first == t) return &at->second.second;
+    return nullptr;
+}
+
+TENON_INLINE any_tensor add_fused(std::shared_ptr<const tape> t, std::vector<std::int64_t> constants,
+                                  std::vector<any_tensor> inputs) {
+    fused_op::attributes a;
+    a.tape = std::move(t);
+    a.constants = std::move(constants);
+    return add<fused_op>(a, std::move(inputs));
+}
+
+TENON_INLINE any_tensor add_instruction(opcode op, std::vector<any_tensor> operands, element_type cast_to) {
+    const opcode_info info = info_of(op);
+    std::vector<tensor_type> types;
+    for (const any_tensor& o : operands) {
+        if (!o) throw invalid_argument_error(std::string(info.name) + ": an operand is no tensor of any graph");
+        types.push_back(o.type());
+    }
+    const type_list list(types.data(), static_cast<int>(types.size()));
+    if (info.operands == 0 || list.size() != info.operands)
+        throw invalid_argument_error(std::string(info.name) + ": takes " + std::to_string(info.operands) +
+                                     " operands, " + std::to_string(list.size()) + " are given");
+    const inferred r = infer_instruction(op, list);
+    if (!r) {
+        std::string text = fault_sentence(info.name, r.what, list) + " (inputs";
+        for (const any_tensor& o : operands) text += " " + o.name();
+        throw invalid_argument_error(text + ")");
+    }
+    const element_type result = op == opcode::cast ? cast_to : r.type.element;
+    if (op == opcode::cast && (cast_to == element_type::none || cast_to == element_type::string))
+        throw invalid_argument_error("cast: elements cannot be converted to " + std::string(name_of(cast_to)));
+    // Such tapes are few: each is made once for the process.
+    static std::mutex& guard = *new std::mutex;
+    static auto& made = *new std::map<std::uint64_t, std::shared_ptr<const tape>>;
+    const std::uint64_t key = static_cast<std::uint64_t>(op) | static_cast<std::uint64_t>(types[0].element) << 8 |
+                              static_cast<std::uint64_t>(types.back().element) << 16 |
+                              static_cast<std::uint64_t>(result) << 24;
+    std::shared_ptr<const tape> code;
+    {
+        const std::lock_guard lock(guard);
+        std::shared_ptr<const tape>& known = made[key];
+        if (!known) {
+            tape t;
+            int reg[3] = {-1, -1, -1};
+            for (int i = 0; i < list.size(); ++i) reg[i] = t.emit_input(t.add_input(list[i].element));
+            const element_type in_register = op == opcode::cast ? result : compute_type(result);
+            t.add_output(t.emit(op, in_register, reg[0], reg[1], reg[2]), result);
+            known = std::make_shared<const tape>(t);
+        }
+        code = known;
+    }
+    return add_fused(std::move(code), {}, std::move(operands));
+}
+
+TENON_INLINE any_tensor scalar_constant(double value, element_type type) {
+    if (type == element_type::none || type == element_type::string)
+        throw invalid_argument_error("scalar_constant: " + std::string(name_of(type)) + " is no type of numbers");
+    auto t = std::make_shared<tape>();
+    t->add_output(t->emit_literal(value, compute_type(type)), type);
+    return add_fused(std::move(t), {}, {});
+}
+
+} // namespace detail
+} // namespace tenon

@@ -1,0 +1,322 @@
+#pragma once
+
+#include <cstring>
+
+#include <tenon/expr/fused_kernel.hpp>
+#include <tenon/kernel/thread_pool.hpp>
+
+namespace tenon::detail {
+
+// Elements of a stretch that goes through buffers.
+inline constexpr std::int64_t stretch_elements = 1024;
+
+TENON_INLINE double fused_kernel::estimate(const tape& t) const {
+    // Nanoseconds an element, as measured on an AVX-512 machine.
+    double each = 0;
+    for (int r = 0; r < t.length; ++r) {
+        const instruction& i = t.code[r];
+        const double width = static_cast<double>(size_of(compute_type(i.type))) / 4;
+        switch (info_of(i.op).group) {
+        case opcode_group::source: break;
+        case opcode_group::real: each += (i.op == opcode::sqrt || i.op == opcode::reciprocal ? 0.05 : 0.2) * width; break;
+        default: each += 0.02 * width;
+        }
+    }
+    double bytes = 0;
+    for (int i = 0; i < t.input_count; ++i)
+        if (t.loads(i)) bytes += static_cast<double>(size_of(t.inputs[i]) * static_cast<std::size_t>(layout_.operands[i].elements));
+    for (const output& o : outputs_) bytes += static_cast<double>(size_of(o.stored)) * static_cast<double>(o.elements);
+    return 12 + each * static_cast<double>(layout_.elements()) + bytes * (bytes > 1e6 ? 0.05 : 0.01);
+}
+
+TENON_INLINE fused_kernel::fused_kernel(const kernel_setup& s, const fused_op::attributes& a, bool use_compiled)
+    : tape_(a.tape), layout_(make_layout(s.inputs)), constants_(a.constants) {
+    const tape& t = *tape_;
+    const simd::isa which = simd::best_isa();
+    const fused_layout& l = layout_;
+
+    inputs_.resize(static_cast<std::size_t>(t.input_count));
+    for (int i = 0; i < t.input_count; ++i) {
+        input& in = inputs_[static_cast<std::size_t>(i)];
+        if (!t.loads(i)) continue;
+        in.bytes = static_cast<std::uint32_t>(size_of(t.inputs[i]));
+        in.how = reading::in_place;
+        if (!l.operands[i].full) plain_ = false;
+    }
+    outputs_.resize(static_cast<std::size_t>(t.output_count));
+    bool may_be_unwanted = false;
+    for (int o = 0, made = 0; o < t.output_count; ++o) {
+        output& out = outputs_[static_cast<std::size_t>(o)];
+        out.like = t.outputs[o].like;
+        out.stored = t.outputs[o].type;
+        out.elements = out.like < 0 ? l.elements() : l.operands[out.like].elements;
+        const element_type computed = compute_type(out.stored);
+        if (a.merges(o)) {
+            output& into = outputs_[static_cast<std::size_t>(a.merge[static_cast<std::size_t>(o)])];
+            out.into = static_cast<int>(a.merge[static_cast<std::size_t>(o)]);
+            out.target = into.target;
+        } else {
+            out.target = made++;
+        }
+        may_be_unwanted = may_be_unwanted || made > 1;
+        if (out.like >= 0 && !l.operands[out.like].full) {
+            out.how = writing::summed;
+            out.reduction = &find_reductions(which, computed);
+            summed_ = true;
+        } else if (out.into >= 0) {
+            out.how = writing::staged;
+            // Two halves are added as floats.
+            output& into = outputs_[static_cast<std::size_t>(out.into)];
+            if (computed != out.stored) into.how = writing::staged;
+        }
+        if (out.how != writing::in_place) plain_ = false;
+    }
+    for (int o = 0; o < t.output_count; ++o) {
+        output& out = outputs_[static_cast<std::size_t>(o)];
+        const element_type computed = compute_type(out.stored);
+        if (out.how != writing::in_place) wide_ |= std::uint32_t{1} << o;
+        out.bytes = static_cast<std::uint32_t>(size_of(out.how == writing::in_place ? out.stored : computed));
+        if (out.how == writing::staged) {
+            out.add = find_step(which, opcode::add, computed);
+            out.store = computed == out.stored ? find_copy(out.stored) : find_store(which, out.stored);
+        } else if (out.how == writing::summed) {
+            out.add = find_step(which, opcode::add, computed);
+        }
+    }
+
+    if (plain_) {
+        // What repeats an input of which only the sizes matter does not matter.
+        const std::int64_t all = l.elements();
+        layout_.rank = 1;
+        layout_.rows = 1;
+        layout_.cols = layout_.sizes[0] = all;
+    }
+
+    // Stretches: long rows are cut, of short ones several go together.
+    bool fills = false;
+    if (plain_) {
+        block_cols_ = l.cols;
+    } else if (l.rows == 1 || l.cols >= 128) {
+        for (int i = 0; i < t.input_count; ++i)
+            fills = fills || (t.loads(i) && l.repeats_cols(i));
+        for (const output& o : outputs_) fills = fills || o.how != writing::in_place;
+        block_cols_ = fills && l.cols > stretch_elements ? stretch_elements : l.cols;
+    } else {
+        block_cols_ = l.cols;
+        block_rows_ = l.cols == 0 ? 1 : stretch_elements / l.cols;
+        if (block_rows_ > l.rows) block_rows_ = l.rows;
+        if (block_rows_ < 1) block_rows_ = 1;
+    }
+    const auto rounded = [](std::size_t bytes) { return (bytes + 63) / 64 * 64; };
+    std::int64_t longest = block_rows_ * block_cols_;
+    const std::int64_t buffered = longest < stretch_elements ? longest : stretch_elements;
+    for (int i = 0; i < t.input_count; ++i) {
+        input& in = inputs_[static_cast<std::size_t>(i)];
+        if (in.how == reading::unread || l.operands[i].full) continue;
+        if (block_rows_ == 1 && !l.repeats_cols(i)) continue;
+        in.how = reading::filled;
+        in.once = true;
+        for (int d = 0; d + 1 < l.rank; ++d) in.once = in.once && l.operands[i].strides[d] == 0;
+        in.buffer = chunk_bytes_;
+        chunk_bytes_ += rounded(in.bytes * static_cast<std::size_t>(buffered));
+    }
+    for (output& o : outputs_) {
+        if (o.how == writing::in_place && !may_be_unwanted) continue;
+        o.buffer = chunk_bytes_;
+        chunk_bytes_ += rounded(o.bytes * static_cast<std::size_t>(buffered));
+    }
+
+    const compiled_tape* compiled = use_compiled ? find_compiled_tape(t) : nullptr;
+    if (compiled)
+        function_ = which == simd::isa::avx512 ? compiled->avx512
+                    : which == simd::isa::avx2 ? compiled->avx2
+                                               : compiled->baseline;
+    if (!function_) {
+        interpreter_ = std::make_unique<interpreter>(t, constants_.data(), wide_, true, longest, which);
+        function_ = &interpreter::run;
+        registers_ = chunk_bytes_;
+        chunk_bytes_ += interpreter_->scratch_bytes();
+    }
+
+    // Chunks: worth about 20 us each.
+    cost_ = estimate(t);
+    std::int64_t chunks = static_cast<std::int64_t>(cost_ / 20000);
+    if (chunks > s.threads) chunks = s.threads;
+    by_rows_ = !plain_ && l.rows >= chunks * 4;
+    const std::int64_t units = by_rows_ ? l.rows / block_rows_ : l.cols / 64;
+    if (chunks > units) chunks = units;
+    if (chunks < 1) chunks = 1;
+    chunks_ = static_cast<int>(chunks);
+
+    std::size_t sums = 0;
+    for (output& o : outputs_) {
+        if (o.how != writing::summed || o.into >= 0) continue;
+        const auto& strides = l.operands[o.like].strides;
+        o.shared_sums = by_rows_ ? l.rank == 2 && strides[0] != 0 : strides[l.rank - 1] != 0;
+        o.sums = sums;
+        sums += rounded(static_cast<std::size_t>(o.elements) * sizeof(double) *
+                        static_cast<std::size_t>(o.shared_sums ? 1 : chunks_));
+    }
+    const std::size_t first_chunk = sums;
+    for (input& in : inputs_) in.buffer += first_chunk;
+    for (output& o : outputs_) o.buffer += first_chunk;
+    registers_ += first_chunk;
+    scratch_bytes_ = first_chunk + chunk_bytes_ * static_cast<std::size_t>(chunks_);
+}
+
+TENON_INLINE bool fused_kernel::may_share(int i, int o) const {
+    const input& in = inputs_[static_cast<std::size_t>(i)];
+    if (in.how != reading::in_place || !layout_.operands[i].full) return false;
+    for (const output& out : outputs_)
+        if (out.target == o && out.into < 0)
+            return out.how != writing::summed && size_of(out.stored) == in.bytes;
+    return false;
+}
+
+TENON_INLINE fused_kernel::range fused_kernel::chunk_range(int chunk) const noexcept {
+    const auto part = [&](std::int64_t all, std::int64_t unit, int c) {
+        return c == chunks_ ? all : all / unit * c / chunks_ * unit;
+    };
+    if (by_rows_) return {part(layout_.rows, block_rows_, chunk), part(layout_.rows, block_rows_, chunk + 1), 0, layout_.cols};
+    return {0, layout_.rows, part(layout_.cols, 64, chunk), part(layout_.cols, 64, chunk + 1)};
+}
+
+TENON_INLINE void fused_kernel::run(const kernel_run& r) {
+    if (plain_ && chunks_ == 1) {
+        // Small nodes come here: nothing stands between them and their function.
+        bool wanted = true;
+        for (const output& o : outputs_) wanted = wanted && r.out[o.target] != nullptr;
+        if (wanted && layout_.cols > 0) {
+            function_({r.in, r.out, constants_.data(), layout_.cols, wide_, r.scratch + registers_, interpreter_.get()});
+            return;
+        }
+    }
+    for (const output& o : outputs_)
+        if (o.how == writing::summed && o.into < 0)
+            std::memset(r.scratch + o.sums, 0,
+                        static_cast<std::size_t>(o.elements) * sizeof(double) *
+                            static_cast<std::size_t>(o.shared_sums ? 1 : chunks_));
+    if (layout_.elements() > 0) {
+        if (r.pool && chunks_ > 1)
+            r.pool->parallel_for(chunks_, 1, [&](std::int64_t begin, std::int64_t end) {
+                for (std::int64_t c = begin; c < end; ++c) run_chunk(r, static_cast<int>(c));
+            });
+        else
+            for (int c = 0; c < chunks_; ++c) run_chunk(r, c);
+    }
+    if (summed_) finish_sums(r);
+}
+
+TENON_INLINE void fused_kernel::run_chunk(const kernel_run& r, int chunk) const {
+    const fused_layout& l = layout_;
+    const range all = chunk_range(chunk);
+    std::byte* const scratch = r.scratch + chunk_bytes_ * static_cast<std::size_t>(chunk);
+    const void* in[max_tape_inputs];
+    void* out[max_tape_outputs];
+    const int input_count = static_cast<int>(inputs_.size()), output_count = static_cast<int>(outputs_.size());
+    fused_call call{in, out, constants_.data(), 0, wide_, scratch + registers_, interpreter_.get()};
+
+    std::int64_t step = block_cols_;
+    for (const output& o : outputs_)
+        if (!r.out[o.target] && step * block_rows_ > stretch_elements) step = stretch_elements / block_rows_;
+
+    bool first = true;
+    for (std::int64_t row = all.row_begin; row < all.row_end; row += block_rows_) {
+        const std::int64_t rows = block_rows_ < all.row_end - row ? block_rows_ : all.row_end - row;
+        for (std::int64_t col = all.col_begin; col < all.col_end; col += step) {
+            const std::int64_t cols = step < all.col_end - col ? step : all.col_end - col;
+            for (int i = 0; i < input_count; ++i) {
+                const input& x = inputs_[static_cast<std::size_t>(i)];
+                if (x.how == reading::unread) continue;
+                const fused_layout::operand& operand = l.operands[i];
+                const auto* from = static_cast<const std::byte*>(r.in[i]);
+                const auto place = [&](std::int64_t element) { return from + static_cast<std::size_t>(element) * x.bytes; };
+                if (x.how == reading::in_place) {
+                    in[i] = place((operand.full ? row * l.cols : l.row_offset(i, row)) + col);
+                    continue;
+                }
+                in[i] = scratch + x.buffer;
+                const bool fresh = block_rows_ > 1 || col == all.col_begin;
+                if (x.once ? !first : !fresh) continue;
+                std::byte* to = scratch + x.buffer;
+                const std::size_t row_bytes = static_cast<std::size_t>(cols) * x.bytes;
+                for (std::int64_t k = 0; k < rows; ++k, to += row_bytes) {
+                    const std::byte* source = place(l.row_offset(i, row + k));
+                    if (l.repeats_cols(i)) fill_elements(to, source, x.bytes, cols);
+                    else std::memcpy(to, source, row_bytes);
+                }
+            }
+            for (int o = 0; o < output_count; ++o) {
+                const output& y = outputs_[static_cast<std::size_t>(o)];
+                auto* to = static_cast<std::byte*>(r.out[y.target]);
+                out[o] = y.how == writing::in_place && to
+                             ? to + static_cast<std::size_t>(row * l.cols + col) * y.bytes
+                             : scratch + y.buffer;
+            }
+            call.count = rows * cols;
+            function_(call);
+            first = false;
+            for (int o = 0; o < output_count; ++o) {
+                const output& y = outputs_[static_cast<std::size_t>(o)];
+                if (!r.out[y.target]) continue;
+                if (y.how == writing::summed) {
+                    const output& owner = y.into < 0 ? y : outputs_[static_cast<std::size_t>(y.into)];
+                    double* sums = reinterpret_cast<double*>(r.scratch + owner.sums) +
+                                   (owner.shared_sums ? 0 : owner.elements * chunk);
+                    sum_up(y, sums, scratch + y.buffer, row, rows, col, cols);
+                } else if (y.into >= 0) {
+                    y.add(out[y.into], out[y.into], out[o], nullptr, call.count);
+                }
+            }
+            for (const output& y : outputs_)
+                if (y.how == writing::staged && y.into < 0 && r.out[y.target])
+                    y.store(static_cast<std::byte*>(r.out[y.target]) +
+                                static_cast<std::size_t>(row * l.cols + col) * size_of(y.stored),
+                            scratch + y.buffer, nullptr, nullptr, call.count);
+        }
+    }
+}
+
+// Adds the values of a stretch to the sums of its output.
+TENON_INLINE void fused_kernel::sum_up(const output& o, double* sums, std::byte* values, std::int64_t row,
+                                       std::int64_t rows, std::int64_t col, std::int64_t cols) const {
+    const fused_layout& l = layout_;
+    const fused_layout::operand& operand = l.operands[o.like];
+    if (l.repeats_cols(o.like)) {
+        for (std::int64_t k = 0; k < rows; ++k)
+            sums[l.row_offset(o.like, row + k)] +=
+                o.reduction->sum(values + static_cast<std::size_t>(k * cols) * o.bytes, cols);
+        return;
+    }
+    bool same_rows = true; // all rows are added to the same sums: the lower half is added to the upper, again and again
+    for (int d = 0; d + 1 < l.rank; ++d) same_rows = same_rows && operand.strides[d] == 0;
+    if (same_rows)
+        while (rows > 1) {
+            const std::int64_t half = rows / 2, kept = rows - half;
+            o.add(values, values, values + static_cast<std::size_t>(kept * cols) * o.bytes, nullptr, half * cols);
+            rows = kept;
+        }
+    for (std::int64_t k = 0; k < rows; ++k)
+        o.reduction->add_rows(sums + l.row_offset(o.like, row + k) + col,
+                              values + static_cast<std::size_t>(k * cols) * o.bytes, cols);
+}
+
+TENON_INLINE void fused_kernel::finish_sums(const kernel_run& r) const {
+    const simd::isa which = simd::best_isa();
+    for (const output& o : outputs_) {
+        if (o.how != writing::summed || o.into >= 0 || !r.out[o.target]) continue;
+        auto* sums = reinterpret_cast<double*>(r.scratch + o.sums);
+        const auto add = find_reductions(which, element_type::float64).add_rows;
+        for (int c = 1; c < (o.shared_sums ? 1 : chunks_); ++c) add(sums, sums + o.elements * c, o.elements);
+        if (compute_type(o.stored) == o.stored) {
+            o.reduction->finish(r.out[o.target], sums, o.elements);
+        } else {
+            // By way of float, where the sums were: each is read before its place is written.
+            auto* values = reinterpret_cast<float*>(sums);
+            o.reduction->finish(values, sums, o.elements);
+            find_store(which, o.stored)(r.out[o.target], values, nullptr, nullptr, o.elements);
+        }
+    }
+}
+
+} // namespace tenon::detail

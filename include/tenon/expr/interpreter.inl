@@ -1,0 +1,279 @@
+// The interpreter's steps: each instruction on each element type as a loop over packs. Read once per instruction set by
+// interpreter.ipp.
+
+namespace tenon::simd::TENON_SIMD_NS {
+
+/// Types that are worth loops of their own on this instruction set; the others use the baseline's.
+template <class T>
+inline constexpr bool has_steps =
+    TENON_SIMD_LEVEL == 0 || std::is_floating_point_v<T> || std::is_same_v<T, std::int32_t> ||
+    std::is_same_v<T, std::int64_t> || std::is_same_v<T, bool>;
+
+/// Instructions of many machine instructions are written into their loop once; the others have a second copy for
+/// what is left over at the end.
+constexpr bool is_long(opcode op, bool integer) {
+    const opcode_group g = info_of(op).group;
+    return g == opcode_group::real || op == opcode::modulo || op == opcode::remainder ||
+           (integer && op == opcode::divide);
+}
+
+// An instruction of 1, 2, 3 operands as a function of packs loaded from A, B, C and stored as R.
+template <opcode Op, class T> struct one_operand {
+    using to = decltype(evaluate<Op>(pack<T>{}));
+    using R = typename to::element;
+    using A = T;
+    static constexpr bool is_long = simd::TENON_SIMD_NS::is_long(Op, std::is_integral_v<T>);
+    TENON_SIMD_INLINE static to apply(pack<A> a) { return evaluate<Op>(a); }
+};
+template <opcode Op, class T> struct two_operands {
+    using to = decltype(evaluate<Op>(pack<T>{}, pack<T>{}));
+    using R = typename to::element;
+    using A = T;
+    using B = T;
+    static constexpr bool is_long = simd::TENON_SIMD_NS::is_long(Op, std::is_integral_v<T>);
+    TENON_SIMD_INLINE static to apply(pack<A> a, pack<B> b) { return evaluate<Op>(a, b); }
+};
+template <class T> struct choice_step {
+    using R = T;
+    using A = bool;
+    using B = T;
+    using C = T;
+    static constexpr bool is_long = false;
+    TENON_SIMD_INLINE static pack<T> apply(pack<bool> m, pack<T> a, pack<T> b) { return select(m, a, b); }
+};
+template <class T> struct fma_step {
+    using R = T;
+    using A = T;
+    using B = T;
+    using C = T;
+    static constexpr bool is_long = false;
+    TENON_SIMD_INLINE static pack<T> apply(pack<T> a, pack<T> b, pack<T> c) { return fma(a, b, c); }
+};
+template <class From, class To> struct cast_step {
+    using R = compute_t<To>;
+    using A = From;
+    static constexpr bool is_long = std::is_floating_point_v<From> != std::is_floating_point_v<R>;
+    TENON_SIMD_INLINE static pack<R> apply(pack<From> a) { return evaluate_cast<To>(a); }
+};
+template <class Stored> struct load_step {
+    using R = compute_t<Stored>;
+    using A = Stored;
+    static constexpr bool is_long = TENON_SIMD_LEVEL == 0;
+    TENON_SIMD_INLINE static pack<R> apply(pack<R> a) { return a; }
+};
+template <class Stored> struct store_step {
+    using R = Stored;
+    using A = compute_t<Stored>;
+    static constexpr bool is_long = TENON_SIMD_LEVEL == 0;
+    TENON_SIMD_INLINE static pack<A> apply(pack<A> a) { return a; }
+};
+
+// A step's function on the packs at index i, whole or the first n lanes.
+template <class Step, int Operands> struct apply_at;
+template <class Step> struct apply_at<Step, 1> {
+    using A = typename Step::A;
+    using R = typename Step::R;
+    const A* a;
+    R* to;
+    TENON_SIMD_INLINE void whole(std::ptrdiff_t i) const { store(to + i, Step::apply(load(a + i))); }
+    TENON_SIMD_INLINE void partial(std::ptrdiff_t i, int n) const {
+        store_partial(to + i, Step::apply(load_partial(a + i, n)), n);
+    }
+};
+template <class Step> struct apply_at<Step, 2> {
+    using A = typename Step::A;
+    using B = typename Step::B;
+    using R = typename Step::R;
+    const A* a;
+    const B* b;
+    R* to;
+    TENON_SIMD_INLINE void whole(std::ptrdiff_t i) const { store(to + i, Step::apply(load(a + i), load(b + i))); }
+    TENON_SIMD_INLINE void partial(std::ptrdiff_t i, int n) const {
+        store_partial(to + i, Step::apply(load_partial(a + i, n), load_partial(b + i, n)), n);
+    }
+};
+template <class Step> struct apply_at<Step, 3> {
+    using A = typename Step::A;
+    using B = typename Step::B;
+    using C = typename Step::C;
+    using R = typename Step::R;
+    const A* a;
+    const B* b;
+    const C* c;
+    R* to;
+    TENON_SIMD_INLINE void whole(std::ptrdiff_t i) const {
+        store(to + i, Step::apply(load(a + i), load(b + i), load(c + i)));
+    }
+    TENON_SIMD_INLINE void partial(std::ptrdiff_t i, int n) const {
+        store_partial(to + i, Step::apply(load_partial(a + i, n), load_partial(b + i, n), load_partial(c + i, n)), n);
+    }
+};
+
+/// All n elements of a step.
+template <class At> TENON_SIMD_INLINE void run_whole_and_rest(const At& at, std::ptrdiff_t n) {
+    std::ptrdiff_t i = 0;
+    for (; i + lanes <= n; i += lanes) at.whole(i);
+    if (i < n) at.partial(i, static_cast<int>(n - i));
+}
+
+template <class Step> void run_step_1(void* to, const void* a, const void*, const void*, std::ptrdiff_t n) {
+    using at = apply_at<Step, 1>;
+    using A = typename Step::A;
+    using R = typename Step::R;
+    if constexpr (!Step::is_long) {
+        run_whole_and_rest(at{static_cast<const A*>(a), static_cast<R*>(to)}, n);
+    } else {
+        // The rest goes through the same loop by way of a small buffer.
+        alignas(64) A last_a[lanes];
+        alignas(64) R last_to[lanes];
+        at loop{static_cast<const A*>(a), static_cast<R*>(to)};
+        const std::ptrdiff_t whole = n & -lanes;
+        const int rest = static_cast<int>(n - whole);
+        std::ptrdiff_t end = whole;
+        for (;;) {
+            for (std::ptrdiff_t i = 0; i < end; i += lanes) loop.whole(i);
+            if (rest == 0) return;
+            if (loop.to == last_to) break;
+            store(static_cast<A*>(last_a), load_partial(static_cast<const A*>(a) + whole, rest));
+            loop.a = last_a;
+            loop.to = last_to;
+            end = lanes;
+        }
+        store_partial(static_cast<R*>(to) + whole, load(static_cast<const R*>(last_to)), rest);
+    }
+}
+template <class Step> void run_step_2(void* to, const void* a, const void* b, const void*, std::ptrdiff_t n) {
+    using at = apply_at<Step, 2>;
+    using A = typename Step::A;
+    using B = typename Step::B;
+    using R = typename Step::R;
+    if constexpr (!Step::is_long) {
+        run_whole_and_rest(at{static_cast<const A*>(a), static_cast<const B*>(b), static_cast<R*>(to)}, n);
+    } else {
+        alignas(64) A last_a[lanes];
+        alignas(64) B last_b[lanes];
+        alignas(64) R last_to[lanes];
+        at loop{static_cast<const A*>(a), static_cast<const B*>(b), static_cast<R*>(to)};
+        const std::ptrdiff_t whole = n & -lanes;
+        const int rest = static_cast<int>(n - whole);
+        std::ptrdiff_t end = whole;
+        for (;;) {
+            for (std::ptrdiff_t i = 0; i < end; i += lanes) loop.whole(i);
+            if (rest == 0) return;
+            if (loop.to == last_to) break;
+            store(static_cast<A*>(last_a), load_partial(static_cast<const A*>(a) + whole, rest));
+            store(static_cast<B*>(last_b), load_partial(static_cast<const B*>(b) + whole, rest));
+            loop.a = last_a;
+            loop.b = last_b;
+            loop.to = last_to;
+            end = lanes;
+        }
+        store_partial(static_cast<R*>(to) + whole, load(static_cast<const R*>(last_to)), rest);
+    }
+}
+template <class Step> void run_step_3(void* to, const void* a, const void* b, const void* c, std::ptrdiff_t n) {
+    run_whole_and_rest(apply_at<Step, 3>{static_cast<const typename Step::A*>(a),
+                                         static_cast<const typename Step::B*>(b),
+                                         static_cast<const typename Step::C*>(c), static_cast<typename Step::R*>(to)},
+                       n);
+}
+
+template <opcode Op, class T> constexpr tenon::detail::step_function step_of() {
+    constexpr opcode_info info = info_of(Op);
+    if constexpr (!has_steps<T> || !accepts_element(Op, element_type_of<T>) || info.operands == 0 ||
+                  Op == opcode::cast)
+        return nullptr;
+    else if constexpr (Op == opcode::select) return &run_step_3<choice_step<T>>;
+    else if constexpr (Op == opcode::fma) return &run_step_3<fma_step<T>>;
+    else if constexpr (info.operands == 1) return &run_step_1<one_operand<Op, T>>;
+    else return &run_step_2<two_operands<Op, T>>;
+}
+template <class From, class To> constexpr tenon::detail::step_function cast_of() {
+    if constexpr (has_steps<From> && has_steps<compute_t<To>>) return &run_step_1<cast_step<From, To>>;
+    else return nullptr;
+}
+
+// Indexed by element_type.
+struct steps_of_type {
+    tenon::detail::step_function ops[opcode_count];
+    tenon::detail::step_function casts[16];
+};
+template <class T, int... Op>
+constexpr steps_of_type make_steps(std::integer_sequence<int, Op...>) {
+    return {{step_of<static_cast<opcode>(Op), T>()...},
+            {nullptr, cast_of<T, float>(), cast_of<T, double>(), cast_of<T, half>(), cast_of<T, bfloat16>(),
+             cast_of<T, std::int8_t>(), cast_of<T, std::int16_t>(), cast_of<T, std::int32_t>(),
+             cast_of<T, std::int64_t>(), cast_of<T, std::uint8_t>(), cast_of<T, std::uint16_t>(),
+             cast_of<T, std::uint32_t>(), cast_of<T, std::uint64_t>(), cast_of<T, bool>(), nullptr, nullptr}};
+}
+template <class T> inline constexpr steps_of_type steps_for = make_steps<T>(std::make_integer_sequence<int, opcode_count>{});
+
+/// nullptr: none on this instruction set.
+inline const steps_of_type* steps_of(element_type e) {
+    switch (e) {
+    case element_type::float32: return &steps_for<float>;
+    case element_type::float64: return &steps_for<double>;
+    case element_type::int32: return &steps_for<std::int32_t>;
+    case element_type::int64: return &steps_for<std::int64_t>;
+    case element_type::boolean: return &steps_for<bool>;
+#if TENON_SIMD_LEVEL == 0
+    case element_type::int8: return &steps_for<std::int8_t>;
+    case element_type::int16: return &steps_for<std::int16_t>;
+    case element_type::uint8: return &steps_for<std::uint8_t>;
+    case element_type::uint16: return &steps_for<std::uint16_t>;
+    case element_type::uint32: return &steps_for<std::uint32_t>;
+    case element_type::uint64: return &steps_for<std::uint64_t>;
+#endif
+    default: return nullptr;
+    }
+}
+
+inline tenon::detail::step_function load_of(element_type stored) {
+    return stored == element_type::float16 ? &run_step_1<load_step<half>> : &run_step_1<load_step<bfloat16>>;
+}
+inline tenon::detail::step_function store_of(element_type stored) {
+    return stored == element_type::float16 ? &run_step_1<store_step<half>> : &run_step_1<store_step<bfloat16>>;
+}
+
+template <class T> void add_rows(double* sums, const void* from, std::ptrdiff_t n) {
+    const T* values = static_cast<const T*>(from);
+    std::ptrdiff_t i = 0;
+    for (; i + lanes <= n; i += lanes) store(sums + i, load(sums + i) + convert<double>(load(values + i)));
+    for (; i < n; ++i) sums[i] += static_cast<double>(values[i]);
+}
+/// Summed in T over short stretches, then in double.
+template <class T> double sum_values(const void* from, std::ptrdiff_t n) {
+    const T* values = static_cast<const T*>(from);
+    constexpr std::ptrdiff_t stretch = 64 * lanes;
+    double sum = 0;
+    std::ptrdiff_t i = 0;
+    while (i + 4 * lanes <= n) {
+        const std::ptrdiff_t end = i + stretch < n ? i + stretch : n;
+        pack<T> s0 = {}, s1 = {}, s2 = {}, s3 = {};
+        for (; i + 4 * lanes <= end; i += 4 * lanes) {
+            s0 = s0 + load(values + i);
+            s1 = s1 + load(values + i + lanes);
+            s2 = s2 + load(values + i + 2 * lanes);
+            s3 = s3 + load(values + i + 3 * lanes);
+        }
+        sum += reduce_add(convert<double>(s0 + s1) + convert<double>(s2 + s3));
+    }
+    if (i < n) {
+        pack<T> s = {};
+        for (; i + lanes <= n; i += lanes) s = s + load(values + i);
+        if (i < n) s = s + load_partial(values + i, static_cast<int>(n - i));
+        sum += reduce_add(convert<double>(s));
+    }
+    return sum;
+}
+template <class T> void finish_sums(void* to, const double* sums, std::ptrdiff_t n) {
+    T* values = static_cast<T*>(to);
+    std::ptrdiff_t i = 0;
+    for (; i + lanes <= n; i += lanes) store(values + i, convert<T>(load(sums + i)));
+    for (; i < n; ++i) values[i] = static_cast<T>(sums[i]);
+}
+
+template <class T>
+inline constexpr tenon::detail::reduction_steps reductions{&add_rows<T>, &sum_values<T>, &finish_sums<T>};
+
+} // namespace tenon::simd::TENON_SIMD_NS

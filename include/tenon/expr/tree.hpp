@@ -1,0 +1,384 @@
+#pragma once
+
+#include <bit>
+#include <cstring>
+
+#include <tenon/expr/fused.hpp>
+#include <tenon/graph/tensor.hpp>
+
+/// Expression trees: what the elementwise operators return before anything is a node. A tree's type says which
+/// instructions on which element types, and nothing of sizes; its value holds the operands' handles.
+
+namespace tenon {
+
+namespace detail {
+
+using operand_list = std::vector<any_tensor>;
+using bits_list = std::vector<std::int64_t>;
+
+/// The C++ type in which elements of type T are computed.
+template <class T> using computed_t = element_t<compute_type(element_type_of<T>)>;
+
+// Each part of a tree appends itself to a tape by write(tape, bound), which returns its register, and its operands and
+// numbers to lists by collect, both in the same order. `bound` are the registers of the values that the let around it
+// has named.
+
+template <class T> struct leaf {
+    using value_type = T;
+    any_tensor t;
+
+    static constexpr int write(tape& to, const int*) { return to.emit_input(to.add_input(element_type_of<T>)); }
+    void collect(operand_list& operands, bits_list&) const { operands.push_back(t); }
+};
+
+template <class T> struct scalar_leaf {
+    using value_type = T;
+    computed_t<T> value;
+
+    static constexpr int write(tape& to, const int*) {
+        constexpr element_type e = compute_type(element_type_of<T>);
+        return to.emit(opcode::constant, e, to.add_constant(e));
+    }
+    void collect(operand_list&, bits_list& constants) const {
+        std::int64_t bits = 0;
+        std::memcpy(&bits, &value, sizeof value);
+        constants.push_back(bits);
+    }
+};
+
+/// A number that is part of an expression's type, given by the bits of a double.
+template <std::uint64_t Bits> struct number_constant {};
+
+template <class T, std::uint64_t Bits> struct number_leaf {
+    using value_type = T;
+    static constexpr int write(tape& to, const int*) {
+        return to.emit_literal(std::bit_cast<double>(Bits), compute_type(element_type_of<T>));
+    }
+    void collect(operand_list&, bits_list&) const {}
+};
+
+template <opcode Op, class R, class... X> struct apply;
+
+template <class X> inline constexpr bool is_product = false;
+template <class R, class A, class B> inline constexpr bool is_product<apply<opcode::multiply, R, A, B>> = true;
+
+template <opcode Op, class R, class A> struct apply<Op, R, A> {
+    using value_type = R;
+    A a;
+
+    static constexpr int write(tape& to, const int* bound) {
+        const int x = A::write(to, bound);
+        // A conversion is the one instruction that may name a storage type: it rounds to it.
+        return to.emit(Op, Op == opcode::cast ? element_type_of<R> : compute_type(element_type_of<R>), x);
+    }
+    void collect(operand_list& o, bits_list& c) const { a.collect(o, c); }
+};
+
+template <opcode Op, class R, class A, class B> struct apply<Op, R, A, B> {
+    using value_type = R;
+    using first = A;
+    using second = B;
+    A a;
+    B b;
+
+    static constexpr int write(tape& to, const int* bound) {
+        constexpr element_type e = compute_type(element_type_of<R>);
+        // a * b + c is one instruction, rounded once, wherever the product is a temporary.
+        if constexpr ((Op == opcode::add || Op == opcode::subtract) && is_floating(e) && is_product<A>) {
+            const int x = A::first::write(to, bound), y = A::second::write(to, bound), z = B::write(to, bound);
+            return to.emit(opcode::fma, e, x, y, Op == opcode::add ? z : to.emit(opcode::negative, e, z));
+        } else if constexpr (Op == opcode::add && is_floating(e) && is_product<B>) {
+            const int z = A::write(to, bound), x = B::first::write(to, bound), y = B::second::write(to, bound);
+            return to.emit(opcode::fma, e, x, y, z);
+        } else {
+            const int x = A::write(to, bound), y = B::write(to, bound);
+            return to.emit(Op, e, x, y);
+        }
+    }
+    void collect(operand_list& o, bits_list& k) const {
+        a.collect(o, k);
+        b.collect(o, k);
+    }
+};
+
+template <opcode Op, class R, class A, class B, class C> struct apply<Op, R, A, B, C> {
+    using value_type = R;
+    A a;
+    B b;
+    C c;
+
+    static constexpr int write(tape& to, const int* bound) {
+        const int x = A::write(to, bound), y = B::write(to, bound), z = C::write(to, bound);
+        return to.emit(Op, compute_type(element_type_of<R>), x, y, z);
+    }
+    void collect(operand_list& o, bits_list& k) const {
+        a.collect(o, k);
+        b.collect(o, k);
+        c.collect(o, k);
+    }
+};
+
+/// The value that the let around it has named I.
+template <class T, int I> struct named {
+    using value_type = T;
+    static constexpr int write(tape&, const int* bound) { return bound[I]; }
+    void collect(operand_list&, bits_list&) const {}
+};
+
+/// `Body`, in which named<T, I> is the I-th value: what a function writes that uses an operand more than once.
+template <class Body, class... Values> struct let;
+template <class Body, class A> struct let<Body, A> {
+    using value_type = typename Body::value_type;
+    Body body;
+    A a;
+    static constexpr int write(tape& to, const int* bound) {
+        const int registers[] = {A::write(to, bound)};
+        return Body::write(to, registers);
+    }
+    void collect(operand_list& o, bits_list& k) const {
+        a.collect(o, k);
+        body.collect(o, k);
+    }
+};
+template <class Body, class A, class B> struct let<Body, A, B> {
+    using value_type = typename Body::value_type;
+    Body body;
+    A a;
+    B b;
+    static constexpr int write(tape& to, const int* bound) {
+        const int registers[] = {A::write(to, bound), B::write(to, bound)};
+        return Body::write(to, registers);
+    }
+    void collect(operand_list& o, bits_list& k) const {
+        a.collect(o, k);
+        b.collect(o, k);
+        body.collect(o, k);
+    }
+};
+template <class Body, class A, class B, class C> struct let<Body, A, B, C> {
+    using value_type = typename Body::value_type;
+    Body body;
+    A a;
+    B b;
+    C c;
+    static constexpr int write(tape& to, const int* bound) {
+        const int registers[] = {A::write(to, bound), B::write(to, bound), C::write(to, bound)};
+        return Body::write(to, registers);
+    }
+    void collect(operand_list& o, bits_list& k) const {
+        a.collect(o, k);
+        b.collect(o, k);
+        c.collect(o, k);
+        body.collect(o, k);
+    }
+};
+
+template <class Tree> constexpr tape write_tape() {
+    tape t;
+    const int r = Tree::write(t, nullptr);
+    t.add_output(r, element_type_of<typename Tree::value_type>);
+    return without_dead_code(t);
+}
+
+/// A tree's tapes, forward and backward, as constants: what compiled kernels unroll.
+template <class Tree> struct forward_program {
+    static constexpr tape code = write_tape<Tree>();
+    static_assert(!code.overfull, "tenon: the expression is too long to be one; name a part of it");
+};
+template <class Tree> struct backward_program {
+    static constexpr tape code = vjp(forward_program<Tree>::code).code;
+};
+
+} // namespace detail
+} // namespace tenon
+
+// Whether expressions written in this translation unit get kernels compiled for them here (best speed), or are
+// run by the library's interpreter (best compile time). Define it before the first include to choose.
+#ifndef TENON_COMPILE_EXPRESSIONS
+#define TENON_COMPILE_EXPRESSIONS TENON_HEADER_ONLY
+#endif
+#if TENON_COMPILE_EXPRESSIONS
+#include <tenon/expr/compiled.hpp>
+#endif
+
+namespace tenon {
+
+/// An elementwise expression that is not a node yet: element type T, sizes S, and what to compute. It holds its
+/// operands by value. Used as a temporary it is taken into the expression around it; used by name it becomes a
+/// node of the graph, once.
+template <class T, class S, class Tree> class expr : public detail::operand {
+public:
+    using element_type = T;
+    using shape_type = S;
+    using tree_type = Tree;
+
+    explicit expr(Tree tree) : tree_(static_cast<Tree&&>(tree)) {}
+
+    /// The node of this expression.
+    tensor<T, S> materialize() const {
+        detail::operand_list operands;
+        detail::bits_list constants;
+        tree_.collect(operands, constants);
+#if TENON_COMPILE_EXPRESSIONS
+        detail::compile<Tree>();
+#endif
+        const tape& code = detail::forward_program<Tree>::code;
+        return tensor<T, S>::unchecked(detail::add_fused(std::shared_ptr<const tape>(std::shared_ptr<void>(), &code),
+                                                         std::move(constants), std::move(operands)));
+    }
+    operator tensor<T, S>() const { return materialize(); } // NOLINT: an expression is a tensor
+    template <class S2>
+        requires(!std::is_same_v<S, S2> && detail::is_less_static(S2::extents, S::extents))
+    operator tensor<T, S2>() const { return materialize(); } // NOLINT
+    operator any_tensor() const { return materialize(); }    // NOLINT
+
+    static constexpr int rank() { return S::rank; }
+    const Tree& tree() const& { return tree_; }
+    Tree&& tree() && { return static_cast<Tree&&>(tree_); }
+
+private:
+    Tree tree_;
+};
+
+namespace detail {
+
+template <class X> inline constexpr bool is_expr = false;
+template <class T, class S, class Tree> inline constexpr bool is_expr<expr<T, S, Tree>> = true;
+
+template <class X> inline constexpr bool is_number_constant = false;
+template <std::uint64_t Bits> inline constexpr bool is_number_constant<number_constant<Bits>> = true;
+
+template <class X>
+concept Number = std::is_arithmetic_v<std::remove_cvref_t<X>> || std::is_same_v<std::remove_cvref_t<X>, half> ||
+                 std::is_same_v<std::remove_cvref_t<X>, bfloat16> || is_number_constant<std::remove_cvref_t<X>>;
+
+template <class T, std::uint64_t Bits> number_leaf<T, Bits> leaf_of(number_constant<Bits>) { return {}; }
+template <class T, class X> scalar_leaf<T> leaf_of(X x) {
+    static_assert(std::is_integral_v<X> || is_floating(element_type_of<T>),
+                  "tenon: a number with a fraction stands beside a tensor of integers or bools; cast one of them");
+    return {static_cast<computed_t<T>>(x)};
+}
+
+// A value named by a let may be used by name: it is a register already.
+template <class X> inline constexpr bool is_named_value = false;
+template <class T, class S, int I> inline constexpr bool is_named_value<expr<T, S, named<T, I>>> = true;
+
+/// An operand as a tree: a temporary expression is taken, anything with a name is a node; a number takes the
+/// element type of the operand beside it.
+template <class T, class X> auto tree_of(X&& x) {
+    using type = std::remove_cvref_t<X>;
+    if constexpr (Number<X>) return leaf_of<T>(x);
+    else if constexpr (is_named_value<type>) return x.tree();
+    else if constexpr (is_expr<type> && !std::is_lvalue_reference_v<X>) return static_cast<X&&>(x).tree();
+    else return leaf<typename type::element_type>{as_tensor(x)};
+}
+template <class T, class X> using tree_of_t = std::remove_cvref_t<decltype(tree_of<T>(std::declval<X>()))>;
+
+template <class T, class X> struct element_beside { using type = operand_of_t<X>; };
+template <class T, Number X> struct element_beside<T, X> { using type = operand_type<T, shape<>>; };
+template <class T, class X> using element_beside_t = typename element_beside<T, X>::type;
+
+template <class X> struct own_element { using type = typename std::remove_cvref_t<X>::element_type; };
+template <Number X> struct own_element<X> { using type = void; };
+
+template <class... X> struct first_element { using type = void; };
+template <class X, class... Rest> struct first_element<X, Rest...> {
+    using own = typename own_element<X>::type;
+    using type = typename std::conditional_t<std::is_void_v<own>, first_element<Rest...>, own_element<X>>::type;
+};
+
+template <class... X> inline constexpr bool any_ill_shaped = (std::is_same_v<std::remove_cvref_t<X>, ill_shaped> || ...);
+
+// The rule's result for operands and numbers of element type T: a tensor type, or ill_shaped after a complaint.
+template <class Rule, class T, class... X>
+using rule_result_t = typename op_result<Rule, constant_attributes<no_attributes{}>, 0, void, element_beside_t<T, X>...>::type;
+
+// A body on named values: its expression as one on the operands.
+template <class F, class T, std::size_t... I, class... X>
+auto bind_values(F f, std::index_sequence<I...>, X&&... x) {
+    auto body = f(expr<typename element_beside_t<T, X>::element, typename element_beside_t<T, X>::shape,
+                       named<typename element_beside_t<T, X>::element, static_cast<int>(I)>>({})...);
+    using result = decltype(body);
+    if constexpr (std::is_same_v<result, ill_shaped>) return ill_shaped{};
+    else {
+        using tree = let<typename result::tree_type, tree_of_t<T, X>...>;
+        return expr<typename result::element_type, typename result::shape_type, tree>(
+            tree{static_cast<result&&>(body).tree(), tree_of<T>(static_cast<X&&>(x))...});
+    }
+}
+
+} // namespace detail
+
+/// The rule of one elementwise instruction: sizes broadcast, element types are equal.
+template <opcode Op> struct elementwise_rule {
+    static constexpr const char* name = info_of(Op).name;
+    using attributes = no_attributes;
+    static constexpr inferred infer(const attributes&, type_list in, int) {
+        return infer_instruction(Op, in);
+    }
+};
+
+/// The expression of one instruction on operands and numbers. A number takes the type of the first operand
+/// that has one (for select, of the chosen values).
+template <opcode Op, class... X> auto elementwise(X&&... x) {
+    if constexpr (detail::any_ill_shaped<X...>) return ill_shaped{};
+    else {
+        using T = typename detail::first_element<X...>::type;
+        using result = detail::rule_result_t<elementwise_rule<Op>, T, X...>;
+        if constexpr (std::is_same_v<result, ill_shaped>) return ill_shaped{};
+        else {
+            using R = typename result::element_type;
+            using tree = detail::apply<Op, R, detail::tree_of_t<T, X>...>;
+            return expr<R, typename result::shape_type, tree>(
+                tree{detail::tree_of<T>(static_cast<X&&>(x))...});
+        }
+    }
+}
+template <opcode Op, class P, class A, class B>
+    requires(Op == opcode::select)
+auto elementwise(P&& p, A&& a, B&& b) {
+    if constexpr (detail::any_ill_shaped<P, A, B>) return ill_shaped{};
+    else {
+        using T = typename detail::first_element<A, B>::type;
+        static_assert(!std::is_void_v<T>, "tenon::select: one of the two values must be a tensor");
+        using result =
+            typename detail::op_result<elementwise_rule<Op>, detail::constant_attributes<no_attributes{}>, 0, void,
+                                       detail::operand_of_t<P>, detail::element_beside_t<T, A>,
+                                       detail::element_beside_t<T, B>>::type;
+        if constexpr (std::is_same_v<result, ill_shaped>) return ill_shaped{};
+        else {
+            using tree =
+                detail::apply<Op, T, detail::tree_of_t<bool, P>, detail::tree_of_t<T, A>, detail::tree_of_t<T, B>>;
+            return expr<T, typename result::shape_type, tree>(
+                tree{detail::tree_of<bool>(static_cast<P&&>(p)), detail::tree_of<T>(static_cast<A&&>(a)),
+                     detail::tree_of<T>(static_cast<B&&>(b))});
+        }
+    }
+}
+
+/// The expression of a function written with others. Rule judges the operands, as elementwise_rule does; f receives
+/// each operand as a value that it may use by name as often as it likes, computed once.
+template <class Rule, class F, class... X> auto elementwise_composite(F f, X&&... x) {
+    if constexpr (detail::any_ill_shaped<X...>) return ill_shaped{};
+    else {
+        using T = typename detail::first_element<X...>::type;
+        using result = detail::rule_result_t<Rule, T, X...>;
+        if constexpr (std::is_same_v<result, ill_shaped>) return ill_shaped{};
+        else return detail::bind_values<F, T>(f, std::index_sequence_for<X...>{}, static_cast<X&&>(x)...);
+    }
+}
+
+/// Conversion of each element to To, as static_cast does it.
+template <Element To, class X> auto cast(X&& x) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<X>, ill_shaped>) return ill_shaped{};
+    else {
+        using from = typename std::remove_cvref_t<X>::element_type;
+        static_assert(!std::is_same_v<from, std::string> && !std::is_same_v<To, std::string>,
+                      "tenon::cast: strings are not numbers; use string ops");
+        using tree = detail::apply<opcode::cast, To, detail::tree_of_t<from, X>>;
+        return expr<To, typename std::remove_cvref_t<X>::shape_type, tree>(
+            tree{detail::tree_of<from>(static_cast<X&&>(x))});
+    }
+}
+
+} // namespace tenon

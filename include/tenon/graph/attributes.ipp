@@ -1,0 +1,139 @@
+#pragma once
+
+#include <cstring>
+#include <functional>
+
+#include <tenon/core/error.hpp>
+#include <tenon/graph/attributes.hpp>
+
+namespace tenon {
+
+namespace detail {
+TENON_INLINE void list_too_long(const char* name, std::size_t count) {
+    throw invalid_argument_error("attribute \"" + std::string(name) + "\": " + std::to_string(count) +
+                                 " numbers given, at most " + std::to_string(max_rank) + " fit");
+}
+
+TENON_INLINE void number_out_of_range(const char* name, std::int64_t value) {
+    throw invalid_argument_error("attribute \"" + std::string(name) + "\": " + std::to_string(value) +
+                                 " is out of range");
+}
+
+inline std::size_t hash_bytes(const void* data, std::size_t n) {
+    const auto* p = static_cast<const unsigned char*>(data);
+    std::size_t h = 1469598103934665603ull;
+    for (std::size_t i = 0; i < n; ++i) h = (h ^ p[i]) * 1099511628211ull;
+    return h;
+}
+} // namespace detail
+
+TENON_INLINE bool same_attribute(const attribute& a, const attribute& b) {
+    if (a.index() != b.index()) return false;
+    if (const auto* x = std::get_if<std::shared_ptr<const any_array>>(&a)) {
+        const any_array &u = **x, &v = *std::get<std::shared_ptr<const any_array>>(b);
+        if (&u == &v) return true;
+        if (!(u.type() == v.type())) return false;
+        if (u.element() == element_type::string) {
+            const auto* s = static_cast<const std::string*>(u.data());
+            const auto* t = static_cast<const std::string*>(v.data());
+            for (std::int64_t i = 0; i < u.elements(); ++i)
+                if (s[i] != t[i]) return false;
+            return true;
+        }
+        return u.elements() == 0 || std::memcmp(u.data(), v.data(), u.bytes()) == 0;
+    }
+    if (const auto* x = std::get_if<std::shared_ptr<const tape>>(&a))
+        return *x == std::get<std::shared_ptr<const tape>>(b) || **x == *std::get<std::shared_ptr<const tape>>(b);
+    // Numbers by their bits: a NaN is itself, and -0 is not 0.
+    if (const auto* x = std::get_if<double>(&a)) {
+        const double y = std::get<double>(b);
+        return std::memcmp(x, &y, sizeof y) == 0;
+    }
+    return a == b;
+}
+
+TENON_INLINE std::size_t hash_attribute(const attribute& a) {
+    using detail::mix;
+    std::size_t h = a.index();
+    if (const auto* i = std::get_if<std::int64_t>(&a)) return mix(h, std::hash<std::int64_t>{}(*i));
+    if (const auto* d = std::get_if<double>(&a)) return mix(h, std::hash<double>{}(*d));
+    if (const auto* s = std::get_if<std::string>(&a)) return mix(h, std::hash<std::string>{}(*s));
+    if (const auto* e = std::get_if<element_type>(&a)) return mix(h, static_cast<std::size_t>(*e));
+    if (const auto* l = std::get_if<std::vector<std::int64_t>>(&a)) {
+        for (const std::int64_t i : *l) h = mix(h, static_cast<std::size_t>(i));
+        return h;
+    }
+    if (const auto* e = std::get_if<extents>(&a)) return mix(h, std::hash<std::string>{}(to_string(*e)));
+    if (const auto* x = std::get_if<std::shared_ptr<const any_array>>(&a)) {
+        const any_array& u = **x;
+        h = mix(h, std::hash<std::string>{}(to_string(u.type())));
+        return u.element() == element_type::string ? h : mix(h, detail::hash_bytes(u.data(), u.bytes()));
+    }
+    if (const auto* x = std::get_if<std::shared_ptr<const tape>>(&a)) {
+        for (int r = 0; r < (*x)->length; ++r) {
+            const instruction& i = (*x)->code[r];
+            h = mix(h, static_cast<std::size_t>(i.op) << 8 | static_cast<std::size_t>(i.type));
+            h = mix(h, static_cast<std::size_t>(static_cast<std::uint16_t>(i.a)) << 32 |
+                           static_cast<std::size_t>(static_cast<std::uint16_t>(i.b)) << 16 |
+                           static_cast<std::size_t>(static_cast<std::uint16_t>(i.c)));
+            if (i.op == opcode::literal) h = mix(h, std::hash<double>{}(i.number));
+        }
+        for (int o = 0; o < (*x)->output_count; ++o)
+            h = mix(h, static_cast<std::size_t>((*x)->outputs[o].reg) << 8 |
+                           static_cast<std::size_t>(static_cast<std::uint8_t>((*x)->outputs[o].like)));
+        return h;
+    }
+    return h;
+}
+
+TENON_INLINE std::string to_string(const attribute& a) {
+    if (const auto* i = std::get_if<std::int64_t>(&a)) return std::to_string(*i);
+    if (const auto* d = std::get_if<double>(&a)) return std::to_string(*d);
+    if (const auto* s = std::get_if<std::string>(&a)) return '"' + *s + '"';
+    if (const auto* e = std::get_if<element_type>(&a)) return name_of(*e);
+    if (const auto* e = std::get_if<extents>(&a)) return to_string(*e);
+    if (const auto* l = std::get_if<std::vector<std::int64_t>>(&a)) {
+        std::string text = "{";
+        for (std::size_t k = 0; k < l->size(); ++k) text += (k ? ", " : "") + std::to_string((*l)[k]);
+        return text + "}";
+    }
+    if (const auto* x = std::get_if<std::shared_ptr<const any_array>>(&a)) return to_string((*x)->type());
+    return "a tape of " + std::to_string(std::get<std::shared_ptr<const tape>>(a)->length) + " instructions";
+}
+
+TENON_INLINE void attributes::set(const char* name, attribute value) {
+    for (auto& [n, v] : values_)
+        if (n == name) {
+            v = std::move(value);
+            return;
+        }
+    values_.emplace_back(name, std::move(value));
+}
+
+TENON_INLINE const attribute* attributes::find(const char* name) const noexcept {
+    for (const auto& [n, v] : values_)
+        if (n == name) return &v;
+    return nullptr;
+}
+
+TENON_INLINE void attributes::missing(const char* name) const {
+    std::string text = "attribute \"" + std::string(name) + "\" is missing or of another type; there are:";
+    for (const auto& [n, v] : values_) text += " " + n + " = " + to_string(v) + ";";
+    throw invalid_argument_error(text);
+}
+
+TENON_INLINE bool operator==(const attributes& a, const attributes& b) {
+    if (a.values_.size() != b.values_.size()) return false;
+    for (std::size_t i = 0; i < a.values_.size(); ++i)
+        if (a.values_[i].first != b.values_[i].first || !same_attribute(a.values_[i].second, b.values_[i].second))
+            return false;
+    return true;
+}
+
+TENON_INLINE std::size_t attributes::hash() const {
+    std::size_t h = values_.size();
+    for (const auto& [n, v] : values_) h = detail::mix(detail::mix(h, std::hash<std::string>{}(n)), hash_attribute(v));
+    return h;
+}
+
+} // namespace tenon

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <tuple>
+
+#include <tenon/graph/tensor.hpp>
+
+/// Reverse-mode differentiation, as graph code.
+
+namespace tenon {
+
+/// What an op's gradient function sees: a node, and the gradients of its outputs. It builds, with untyped ops,
+/// the gradients of the inputs.
+class gradient_context {
+public:
+    explicit gradient_context(const tenon::node& n, std::vector<any_tensor> output_gradients)
+        : node_(n), output_gradients_(std::move(output_gradients)), input_gradients_(n.inputs.size()) {}
+
+    const tenon::node& node() const noexcept { return node_; }
+    template <class A> A attributes() const { return decode<A>(node_.attributes); }
+    any_tensor input(int i) const { return any_tensor(node_.inputs[static_cast<std::size_t>(i)]); }
+    any_tensor output(int o = 0) const { return any_tensor({const_cast<tenon::node*>(&node_), o}); }
+    int inputs() const noexcept { return static_cast<int>(node_.inputs.size()); }
+    int outputs() const noexcept { return static_cast<int>(node_.outputs.size()); }
+
+    /// The gradient that flows into output o; an empty handle where none does. With several outputs, use
+    /// gradient_or_zeros where a value is needed.
+    const any_tensor& output_gradient(int o = 0) const { return output_gradients_[static_cast<std::size_t>(o)]; }
+    any_tensor gradient_or_zeros(int o) const;
+
+    /// Sets the gradient of input i; inputs that are not set get none. It must have the input's type and sizes.
+    void set(int i, any_tensor gradient) { input_gradients_[static_cast<std::size_t>(i)] = std::move(gradient); }
+    const std::vector<any_tensor>& input_gradients() const noexcept { return input_gradients_; }
+
+private:
+    const tenon::node& node_;
+    std::vector<any_tensor> output_gradients_;
+    std::vector<any_tensor> input_gradients_;
+};
+
+namespace detail {
+
+/// d(sum of ys * output gradients) / dxs; zeros where x does not matter. Throws invalid_argument_error where an op on the
+/// way has no gradient.
+std::vector<any_tensor> add_gradients(const std::vector<any_tensor>& ys, const std::vector<any_tensor>& xs,
+                                      std::vector<any_tensor> output_gradients = {});
+
+struct gradients_rule {
+    static constexpr const char* name = "gradients";
+    using attributes = no_attributes;
+    static constexpr inferred infer(const attributes&, type_list in, int) {
+        if (!is_floating(in[0].element)) return fault::element_type_must_be_floating;
+        if (in[0].extents.rank() != 0) return fault::loss_must_be_scalar;
+        return in[0];
+    }
+};
+
+} // namespace detail
+
+/// The gradients of a scalar `loss` with respect to xs (any tensors it was computed from): a tuple of tensors,
+/// each of its x's element type and sizes. Zeros where x does not matter.
+template <class L, class... Xs> auto gradients(const L& loss, const Xs&... xs) {
+    if constexpr (std::is_same_v<L, ill_shaped> || (std::is_same_v<Xs, ill_shaped> || ...)) return ill_shaped{};
+    else {
+        using result = typename detail::op_result<detail::gradients_rule, detail::constant_attributes<no_attributes{}>, 0,
+                                                  void, detail::operand_of_t<L>>::type;
+        if constexpr (std::is_same_v<result, ill_shaped>) return ill_shaped{};
+        else {
+            std::vector<any_tensor> g = detail::add_gradients({detail::as_tensor(loss)}, {detail::as_tensor(xs)...});
+            return [&]<std::size_t... I>(std::index_sequence<I...>) {
+                return std::tuple(
+                    tensor<typename Xs::element_type, typename Xs::shape_type>::unchecked(std::move(g[I]))...);
+            }(std::index_sequence_for<Xs...>{});
+        }
+    }
+}
+
+/// The same for untyped tensors.
+std::vector<any_tensor> gradients(const any_tensor& loss, const std::vector<any_tensor>& xs);
+
+} // namespace tenon
+
+#if TENON_HEADER_ONLY
+#include <tenon/graph/gradients.ipp>
+#endif

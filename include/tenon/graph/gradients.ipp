@@ -1,0 +1,108 @@
+#pragma once
+
+#include <algorithm>
+#include <map>
+
+#include <tenon/core/error.hpp>
+#include <tenon/expr/fused.hpp>
+#include <tenon/graph/gradients.hpp>
+#include <tenon/graph/graph.hpp>
+#include <tenon/ops/control.hpp>
+
+namespace tenon {
+
+TENON_INLINE any_tensor gradient_context::gradient_or_zeros(int o) const {
+    const any_tensor& g = output_gradient(o);
+    return g ? g : untyped::zeros_like(output(o));
+}
+
+namespace detail {
+
+// The nodes between xs and ys: those that ys need and that need some x.
+inline std::vector<node*> nodes_between(const std::vector<any_tensor>& ys, const std::vector<any_tensor>& xs) {
+    std::map<node*, int> state; // 1 on the stack, 2 does not need x, 3 needs x
+    for (const any_tensor& x : xs) state[x.node()] = 3;
+    std::vector<node*> order, stack;
+    for (const any_tensor& y : ys) stack.push_back(y.node());
+    while (!stack.empty()) {
+        node* n = stack.back();
+        int& s = state[n];
+        if (s >= 2) {
+            stack.pop_back();
+            continue;
+        }
+        if (s == 0) {
+            s = 1;
+            for (const node_output& in : n->inputs)
+                if (state[in.node] == 0) stack.push_back(in.node);
+            continue;
+        }
+        stack.pop_back();
+        bool needs = false;
+        for (const node_output& in : n->inputs) needs = needs || state[in.node] == 3;
+        s = needs ? 3 : 2;
+        if (needs) order.push_back(n);
+    }
+    // Later nodes first: a node's number is larger than those of its inputs.
+    std::sort(order.begin(), order.end(), [](const node* a, const node* b) { return a->number > b->number; });
+    return order;
+}
+
+TENON_INLINE std::vector<any_tensor> add_gradients(const std::vector<any_tensor>& ys, const std::vector<any_tensor>& xs,
+                                                   std::vector<any_tensor> output_gradients) {
+    if (ys.empty()) return {};
+    const graph g(ys[0].node()->graph);
+    const graph_scope scope(g);
+    const name_scope names("gradients");
+
+    std::map<std::pair<node*, int>, any_tensor> flowing;
+    const auto contribute = [&](const node_output& to, const any_tensor& amount) {
+        any_tensor& sum = flowing[{to.node, to.index}];
+        sum = sum ? add_instruction(opcode::add, {sum, amount}) : amount;
+    };
+    for (std::size_t i = 0; i < ys.size(); ++i) {
+        if (!is_floating(ys[i].element()))
+            throw invalid_argument_error("gradients: " + ys[i].name() + " is " + to_string(ys[i].type()) +
+                                         "; only floating tensors have gradients");
+        contribute(ys[i].output(), i < output_gradients.size() ? output_gradients[i] : untyped::ones_like(ys[i]));
+    }
+    for (node* n : nodes_between(ys, xs)) {
+        std::vector<any_tensor> out;
+        bool any = false;
+        for (int o = 0; o < static_cast<int>(n->outputs.size()); ++o) {
+            const auto at = flowing.find({n, o});
+            out.push_back(at == flowing.end() ? any_tensor() : at->second);
+            any = any || at != flowing.end();
+        }
+        if (!any || !n->op->gradient) continue;
+        gradient_context c(*n, std::move(out));
+        n->op->gradient(c);
+        for (int i = 0; i < c.inputs(); ++i) {
+            const any_tensor& amount = c.input_gradients()[static_cast<std::size_t>(i)];
+            if (!amount) continue;
+            const tensor_type& t = n->input_type(i);
+            if (amount.element() != t.element || equal_shapes(amount.extents(), t.extents).what != fault::none)
+                throw internal_error("gradient of " + std::string(n->op->name) + " (" + n->name + "): input " +
+                                     std::to_string(i) + " is " + to_string(t) + ", its gradient " +
+                                     to_string(amount.type()));
+            contribute(n->inputs[static_cast<std::size_t>(i)], amount);
+        }
+    }
+    std::vector<any_tensor> result;
+    for (const any_tensor& x : xs) {
+        const auto at = flowing.find({x.node(), x.index()});
+        result.push_back(at == flowing.end() ? untyped::zeros_like(x) : at->second);
+    }
+    return result;
+}
+
+} // namespace detail
+
+TENON_INLINE std::vector<any_tensor> gradients(const any_tensor& loss, const std::vector<any_tensor>& xs) {
+    const type_list types(&loss.type(), 1);
+    const inferred r = detail::gradients_rule::infer({}, types, 0);
+    if (!r) throw invalid_argument_error(fault_sentence("gradients", r.what, types) + " (" + loss.name() + ")");
+    return detail::add_gradients({loss}, xs);
+}
+
+} // namespace tenon

@@ -1,0 +1,121 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <tenon/graph/node.hpp>
+
+/// Graphs, and the scopes in which nodes are made.
+
+namespace tenon {
+
+/// A graph: append-only; each node gets the next number. Copies are handles on the same graph.
+class graph {
+public:
+    graph();
+    explicit graph(graph_state* state) noexcept : state_(state) { detail::retain(state_); }
+    graph(const graph& o) noexcept : state_(o.state_) { detail::retain(state_); }
+    graph(graph&& o) noexcept : state_(o.state_) { o.state_ = nullptr; }
+    graph& operator=(graph o) noexcept {
+        graph_state* s = state_;
+        state_ = o.state_;
+        o.state_ = s;
+        return *this;
+    }
+    ~graph() {
+        if (state_) detail::release(state_);
+    }
+
+    /// The graph nodes are added to in this thread: of the innermost graph_scope, else the process's own.
+    static graph current();
+
+    std::int64_t size() const;
+    node* at(std::int64_t number) const;
+    /// The node of this name; not_found_error lists similar ones.
+    node* find(const std::string& name) const;
+    /// The output called "name" or "name:1".
+    any_tensor tensor(const std::string& name) const;
+
+    /// Nodes in a named collection, in the order they were added.
+    std::vector<any_tensor> collection(const std::string& name) const;
+    void add_to_collection(const std::string& name, const any_tensor& t);
+    /// The names of all collections, sorted.
+    std::vector<std::string> collections() const;
+
+    /// The seed that random ops of this graph mix with their own; 0: none was set.
+    void set_seed(std::uint64_t seed);
+    std::uint64_t seed() const;
+
+    graph_state* state() const noexcept { return state_; }
+    friend bool operator==(const graph& a, const graph& b) noexcept { return a.state_ == b.state_; }
+
+private:
+    graph_state* state_;
+};
+
+/// Names of the collections that variables enter.
+inline constexpr const char* global_variables = "variables";
+inline constexpr const char* trainable_variables = "trainable_variables";
+
+namespace detail {
+// One entry of this thread's stack of scopes.
+class scope_base {
+public:
+    scope_base(const scope_base&) = delete;
+    scope_base& operator=(const scope_base&) = delete;
+
+protected:
+    scope_base();
+    ~scope_base();
+};
+} // namespace detail
+
+/// Nodes made while it lives go to this graph.
+class graph_scope : detail::scope_base {
+public:
+    explicit graph_scope(const graph& g);
+    ~graph_scope();
+};
+
+/// Prefixes the names of nodes made inside: "layer1/". A used prefix gets a number.
+class name_scope : detail::scope_base {
+public:
+    explicit name_scope(const std::string& name);
+};
+
+/// Resources made inside live in this container.
+class container_scope : detail::scope_base {
+public:
+    explicit container_scope(const std::string& name);
+};
+
+/// Nodes made inside ask for this device.
+class device_scope : detail::scope_base {
+public:
+    explicit device_scope(const std::string& device);
+};
+
+/// Nodes made while it lives run after the given operations and tensors (SEMANTICS 15).
+class control_dependencies : detail::scope_base {
+public:
+    template <class... N> explicit control_dependencies(const N&... nodes) {
+        (depend_on(nodes), ...);
+    }
+
+private:
+    void depend_on(const operation& o) { add(o.node()); }
+    template <class T>
+        requires std::is_base_of_v<any_tensor, T>
+    void depend_on(const T& t) { add(t.node()); }
+    template <class T>
+        requires requires(const T& t) { t.materialize(); }
+    void depend_on(const T& t) { add(t.materialize().node()); }
+    void add(node* n);
+};
+
+} // namespace tenon
+
+#if TENON_HEADER_ONLY
+#include <tenon/graph/op.hpp>
+#include <tenon/graph/graph.ipp>
+#endif

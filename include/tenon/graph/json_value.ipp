@@ -1,0 +1,158 @@
+#pragma once
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include <tenon/core/error.hpp>
+#include <tenon/graph/json_value.hpp>
+
+namespace tenon::detail {
+
+TENON_INLINE std::string json_value::described() const {
+    if (is_null()) return "null";
+    if (const bool* b = get<bool>()) return *b ? "true" : "false";
+    if (const auto* i = get<std::int64_t>()) return std::to_string(*i);
+    if (const auto* u = get<std::uint64_t>()) return std::to_string(*u);
+    if (const auto* d = get<double>()) return "the number " + std::to_string(*d);
+    if (const auto* s = get<std::string>())
+        return "the text \"" + (s->size() > 40 ? s->substr(0, 40) + "..." : *s) + "\"";
+    return get<list>() ? "a list" : "an object";
+}
+
+// Builds the value while nlohmann's parser reads the text. The nesting is counted before anything is made of it.
+class json_builder {
+public:
+    using number_integer_t = std::int64_t;
+    using number_unsigned_t = std::uint64_t;
+    using number_float_t = double;
+    using string_t = std::string;
+    using binary_t = nlohmann::json::binary_t;
+
+    explicit json_builder(int deepest) : deepest_(deepest) {}
+
+    bool null() { return add(json_value{}); }
+    bool boolean(bool v) { return add(json_value{v}); }
+    bool number_integer(std::int64_t v) { return add(json_value{v}); }
+    bool number_unsigned(std::uint64_t v) {
+        return v > static_cast<std::uint64_t>(INT64_MAX) ? add(json_value{v}) : add(json_value{static_cast<std::int64_t>(v)});
+    }
+    bool number_float(double v, const std::string&) { return add(json_value{v}); }
+    bool string(std::string& v) { return add(json_value{std::move(v)}); }
+    bool binary(binary_t&) { return false; } // not of texts
+    bool start_object(std::size_t) { return open(json_value{json_value::object{}}); }
+    bool start_array(std::size_t) { return open(json_value{json_value::list{}}); }
+    bool key(std::string& name) {
+        std::get<json_value::object>(inside_.back()->held).emplace_back(std::move(name), json_value{});
+        return true;
+    }
+    bool end_object() {
+        const auto& members = std::get<json_value::object>(inside_.back()->held);
+        std::vector<const std::string*> names;
+        for (const auto& m : members) names.push_back(&m.first);
+        std::sort(names.begin(), names.end(), [](const std::string* a, const std::string* b) { return *a < *b; });
+        for (std::size_t i = 1; i < names.size(); ++i)
+            if (*names[i - 1] == *names[i]) {
+                mistake = "an object has the member \"" + *names[i] + "\" twice";
+                return false;
+            }
+        return end_array();
+    }
+    bool end_array() {
+        inside_.pop_back();
+        return true;
+    }
+    bool parse_error(std::size_t position, const std::string&, const nlohmann::json::exception& e) {
+        const std::string text = e.what();
+        const std::size_t words = text.find("] ");
+        defect = "it is no JSON at byte " + std::to_string(position) + ": " +
+                 (words == std::string::npos ? text : text.substr(words + 2));
+        return false;
+    }
+
+    json_value root;
+    std::string defect, mistake;
+
+private:
+    json_value* place(json_value&& v) {
+        if (inside_.empty()) {
+            root = std::move(v);
+            return &root;
+        }
+        if (auto* members = std::get_if<json_value::object>(&inside_.back()->held)) {
+            members->back().second = std::move(v);
+            return &members->back().second;
+        }
+        auto& items = std::get<json_value::list>(inside_.back()->held);
+        items.push_back(std::move(v));
+        return &items.back();
+    }
+    bool add(json_value&& v) {
+        place(std::move(v));
+        return true;
+    }
+    bool open(json_value&& v) {
+        if (static_cast<int>(inside_.size()) == deepest_) {
+            mistake = "it is nested deeper than " + std::to_string(deepest_) + " lists and objects";
+            return false;
+        }
+        // What is open is the last of what it is in: nothing is added before it, so its address stays.
+        inside_.push_back(place(std::move(v)));
+        return true;
+    }
+
+    int deepest_;
+    std::vector<json_value*> inside_;
+};
+
+TENON_INLINE json_value parse_json(const std::string& text, const std::string& what, int deepest) {
+    json_builder builder(deepest);
+    if (!nlohmann::json::sax_parse(text.begin(), text.end(), &builder)) {
+        if (!builder.mistake.empty()) throw invalid_argument_error(what + ": " + builder.mistake);
+        throw data_loss_error(what + ": " + builder.defect);
+    }
+    return std::move(builder.root);
+}
+
+inline constexpr char base64_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+TENON_INLINE std::string to_base64(const void* data, std::size_t bytes) {
+    const auto* p = static_cast<const unsigned char*>(data);
+    std::string text;
+    text.reserve((bytes + 2) / 3 * 4);
+    for (std::size_t i = 0; i < bytes; i += 3) {
+        const std::size_t n = std::min<std::size_t>(3, bytes - i);
+        unsigned group = 0;
+        for (std::size_t k = 0; k < 3; ++k) group = group << 8 | (k < n ? p[i + k] : 0U);
+        for (std::size_t k = 0; k < 4; ++k)
+            text += k <= n ? base64_digits[group >> (18 - 6 * k) & 63U] : '=';
+    }
+    return text;
+}
+
+TENON_INLINE bool from_base64(const std::string& text, void* data, std::size_t bytes) {
+    if (text.size() % 4 != 0 || text.size() / 4 != bytes / 3 + (bytes % 3 != 0)) return false;
+    auto* to = static_cast<unsigned char*>(data);
+    for (std::size_t i = 0; i < text.size(); i += 4) {
+        const std::size_t n = std::min<std::size_t>(3, bytes - i / 4 * 3);
+        unsigned group = 0;
+        for (std::size_t k = 0; k < 4; ++k) {
+            const char c = text[i + k];
+            unsigned digit = 0;
+            if (k > n) {
+                if (c != '=') return false;
+            } else if (c >= 'A' && c <= 'Z') digit = static_cast<unsigned>(c - 'A');
+            else if (c >= 'a' && c <= 'z') digit = static_cast<unsigned>(c - 'a') + 26;
+            else if (c >= '0' && c <= '9') digit = static_cast<unsigned>(c - '0') + 52;
+            else if (c == '+') digit = 62;
+            else if (c == '/') digit = 63;
+            else return false;
+            group = group << 6 | digit;
+        }
+        for (std::size_t k = 0; k < n; ++k) to[i / 4 * 3 + k] = static_cast<unsigned char>(group >> (16 - 8 * k) & 255U);
+        if (n < 3 && (group & (n == 1 ? 0xffffU : 0xffU)) != 0) return false; // bits beyond the end
+    }
+    return true;
+}
+
+} // namespace tenon::detail

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <tenon/graph/node.hpp>
+#include <tenon/kernel/kernel.hpp>
+
+/// What the library knows of an op: its rule, its gradient, its kernels.
+
+namespace tenon {
+
+class gradient_context;
+class graph;
+
+enum class op_flags : unsigned {
+    none = 0,
+    stateful = 1,      ///< two of them are never one; never folded
+    source = 2,        ///< has a value of its own (placeholder, variable): never folded
+    updates = 4,       ///< writes the resource that its input 0 reads
+    shape_only = 8,    ///< only the sizes of its inputs from `shape_only_from` on matter
+};
+constexpr op_flags operator|(op_flags a, op_flags b) {
+    return static_cast<op_flags>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
+}
+constexpr bool has(op_flags set, op_flags f) { return (static_cast<unsigned>(set) & static_cast<unsigned>(f)) != 0; }
+
+struct op_definition {
+    const char* name = nullptr;
+    op_flags flags = op_flags::none;
+    int (*outputs)(const attributes&, int inputs) = nullptr;
+    inferred (*infer)(const attributes&, type_list inputs, int output) = nullptr;
+    void (*gradient)(gradient_context&) = nullptr;                  ///< nullptr: no gradient flows
+    bool (*needs_value)(const attributes&, int input) = nullptr;    ///< nullptr: needs the values of all inputs
+    kernel_factory cpu = nullptr;                                   ///< nullptr: has none
+    /// The same attributes in the op's own order; throws invalid_argument_error naming one that is missing or of
+    /// another type. What a reader of graphs asks; nullptr: they are taken as they are.
+    attributes (*checked)(const attributes&) = nullptr;
+
+    bool is(op_flags f) const noexcept { return has(flags, f); }
+    bool reads(const attributes& a, int input) const { return !needs_value || needs_value(a, input); }
+};
+
+/// Enters an op into the process's registry; the first definition of a name stays.
+const op_definition& register_op(const op_definition&);
+/// nullptr where no op of this name is known.
+const op_definition* find_op(const std::string& name);
+std::vector<const op_definition*> all_ops();
+
+namespace detail {
+
+/// True when a tensor of these sizes, of those that are numbers, takes at most 2^62 bytes: what comes from outside can
+/// then be multiplied.
+bool fits_memory(const tensor_type& t);
+
+/// Adds a node of exactly this op, name, inputs, controls, attributes, device and container, whose rule it runs. For
+/// readers of graphs: it stays a node of its own whatever others are equal. Throws invalid_argument_error with the
+/// rule's words, or when the name is taken.
+node* restore_node(const graph& to, node&& n);
+
+template <class Op> op_definition make_definition() {
+    using A = typename Op::attributes;
+    op_definition d;
+    d.name = Op::name;
+    if constexpr (requires { Op::flags; }) d.flags = Op::flags;
+    d.outputs = [](const attributes& a, int inputs) -> int {
+        if constexpr (requires { Op::outputs(decode<A>(a), inputs); }) return Op::outputs(decode<A>(a), inputs);
+        else return 1;
+    };
+    d.checked = [](const attributes& a) -> attributes { return encode(decode<A>(a)); };
+    d.infer = [](const attributes& a, type_list inputs, int output) -> inferred {
+        return Op::infer(decode<A>(a), inputs, output);
+    };
+    if constexpr (requires(gradient_context& g) { Op::gradient(g); }) d.gradient = &Op::gradient;
+    if constexpr (requires(const attributes& a) { Op::needs_value(decode<A>(a), 0); })
+        d.needs_value = [](const attributes& a, int input) -> bool { return Op::needs_value(decode<A>(a), input); };
+    if constexpr (requires(const kernel_setup& s) { Op::prepare(s); }) d.cpu = &Op::prepare;
+    return d;
+}
+
+} // namespace detail
+
+/// The definition of an op struct. A header of ops names each once at namespace scope,
+///     inline const op_definition& matmul_definition = definition_of<matmul_op>();
+/// so that graphs that are read find it.
+template <class Op> const op_definition& definition_of() {
+    static const op_definition& d = register_op(detail::make_definition<Op>());
+    return d;
+}
+
+/// Adds a node to the graph in scope. Runs the rule; throws invalid_argument_error with its words. Equal
+/// stateless nodes are one node. `name` empty: the op's name, made unique.
+node* add_node(const op_definition& op, std::vector<any_tensor> inputs, attributes a, const std::string& name = {});
+
+/// Adds a node of op struct Op; its first output.
+template <class Op>
+any_tensor add(const typename Op::attributes& a, std::vector<any_tensor> inputs, const std::string& name = {}) {
+    return any_tensor(node_output{add_node(definition_of<Op>(), std::move(inputs), encode(a), name), 0});
+}
+
+} // namespace tenon
+
+#if TENON_HEADER_ONLY
+#include <tenon/graph/graph.hpp>
+#endif

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <tenon/kernel/dense/convolution.hpp>
+
+namespace tenon::dense {
+
+struct convolution_plan::implementation {
+    explicit implementation(backend b) : chosen(b) {}
+    virtual ~implementation() = default;
+    /// Operands as in the public classes' run: (x, w, bias, y), (dy, w, null, dx) or (x, dy, dbias, dw).
+    virtual void run(const void* first, const void* second, void* third, void* result, thread_pool* pool) const = 0;
+    virtual std::size_t scratch_bytes() const noexcept = 0;
+
+    backend chosen;
+};
+
+namespace detail {
+
+enum class convolution_product : std::uint8_t { forward, backward_data, backward_weights };
+
+/// The convolution in words, for messages.
+TENON_INLINE std::string describe(const convolution_description& d);
+
+/// Forward and backward data.
+TENON_INLINE std::unique_ptr<convolution_plan::implementation>
+make_builtin_windows(convolution_product which, const convolution_description& d);
+TENON_INLINE std::unique_ptr<convolution_plan::implementation>
+make_builtin_weights(const convolution_description& d);
+
+/// Null where this build has no oneDNN or oneDNN lacks the product.
+TENON_INLINE std::unique_ptr<convolution_plan::implementation>
+make_onednn_convolution(convolution_product which, const convolution_description& d);
+
+} // namespace detail
+} // namespace tenon::dense
+
+#if TENON_HEADER_ONLY
+#include <tenon/kernel/dense/convolution_onednn.ipp>
+#include <tenon/kernel/dense/convolution_weights.ipp>
+#include <tenon/kernel/dense/convolution_windows.ipp>
+#endif

@@ -1,0 +1,116 @@
+// Read once per instruction set (see simd/for_each_isa.hpp): pooling of some rows of windows, channels side by side in a
+// register.
+
+namespace tenon::simd::TENON_SIMD_NS {
+
+/// One window of a pooling, cut to the image.
+struct pooling_window {
+    std::int64_t top, bottom, left, right;
+
+    TENON_SIMD_INLINE bool empty() const { return top >= bottom || left >= right; }
+};
+
+TENON_SIMD_INLINE pooling_window window_of(const dense::pooling_description& d, std::int64_t i, std::int64_t j) {
+    const std::int64_t u = i * d.stride_h - d.pad_top;
+    const std::int64_t v = j * d.stride_w - d.pad_left;
+    return {u < 0 ? 0 : u, u + d.window_h < d.height ? u + d.window_h : d.height, v < 0 ? 0 : v,
+            v + d.window_w < d.width ? v + d.window_w : d.width};
+}
+
+template <class T>
+TENON_SIMD_INLINE pack<T> load_some(const T* from, int count) {
+    return count == lanes ? load(from) : load_partial(from, count);
+}
+template <class T>
+TENON_SIMD_INLINE void store_some(T* to, pack<T> a, int count) {
+    if (count == lanes)
+        store(to, a);
+    else
+        store_partial(to, a, count);
+}
+
+/// Output rows begin .. end, counted through all images.
+template <class T, bool Maximum>
+void pool_rows(const dense::pooling_description& d, const T* x, T* y, std::int64_t begin, std::int64_t end) {
+    const std::int64_t row = d.width * d.channels;
+    const std::int64_t out_height = d.out_height();
+    const std::int64_t out_width = d.out_width();
+    for (std::int64_t r = begin; r < end; ++r) {
+        const T* image = x + r / out_height * d.height * row;
+        for (std::int64_t j = 0; j < out_width; ++j) {
+            const pooling_window w = window_of(d, r % out_height, j);
+            const T one_over_count = T(1) / static_cast<T>((w.bottom - w.top) * (w.right - w.left));
+            T* to = y + (r * out_width + j) * d.channels;
+            for (std::int64_t c = 0; c < d.channels; c += lanes) {
+                const int count = d.channels - c < lanes ? static_cast<int>(d.channels - c) : lanes;
+                pack<T> result = broadcast<T>(Maximum ? -std::numeric_limits<T>::infinity() : T(0));
+                for (std::int64_t u = w.top; u < w.bottom; ++u) {
+                    const T* from = image + u * row + w.left * d.channels + c;
+                    for (std::int64_t v = w.left; v < w.right; ++v, from += d.channels) {
+                        const pack<T> value = load_some(from, count);
+                        if constexpr (Maximum)
+                            result = select((value > result) | is_nan(value), value, result);
+                        else
+                            result = result + value;
+                    }
+                }
+                if constexpr (!Maximum) result = result * broadcast<T>(one_over_count);
+                store_some(to + c, result, count);
+            }
+        }
+    }
+}
+
+/// What output rows begin .. end add to dx. `Add` where windows overlap: then dx holds zeros or earlier rows' shares.
+/// Otherwise the rows of dx from one window's top to the next one's are written.
+template <class T, bool Maximum, bool Add>
+void unpool_rows(const dense::pooling_description& d, const T* x, const T* y, const T* dy, T* dx, std::int64_t begin,
+                 std::int64_t end) {
+    const std::int64_t row = d.width * d.channels;
+    const std::int64_t out_height = d.out_height();
+    const std::int64_t out_width = d.out_width();
+    const bool gaps = d.stride_h != d.window_h || d.stride_w != d.window_w || d.pad_left != 0 || d.pad_top != 0 ||
+                      d.height != out_height * d.window_h || d.width != out_width * d.window_w;
+    for (std::int64_t r = begin; r < end; ++r) {
+        const std::int64_t i = r % out_height;
+        const std::int64_t image = r / out_height * d.height * row;
+        if constexpr (!Add) {
+            if (gaps) {
+                const std::int64_t from = i == 0 ? 0 : i * d.stride_h - d.pad_top;
+                const std::int64_t to = i + 1 == out_height ? d.height : (i + 1) * d.stride_h - d.pad_top;
+                for (std::int64_t q = from * row; q < to * row; ++q) dx[image + q] = T(0);
+            }
+        }
+        for (std::int64_t j = 0; j < out_width; ++j) {
+            const pooling_window w = window_of(d, i, j);
+            const T one_over_count = T(1) / static_cast<T>((w.bottom - w.top) * (w.right - w.left));
+            const std::int64_t out = (r * out_width + j) * d.channels;
+            for (std::int64_t c = 0; c < d.channels; c += lanes) {
+                const int count = d.channels - c < lanes ? static_cast<int>(d.channels - c) : lanes;
+                const pack<T> zero = broadcast<T>(T(0));
+                pack<T> share = load_some(dy + out + c, count);
+                pack<T> largest = zero;
+                if constexpr (Maximum)
+                    largest = load_some(y + out + c, count);
+                else
+                    share = share * broadcast<T>(one_over_count);
+                for (std::int64_t u = w.top; u < w.bottom; ++u) {
+                    std::int64_t at = image + u * row + w.left * d.channels + c;
+                    for (std::int64_t v = w.left; v < w.right; ++v, at += d.channels) {
+                        pack<T> value = share;
+                        if constexpr (Maximum) {
+                            const pack<T> element = load_some(x + at, count);
+                            const pack<bool> hit = (element == largest) | is_nan(element);
+                            value = select(hit, share, zero);
+                            share = select(hit, zero, share); // given away: the first one has it
+                        }
+                        if constexpr (Add) value = value + load_some(static_cast<const T*>(dx + at), count);
+                        store_some(dx + at, value, count);
+                    }
+                }
+            }
+        }
+    }
+}
+
+} // namespace tenon::simd::TENON_SIMD_NS

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include <tenon/core/fault.hpp>
+
+/// What a kernel sees. A kernel is prepared once for fixed sizes, when a plan is made, and run in every step.
+
+namespace tenon {
+
+class attributes;
+class thread_pool;
+class resource_manager;
+struct node;
+
+/// What a kernel is prepared for. All sizes are numbers.
+struct kernel_setup {
+    const tenon::node& node;
+    const attributes& attrs;
+    type_list inputs;
+    type_list outputs;
+    int threads = 1;                     ///< the parallelism it may count on when run
+    resource_manager* resources = nullptr;
+    std::uint64_t graph_seed = 0;        ///< 0: none was set
+};
+
+/// What a kernel is given in a step.
+struct kernel_run {
+    const void* const* in;   ///< a pointer per input; nullptr where only its sizes matter
+    void* const* out;        ///< a pointer per output; nullptr where nobody reads it
+    std::byte* scratch;      ///< kernel::scratch_bytes() bytes, aligned to 64
+    thread_pool* pool;       ///< nullptr: serial
+
+    template <class T> const T* input(int i) const noexcept { return static_cast<const T*>(in[i]); }
+    template <class T> T* output(int o) const noexcept { return static_cast<T*>(out[o]); }
+};
+
+class kernel {
+public:
+    kernel() = default;
+    kernel(const kernel&) = delete;
+    kernel& operator=(const kernel&) = delete;
+    virtual ~kernel() = default;
+
+    /// Computes the outputs. Thread-safe unless exclusive().
+    virtual void run(const kernel_run&) = 0;
+
+    /// Working memory that run() needs.
+    virtual std::size_t scratch_bytes() const { return 0; }
+    /// Time on one thread, in nanoseconds, estimated: decides what is worth a thread.
+    virtual double cost() const { return 100; }
+    /// True when output `o` may be written where input `i` lies.
+    virtual bool may_share(int /*i*/, int /*o*/) const { return false; }
+    /// Where output `o` always lies (a variable, a constant), or nullptr: the plan gives it memory.
+    virtual void* resident(int /*o*/) const { return nullptr; }
+};
+
+using kernel_pointer = std::unique_ptr<kernel>;
+using kernel_factory = kernel_pointer (*)(const kernel_setup&);
+
+} // namespace tenon

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <random>
+
+#include <tenon/graph/node.hpp>
+#include <tenon/kernel/kernel.hpp>
+#include <tenon/kernel/philox.hpp>
+#include <tenon/kernel/resources.hpp>
+
+/// Where a random kernel's numbers come from. For kernels only.
+
+namespace tenon::detail {
+
+/// A node's key, from the seeds (SEMANTICS 21; ops/random.hpp states the rules), and its count of runs.
+class random_source {
+public:
+    random_source(const kernel_setup& s, std::int64_t seed)
+        : key_(key_of(s.graph_seed, static_cast<std::uint64_t>(seed), s.node.name)),
+          runs_(s.resources ? &s.resources->counter(s.node.container, s.node.name) : &own_) {}
+
+    /// The stream of the next run.
+    random_stream next() noexcept { return {key_, runs_->fetch_add(1, std::memory_order_relaxed)}; }
+
+private:
+    static std::uint64_t key_of(std::uint64_t graph_seed, std::uint64_t op_seed, const std::string& name) {
+        if (graph_seed == 0 && op_seed == 0) {
+            std::random_device system;
+            return std::uint64_t{system()} << 32 | system();
+        }
+        if (op_seed == 0) { // FNV-1a of the name: it does not change when the graph grows
+            op_seed = 0xCBF29CE484222325U;
+            for (const char c : name) op_seed = (op_seed ^ static_cast<unsigned char>(c)) * 0x100000001B3U;
+        }
+        return random_key(graph_seed == 0 ? default_graph_seed : graph_seed, op_seed);
+    }
+
+    std::uint64_t key_;
+    std::atomic<std::uint64_t> own_{0}; // where there is no session
+    std::atomic<std::uint64_t>* runs_;
+};
+
+} // namespace tenon::detail

@@ -1,0 +1,306 @@
+// The loops of reductions, once per instruction set. How says how two elements are combined; C is the type of the
+// elements: float, double, int32 or int64. Others are converted to one of these first, block by block.
+
+namespace tenon::simd::TENON_SIMD_NS {
+
+template <reducing::combination How, class C> TENON_SIMD_INLINE pack<C> combined(pack<C> a, pack<C> b) {
+    if constexpr (How == reducing::combination::sum) return a + b;
+    else if constexpr (How == reducing::combination::product) return a * b;
+    else if constexpr (How == reducing::combination::least) return min(a, b);
+    else return max(a, b);
+}
+
+/// Lane k of the result: x[k] with bit D of k clear, y[k] with it set (`Other`: of lane k ^ D instead).
+template <int D, bool Other, class V, std::size_t... K>
+TENON_SIMD_INLINE V interleave_lanes(V x, V y, std::index_sequence<K...>) {
+    constexpr int n = static_cast<int>(sizeof...(K));
+#if defined(__clang__)
+    return __builtin_shufflevector(
+        x, y, ((static_cast<int>(K) & D ? n : 0) + (Other ? static_cast<int>(K) ^ D : static_cast<int>(K)))...);
+#else
+    using index = simd::detail::signed_t<std::remove_cvref_t<decltype(x[0])>>;
+    typedef index indices __attribute__((vector_size(sizeof(V))));
+    return __builtin_shuffle(
+        x, y, indices{static_cast<index>((static_cast<int>(K) & D ? n : 0) +
+                                         (Other ? static_cast<int>(K) ^ D : static_cast<int>(K)))...});
+#endif
+}
+
+/// Packs a and b, each folded at distance D, side by side.
+template <reducing::combination How, int D, class C> TENON_SIMD_INLINE pack<C> fold_two(pack<C> a, pack<C> b) {
+    constexpr int n = pack<C>::part_lanes;
+    if constexpr (D == n) {
+        return combined<How>(pack<C>{{a.v[0], b.v[1]}}, pack<C>{{a.v[1], b.v[0]}});
+    } else {
+        using lanes_of_part = std::make_index_sequence<static_cast<std::size_t>(n)>;
+        pack<C> x, y;
+        for (int p = 0; p < pack<C>::parts; ++p) {
+            x.v[p] = interleave_lanes<D, false>(a.v[p], b.v[p], lanes_of_part{});
+            y.v[p] = interleave_lanes<D, true>(a.v[p], b.v[p], lanes_of_part{});
+        }
+        return combined<How>(x, y);
+    }
+}
+
+/// Lane k of rows[0] becomes what all lanes of rows[k] combine to, for k < 2 * D.
+template <reducing::combination How, int D, class C> TENON_SIMD_INLINE void fold_all(pack<C>* rows) {
+    if constexpr (D > 0) {
+        for (int i = 0; i < D; ++i) rows[i] = fold_two<How, D>(rows[i], rows[i + D]);
+        fold_all<How, D / 2>(rows);
+    }
+}
+template <reducing::combination How, int D, class C> TENON_SIMD_INLINE pack<C> fold_one(pack<C> a) {
+    if constexpr (D == 0) return a;
+    else return fold_one<How, D / 2>(fold_two<How, D>(a, a));
+}
+
+/// The last `left` lanes of a row, 0 < left < lanes; the others leave everything unchanged. With `past`, memory up to
+/// the end of a whole pack may be read, which is faster than a masked load.
+template <reducing::combination How, class C> TENON_SIMD_INLINE pack<C> last_lanes(const C* x, int left, bool past) {
+    const pack<bool> inside = iota<std::int32_t>() < broadcast<std::int32_t>(left);
+    return select(inside, past ? load(x) : load_partial(x, left), broadcast<C>(reducing::identity_of<How, C>()));
+}
+
+/// One row of n elements, combined lane by lane.
+template <reducing::combination How, class C> TENON_SIMD_INLINE pack<C> combine_long_row(const C* x, std::int64_t n) {
+    pack<C> a[8];
+    for (int k = 0; k < 8; ++k) a[k] = broadcast<C>(reducing::identity_of<How, C>());
+    std::int64_t i = 0;
+    for (; i + 8 * lanes <= n; i += 8 * lanes)
+#pragma GCC unroll 8
+        for (int k = 0; k < 8; ++k) a[k] = combined<How>(a[k], load(x + i + k * lanes));
+    for (; i + lanes <= n; i += lanes) a[0] = combined<How>(a[0], load(x + i));
+    if (i < n) a[1] = combined<How>(a[1], last_lanes<How>(x + i, static_cast<int>(n - i), false));
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) a[k] = combined<How>(a[k], a[k + 4]);
+    return combined<How>(combined<How>(a[0], a[2]), combined<How>(a[1], a[3]));
+}
+
+/// out[i] = elements x[i * n] .. x[i * n + n - 1] combined, for i < count.
+template <reducing::combination How, class C>
+void reduce_rows(const C* x, std::int64_t count, std::int64_t n, C* out) {
+    std::int64_t i = 0;
+    if (n > 0 && n <= 16 * lanes) {
+        const int left = static_cast<int>(n % lanes);
+        const std::int64_t whole = n - left;
+        // The last rows must not be read past their end.
+        const std::int64_t safe = count - (left == 0 ? 0 : (lanes + n - 1) / n);
+        for (; i + lanes <= count; i += lanes) {
+            pack<C> rows[lanes];
+            const bool past = i + lanes <= safe;
+            for (int k = 0; k < lanes; ++k) {
+                const C* row = x + (i + k) * n;
+                pack<C> sum = left == 0 ? broadcast<C>(reducing::identity_of<How, C>())
+                                        : last_lanes<How>(row + whole, left, past);
+                for (std::int64_t j = 0; j < whole; j += lanes) sum = combined<How>(sum, load(row + j));
+                rows[k] = sum;
+            }
+            fold_all<How, lanes / 2>(rows);
+            store(out + i, rows[0]);
+        }
+    }
+    for (; i < count; ++i) out[i] = fold_one<How, lanes / 2>(combine_long_row<How>(x + i * n, n)).v[0][0];
+}
+
+/// `Packs` packs of columns of a block that lies in cache, or the first `width` of one pack.
+template <reducing::combination How, int Packs, class C>
+TENON_SIMD_INLINE void reduce_some_columns(const C* x, std::int64_t rows, std::int64_t stride, int width, C* out) {
+    const pack<C> none = broadcast<C>(reducing::identity_of<How, C>());
+    pack<C> total[Packs];
+    for (int k = 0; k < Packs; ++k) total[k] = none;
+    for (std::int64_t r = 0; r < rows;) {
+        // Sums of at most 64 rows are added up: the error grows with rows / 64, not with rows.
+        const std::int64_t end = rows - r > 64 ? r + 64 : rows;
+        pack<C> sum[Packs];
+        for (int k = 0; k < Packs; ++k) sum[k] = none;
+        for (; r < end; ++r)
+#pragma GCC unroll 4
+            for (int k = 0; k < Packs; ++k) {
+                const C* at = x + r * stride + k * lanes;
+                sum[k] = combined<How>(sum[k], Packs == 1 && width < lanes ? load_partial(at, width) : load(at));
+            }
+        for (int k = 0; k < Packs; ++k) total[k] = combined<How>(total[k], sum[k]);
+    }
+    for (int k = 0; k < Packs; ++k) {
+        if (Packs == 1 && width < lanes) store_partial(out, total[k], width);
+        else store(out + k * lanes, total[k]);
+    }
+}
+
+/// out[j] = elements x[r * stride + j], r < rows, combined, for j < width.
+template <reducing::combination How, class C>
+void reduce_columns(const C* x, std::int64_t rows, std::int64_t stride, std::int64_t width, C* out) {
+    std::int64_t j = 0;
+    if (rows * width * static_cast<std::int64_t>(sizeof(C)) <= 65536 || rows < 8) {
+        for (; j + 4 * lanes <= width; j += 4 * lanes)
+            reduce_some_columns<How, 4>(x + j, rows, stride, 4 * lanes, out + j);
+    } else {
+        // Rows first, as they lie in memory; eight at a time, so that `out` is read and written rarely.
+        const std::int64_t whole = width - width % lanes;
+        for (; j < whole; j += lanes) store(out + j, broadcast<C>(reducing::identity_of<How, C>()));
+        std::int64_t r = 0;
+        for (; r + 8 <= rows; r += 8) {
+            const C* at = x + r * stride;
+            for (j = 0; j < whole; j += lanes) {
+                pack<C> a[8];
+#pragma GCC unroll 8
+                for (int k = 0; k < 8; ++k) a[k] = load(at + k * stride + j);
+#pragma GCC unroll 4
+                for (int k = 0; k < 4; ++k) a[k] = combined<How>(a[k], a[k + 4]);
+                const pack<C> sum = combined<How>(combined<How>(a[0], a[2]), combined<How>(a[1], a[3]));
+                store(out + j, combined<How>(load(static_cast<const C*>(out + j)), sum));
+            }
+        }
+        for (; r < rows; ++r)
+            for (j = 0; j < whole; j += lanes)
+                store(out + j, combined<How>(load(static_cast<const C*>(out + j)), load(x + r * stride + j)));
+        j = whole;
+    }
+    for (; j < width; j += lanes)
+        reduce_some_columns<How, 1>(x + j, rows, stride, static_cast<int>(width - j < lanes ? width - j : lanes),
+                                    out + j);
+}
+
+/// n elements of type T as C.
+template <class T, class C> void read_block(const void* from, C* to, std::int64_t n) {
+    const T* x = static_cast<const T*>(from);
+    std::int64_t i = 0;
+    for (; i + lanes <= n; i += lanes) store(to + i, convert<C>(load(x + i)));
+    if (i < n) {
+        const int left = static_cast<int>(n - i);
+        store_partial(to + i, convert<C>(load_partial(x + i, left)), left);
+    }
+}
+/// 1 for what is not zero.
+template <class T, class C> void read_nonzero(const void* from, C* to, std::int64_t n) {
+    const T* x = static_cast<const T*>(from);
+    std::int64_t i = 0;
+    for (; i + lanes <= n; i += lanes) store(to + i, convert<C>(load(x + i) != pack<compute_t<T>>{}));
+    for (; i < n; ++i) to[i] = static_cast<compute_t<T>>(x[i]) != compute_t<T>{} ? C{1} : C{};
+}
+
+/// Unsigned numbers as signed ones of the same order.
+inline void read_ordered(const void* from, std::int64_t* to, std::int64_t n) {
+    const std::uint64_t* x = static_cast<const std::uint64_t*>(from);
+    for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<std::int64_t>(x[i] ^ (std::uint64_t{1} << 63));
+}
+
+/// What is done to elements before they are combined; `parameter` has one for all (step 0) or one for each (step 1).
+template <reducing::mapping M, class C>
+void map_block(const C* x, C* to, std::int64_t n, const C* parameter, std::int64_t step) {
+    pack<C> p = broadcast<C>(step == 0 ? *parameter : C{});
+    for (std::int64_t i = 0; i < n; i += lanes) {
+        const int left = static_cast<int>(n - i < lanes ? n - i : lanes);
+        const pack<C> v = left == lanes ? load(x + i) : load_partial(x + i, left);
+        if (step != 0) p = left == lanes ? load(parameter + i) : load_partial(parameter + i, left);
+        pack<C> r;
+        if constexpr (M == reducing::mapping::square) r = v * v;
+        else if constexpr (M == reducing::mapping::magnitude) r = abs(v);
+        else if constexpr (M == reducing::mapping::squared_deviation) r = (v - p) * (v - p);
+        else if constexpr (M == reducing::mapping::shifted_exp) r = exp(v - p);
+        else if constexpr (std::is_integral_v<C>) r = ~v; // turns the order around, like -v, without overflow
+        else r = -v;
+        if (left == lanes) store(to + i, r);
+        else store_partial(to + i, r, left);
+    }
+}
+
+/// Bit k: lane k of x and y is the same, NaN like NaN.
+template <class C> TENON_SIMD_INLINE unsigned same_bits(pack<C> x, pack<C> y) {
+    if constexpr (std::is_floating_point_v<C>) return mask_bits((x == y) | ((x != x) & (y != y)));
+    else return mask_bits(x == y);
+}
+
+/// Where `value`, which is one of them, comes first among n elements.
+template <class C> std::int64_t position_of(const C* x, std::int64_t n, C value) {
+    const pack<C> wanted = broadcast<C>(value);
+    std::int64_t i = 0;
+    for (; i + lanes <= n; i += lanes)
+        if (const unsigned hits = same_bits(load(x + i), wanted); hits != 0) return i + __builtin_ctz(hits);
+    return i + __builtin_ctz(same_bits(load_partial(x + i, static_cast<int>(n - i)), wanted));
+}
+
+/// Largest element so far of each column, and its row, improved by rows numbered from `number`.
+template <class C>
+void improve_columns(const C* x, std::int64_t rows, std::int64_t stride, std::int64_t width, std::int64_t number,
+                     C* values, std::int64_t* positions) {
+    for (std::int64_t j = 0; j < width; j += lanes) {
+        const int n = static_cast<int>(width - j < lanes ? width - j : lanes);
+        pack<C> best = load_partial(values + j, n);
+        pack<std::int64_t> at = load_partial(positions + j, n);
+        for (std::int64_t r = 0; r < rows; ++r) {
+            const pack<C> v = n == lanes ? load(x + r * stride + j) : load_partial(x + r * stride + j, n);
+            pack<bool> better = v > best;
+            if constexpr (std::is_floating_point_v<C>) better = better | ((v != v) & (best == best));
+            best = select(better, v, best);
+            at = select(better, broadcast<std::int64_t>(number + r), at);
+        }
+        store_partial(values + j, best, n);
+        store_partial(positions + j, at, n);
+    }
+}
+
+template <class C> reducing::reduction_loops<C> reduction_loops_of(reducing::combination how) {
+    using reducing::combination;
+    switch (how) {
+    case combination::least: return {&reduce_rows<combination::least, C>, &reduce_columns<combination::least, C>};
+    case combination::largest:
+        return {&reduce_rows<combination::largest, C>, &reduce_columns<combination::largest, C>};
+    default: return {&reduce_rows<combination::sum, C>, &reduce_columns<combination::sum, C>};
+    }
+}
+template <class C> reducing::reduction_loops<C> product_loops_of() {
+    using reducing::combination;
+    return {&reduce_rows<combination::product, C>, &reduce_columns<combination::product, C>};
+}
+
+template <class C> reducing::search_loops<C> search_loops_of() { return {&position_of<C>, &improve_columns<C>}; }
+
+/// How elements of a type are read as C; nullptr where they are C already.
+template <class C> reducing::block_reader<C> block_reader_of(element_type e, [[maybe_unused]] reducing::reading how) {
+    if constexpr (std::is_same_v<C, float>) {
+        if (e == element_type::float16) return &read_block<half, float>;
+        if (e == element_type::bfloat16) return &read_block<bfloat16, float>;
+    } else if constexpr (std::is_same_v<C, std::int64_t>) {
+        if (e == element_type::uint32) return &read_block<std::uint32_t, std::int64_t>;
+        if (e == element_type::uint64 && how == reducing::reading::ordered) return &read_ordered;
+    } else if constexpr (std::is_same_v<C, std::int32_t>) {
+        if (how == reducing::reading::nonzero) {
+            if (e == element_type::float32) return &read_nonzero<float, C>;
+            if (e == element_type::float64) return &read_nonzero<double, C>;
+            if (e == element_type::float16) return &read_nonzero<half, C>;
+            if (e == element_type::bfloat16) return &read_nonzero<bfloat16, C>;
+            switch (size_of(e)) { // whether all bits are 0 is all that counts
+            case 1: return &read_nonzero<std::uint8_t, C>;
+            case 2: return &read_nonzero<std::uint16_t, C>;
+            case 4: return &read_nonzero<std::uint32_t, C>;
+            default: return &read_nonzero<std::uint64_t, C>;
+            }
+        }
+        switch (e) {
+        case element_type::int8: return &read_block<std::int8_t, C>;
+        case element_type::uint8:
+        case element_type::boolean: return &read_block<std::uint8_t, C>;
+        case element_type::int16: return &read_block<std::int16_t, C>;
+        case element_type::uint16: return &read_block<std::uint16_t, C>;
+        default: break;
+        }
+    }
+    return nullptr;
+}
+
+template <class C> reducing::block_mapper<C> block_mapper_of(reducing::mapping m) {
+    using reducing::mapping;
+    if constexpr (std::is_floating_point_v<C>) {
+        switch (m) {
+        case mapping::square: return &map_block<mapping::square, C>;
+        case mapping::magnitude: return &map_block<mapping::magnitude, C>;
+        case mapping::squared_deviation: return &map_block<mapping::squared_deviation, C>;
+        case mapping::shifted_exp: return &map_block<mapping::shifted_exp, C>;
+        default: break;
+        }
+    }
+    return m == mapping::reversed ? &map_block<mapping::reversed, C> : nullptr;
+}
+
+} // namespace tenon::simd::TENON_SIMD_NS

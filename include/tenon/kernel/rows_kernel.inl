@@ -1,0 +1,369 @@
+// Softmax, its losses and layer normalisation, row by row: read once per instruction set by rows.ipp.
+
+namespace tenon::simd::TENON_SIMD_NS {
+
+/// What rows of T are computed in.
+template <class T>
+using row_pack = pack<compute_t<T>>;
+
+/// Calls f(index, count) for the packs of a row: count is `lanes` but for the last.
+template <class F>
+TENON_SIMD_INLINE void for_packs(std::int64_t n, const F& f) {
+    std::int64_t i = 0;
+    for (; i + lanes <= n; i += lanes) f(i, std::integral_constant<int, lanes>{});
+    if (i < n) f(i, static_cast<int>(n - i));
+}
+template <class T, class N>
+TENON_SIMD_INLINE row_pack<T> load_some(const T* from, N n) {
+    if constexpr (std::is_same_v<N, int>) return load_partial(from, n);
+    else return load(from);
+}
+template <class T, class N>
+TENON_SIMD_INLINE void store_some(T* to, row_pack<T> a, N n) {
+    if constexpr (std::is_same_v<N, int>) store_partial(to, a, n);
+    else store(to, a);
+}
+/// The first n lanes of a; `other` in the rest.
+template <class S, class N>
+TENON_SIMD_INLINE pack<S> keep_some(pack<S> a, N n, S other) {
+    if constexpr (std::is_same_v<N, int>)
+        return select(iota<std::int32_t>() < broadcast<std::int32_t>(n), a, broadcast<S>(other));
+    else return a;
+}
+
+/// The larger one; b when either is NaN: one instruction.
+#if !defined(__x86_64__)
+template <class V>
+TENON_SIMD_INLINE V quick_max(V a, V b) {
+    return choose(a > b, a, b);
+}
+#elif TENON_SIMD_LEVEL == 2
+#if defined(__clang__)
+TENON_SIMD_INLINE f32 quick_max(f32 a, f32 b) { return __builtin_ia32_maxps512(a, b, 4); }
+TENON_SIMD_INLINE f64 quick_max(f64 a, f64 b) { return __builtin_ia32_maxpd512(a, b, 4); }
+#else
+TENON_SIMD_INLINE f32 quick_max(f32 a, f32 b) {
+    return __builtin_ia32_maxps512_mask(a, b, a, static_cast<unsigned short>(-1), 4);
+}
+TENON_SIMD_INLINE f64 quick_max(f64 a, f64 b) {
+    return __builtin_ia32_maxpd512_mask(a, b, a, static_cast<unsigned char>(-1), 4);
+}
+#endif
+#elif TENON_SIMD_LEVEL == 1
+TENON_SIMD_INLINE f32 quick_max(f32 a, f32 b) { return __builtin_ia32_maxps256(a, b); }
+TENON_SIMD_INLINE f64 quick_max(f64 a, f64 b) { return __builtin_ia32_maxpd256(a, b); }
+#else
+TENON_SIMD_INLINE f32 quick_max(f32 a, f32 b) { return __builtin_ia32_maxps(a, b); }
+TENON_SIMD_INLINE f64 quick_max(f64 a, f64 b) { return __builtin_ia32_maxpd(a, b); }
+#endif
+struct combine_quick_max {
+    template <class S>
+    TENON_SIMD_INLINE static pack<S> apply(pack<S> a, pack<S> b) {
+        TENON_SIMD_PARTS(pack<S>, quick_max(a.v[p], b.v[p]));
+    }
+};
+template <class S>
+TENON_SIMD_INLINE pack<S> larger(pack<S> a, pack<S> b) {
+    return combine_quick_max::apply(a, b);
+}
+
+/// e^x for x <= 0 and NaN: 2^n e^r with n = round(x / ln 2), e^r = 1 + r + r^2 P(r), to 1e-8 before rounding. What is less than
+/// 2^-126 may be zero: beside the largest term, which is 1, it does not count.
+TENON_SIMD_INLINE pack<float> exp_below_one(pack<float> a) {
+#if TENON_SIMD_LEVEL == 2
+    const f32 x = quick_max(fill<f32>(-104.0F), a.v[0]);
+#else
+    const f32 x = quick_max(fill<f32>(-87.0F), a.v[0]);
+#endif
+    const f32 n = native_round<0>(x * 0x1.715476p0F);
+    f32 r = native_fma(n, fill<f32>(-0x1.62e4p-1F), x); // 15 bits times at most 8: exact also without fma
+    r = native_fma(n, fill<f32>(-0x1.7f7d1cp-20F), r);
+    f32 p = fill<f32>(0x1.6d10fcp-10F);
+    p = native_fma(p, r, fill<f32>(0x1.120b62p-7F));
+    p = native_fma(p, r, fill<f32>(0x1.55551ap-5F));
+    p = native_fma(p, r, fill<f32>(0x1.5554dep-3F));
+    p = native_fma(p, r, fill<f32>(0.5F));
+    const f32 y = native_fma(p, r * r, r) + 1.0F;
+#if TENON_SIMD_LEVEL == 2
+    return {{__builtin_ia32_scalefps512_mask(y, n, y, static_cast<unsigned short>(-1), 4)}};
+#else
+    const f32 scaled = y * bits_as<f32>((__builtin_convertvector(n, i32) + 127) << 23);
+    return {{choose(a.v[0] < -87.0F, f32{}, scaled)}};
+#endif
+}
+TENON_SIMD_INLINE pack<double> exp_below_one(pack<double> x) { return exp(x); }
+
+// NaN needs no care when the largest element is sought: whatever is found, its exponential makes the sum NaN.
+
+template <class T>
+TENON_SIMD_INLINE compute_t<T> largest(const T* x, std::int64_t n) {
+    using S = compute_t<T>;
+    constexpr S lowest = -std::numeric_limits<S>::infinity();
+    pack<S> m[4];
+    for (auto& p : m) p = broadcast<S>(lowest);
+    std::int64_t i = 0;
+    for (; i + 4 * lanes <= n; i += 4 * lanes)
+        for (int k = 0; k < 4; ++k) m[k] = larger(m[k], load(x + i + k * lanes));
+    for_packs(n - i, [&](std::int64_t j, auto count) {
+        m[0] = larger(m[0], keep_some<S>(load_some(x + i + j, count), count, lowest));
+    });
+    return fold<combine_quick_max, lanes / 2>(larger(larger(m[0], m[1]), larger(m[2], m[3]))).v[0][0];
+}
+
+/// The sum of e^(x - m); each term is stored too unless `to` is null.
+template <class T>
+TENON_SIMD_INLINE compute_t<T> sum_of_exponentials(const T* x, T* to, std::int64_t n, compute_t<T> m) {
+    using S = compute_t<T>;
+    const pack<S> shift = broadcast<S>(m);
+    pack<S> sums[4] = {};
+    std::int64_t i = 0;
+    for (; i + 4 * lanes <= n; i += 4 * lanes)
+        for (int k = 0; k < 4; ++k) {
+            const pack<S> e = exp_below_one(load(x + i + k * lanes) - shift);
+            if (to) store(to + i + k * lanes, e);
+            sums[k] = sums[k] + e;
+        }
+    for_packs(n - i, [&](std::int64_t j, auto count) {
+        const pack<S> e = exp_below_one(load_some(x + i + j, count) - shift);
+        if (to) store_some(to + i + j, e, count);
+        sums[0] = sums[0] + keep_some<S>(e, count, S(0));
+    });
+    return reduce_add((sums[0] + sums[1]) + (sums[2] + sums[3]));
+}
+
+/// The terms of the sum times `scale`, from where sum_of_exponentials stored them. A half of them would have been rounded,
+/// so 16-bit types compute them again.
+template <class T>
+TENON_SIMD_INLINE void scale_exponentials(const T* x, T* y, std::int64_t n, compute_t<T> m, compute_t<T> scale) {
+    using S = compute_t<T>;
+    const pack<S> shift = broadcast<S>(m), factor = broadcast<S>(scale);
+    for_packs(n, [&](std::int64_t i, auto count) {
+        if constexpr (std::is_same_v<S, T>) store_some(y + i, load_some(y + i, count) * factor, count);
+        else store_some(y + i, exp_below_one(load_some(x + i, count) - shift) * factor, count);
+    });
+}
+template <class T>
+inline constexpr bool keeps_exponentials = std::is_same_v<T, compute_t<T>>;
+
+template <class S>
+TENON_SIMD_INLINE S log_of_one(S x) {
+    return extract(log(broadcast<S>(x)), 0);
+}
+
+// Rows of `classes` elements that follow each other: rows begin .. end-1.
+
+template <class T>
+inline void softmax_rows(const T* x, T* y, std::int64_t begin, std::int64_t end, std::int64_t classes, bool logarithm) {
+    using S = compute_t<T>;
+    for (std::int64_t r = begin; r < end; ++r) {
+        const T* in = x + r * classes;
+        T* out = y + r * classes;
+        const S m = largest(in, classes);
+        if (logarithm) {
+            const S s = sum_of_exponentials<T>(in, nullptr, classes, m);
+            const pack<S> shift = broadcast<S>(m), rest = broadcast<S>(log_of_one(s));
+            for_packs(classes, [&](std::int64_t i, auto count) {
+                store_some(out + i, (load_some(in + i, count) - shift) - rest, count);
+            });
+        } else {
+            const S s = sum_of_exponentials<T>(in, keeps_exponentials<T> ? out : nullptr, classes, m);
+            scale_exponentials(in, out, classes, m, S(1) / s);
+        }
+    }
+}
+
+template <class T>
+inline void softmax_backward_rows(const T* y, const T* dy, T* dx, std::int64_t begin, std::int64_t end,
+                                  std::int64_t classes, bool logarithm) {
+    using S = compute_t<T>;
+    for (std::int64_t r = begin; r < end; ++r) {
+        const T *value = y + r * classes, *g = dy + r * classes;
+        T* out = dx + r * classes;
+        pack<S> sums = {};
+        for_packs(classes, [&](std::int64_t i, auto count) {
+            const pack<S> d = load_some(g + i, count); // zero where there is nothing
+            sums = logarithm ? sums + d : fma(d, load_some(value + i, count), sums);
+        });
+        const pack<S> sum = broadcast<S>(reduce_add(sums));
+        for_packs(classes, [&](std::int64_t i, auto count) {
+            const pack<S> d = load_some(g + i, count), v = load_some(value + i, count);
+            store_some(out + i, logarithm ? d - exp(v) * sum : v * (d - sum), count);
+        });
+    }
+}
+
+// The same along the middle of [outer, classes, inner]: `width` neighbouring columns at a time, up to 4 packs.
+
+template <class T, class N>
+TENON_SIMD_INLINE void softmax_column(const T* x, T* y, std::int64_t classes, std::int64_t inner, N n, bool logarithm) {
+    using S = compute_t<T>;
+    pack<S> m = broadcast<S>(-std::numeric_limits<S>::infinity()), sum = {};
+    for (std::int64_t c = 0; c < classes; ++c) m = larger(m, load_some(x + c * inner, n));
+    for (std::int64_t c = 0; c < classes; ++c) {
+        const pack<S> e = exp_below_one(load_some(x + c * inner, n) - m);
+        if (keeps_exponentials<T> && !logarithm) store_some(y + c * inner, e, n);
+        sum = sum + e;
+    }
+    if (logarithm) {
+        const pack<S> rest = log(sum);
+        for (std::int64_t c = 0; c < classes; ++c)
+            store_some(y + c * inner, (load_some(x + c * inner, n) - m) - rest, n);
+        return;
+    }
+    const pack<S> scale = broadcast<S>(1) / sum;
+    for (std::int64_t c = 0; c < classes; ++c) {
+        if constexpr (keeps_exponentials<T>) store_some(y + c * inner, load_some(y + c * inner, n) * scale, n);
+        else store_some(y + c * inner, exp_below_one(load_some(x + c * inner, n) - m) * scale, n);
+    }
+}
+template <class T>
+inline void softmax_columns(const T* x, T* y, std::int64_t columns, std::int64_t classes, std::int64_t inner, bool logarithm) {
+    for_packs(columns, [&](std::int64_t i, auto n) { softmax_column(x + i, y + i, classes, inner, n, logarithm); });
+}
+template <class T>
+inline void softmax_backward_columns(const T* y, const T* dy, T* dx, std::int64_t columns, std::int64_t classes,
+                                     std::int64_t inner, bool logarithm) {
+    using S = compute_t<T>;
+    for_packs(columns, [&](std::int64_t i, auto n) {
+        pack<S> sum = {};
+        for (std::int64_t c = 0; c < classes; ++c) {
+            const pack<S> d = load_some(dy + i + c * inner, n);
+            sum = logarithm ? sum + d : fma(d, load_some(y + i + c * inner, n), sum);
+        }
+        for (std::int64_t c = 0; c < classes; ++c) {
+            const pack<S> d = load_some(dy + i + c * inner, n), v = load_some(y + i + c * inner, n);
+            store_some(dx + i + c * inner, logarithm ? d - exp(v) * sum : v * (d - sum), n);
+        }
+    });
+}
+
+/// loss[r] = ln(sum over c of e^x[r, c]) - x[r, label[r]]; dx[r, c] = softmax(x)[r, c] - (c == label[r]). Either may be null.
+/// The labels have been checked.
+template <class T, class Label>
+inline void sparse_cross_entropy_rows(const T* x, const Label* label, T* loss, T* dx, std::int64_t begin,
+                                      std::int64_t end, std::int64_t classes) {
+    using S = compute_t<T>;
+    S sums[lanes] = {}, shifts[lanes] = {};
+    for (std::int64_t r = begin; r < end; ++r) {
+        const T* in = x + r * classes;
+        T* out = dx ? dx + r * classes : nullptr;
+        const auto hit = static_cast<std::int64_t>(label[r]);
+        const auto at_label = static_cast<S>(in[hit]); // dx may lie where x does
+        const S m = largest(in, classes);
+        const S s = sum_of_exponentials<T>(in, keeps_exponentials<T> ? out : nullptr, classes, m);
+        const auto k = static_cast<int>((r - begin) % lanes);
+        sums[k] = s;
+        shifts[k] = m - at_label;
+        if (out) {
+            scale_exponentials(in, out, classes, m, S(1) / s);
+            out[hit] = static_cast<T>((extract(exp_below_one(broadcast<S>(at_label - m)), 0) - s) / s);
+        }
+        if (loss && (k == lanes - 1 || r + 1 == end))
+            store_partial(loss + r - k, log(load(static_cast<const S*>(sums))) + load(static_cast<const S*>(shifts)), k + 1);
+    }
+}
+
+/// loss[r] = sum over c of p[r, c] (ln(sum over k of e^x[r, k]) - x[r, c]), where p = 0 gives 0;
+/// dx[r, c] = softmax(x)[r, c] (sum over k of p[r, k]) - p[r, c]. Either may be null.
+template <class T>
+inline void cross_entropy_rows(const T* x, const T* p, T* loss, T* dx, std::int64_t begin, std::int64_t end,
+                               std::int64_t classes) {
+    using S = compute_t<T>;
+    const pack<S> zero = {};
+    for (std::int64_t r = begin; r < end; ++r) {
+        const T *in = x + r * classes, *weight = p + r * classes;
+        T* out = dx ? dx + r * classes : nullptr;
+        const S m = largest(in, classes);
+        const S s = sum_of_exponentials<T>(in, keeps_exponentials<T> ? out : nullptr, classes, m);
+        const pack<S> shift = broadcast<S>(m), rest = broadcast<S>(log_of_one(s));
+        pack<S> losses = {}, weights = {};
+        for_packs(classes, [&](std::int64_t i, auto count) {
+            const pack<S> w = load_some(weight + i, count);
+            const pack<S> d = rest - (load_some(in + i, count) - shift);
+            losses = losses + select(w == zero, zero, w * d);
+            weights = weights + w;
+        });
+        if (loss) loss[r] = static_cast<T>(reduce_add(losses));
+        if (!out) continue;
+        const pack<S> scale = broadcast<S>(reduce_add(weights) / s);
+        for_packs(classes, [&](std::int64_t i, auto count) {
+            pack<S> e;
+            if constexpr (keeps_exponentials<T>) e = load_some(out + i, count);
+            else e = exp_below_one(load_some(in + i, count) - shift);
+            store_some(out + i, e * scale - load_some(weight + i, count), count);
+        });
+    }
+}
+
+// Layer normalisation. Means and factors are kept in the type that is computed in.
+
+/// mean[r] over the row, factor[r] = 1 / sqrt(mean of (x - mean)^2 + epsilon), y = (x - mean) factor gamma + beta.
+template <class T>
+inline void layer_norm_rows(const T* x, const T* gamma, const T* beta, T* y, compute_t<T>* mean, compute_t<T>* factor,
+                            std::int64_t begin, std::int64_t end, std::int64_t n, compute_t<T> epsilon) {
+    using S = compute_t<T>;
+    for (std::int64_t r = begin; r < end; ++r) {
+        const T* in = x + r * n;
+        pack<S> sums[2] = {};
+        std::int64_t i = 0;
+        for (; i + 2 * lanes <= n; i += 2 * lanes)
+            for (int k = 0; k < 2; ++k) sums[k] = sums[k] + load(in + i + k * lanes);
+        for_packs(n - i, [&](std::int64_t j, auto count) { sums[0] = sums[0] + load_some(in + i + j, count); });
+        const S m = reduce_add(sums[0] + sums[1]) / static_cast<S>(n);
+        const pack<S> center = broadcast<S>(m);
+        pack<S> squares[2] = {};
+        i = 0;
+        for (; i + 2 * lanes <= n; i += 2 * lanes)
+            for (int k = 0; k < 2; ++k) {
+                const pack<S> d = load(in + i + k * lanes) - center;
+                squares[k] = fma(d, d, squares[k]);
+            }
+        for_packs(n - i, [&](std::int64_t j, auto count) {
+            const pack<S> d = keep_some<S>(load_some(in + i + j, count) - center, count, S(0));
+            squares[0] = fma(d, d, squares[0]);
+        });
+        const S variance = reduce_add(squares[0] + squares[1]) / static_cast<S>(n);
+        const S f = extract(rsqrt(broadcast<S>(variance + epsilon)), 0);
+        if (mean) mean[r] = m;
+        if (factor) factor[r] = f;
+        if (!y) continue;
+        const pack<S> scale = broadcast<S>(f);
+        for_packs(n, [&](std::int64_t j, auto count) {
+            const pack<S> z = (load_some(in + j, count) - center) * scale;
+            store_some(y + r * n + j, fma(z, load_some(gamma + j, count), load_some(beta + j, count)), count);
+        });
+    }
+}
+
+/// With z = (x - mean) factor and h = dy gamma: dx = factor (h - mean of h - z mean of h z); adds dy z to dgamma and dy to
+/// dbeta. Any of the three may be null.
+template <class T>
+inline void layer_norm_backward_rows(const T* x, const T* gamma, const T* dy, const compute_t<T>* mean,
+                                     const compute_t<T>* factor, T* dx, compute_t<T>* dgamma, compute_t<T>* dbeta,
+                                     std::int64_t begin, std::int64_t end, std::int64_t n) {
+    using S = compute_t<T>;
+    for (std::int64_t r = begin; r < end; ++r) {
+        const T *in = x + r * n, *g = dy + r * n;
+        const pack<S> center = broadcast<S>(mean[r]), scale = broadcast<S>(factor[r]);
+        pack<S> a = {}, b = {};
+        for_packs(n, [&](std::int64_t i, auto count) {
+            const pack<S> d = load_some(g + i, count);
+            const pack<S> z = (load_some(in + i, count) - center) * scale;
+            const pack<S> h = d * load_some(gamma + i, count);
+            a = a + h;
+            b = fma(h, z, b);
+            if (dgamma) store_some(dgamma + i, fma(d, z, load_some(dgamma + i, count)), count);
+            if (dbeta) store_some(dbeta + i, load_some(dbeta + i, count) + d, count);
+        });
+        if (!dx) continue;
+        const pack<S> mean_h = broadcast<S>(reduce_add(a) / static_cast<S>(n));
+        const pack<S> mean_hz = broadcast<S>(reduce_add(b) / static_cast<S>(n));
+        for_packs(n, [&](std::int64_t i, auto count) {
+            const pack<S> z = (load_some(in + i, count) - center) * scale;
+            const pack<S> h = load_some(g + i, count) * load_some(gamma + i, count);
+            store_some(dx + r * n + i, scale * ((h - mean_h) - z * mean_hz), count);
+        });
+    }
+}
+
+} // namespace tenon::simd::TENON_SIMD_NS

@@ -1,0 +1,369 @@
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <exception>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#if defined(__linux__)
+#include <sched.h>
+#endif
+
+#include <tenon/core/error.hpp>
+#include <tenon/kernel/thread_pool.hpp>
+
+namespace tenon {
+namespace detail {
+
+inline void pause_briefly() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ __volatile__("yield");
+#endif
+}
+
+/// Held for a few instructions at a time. A std::mutex would put the second of two threads that end a loop
+/// together to sleep, and waking one costs a thousand times what the lock protects.
+class spin_lock {
+public:
+    void lock() noexcept {
+        for (int tries = 0; held_.exchange(true, std::memory_order_acquire); ++tries) {
+            for (int i = 0; i < 200 && held_.load(std::memory_order_relaxed); ++i) pause_briefly();
+            if (tries > 4) std::this_thread::yield(); // its holder may have lost the core
+        }
+    }
+    void unlock() noexcept { held_.store(false, std::memory_order_release); }
+
+private:
+    std::atomic<bool> held_{false};
+};
+
+class spin_guard {
+public:
+    explicit spin_guard(spin_lock& lock) noexcept : lock_(lock) { lock_.lock(); }
+    ~spin_guard() { lock_.unlock(); }
+    spin_guard(const spin_guard&) = delete;
+    spin_guard& operator=(const spin_guard&) = delete;
+
+private:
+    spin_lock& lock_;
+};
+
+/// What this thread is doing for a pool.
+struct pool_thread {
+    int index = 0;           ///< its share of a loop is tried first; 0 for threads from outside
+    bool in_body = false;    ///< inside a parallel_for's body: nested loops run serially
+    bool running_tasks = false;
+};
+
+inline pool_thread& this_pool_thread() noexcept {
+    static thread_local pool_thread value;
+    return value;
+}
+
+TENON_INLINE int usable_cores() {
+#if defined(__linux__)
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
+#endif
+    return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+} // namespace detail
+
+/// One parallel_for under way; lives on its caller's stack. Pieces are dealt to the threads in contiguous
+/// shares, so that a thread meets the same part of memory loop after loop; who is done with his own share
+/// goes on with the next one's.
+struct thread_pool::loop {
+    static constexpr int max_shares = 64;
+    struct alignas(64) share {
+        std::atomic<std::int64_t> next;
+        std::int64_t end;
+    };
+
+    function_ref<void(std::int64_t, std::int64_t)> body;
+    std::int64_t n;
+    std::int64_t grain;
+    std::int64_t blocks; // of `grain` indices; what is over belongs to the last one
+    std::int64_t pieces;
+    int shares;
+
+    // Under the pool's lock.
+    loop* previous = nullptr;
+    loop* following = nullptr;
+    bool linked = false;
+    std::int64_t joined = 1;
+
+    std::atomic<int> active{0}; // threads other than the caller that may still touch this object
+    std::atomic<bool> failed{false};
+    std::exception_ptr failure{};
+    share share_of[max_shares];
+
+    loop(function_ref<void(std::int64_t, std::int64_t)> b, std::int64_t count, std::int64_t g, int threads)
+        : body(b), n(count), grain(g), blocks(count / g),
+          pieces(std::min<std::int64_t>(blocks, std::int64_t{4} * threads)),
+          shares(std::min(threads, max_shares)) {
+        for (int s = 0; s < shares; ++s) {
+            share_of[s].next.store(pieces * s / shares, std::memory_order_relaxed);
+            share_of[s].end = pieces * (s + 1) / shares;
+        }
+    }
+
+    std::int64_t begin_of(std::int64_t piece) const noexcept {
+        if (piece == pieces) return n;
+        return (piece * (blocks / pieces) + std::min(piece, blocks % pieces)) * grain;
+    }
+
+    /// Takes pieces until none is left.
+    void take_part(int index) noexcept {
+        auto& thread = detail::this_pool_thread();
+        const bool outer = std::exchange(thread.in_body, true);
+        for (int s = 0; s < shares; ++s) {
+            share& mine = share_of[(index + s) % shares];
+            while (mine.next.load(std::memory_order_relaxed) < mine.end) {
+                const std::int64_t piece = mine.next.fetch_add(1, std::memory_order_relaxed);
+                if (piece >= mine.end) break;
+                if (failed.load(std::memory_order_relaxed)) continue;
+                try {
+                    body(begin_of(piece), begin_of(piece + 1));
+                } catch (...) {
+                    if (!failed.exchange(true, std::memory_order_acq_rel)) failure = std::current_exception();
+                }
+            }
+        }
+        thread.in_body = outer;
+    }
+};
+
+struct thread_pool::state {
+    /// A counter to park on. A thread that parks first says so, and one that bumps the counter looks
+    /// afterwards whether anybody said so: with nobody parked, no system call is made.
+    struct signal {
+        std::atomic<std::uint32_t> count{0};
+        std::atomic<int> parked{0};
+
+        std::uint32_t seen() const noexcept { return count.load(std::memory_order_seq_cst); }
+        void wait(std::uint32_t before) noexcept {
+            parked.fetch_add(1, std::memory_order_seq_cst);
+            count.wait(before, std::memory_order_seq_cst);
+            parked.fetch_sub(1, std::memory_order_relaxed);
+        }
+        void raise(bool one) noexcept {
+            count.fetch_add(1, std::memory_order_seq_cst);
+            if (parked.load(std::memory_order_seq_cst) == 0) return;
+            if (one) {
+                count.notify_one();
+            } else {
+                count.notify_all();
+            }
+        }
+    };
+    alignas(64) signal work_came;   // threads with nothing to do park on it
+    alignas(64) signal helper_left; // callers whose loop is still run by others park on it
+    std::atomic<bool> stopping{false};
+
+    alignas(64) detail::spin_lock lock;
+    std::atomic<loop*> first{nullptr}; // written under the lock
+    std::atomic<std::size_t> queued{0};
+    std::vector<pool_task> ring = std::vector<pool_task>(64); // the queue: tasks [head, head + queued), wrapped
+    std::size_t head = 0;
+
+    std::vector<std::thread> threads;
+
+    void link(loop& l) noexcept {
+        l.previous = nullptr;
+        l.following = first.load(std::memory_order_relaxed);
+        if (l.following != nullptr) l.following->previous = &l;
+        first.store(&l, std::memory_order_relaxed);
+        l.linked = true;
+    }
+    void unlink(loop& l) noexcept {
+        if (!l.linked) return;
+        l.linked = false;
+        if (l.following != nullptr) l.following->previous = l.previous;
+        if (l.previous != nullptr) {
+            l.previous->following = l.following;
+        } else {
+            first.store(l.following, std::memory_order_relaxed);
+        }
+    }
+
+    bool help_a_loop(int index) {
+        if (first.load(std::memory_order_relaxed) == nullptr) return false;
+        loop* found = nullptr;
+        {
+            detail::spin_guard guard(lock);
+            for (found = first.load(std::memory_order_relaxed); found != nullptr; found = found->following) {
+                if (found->joined < found->pieces) break;
+            }
+            if (found == nullptr) return false;
+            ++found->joined;
+            found->active.fetch_add(1, std::memory_order_relaxed);
+        }
+        found->take_part(index);
+        {
+            detail::spin_guard guard(lock);
+            unlink(*found);
+        }
+        found->active.fetch_sub(1, std::memory_order_release); // from here on the loop may be gone
+        helper_left.raise(false);
+        return true;
+    }
+
+    void push(pool_task task) {
+        detail::spin_guard guard(lock);
+        const std::size_t count = queued.load(std::memory_order_relaxed);
+        if (count == ring.size()) {
+            std::vector<pool_task> larger(2 * count);
+            for (std::size_t i = 0; i < count; ++i) larger[i] = std::move(ring[(head + i) % count]);
+            ring = std::move(larger);
+            head = 0;
+        }
+        ring[(head + count) % ring.size()] = std::move(task);
+        queued.store(count + 1, std::memory_order_release);
+    }
+
+    bool run_a_task() {
+        if (queued.load(std::memory_order_relaxed) == 0) return false;
+        pool_task task;
+        {
+            detail::spin_guard guard(lock);
+            const std::size_t count = queued.load(std::memory_order_relaxed);
+            if (count == 0) return false;
+            task = std::move(ring[head]);
+            head = (head + 1) % ring.size();
+            queued.store(count - 1, std::memory_order_release);
+        }
+        task();
+        return true;
+    }
+
+    void wait_for_work(std::uint32_t before) noexcept {
+        for (int i = 0; i < spins; ++i) {
+            if (work_came.seen() != before) return;
+            detail::pause_briefly();
+        }
+        work_came.wait(before);
+    }
+
+    void work(int index, function_ref<bool()> done) {
+        while (!done()) {
+            const std::uint32_t before = work_came.seen();
+            if (help_a_loop(index) || run_a_task()) continue;
+            if (done()) return;
+            wait_for_work(before);
+        }
+    }
+
+    void wait_until_left(const loop& l) noexcept {
+        for (int i = 0; i < 4 * spins; ++i) {
+            if (l.active.load(std::memory_order_acquire) == 0) return;
+            detail::pause_briefly();
+        }
+        while (true) {
+            const std::uint32_t before = helper_left.seen();
+            if (l.active.load(std::memory_order_acquire) == 0) return;
+            helper_left.wait(before);
+        }
+    }
+
+    static constexpr int spins = 100; // one or two microseconds
+};
+
+TENON_INLINE thread_pool::thread_pool(int threads) : state_(nullptr) {
+    if (threads < 0) {
+        throw invalid_argument_error("thread_pool: " + std::to_string(threads) +
+                                     " threads asked for; give a positive number, or 0 for all cores");
+    }
+    size_ = threads == 0 ? detail::usable_cores() : threads;
+    state_ = new state;
+    state_->threads.reserve(static_cast<std::size_t>(size_ - 1));
+    try {
+        for (int i = 1; i < size_; ++i) {
+            state_->threads.emplace_back([s = state_, i] {
+                detail::this_pool_thread().index = i;
+                s->work(i, [s] {
+                    return s->stopping.load(std::memory_order_acquire) &&
+                           s->queued.load(std::memory_order_acquire) == 0;
+                });
+            });
+        }
+    } catch (const std::system_error& failure) {
+        const std::size_t started = state_->threads.size();
+        stop();
+        throw resource_exhausted_error("thread_pool: the system refused to start thread " +
+                                       std::to_string(started + 1) + " of " +
+                                       std::to_string(size_ - 1) + ": " + failure.what());
+    }
+}
+
+TENON_INLINE thread_pool::~thread_pool() { stop(); }
+
+TENON_INLINE void thread_pool::stop() noexcept {
+    state_->stopping.store(true, std::memory_order_release);
+    wake();
+    for (auto& thread : state_->threads) thread.join();
+    while (state_->run_a_task()) {}
+    delete state_;
+}
+
+TENON_INLINE void thread_pool::split(std::int64_t n, std::int64_t grain,
+                                     function_ref<void(std::int64_t, std::int64_t)> body) {
+    const auto& thread = detail::this_pool_thread();
+    if (thread.in_body) {
+        body(0, n);
+        return;
+    }
+    loop here(body, n, grain, size_);
+    {
+        detail::spin_guard guard(state_->lock);
+        state_->link(here);
+    }
+    state_->work_came.raise(here.pieces == 2 || size_ == 2);
+    here.take_part(thread.index);
+    {
+        detail::spin_guard guard(state_->lock);
+        state_->unlink(here);
+    }
+    state_->wait_until_left(here);
+    if (here.failure) std::rethrow_exception(here.failure);
+}
+
+TENON_INLINE void thread_pool::submit(pool_task task) {
+    state_->push(std::move(task));
+    if (size_ > 1) {
+        state_->work_came.raise(true);
+        return;
+    }
+    auto& thread = detail::this_pool_thread();
+    if (thread.running_tasks) return; // the loop below, further up the stack, gets to it
+    thread.running_tasks = true;
+    while (state_->run_a_task()) {}
+    thread.running_tasks = false;
+}
+
+TENON_INLINE bool thread_pool::run_one() { return state_->run_a_task(); }
+
+TENON_INLINE void thread_pool::work_until(function_ref<bool()> done) {
+    state_->work(detail::this_pool_thread().index, done);
+}
+
+TENON_INLINE void thread_pool::wake() noexcept {
+    state_->work_came.raise(false);
+}
+
+TENON_INLINE thread_pool& thread_pool::shared() {
+    static thread_pool& pool = *[] {
+        const char* wanted = std::getenv("TENON_THREADS");
+        const int threads = wanted == nullptr ? 0 : std::atoi(wanted);
+        return new thread_pool(std::clamp(threads, 0, 1024));
+    }();
+    return pool;
+}
+
+} // namespace tenon

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <tenon/ops/elementwise.hpp>
+
+/// Activation functions as values: given to layers, or layers themselves.
+///
+///     auto h = tn::nn::dense<300>(tn::nn::relu)(x);
+///     auto m = tn::nn::sequential(tn::nn::dense<300>(), tn::nn::tanh);
+///
+/// Their formulas are those of the functions of the same name in ops/elementwise.hpp. A lambda is one, too:
+///     auto softened = [](const auto& x) { return tn::tanh(x * 0.5f); };
+
+namespace tenon::nn {
+
+/// x itself.
+inline constexpr struct linear_activation {
+    template <OperandOrIllShaped X> auto operator()(X&& x) const { return static_cast<X&&>(x); }
+} linear;
+
+inline constexpr struct relu_activation {
+    template <OperandOrIllShaped X> auto operator()(X&& x) const { return tenon::relu(static_cast<X&&>(x)); }
+} relu;
+
+inline constexpr struct leaky_relu_activation {
+    double slope = 0.01;
+    template <OperandOrIllShaped X> auto operator()(X&& x) const { return tenon::leaky_relu(static_cast<X&&>(x), slope); }
+} leaky_relu;
+
+inline constexpr struct elu_activation {
+    template <OperandOrIllShaped X> auto operator()(X&& x) const { return tenon::elu(static_cast<X&&>(x)); }
+} elu;
+
+inline constexpr struct selu_activation {
+    template <OperandOrIllShaped X> auto operator()(X&& x) const { return tenon::selu(static_cast<X&&>(x)); }
+} selu;
+
+inline constexpr struct gelu_activation {
+    template <OperandOrIllShaped X> auto operator()(X&& x) const { return tenon::gelu(static_cast<X&&>(x)); }
+} gelu;
+
+inline constexpr struct silu_activation {
+    template <OperandOrIllShaped X> auto operator()(X&& x) const { return tenon::silu(static_cast<X&&>(x)); }
+} silu;
+
+inline constexpr struct tanh_activation {
+    template <OperandOrIllShaped X> auto operator()(X&& x) const { return tenon::tanh(static_cast<X&&>(x)); }
+} tanh;
+
+inline constexpr struct sigmoid_activation {
+    template <OperandOrIllShaped X> auto operator()(X&& x) const { return tenon::sigmoid(static_cast<X&&>(x)); }
+} sigmoid;
+
+inline constexpr struct softplus_activation {
+    template <OperandOrIllShaped X> auto operator()(X&& x) const { return tenon::softplus(static_cast<X&&>(x)); }
+} softplus;
+
+} // namespace tenon::nn

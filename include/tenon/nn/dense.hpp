@@ -1,0 +1,81 @@
+#pragma once
+
+#include <tenon/nn/activation.hpp>
+#include <tenon/nn/layer.hpp>
+#include <tenon/ops/matmul.hpp>
+
+/// The fully connected layer.
+///
+///     auto h = tn::nn::dense<300>(tn::nn::relu)(x);                       // [batch, 784] -> [batch, 300]
+///     auto y = tn::nn::dense<10>({.kernel = tn::he_normal(), .use_bias = false})(h);
+
+namespace tenon::nn {
+
+struct dense_options {
+    initializer kernel = glorot_uniform();
+    initializer bias = zeros();
+    bool use_bias = true;
+    std::string name = "dense"; ///< its variables are NAME/kernel and NAME/bias; a used name gets a number
+};
+
+/// What the compiler checks when a dense layer is called. in: x, whose last size is a number.
+struct dense_rule {
+    static constexpr const char* name = "dense";
+    struct attributes {
+        int units = 0;
+        friend constexpr bool operator==(const attributes&, const attributes&) = default;
+    };
+    static constexpr inferred infer(const attributes& a, type_list in, int) {
+        if (!is_floating(in[0].element)) return fault::element_type_must_be_floating;
+        extents e = in[0].extents;
+        if (e.rank() < 2) return fault::rank_too_low;
+        if (!e[e.rank() - 1].is_number()) return fault::size_must_be_known;
+        e[e.rank() - 1] = a.units;
+        return inferred(in[0].element, e);
+    }
+};
+
+/// activation(x kernel + bias) along the last dimension: [..., n] -> [..., Units]. kernel: [n, Units], bias: [Units].
+template <int Units, class Activation = linear_activation> class dense_layer {
+    static_assert(Units > 0, "tenon::nn::dense: the number of units must be positive");
+
+public:
+    explicit dense_layer(Activation a = {}, dense_options o = {}) : activation_(std::move(a)), options_(std::move(o)) {}
+
+    template <OperandOrIllShaped X> auto operator()(const X& x) const {
+        if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
+        else {
+            using result = typename detail::op_result<dense_rule, detail::constant_attributes<dense_rule::attributes{Units}>,
+                                                      0, void, detail::operand_of_t<X>>::type;
+            if constexpr (std::is_same_v<result, ill_shaped>) return ill_shaped{};
+            else {
+                using T = typename X::element_type;
+                constexpr int rank = X::shape_type::rank;
+                constexpr auto inputs = static_cast<int>(X::shape_type::extents[rank - 1].size);
+                const first_call names(kernel_, options_.name);
+                const auto kernel = kernel_.template get<T, shape<inputs, Units>>("kernel", options_.kernel);
+                if (!options_.use_bias) return detail::as_tensor(activation_(matmul(x, kernel)));
+                const auto bias = bias_.template get<T, shape<Units>>("bias", options_.bias);
+                return detail::as_tensor(activation_(matmul(x, kernel) + bias));
+            }
+        }
+    }
+
+    /// The variables; empty handles before the first call.
+    const any_tensor& kernel() const noexcept { return kernel_.variable(); }
+    const any_tensor& bias() const noexcept { return bias_.variable(); }
+
+private:
+    Activation activation_;
+    dense_options options_;
+    parameter kernel_, bias_;
+};
+
+template <int Units, class Activation> dense_layer<Units, Activation> dense(Activation a, const dense_options& o = {}) {
+    return dense_layer<Units, Activation>(std::move(a), o);
+}
+template <int Units> dense_layer<Units> dense(const dense_options& o = {}) {
+    return dense_layer<Units>({}, o);
+}
+
+} // namespace tenon::nn

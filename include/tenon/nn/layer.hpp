@@ -1,0 +1,84 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tenon/ops/state.hpp>
+
+/// What layers are made of.
+///
+/// A layer is a value that is called with a tensor and returns a tensor. Its variables are made when it is first called,
+/// for their sizes follow from the input's, which the compiler knows; later calls use them again. A copy of a layer is
+/// the same layer: it shares the variables.
+///
+///     auto hidden = tn::nn::dense<300>(tn::nn::relu);
+///     auto a = hidden(x);          // makes dense/kernel [784, 300] and dense/bias [300]
+///     auto b = hidden(z);          // the same weights on another input
+///     hidden(tn::transpose(x));    // does not compile: dense: a size must be a number here: float[784, batch]
+///
+/// Anything that can be called with a tensor is a layer: a lambda too. Layers of your own keep their variables in
+/// parameters; examples/custom_layers.cpp shows how.
+
+namespace tenon::nn {
+
+/// What a layer is called for: dropout, for one, does nothing in inference.
+enum class phase { inference, training };
+inline constexpr phase inference = phase::inference;
+inline constexpr phase training = phase::training;
+
+/// A variable of a layer: made when it is first asked for, the same one ever after. Copies share it.
+class parameter {
+public:
+    parameter() : made_(std::make_shared<any_tensor>()) {}
+
+    /// False until the variable is made.
+    explicit operator bool() const noexcept { return static_cast<bool>(*made_); }
+    /// An empty handle until the variable is made.
+    const any_tensor& variable() const noexcept { return *made_; }
+
+    /// The variable, of element type T and sizes S; the first call makes it, with this name and initial value.
+    /// Throws invalid_argument_error when it was made with another type or in another graph.
+    template <Element T, Shape S>
+    variable_tensor<T, canonical_t<S>> get(const std::string& name, const initializer& how,
+                                           const variable_options& o = {}) const {
+        static_assert(S::extents.is_static(), "tenon::nn::parameter: the sizes of a variable must be numbers");
+        make({element_type_of<T>, S::extents}, name, how, o);
+        return variable_tensor<T, canonical_t<S>>(*made_);
+    }
+
+private:
+    void make(const tensor_type& type, const std::string& name, const initializer& how, const variable_options& o) const;
+    std::shared_ptr<any_tensor> made_;
+};
+
+/// While it lives, what a layer makes in its first call is named after the layer.
+class first_call {
+public:
+    first_call(const parameter& of, const std::string& layer) {
+        if (!of) scope_.emplace(layer);
+    }
+
+private:
+    std::optional<name_scope> scope_;
+};
+
+/// What any layer returns when it is called with x: a layer that tells training from inference is told.
+template <class Layer, class X> auto call(const Layer& layer, const X& x, phase p) {
+    if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
+    else {
+        const auto result = [&] {
+            if constexpr (requires { layer(x, p); }) return layer(x, p);
+            else return layer(x);
+        }();
+        if constexpr (requires { result.materialize(); }) return result.materialize();
+        else return result;
+    }
+}
+
+} // namespace tenon::nn
+
+#if TENON_HEADER_ONLY
+#include <tenon/nn/layer.ipp>
+#endif

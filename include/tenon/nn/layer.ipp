@@ -1,0 +1,25 @@
+#pragma once
+
+#include <tenon/core/error.hpp>
+#include <tenon/nn/layer.hpp>
+
+namespace tenon::nn {
+
+TENON_INLINE void parameter::make(const tensor_type& type, const std::string& name, const initializer& how,
+                                  const variable_options& o) const {
+    if (!*made_) {
+        const any_tensor v = detail::add_variable(name, type, o);
+        detail::set_initial_value(v, detail::initial_value(how, v), o);
+        *made_ = v;
+        return;
+    }
+    if (!(made_->type() == type))
+        throw invalid_argument_error("a layer whose " + made_->name() + " is " + to_string(made_->type()) +
+                                     " is called with an input for which it would be " + to_string(type) +
+                                     "; make another layer for it");
+    if (!(graph(made_->node()->graph) == graph::current()))
+        throw invalid_argument_error("a layer whose " + made_->name() +
+                                     " belongs to another graph is called; make another layer for this graph");
+}
+
+} // namespace tenon::nn

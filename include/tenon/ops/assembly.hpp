@@ -1,0 +1,371 @@
+#pragma once
+
+#include <array>
+#include <tuple>
+
+#include <tenon/graph/axes.hpp>
+#include <tenon/graph/gradients.hpp>
+#include <tenon/graph/tensor.hpp>
+
+/// Joining tensors, and taking them apart.
+///
+///     auto both = tn::concat<1>(a, b);             // [batch, 3] and [batch, 5] -> [batch, 8]
+///     auto [p, q] = tn::split_sizes<1, 3, 5>(both);
+///     auto [u, v, w] = tn::split<3>(x);            // [6, 10] -> three of [2, 10]
+///     auto s = tn::stack<0>(u, v, w);              // three of [2, 10] -> [3, 2, 10]
+
+namespace tenon {
+
+struct axis_attributes {
+    int axis = 0;
+    static constexpr void fields(auto&& field) { field("axis", &axis_attributes::axis); }
+    friend constexpr bool operator==(const axis_attributes&, const axis_attributes&) = default;
+};
+
+/// in: x0, x1, ... One after the other along the axis; the other sizes are equal.
+struct concat_op {
+    static constexpr const char* name = "concat";
+    using attributes = axis_attributes;
+    static constexpr inferred infer(const attributes& a, type_list in, int) {
+        if (in.size() < 1) return fault::expects_more_operands;
+        if (in[0].element == element_type::string) return fault::element_type_not_supported;
+        const int axis = detail::axis_of(a.axis, in[0].extents.rank());
+        if (axis < 0) return fault::axis_out_of_range;
+        extents sizes = in[0].extents;
+        extent along = sizes[axis];
+        for (int i = 1; i < in.size(); ++i) {
+            if (in[i].element != in[0].element) return fault::element_types_differ;
+            extents next = in[i].extents;
+            if (next.rank() != sizes.rank()) return fault::ranks_differ;
+            along = along.is_number() && next[axis].is_number() ? extent(along.size + next[axis].size) : extent{};
+            next[axis] = sizes[axis];
+            const merged_extents m = equal_shapes(sizes, next);
+            if (m.what != fault::none) return m.what;
+            sizes = m.extents;
+        }
+        sizes[axis] = along;
+        return inferred(in[0].element, sizes);
+    }
+    static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+
+/// in: x, like0, like1, ... x taken apart along the axis into parts of the sizes of the others, whose values do not
+/// matter.
+struct split_like_op {
+    static constexpr const char* name = "split_like";
+    using attributes = axis_attributes;
+    static constexpr int outputs(const attributes&, int inputs) { return inputs - 1; }
+    static constexpr bool needs_value(const attributes&, int input) { return input == 0; }
+    static constexpr inferred infer(const attributes& a, type_list in, int output) {
+        if (in.size() < 2) return fault::expects_more_operands;
+        const int axis = detail::axis_of(a.axis, in[0].extents.rank());
+        if (axis < 0) return fault::axis_out_of_range;
+        std::int64_t along = 0;
+        for (int i = 1; i < in.size(); ++i) {
+            extents part = in[i].extents;
+            if (part.rank() != in[0].extents.rank()) return fault::ranks_differ;
+            along = part[axis].is_number() && along >= 0 ? along + part[axis].size : -1;
+            part[axis] = in[0].extents[axis];
+            const merged_extents m = equal_shapes(part, in[0].extents);
+            if (m.what != fault::none) return m.what;
+        }
+        if (along >= 0 && in[0].extents[axis].is_number() && in[0].extents[axis].size != along)
+            return fault::sizes_sum_differs;
+        return inferred(in[0].element, in[output + 1].extents);
+    }
+    static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+
+/// in: x. x taken apart along the axis: into `parts` equal parts, or into parts of the given sizes.
+struct split_op {
+    static constexpr const char* name = "split";
+    struct attributes {
+        int axis = 0;
+        int parts = 0;
+        index_list sizes;
+        static constexpr void fields(auto&& field) {
+            field("axis", &attributes::axis);
+            field("parts", &attributes::parts);
+            field("sizes", &attributes::sizes);
+        }
+        friend constexpr bool operator==(const attributes&, const attributes&) = default;
+    };
+    static constexpr int outputs(const attributes& a, int) { return a.sizes.count > 0 ? a.sizes.count : a.parts; }
+    static constexpr inferred infer(const attributes& a, type_list in, int output) {
+        if (in.size() != 1) return fault::expects_more_operands;
+        if (in[0].element == element_type::string) return fault::element_type_not_supported;
+        const int axis = detail::axis_of(a.axis, in[0].extents.rank());
+        if (axis < 0) return fault::axis_out_of_range;
+        extents sizes = in[0].extents;
+        const extent whole = sizes[axis];
+        if (a.sizes.count > 0) {
+            std::int64_t sum = 0;
+            for (const std::int64_t s : a.sizes) {
+                if (s < 0) return fault::sizes_sum_differs;
+                sum += s;
+            }
+            if (whole.is_number() && whole.size != sum) return fault::sizes_sum_differs;
+            sizes[axis] = a.sizes[output];
+        } else {
+            if (a.parts < 1 || (whole.is_number() && whole.size % a.parts != 0)) return fault::size_not_divisible;
+            if (a.parts > 1) sizes[axis] = whole.is_number() ? extent(whole.size / a.parts) : extent{};
+        }
+        return inferred(in[0].element, sizes);
+    }
+    static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+
+/// in: x0, x1, ... of equal sizes. Side by side along a new dimension, which is `axis` of the result.
+struct stack_op {
+    static constexpr const char* name = "stack";
+    using attributes = axis_attributes;
+    static constexpr inferred infer(const attributes& a, type_list in, int) {
+        if (in.size() < 1) return fault::expects_more_operands;
+        if (in[0].element == element_type::string) return fault::element_type_not_supported;
+        extents sizes = in[0].extents;
+        for (int i = 1; i < in.size(); ++i) {
+            if (in[i].element != in[0].element) return fault::element_types_differ;
+            const merged_extents m = equal_shapes(sizes, in[i].extents);
+            if (m.what != fault::none) return m.what;
+            sizes = m.extents;
+        }
+        if (sizes.rank() == max_rank) return fault::rank_too_high;
+        const int axis = detail::axis_of(a.axis, sizes.rank() + 1);
+        if (axis < 0) return fault::axis_out_of_range;
+        sizes.insert(axis, in.size());
+        return inferred(in[0].element, sizes);
+    }
+    static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+
+/// in: x. The reverse of stack: `parts` tensors without the axis, which has that size.
+struct unstack_op {
+    static constexpr const char* name = "unstack";
+    struct attributes {
+        int axis = 0;
+        int parts = 0;
+        static constexpr void fields(auto&& field) {
+            field("axis", &attributes::axis);
+            field("parts", &attributes::parts);
+        }
+        friend constexpr bool operator==(const attributes&, const attributes&) = default;
+    };
+    static constexpr int outputs(const attributes& a, int) { return a.parts; }
+    static constexpr inferred infer(const attributes& a, type_list in, int) {
+        if (in.size() != 1) return fault::expects_more_operands;
+        if (in[0].element == element_type::string) return fault::element_type_not_supported;
+        extents sizes = in[0].extents;
+        const int axis = detail::axis_of(a.axis, sizes.rank());
+        if (axis < 0) return fault::axis_out_of_range;
+        if (equal_sizes(sizes[axis], extent(a.parts)).what != fault::none) return fault::sizes_differ;
+        sizes.erase(axis);
+        return inferred(in[0].element, sizes);
+    }
+    static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+
+namespace detail {
+
+// The typed results of an op with several outputs: a tuple, or ill_shaped. A mistake is reported once.
+template <class Op, class Static, class X, std::size_t... O>
+auto apply_parts(const X& x, std::index_sequence<O...>) {
+    if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
+    else {
+        using first = typename op_result<Op, Static, 0, void, operand_of_t<X>>::type;
+        if constexpr (std::is_same_v<first, ill_shaped>) return ill_shaped{};
+        else {
+            node* n = add_node(definition_of<Op>(), {as_tensor(x)}, encode(Static::value));
+            return std::tuple(op_result<Op, Static, static_cast<int>(O), void, operand_of_t<X>>::type::unchecked(
+                any_tensor(node_output{n, static_cast<int>(O)}))...);
+        }
+    }
+}
+template <class Tuple> auto as_array(const Tuple& parts) {
+    if constexpr (std::is_same_v<Tuple, ill_shaped>) return ill_shaped{};
+    else return std::apply([](const auto&... p) { return std::array{p...}; }, parts);
+}
+
+} // namespace detail
+
+/// xs one after the other along Axis.
+template <int Axis, OperandOrIllShaped... Xs> auto concat(const Xs&... xs) {
+    static_assert(sizeof...(Xs) > 0, "tenon::concat: at least one tensor is needed");
+    return apply_op<concat_op, axis_attributes{Axis}>(xs...);
+}
+/// x in N equal parts along Axis, as a std::array.
+template <int N, int Axis = 0, OperandOrIllShaped X> auto split(const X& x) {
+    static_assert(N > 0, "tenon::split: at least one part is needed");
+    return detail::as_array(detail::apply_parts<split_op, detail::constant_attributes<split_op::attributes{Axis, N, {}}>>(
+        x, std::make_index_sequence<static_cast<std::size_t>(N)>{}));
+}
+/// x in parts of the given sizes along Axis, as a std::tuple.
+template <int Axis, int... Sizes, OperandOrIllShaped X> auto split_sizes(const X& x) {
+    static_assert(sizeof...(Sizes) > 0 && sizeof...(Sizes) <= max_rank, "tenon::split_sizes: 1 to 8 sizes are needed");
+    return detail::apply_parts<split_op,
+                               detail::constant_attributes<split_op::attributes{Axis, 0, index_list(Sizes...)}>>(
+        x, std::make_index_sequence<sizeof...(Sizes)>{});
+}
+/// xs, of equal sizes, along a new dimension Axis.
+template <int Axis, OperandOrIllShaped... Xs> auto stack(const Xs&... xs) {
+    static_assert(sizeof...(Xs) > 0, "tenon::stack: at least one tensor is needed");
+    return apply_op<stack_op, axis_attributes{Axis}>(xs...);
+}
+/// The N tensors that x has along Axis, as a std::array.
+template <int N, int Axis = 0, OperandOrIllShaped X> auto unstack(const X& x) {
+    static_assert(N > 0, "tenon::unstack: at least one part is needed");
+    return detail::as_array(detail::apply_parts<unstack_op, detail::constant_attributes<unstack_op::attributes{Axis, N}>>(
+        x, std::make_index_sequence<static_cast<std::size_t>(N)>{}));
+}
+
+namespace untyped {
+any_tensor concat(const std::vector<any_tensor>& xs, int axis);
+std::vector<any_tensor> split(const any_tensor& x, int parts, int axis = 0);
+std::vector<any_tensor> split_sizes(const any_tensor& x, const index_list& sizes, int axis = 0);
+std::vector<any_tensor> split_like(const any_tensor& x, const std::vector<any_tensor>& like, int axis);
+any_tensor stack(const std::vector<any_tensor>& xs, int axis = 0);
+std::vector<any_tensor> unstack(const any_tensor& x, int parts, int axis = 0);
+} // namespace untyped
+
+inline const op_definition& concat_definition = definition_of<concat_op>();
+inline const op_definition& split_like_definition = definition_of<split_like_op>();
+inline const op_definition& split_definition = definition_of<split_op>();
+inline const op_definition& stack_definition = definition_of<stack_op>();
+inline const op_definition& unstack_definition = definition_of<unstack_op>();
+
+} // namespace tenon
+
+#if TENON_KERNELS_OF(assembly)
+
+#include <tenon/kernel/strided_copy.hpp>
+
+namespace tenon {
+
+namespace detail {
+inline std::vector<any_tensor> outputs_of(node* n) {
+    std::vector<any_tensor> parts;
+    for (std::size_t o = 0; o < n->outputs.size(); ++o)
+        parts.push_back(any_tensor(node_output{n, static_cast<int>(o)}));
+    return parts;
+}
+inline std::vector<any_tensor> output_gradients(const gradient_context& g) {
+    std::vector<any_tensor> parts;
+    for (int o = 0; o < g.outputs(); ++o) parts.push_back(g.gradient_or_zeros(o));
+    return parts;
+}
+inline void set_gradients(gradient_context& g, const std::vector<any_tensor>& parts) {
+    for (std::size_t i = 0; i < parts.size(); ++i) g.set(static_cast<int>(i), parts[i]);
+}
+} // namespace detail
+
+namespace untyped {
+TENON_INLINE any_tensor concat(const std::vector<any_tensor>& xs, int axis) { return add<concat_op>({axis}, xs); }
+TENON_INLINE std::vector<any_tensor> split(const any_tensor& x, int parts, int axis) {
+    return detail::outputs_of(add_node(split_definition, {x}, encode(split_op::attributes{axis, parts, {}})));
+}
+TENON_INLINE std::vector<any_tensor> split_sizes(const any_tensor& x, const index_list& sizes, int axis) {
+    return detail::outputs_of(add_node(split_definition, {x}, encode(split_op::attributes{axis, 0, sizes})));
+}
+TENON_INLINE std::vector<any_tensor> split_like(const any_tensor& x, const std::vector<any_tensor>& like, int axis) {
+    std::vector<any_tensor> inputs{x};
+    inputs.insert(inputs.end(), like.begin(), like.end());
+    return detail::outputs_of(add_node(split_like_definition, std::move(inputs), encode(axis_attributes{axis})));
+}
+TENON_INLINE any_tensor stack(const std::vector<any_tensor>& xs, int axis) { return add<stack_op>({axis}, xs); }
+TENON_INLINE std::vector<any_tensor> unstack(const any_tensor& x, int parts, int axis) {
+    return detail::outputs_of(add_node(unstack_definition, {x}, encode(unstack_op::attributes{axis, parts})));
+}
+} // namespace untyped
+
+TENON_INLINE void concat_op::gradient(gradient_context& g) {
+    std::vector<any_tensor> like;
+    for (int i = 0; i < g.inputs(); ++i) like.push_back(g.input(i));
+    detail::set_gradients(g, untyped::split_like(g.output_gradient(), like, g.attributes<attributes>().axis));
+}
+TENON_INLINE void split_like_op::gradient(gradient_context& g) {
+    g.set(0, untyped::concat(detail::output_gradients(g), g.attributes<attributes>().axis));
+}
+TENON_INLINE void split_op::gradient(gradient_context& g) {
+    g.set(0, untyped::concat(detail::output_gradients(g), g.attributes<attributes>().axis));
+}
+TENON_INLINE void stack_op::gradient(gradient_context& g) {
+    detail::set_gradients(g, untyped::unstack(g.output_gradient(), g.inputs(), g.attributes<attributes>().axis));
+}
+TENON_INLINE void unstack_op::gradient(gradient_context& g) {
+    g.set(0, untyped::stack(detail::output_gradients(g), g.attributes<attributes>().axis));
+}
+
+namespace detail {
+
+// One tensor seen as rows, each of which holds a row of every part, one after the other.
+class parts_kernel final : public kernel {
+public:
+    // `parts` of the tensor `whole`, joined into it or taken from it, along `axis` of whole.
+    parts_kernel(const tensor_type& whole, type_list parts, int axis, bool join)
+        : join_(join), bytes_(size_of(whole.element)) {
+        std::int64_t rows = 1;
+        for (int i = 0; i < axis; ++i) rows *= whole.extents[i].size;
+        elements_ = whole.extents.elements();
+        const std::int64_t row = rows == 0 ? 0 : elements_ / rows;
+        std::int64_t at = 0;
+        for (int i = 0; i < parts.size(); ++i) {
+            const std::int64_t width = rows == 0 ? 0 : parts[i].extents.elements() / rows;
+            const copied_dimension to_whole[] = {{rows, width, row}, {width, 1, 1}};
+            const copied_dimension from_whole[] = {{rows, row, width}, {width, 1, 1}};
+            copies_.push_back({strided_copy(join ? to_whole : from_whole, 2, bytes_), at});
+            at += width;
+        }
+    }
+    void run(const kernel_run& r) override {
+        for (std::size_t i = 0; i < copies_.size(); ++i) {
+            const std::size_t offset = static_cast<std::size_t>(copies_[i].offset) * bytes_;
+            if (join_) {
+                if (r.out[0]) copies_[i].copy.run(r.in[i], r.output<std::byte>(0) + offset, r.pool);
+            } else if (r.out[i]) {
+                copies_[i].copy.run(r.input<std::byte>(0) + offset, r.out[i], r.pool);
+            }
+        }
+    }
+    double cost() const override { return 50 + 0.1 * static_cast<double>(elements_); }
+
+private:
+    struct part {
+        strided_copy copy;
+        std::int64_t offset; // in a row of the whole
+    };
+    std::vector<part> copies_;
+    std::int64_t elements_ = 0;
+    bool join_;
+    std::size_t bytes_;
+};
+
+} // namespace detail
+
+TENON_INLINE kernel_pointer concat_op::prepare(const kernel_setup& s) {
+    const int axis = detail::axis_of(decode<attributes>(s.attrs).axis, s.outputs[0].extents.rank());
+    return std::make_unique<detail::parts_kernel>(s.outputs[0], s.inputs, axis, true);
+}
+TENON_INLINE kernel_pointer stack_op::prepare(const kernel_setup& s) {
+    const int axis = detail::axis_of(decode<attributes>(s.attrs).axis, s.outputs[0].extents.rank());
+    return std::make_unique<detail::parts_kernel>(s.outputs[0], s.inputs, axis, true);
+}
+TENON_INLINE kernel_pointer split_like_op::prepare(const kernel_setup& s) {
+    const int axis = detail::axis_of(decode<attributes>(s.attrs).axis, s.inputs[0].extents.rank());
+    return std::make_unique<detail::parts_kernel>(s.inputs[0], s.outputs, axis, false);
+}
+TENON_INLINE kernel_pointer split_op::prepare(const kernel_setup& s) {
+    const int axis = detail::axis_of(decode<attributes>(s.attrs).axis, s.inputs[0].extents.rank());
+    return std::make_unique<detail::parts_kernel>(s.inputs[0], s.outputs, axis, false);
+}
+TENON_INLINE kernel_pointer unstack_op::prepare(const kernel_setup& s) {
+    const int axis = detail::axis_of(decode<attributes>(s.attrs).axis, s.inputs[0].extents.rank());
+    return std::make_unique<detail::parts_kernel>(s.inputs[0], s.outputs, axis, false);
+}
+
+} // namespace tenon
+
+#endif

@@ -1,0 +1,357 @@
+#pragma once
+
+#include <tenon/graph/graph.hpp>
+#include <tenon/graph/tensor.hpp>
+#include <tenon/expr/tree.hpp>
+
+/// Ops that steer a graph rather than compute: placeholders, identities, groups, printing, assertions.
+///
+///     auto x = tn::placeholder<float, tn::shape<batch, 784>>("x");   // fed in every step
+///     auto both = tn::group(train, update);                          // an operation that runs both
+
+namespace tenon {
+
+/// A tensor that is fed in every step that needs it. Type: as declared.
+struct placeholder_op {
+    static constexpr const char* name = "placeholder";
+    static constexpr op_flags flags = op_flags::source;
+    struct attributes {
+        element_type element = element_type::none;
+        extents shape;
+        static constexpr void fields(auto&& field) {
+            field("element", &attributes::element);
+            field("shape", &attributes::shape);
+        }
+    };
+    static constexpr inferred infer(const attributes& a, type_list, int) { return inferred(a.element, a.shape); }
+};
+
+/// The value of its input, unless it is fed.
+struct placeholder_with_default_op {
+    static constexpr const char* name = "placeholder_with_default";
+    static constexpr op_flags flags = op_flags::source;
+    using attributes = placeholder_op::attributes;
+    static constexpr inferred infer(const attributes& a, type_list in, int) {
+        if (in.size() != 1) return fault::expects_more_operands;
+        if (in[0].element != a.element) return fault::element_types_differ;
+        const merged_extents m = equal_shapes(in[0].extents, a.shape);
+        return m.what == fault::none ? inferred(a.element, a.shape) : inferred(m.what);
+    }
+    static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+
+/// Its input, under another name.
+struct identity_op {
+    static constexpr const char* name = "identity";
+    using attributes = no_attributes;
+    static constexpr inferred infer(const attributes&, type_list in, int) {
+        return in.size() == 1 ? inferred(in[0]) : inferred(fault::expects_more_operands);
+    }
+    static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+
+/// Its input, through which no gradient flows.
+struct stop_gradient_op {
+    static constexpr const char* name = "stop_gradient";
+    using attributes = no_attributes;
+    static constexpr inferred infer(const attributes& a, type_list in, int o) { return identity_op::infer(a, in, o); }
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+
+/// Nothing; runs after its control inputs.
+struct no_op_op {
+    static constexpr const char* name = "no_op";
+    static constexpr op_flags flags = op_flags::source;
+    using attributes = no_attributes;
+    static constexpr int outputs(const attributes&, int) { return 0; }
+    static constexpr inferred infer(const attributes&, type_list, int) { return fault::none; }
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+
+/// A tensor of the sizes of its input, whose value does not matter, filled with one number.
+struct fill_like_op {
+    static constexpr const char* name = "fill_like";
+    struct attributes {
+        double value = 0;
+        static constexpr void fields(auto&& field) { field("value", &attributes::value); }
+    };
+    static constexpr inferred infer(const attributes&, type_list in, int) {
+        if (in.size() != 1) return fault::expects_more_operands;
+        return in[0].element == element_type::string ? inferred(fault::element_type_not_supported) : inferred(in[0]);
+    }
+    static constexpr bool needs_value(const attributes&, int) { return false; }
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+
+/// Its first input; writes a message and all its inputs to standard error when it runs.
+struct print_op {
+    static constexpr const char* name = "print";
+    static constexpr op_flags flags = op_flags::stateful;
+    struct attributes {
+        std::string message;
+        static constexpr void fields(auto&& field) { field("message", &attributes::message); }
+    };
+    static constexpr inferred infer(const attributes&, type_list in, int) {
+        return in.size() > 0 ? inferred(in[0]) : inferred(fault::expects_more_operands);
+    }
+    static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+
+/// Checks that all elements of input 0 (bool) are true; else fails the step with invalid_argument_error: the
+/// message and the first elements of the other inputs.
+struct assert_op {
+    static constexpr const char* name = "assert";
+    static constexpr op_flags flags = op_flags::stateful;
+    using attributes = print_op::attributes;
+    static constexpr int outputs(const attributes&, int) { return 0; }
+    static constexpr inferred infer(const attributes&, type_list in, int) {
+        if (in.size() == 0) return fault::expects_more_operands;
+        return in[0].element == element_type::boolean ? inferred() : inferred(fault::element_type_must_be_bool);
+    }
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+
+/// A tensor that is fed in every step that needs it. `name` says which in errors.
+template <Element T, Shape S = shape<>> tensor<T, canonical_t<S>> placeholder(const std::string& name = {}) {
+    return tensor<T, canonical_t<S>>::unchecked(
+        add<placeholder_op>({element_type_of<T>, S::extents}, {}, name.empty() ? "placeholder" : name));
+}
+
+/// The value of x unless it is fed; may ask for less static sizes than x has, so that others can be fed.
+template <Shape S, Operand X> auto placeholder_with_default(const X& x, const std::string& name = {}) {
+    using T = typename X::element_type;
+    static_assert(detail::is_less_static(canonical_t<S>::extents, X::shape_type::extents),
+                  "tenon::placeholder_with_default: the default does not have the sizes asked for");
+    return tensor<T, canonical_t<S>>::unchecked(add<placeholder_with_default_op>(
+        {element_type_of<T>, S::extents}, {detail::as_tensor(x)}, name.empty() ? "placeholder_with_default" : name));
+}
+template <Operand X> auto placeholder_with_default(const X& x, const std::string& name = {}) {
+    return placeholder_with_default<typename X::shape_type>(x, name);
+}
+
+/// x itself, as a node of its own: made inside scopes, with another name.
+template <OperandOrIllShaped X> auto identity(const X& x) { return apply_op<identity_op, no_attributes{}>(x); }
+template <OperandOrIllShaped X> auto identity(const X& x, const std::string& name) {
+    if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
+    else {
+        const auto t = detail::as_tensor(x);
+        return std::remove_cvref_t<decltype(t)>::unchecked(add<identity_op>({}, {t}, name));
+    }
+}
+
+/// x, seen as a constant by gradients.
+template <OperandOrIllShaped X> auto stop_gradient(const X& x) { return apply_op<stop_gradient_op, no_attributes{}>(x); }
+
+/// Zeros or ones of x's element type and sizes.
+template <OperandOrIllShaped X> auto zeros_like(const X& x) {
+    return apply_op<fill_like_op, detail::default_attributes<fill_like_op>>(fill_like_op::attributes{0}, x);
+}
+template <OperandOrIllShaped X> auto ones_like(const X& x) {
+    return apply_op<fill_like_op, detail::default_attributes<fill_like_op>>(fill_like_op::attributes{1}, x);
+}
+
+namespace detail {
+operation add_group(const std::vector<node*>& members, const std::string& name);
+template <class N> node* node_of(const N& n) {
+    if constexpr (requires { n.materialize(); }) return n.materialize().node();
+    else return n.node();
+}
+} // namespace detail
+
+/// An operation that does nothing.
+operation no_op(const std::string& name = {});
+
+/// An operation that has run when all the given operations and tensors have.
+template <class... N>
+    requires((std::is_same_v<N, operation> || std::is_base_of_v<any_tensor, N> || Operand<N>) && ...)
+operation group(const N&... members) {
+    return detail::add_group({detail::node_of(members)...}, {});
+}
+operation group(const std::vector<operation>& members, const std::string& name = {});
+
+/// x; prints "message" and the values of x and of more when it runs.
+template <Operand X, Operand... More> auto print(const X& x, const std::string& message, const More&... more) {
+    const auto t = detail::as_tensor(x);
+    return std::remove_cvref_t<decltype(t)>::unchecked(
+        add<print_op>({message}, {t, any_tensor(detail::as_tensor(more))...}, "print"));
+}
+
+/// An operation that fails the step unless every element of `condition` is true. Run it, or make what it guards
+/// under control_dependencies of it.
+template <Operand C, Operand... Shown>
+operation assert_true(const C& condition, const std::string& message, const Shown&... shown) {
+    static_assert(std::is_same_v<typename C::element_type, bool>, "tenon::assert_true: the condition must be bool");
+    return operation(add_node(definition_of<assert_op>(),
+                              {any_tensor(detail::as_tensor(condition)), any_tensor(detail::as_tensor(shown))...},
+                              encode(assert_op::attributes{message}), "assert"));
+}
+
+namespace untyped {
+any_tensor zeros_like(const any_tensor& x);
+any_tensor ones_like(const any_tensor& x);
+any_tensor identity(const any_tensor& x, const std::string& name = {});
+any_tensor stop_gradient(const any_tensor& x);
+any_tensor placeholder(element_type element, const extents& shape, const std::string& name = {});
+} // namespace untyped
+
+inline const op_definition& placeholder_definition = definition_of<placeholder_op>();
+inline const op_definition& placeholder_with_default_definition = definition_of<placeholder_with_default_op>();
+inline const op_definition& identity_definition = definition_of<identity_op>();
+inline const op_definition& stop_gradient_definition = definition_of<stop_gradient_op>();
+inline const op_definition& no_op_definition = definition_of<no_op_op>();
+inline const op_definition& fill_like_definition = definition_of<fill_like_op>();
+inline const op_definition& print_definition = definition_of<print_op>();
+inline const op_definition& assert_definition = definition_of<assert_op>();
+
+} // namespace tenon
+
+#if TENON_KERNELS_OF(control)
+
+#include <cstdio>
+#include <cstring>
+
+#include <tenon/core/print.hpp>
+#include <tenon/core/with_element.hpp>
+#include <tenon/graph/gradients.hpp>
+
+namespace tenon {
+
+namespace untyped {
+TENON_INLINE any_tensor zeros_like(const any_tensor& x) { return add<fill_like_op>({0}, {x}); }
+TENON_INLINE any_tensor ones_like(const any_tensor& x) { return add<fill_like_op>({1}, {x}); }
+TENON_INLINE any_tensor identity(const any_tensor& x, const std::string& name) {
+    return add<identity_op>({}, {x}, name);
+}
+TENON_INLINE any_tensor stop_gradient(const any_tensor& x) { return add<stop_gradient_op>({}, {x}); }
+TENON_INLINE any_tensor placeholder(element_type element, const extents& shape, const std::string& name) {
+    return add<placeholder_op>({element, shape}, {}, name.empty() ? "placeholder" : name);
+}
+} // namespace untyped
+
+namespace detail {
+TENON_INLINE operation add_group(const std::vector<node*>& members, const std::string& name) {
+    if (members.empty()) return operation(add_node(definition_of<no_op_op>(), {}, {}, name.empty() ? "group" : name));
+    const graph_scope scope{graph(members[0]->graph)};
+    std::vector<std::unique_ptr<control_dependencies>> held;
+    for (node* n : members) held.push_back(std::make_unique<control_dependencies>(operation(n)));
+    operation made(add_node(definition_of<no_op_op>(), {}, {}, name.empty() ? "group" : name));
+    // Scopes end in the reverse order of their beginning.
+    while (!held.empty()) held.pop_back();
+    return made;
+}
+
+// Copies its input where the plan could not let both lie in one place.
+struct identity_kernel final : kernel {
+    explicit identity_kernel(const kernel_setup& s) : type(s.inputs[0]) {}
+    void run(const kernel_run& r) override {
+        if (r.in[0] == r.out[0] || !r.out[0]) return;
+        const std::int64_t n = type.extents.elements();
+        if (type.element == element_type::string) {
+            for (std::int64_t i = 0; i < n; ++i) r.output<std::string>(0)[i] = r.input<std::string>(0)[i];
+        } else if (n > 0) std::memcpy(r.out[0], r.in[0], static_cast<std::size_t>(n) * size_of(type.element));
+    }
+    double cost() const override { return 20 + static_cast<double>(type.extents.elements()) * 0.1; }
+    bool may_share(int i, int) const override { return i == 0; }
+    tensor_type type;
+};
+
+struct nothing_kernel final : kernel {
+    void run(const kernel_run&) override {}
+    double cost() const override { return 1; }
+};
+
+struct fill_kernel final : kernel {
+    fill_kernel(const tensor_type& t, double v) : type(t), value(v) {}
+    void run(const kernel_run& r) override {
+        if (!r.out[0]) return;
+        const std::int64_t n = type.extents.elements();
+        const auto fill = [&]<class T>(T v) {
+            for (std::int64_t i = 0; i < n; ++i) r.output<T>(0)[i] = v;
+        };
+        with_element(type.element, [&]<class T>(const T&) {
+            if constexpr (std::is_same_v<T, bool>) fill(value != 0);
+            else if constexpr (!std::is_same_v<T, std::string>) fill(static_cast<T>(value));
+        });
+    }
+    double cost() const override { return 20 + static_cast<double>(type.extents.elements()) * 0.1; }
+    tensor_type type;
+    double value;
+};
+
+struct print_kernel final : kernel {
+    explicit print_kernel(const kernel_setup& s)
+        : message(s.attrs.get<std::string>("message")), types(s.inputs.begin(), s.inputs.end()), copy(s) {}
+    void run(const kernel_run& r) override {
+        std::string text = message;
+        for (std::size_t i = 0; i < types.size(); ++i)
+            text += (i || !message.empty() ? " " : "") +
+                    to_string(any_array::view(const_cast<void*>(r.in[i]), types[i].element, types[i].extents));
+        text += '\n';
+        std::fwrite(text.data(), 1, text.size(), stderr); // one write: lines of parallel nodes do not mix
+        copy.run(r);
+    }
+    double cost() const override { return 2e4; }
+    std::string message;
+    std::vector<tensor_type> types;
+    identity_kernel copy;
+};
+
+struct assert_kernel final : kernel {
+    explicit assert_kernel(const kernel_setup& s)
+        : message(s.attrs.get<std::string>("message")), types(s.inputs.begin(), s.inputs.end()) {}
+    void run(const kernel_run& r) override {
+        const bool* p = r.input<bool>(0);
+        const std::int64_t n = types[0].extents.elements();
+        std::int64_t i = 0;
+        while (i < n && p[i]) ++i;
+        if (i == n) return;
+        std::string text = "assertion failed at element " + std::to_string(i) + ": " + message;
+        for (std::size_t k = 1; k < types.size(); ++k)
+            text += " " + to_string(any_array::view(const_cast<void*>(r.in[k]), types[k].element, types[k].extents));
+        throw invalid_argument_error(text);
+    }
+    std::string message;
+    std::vector<tensor_type> types;
+};
+} // namespace detail
+
+TENON_INLINE operation no_op(const std::string& name) {
+    return operation(add_node(definition_of<no_op_op>(), {}, {}, name.empty() ? "no_op" : name));
+}
+
+TENON_INLINE operation group(const std::vector<operation>& members, const std::string& name) {
+    std::vector<node*> nodes;
+    for (const operation& o : members) nodes.push_back(o.node());
+    return detail::add_group(nodes, name);
+}
+
+TENON_INLINE void identity_op::gradient(gradient_context& g) { g.set(0, g.output_gradient()); }
+TENON_INLINE void placeholder_with_default_op::gradient(gradient_context& g) { g.set(0, g.output_gradient()); }
+TENON_INLINE void print_op::gradient(gradient_context& g) { g.set(0, g.output_gradient()); }
+
+TENON_INLINE kernel_pointer placeholder_with_default_op::prepare(const kernel_setup& s) {
+    return std::make_unique<detail::identity_kernel>(s);
+}
+TENON_INLINE kernel_pointer identity_op::prepare(const kernel_setup& s) {
+    return std::make_unique<detail::identity_kernel>(s);
+}
+TENON_INLINE kernel_pointer stop_gradient_op::prepare(const kernel_setup& s) {
+    return std::make_unique<detail::identity_kernel>(s);
+}
+TENON_INLINE kernel_pointer no_op_op::prepare(const kernel_setup&) { return std::make_unique<detail::nothing_kernel>(); }
+TENON_INLINE kernel_pointer fill_like_op::prepare(const kernel_setup& s) {
+    return std::make_unique<detail::fill_kernel>(s.outputs[0], s.attrs.get<double>("value"));
+}
+TENON_INLINE kernel_pointer print_op::prepare(const kernel_setup& s) {
+    return std::make_unique<detail::print_kernel>(s);
+}
+TENON_INLINE kernel_pointer assert_op::prepare(const kernel_setup& s) {
+    return std::make_unique<detail::assert_kernel>(s);
+}
+
+} // namespace tenon
+
+#endif

@@ -1,0 +1,526 @@
+#pragma once
+
+#include <tenon/expr/tree.hpp>
+
+/// Functions of each element. They are lazy expressions: what is written in one expression runs as one pass over
+/// memory, forward and backward, and an operand with a name becomes a node of the graph, once.
+///
+///     auto h = relu(matmul(x, w) + b);            // one node for relu and +
+///     auto y = select(x > 0, x, 0.1f * expm1(x)); // numbers take the type of the tensor beside them
+///
+/// Sizes broadcast as NumPy's do: they are aligned at the last dimension, and a dimension that is missing or 1 is
+/// repeated. Element types must be equal; cast<T>(x) converts. half and bfloat16 are computed in float. Integers wrap
+/// around; division by zero gives 0. The gradient of a step (sign, floor, comparisons) is zero.
+///
+/// For tensors whose types are known at run time only there are the same instructions in namespace tenon::untyped.
+
+namespace tenon {
+
+namespace detail {
+
+template <class X>
+concept ElementwiseOperand = OperandOrIllShaped<X> || Number<X>;
+/// At least one tensor among numbers.
+template <class... X>
+concept ElementwiseOperands = (ElementwiseOperand<X> && ...) && (OperandOrIllShaped<X> || ...);
+
+// Numbers in the functions below, exact in double.
+template <std::uint64_t Bits> inline constexpr number_constant<Bits> number_of{};
+constexpr std::uint64_t bits_of(double x) { return std::bit_cast<std::uint64_t>(x); }
+inline constexpr auto zero = number_of<bits_of(0.0)>;
+inline constexpr auto one = number_of<bits_of(1.0)>;
+inline constexpr auto two = number_of<bits_of(2.0)>;
+inline constexpr auto three = number_of<bits_of(3.0)>;
+inline constexpr auto six = number_of<bits_of(6.0)>;
+inline constexpr auto half_of_one = number_of<bits_of(0.5)>;
+
+template <fixed_string Name, bool Floating> struct composite_rule {
+    static constexpr const char* name = Name.text;
+    using attributes = no_attributes;
+    static constexpr inferred infer(const attributes&, type_list in, int) {
+        const inferred r = infer_instruction(opcode::add, in);
+        if (r && Floating && !is_floating(r.type.element)) return fault::element_type_must_be_floating;
+        return r;
+    }
+};
+template <fixed_string Name, class F, class... X> auto real_function(F f, X&&... x) {
+    return elementwise_composite<composite_rule<Name, true>>(f, static_cast<X&&>(x)...);
+}
+template <fixed_string Name, class F, class... X> auto number_function(F f, X&&... x) {
+    return elementwise_composite<composite_rule<Name, false>>(f, static_cast<X&&>(x)...);
+}
+
+} // namespace detail
+
+// A function that is one instruction.
+#define TENON_UNARY(NAME, OP)                                                                                         \
+    template <OperandOrIllShaped X> auto NAME(X&& x) {                                                               \
+        return elementwise<opcode::OP>(static_cast<X&&>(x));                                                         \
+    }
+#define TENON_BINARY(NAME, OP)                                                                                        \
+    template <class A, class B>                                                                                      \
+        requires detail::ElementwiseOperands<A, B>                                                                   \
+    auto NAME(A&& a, B&& b) {                                                                                        \
+        return elementwise<opcode::OP>(static_cast<A&&>(a), static_cast<B&&>(b));                                    \
+    }
+
+// Arithmetic of numbers.
+
+TENON_BINARY(operator+, add)
+TENON_BINARY(operator-, subtract)
+TENON_BINARY(operator*, multiply)
+/// Of integers: towards zero.
+TENON_BINARY(operator/, divide)
+/// What is left of a / b rounded down, as Python and NumPy have it: it has b's sign.
+TENON_BINARY(operator%, modulo)
+TENON_UNARY(operator-, negative)
+
+TENON_BINARY(add, add)
+TENON_BINARY(subtract, subtract)
+TENON_BINARY(multiply, multiply)
+TENON_BINARY(divide, divide)
+TENON_BINARY(mod, modulo)
+/// What is left of a / b rounded towards zero, as C has it: it has a's sign.
+TENON_BINARY(fmod, remainder)
+TENON_UNARY(negative, negative)
+TENON_UNARY(abs, abs)
+/// -1, 0 or 1; NaN stays.
+TENON_UNARY(sign, sign)
+TENON_UNARY(floor, floor)
+TENON_UNARY(ceil, ceil)
+/// To the nearest integer, halves to the even one.
+TENON_UNARY(round, round)
+TENON_UNARY(trunc, trunc)
+/// NaN where either is NaN.
+TENON_BINARY(minimum, minimum)
+TENON_BINARY(maximum, maximum)
+/// a * b + c, rounded once where the processor can.
+template <class A, class B, class C>
+    requires detail::ElementwiseOperands<A, B, C>
+auto fma(A&& a, B&& b, C&& c) {
+    return elementwise<opcode::fma>(static_cast<A&&>(a), static_cast<B&&>(b), static_cast<C&&>(c));
+}
+
+// Comparisons. The result is bool.
+
+TENON_BINARY(operator==, equal)
+TENON_BINARY(operator!=, not_equal)
+TENON_BINARY(operator<, less)
+TENON_BINARY(operator<=, less_equal)
+TENON_BINARY(operator>, greater)
+TENON_BINARY(operator>=, greater_equal)
+TENON_BINARY(equal, equal)
+TENON_BINARY(not_equal, not_equal)
+TENON_BINARY(less, less)
+TENON_BINARY(less_equal, less_equal)
+TENON_BINARY(greater, greater)
+TENON_BINARY(greater_equal, greater_equal)
+
+TENON_UNARY(is_nan, is_nan)
+TENON_UNARY(is_inf, is_inf)
+TENON_UNARY(is_finite, is_finite)
+
+// Truth values. Both operands are always computed.
+
+TENON_BINARY(operator&&, logical_and)
+TENON_BINARY(operator||, logical_or)
+TENON_UNARY(operator!, logical_not)
+TENON_BINARY(logical_and, logical_and)
+TENON_BINARY(logical_or, logical_or)
+TENON_BINARY(logical_xor, logical_xor)
+TENON_UNARY(logical_not, logical_not)
+
+// Bits of integers and bools.
+
+TENON_BINARY(operator&, bit_and)
+TENON_BINARY(operator|, bit_or)
+TENON_BINARY(operator^, bit_xor)
+TENON_UNARY(operator~, bit_not)
+/// Shifts of integers; by the width or more, or by less than 0, all bits are shifted out.
+TENON_BINARY(operator<<, shift_left)
+/// Signed numbers keep their sign.
+TENON_BINARY(operator>>, shift_right)
+TENON_BINARY(bit_and, bit_and)
+TENON_BINARY(bit_or, bit_or)
+TENON_BINARY(bit_xor, bit_xor)
+TENON_UNARY(bit_not, bit_not)
+TENON_BINARY(shift_left, shift_left)
+TENON_BINARY(shift_right, shift_right)
+
+/// a where the condition (bool) is true, else b. No gradient, so no NaN either, comes from the other one's value.
+template <OperandOrIllShaped P, class A, class B>
+    requires detail::ElementwiseOperands<A, B>
+auto select(P&& condition, A&& a, B&& b) {
+    return elementwise<opcode::select>(static_cast<P&&>(condition), static_cast<A&&>(a), static_cast<B&&>(b));
+}
+/// NumPy's name for select.
+template <OperandOrIllShaped P, class A, class B>
+    requires detail::ElementwiseOperands<A, B>
+auto where(P&& condition, A&& a, B&& b) {
+    return select(static_cast<P&&>(condition), static_cast<A&&>(a), static_cast<B&&>(b));
+}
+
+// Real functions.
+
+TENON_UNARY(exp, exp)
+/// 2^x.
+TENON_UNARY(exp2, exp2)
+/// e^x - 1, exact near 0.
+TENON_UNARY(expm1, expm1)
+TENON_UNARY(log, log)
+TENON_UNARY(log2, log2)
+TENON_UNARY(log10, log10)
+/// log(1 + x), exact near 0.
+TENON_UNARY(log1p, log1p)
+TENON_UNARY(sqrt, sqrt)
+/// 1 / sqrt(x).
+TENON_UNARY(rsqrt, rsqrt)
+TENON_UNARY(cbrt, cbrt)
+TENON_UNARY(reciprocal, reciprocal)
+TENON_UNARY(sin, sin)
+TENON_UNARY(cos, cos)
+TENON_UNARY(tan, tan)
+TENON_UNARY(asin, asin)
+TENON_UNARY(acos, acos)
+TENON_UNARY(atan, atan)
+TENON_UNARY(sinh, sinh)
+TENON_UNARY(cosh, cosh)
+TENON_UNARY(tanh, tanh)
+TENON_UNARY(asinh, asinh)
+TENON_UNARY(acosh, acosh)
+TENON_UNARY(atanh, atanh)
+/// The angle of the point (x = b, y = a), in (-pi, pi].
+TENON_BINARY(atan2, atan2)
+/// sqrt(a^2 + b^2) without overflow.
+TENON_BINARY(hypot, hypot)
+/// a^b as C has it: NaN for negative a and fractional b. The gradient in b is 0 where a <= 0.
+TENON_BINARY(pow, power)
+TENON_UNARY(erf, erf)
+/// 1 - erf(x), exact for large x.
+TENON_UNARY(erfc, erfc)
+/// log |gamma(x)|.
+TENON_UNARY(lgamma, lgamma)
+/// The slope of lgamma. It has no gradient itself.
+TENON_UNARY(digamma, digamma)
+/// 1 / (1 + e^-x).
+TENON_UNARY(sigmoid, sigmoid)
+/// log(1 + e^x), exact for all x.
+TENON_UNARY(softplus, softplus)
+/// max(x, 0); NaN stays.
+TENON_UNARY(relu, relu)
+
+#undef TENON_UNARY
+#undef TENON_BINARY
+
+namespace detail {
+
+inline constexpr auto square_of = [](auto x) { return x * x; };
+inline constexpr auto squared_difference_of = [](auto a, auto b) { return number_function<"square">(square_of, a - b); };
+inline constexpr auto lerp_of = [](auto a, auto b, auto t) { return t * (b - a) + a; };
+inline constexpr auto clip_of = [](auto x, auto low, auto high) { return minimum(maximum(x, low), high); };
+// (a - a mod b) is a multiple of b up to rounding, so 1 // 0.1 is 9.
+inline constexpr auto floor_divide_of = [](auto a, auto b) {
+    if constexpr (std::is_integral_v<typename decltype(a)::element_type>) return (a - a % b) / b;
+    else return select(b == zero, a / b, round((a - a % b) / b));
+};
+inline constexpr auto divide_no_nan_of = [](auto a, auto b) {
+    return select(b == zero, zero, a / select(b == zero, one, b));
+};
+inline constexpr auto xlogy_of = [](auto x, auto y) { return select(x == zero, zero, x * log(select(x == zero, one, y))); };
+inline constexpr auto xlog1py_of = [](auto x, auto y) {
+    return select(x == zero, zero, x * log1p(select(x == zero, zero, y)));
+};
+inline constexpr auto xdivy_of = [](auto x, auto y) { return select(x == zero, zero, x / select(x == zero, one, y)); };
+inline constexpr auto logaddexp_with_difference = [](auto a, auto b, auto d) {
+    return select(d > zero, a + softplus(-d), b + softplus(d));
+};
+// Infinities of one sign have the difference 0.
+inline constexpr auto logaddexp_of = [](auto a, auto b) {
+    return real_function<"logaddexp">(logaddexp_with_difference, a, b, select((a == b) && is_inf(a), zero, a - b));
+};
+inline constexpr auto logit_of = [](auto p) { return log(p) - log1p(-p); };
+
+inline constexpr auto minus_root_of_half = number_of<bits_of(-0.70710678118654752440)>;
+// 2 sqrt(2 / pi), and that times 0.044715
+inline constexpr auto gelu_linear = number_of<bits_of(1.59576912160573071176)>;
+inline constexpr auto gelu_cubic = number_of<bits_of(0.07135481627260025)>;
+inline constexpr auto selu_scale = number_of<bits_of(1.05070098735548049342)>;
+inline constexpr auto selu_scale_times_alpha = number_of<bits_of(1.75809934084737685997)>;
+
+inline constexpr auto relu6_of = [](auto x) { return minimum(relu(x), six); };
+inline constexpr auto leaky_relu_of = [](auto x, auto slope) { return select(x > zero, x, slope * x); };
+// expm1 sees no positive number, whose infinite slope would make 0 * inf of the branch that is not taken.
+inline constexpr auto elu_of = [](auto x, auto alpha) { return select(x > zero, x, alpha * expm1(minimum(x, zero))); };
+inline constexpr auto selu_of = [](auto x) {
+    return select(x > zero, selu_scale * x, selu_scale_times_alpha * expm1(minimum(x, zero)));
+};
+inline constexpr auto celu_of = [](auto x, auto alpha) {
+    return select(x > zero, x, alpha * expm1(minimum(x, zero) / alpha));
+};
+inline constexpr auto gelu_of = [](auto x) { return half_of_one * x * erfc(minus_root_of_half * x); };
+inline constexpr auto gelu_tanh_of = [](auto x) { return x * sigmoid(x * fma(gelu_cubic * x, x, gelu_linear)); };
+inline constexpr auto silu_of = [](auto x) { return x * sigmoid(x); };
+inline constexpr auto hard_sigmoid_of = [](auto x) { return minimum(relu(x + three), six) / six; };
+inline constexpr auto hard_swish_of = [](auto x) { return x * minimum(relu(x + three), six) / six; };
+inline constexpr auto softsign_of = [](auto x) { return x / (abs(x) + one); };
+inline constexpr auto mish_of = [](auto x) { return x * tanh(softplus(x)); };
+inline constexpr auto log_sigmoid_of = [](auto x) { return -softplus(-x); };
+inline constexpr auto tanh_shrink_of = [](auto x) { return x - tanh(x); };
+inline constexpr auto is_close_of = [](auto a, auto b, auto bound) { return a == b || abs(a - b) <= bound; };
+
+template <int N> struct power_of {
+    template <class X> auto operator()(X x) const {
+        if constexpr (N == 1) return x * one;
+        else if constexpr (N % 2 == 0) return number_function<"pow">(square_of, power_of<N / 2>{}(x));
+        else return x * power_of<N - 1>{}(x);
+    }
+};
+
+} // namespace detail
+
+/// x * x.
+template <OperandOrIllShaped X> auto square(X&& x) {
+    return detail::number_function<"square">(detail::square_of, static_cast<X&&>(x));
+}
+/// x^N for a whole number N >= 1, by multiplications; also of integers.
+template <int N, OperandOrIllShaped X> auto pow(X&& x) {
+    static_assert(N >= 1, "tenon::pow<N>(x): N is at least 1; use pow(x, n)");
+    return detail::number_function<"pow">(detail::power_of<N>{}, static_cast<X&&>(x));
+}
+/// (a - b)^2.
+template <class A, class B>
+    requires detail::ElementwiseOperands<A, B>
+auto squared_difference(A&& a, B&& b) {
+    return detail::number_function<"squared_difference">(detail::squared_difference_of, static_cast<A&&>(a),
+                                                         static_cast<B&&>(b));
+}
+/// a / b rounded down, so that b * floor_divide(a, b) + a % b is a.
+template <class A, class B>
+    requires detail::ElementwiseOperands<A, B>
+auto floor_divide(A&& a, B&& b) {
+    return detail::number_function<"floor_divide">(detail::floor_divide_of, static_cast<A&&>(a), static_cast<B&&>(b));
+}
+/// a / b, but 0 where b is 0.
+template <class A, class B>
+    requires detail::ElementwiseOperands<A, B>
+auto divide_no_nan(A&& a, B&& b) {
+    return detail::real_function<"divide_no_nan">(detail::divide_no_nan_of, static_cast<A&&>(a), static_cast<B&&>(b));
+}
+/// x, but at least low and at most high: numbers or tensors.
+template <class X, class L, class H>
+    requires detail::ElementwiseOperands<X, L, H>
+auto clip(X&& x, L&& low, H&& high) {
+    return detail::number_function<"clip">(detail::clip_of, static_cast<X&&>(x), static_cast<L&&>(low),
+                                           static_cast<H&&>(high));
+}
+/// a + t * (b - a): a at t = 0, b at t = 1.
+template <class A, class B, class T>
+    requires detail::ElementwiseOperands<A, B, T>
+auto lerp(A&& a, B&& b, T&& t) {
+    return detail::real_function<"lerp">(detail::lerp_of, static_cast<A&&>(a), static_cast<B&&>(b), static_cast<T&&>(t));
+}
+/// x log(y), but 0 where x is 0.
+template <class X, class Y>
+    requires detail::ElementwiseOperands<X, Y>
+auto xlogy(X&& x, Y&& y) {
+    return detail::real_function<"xlogy">(detail::xlogy_of, static_cast<X&&>(x), static_cast<Y&&>(y));
+}
+/// x log(1 + y), but 0 where x is 0.
+template <class X, class Y>
+    requires detail::ElementwiseOperands<X, Y>
+auto xlog1py(X&& x, Y&& y) {
+    return detail::real_function<"xlog1py">(detail::xlog1py_of, static_cast<X&&>(x), static_cast<Y&&>(y));
+}
+/// x / y, but 0 where x is 0.
+template <class X, class Y>
+    requires detail::ElementwiseOperands<X, Y>
+auto xdivy(X&& x, Y&& y) {
+    return detail::real_function<"xdivy">(detail::xdivy_of, static_cast<X&&>(x), static_cast<Y&&>(y));
+}
+/// log(e^a + e^b) without overflow.
+template <class A, class B>
+    requires detail::ElementwiseOperands<A, B>
+auto logaddexp(A&& a, B&& b) {
+    return detail::real_function<"logaddexp">(detail::logaddexp_of, static_cast<A&&>(a), static_cast<B&&>(b));
+}
+/// log(p / (1 - p)), the inverse of sigmoid.
+template <OperandOrIllShaped X> auto logit(X&& p) {
+    return detail::real_function<"logit">(detail::logit_of, static_cast<X&&>(p));
+}
+/// True where |a - b| <= atol + rtol |b|; equal infinities are close, NaN to nothing.
+template <class A, class B>
+    requires detail::ElementwiseOperands<A, B>
+auto is_close(const A& a, const B& b, double rtol = 1e-5, double atol = 1e-8) {
+    return detail::real_function<"is_close">(detail::is_close_of, a, b, rtol * abs(b) + atol);
+}
+
+// Activations.
+
+/// min(max(x, 0), 6).
+template <OperandOrIllShaped X> auto relu6(X&& x) {
+    return detail::number_function<"relu6">(detail::relu6_of, static_cast<X&&>(x));
+}
+/// x where it is positive, else slope * x. With a tensor for slope: PReLU (He et al. 2015).
+template <OperandOrIllShaped X, class S = double>
+    requires detail::ElementwiseOperand<S>
+auto leaky_relu(X&& x, S&& slope = 0.01) {
+    return detail::real_function<"leaky_relu">(detail::leaky_relu_of, static_cast<X&&>(x), static_cast<S&&>(slope));
+}
+/// x where it is positive, else alpha (e^x - 1) (Clevert et al. 2015).
+template <OperandOrIllShaped X, class S = double>
+    requires detail::ElementwiseOperand<S>
+auto elu(X&& x, S&& alpha = 1.0) {
+    return detail::real_function<"elu">(detail::elu_of, static_cast<X&&>(x), static_cast<S&&>(alpha));
+}
+/// 1.0507 elu(x, 1.6733) (Klambauer et al. 2017).
+template <OperandOrIllShaped X> auto selu(X&& x) {
+    return detail::real_function<"selu">(detail::selu_of, static_cast<X&&>(x));
+}
+/// x where it is positive, else alpha (e^(x / alpha) - 1) (Barron 2017).
+template <OperandOrIllShaped X, class S = double>
+    requires detail::ElementwiseOperand<S>
+auto celu(X&& x, S&& alpha = 1.0) {
+    return detail::real_function<"celu">(detail::celu_of, static_cast<X&&>(x), static_cast<S&&>(alpha));
+}
+/// x times the normal distribution's probability of less than x (Hendrycks, Gimpel 2016).
+template <OperandOrIllShaped X> auto gelu(X&& x) {
+    return detail::real_function<"gelu">(detail::gelu_of, static_cast<X&&>(x));
+}
+/// The same with tanh in place of erf: x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).
+template <OperandOrIllShaped X> auto gelu_tanh(X&& x) {
+    return detail::real_function<"gelu_tanh">(detail::gelu_tanh_of, static_cast<X&&>(x));
+}
+/// x sigmoid(x).
+template <OperandOrIllShaped X> auto silu(X&& x) {
+    return detail::real_function<"silu">(detail::silu_of, static_cast<X&&>(x));
+}
+/// Another name of silu.
+template <OperandOrIllShaped X> auto swish(X&& x) { return silu(static_cast<X&&>(x)); }
+/// min(max(x + 3, 0), 6) / 6.
+template <OperandOrIllShaped X> auto hard_sigmoid(X&& x) {
+    return detail::real_function<"hard_sigmoid">(detail::hard_sigmoid_of, static_cast<X&&>(x));
+}
+/// x hard_sigmoid(x) (Howard et al. 2019).
+template <OperandOrIllShaped X> auto hard_swish(X&& x) {
+    return detail::real_function<"hard_swish">(detail::hard_swish_of, static_cast<X&&>(x));
+}
+/// min(max(x, -1), 1).
+template <OperandOrIllShaped X> auto hard_tanh(X&& x) { return clip(static_cast<X&&>(x), -1, 1); }
+/// x / (1 + |x|).
+template <OperandOrIllShaped X> auto softsign(X&& x) {
+    return detail::real_function<"softsign">(detail::softsign_of, static_cast<X&&>(x));
+}
+/// x tanh(softplus(x)) (Misra 2019).
+template <OperandOrIllShaped X> auto mish(X&& x) {
+    return detail::real_function<"mish">(detail::mish_of, static_cast<X&&>(x));
+}
+/// log(sigmoid(x)).
+template <OperandOrIllShaped X> auto log_sigmoid(X&& x) {
+    return detail::real_function<"log_sigmoid">(detail::log_sigmoid_of, static_cast<X&&>(x));
+}
+/// x - tanh(x).
+template <OperandOrIllShaped X> auto tanh_shrink(X&& x) {
+    return detail::real_function<"tanh_shrink">(detail::tanh_shrink_of, static_cast<X&&>(x));
+}
+
+/// The instructions on tensors whose types are known at run time only. A mistake throws invalid_argument_error with
+/// the rule's words. The planner fuses chains of them.
+namespace untyped {
+
+/// A number as a scalar tensor of that element type.
+inline any_tensor scalar(double value, element_type type) { return detail::scalar_constant(value, type); }
+/// Each element converted as static_cast does it.
+inline any_tensor cast(const any_tensor& x, element_type to) {
+    return x.element() == to ? x : detail::add_instruction(opcode::cast, {x}, to);
+}
+
+#define TENON_UNARY(NAME)                                                                                             \
+    inline any_tensor NAME(const any_tensor& x) { return detail::add_instruction(opcode::NAME, {x}); }
+#define TENON_BINARY(NAME)                                                                                            \
+    inline any_tensor NAME(const any_tensor& a, const any_tensor& b) {                                               \
+        return detail::add_instruction(opcode::NAME, {a, b});                                                        \
+    }                                                                                                                \
+    inline any_tensor NAME(const any_tensor& a, double b) { return NAME(a, scalar(b, a.element())); }                \
+    inline any_tensor NAME(double a, const any_tensor& b) { return NAME(scalar(a, b.element()), b); }
+TENON_UNARY(exp)
+TENON_UNARY(exp2)
+TENON_UNARY(expm1)
+TENON_UNARY(log)
+TENON_UNARY(log2)
+TENON_UNARY(log10)
+TENON_UNARY(log1p)
+TENON_UNARY(sqrt)
+TENON_UNARY(rsqrt)
+TENON_UNARY(cbrt)
+TENON_UNARY(reciprocal)
+TENON_UNARY(sin)
+TENON_UNARY(cos)
+TENON_UNARY(tan)
+TENON_UNARY(asin)
+TENON_UNARY(acos)
+TENON_UNARY(atan)
+TENON_UNARY(sinh)
+TENON_UNARY(cosh)
+TENON_UNARY(tanh)
+TENON_UNARY(asinh)
+TENON_UNARY(acosh)
+TENON_UNARY(atanh)
+TENON_UNARY(erf)
+TENON_UNARY(erfc)
+TENON_UNARY(lgamma)
+TENON_UNARY(digamma)
+TENON_UNARY(sigmoid)
+TENON_UNARY(softplus)
+TENON_UNARY(negative)
+TENON_UNARY(abs)
+TENON_UNARY(sign)
+TENON_UNARY(floor)
+TENON_UNARY(ceil)
+TENON_UNARY(round)
+TENON_UNARY(trunc)
+TENON_UNARY(relu)
+TENON_UNARY(is_nan)
+TENON_UNARY(is_inf)
+TENON_UNARY(is_finite)
+TENON_UNARY(logical_not)
+TENON_UNARY(bit_not)
+TENON_BINARY(add)
+TENON_BINARY(subtract)
+TENON_BINARY(multiply)
+TENON_BINARY(divide)
+TENON_BINARY(modulo)
+TENON_BINARY(remainder)
+TENON_BINARY(minimum)
+TENON_BINARY(maximum)
+TENON_BINARY(power)
+TENON_BINARY(atan2)
+TENON_BINARY(hypot)
+TENON_BINARY(bit_and)
+TENON_BINARY(bit_or)
+TENON_BINARY(bit_xor)
+TENON_BINARY(shift_left)
+TENON_BINARY(shift_right)
+TENON_BINARY(logical_and)
+TENON_BINARY(logical_or)
+TENON_BINARY(logical_xor)
+TENON_BINARY(equal)
+TENON_BINARY(not_equal)
+TENON_BINARY(less)
+TENON_BINARY(less_equal)
+TENON_BINARY(greater)
+TENON_BINARY(greater_equal)
+#undef TENON_UNARY
+#undef TENON_BINARY
+
+/// a where the condition (bool) is true, else b.
+inline any_tensor select(const any_tensor& condition, const any_tensor& a, const any_tensor& b) {
+    return detail::add_instruction(opcode::select, {condition, a, b});
+}
+/// a * b + c, rounded once where the processor can.
+inline any_tensor fma(const any_tensor& a, const any_tensor& b, const any_tensor& c) {
+    return detail::add_instruction(opcode::fma, {a, b, c});
+}
+inline any_tensor square(const any_tensor& x) { return multiply(x, x); }
+
+} // namespace untyped
+} // namespace tenon

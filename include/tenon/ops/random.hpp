@@ -1,0 +1,529 @@
+#pragma once
+
+#include <cstdint>
+
+#include <tenon/graph/graph.hpp>
+#include <tenon/graph/tensor.hpp>
+
+/// Random tensors. Every run of a node gives new numbers.
+///
+///     auto w = tn::random_normal<float, tn::shape<784, 300>>(0, 0.1);     // float[784, 300]
+///     auto noise = tn::random_uniform_like(x, -1, 1);                     // of x's element type and sizes
+///     auto die = tn::random_integers<std::int32_t, tn::shape<2>>(1, 7);   // 1 .. 6
+///     auto rows = tn::random_shuffle(x);                                  // x's rows in random order
+///
+/// Seeds (SEMANTICS 21): the graph's (graph::set_seed) and the op's, its last argument; 0 is "not set". Equal seeds give
+/// equal numbers on every device, with any number of threads, from every compiler. With only the op's seed, the graph's
+/// is default_graph_seed. With only the graph's, the op's is made from the node's name. With neither, the key is drawn from
+/// the system when the node is prepared. A node counts its runs in the session's resources: run r of a session gives the
+/// same numbers in every session. kernel/random_numbers.hpp says how the numbers are made. No gradient flows through.
+
+namespace tenon {
+
+namespace detail {
+
+// The type of a random tensor: sizes of an operand, or sizes that are given and are numbers.
+constexpr inferred infer_random(element_type element, const extents& shape, type_list in) {
+    if (in.size() > 0) return inferred(element == element_type::none ? in[0].element : element, in[0].extents);
+    if (!shape.is_static()) return fault::size_must_be_known;
+    return inferred(element, shape);
+}
+
+constexpr inferred infer_random_floating(element_type element, const extents& shape, type_list in) {
+    const inferred r = infer_random(element, shape, in);
+    return r && !is_floating(r.type.element) ? inferred(fault::element_type_must_be_floating) : r;
+}
+
+} // namespace detail
+
+/// Even in [low, high).
+struct random_uniform_op {
+    static constexpr const char* name = "random_uniform";
+    static constexpr op_flags flags = op_flags::stateful;
+    struct attributes {
+        element_type element = element_type::none; ///< none: of the operand
+        extents shape;                             ///< without operand
+        double low = 0, high = 1;
+        std::int64_t seed = 0;
+        static constexpr void fields(auto&& field) {
+            field("element", &attributes::element);
+            field("shape", &attributes::shape);
+            field("low", &attributes::low);
+            field("high", &attributes::high);
+            field("seed", &attributes::seed);
+        }
+    };
+    static constexpr inferred infer(const attributes& a, type_list in, int) {
+        return detail::infer_random_floating(a.element, a.shape, in);
+    }
+    static constexpr bool needs_value(const attributes&, int) { return false; }
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+
+/// Normal with the given mean and standard deviation; optionally only values within two deviations of the mean.
+struct random_normal_op {
+    static constexpr const char* name = "random_normal";
+    static constexpr op_flags flags = op_flags::stateful;
+    struct attributes {
+        element_type element = element_type::none;
+        extents shape;
+        double mean = 0, deviation = 1;
+        bool truncated = false;
+        std::int64_t seed = 0;
+        static constexpr void fields(auto&& field) {
+            field("element", &attributes::element);
+            field("shape", &attributes::shape);
+            field("mean", &attributes::mean);
+            field("deviation", &attributes::deviation);
+            field("truncated", &attributes::truncated);
+            field("seed", &attributes::seed);
+        }
+    };
+    static constexpr inferred infer(const attributes& a, type_list in, int) {
+        return detail::infer_random_floating(a.element, a.shape, in);
+    }
+    static constexpr bool needs_value(const attributes&, int) { return false; }
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+
+/// Even among the integers low .. high-1.
+struct random_integers_op {
+    static constexpr const char* name = "random_integers";
+    static constexpr op_flags flags = op_flags::stateful;
+    struct attributes {
+        element_type element = element_type::none;
+        extents shape;
+        std::int64_t low = 0, high = 1;
+        std::int64_t seed = 0;
+        static constexpr void fields(auto&& field) {
+            field("element", &attributes::element);
+            field("shape", &attributes::shape);
+            field("low", &attributes::low);
+            field("high", &attributes::high);
+            field("seed", &attributes::seed);
+        }
+    };
+    static constexpr inferred infer(const attributes& a, type_list in, int) {
+        const inferred r = detail::infer_random(a.element, a.shape, in);
+        return r && !is_integer(r.type.element) ? inferred(fault::element_type_must_be_integer) : r;
+    }
+    static constexpr bool needs_value(const attributes&, int) { return false; }
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+
+/// The numbers 0 .. n-1 in random order; n is the one size given, or the first of the operand.
+struct random_permutation_op {
+    static constexpr const char* name = "random_permutation";
+    static constexpr op_flags flags = op_flags::stateful;
+    struct attributes {
+        element_type element = element_type::int64; ///< int32 or int64
+        extents shape;
+        std::int64_t seed = 0;
+        static constexpr void fields(auto&& field) {
+            field("element", &attributes::element);
+            field("shape", &attributes::shape);
+            field("seed", &attributes::seed);
+        }
+    };
+    static constexpr inferred infer(const attributes& a, type_list in, int) {
+        if (a.element != element_type::int32 && a.element != element_type::int64)
+            return fault::element_type_not_supported;
+        const extents& from = in.size() > 0 ? in[0].extents : a.shape;
+        if (from.rank() < 1) return fault::rank_too_low;
+        if (in.size() == 0 && from.rank() > 1) return fault::rank_too_high;
+        if (in.size() == 0 && !from.is_static()) return fault::size_must_be_known;
+        return inferred(a.element, extents{from[0]});
+    }
+    static constexpr bool needs_value(const attributes&, int) { return false; }
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+
+/// The rows (elements along dimension 0) of its operand in random order.
+struct random_shuffle_op {
+    static constexpr const char* name = "random_shuffle";
+    static constexpr op_flags flags = op_flags::stateful;
+    struct attributes {
+        std::int64_t seed = 0;
+        static constexpr void fields(auto&& field) { field("seed", &attributes::seed); }
+    };
+    static constexpr inferred infer(const attributes&, type_list in, int) {
+        if (in.size() != 1) return fault::expects_more_operands;
+        return in[0].extents.rank() < 1 ? inferred(fault::rank_too_low) : inferred(in[0]);
+    }
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+
+namespace detail {
+
+template <class Op, Element T, class S> struct random_statics {
+    static constexpr typename Op::attributes value = [] {
+        typename Op::attributes a;
+        a.element = element_type_of<T>;
+        a.shape = canonical_t<S>::extents;
+        return a;
+    }();
+};
+
+/// A random tensor of given sizes, which must be numbers.
+template <class Op, Element T, class S> auto add_random(typename Op::attributes a) {
+    using statics = random_statics<Op, T, S>;
+    using rule = inference<Op, statics, 0>;
+    if constexpr (!static_cast<bool>(rule::answer)) {
+        complain<Op, rule::answer.what, operand_type<T, canonical_t<S>>>();
+        return ill_shaped{};
+    } else {
+        a.element = element_type_of<T>;
+        a.shape = S::extents;
+        return tensor<T, canonical_t<S>>::unchecked(add<Op>(a, {}));
+    }
+}
+
+template <class T, class X> struct random_element { using type = T; };
+template <class X>
+    requires requires { typename X::element_type; }
+struct random_element<void, X> { using type = typename X::element_type; };
+template <> struct random_element<void, ill_shaped> { using type = float; };
+
+/// A random tensor of x's sizes; T void: and of its element type.
+template <class Op, class T, class X> auto add_random_like(typename Op::attributes a, const X& x) {
+    using element = typename random_element<T, X>::type;
+    a.element = element_type_of<element>;
+    return apply_op<Op, random_statics<Op, element, shape<>>>(a, x);
+}
+
+/// Throw invalid_argument_error where no number is asked for.
+void check_interval(const char* op, double low, double high);
+void check_deviation(const char* op, double mean, double deviation);
+void check_integers(const char* op, element_type element, std::int64_t low, std::int64_t high);
+
+} // namespace detail
+
+/// A tensor of element type T and sizes S (numbers), even in [low, high).
+/// Throws invalid_argument_error unless low < high, both finite.
+template <Element T = float, Shape S = shape<>>
+auto random_uniform(double low = 0, double high = 1, std::uint64_t seed = 0) {
+    detail::check_interval("random_uniform", low, high);
+    return detail::add_random<random_uniform_op, T, S>(
+        {element_type::none, extents{}, low, high, static_cast<std::int64_t>(seed)});
+}
+/// The same with the sizes of x, and its element type where T does not name another.
+template <class T = void, OperandOrIllShaped X>
+auto random_uniform_like(const X& x, double low = 0, double high = 1, std::uint64_t seed = 0) {
+    detail::check_interval("random_uniform", low, high);
+    return detail::add_random_like<random_uniform_op, T>(
+        {element_type::none, extents{}, low, high, static_cast<std::int64_t>(seed)}, x);
+}
+
+/// Normal numbers. Throws invalid_argument_error for a negative deviation.
+template <Element T = float, Shape S = shape<>>
+auto random_normal(double mean = 0, double deviation = 1, std::uint64_t seed = 0) {
+    detail::check_deviation("random_normal", mean, deviation);
+    return detail::add_random<random_normal_op, T, S>(
+        {element_type::none, extents{}, mean, deviation, false, static_cast<std::int64_t>(seed)});
+}
+template <class T = void, OperandOrIllShaped X>
+auto random_normal_like(const X& x, double mean = 0, double deviation = 1, std::uint64_t seed = 0) {
+    detail::check_deviation("random_normal", mean, deviation);
+    return detail::add_random_like<random_normal_op, T>(
+        {element_type::none, extents{}, mean, deviation, false, static_cast<std::int64_t>(seed)}, x);
+}
+
+/// Normal numbers under the condition that they are within two deviations of the mean; `deviation` is that of the
+/// distribution before the condition (the result's is 0.88 of it).
+template <Element T = float, Shape S = shape<>>
+auto truncated_normal(double mean = 0, double deviation = 1, std::uint64_t seed = 0) {
+    detail::check_deviation("truncated_normal", mean, deviation);
+    return detail::add_random<random_normal_op, T, S>(
+        {element_type::none, extents{}, mean, deviation, true, static_cast<std::int64_t>(seed)});
+}
+template <class T = void, OperandOrIllShaped X>
+auto truncated_normal_like(const X& x, double mean = 0, double deviation = 1, std::uint64_t seed = 0) {
+    detail::check_deviation("truncated_normal", mean, deviation);
+    return detail::add_random_like<random_normal_op, T>(
+        {element_type::none, extents{}, mean, deviation, true, static_cast<std::int64_t>(seed)}, x);
+}
+
+/// Integers low .. high-1, all as likely to within 2^-64. Throws invalid_argument_error unless low < high and T
+/// has them all.
+template <Element T = std::int32_t, Shape S = shape<>>
+auto random_integers(std::int64_t low, std::int64_t high, std::uint64_t seed = 0) {
+    detail::check_integers("random_integers", element_type_of<T>, low, high);
+    return detail::add_random<random_integers_op, T, S>(
+        {element_type::none, extents{}, low, high, static_cast<std::int64_t>(seed)});
+}
+template <class T = std::int32_t, OperandOrIllShaped X>
+auto random_integers_like(const X& x, std::int64_t low, std::int64_t high, std::uint64_t seed = 0) {
+    detail::check_integers("random_integers", element_type_of<typename detail::random_element<T, X>::type>, low, high);
+    return detail::add_random_like<random_integers_op, T>(
+        {element_type::none, extents{}, low, high, static_cast<std::int64_t>(seed)}, x);
+}
+
+/// 0 .. n-1 in random order, n the one size of S; T is int32 or int64.
+template <Element T, Shape S> auto random_permutation(std::uint64_t seed = 0) {
+    return detail::add_random<random_permutation_op, T, S>({element_type_of<T>, extents{}, static_cast<std::int64_t>(seed)});
+}
+/// The same for n = x's first size.
+template <Element T = std::int64_t, OperandOrIllShaped X> auto random_permutation_like(const X& x, std::uint64_t seed = 0) {
+    return detail::add_random_like<random_permutation_op, T>({element_type_of<T>, extents{}, static_cast<std::int64_t>(seed)}, x);
+}
+
+/// x with its rows (dimension 0) in random order.
+template <OperandOrIllShaped X> auto random_shuffle(const X& x, std::uint64_t seed = 0) {
+    return apply_op<random_shuffle_op, detail::constant_attributes<random_shuffle_op::attributes{}>>(
+        random_shuffle_op::attributes{static_cast<std::int64_t>(seed)}, x);
+}
+
+namespace untyped {
+any_tensor random_uniform(element_type element, const extents& shape, double low, double high, std::uint64_t seed = 0);
+any_tensor random_uniform_like(const any_tensor& x, double low, double high, std::uint64_t seed = 0);
+any_tensor random_normal(element_type element, const extents& shape, double mean, double deviation, std::uint64_t seed = 0);
+any_tensor random_normal_like(const any_tensor& x, double mean, double deviation, std::uint64_t seed = 0);
+any_tensor truncated_normal(element_type element, const extents& shape, double mean, double deviation,
+                            std::uint64_t seed = 0);
+any_tensor truncated_normal_like(const any_tensor& x, double mean, double deviation, std::uint64_t seed = 0);
+any_tensor random_integers(element_type element, const extents& shape, std::int64_t low, std::int64_t high,
+                           std::uint64_t seed = 0);
+any_tensor random_permutation(element_type element, std::int64_t n, std::uint64_t seed = 0);
+any_tensor random_shuffle(const any_tensor& x, std::uint64_t seed = 0);
+} // namespace untyped
+
+inline const op_definition& random_uniform_definition = definition_of<random_uniform_op>();
+inline const op_definition& random_normal_definition = definition_of<random_normal_op>();
+inline const op_definition& random_integers_definition = definition_of<random_integers_op>();
+inline const op_definition& random_permutation_definition = definition_of<random_permutation_op>();
+inline const op_definition& random_shuffle_definition = definition_of<random_shuffle_op>();
+
+} // namespace tenon
+
+#if TENON_KERNELS_OF(random)
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include <tenon/kernel/random_numbers.hpp>
+#include <tenon/kernel/random_source.hpp>
+
+namespace tenon {
+
+namespace detail {
+
+TENON_INLINE void check_interval(const char* op, double low, double high) {
+    if (!(low < high) || !std::isfinite(high - low))
+        throw invalid_argument_error(std::string(op) + ": [" + std::to_string(low) + ", " + std::to_string(high) +
+                                     ") holds no number; give finite bounds, the lower one first");
+}
+TENON_INLINE void check_deviation(const char* op, double mean, double deviation) {
+    if (!(deviation >= 0) || !std::isfinite(deviation) || !std::isfinite(mean))
+        throw invalid_argument_error(std::string(op) + ": mean " + std::to_string(mean) + " and deviation " +
+                                     std::to_string(deviation) + " must be finite, the deviation not negative");
+}
+TENON_INLINE void check_integers(const char* op, element_type element, std::int64_t low, std::int64_t high) {
+    const std::string interval = "[" + std::to_string(low) + ", " + std::to_string(high) + ")";
+    if (low >= high)
+        throw invalid_argument_error(std::string(op) + ": " + interval + " holds no number; the lower bound comes first");
+    if (!is_integer(element)) return; // the rule complains
+    const int bits = 8 * static_cast<int>(size_of(element));
+    const bool is_signed = is_signed_integer(element);
+    const std::int64_t least = !is_signed ? 0 : bits == 64 ? std::numeric_limits<std::int64_t>::min()
+                                                           : -(std::int64_t{1} << (bits - 1));
+    const std::int64_t most = bits == 64 ? std::numeric_limits<std::int64_t>::max()
+                                         : (std::int64_t{1} << (is_signed ? bits - 1 : bits)) - 1;
+    if (low < least || high - 1 > most)
+        throw invalid_argument_error(std::string(op) + ": " + interval + " holds numbers that " + name_of(element) +
+                                     " does not have");
+}
+
+struct random_uniform_kernel final : kernel {
+    explicit random_uniform_kernel(const kernel_setup& s)
+        : type(s.outputs[0]), a(decode<random_uniform_op::attributes>(s.attrs)), source(s, a.seed) {
+        check_interval("random_uniform", a.low, a.high);
+        const auto check = [&]<class T>(T low, T high) {
+            if (!(low < high) || !std::isfinite(static_cast<float>(high - low)))
+                throw invalid_argument_error(s.node.name + ": [" + std::to_string(a.low) + ", " + std::to_string(a.high) +
+                                             ") holds no number of type " + name_of(type.element));
+        };
+        if (type.element == element_type::float32) check(static_cast<float>(a.low), static_cast<float>(a.high));
+        if (type.element == element_type::float16) check(half(a.low), half(a.high));
+        if (type.element == element_type::bfloat16) check(bfloat16(a.low), bfloat16(a.high));
+    }
+    void run(const kernel_run& r) override {
+        const random_stream stream = source.next();
+        if (!r.out[0]) return;
+        const std::int64_t n = type.extents.elements();
+        switch (type.element) {
+        case element_type::float32:
+            return fill_uniform(r.output<float>(0), n, stream, static_cast<float>(a.low), static_cast<float>(a.high), r.pool);
+        case element_type::float64: return fill_uniform(r.output<double>(0), n, stream, a.low, a.high, r.pool);
+        case element_type::float16:
+            return fill_uniform(r.output<half>(0), n, stream, half(a.low), half(a.high), r.pool);
+        default:
+            return fill_uniform(r.output<bfloat16>(0), n, stream, bfloat16(a.low), bfloat16(a.high), r.pool);
+        }
+    }
+    double cost() const override { return 30 + static_cast<double>(type.extents.elements()); }
+    tensor_type type;
+    random_uniform_op::attributes a;
+    random_source source;
+};
+
+struct random_normal_kernel final : kernel {
+    explicit random_normal_kernel(const kernel_setup& s)
+        : type(s.outputs[0]), a(decode<random_normal_op::attributes>(s.attrs)), source(s, a.seed) {
+        check_deviation("random_normal", a.mean, a.deviation);
+    }
+    void run(const kernel_run& r) override {
+        const random_stream stream = source.next();
+        if (!r.out[0]) return;
+        const std::int64_t n = type.extents.elements();
+        const auto fill = [&]<class T, class S>(T* to, S mean, S deviation) {
+            if (a.truncated) fill_truncated_normal(to, n, stream, mean, deviation, r.pool);
+            else fill_normal(to, n, stream, mean, deviation, r.pool);
+        };
+        const auto mean = static_cast<float>(a.mean), deviation = static_cast<float>(a.deviation);
+        switch (type.element) {
+        case element_type::float32: return fill(r.output<float>(0), mean, deviation);
+        case element_type::float64: return fill(r.output<double>(0), a.mean, a.deviation);
+        case element_type::float16: return fill(r.output<half>(0), mean, deviation);
+        default: return fill(r.output<bfloat16>(0), mean, deviation);
+        }
+    }
+    double cost() const override { return 30 + 2 * static_cast<double>(type.extents.elements()); }
+    tensor_type type;
+    random_normal_op::attributes a;
+    random_source source;
+};
+
+struct random_integers_kernel final : kernel {
+    explicit random_integers_kernel(const kernel_setup& s)
+        : type(s.outputs[0]), a(decode<random_integers_op::attributes>(s.attrs)), source(s, a.seed) {
+        check_integers("random_integers", type.element, a.low, a.high);
+    }
+    void run(const kernel_run& r) override {
+        const random_stream stream = source.next();
+        if (!r.out[0]) return;
+        fill_integers(r.out[0], static_cast<int>(size_of(type.element)), type.extents.elements(), stream, a.low,
+                      static_cast<std::uint64_t>(a.high) - static_cast<std::uint64_t>(a.low), r.pool);
+    }
+    double cost() const override { return 30 + 2 * static_cast<double>(type.extents.elements()); }
+    tensor_type type;
+    random_integers_op::attributes a;
+    random_source source;
+};
+
+struct random_permutation_kernel final : kernel {
+    explicit random_permutation_kernel(const kernel_setup& s)
+        : type(s.outputs[0]), source(s, s.attrs.get<std::int64_t>("seed")) {
+        const std::int64_t n = type.extents.elements();
+        if (type.element == element_type::int32 && n > std::numeric_limits<std::int32_t>::max())
+            throw invalid_argument_error(s.node.name + ": int32 does not have " + std::to_string(n) +
+                                         " numbers; ask for int64");
+    }
+    void run(const kernel_run& r) override {
+        const random_stream stream = source.next();
+        if (!r.out[0]) return;
+        if (type.element == element_type::int32)
+            fill_permutation(r.output<std::int32_t>(0), type.extents.elements(), stream);
+        else fill_permutation(r.output<std::int64_t>(0), type.extents.elements(), stream);
+    }
+    double cost() const override { return 30 + 20 * static_cast<double>(type.extents.elements()); }
+    tensor_type type;
+    random_source source;
+};
+
+struct random_shuffle_kernel final : kernel {
+    explicit random_shuffle_kernel(const kernel_setup& s)
+        : type(s.inputs[0]), rows(type.extents[0].size), source(s, s.attrs.get<std::int64_t>("seed")) {
+        for (int d = 1; d < type.extents.rank(); ++d) row *= type.extents[d].size;
+    }
+    std::size_t scratch_bytes() const override { return static_cast<std::size_t>(rows) * sizeof(std::int64_t); }
+    void run(const kernel_run& r) override {
+        const random_stream stream = source.next();
+        if (!r.out[0]) return;
+        auto* order = reinterpret_cast<std::int64_t*>(r.scratch);
+        fill_permutation(order, rows, stream);
+        const std::size_t bytes = static_cast<std::size_t>(row) * size_of(type.element);
+        const auto copy = [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i) {
+                if (type.element == element_type::string) {
+                    for (std::int64_t k = 0; k < row; ++k)
+                        r.output<std::string>(0)[i * row + k] = r.input<std::string>(0)[order[i] * row + k];
+                } else if (bytes > 0)
+                    std::memcpy(r.output<std::byte>(0) + static_cast<std::size_t>(i) * bytes,
+                                r.input<std::byte>(0) + static_cast<std::size_t>(order[i]) * bytes, bytes);
+            }
+        };
+        if (r.pool) r.pool->parallel_for(rows, 1 + (1 << 17) / (1 + static_cast<std::int64_t>(bytes)), copy);
+        else copy(0, rows);
+    }
+    double cost() const override {
+        return 30 + static_cast<double>(rows) * (20 + 0.1 * static_cast<double>(row) * static_cast<double>(size_of(type.element)));
+    }
+    tensor_type type;
+    std::int64_t rows, row = 1;
+    random_source source;
+};
+
+} // namespace detail
+
+namespace untyped {
+TENON_INLINE any_tensor random_uniform(element_type element, const extents& shape, double low, double high,
+                                       std::uint64_t seed) {
+    detail::check_interval("random_uniform", low, high);
+    return tenon::add<random_uniform_op>({element, shape, low, high, static_cast<std::int64_t>(seed)}, {});
+}
+TENON_INLINE any_tensor random_uniform_like(const any_tensor& x, double low, double high, std::uint64_t seed) {
+    detail::check_interval("random_uniform", low, high);
+    return tenon::add<random_uniform_op>({x.element(), {}, low, high, static_cast<std::int64_t>(seed)}, {x});
+}
+TENON_INLINE any_tensor random_normal(element_type element, const extents& shape, double mean, double deviation,
+                                      std::uint64_t seed) {
+    detail::check_deviation("random_normal", mean, deviation);
+    return tenon::add<random_normal_op>({element, shape, mean, deviation, false, static_cast<std::int64_t>(seed)}, {});
+}
+TENON_INLINE any_tensor random_normal_like(const any_tensor& x, double mean, double deviation, std::uint64_t seed) {
+    detail::check_deviation("random_normal", mean, deviation);
+    return tenon::add<random_normal_op>({x.element(), {}, mean, deviation, false, static_cast<std::int64_t>(seed)}, {x});
+}
+TENON_INLINE any_tensor truncated_normal(element_type element, const extents& shape, double mean, double deviation,
+                                         std::uint64_t seed) {
+    detail::check_deviation("truncated_normal", mean, deviation);
+    return tenon::add<random_normal_op>({element, shape, mean, deviation, true, static_cast<std::int64_t>(seed)}, {});
+}
+TENON_INLINE any_tensor truncated_normal_like(const any_tensor& x, double mean, double deviation, std::uint64_t seed) {
+    detail::check_deviation("truncated_normal", mean, deviation);
+    return tenon::add<random_normal_op>({x.element(), {}, mean, deviation, true, static_cast<std::int64_t>(seed)}, {x});
+}
+TENON_INLINE any_tensor random_integers(element_type element, const extents& shape, std::int64_t low, std::int64_t high,
+                                        std::uint64_t seed) {
+    detail::check_integers("random_integers", element, low, high);
+    return tenon::add<random_integers_op>({element, shape, low, high, static_cast<std::int64_t>(seed)}, {});
+}
+TENON_INLINE any_tensor random_permutation(element_type element, std::int64_t n, std::uint64_t seed) {
+    if (n < 0) throw invalid_argument_error("random_permutation: of " + std::to_string(n) + " numbers there is none");
+    return tenon::add<random_permutation_op>({element, extents{n}, static_cast<std::int64_t>(seed)}, {});
+}
+TENON_INLINE any_tensor random_shuffle(const any_tensor& x, std::uint64_t seed) {
+    return tenon::add<random_shuffle_op>({static_cast<std::int64_t>(seed)}, {x});
+}
+} // namespace untyped
+
+TENON_INLINE kernel_pointer random_uniform_op::prepare(const kernel_setup& s) {
+    return std::make_unique<detail::random_uniform_kernel>(s);
+}
+TENON_INLINE kernel_pointer random_normal_op::prepare(const kernel_setup& s) {
+    return std::make_unique<detail::random_normal_kernel>(s);
+}
+TENON_INLINE kernel_pointer random_integers_op::prepare(const kernel_setup& s) {
+    return std::make_unique<detail::random_integers_kernel>(s);
+}
+TENON_INLINE kernel_pointer random_permutation_op::prepare(const kernel_setup& s) {
+    return std::make_unique<detail::random_permutation_kernel>(s);
+}
+TENON_INLINE kernel_pointer random_shuffle_op::prepare(const kernel_setup& s) {
+    return std::make_unique<detail::random_shuffle_kernel>(s);
+}
+
+} // namespace tenon
+
+#endif

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <tenon/kernel/kernel.hpp>
+#include <tenon/kernel/resources.hpp>
+
+/// What a session asks of a device: its own memory, its own kernels, and work that goes on while the caller does.
+
+namespace tenon {
+
+struct device_attributes {
+    std::string name;        ///< "/device:CPU:0"
+    std::string type;        ///< "CPU"
+    std::int64_t memory = 0; ///< bytes
+    std::string description;
+};
+
+/// A point in a device's work: reached when all work queued before it has ended.
+class device_event {
+public:
+    virtual ~device_event() = default;
+    virtual bool reached() const = 0;
+    virtual void wait() = 0;
+};
+
+/// A device runs kernels in the order they are queued. On the CPU a queued kernel has ended when launch returns;
+/// a GPU's goes on, and its errors come with the event.
+class device {
+public:
+    virtual ~device() = default;
+    virtual const device_attributes& attributes() const = 0;
+
+    /// Memory of this device, aligned to 64 bytes; resource_exhausted_error when there is not enough.
+    virtual void* allocate(std::size_t bytes) = 0;
+    virtual void deallocate(void* memory, std::size_t bytes) noexcept = 0;
+    virtual void copy_from_host(void* to, const void* from, std::size_t bytes) = 0;
+    virtual void copy_to_host(void* to, const void* from, std::size_t bytes) = 0;
+
+    /// This device's kernel for an op; nullptr where it has none.
+    virtual kernel_factory kernels(const std::string& op) const = 0;
+    virtual void launch(kernel& k, const kernel_run& r) = 0;
+    virtual std::unique_ptr<device_event> record() = 0;
+
+    virtual resource_manager& resources() = 0;
+};
+
+/// The CPU of this process. `threads` is the parallelism kernels are made for.
+std::unique_ptr<device> make_cpu_device();
+
+/// The devices of this process: its CPU.
+std::vector<device_attributes> list_physical_devices();
+
+} // namespace tenon
+
+#if TENON_HEADER_ONLY
+#include <tenon/runtime/device.ipp>
+#endif

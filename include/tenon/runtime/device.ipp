@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdio>
+#include <cstring>
+
+#if defined(__linux__)
+#include <unistd.h>
+#endif
+
+#include <tenon/core/error.hpp>
+#include <tenon/graph/op.hpp>
+#include <tenon/kernel/simd/isa.hpp>
+#include <tenon/runtime/device.hpp>
+
+namespace tenon {
+
+namespace detail {
+
+class cpu_device final : public device {
+public:
+    cpu_device() {
+        attributes_.name = "/device:CPU:0";
+        attributes_.type = "CPU";
+#if defined(__linux__)
+        attributes_.memory = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
+#endif
+        attributes_.description = std::string("CPU, ") + simd::name_of(simd::best_isa());
+    }
+    const device_attributes& attributes() const override { return attributes_; }
+
+    void* allocate(std::size_t bytes) override {
+        void* memory = ::operator new(bytes, std::align_val_t{64}, std::nothrow);
+        if (!memory)
+            throw resource_exhausted_error(attributes_.name + ": no memory for " + std::to_string(bytes) + " bytes");
+        return memory;
+    }
+    void deallocate(void* memory, std::size_t) noexcept override { ::operator delete(memory, std::align_val_t{64}); }
+    void copy_from_host(void* to, const void* from, std::size_t bytes) override {
+        if (bytes) std::memcpy(to, from, bytes);
+    }
+    void copy_to_host(void* to, const void* from, std::size_t bytes) override {
+        if (bytes) std::memcpy(to, from, bytes);
+    }
+    kernel_factory kernels(const std::string& op) const override {
+        const op_definition* d = find_op(op);
+        return d ? d->cpu : nullptr;
+    }
+    void launch(kernel& k, const kernel_run& r) override { k.run(r); }
+    std::unique_ptr<device_event> record() override {
+        // All that was launched has ended.
+        struct past final : device_event {
+            bool reached() const override { return true; }
+            void wait() override {}
+        };
+        return std::make_unique<past>();
+    }
+    resource_manager& resources() override { return resources_; }
+
+private:
+    device_attributes attributes_;
+    resource_manager resources_;
+};
+
+} // namespace detail
+
+TENON_INLINE std::unique_ptr<device> make_cpu_device() { return std::make_unique<detail::cpu_device>(); }
+
+TENON_INLINE std::vector<device_attributes> list_physical_devices() { return {make_cpu_device()->attributes()}; }
+
+} // namespace tenon

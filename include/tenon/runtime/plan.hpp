@@ -1,0 +1,105 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+
+#include <tenon/kernel/thread_pool.hpp>
+#include <tenon/runtime/schedule.hpp>
+#include <tenon/runtime/trace.hpp>
+
+/// A frozen step: kernels in order, with every pointer known but those of feeds and fetches.
+
+namespace tenon::runtime {
+
+/// What a run of a plan is given besides its feeds.
+struct run_environment {
+    thread_pool* pool = nullptr;
+    bool side_by_side = false; ///< independent nodes may run at the same time
+    bool check_numerics = false;
+    trace* traced = nullptr;
+    std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+    const char* deadline_source = "";
+};
+
+/// What a plan will do and take.
+struct plan_summary {
+    int steps = 0;
+    int folded = 0;
+    int fused = 0;
+    std::size_t arena_bytes = 0;   ///< of values between nodes
+    std::size_t lower_bound = 0;   ///< the largest set of them that lives at one time
+    std::size_t fetched_bytes = 0; ///< of what is handed out
+    double cost = 0;               ///< on one thread, in nanoseconds, estimated
+    double critical_path = 0;
+    std::vector<std::string> order; ///< "name (op)"
+    std::vector<std::pair<std::size_t, std::string>> largest;
+
+    std::size_t peak_bytes() const { return arena_bytes + fetched_bytes; }
+};
+
+class plan {
+public:
+    /// Throws what prune, rewrite and the kernels throw, and resource_exhausted_error when the step needs more than
+    /// o.memory_limit.
+    plan(const request& r, const plan_options& o);
+    ~plan();
+    plan(const plan&) = delete;
+    plan& operator=(const plan&) = delete;
+
+    /// Runs a step. feeds[i] has the type of request::feed_types[i]; fetched[i] is made here. Thread-safe.
+    void run(const any_array* const* feeds, any_array* fetched, const run_environment& e);
+
+    bool accepts(const any_array* const* feeds) const;
+    const plan_summary& summary() const noexcept { return summary_; }
+
+private:
+    struct step {
+        const node* origin;
+        tenon::kernel* kernel;
+        std::vector<int> successors;
+        int predecessors = 0;
+        double cost = 0;
+        std::vector<int> outputs; // values, for checks
+    };
+    struct patch {
+        std::size_t slot;
+        int index; // of the feed or fetch
+    };
+    // The memory of one step in flight, with its pointers.
+    struct frame {
+        any_array arena;
+        std::vector<const void*> in;
+        std::vector<void*> out;
+        std::vector<kernel_run> runs;
+        frame* next = nullptr;
+    };
+
+    frame* take_frame();
+    void give_frame(frame*) noexcept;
+    std::unique_ptr<frame> make_frame() const;
+    void run_in_order(frame& f, const run_environment& e);
+    void run_side_by_side(frame& f, const run_environment& e);
+    void run_step(std::size_t s, frame& f, const run_environment& e, int row);
+    void check_deadline(std::size_t s, const run_environment& e) const;
+    void check_numerics(std::size_t s, const frame& f) const;
+    [[noreturn]] void rethrow_with_place(const std::exception_ptr& what, std::size_t s) const;
+
+    program program_;
+    scheduled schedule_;
+    std::vector<step> steps_;
+    std::vector<std::size_t> in_begin_, out_begin_; // first slot of each step
+    std::vector<tensor_type> feed_types_, fetch_types_;
+    std::vector<patch> feed_in_, fetch_in_, fetch_out_;
+    std::vector<std::pair<variable_resource*, bool>> variables_; // by address; true: it is updated
+    plan_summary summary_;
+    std::atomic<frame*> spare_{nullptr}; // the frame that is nearly always enough
+    std::mutex guard_;                   // of the list of further frames
+    frame* frames_ = nullptr;
+};
+
+} // namespace tenon::runtime
+
+#if TENON_HEADER_ONLY
+#include <tenon/runtime/plan.ipp>
+#endif

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <tenon/graph/op.hpp>
+#include <tenon/kernel/resources.hpp>
+
+/// What the planner works on: the part of a graph that one step needs, with all sizes known. It is made by
+/// `prune`, changed by `rewrite`, ordered and laid out by `schedule`, and frozen into a plan.
+
+namespace tenon::runtime {
+
+/// What a step is asked for.
+struct request {
+    std::vector<node_output> feeds;
+    std::vector<tensor_type> feed_types; ///< with numbers only
+    std::vector<node_output> fetches;
+    std::vector<node*> targets;          ///< operations to run for their effect
+};
+
+struct program_value {
+    node_output origin;                        ///< for messages
+    tensor_type type;                          ///< with numbers only
+    int producer = -1;                         ///< item, or -1 for feeds, constants and views
+    int feed = -1;                             ///< index of the feed it is
+    int view_of = -1;                          ///< the value whose memory it is seen in with other sizes
+    std::shared_ptr<const any_array> constant; ///< its value, where it is known already
+    variable_resource* variable = nullptr;     ///< the variable whose memory it is
+    int fetch = -1;                            ///< index of the fetch it answers
+};
+
+struct program_item {
+    const node* origin = nullptr;
+    const op_definition* op = nullptr;
+    tenon::attributes attributes;
+    std::vector<int> inputs;
+    std::vector<int> outputs;
+    std::vector<int> after;  ///< items that run before it although no data flows
+    bool removed = false;
+    std::vector<bool> read;  ///< inputs whose values the kernel reads; known once the kernel is there
+    kernel_pointer kernel;
+};
+
+struct program {
+    std::vector<program_value> values;
+    std::vector<program_item> items;
+    std::vector<int> fetches; ///< values
+    int folded = 0, shared_views = 0, fused = 0; ///< what the rewriter did
+
+    int root(int value) const {
+        while (values[static_cast<std::size_t>(value)].view_of >= 0)
+            value = values[static_cast<std::size_t>(value)].view_of;
+        return value;
+    }
+    program_value& value(int v) { return values[static_cast<std::size_t>(v)]; }
+    const program_value& value(int v) const { return values[static_cast<std::size_t>(v)]; }
+    program_item& item(int i) { return items[static_cast<std::size_t>(i)]; }
+    const program_item& item(int i) const { return items[static_cast<std::size_t>(i)]; }
+
+    /// True when the item's kernel reads input k; otherwise only its sizes matter.
+    bool reads(const program_item& i, int k) const { return i.op->reads(i.attributes, k); }
+};
+
+/// "mul_3 (fused) on /device:CPU:0".
+std::string place_of(const node& n);
+
+struct plan_options {
+    int threads = 1;
+    bool fold = true;
+    bool fuse = true;
+    std::size_t memory_limit = 0; ///< bytes a step may take; 0: no limit
+    std::uint64_t graph_seed = 0;
+    resource_manager* resources = nullptr;
+};
+
+/// The nodes that the request needs, with all sizes. Errors: a placeholder that is not fed, sizes that do not
+/// agree, a named size with two values, an op without a CPU kernel.
+program prune(const request& r, const plan_options& o);
+
+/// Folds constants, sees through identities and reshapes, fuses elementwise items and epilogues.
+void rewrite(program& p, const plan_options& o);
+
+/// Makes the kernel of an item, for its sizes.
+kernel_pointer prepare_kernel(const program& p, const program_item& i, const plan_options& o);
+
+} // namespace tenon::runtime
+
+#if TENON_HEADER_ONLY
+#include <tenon/runtime/prune.ipp>
+#include <tenon/runtime/rewrite.ipp>
+#endif

@@ -1,0 +1,205 @@
+#pragma once
+
+#include <algorithm>
+#include <unordered_map>
+
+#include <tenon/core/error.hpp>
+#include <tenon/graph/gradients.hpp>
+#include <tenon/ops/control.hpp>
+#include <tenon/ops/state.hpp>
+#include <tenon/runtime/program.hpp>
+
+namespace tenon::runtime {
+
+TENON_INLINE std::string place_of(const node& n) {
+    return n.name + " (" + n.op->name + ") on " + (n.device.empty() ? "/device:CPU:0" : n.device);
+}
+
+namespace detail {
+
+// The values that named sizes have in this step, and who said so.
+class size_bindings {
+public:
+    // Checks concrete sizes against declared ones and learns the named.
+    void bind(const extents& declared, const extents& actual, const std::string& tensor) {
+        for (int i = 0; i < declared.rank(); ++i) {
+            const extent& d = declared[i];
+            if (d.is_number()) {
+                if (!(d == actual[i])) disagree(declared, actual, tensor);
+            } else if (d.is_named()) {
+                const binding* known = find(d.name);
+                if (!known) known_.push_back({d.name, actual[i].size, tensor});
+                else if (known->size != actual[i].size)
+                    throw invalid_argument_error("size " + std::string(d.name) + " is " + std::to_string(known->size) +
+                                                 " in " + known->tensor + " and " + std::to_string(actual[i].size) +
+                                                 " in " + tensor + "; in one step a named size has one value");
+            }
+        }
+    }
+    // The same extents with named sizes replaced by their values.
+    extents known(extents e) const {
+        for (int i = 0; i < e.rank(); ++i)
+            if (e[i].is_named())
+                if (const binding* b = find(e[i].name)) e[i] = extent(b->size);
+        return e;
+    }
+
+private:
+    struct binding {
+        const char* name;
+        std::int64_t size;
+        std::string tensor;
+    };
+    const binding* find(const char* name) const {
+        for (const binding& b : known_)
+            if (tenon::detail::same_text(b.name, name)) return &b;
+        return nullptr;
+    }
+    [[noreturn]] static void disagree(const extents& declared, const extents& actual, const std::string& tensor) {
+        throw invalid_argument_error(tensor + ": declared as " + to_string(declared) + ", but its sizes in this step are " +
+                                     to_string(actual));
+    }
+    std::vector<binding> known_;
+};
+
+struct output_hash {
+    std::size_t operator()(const node_output& o) const {
+        return std::hash<const void*>{}(o.node) * 31 + static_cast<std::size_t>(o.index);
+    }
+};
+
+} // namespace detail
+
+TENON_INLINE kernel_pointer prepare_kernel(const program& p, const program_item& i, const plan_options& o) {
+    std::vector<tensor_type> in, out;
+    for (const int v : i.inputs) in.push_back(p.value(v).type);
+    for (const int v : i.outputs) out.push_back(p.value(v).type);
+    if (!i.op->cpu)
+        throw invalid_argument_error(place_of(*i.origin) + ": op " + i.op->name + " has no kernel for CPU devices");
+    const kernel_setup s{.node = *i.origin,
+                         .attrs = i.attributes,
+                         .inputs = type_list(in.data(), static_cast<int>(in.size())),
+                         .outputs = type_list(out.data(), static_cast<int>(out.size())),
+                         .threads = o.threads,
+                         .resources = o.resources,
+                         .graph_seed = o.graph_seed};
+    return i.op->cpu(s);
+}
+
+TENON_INLINE program prune(const request& r, const plan_options& o) {
+    program p;
+    std::unordered_map<node_output, int, detail::output_hash> value_of;
+    for (std::size_t f = 0; f < r.feeds.size(); ++f) {
+        value_of.emplace(r.feeds[f], static_cast<int>(p.values.size()));
+        program_value v;
+        v.origin = r.feeds[f];
+        v.type = r.feed_types[f];
+        v.feed = static_cast<int>(f);
+        p.values.push_back(std::move(v));
+    }
+
+    // Which nodes run (2), and of which only the sizes matter (1).
+    std::unordered_map<const node*, int> need;
+    std::vector<node*> stack, nodes;
+    const auto want = [&](node* n, int how) {
+        int& have = need[n];
+        if (have >= how) return;
+        if (have == 0) nodes.push_back(n);
+        have = how;
+        stack.push_back(n);
+    };
+    for (const node_output& f : r.fetches)
+        if (!value_of.contains(f)) want(f.node, 2);
+    for (node* t : r.targets) want(t, 2);
+    while (!stack.empty()) {
+        node* n = stack.back();
+        stack.pop_back();
+        const int how = need[n];
+        for (std::size_t i = 0; i < n->inputs.size(); ++i) {
+            if (value_of.contains(n->inputs[i])) continue;
+            want(n->inputs[i].node, how == 2 && n->op->reads(n->attributes, static_cast<int>(i)) ? 2 : 1);
+        }
+        if (how == 2)
+            for (node* c : n->controls) want(c, 2);
+    }
+    std::sort(nodes.begin(), nodes.end(), [](const node* a, const node* b) { return a->number < b->number; });
+
+    detail::size_bindings sizes;
+    for (std::size_t f = 0; f < r.feeds.size(); ++f) {
+        const node_output& out = r.feeds[f];
+        const extents& declared = out.node->outputs[static_cast<std::size_t>(out.index)].extents;
+        sizes.bind(declared, r.feed_types[f].extents, any_tensor(out).name());
+    }
+
+    std::unordered_map<const node*, int> item_of;
+    for (node* n : nodes) {
+        const bool runs = need[n] == 2;
+        if (n->op == &placeholder_definition) {
+            const extents known = sizes.known(n->outputs[0].extents);
+            if (runs || !known.is_static())
+                throw invalid_argument_error("placeholder " + n->name + " of type " + to_string(n->outputs[0]) +
+                                             " must be fed in this step");
+        }
+        program_item it;
+        it.origin = n;
+        it.op = n->op;
+        it.attributes = n->attributes;
+        for (const auto& [name, a] : n->attributes)
+            if (const auto* e = std::get_if<extents>(&a)) it.attributes.set(name.c_str(), sizes.known(*e));
+        std::vector<tensor_type> in;
+        for (const node_output& from : n->inputs) {
+            it.inputs.push_back(value_of.at(from));
+            in.push_back(p.value(it.inputs.back()).type);
+        }
+        const int index = static_cast<int>(p.items.size());
+        const type_list list(in.data(), static_cast<int>(in.size()));
+        for (int k = 0; k < static_cast<int>(n->outputs.size()); ++k) {
+            inferred t = n->op->infer(it.attributes, list, k);
+            if (!t)
+                throw invalid_argument_error(fault_sentence(n->op->name, t.what, list) + " in this step's sizes [" +
+                                             place_of(*n) + "]");
+            t.type.extents = sizes.known(t.type.extents);
+            const std::string name = any_tensor({n, k}).name();
+            if (!t.type.extents.is_static())
+                throw invalid_argument_error(name + ": its sizes " + to_string(t.type.extents) +
+                                             " are not known from what is fed");
+            sizes.bind(n->outputs[static_cast<std::size_t>(k)].extents, t.type.extents, name);
+            const node_output out{n, k};
+            if (value_of.contains(out)) { // fed: the node may run for its other outputs, this one is replaced
+                program_value unused;
+                unused.origin = out;
+                unused.type = t.type;
+                unused.producer = index;
+                it.outputs.push_back(static_cast<int>(p.values.size()));
+                p.values.push_back(std::move(unused));
+                continue;
+            }
+            value_of.emplace(out, static_cast<int>(p.values.size()));
+            program_value v;
+            v.origin = out;
+            v.type = t.type;
+            v.producer = runs ? index : -1;
+            it.outputs.push_back(static_cast<int>(p.values.size()));
+            p.values.push_back(std::move(v));
+        }
+        if (!runs) {
+            it.removed = true;
+        } else {
+            for (node* c : n->controls) it.after.push_back(item_of.at(c));
+            if (n->op == &variable_definition)
+                p.value(it.outputs[0]).variable = &o.resources->variable(n->container, n->name, n->outputs[0]);
+            else if (n->op == &assign_definition) {
+                const node& v = *n->inputs[0].node;
+                if (v.op != &variable_definition)
+                    throw invalid_argument_error(place_of(*n) + ": input 0 is no variable but a " + v.op->name);
+                p.value(it.outputs[0]).variable = &o.resources->variable(v.container, v.name, v.outputs[0]);
+            }
+        }
+        item_of.emplace(n, index);
+        p.items.push_back(std::move(it));
+    }
+    for (const node_output& f : r.fetches) p.fetches.push_back(value_of.at(f));
+    return p;
+}
+
+} // namespace tenon::runtime

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <tenon/core/config.hpp>
+
+namespace tenon {
+
+/// What ran when, in the steps that were run while it was set (session::set_trace). Thread-safe.
+class trace {
+public:
+    trace();
+    ~trace();
+    trace(const trace&) = delete;
+    trace& operator=(const trace&) = delete;
+
+    /// One node's run, in nanoseconds of the steady clock. `row` is a thread of a device.
+    void add(const std::string& name, const std::string& op, int row, std::int64_t begin, std::int64_t end);
+    std::size_t size() const;
+    /// Chrome's trace-event format, which Perfetto reads too: {"traceEvents": [{"name", "cat", "ph": "X", "ts", "dur",
+    /// "pid", "tid"}, ...]}, times in microseconds from the first event.
+    std::string to_json() const;
+    /// Writes to_json() to a file; throws unavailable_error when that fails.
+    void save(const std::string& path) const;
+
+private:
+    struct state;
+    std::unique_ptr<state> state_;
+};
+
+} // namespace tenon
+
+#if TENON_HEADER_ONLY
+#include <tenon/runtime/trace.ipp>
+#endif

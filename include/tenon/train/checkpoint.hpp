@@ -1,0 +1,53 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <tenon/runtime/session.hpp>
+#include <tenon/train/safetensors.hpp>
+
+/// Variables in files: safetensors, whose names are the variables'.
+///
+///     tn::save_variables(sess, "weights.safetensors");
+///     tn::load_variables(sess, "weights.safetensors");    // in a later program with the same model
+///
+/// Saved and loaded are the variables of the collection global_variables: weights, what optimisers keep beside them,
+/// and the global step; not those that were made with collected = false.
+
+namespace tenon {
+
+struct save_options {
+    /// Which variables; empty: all of global_variables.
+    std::vector<any_tensor> variables;
+    /// Texts that go with them; "format" is set to "tenon" unless it is given.
+    safetensors_metadata metadata;
+};
+
+/// Writes the values that variables have in a session, all of one step. The file appears whole or not at all. Throws
+/// failed_precondition_error naming a variable that has no value, and what write_safetensors throws.
+void save_variables(session& s, const std::string& path, const save_options& o = {});
+
+struct load_options {
+    /// Which variables; empty: all of global_variables.
+    std::vector<any_tensor> variables;
+    /// True: loads what there is and fits, and reports the rest. False: all or nothing.
+    bool partial = false;
+};
+
+struct load_report {
+    std::vector<std::string> loaded;   ///< variables that got their values
+    std::vector<std::string> missing;  ///< variables that the file does not have
+    std::vector<std::string> mismatched; ///< "w: float[784, 300] here, float[784, 100] in the file"
+    std::vector<std::string> unused;   ///< tensors of the file that no variable asked for
+};
+
+/// Gives variables of a session the values they have in a file: they count as initialised then. Not partial, it changes no
+/// variable and throws not_found_error that lists what is missing, or invalid_argument_error that lists what has another type or
+/// other sizes. Throws what read_safetensors throws.
+load_report load_variables(session& s, const std::string& path, const load_options& o = {});
+
+} // namespace tenon
+
+#if TENON_HEADER_ONLY
+#include <tenon/train/checkpoint.ipp>
+#endif

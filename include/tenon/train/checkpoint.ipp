@@ -1,0 +1,100 @@
+#pragma once
+
+#include <set>
+
+#include <tenon/core/error.hpp>
+#include <tenon/ops/control.hpp>
+#include <tenon/ops/state.hpp>
+#include <tenon/train/checkpoint.hpp>
+
+namespace tenon {
+
+namespace detail {
+
+inline std::vector<any_tensor> checkpoint_variables(const graph& g, const std::vector<any_tensor>& given,
+                                                    const char* what) {
+    std::vector<any_tensor> variables = given.empty() ? g.collection(global_variables) : given;
+    if (variables.empty()) throw invalid_argument_error(std::string(what) + ": the session's graph has no variables");
+    for (const any_tensor& v : variables) {
+        if (!v) throw invalid_argument_error(std::string(what) + ": a variable is an empty handle");
+        if (v.node()->op != &variable_definition)
+            throw invalid_argument_error(std::string(what) + ": " + v.name() + " is no variable but a " +
+                                         v.node()->op->name);
+    }
+    return variables;
+}
+
+// The assignment through which files set a variable, and its placeholder: made once, then found again, so that a
+// graph does not grow with each load.
+inline any_tensor loading_assignment(const any_tensor& v) {
+    graph g(v.node()->graph);
+    const std::string key = v.node()->name + "/load";
+    const std::vector<any_tensor> known = g.collection(key);
+    if (!known.empty()) return known.front();
+    const graph_scope scope(g);
+    const device_scope device(v.node()->device);
+    const any_tensor made = untyped::assign(v, untyped::placeholder(v.element(), v.extents(), v.node()->name + "/value"));
+    g.add_to_collection(key, made);
+    return made;
+}
+
+inline std::string joined(const std::vector<std::string>& names, const char* between) {
+    constexpr std::size_t shown = 10;
+    std::string text;
+    for (std::size_t i = 0; i < names.size() && i < shown; ++i) text += (i ? between : "") + names[i];
+    if (names.size() > shown) text += between + std::string("and ") + std::to_string(names.size() - shown) + " more";
+    return text;
+}
+
+} // namespace detail
+
+TENON_INLINE void save_variables(session& s, const std::string& path, const save_options& o) {
+    const std::vector<any_tensor> variables = detail::checkpoint_variables(s.bound_graph(), o.variables, "save_variables");
+    const std::vector<any_array> values = s.run_untyped({}, variables);
+    std::vector<named_array> named;
+    for (std::size_t i = 0; i < variables.size(); ++i) named.push_back({variables[i].node()->name, values[i]});
+    safetensors_metadata metadata = o.metadata;
+    metadata.emplace("format", "tenon");
+    write_safetensors(path, named, metadata);
+}
+
+TENON_INLINE load_report load_variables(session& s, const std::string& path, const load_options& o) {
+    const std::vector<any_tensor> variables = detail::checkpoint_variables(s.bound_graph(), o.variables, "load_variables");
+    const safetensors_file file = read_safetensors(path);
+    load_report report;
+    std::vector<any_tensor> found;
+    std::set<std::string> asked;
+    for (const any_tensor& v : variables) {
+        const std::string& name = v.node()->name;
+        const safetensors_file::tensor* t = file.find(name);
+        asked.insert(name);
+        if (!t) report.missing.push_back(name);
+        else if (!(t->type == v.type()))
+            report.mismatched.push_back(name + ": " + to_string(v.type()) + " here, " + to_string(t->type) + " in the file");
+        else {
+            found.push_back(v);
+            report.loaded.push_back(name);
+        }
+    }
+    for (const safetensors_file::tensor& t : file.tensors())
+        if (!asked.contains(t.name)) report.unused.push_back(t.name);
+    if (!o.partial && !report.mismatched.empty())
+        throw invalid_argument_error("load_variables: " + path + " has other types: " +
+                                     detail::joined(report.mismatched, "; ") +
+                                     "; is it of another model? (.partial = true leaves these out)");
+    if (!o.partial && !report.missing.empty())
+        throw not_found_error("load_variables: " + path + " lacks " + detail::joined(report.missing, ", ") +
+                              (report.unused.empty() ? "" : "; it has " + detail::joined(report.unused, ", ")) +
+                              " (.partial = true leaves these out)");
+    std::vector<fed_value> feeds;
+    std::vector<operation> assignments;
+    for (const any_tensor& v : found) {
+        const any_tensor a = detail::loading_assignment(v);
+        feeds.push_back({any_tensor(a.node()->inputs[1]), file.load(v.node()->name)});
+        assignments.push_back(a.operation());
+    }
+    if (!assignments.empty()) s.run_untyped(std::move(feeds), {}, assignments);
+    return report;
+}
+
+} // namespace tenon

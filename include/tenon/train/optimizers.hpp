@@ -1,0 +1,225 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <tenon/graph/gradients.hpp>
+#include <tenon/ops/state.hpp>
+#include <tenon/train/schedules.hpp>
+
+/// Optimisers: operations that change variables so that a loss becomes smaller.
+///
+///     auto train = tn::adam(1e-3).minimize(loss);                    // all variables that matter
+///     auto slow  = tn::gradient_descent(tn::exponential_decay(0.1, {.steps = 1000, .factor = 0.9})).minimize(loss);
+///
+///     tn::momentum opt(0.1, 0.9, {.nesterov = true});                // the same in parts
+///     auto clipped = tn::clip_by_global_norm(opt.compute_gradients(loss), 5);
+///     auto careful = opt.apply_gradients(clipped);
+///
+/// In the formulas g is a variable's gradient, w the variable, and rate the learning rate. Each update is one pass over
+/// the memory of a variable and of what its optimiser keeps beside it (its slots, which are variables too: saved with
+/// the others, never trained). Slots of half and bfloat16 variables are float.
+
+namespace tenon {
+
+/// A variable and the gradient of a loss with respect to it: the same element type and sizes.
+struct gradient_and_variable {
+    any_tensor gradient;
+    any_tensor variable;
+};
+
+/// Step length: a number, or a floating scalar tensor, such as a schedule makes.
+class learning_rate {
+public:
+    template <class N>
+        requires std::is_arithmetic_v<N>
+    learning_rate(N number) : number_(static_cast<double>(number)) {} // NOLINT: a number is a learning rate
+    template <Operand X>
+    learning_rate(const X& scalar) : tensor_(detail::as_tensor(scalar)) { // NOLINT: and so is a scalar tensor
+        static_assert(X::shape_type::rank == 0 && is_floating(element_type_of<typename X::element_type>),
+                      "tenon::learning_rate: the tensor must be a floating scalar");
+    }
+    bool is_number() const noexcept { return !tensor_; }
+    double number() const noexcept { return number_; }
+    const any_tensor& tensor() const noexcept { return tensor_; }
+
+private:
+    double number_ = 0;
+    any_tensor tensor_;
+};
+
+struct minimize_options {
+    /// The variables to change; empty: all trainable variables of the graph that the loss depends on.
+    std::vector<any_tensor> variables;
+    /// Whether the graph's global_step() counts this operation's runs.
+    bool advance_global_step = true;
+    /// Of the operation.
+    std::string name = "train";
+};
+
+namespace detail {
+class update_writer;
+class update_setup;
+} // namespace detail
+
+/// What all optimisers can do. A value: it holds its settings only, and may be used for several losses.
+class optimizer {
+public:
+    virtual ~optimizer() = default;
+
+    /// An operation that computes the gradients of a scalar loss and changes the variables by them, all from the
+    /// values before the step. Throws invalid_argument_error when the loss depends on none of the variables.
+    template <class L> auto minimize(const L& loss, const minimize_options& o = {}) const {
+        if constexpr (may_be_minimized<L>()) return apply_gradients(gradients_of(any_tensor(detail::as_tensor(loss)), o.variables), o);
+        else return ill_shaped{};
+    }
+    operation minimize(const any_tensor& loss, const minimize_options& o = {}) const {
+        return apply_gradients(gradients_of(loss, o.variables), o);
+    }
+
+    /// The first half of minimize. `variables` empty: all trainable ones that the loss depends on.
+    template <class L>
+    static auto compute_gradients(const L& loss, const std::vector<any_tensor>& variables = {}) {
+        if constexpr (may_be_minimized<L>()) return gradients_of(any_tensor(detail::as_tensor(loss)), variables);
+        else return ill_shaped{};
+    }
+    static std::vector<gradient_and_variable> compute_gradients(const any_tensor& loss,
+                                                                const std::vector<any_tensor>& variables = {}) {
+        return gradients_of(loss, variables);
+    }
+
+    /// The second half: the updates by any gradients. Throws invalid_argument_error where a gradient does not have
+    /// its variable's type. Of o.variables nothing is asked.
+    operation apply_gradients(const std::vector<gradient_and_variable>& gradients, const minimize_options& o = {}) const;
+
+protected:
+    optimizer(std::string name, learning_rate rate) : name_(std::move(name)), rate_(std::move(rate)) {}
+    optimizer(const optimizer&) = default;
+    optimizer& operator=(const optimizer&) = default;
+
+private:
+    template <class L> static constexpr bool may_be_minimized() {
+        if constexpr (std::is_same_v<L, ill_shaped>) return false;
+        else
+            return !std::is_same_v<
+                typename detail::op_result<detail::gradients_rule, detail::constant_attributes<no_attributes{}>, 0, void,
+                                           detail::operand_of_t<L>>::type,
+                ill_shaped>;
+    }
+    static std::vector<gradient_and_variable> gradients_of(const any_tensor& loss,
+                                                           const std::vector<any_tensor>& variables);
+    friend class detail::update_writer;
+    friend class detail::update_setup;
+
+    // What all variables' updates share, such as a count of steps.
+    virtual void begin(detail::update_setup&) const {}
+    // Writes the update of one variable.
+    virtual void write(detail::update_writer&) const = 0;
+
+    std::string name_;
+    learning_rate rate_;
+};
+
+/// w -= rate * g.
+class gradient_descent : public optimizer {
+public:
+    explicit gradient_descent(learning_rate rate) : optimizer("gradient_descent", std::move(rate)) {}
+
+private:
+    void write(detail::update_writer&) const override;
+};
+
+struct momentum_options {
+    bool nesterov = false;
+};
+
+/// m = factor * m + g; w -= rate * m. B. Polyak, USSR Comp. Math. 4 (1964).
+/// With nesterov, w -= rate * (g + factor * m): I. Sutskever et al., ICML 2013.
+class momentum : public optimizer {
+public:
+    explicit momentum(learning_rate rate, double factor = 0.9, const momentum_options& o = {})
+        : optimizer("momentum", std::move(rate)), momentum_(factor), options_(o) {}
+
+private:
+    void write(detail::update_writer&) const override;
+    double momentum_;
+    momentum_options options_;
+};
+
+struct adagrad_options {
+    double initial = 0.1; ///< of the sum of squares
+    double epsilon = 1e-7;
+};
+
+/// s += g^2; w -= rate * g / (sqrt(s) + epsilon). J. Duchi et al., JMLR 12 (2011).
+class adagrad : public optimizer {
+public:
+    explicit adagrad(learning_rate rate, const adagrad_options& o = {})
+        : optimizer("adagrad", std::move(rate)), options_(o) {}
+
+private:
+    void write(detail::update_writer&) const override;
+    adagrad_options options_;
+};
+
+struct rmsprop_options {
+    double decay = 0.9;
+    double momentum = 0;
+    double epsilon = 1e-7;
+    bool centered = false;
+};
+
+/// s = decay * s + (1 - decay) * g^2; m = momentum * m + rate * g / (sqrt(s) + epsilon); w -= m.
+/// T. Tieleman, G. Hinton, lecture 6.5 (2012). Centered, the square of a running mean of g is taken off s under
+/// the root: A. Graves, arXiv:1308.0850.
+class rmsprop : public optimizer {
+public:
+    explicit rmsprop(learning_rate rate, const rmsprop_options& o = {})
+        : optimizer("rmsprop", std::move(rate)), options_(o) {}
+
+private:
+    void write(detail::update_writer&) const override;
+    rmsprop_options options_;
+};
+
+struct adam_options {
+    double beta1 = 0.9;
+    double beta2 = 0.999;
+    double epsilon = 1e-8;
+    double weight_decay = 0; ///< more than 0: AdamW
+};
+
+/// m = beta1 * m + (1 - beta1) * g; v = beta2 * v + (1 - beta2) * g^2;
+/// w -= rate * (m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon) + weight_decay * w), in the t-th run.
+/// D. Kingma, J. Ba, ICLR 2015; the decay of weights: I. Loshchilov, F. Hutter, ICLR 2019.
+class adam : public optimizer {
+public:
+    explicit adam(learning_rate rate = 0.001, const adam_options& o = {})
+        : optimizer("adam", std::move(rate)), options_(o) {}
+
+private:
+    void begin(detail::update_setup&) const override;
+    void write(detail::update_writer&) const override;
+    adam_options options_;
+};
+
+/// Each element of each gradient, not below `low` and not above `high`.
+std::vector<gradient_and_variable> clip_by_value(std::vector<gradient_and_variable> gradients, double low, double high);
+/// Each gradient scaled down to the Euclidean norm `limit` where it has a larger one.
+std::vector<gradient_and_variable> clip_by_norm(std::vector<gradient_and_variable> gradients, double limit);
+/// All gradients scaled down by one factor where the norm of all together is larger than `limit`.
+/// R. Pascanu et al., ICML 2013.
+std::vector<gradient_and_variable> clip_by_global_norm(std::vector<gradient_and_variable> gradients, double limit);
+/// The Euclidean norm of all gradients together.
+tensor<double, shape<>> global_norm(const std::vector<gradient_and_variable>& gradients);
+
+// An expression that was the result of a mistake is absorbed, as everywhere.
+inline ill_shaped clip_by_value(ill_shaped, double, double) { return {}; }
+inline ill_shaped clip_by_norm(ill_shaped, double) { return {}; }
+inline ill_shaped clip_by_global_norm(ill_shaped, double) { return {}; }
+
+} // namespace tenon
+
+#if TENON_HEADER_ONLY
+#include <tenon/train/optimizers.ipp>
+#endif

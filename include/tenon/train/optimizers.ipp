@@ -1,0 +1,330 @@
+#pragma once
+
+#include <map>
+#include <optional>
+
+#include <tenon/core/error.hpp>
+#include <tenon/train/optimizers.hpp>
+#include <tenon/train/tape_writer.hpp>
+
+namespace tenon {
+
+namespace detail {
+
+/// What the updates of one apply_gradients share.
+class update_setup {
+public:
+    update_setup(const optimizer& of, const graph& g) : of_(of), graph_(g) {}
+
+    const learning_rate& rate() const { return of_.rate_; }
+    std::vector<operation>& operations() { return operations_; }
+
+    /// Asks for a count of this operation's runs, kept beside the graph's own: that one may count others too.
+    void count_runs() {
+        const graph_scope scope(graph_);
+        runs_ = add_variable(of_.name_ + "_step", {element_type::int64, {}}, {.trainable = false});
+        set_initial_value(runs_, scalar_constant(0, element_type::int64), {.trainable = false});
+        operations_.push_back(
+            untyped::assign(runs_, add_instruction(opcode::add, {runs_, scalar_constant(1, element_type::int64)})).operation());
+    }
+    const any_tensor& runs() const { return runs_; }
+
+private:
+    const optimizer& of_;
+    graph graph_;
+    any_tensor runs_;
+    std::vector<operation> operations_;
+};
+
+/// Writes the update of one variable as one fused node, and the assignments of what it computes.
+class update_writer {
+public:
+    update_writer(update_setup& setup, const gradient_and_variable& of)
+        : setup_(setup), variable_(of.variable), type_(compute_type(of.variable.element())),
+          w_(tape_.read(of.variable)), g_(tape_.read(of.gradient)) {}
+
+    tape_value w() const { return w_; }
+    tape_value g() const { return g_; }
+    /// `factor` times the learning rate.
+    tape_value rate(double factor = 1) {
+        const learning_rate& rate = setup_.rate();
+        if (rate.is_number()) return tape_.literal(factor * rate.number(), type_);
+        tape_writer t; // a node that the graph has once for all variables
+        t.write(factor * t.cast(t.read(rate.tensor()), type_), type_);
+        return tape_.read(t.finish().front());
+    }
+
+    /// Scalars that are the same for each element: computed once, in double.
+    template <class F> std::vector<tape_value> scalars(F formulas) {
+        tape_writer t;
+        const tape_value runs = t.cast(t.read(setup_.runs()), element_type::float64) + 1;
+        const tape_value rate = setup_.rate().is_number()
+                                    ? t.literal(setup_.rate().number(), element_type::float64)
+                                    : t.cast(t.read(setup_.rate().tensor()), element_type::float64);
+        for (const tape_value v : formulas(runs, rate)) t.write(t.cast(v, type_), type_);
+        std::vector<tape_value> read;
+        for (const any_tensor& s : t.finish()) read.push_back(tape_.read(s));
+        return read;
+    }
+
+    /// A variable that is kept beside this one, of its sizes.
+    struct slot_value {
+        any_tensor variable;
+        tape_value value;
+    };
+    slot_value slot(const char* name, double initial = 0) {
+        const graph_scope scope{graph(variable_.node()->graph)};
+        const container_scope container(variable_.node()->container);
+        const device_scope device(variable_.node()->device);
+        const tensor_type type{type_, variable_.extents()};
+        const any_tensor slot = add_variable(variable_.node()->name + "/" + name, type, {.trainable = false});
+        any_tensor value = add<fill_like_op>({initial}, {variable_});
+        if (type_ != variable_.element()) value = add_instruction(opcode::cast, {value}, type_);
+        set_initial_value(slot, value, {.trainable = false});
+        return {slot, tape_.read(slot)};
+    }
+
+    void store(const slot_value& slot, tape_value value) { store(slot.variable, value); }
+    void store_w(tape_value value) { store(variable_, value); }
+
+    void finish() {
+        const std::vector<any_tensor> values = tape_.finish();
+        for (std::size_t i = 0; i < values.size(); ++i)
+            setup_.operations().push_back(untyped::assign(targets_[i], values[i]).operation());
+    }
+
+private:
+    void store(const any_tensor& target, tape_value value) {
+        targets_.push_back(target);
+        tape_.write(value, target.element());
+    }
+
+    update_setup& setup_;
+    any_tensor variable_;
+    element_type type_;
+    tape_writer tape_;
+    tape_value w_, g_;
+    std::vector<any_tensor> targets_;
+};
+
+// Gradients and the names of what is wrong with them.
+inline void check_gradient(const gradient_and_variable& of) {
+    if (!of.variable || !of.gradient)
+        throw invalid_argument_error("apply_gradients: a gradient or a variable is an empty handle");
+    if (of.variable.node()->op != &variable_definition)
+        throw invalid_argument_error("apply_gradients: " + of.variable.name() + " is no variable but a " +
+                                     of.variable.node()->op->name);
+    const tensor_type types[] = {of.gradient.type(), of.variable.type()};
+    const fault what = types[0].element != types[1].element ? fault::element_types_differ
+                       : equal_shapes(types[0].extents, types[1].extents).what != fault::none
+                           ? fault::gradient_shape_differs
+                           : fault::none;
+    if (what != fault::none)
+        throw invalid_argument_error(fault_sentence("apply_gradients", what, type_list(types, 2)) + " (gradient " +
+                                     of.gradient.name() + ", variable " + of.variable.name() + ")");
+}
+
+// What add_gradients answers where no gradient flows.
+inline bool is_no_gradient(const gradient_and_variable& of) {
+    const node& n = *of.gradient.node();
+    return n.op == &fill_like_definition && n.inputs[0] == of.variable.output() && n.attributes.get<double>("value") == 0;
+}
+
+} // namespace detail
+
+TENON_INLINE std::vector<gradient_and_variable> optimizer::gradients_of(const any_tensor& loss,
+                                                                       const std::vector<any_tensor>& variables) {
+    if (!loss) throw invalid_argument_error("minimize: the loss is no tensor of any graph");
+    const bool all = variables.empty();
+    const std::vector<any_tensor> of =
+        all ? graph(loss.node()->graph).collection(trainable_variables) : variables;
+    std::vector<any_tensor> values = gradients(loss, of);
+    std::vector<gradient_and_variable> result;
+    for (std::size_t i = 0; i < of.size(); ++i) {
+        gradient_and_variable pair{std::move(values[i]), of[i]};
+        if (!detail::is_no_gradient(pair)) result.push_back(std::move(pair));
+        else if (!all)
+            throw invalid_argument_error("minimize: the loss " + loss.name() + " does not depend on " + of[i].name() +
+                                         " in a way that has a gradient");
+    }
+    if (result.empty())
+        throw invalid_argument_error("minimize: the loss " + loss.name() + " depends on none of the graph's " +
+                                     std::to_string(of.size()) + " trainable variables in a way that has a gradient");
+    return result;
+}
+
+TENON_INLINE operation optimizer::apply_gradients(const std::vector<gradient_and_variable>& gradients,
+                                                  const minimize_options& o) const {
+    if (gradients.empty()) throw invalid_argument_error("apply_gradients: there are no gradients");
+    for (const gradient_and_variable& g : gradients) detail::check_gradient(g);
+    const graph of(gradients.front().variable.node()->graph);
+    std::optional<graph_scope> elsewhere;
+    if (!(graph::current() == of)) elsewhere.emplace(of);
+    const name_scope names(o.name);
+
+    detail::update_setup setup(*this, of);
+    begin(setup);
+    for (const gradient_and_variable& g : gradients) {
+        detail::update_writer update(setup, g);
+        write(update);
+        update.finish();
+    }
+    if (o.advance_global_step) {
+        const any_tensor step = global_step();
+        setup.operations().push_back(
+            untyped::assign(step, detail::add_instruction(
+                                      opcode::add, {step, detail::scalar_constant(1, element_type::int64)}))
+                .operation());
+    }
+    return group(setup.operations(), o.name);
+}
+
+TENON_INLINE void gradient_descent::write(detail::update_writer& u) const {
+    u.store_w(multiply_add(u.rate(-1), u.g(), u.w()));
+}
+
+TENON_INLINE void momentum::write(detail::update_writer& u) const {
+    const auto slot = u.slot("momentum");
+    const auto m = multiply_add(momentum_, slot.value, u.g());
+    const auto step = options_.nesterov ? multiply_add(momentum_, m, u.g()) : m;
+    u.store(slot, m);
+    u.store_w(multiply_add(u.rate(-1), step, u.w()));
+}
+
+TENON_INLINE void adagrad::write(detail::update_writer& u) const {
+    const auto slot = u.slot("adagrad", options_.initial);
+    const auto s = multiply_add(u.g(), u.g(), slot.value);
+    u.store(slot, s);
+    u.store_w(multiply_add(u.rate(-1), u.g() / (sqrt(s) + options_.epsilon), u.w()));
+}
+
+TENON_INLINE void rmsprop::write(detail::update_writer& u) const {
+    const auto slot = u.slot("rmsprop");
+    const auto s = multiply_add(options_.decay, slot.value, (1 - options_.decay) * u.g() * u.g());
+    u.store(slot, s);
+    auto square = s;
+    if (options_.centered) {
+        const auto mean = u.slot("rmsprop_mean");
+        const auto m = multiply_add(options_.decay, mean.value, (1 - options_.decay) * u.g());
+        u.store(mean, m);
+        square = multiply_add(-m, m, s);
+    }
+    const auto change = u.g() / (sqrt(square) + options_.epsilon);
+    if (options_.momentum == 0) return u.store_w(multiply_add(u.rate(-1), change, u.w()));
+    const auto momentum = u.slot("rmsprop_momentum");
+    const auto m = multiply_add(options_.momentum, momentum.value, u.rate() * change);
+    u.store(momentum, m);
+    u.store_w(u.w() - m);
+}
+
+TENON_INLINE void adam::begin(detail::update_setup& setup) const { setup.count_runs(); }
+
+TENON_INLINE void adam::write(detail::update_writer& u) const {
+    const auto s = u.scalars([&](detail::tape_value t, detail::tape_value rate) {
+        const auto correction = [&](double beta) {
+            return 1 - t.in->apply(opcode::power, t.in->literal(beta, t.type), t);
+        };
+        std::vector<detail::tape_value> r{-(rate / correction(options_.beta1)), sqrt(correction(options_.beta2))};
+        if (options_.weight_decay != 0) r.push_back(1 - rate * options_.weight_decay);
+        return r;
+    });
+    const auto first = u.slot("adam_m"), second = u.slot("adam_v");
+    const auto m = multiply_add(options_.beta1, first.value, (1 - options_.beta1) * u.g());
+    const auto v = multiply_add(options_.beta2, second.value, (1 - options_.beta2) * u.g() * u.g());
+    u.store(first, m);
+    u.store(second, v);
+    // sqrt(v / c) = sqrt(v) / sqrt(c): the root of the correction is taken once.
+    const auto w = options_.weight_decay == 0 ? u.w() : u.w() * s[2];
+    u.store_w(multiply_add(s[0], m / (sqrt(v) / s[1] + options_.epsilon), w));
+}
+
+namespace detail {
+
+// The sum of the squares of all elements, by one pass over each gradient.
+inline any_tensor squared_norm(const std::vector<gradient_and_variable>& gradients) {
+    if (gradients.empty()) throw invalid_argument_error("global_norm: there are no gradients");
+    tape_writer total;
+    std::optional<tape_value> sum;
+    for (const gradient_and_variable& g : gradients) {
+        check_gradient(g);
+        const element_type type = compute_type(g.gradient.element());
+        tape_writer t;
+        const tape_value x = t.read(g.gradient);
+        t.write_sum(x * x, type, scalar_constant(0, type));
+        const tape_value part = total.cast(total.read(t.finish().front()), element_type::float64);
+        sum = sum ? *sum + part : part;
+    }
+    total.write(*sum, element_type::float64);
+    return total.finish().front();
+}
+
+inline void check_limit(const char* name, double limit) {
+    if (!(limit > 0))
+        throw invalid_argument_error(std::string(name) + ": the limit is " + std::to_string(limit) +
+                                     "; give a number greater than 0");
+}
+
+// g * limit / max(norm, limit)
+inline void scale_down(any_tensor& gradient, const any_tensor& squared, double limit) {
+    const element_type type = gradient.element();
+    tape_writer t;
+    const tape_value norm = sqrt(t.read(squared));
+    const tape_value least = t.literal(limit, norm.type);
+    t.write(t.cast(least / t.apply(opcode::maximum, norm, least), compute_type(type)), compute_type(type));
+    tape_writer product;
+    const tape_value factor = product.read(t.finish().front());
+    product.write(product.read(gradient) * factor, type);
+    gradient = product.finish().front();
+}
+
+} // namespace detail
+
+TENON_INLINE std::vector<gradient_and_variable> clip_by_value(std::vector<gradient_and_variable> gradients, double low,
+                                                              double high) {
+    if (!(low <= high))
+        throw invalid_argument_error("clip_by_value: the lower bound " + std::to_string(low) +
+                                     " is above the upper one, " + std::to_string(high));
+    for (gradient_and_variable& g : gradients) {
+        detail::check_gradient(g);
+        const graph_scope scope{graph(g.variable.node()->graph)};
+        detail::tape_writer t;
+        const detail::tape_value x = t.read(g.gradient);
+        t.write(minimum(t.apply(opcode::maximum, x, t.literal(low, x.type)), t.literal(high, x.type)),
+                g.gradient.element());
+        g.gradient = t.finish().front();
+    }
+    return gradients;
+}
+
+TENON_INLINE std::vector<gradient_and_variable> clip_by_norm(std::vector<gradient_and_variable> gradients,
+                                                             double limit) {
+    detail::check_limit("clip_by_norm", limit);
+    for (gradient_and_variable& g : gradients) {
+        detail::check_gradient(g);
+        const graph_scope scope{graph(g.variable.node()->graph)};
+        detail::scale_down(g.gradient, detail::squared_norm({g}), limit);
+    }
+    return gradients;
+}
+
+TENON_INLINE std::vector<gradient_and_variable> clip_by_global_norm(std::vector<gradient_and_variable> gradients,
+                                                                    double limit) {
+    detail::check_limit("clip_by_global_norm", limit);
+    if (gradients.empty()) throw invalid_argument_error("clip_by_global_norm: there are no gradients");
+    detail::check_gradient(gradients.front());
+    const graph_scope scope{graph(gradients.front().variable.node()->graph)};
+    const any_tensor squared = detail::squared_norm(gradients);
+    for (gradient_and_variable& g : gradients) detail::scale_down(g.gradient, squared, limit);
+    return gradients;
+}
+
+TENON_INLINE tensor<double, shape<>> global_norm(const std::vector<gradient_and_variable>& gradients) {
+    if (gradients.empty()) throw invalid_argument_error("global_norm: there are no gradients");
+    detail::check_gradient(gradients.front());
+    const graph_scope scope{graph(gradients.front().variable.node()->graph)};
+    detail::tape_writer t;
+    t.write(sqrt(t.read(detail::squared_norm(gradients))), element_type::float64);
+    return tensor<double, shape<>>::unchecked(t.finish().front());
+}
+
+} // namespace tenon

@@ -1,0 +1,70 @@
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include <tenon/core/extents.hpp>
+
+namespace tn = tenon;
+using tn::extent, tn::extents, tn::to_string;
+
+TEST_CASE("extents are written as numbers, names and question marks") {
+    CHECK(to_string(extents{extent::named("batch"), 784, tn::dynamic_extent}) == "[batch, 784, ?]");
+    CHECK(to_string(extents{}) == "[]");
+    CHECK(to_string(tn::tensor_type{tn::element_type::bfloat16, {3}}) == "bfloat16[3]");
+    CHECK(to_string(extent(7)) == "7");
+}
+
+TEST_CASE("an extent is exactly one of number, name and dynamic") {
+    const extent all[] = {extent(0), extent(5), extent::named("n"), tn::dynamic_extent};
+    for (const extent& e : all) CHECK(e.is_number() + e.is_named() + e.is_dynamic() == 1);
+    CHECK(extent(0).is_number());
+    CHECK(extent(-1).is_dynamic());
+}
+
+TEST_CASE("named extents are equal when their texts are, wherever the texts live") {
+    const std::string a = "batch", b = "batch";
+    CHECK(extent::named(a.c_str()) == extent::named(b.c_str()));
+    CHECK_FALSE(extent::named("batch") == extent::named("batches"));
+    CHECK_FALSE(extent::named("batch") == tn::dynamic_extent);
+    CHECK_FALSE(extent::named("batch") == extent(3));
+    CHECK(tn::dynamic_extent == extent());
+}
+
+TEST_CASE("an interned name outlives the text it came from, and equal texts give one pointer") {
+    const char* first = nullptr;
+    {
+        const std::string text = "a size whose name is longer than a small string";
+        first = tn::intern_name(text);
+        CHECK(first != text.c_str());
+    }
+    CHECK(std::string(first) == "a size whose name is longer than a small string");
+    CHECK(tn::intern_name("a size whose name is longer than a small string") == first);
+    CHECK(tn::intern_name("another") != first);
+}
+
+TEST_CASE("dimensions are appended, inserted and erased; a ninth marks the list as overfull") {
+    extents e{1, 2, 3};
+    e.insert(0, 0);
+    CHECK(e == extents{0, 1, 2, 3});
+    e.insert(4, 4);
+    CHECK(e == extents{0, 1, 2, 3, 4});
+    e.insert(2, 9);
+    CHECK(e == extents{0, 1, 9, 2, 3, 4});
+    e.erase(2);
+    e.erase(4);
+    e.erase(0);
+    CHECK(e == extents{1, 2, 3});
+    CHECK_FALSE(e.overfull());
+    for (int i = 0; i < 6; ++i) e.push_back(1);
+    CHECK(e.rank() == tn::max_rank);
+    CHECK(e.overfull());
+}
+
+TEST_CASE("elements are counted only when every dimension is a number") {
+    CHECK(extents{}.elements() == 1);
+    CHECK(extents{2, 3, 4}.elements() == 24);
+    CHECK(extents{2, 0}.elements() == 0);
+    CHECK(extents{2, extent::named("n")}.elements() == -1);
+    CHECK(extents{2, 3}.is_static());
+    CHECK_FALSE(extents{2, tn::dynamic_extent}.is_static());
+}

@@ -1,0 +1,161 @@
+// A small stand-in for libFuzzer: runs LLVMFuzzerTestOneInput on every seed and on a fixed number of
+// mutations of them, the same each time. An input that crashes or takes too long is written to a file.
+//
+//   PROGRAM [-runs=N] [-seed=N] [-timeout=SECONDS] [FILE or FOLDER]...
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <random>
+#include <string_view>
+#include <vector>
+
+#if defined(__unix__)
+#include <fcntl.h>
+#include <unistd.h>
+#endif
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+namespace {
+
+using bytes = std::vector<std::uint8_t>;
+
+bytes current; // what is being tried, for the signal handler
+
+#if defined(__unix__)
+// Only what is safe in a signal handler: open, write, and ending as the signal would have.
+extern "C" void keep_input(int signal) {
+    constexpr char words[] = "the input that failed is in the file failing-input\n";
+    const int file = open("failing-input", O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    bool kept = file >= 0;
+    for (std::size_t done = 0; kept && done < current.size();) {
+        const ssize_t wrote = write(file, current.data() + done, current.size() - done);
+        kept = wrote > 0;
+        done += kept ? static_cast<std::size_t>(wrote) : 0;
+    }
+    if (kept) kept = write(STDERR_FILENO, words, sizeof words - 1) > 0;
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);
+}
+
+void watch(unsigned seconds) { alarm(seconds); }
+
+void install_handlers() {
+    for (int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGALRM}) std::signal(signal, keep_input);
+}
+#else
+void watch(unsigned) {}
+void install_handlers() {}
+#endif
+
+std::size_t below(std::mt19937_64& random, std::size_t limit) { return limit == 0 ? 0 : random() % limit; }
+
+// One small change, of the kinds that upset parsers: lengths, signs, ends, repeats, pieces of other inputs.
+void mutate(bytes& input, const std::vector<bytes>& seeds, std::mt19937_64& random) {
+    constexpr std::array<std::uint64_t, 12> edges{
+        0,    1, 0x7f, 0x80, 0xff, 0x7fff, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff, 0x7fffffffffffffff,
+        ~0ULL};
+    constexpr std::string_view marks = "{}[]\",:-+.eE0123456789 \\";
+    const std::size_t size = input.size();
+    const std::size_t at = below(random, size);
+    const auto here = input.begin() + static_cast<std::ptrdiff_t>(at);
+    const auto some = [&](std::size_t most) { // up to `most` bytes after `here`
+        return here + static_cast<std::ptrdiff_t>(1 + below(random, std::min(size - at, most)));
+    };
+    switch (size == 0 ? 7 : below(random, 9)) {
+    case 0: input[at] ^= static_cast<std::uint8_t>(1U << below(random, 8)); break;
+    case 1: input[at] = static_cast<std::uint8_t>(random()); break;
+    case 2: input[at] = static_cast<std::uint8_t>(marks[below(random, marks.size())]); break;
+    case 3: { // an integer at the edge of its range, in either byte order
+        std::uint64_t value = edges[below(random, edges.size())];
+        const std::size_t width = std::min<std::size_t>(std::size_t{1} << below(random, 4), size - at);
+        const bool big = (random() & 1) != 0;
+        for (std::size_t i = 0; i < width; ++i, value >>= 8)
+            input[at + (big ? width - 1 - i : i)] = static_cast<std::uint8_t>(value);
+        break;
+    }
+    case 4: input.resize(at); break;
+    case 5: input.erase(here, some(16)); break;
+    case 6: { // repeat a piece
+        const bytes piece(here, some(64));
+        input.insert(here, piece.begin(), piece.end());
+        break;
+    }
+    case 7: input.insert(here, static_cast<std::uint8_t>(random())); break;
+    case 8: { // go on as another seed does
+        const bytes& other = seeds[below(random, seeds.size())];
+        const auto from = other.begin() + static_cast<std::ptrdiff_t>(below(random, other.size()));
+        input.resize(at);
+        input.insert(input.end(), from, other.end());
+        break;
+    }
+    }
+}
+
+void read_seeds(const std::filesystem::path& path, std::vector<bytes>& seeds) {
+    if (std::filesystem::is_directory(path)) {
+        std::vector<std::filesystem::path> inside(std::filesystem::directory_iterator(path), {});
+        std::sort(inside.begin(), inside.end());
+        for (const auto& entry : inside) read_seeds(entry, seeds);
+        return;
+    }
+    std::ifstream file(path, std::ios::binary);
+    if (!file) {
+        std::fprintf(stderr, "cannot read %s\n", path.c_str());
+        std::exit(2);
+    }
+    seeds.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+}
+
+void run_current(unsigned timeout) {
+    // memory of exactly its size, so that a sanitizer sees one byte read too much
+    const auto exact = std::make_unique_for_overwrite<std::uint8_t[]>(current.size());
+    std::copy(current.begin(), current.end(), exact.get());
+    watch(timeout);
+    LLVMFuzzerTestOneInput(exact.get(), current.size());
+    watch(0);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    std::uint64_t runs = 20000, seed = 1, timeout = 25;
+    std::vector<bytes> seeds(1); // the empty input is always tried
+    for (int i = 1; i < argc; ++i) {
+        const std::string_view argument = argv[i];
+        const auto number = [&](std::string_view name, std::uint64_t& value) {
+            if (!argument.starts_with(name)) return false;
+            const char* end = argument.data() + argument.size();
+            return std::from_chars(argument.data() + name.size(), end, value).ptr == end;
+        };
+        if (number("-runs=", runs) || number("-seed=", seed) || number("-timeout=", timeout)) continue;
+        read_seeds(argument, seeds);
+    }
+
+    install_handlers();
+    std::size_t longest = 4096;
+    for (const bytes& input : seeds) {
+        longest = std::max(longest, 2 * input.size());
+        current = input;
+        run_current(static_cast<unsigned>(timeout));
+    }
+    std::mt19937_64 random(seed);
+    for (std::uint64_t i = 0; i < runs; ++i) {
+        current = seeds[below(random, seeds.size())];
+        for (std::size_t changes = 1 + below(random, 6); changes > 0; --changes)
+            mutate(current, seeds, random);
+        if (current.size() > longest) current.resize(longest);
+        run_current(static_cast<unsigned>(timeout));
+    }
+    std::printf("%zu seeds and %llu mutations of them: nothing failed\n", seeds.size(),
+                static_cast<unsigned long long>(runs));
+}

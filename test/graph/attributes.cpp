@@ -1,0 +1,104 @@
+#include <doctest/doctest.h>
+
+#include <tenon/core/error.hpp>
+#include <tenon/graph/attributes.hpp>
+
+namespace tn = tenon;
+
+namespace {
+
+enum class colour { red, green };
+
+struct sample {
+    bool flag = false;
+    int count = 0;
+    std::int64_t large = 0;
+    float rate = 0;
+    double exact = 0;
+    std::string text;
+    tn::element_type element = tn::element_type::none;
+    tn::extents sizes;
+    tn::index_list axes;
+    colour shade = colour::red;
+    std::vector<std::int64_t> numbers;
+    static constexpr void fields(auto&& field) {
+        field("flag", &sample::flag);
+        field("count", &sample::count);
+        field("large", &sample::large);
+        field("rate", &sample::rate);
+        field("exact", &sample::exact);
+        field("text", &sample::text);
+        field("element", &sample::element);
+        field("sizes", &sample::sizes);
+        field("axes", &sample::axes);
+        field("shade", &sample::shade);
+        field("numbers", &sample::numbers);
+    }
+};
+
+sample filled() {
+    sample s;
+    s.flag = true;
+    s.count = -7;
+    s.large = std::int64_t{1} << 60;
+    s.rate = 0.1f;
+    s.exact = 0.1;
+    s.text = "words";
+    s.element = tn::element_type::bfloat16;
+    s.sizes = tn::extents{tn::extent::named("batch"), 3, tn::dynamic_extent};
+    s.axes = {1, -1};
+    s.shade = colour::green;
+    s.numbers = {5, 6, 7};
+    return s;
+}
+
+template <class F> std::string words_of(F&& f) {
+    try {
+        f();
+    } catch (const tn::invalid_argument_error& e) {
+        return e.what();
+    }
+    return "nothing was thrown";
+}
+
+} // namespace
+
+TEST_CASE("attributes come back from a node as they were written") {
+    const sample s = filled(), back = tn::decode<sample>(tn::encode(s));
+    CHECK(back.flag == s.flag);
+    CHECK(back.count == s.count);
+    CHECK(back.large == s.large);
+    CHECK(back.rate == s.rate);
+    CHECK(back.exact == s.exact);
+    CHECK(back.text == s.text);
+    CHECK(back.element == s.element);
+    CHECK(back.sizes == s.sizes);
+    CHECK(back.axes == s.axes);
+    CHECK(back.shade == s.shade);
+    CHECK(back.numbers == s.numbers);
+    CHECK(tn::encode(back) == tn::encode(s));
+    CHECK(tn::encode(back).hash() == tn::encode(s).hash());
+}
+
+TEST_CASE("a changed attribute is another list of attributes") {
+    sample other = filled();
+    other.axes = {1, 0};
+    CHECK_FALSE(tn::encode(other) == tn::encode(filled()));
+}
+
+TEST_CASE("an attribute that is missing, of another type or out of range is an error that names it") {
+    tn::attributes a = tn::encode(filled());
+    a.set("count", std::int64_t{1} << 40);
+    CHECK(words_of([&] { tn::decode<sample>(a); }) == "attribute \"count\": 1099511627776 is out of range");
+    a.set("count", std::string("seven"));
+    const std::string wrong = words_of([&] { tn::decode<sample>(a); });
+    CHECK(wrong.find("attribute \"count\" is missing or of another type") != std::string::npos);
+    CHECK(wrong.find("count = \"seven\"") != std::string::npos);
+    a = tn::encode(filled());
+    a.set("flag", std::int64_t{2});
+    CHECK(words_of([&] { tn::decode<sample>(a); }).find("\"flag\"") != std::string::npos);
+    a = tn::encode(filled());
+    a.set("axes", std::vector<std::int64_t>(20));
+    CHECK(words_of([&] { tn::decode<sample>(a); }).find("\"axes\": 20 numbers given, at most 8") != std::string::npos);
+    CHECK(words_of([&] { tn::decode<sample>(tn::attributes()); }).find("\"flag\"") != std::string::npos);
+}

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Compiles each header under DIR/tenon alone, and included twice. A header that takes its parameters as macros
+# (it holds `#error "define ...`) is left to the headers that include it.
+#
+#   run.sh DIR COMPILER FLAGS...
+set -euo pipefail
+
+cd "$1"
+shift
+
+# shellcheck disable=SC2016  # the inner shell expands these
+check='
+header=$1
+shift
+if ! said=$(printf "#include <%s>\n#include <%s>\n" "$header" "$header" |
+            "$@" -fsyntax-only -x c++ - 2>&1); then
+    printf "%s does not compile alone:\n%s\n\n" "$header" "$said"
+    exit 1
+fi
+'
+mapfile -t headers < <(find tenon -name '*.hpp' -exec grep -LE '^#error "define ' {} + | sort)
+[ ${#headers[@]} -gt 0 ] || { echo "there are no headers under $PWD/tenon"; exit 1; }
+printf '%s\0' "${headers[@]}" | xargs -0 -P 2 -I '{}' bash -c "$check" check '{}' "$@" || exit 1
+echo "${#headers[@]} headers compile alone"

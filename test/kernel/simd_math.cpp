@@ -1,0 +1,351 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <tenon/kernel/simd/pack.hpp>
+
+#define TENON_SIMD_FILE <kernel/simd_math_ops.inl>
+#include <tenon/kernel/simd/for_each_isa.hpp>
+
+namespace simd = tenon::simd;
+
+namespace {
+
+/// The error of `got` in units of the last place of the exact value, as T has them there (denormal numbers
+/// included). Infinite where one is NaN, infinite or zero of a sign and the other is not.
+template <class T, class Exact> double error_in_ulp(T got, Exact exact) {
+    constexpr double wrong = std::numeric_limits<double>::infinity();
+    if (std::isnan(exact) || std::isnan(got)) return std::isnan(exact) && std::isnan(got) ? 0 : wrong;
+    const T rounded = static_cast<T>(exact);
+    if (got == rounded && (std::isinf(got) || (exact == 0 && std::signbit(got) == std::signbit(exact))))
+        return 0;
+    if (exact == 0 || std::isinf(exact)) return wrong;
+    // Where overflow begins, infinity counts as the number that would follow the largest.
+    Exact value = static_cast<Exact>(got);
+    if (std::isinf(got))
+        value = std::copysign(std::ldexp(Exact(1), std::numeric_limits<T>::max_exponent), value);
+    int exponent = std::ilogb(exact);
+    if (exponent < std::numeric_limits<T>::min_exponent - 1)
+        exponent = std::numeric_limits<T>::min_exponent - 1;
+    if (exponent > std::numeric_limits<T>::max_exponent - 1)
+        exponent = std::numeric_limits<T>::max_exponent - 1;
+    const Exact ulp = std::ldexp(Exact(1), exponent - std::numeric_limits<T>::digits + 1);
+    return static_cast<double>(std::fabs((value - exact) / ulp));
+}
+
+template <class E> E exact_sigmoid(E x) {
+    return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x));
+}
+template <class E> E exact_softplus(E x) {
+    return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
+}
+/// By recurrence to 40, where eight terms of the asymptotic series are exact; negative numbers by reflection.
+template <class E> E exact_digamma(E x) {
+    if (x == 0) return std::copysign(std::numeric_limits<E>::infinity(), -x);
+    if (std::isinf(x)) return x > 0 ? x : std::numeric_limits<E>::quiet_NaN();
+    long double y = static_cast<long double>(x);
+    long double r = 0;
+    if (y < 0) {
+        const long double pi = 3.14159265358979323846264338327950288L;
+        const long double fraction = y - std::round(y);
+        if (fraction == 0) return std::numeric_limits<E>::quiet_NaN();
+        r = -pi / std::tan(pi * fraction);
+        y = 1 - y;
+    }
+    for (; y < 40; y += 1) r -= 1 / y;
+    const long double z = 1 / (y * y);
+    r += std::log(y) - 0.5L / y;
+    r -= z * (1.0L / 12 -
+              z * (1.0L / 120 -
+                   z * (1.0L / 252 - z * (1.0L / 240 - z * (1.0L / 132 - z * (691.0L / 32760 - z / 12))))));
+    return static_cast<E>(r);
+}
+
+template <class T> using unary_kernel = void (*)(const T*, T*, int);
+template <class T> using binary_kernel = void (*)(const T*, const T*, T*, int);
+
+#if defined(__x86_64__)
+#define TENON_TEST_KERNELS(NAME, T) \
+    { simd::baseline::math_ops::NAME<T>, simd::avx2::math_ops::NAME<T>, simd::avx512::math_ops::NAME<T> }
+#else
+#define TENON_TEST_KERNELS(NAME, T) \
+    { simd::baseline::math_ops::NAME<T>, nullptr, nullptr }
+#endif
+
+struct unary_function {
+    const char* name;
+    unary_kernel<float> in_float[simd::isa_count];
+    unary_kernel<double> in_double[simd::isa_count];
+    double (*exact)(double);
+    long double (*exact_double)(long double);
+    double double_bound; // in ulp
+};
+#define TENON_TEST_FUNCTION(NAME, BOUND)                                                             \
+    {                                                                                                \
+#NAME, TENON_TEST_KERNELS(NAME, float), TENON_TEST_KERNELS(NAME, double),                    \
+            [](double x) { return std::NAME(x); }, [](long double x) { return std::NAME(x); }, BOUND \
+    }
+#define TENON_TEST_OWN_FUNCTION(NAME, BOUND)                                                              \
+    {                                                                                                     \
+#NAME, TENON_TEST_KERNELS(NAME, float), TENON_TEST_KERNELS(NAME, double), exact_##NAME < double>, \
+            exact_##NAME < long double>, BOUND                                                            \
+    }
+constexpr double checked_apart = 0;
+const unary_function unary_functions[] = {
+    TENON_TEST_FUNCTION(exp, 1.5),
+    TENON_TEST_FUNCTION(exp2, 1.5),
+    TENON_TEST_FUNCTION(expm1, 2),
+    TENON_TEST_FUNCTION(log, 1.5),
+    TENON_TEST_FUNCTION(log2, 2),
+    TENON_TEST_FUNCTION(log10, 2.5),
+    TENON_TEST_FUNCTION(log1p, 2),
+    TENON_TEST_FUNCTION(sin, 1.5),
+    TENON_TEST_FUNCTION(cos, 1.5),
+    TENON_TEST_FUNCTION(tan, 2.5),
+    TENON_TEST_FUNCTION(asin, 2.5),
+    TENON_TEST_FUNCTION(acos, 2),
+    TENON_TEST_FUNCTION(atan, 2.5),
+    TENON_TEST_FUNCTION(sinh, 3),
+    TENON_TEST_FUNCTION(cosh, 2),
+    TENON_TEST_FUNCTION(tanh, 3),
+    TENON_TEST_FUNCTION(asinh, 3),
+    TENON_TEST_FUNCTION(acosh, 3),
+    TENON_TEST_FUNCTION(atanh, 3),
+    TENON_TEST_FUNCTION(erf, 2),
+    TENON_TEST_FUNCTION(erfc, 4),
+    TENON_TEST_FUNCTION(cbrt, 1.5),
+    TENON_TEST_FUNCTION(lgamma, checked_apart),
+    TENON_TEST_OWN_FUNCTION(digamma, checked_apart),
+    TENON_TEST_OWN_FUNCTION(sigmoid, 2),
+    TENON_TEST_OWN_FUNCTION(softplus, 2.5),
+};
+
+template <class T> std::vector<T> special_values() {
+    using limits = std::numeric_limits<T>;
+    std::vector<T> r;
+    for (T x : {T(0),
+                limits::denorm_min(),
+                limits::min(),
+                limits::max(),
+                limits::infinity(),
+                limits::quiet_NaN(),
+                T(1),
+                T(2),
+                T(3),
+                T(4),
+                T(0.5),
+                T(10),
+                T(1000),
+                std::nextafter(T(1), T(0)),
+                std::nextafter(T(1), T(2)),
+                T(88.72283),
+                T(103.97),
+                T(709.78),
+                T(745.13),
+                T(127),
+                T(128),
+                T(149),
+                T(150),
+                T(1024),
+                T(1074),
+                T(1075),
+                T(1.4616321449683622),
+                T(3.141592653589793),
+                T(1e5),
+                T(1e7),
+                T(1e22),
+                T(3.9)}) {
+        r.push_back(x);
+        r.push_back(-x);
+    }
+    return r;
+}
+
+template <class T> std::string description(const char* name, simd::isa which, double error, T at, T got) {
+    char text[160];
+    std::snprintf(text, sizeof(text), "%s, %s: %.3g ulp at %a, which gave %a", name, simd::name_of(which),
+                  error, static_cast<double>(at), static_cast<double>(got));
+    return text;
+}
+
+template <class T, class Exact>
+void check_values(const char* name, const unary_kernel<T> (&kernels)[simd::isa_count], Exact (*exact)(Exact),
+                  std::vector<T> x, double bound) {
+    while (x.size() % 16 != 0) x.push_back(T(1));
+    std::vector<Exact> expected(x.size());
+    for (std::size_t i = 0; i < x.size(); ++i) expected[i] = exact(static_cast<Exact>(x[i]));
+    std::vector<T> got(x.size());
+    for (int k = 0; k < simd::isa_count; ++k) {
+        const auto which = static_cast<simd::isa>(k);
+        if (!simd::has_isa(which)) continue;
+        kernels[k](x.data(), got.data(), static_cast<int>(x.size()));
+        double worst = 0;
+        std::size_t at = 0;
+        for (std::size_t i = 0; i < x.size(); ++i) {
+            const double error = error_in_ulp(got[i], expected[i]);
+            if (error > worst) worst = error, at = i;
+        }
+        INFO(description(name, which, worst, x[at], got[at]));
+        CHECK(worst <= bound);
+    }
+}
+
+/// Any bit pattern, numbers of everyday size, and numbers near those whose exponential overflows.
+template <class T> T random_number(std::mt19937_64& random) {
+    const std::uint64_t bits = random();
+    const double unit = static_cast<double>(random() >> 11) * 0x1p-53;
+    T x;
+    std::memcpy(&x, &bits, sizeof(x));
+    switch (random() % 6) {
+    case 0: return static_cast<T>(20 * unit - 10);
+    case 1: return static_cast<T>(2 * unit - 1);
+    case 2: return static_cast<T>(1500 * unit - 750);
+    case 3: return static_cast<T>(static_cast<int>(200 * unit) - 100);
+    case 4: return static_cast<T>(std::exp(30 * unit - 15));
+    default: return x;
+    }
+}
+
+} // namespace
+
+TEST_CASE(
+    "float functions are within 2 ulp of the exact value over the whole range, special values as in C") {
+    for (const unary_function& f : unary_functions) {
+        // 1,048,000 numbers, evenly spread over the bit patterns.
+        std::vector<float> x;
+        x.reserve(1 << 16);
+        for (std::uint64_t bits = 0; bits <= 0xFFFFFFFFU; bits += 4099) {
+            const auto word = static_cast<std::uint32_t>(bits);
+            float number;
+            std::memcpy(&number, &word, sizeof(number));
+            x.push_back(number);
+            if (x.size() == 1 << 16) {
+                check_values<float, double>(f.name, f.in_float, f.exact, x, 2);
+                x.clear();
+            }
+        }
+        check_values<float, double>(f.name, f.in_float, f.exact, x, 2);
+        check_values<float, double>(f.name, f.in_float, f.exact, special_values<float>(), 2);
+    }
+}
+
+TEST_CASE("double functions keep to their bounds, special values as in C") {
+    if (std::numeric_limits<long double>::digits <= std::numeric_limits<double>::digits) {
+        MESSAGE("skipped: long double has no more digits than double here");
+        return;
+    }
+    std::mt19937_64 random(7);
+    std::vector<double> x(20000);
+    for (double& number : x) number = random_number<double>(random);
+    for (const unary_function& f : unary_functions) {
+        if (f.double_bound == checked_apart) continue;
+        check_values<double, long double>(f.name, f.in_double, f.exact_double, x, f.double_bound);
+        check_values<double, long double>(f.name, f.in_double, f.exact_double, special_values<double>(),
+                                          f.double_bound);
+    }
+}
+
+TEST_CASE("double lgamma and digamma are accurate compared to the terms they are summed from") {
+    std::mt19937_64 random(8);
+    std::vector<double> x(4096);
+    for (double& number : x) {
+        number = static_cast<double>(random() >> 11) * 0x1p-53 * 60 - 20;
+        if (std::fabs(number - std::round(number)) < 0.01) number += 0.1; // at poles the terms are large
+    }
+    std::vector<double> got(x.size());
+    for (const unary_function& f : unary_functions) {
+        if (f.double_bound != checked_apart) continue;
+        for (int k = 0; k < simd::isa_count; ++k) {
+            if (!simd::has_isa(static_cast<simd::isa>(k))) continue;
+            f.in_double[k](x.data(), got.data(), static_cast<int>(x.size()));
+            double worst = 0;
+            for (std::size_t i = 0; i < x.size(); ++i) {
+                const long double expected = f.exact_double(static_cast<long double>(x[i]));
+                const auto error =
+                    static_cast<double>(std::fabs(static_cast<long double>(got[i]) - expected));
+                // Near a negative number the terms have about the size of pi / tan(pi x), at most 100 here.
+                worst = std::max(worst, error / (100 + std::fabs(static_cast<double>(expected))));
+            }
+            INFO(f.name, ", ", simd::name_of(static_cast<simd::isa>(k)));
+            CHECK(worst < 2e-15);
+        }
+        check_values<double, double>(f.name, f.in_double, f.exact,
+                                     {0.0, -0.0, -1.0, -2.0, std::numeric_limits<double>::infinity(),
+                                      -std::numeric_limits<double>::infinity(),
+                                      std::numeric_limits<double>::quiet_NaN(), 1e300},
+                                     2);
+    }
+}
+
+namespace {
+
+template <class T, class Exact>
+void check_pairs(const char* name, const binary_kernel<T> (&kernels)[simd::isa_count],
+                 Exact (*exact)(Exact, Exact), double bound) {
+    std::vector<T> x;
+    std::vector<T> y;
+    for (T a : special_values<T>())
+        for (T b : special_values<T>()) x.push_back(a), y.push_back(b);
+    std::mt19937_64 random(9);
+    while (x.size() < 40000 || x.size() % 16 != 0) {
+        x.push_back(random_number<T>(random));
+        y.push_back(random_number<T>(random));
+    }
+    std::vector<T> got(x.size());
+    for (int k = 0; k < simd::isa_count; ++k) {
+        const auto which = static_cast<simd::isa>(k);
+        if (!simd::has_isa(which)) continue;
+        kernels[k](x.data(), y.data(), got.data(), static_cast<int>(x.size()));
+        double worst = 0;
+        std::size_t at = 0;
+        for (std::size_t i = 0; i < x.size(); ++i) {
+            const double error =
+                error_in_ulp(got[i], exact(static_cast<Exact>(x[i]), static_cast<Exact>(y[i])));
+            if (error > worst) worst = error, at = i;
+        }
+        INFO(description(name, which, worst, x[at], got[at]), ", second ", static_cast<double>(y[at]));
+        CHECK(worst <= bound);
+    }
+}
+
+} // namespace
+
+TEST_CASE("pow, atan2 and hypot: every pair of special values as in C, and random pairs") {
+    const binary_kernel<float> pow_float[] = TENON_TEST_KERNELS(pow, float);
+    const binary_kernel<float> atan2_float[] = TENON_TEST_KERNELS(atan2, float);
+    const binary_kernel<float> hypot_float[] = TENON_TEST_KERNELS(hypot, float);
+    check_pairs<float, double>(
+        "pow", pow_float, [](double x, double y) { return std::pow(x, y); }, 2);
+    check_pairs<float, double>(
+        "atan2", atan2_float, [](double x, double y) { return std::atan2(x, y); }, 2);
+    check_pairs<float, double>(
+        "hypot", hypot_float, [](double x, double y) { return std::hypot(x, y); }, 2);
+    if (std::numeric_limits<long double>::digits <= std::numeric_limits<double>::digits) return;
+    const binary_kernel<double> pow_double[] = TENON_TEST_KERNELS(pow, double);
+    const binary_kernel<double> atan2_double[] = TENON_TEST_KERNELS(atan2, double);
+    const binary_kernel<double> hypot_double[] = TENON_TEST_KERNELS(hypot, double);
+    using wide = long double;
+    check_pairs<double, wide>(
+        "pow", pow_double, [](wide x, wide y) { return std::pow(x, y); }, 2);
+    check_pairs<double, wide>(
+        "atan2", atan2_double, [](wide x, wide y) { return std::atan2(x, y); }, 2.5);
+    check_pairs<double, wide>(
+        "hypot", hypot_double, [](wide x, wide y) { return std::hypot(x, y); }, 2);
+}
+
+TEST_CASE("relu is max(x, 0) and keeps NaN") {
+    const unary_kernel<float> relu_float[] = TENON_TEST_KERNELS(relu, float);
+    const unary_kernel<double> relu_double[] = TENON_TEST_KERNELS(relu, double);
+    check_values<float, double>(
+        "relu", relu_float, [](double x) { return x < 0 ? 0 : x; }, special_values<float>(), 0);
+    check_values<double, double>(
+        "relu", relu_double, [](double x) { return x < 0 ? 0 : x; }, special_values<double>(), 0);
+}

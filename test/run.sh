@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds the release preset, and runs every test. Works again at any time.
+#
+#   test/run.sh [ctest options, such as -R core or -L fuzz]
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=cmake/packages.sh
+. cmake/packages.sh
+need "${build_packages[@]}"
+
+# Paths relative to the build folder let ccache share what two presets compile in the same way.
+export CCACHE_BASEDIR=$PWD
+jobs=${TENON_JOBS:-$(nproc)}
+echo "== configuring (build/release)"
+cmake --preset release
+echo "== building with $jobs jobs"
+cmake --build --preset release --parallel "$jobs"
+echo "== testing"
+ctest --preset release --parallel "$jobs" "$@"
