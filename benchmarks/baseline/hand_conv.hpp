@@ -7,9 +7,10 @@
 
 namespace baseline {
 
-/// A training step of the convolutional network 28x28x1 -> 32 5x5 -> pool -> 64 5x5 -> pool -> 256 -> 10 (same padding,
-/// relu, largest of 2x2, softmax cross-entropy, gradient descent), written over oneDNN primitives as well as we could.
-/// With several threads each takes its share of the batch, and of the rows of the dense layers' weights in the update.
+/// A training step of the convolutional network 28x28x1 -> 32 5x5 -> pool -> 64 5x5 -> pool -> 256 -> 10
+/// (same padding, relu, largest of 2x2, softmax cross-entropy, gradient descent), written over oneDNN
+/// primitives as well as we could. With several threads each takes its share of the batch, and of the rows of
+/// the dense layers' weights in the update.
 class hand_conv {
 public:
     static constexpr int layers = 4;
@@ -18,7 +19,8 @@ public:
     hand_conv(std::int64_t batch, int threads, float rate, bool channels_last = false);
     ~hand_conv();
 
-    /// Layers 0, 1: [5, 5, in, out]; 2, 3: [in, out] (the pixels of layer 1 in the order height, width, channel); row-major.
+    /// Layers 0, 1: [5, 5, in, out]; 2, 3: [in, out] (the pixels of layer 1 in the order height, width,
+    /// channel); row-major.
     float* weights(int layer);
     float* bias(int layer);
     std::int64_t weight_count(int layer) const;

@@ -8,9 +8,10 @@ namespace baseline {
 /// True when hand_mlp and hand_conv can be made: built with oneDNN 2.
 bool has_onednn();
 
-/// A training step of the network 784-300-100-10 (relu, softmax cross-entropy, gradient descent), written over oneDNN
-/// products as well as we could. With several threads each takes its share of the batch through the forward and backward
-/// pass and its share of every weight matrix's rows through the update; they meet twice a step.
+/// A training step of the network 784-300-100-10 (relu, softmax cross-entropy, gradient descent), written
+/// over oneDNN products as well as we could. With several threads each takes its share of the batch through
+/// the forward and backward pass and its share of every weight matrix's rows through the update; they meet
+/// twice a step.
 class hand_mlp {
 public:
     static constexpr std::int64_t layers = 3;

@@ -7,8 +7,8 @@
 
 namespace baseline {
 
-/// Threads that run one function together, the caller being the first, and meet at barriers. They spin for a few
-/// microseconds, then park: what a person would write who wants the least between two phases of a step.
+/// Threads that run one function together, the caller being the first, and meet at barriers. They spin for a
+/// few microseconds, then park: what a person would write who wants the least between two phases of a step.
 class team {
 public:
     explicit team(int size) : size_(size) {

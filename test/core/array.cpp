@@ -1,12 +1,16 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <string>
+#include <thread>
 #include <type_traits>
 #include <vector>
 
 #include <tenon/core/array.hpp>
+
+#include <messages.hpp>
 
 // The sanitizers' allocators answer impossible requests as the system's does.
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; } // NOLINT
@@ -19,19 +23,6 @@ namespace {
 
 inline constexpr struct batch : tn::dim<"batch"> {
 } batch;
-
-template <class Error, class F> std::string message_of(F f) {
-    try {
-        f();
-    } catch (const Error& e) {
-        return e.what();
-    }
-    return "nothing was thrown";
-}
-
-bool contains(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
 
 struct counting_owner {
     int released = 0;
@@ -188,6 +179,27 @@ TEST_CASE("adopted memory is given back once, by its last owner") {
     }
     CHECK(owner.released == 1);
     CHECK(owner.data == values);
+}
+
+TEST_CASE("threads may share and let go of one tensor; the last to do so ends its memory") {
+    counting_owner owner;
+    alignas(8) float values[2] = {1, 2};
+    {
+        const any_array a =
+            any_array::adopt(values, tn::element_type::float32, {2}, counting_owner::release, &owner);
+        std::vector<std::thread> threads;
+        for (int t = 0; t < 4; ++t)
+            threads.emplace_back([mine = a.share()] {
+                for (int i = 0; i < 1000; ++i) {
+                    const any_array row = mine.share().row(i % 2);
+                    if (row.is_unique()) std::abort();
+                }
+            });
+        for (std::thread& t : threads) t.join();
+        CHECK(a.is_unique());
+        CHECK(owner.released == 0);
+    }
+    CHECK(owner.released == 1);
 }
 
 TEST_CASE("a view writes through, must be aligned, and must have as many values as its sizes") {

@@ -7,6 +7,7 @@
 #include <tenon/core/print.hpp>
 #include <tenon/data/idx.hpp>
 
+#include <messages.hpp>
 #include <temporary_folder.hpp>
 
 namespace tn = tenon;
@@ -16,7 +17,7 @@ using tn::any_array, tn::array, tn::extents;
 namespace {
 
 #if TENON_WITH_ZLIB
-// Made by zlib 1.2.13 from "\0\0\x08\x01\0\0\0\x03abc"; from the same without and of "bc" alone; and from a
+// Made by zlib from "\0\0\x08\x01\0\0\0\x03abc"; from the same without and of "bc" alone; and from a
 // header that promises 2^58 bytes, with six.
 const std::string
     packed_abc("\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\x63\x60\xe0\x60\x64\x60\x60\x60\x4e\x4c\x4a\x06\x00"
@@ -36,19 +37,6 @@ constexpr bool has_zlib = true;
 #else
 constexpr bool has_zlib = false;
 #endif
-
-template <class Error, class F> std::string message_of(F f) {
-    try {
-        f();
-    } catch (const Error& e) {
-        return e.what();
-    }
-    return "nothing was thrown";
-}
-
-bool contains(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
 
 any_array parse(const std::string& bytes) { return tn::parse_idx(std::as_bytes(std::span(bytes)), "bytes"); }
 

@@ -16,13 +16,13 @@ using namespace tenon::dense;
 
 namespace {
 
-std::size_t x_index(const pooling_description& d, std::int64_t b, std::int64_t u, std::int64_t v, std::int64_t c) {
+std::size_t x_index(const pooling_description& d, std::int64_t b, std::int64_t u, std::int64_t v,
+                    std::int64_t c) {
     return static_cast<std::size_t>(((b * d.height + u) * d.width + v) * d.channels + c);
 }
 
 /// Calls window(index into y, indices into x, in row-major order) for each window and channel.
-template <class Visit>
-void for_each_window(const pooling_description& d, Visit visit) {
+template <class Visit> void for_each_window(const pooling_description& d, Visit visit) {
     std::vector<std::size_t> inside;
     for (std::int64_t b = 0; b < d.batch; ++b) {
         for (std::int64_t i = 0; i < d.out_height(); ++i) {
@@ -37,7 +37,8 @@ void for_each_window(const pooling_description& d, Visit visit) {
                             inside.push_back(x_index(d, b, u, v, c));
                         }
                     }
-                    visit(static_cast<std::size_t>(((b * d.out_height() + i) * d.out_width() + j) * d.channels + c),
+                    visit(static_cast<std::size_t>(
+                              ((b * d.out_height() + i) * d.out_width() + j) * d.channels + c),
                           inside);
                 }
             }
@@ -45,8 +46,7 @@ void for_each_window(const pooling_description& d, Visit visit) {
     }
 }
 
-template <class T>
-void check_pooling(pooling_description d) {
+template <class T> void check_pooling(pooling_description d) {
     d.element = element_type_of<T>;
     check(d);
     CAPTURE(static_cast<int>(d.kind));
@@ -115,7 +115,8 @@ pooling_description windows(pooling_kind kind, std::int64_t height, std::int64_t
 
 } // namespace
 
-TEST_CASE_TEMPLATE("pooling and its gradient equal the naive ones, ties going to the first", T, float, double) {
+TEST_CASE_TEMPLATE("pooling and its gradient equal the naive ones, ties going to the first", T, float,
+                   double) {
     for_each_isa([](simd::isa isa) {
         CAPTURE(simd::name_of(isa));
         for (const auto kind : {pooling_kind::maximum, pooling_kind::average}) {
@@ -152,8 +153,8 @@ TEST_CASE_TEMPLATE("pooling in windows that are not square, and over the whole i
     }
 }
 
-TEST_CASE_TEMPLATE("a NaN is the largest of its window and takes the gradient; -inf alone is the largest", T, float,
-                   double) {
+TEST_CASE_TEMPLATE("a NaN is the largest of its window and takes the gradient; -inf alone is the largest", T,
+                   float, double) {
     auto d = windows(pooling_kind::maximum, 2, 4, 1, 2, 2);
     d.batch = 1;
     d.element = element_type_of<T>;
@@ -174,7 +175,8 @@ TEST_CASE("pooling refuses windows that can miss the image, in words that name t
     d.pad_left = 2;
     CHECK_THROWS_WITH_AS(check(d), doctest::Contains("padding"), invalid_argument_error);
     d = windows(pooling_kind::average, 4, 4, 3, 5, 2);
-    CHECK_THROWS_WITH_AS(check(d), doctest::Contains("[3, 4, 4, 3] in windows [5, 5]"), invalid_argument_error);
+    CHECK_THROWS_WITH_AS(check(d), doctest::Contains("[3, 4, 4, 3] in windows [5, 5]"),
+                         invalid_argument_error);
     d = windows(pooling_kind::average, 4, 4, 3, 2, 0);
     CHECK_THROWS_AS(check(d), invalid_argument_error);
     d = windows(pooling_kind::average, 4, 4, 3, 2, 2);

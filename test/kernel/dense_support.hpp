@@ -10,8 +10,7 @@
 #include <tenon/kernel/simd/isa.hpp>
 
 /// Numbers in [-1, 1], the same ones for the same seed.
-template <class T>
-std::vector<T> random_numbers(std::int64_t count, unsigned seed) {
+template <class T> std::vector<T> random_numbers(std::int64_t count, unsigned seed) {
     std::mt19937 generator(seed);
     std::uniform_real_distribution<double> uniform(-1.0, 1.0);
     std::vector<T> values(static_cast<std::size_t>(count));
@@ -19,8 +18,8 @@ std::vector<T> random_numbers(std::int64_t count, unsigned seed) {
     return values;
 }
 
-/// The largest difference, relative to `scale`, the number of terms in the sums that are compared; a NaN on either side
-/// that the other lacks counts as infinite.
+/// The largest difference, relative to `scale`, the number of terms in the sums that are compared; a NaN on
+/// either side that the other lacks counts as infinite.
 template <class T>
 double worst_error(const std::vector<T>& found, const std::vector<double>& expected, double scale = 1.0) {
     if (found.size() != expected.size()) return INFINITY;
@@ -38,14 +37,10 @@ double worst_error(const std::vector<T>& found, const std::vector<double>& expec
 }
 
 /// What sums of products of numbers up to 1 may be off by, per term, in units of worst_error.
-template <class T>
-constexpr double allowed() {
-    return sizeof(T) == 4 ? 2e-7 : 4e-16;
-}
+template <class T> constexpr double allowed() { return sizeof(T) == 4 ? 2e-7 : 4e-16; }
 
 /// Runs `body` once for each instruction set of this machine.
-template <class Body>
-void for_each_isa(Body body) {
+template <class Body> void for_each_isa(Body body) {
     const auto before = tenon::simd::best_isa();
     for (const auto which : {tenon::simd::isa::baseline, tenon::simd::isa::avx2, tenon::simd::isa::avx512}) {
         if (!tenon::simd::has_isa(which)) continue;

@@ -274,7 +274,7 @@ TEST_CASE("double lgamma and digamma are accurate compared to the terms they are
                 // Near a negative number the terms have about the size of pi / tan(pi x), at most 100 here.
                 worst = std::max(worst, error / (100 + std::fabs(static_cast<double>(expected))));
             }
-            INFO(f.name, ", ", simd::name_of(static_cast<simd::isa>(k)));
+            INFO(std::string(f.name), ", ", std::string(simd::name_of(static_cast<simd::isa>(k))));
             CHECK(worst < 2e-15);
         }
         check_values<double, double>(f.name, f.in_double, f.exact,

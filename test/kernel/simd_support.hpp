@@ -128,8 +128,8 @@ template <class T> std::string text(T x) {
 }
 
 /// The number of elements where r differs from what the scalar function gives; the first is described.
-template <class T, class R, class Kernel, class Reference>
-void check_unary(const char* name, simd::isa which, Kernel kernel, Reference reference) {
+template <class T, class R>
+void check_unary(const char* name, simd::isa which, void (*kernel)(const T*, R*, int), R (*reference)(T)) {
     const auto a = samples<T>(1);
     const auto buffer = std::make_unique<R[]>(a.size());
     kernel(a.data(), buffer.get(), static_cast<int>(a.size()));
@@ -140,11 +140,13 @@ void check_unary(const char* name, simd::isa which, Kernel kernel, Reference ref
         if (same(buffer[i], expected)) continue;
         if (wrong++ == 0) first = text(a[i]) + " gave " + text(buffer[i]) + ", expected " + text(expected);
     }
-    INFO(name, " of ", sizeof(T), "-byte elements, ", simd::name_of(which), ": ", first);
+    INFO(std::string(name), " of ", sizeof(T), "-byte elements, ", std::string(simd::name_of(which)), ": ",
+         first);
     CHECK(wrong == 0);
 }
-template <class T, class R, class Kernel, class Reference>
-void check_binary(const char* name, simd::isa which, Kernel kernel, Reference reference) {
+template <class T, class R>
+void check_binary(const char* name, simd::isa which, void (*kernel)(const T*, const T*, R*, int),
+                  R (*reference)(T, T)) {
     auto a = samples<T>(2);
     auto b = samples<T>(3);
     for (std::size_t i = 0; i < 256; ++i) b[i] = a[i];
@@ -164,7 +166,8 @@ void check_binary(const char* name, simd::isa which, Kernel kernel, Reference re
             first =
                 text(a[i]) + ", " + text(b[i]) + " gave " + text(buffer[i]) + ", expected " + text(expected);
     }
-    INFO(name, " of ", sizeof(T), "-byte elements, ", simd::name_of(which), ": ", first);
+    INFO(std::string(name), " of ", sizeof(T), "-byte elements, ", std::string(simd::name_of(which)), ": ",
+         first);
     CHECK(wrong == 0);
 }
 

@@ -66,7 +66,8 @@ TEST_CASE("parallel_for gives every thread work when there is enough, and no mor
     pool.parallel_for(4, 1, [&](std::int64_t, std::int64_t) {
         const int now = ++inside;
         int seen = most.load();
-        while (seen < now && !most.compare_exchange_weak(seen, now)) {}
+        while (seen < now && !most.compare_exchange_weak(seen, now)) {
+        }
         while (most.load() < 4) std::this_thread::yield();
         --inside;
     });
@@ -169,9 +170,9 @@ TEST_CASE("submit without threads runs tasks in order, without growing the stack
 }
 
 TEST_CASE("a task may run a loop, and a loop's caller may be one of several tasks") {
-    thread_pool pool(3);
     std::atomic<std::int64_t> sum{0};
     std::atomic<int> ended{0};
+    thread_pool pool(3);
     for (int t = 0; t < 20; ++t) {
         pool.submit([&] {
             pool.parallel_for(1000, 10, [&](std::int64_t begin, std::int64_t end) {
@@ -188,10 +189,13 @@ TEST_CASE("a task may run a loop, and a loop's caller may be one of several task
 }
 
 TEST_CASE("work_until lends this thread to the pool, and run_one runs what is queued") {
-    thread_pool pool(2);
     // The pool's one thread is held until a second task has run: only this thread can run it.
     std::atomic<bool> second{false};
     std::atomic<bool> first{false};
+    std::atomic<bool> held{true};
+    std::atomic<bool> holding{false};
+    int ran = 0;
+    thread_pool pool(2);
     pool.submit([&] {
         while (!second.load()) std::this_thread::yield();
         first = true;
@@ -201,14 +205,11 @@ TEST_CASE("work_until lends this thread to the pool, and run_one runs what is qu
     pool.work_until([&] { return first.load() && second.load(); });
     CHECK_FALSE(pool.run_one());
 
-    std::atomic<bool> held{true};
-    std::atomic<bool> holding{false};
     pool.submit([&] {
         holding = true;
         while (held.load()) std::this_thread::yield();
     });
     while (!holding.load()) std::this_thread::yield();
-    int ran = 0;
     pool.submit([&] { ++ran; });
     CHECK(pool.run_one());
     CHECK(ran == 1);

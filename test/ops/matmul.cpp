@@ -23,8 +23,10 @@ namespace {
 
 inline constexpr struct batch_size : dim<"batch"> {} batch;
 
-any_array run(const any_tensor& t, std::vector<fed_value> feeds) {
+template <class... F> any_array run(const any_tensor& t, F... fed) {
     session s(graph(t.node()->graph));
+    std::vector<fed_value> feeds;
+    (feeds.push_back(std::move(fed)), ...);
     return std::move(s.run_untyped(std::move(feeds), {t})[0]);
 }
 
@@ -84,7 +86,7 @@ template <class T> void check_product(const extents& ea, const extents& eb, bool
     for (int i = 0; i < eb.rank(); ++i) unknown_b.push_back({});
     const any_tensor x = untyped::placeholder(element_type_of<T>, unknown_a);
     const any_tensor y = untyped::placeholder(element_type_of<T>, unknown_b);
-    const any_array c = run(untyped::matmul(x, y, ta, tb), {{x, a.share()}, {y, b.share()}});
+    const any_array c = run(untyped::matmul(x, y, ta, tb), feed(x, a.share()), feed(y, b.share()));
     const std::vector<double> wanted = naive<T>(a, b, ta, tb, c.extents());
     CAPTURE(to_string(a.type()));
     CAPTURE(to_string(b.type()));
@@ -154,13 +156,14 @@ TEST_CASE("matmul: integers wrap around") {
 
 TEST_CASE_TEMPLATE("matmul_bias: product, bias and relu in one kernel", T, float, double, half, std::int32_t) {
     const graph_scope scope{graph()};
-    const auto x = untyped::placeholder(element_type_of<T>, extents({}, 9));
+    const auto x = untyped::placeholder(element_type_of<T>, extents(extent{}, 9));
     const auto w = untyped::placeholder(element_type_of<T>, extents(9, 20));
     const auto b = untyped::placeholder(element_type_of<T>, extents(20));
     const any_array xv = random_array<T>(extents(6, 9), 1), wv = random_array<T>(extents(9, 20), 2),
                     bv = random_array<T>(extents(20), 3);
     for (const bool relu : {false, true}) {
-        const any_array c = run(untyped::matmul_bias(x, w, b, relu), {{x, xv.share()}, {w, wv.share()}, {b, bv.share()}});
+        const any_array c = run(untyped::matmul_bias(x, w, b, relu), feed(x, xv.share()), feed(w, wv.share()),
+                                feed(b, bv.share()));
         const std::vector<double> product = naive<T>(xv, wv, false, false, c.extents());
         for (std::int64_t i = 0; i < c.elements(); ++i) {
             double wanted = product[static_cast<std::size_t>(i)] + element<T>(bv, i % 20);
@@ -175,12 +178,12 @@ TEST_CASE("matmul: gradients agree with central differences") {
     CHECK(check_gradients(product, input<shape<3, 4>>(), input<shape<4, 2>>()) == "");
     CHECK(check_gradients(product, input<shape<dyn, 4>>(3, 4), input<shape<4, dyn>>(4, 2)) == "");
     CHECK(check_gradients(product, input<shape<batch, 4>>(3, 4), input<shape<4, 2>>()) == "");
-    CHECK(check_gradients([](const auto& a, const auto& b) { return matmul<{.transpose_a = true}>(a, b); },
+    CHECK(check_gradients([](const auto& a, const auto& b) { return matmul<transpose_a>(a, b); },
                           input<shape<4, 3>>(), input<shape<4, 2>>()) == "");
-    CHECK(check_gradients([](const auto& a, const auto& b) { return matmul<{.transpose_b = true}>(a, b); },
+    CHECK(check_gradients([](const auto& a, const auto& b) { return matmul<transpose_b>(a, b); },
                           input<shape<3, 4>>(), input<shape<2, 4>>()) == "");
     CHECK(check_gradients(
-              [](const auto& a, const auto& b) { return matmul<{.transpose_a = true, .transpose_b = true}>(a, b); },
+              [](const auto& a, const auto& b) { return matmul<transpose_a | transpose_b>(a, b); },
               input<shape<4, 3>>(), input<shape<2, 4>>()) == "");
 }
 
@@ -191,9 +194,9 @@ TEST_CASE("matmul: gradients of vectors") {
     CHECK(check_gradients(product, input<shape<3, 4>>(), input<shape<4>>()) == "");
     CHECK(check_gradients(product, input<shape<batch, 3, 4>>(2, 3, 4), input<shape<4>>()) == "");
     CHECK(check_gradients(product, input<shape<4>>(), input<shape<batch, 4, 2>>(3, 4, 2)) == "");
-    CHECK(check_gradients([](const auto& a, const auto& b) { return matmul<{.transpose_a = true}>(a, b); },
+    CHECK(check_gradients([](const auto& a, const auto& b) { return matmul<transpose_a>(a, b); },
                           input<shape<4, 3>>(), input<shape<4>>()) == "");
-    CHECK(check_gradients([](const auto& a, const auto& b) { return matmul<{.transpose_b = true}>(a, b); },
+    CHECK(check_gradients([](const auto& a, const auto& b) { return matmul<transpose_b>(a, b); },
                           input<shape<4>>(), input<shape<3, 4>>()) == "");
 }
 

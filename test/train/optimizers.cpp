@@ -279,10 +279,10 @@ template <class Clip> values clipped(Clip clip) {
     const tn::graph_scope scope(g);
     auto a = tn::variable<float, tn::shape<2>>("a", tn::ones());
     auto b = tn::variable<double, tn::shape<1>>("b", tn::ones());
-    const auto pairs = clip(std::vector<tn::gradient_and_variable>{
+    const std::vector<tn::gradient_and_variable> pairs = clip(std::vector<tn::gradient_and_variable>{
         {tn::constant({3.0f, 4.0f}), a}, {tn::constant({-12.0}), b}});
     tn::session s;
-    const auto r = s.run_untyped({}, {pairs[0].gradient, pairs[1].gradient});
+    const std::vector<tn::any_array> r = s.run_untyped({}, {pairs[0].gradient, pairs[1].gradient});
     return {static_cast<double>(r[0].data<float>()[0]), static_cast<double>(r[0].data<float>()[1]), r[1].data<double>()[0]};
 }
 

@@ -9,6 +9,7 @@
 #include <tenon/core/print.hpp>
 #include <tenon/train/safetensors.hpp>
 
+#include <messages.hpp>
 #include <temporary_folder.hpp>
 
 namespace tn = tenon;
@@ -16,19 +17,6 @@ using namespace std::string_literals;
 using tn::any_array, tn::array, tn::extents;
 
 namespace {
-
-template <class Error, class F> std::string message_of(F f) {
-    try {
-        f();
-    } catch (const Error& e) {
-        return e.what();
-    }
-    return "nothing was thrown";
-}
-
-bool contains(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
 
 std::string file_of(const std::string& header, const std::string& data) {
     std::string bytes;

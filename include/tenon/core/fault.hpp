@@ -43,6 +43,7 @@ enum class fault {
     size_must_be_known,
     layer_does_not_fit,
     nothing_to_choose_from,
+    window_not_possible,
 };
 
 constexpr const char* words(fault f) noexcept {
@@ -83,6 +84,7 @@ constexpr const char* words(fault f) noexcept {
     case fault::size_must_be_known: return "a size must be a number here";
     case fault::layer_does_not_fit: return "layer does not fit its input";
     case fault::nothing_to_choose_from: return "an empty axis has no least or largest element";
+    case fault::window_not_possible: return "a window's size, stride, dilation, groups or padding is out of range";
     }
     return "unknown fault";
 }

@@ -62,10 +62,10 @@ struct tape {
         return length++;
     }
     constexpr int emit(opcode op, element_type type, int a = -1, int b = -1, int c = -1) noexcept {
-        const auto is = [&](int r, double n) { return code[r].op == opcode::literal && code[r].number == n; };
+        const auto is = [&](int r, double n) { return r >= 0 && code[r].op == opcode::literal && code[r].number == n; };
         if (op == opcode::multiply && is(a, 1)) return b;
         if (op == opcode::multiply && is(b, 1)) return a;
-        if (op == opcode::negative && code[a].op == opcode::negative) return code[a].a;
+        if (op == opcode::negative && a >= 0 && code[a].op == opcode::negative) return code[a].a;
         instruction i;
         i.op = op;
         i.type = type;

@@ -255,7 +255,7 @@ concept Number = std::is_arithmetic_v<std::remove_cvref_t<X>> || std::is_same_v<
 template <class T, std::uint64_t Bits> number_leaf<T, Bits> leaf_of(number_constant<Bits>) { return {}; }
 template <class T, class X> scalar_leaf<T> leaf_of(X x) {
     static_assert(std::is_integral_v<X> || is_floating(element_type_of<T>),
-                  "tenon: a number with a fraction stands beside a tensor of integers or bools; cast one of them");
+                  "tenon: a number with a fraction stands beside integers or bools: cast one of them");
     return {static_cast<computed_t<T>>(x)};
 }
 
@@ -289,9 +289,9 @@ template <class X, class... Rest> struct first_element<X, Rest...> {
 
 template <class... X> inline constexpr bool any_ill_shaped = (std::is_same_v<std::remove_cvref_t<X>, ill_shaped> || ...);
 
-// The rule's result for operands and numbers of element type T: a tensor type, or ill_shaped after a complaint.
+// The rule's answer for operands and numbers of element type T.
 template <class Rule, class T, class... X>
-using rule_result_t = typename op_result<Rule, constant_attributes<no_attributes{}>, 0, void, element_beside_t<T, X>...>::type;
+using rule_result = op_result<Rule, constant_attributes<no_attributes{}>, 0, void, element_beside_t<T, X>...>;
 
 // A body on named values: its expression as one on the operands.
 template <class F, class T, std::size_t... I, class... X>
@@ -324,9 +324,12 @@ template <opcode Op, class... X> auto elementwise(X&&... x) {
     if constexpr (detail::any_ill_shaped<X...>) return ill_shaped{};
     else {
         using T = typename detail::first_element<X...>::type;
-        using result = detail::rule_result_t<elementwise_rule<Op>, T, X...>;
-        if constexpr (std::is_same_v<result, ill_shaped>) return ill_shaped{};
-        else {
+        using rule = detail::rule_result<elementwise_rule<Op>, T, X...>;
+        if constexpr (!rule::fits) {
+            detail::complain<elementwise_rule<Op>, rule::rule::answer.what, detail::element_beside_t<T, X>...>();
+            return ill_shaped{};
+        } else {
+            using result = typename rule::type;
             using R = typename result::element_type;
             using tree = detail::apply<Op, R, detail::tree_of_t<T, X>...>;
             return expr<R, typename result::shape_type, tree>(
@@ -341,12 +344,15 @@ auto elementwise(P&& p, A&& a, B&& b) {
     else {
         using T = typename detail::first_element<A, B>::type;
         static_assert(!std::is_void_v<T>, "tenon::select: one of the two values must be a tensor");
-        using result =
-            typename detail::op_result<elementwise_rule<Op>, detail::constant_attributes<no_attributes{}>, 0, void,
+        using rule = detail::op_result<elementwise_rule<Op>, detail::constant_attributes<no_attributes{}>, 0, void,
                                        detail::operand_of_t<P>, detail::element_beside_t<T, A>,
-                                       detail::element_beside_t<T, B>>::type;
-        if constexpr (std::is_same_v<result, ill_shaped>) return ill_shaped{};
-        else {
+                                       detail::element_beside_t<T, B>>;
+        if constexpr (!rule::fits) {
+            detail::complain<elementwise_rule<Op>, rule::rule::answer.what, detail::operand_of_t<P>,
+                             detail::element_beside_t<T, A>, detail::element_beside_t<T, B>>();
+            return ill_shaped{};
+        } else {
+            using result = typename rule::type;
             using tree =
                 detail::apply<Op, T, detail::tree_of_t<bool, P>, detail::tree_of_t<T, A>, detail::tree_of_t<T, B>>;
             return expr<T, typename result::shape_type, tree>(
@@ -362,9 +368,11 @@ template <class Rule, class F, class... X> auto elementwise_composite(F f, X&&..
     if constexpr (detail::any_ill_shaped<X...>) return ill_shaped{};
     else {
         using T = typename detail::first_element<X...>::type;
-        using result = detail::rule_result_t<Rule, T, X...>;
-        if constexpr (std::is_same_v<result, ill_shaped>) return ill_shaped{};
-        else return detail::bind_values<F, T>(f, std::index_sequence_for<X...>{}, static_cast<X&&>(x)...);
+        using rule = detail::rule_result<Rule, T, X...>;
+        if constexpr (!rule::fits) {
+            detail::complain<Rule, rule::rule::answer.what, detail::element_beside_t<T, X>...>();
+            return ill_shaped{};
+        } else return detail::bind_values<F, T>(f, std::index_sequence_for<X...>{}, static_cast<X&&>(x)...);
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include <tenon/core/error.hpp>
 #include <tenon/expr/fused.hpp>
@@ -18,29 +19,28 @@ TENON_INLINE any_tensor gradient_context::gradient_or_zeros(int o) const {
 
 namespace detail {
 
-// The nodes between xs and ys: those that ys need and that need some x.
+// The nodes whose gradients are asked for on the way from ys to xs: those that ys need and that need some x.
 inline std::vector<node*> nodes_between(const std::vector<any_tensor>& ys, const std::vector<any_tensor>& xs) {
-    std::map<node*, int> state; // 1 on the stack, 2 does not need x, 3 needs x
-    for (const any_tensor& x : xs) state[x.node()] = 3;
+    enum class state { unseen, open, idle, leads }; // leads: it is an x or needs one
+    std::map<node*, state> states;
+    std::set<node*> wanted;
+    for (const any_tensor& x : xs) wanted.insert(x.node());
     std::vector<node*> order, stack;
     for (const any_tensor& y : ys) stack.push_back(y.node());
     while (!stack.empty()) {
         node* n = stack.back();
-        int& s = state[n];
-        if (s >= 2) {
-            stack.pop_back();
-            continue;
-        }
-        if (s == 0) {
-            s = 1;
+        state& s = states[n];
+        if (s == state::unseen) {
+            s = state::open;
             for (const node_output& in : n->inputs)
-                if (state[in.node] == 0) stack.push_back(in.node);
+                if (states[in.node] == state::unseen) stack.push_back(in.node);
             continue;
         }
         stack.pop_back();
+        if (s != state::open) continue;
         bool needs = false;
-        for (const node_output& in : n->inputs) needs = needs || state[in.node] == 3;
-        s = needs ? 3 : 2;
+        for (const node_output& in : n->inputs) needs = needs || states[in.node] == state::leads;
+        s = needs || wanted.contains(n) ? state::leads : state::idle;
         if (needs) order.push_back(n);
     }
     // Later nodes first: a node's number is larger than those of its inputs.

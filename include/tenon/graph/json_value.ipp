@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdio>
 
 #include <nlohmann/json.hpp>
 
@@ -14,7 +15,11 @@ TENON_INLINE std::string json_value::described() const {
     if (const bool* b = get<bool>()) return *b ? "true" : "false";
     if (const auto* i = get<std::int64_t>()) return std::to_string(*i);
     if (const auto* u = get<std::uint64_t>()) return std::to_string(*u);
-    if (const auto* d = get<double>()) return "the number " + std::to_string(*d);
+    if (const auto* d = get<double>()) {
+        char digits[32];
+        std::snprintf(digits, sizeof digits, "%g", *d);
+        return std::string("the number ") + digits;
+    }
     if (const auto* s = get<std::string>())
         return "the text \"" + (s->size() > 40 ? s->substr(0, 40) + "..." : *s) + "\"";
     return get<list>() ? "a list" : "an object";

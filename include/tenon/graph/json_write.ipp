@@ -62,7 +62,10 @@ inline double shortest_double(float f) {
     double d = static_cast<double>(f);
     const auto [end, fault] = std::to_chars(text, text + sizeof text, f);
     if (fault == std::errc()) (void)std::from_chars(text, end, d);
-    return static_cast<float>(d) == f ? d : static_cast<double>(f);
+    // The largest float's shortest digits lie above it.
+    return std::fabs(d) <= static_cast<double>(std::numeric_limits<float>::max()) && static_cast<float>(d) == f
+               ? d
+               : static_cast<double>(f);
 }
 
 inline ordered_json json_of_sizes(const extents& sizes) {

@@ -29,7 +29,7 @@ struct kernel_setup {
 /// What a kernel is given in a step.
 struct kernel_run {
     const void* const* in;   ///< a pointer per input; nullptr where only its sizes matter
-    void* const* out;        ///< a pointer per output; nullptr where nobody reads it
+    void* const* out;        ///< a pointer per output; of several, nullptr where nobody reads it
     std::byte* scratch;      ///< kernel::scratch_bytes() bytes, aligned to 64
     thread_pool* pool;       ///< nullptr: serial
 

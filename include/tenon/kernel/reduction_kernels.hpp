@@ -14,7 +14,7 @@ namespace tenon {
 namespace reducing {
 
 /// What is done to a combined value before it is stored.
-enum class finishing { nothing, division, root };
+enum class finishing { nothing, division, root, at_least_zero };
 
 template <class Out, class W> Out stored(W value) {
     if constexpr (std::is_same_v<Out, bool>) return value != W{};
@@ -38,6 +38,9 @@ public:
                           for (std::int64_t i = 0; i < n; ++i) to[i] = stored<Out>(static_cast<double>(found[i]) / count);
                       } else if (finishing_ == finishing::root) {
                           for (std::int64_t i = 0; i < n; ++i) to[i] = stored<Out>(std::sqrt(static_cast<double>(found[i])));
+                      } else if (finishing_ == finishing::at_least_zero) {
+                          for (std::int64_t i = 0; i < n; ++i)
+                              to[i] = stored<Out>(found[i] < wide_t<C>{} ? wide_t<C>{} : found[i]);
                       } else if (flipped_) {
                           for (std::int64_t i = 0; i < n; ++i)
                               to[i] = stored<Out>(static_cast<std::uint64_t>(found[i]) ^ (std::uint64_t{1} << 63));
@@ -313,7 +316,7 @@ TENON_INLINE kernel_pointer norm_op::prepare(const kernel_setup& s) {
     const element_type e = s.inputs[0].element;
     if (a.order == 1) return make_for_floats(e, l, combination::sum, mapping::magnitude);
     if (a.order == 2) return make_for_floats(e, l, combination::sum, mapping::square, finishing::root);
-    return make_for_floats(e, l, combination::largest, mapping::magnitude, finishing::nothing);
+    return make_for_floats(e, l, combination::largest, mapping::magnitude, finishing::at_least_zero);
 }
 TENON_INLINE kernel_pointer element_count_op::prepare(const kernel_setup& s) {
     const attributes a = decode<attributes>(s.attrs);

@@ -21,7 +21,8 @@ public:
         requires(!std::is_same_v<std::remove_cvref_t<Callable>, pool_task> &&
                  std::is_invocable_v<std::decay_t<Callable>&>)
     pool_task(Callable&& callable) // NOLINT: implicit, so that a lambda can be passed as it is
-        : operations_(&operations_for<std::decay_t<Callable>>) {
+        :
+        operations_(&operations_for<std::decay_t<Callable>>) {
         using held = std::decay_t<Callable>;
         if constexpr (fits_inside<held>) {
             ::new (static_cast<void*>(storage_)) held(std::forward<Callable>(callable));
@@ -56,19 +57,17 @@ private:
     };
 
     template <class Held>
-    static constexpr bool fits_inside =
-        sizeof(Held) <= inside && alignof(Held) <= 16 && std::is_nothrow_move_constructible_v<Held>;
+    static constexpr bool fits_inside = sizeof(Held) <= inside &&
+                                        alignof(Held) <= 16 && std::is_nothrow_move_constructible_v<Held>;
 
-    template <class Held>
-    static void call_held(void* at) {
+    template <class Held> static void call_held(void* at) {
         if constexpr (fits_inside<Held>) {
             (*static_cast<Held*>(at))();
         } else {
             (**static_cast<Held**>(at))();
         }
     }
-    template <class Held>
-    static void move_held(void* to, void* from) {
+    template <class Held> static void move_held(void* to, void* from) {
         if constexpr (fits_inside<Held>) {
             ::new (to) Held(std::move(*static_cast<Held*>(from)));
             static_cast<Held*>(from)->~Held();
@@ -76,8 +75,7 @@ private:
             ::new (to) Held*(*static_cast<Held**>(from));
         }
     }
-    template <class Held>
-    static void destroy_held(void* at) {
+    template <class Held> static void destroy_held(void* at) {
         if constexpr (fits_inside<Held>) {
             static_cast<Held*>(at)->~Held();
         } else {
@@ -153,8 +151,7 @@ private:
     struct state;
     struct loop;
 
-    void split(std::int64_t n, std::int64_t grain,
-               function_ref<void(std::int64_t, std::int64_t)> body);
+    void split(std::int64_t n, std::int64_t grain, function_ref<void(std::int64_t, std::int64_t)> body);
     void stop() noexcept;
 
     int size_ = 1;

@@ -56,8 +56,8 @@ private:
 
 /// What this thread is doing for a pool.
 struct pool_thread {
-    int index = 0;           ///< its share of a loop is tried first; 0 for threads from outside
-    bool in_body = false;    ///< inside a parallel_for's body: nested loops run serially
+    int index = 0;        ///< its share of a loop is tried first; 0 for threads from outside
+    bool in_body = false; ///< inside a parallel_for's body: nested loops run serially
     bool running_tasks = false;
 };
 
@@ -104,10 +104,13 @@ struct thread_pool::loop {
     std::exception_ptr failure{};
     share share_of[max_shares];
 
-    loop(function_ref<void(std::int64_t, std::int64_t)> b, std::int64_t count, std::int64_t g, int threads)
-        : body(b), n(count), grain(g), blocks(count / g),
-          pieces(std::min<std::int64_t>(blocks, std::int64_t{4} * threads)),
-          shares(std::min(threads, max_shares)) {
+    loop(function_ref<void(std::int64_t, std::int64_t)> b, std::int64_t count, std::int64_t g, int threads) :
+        body(b),
+        n(count),
+        grain(g),
+        blocks(count / g),
+        pieces(std::min<std::int64_t>(blocks, std::int64_t{4} * threads)),
+        shares(std::min(threads, max_shares)) {
         for (int s = 0; s < shares; ++s) {
             share_of[s].next.store(pieces * s / shares, std::memory_order_relaxed);
             share_of[s].end = pieces * (s + 1) / shares;
@@ -170,7 +173,8 @@ struct thread_pool::state {
     alignas(64) detail::spin_lock lock;
     std::atomic<loop*> first{nullptr}; // written under the lock
     std::atomic<std::size_t> queued{0};
-    std::vector<pool_task> ring = std::vector<pool_task>(64); // the queue: tasks [head, head + queued), wrapped
+    std::vector<pool_task> ring =
+        std::vector<pool_task>(64); // the queue: tasks [head, head + queued), wrapped
     std::size_t head = 0;
 
     std::vector<std::thread> threads;
@@ -297,8 +301,8 @@ TENON_INLINE thread_pool::thread_pool(int threads) : state_(nullptr) {
         const std::size_t started = state_->threads.size();
         stop();
         throw resource_exhausted_error("thread_pool: the system refused to start thread " +
-                                       std::to_string(started + 1) + " of " +
-                                       std::to_string(size_ - 1) + ": " + failure.what());
+                                       std::to_string(started + 1) + " of " + std::to_string(size_ - 1) +
+                                       ": " + failure.what());
     }
 }
 
@@ -308,7 +312,8 @@ TENON_INLINE void thread_pool::stop() noexcept {
     state_->stopping.store(true, std::memory_order_release);
     wake();
     for (auto& thread : state_->threads) thread.join();
-    while (state_->run_a_task()) {}
+    while (state_->run_a_task()) {
+    }
     delete state_;
 }
 
@@ -343,7 +348,8 @@ TENON_INLINE void thread_pool::submit(pool_task task) {
     auto& thread = detail::this_pool_thread();
     if (thread.running_tasks) return; // the loop below, further up the stack, gets to it
     thread.running_tasks = true;
-    while (state_->run_a_task()) {}
+    while (state_->run_a_task()) {
+    }
     thread.running_tasks = false;
 }
 
@@ -353,9 +359,7 @@ TENON_INLINE void thread_pool::work_until(function_ref<bool()> done) {
     state_->work(detail::this_pool_thread().index, done);
 }
 
-TENON_INLINE void thread_pool::wake() noexcept {
-    state_->work_came.raise(false);
-}
+TENON_INLINE void thread_pool::wake() noexcept { state_->work_came.raise(false); }
 
 TENON_INLINE thread_pool& thread_pool::shared() {
     static thread_pool& pool = *[] {

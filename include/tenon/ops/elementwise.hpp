@@ -266,7 +266,10 @@ inline constexpr auto softsign_of = [](auto x) { return x / (abs(x) + one); };
 inline constexpr auto mish_of = [](auto x) { return x * tanh(softplus(x)); };
 inline constexpr auto log_sigmoid_of = [](auto x) { return -softplus(-x); };
 inline constexpr auto tanh_shrink_of = [](auto x) { return x - tanh(x); };
-inline constexpr auto is_close_of = [](auto a, auto b, auto bound) { return a == b || abs(a - b) <= bound; };
+struct is_close_of {
+    double rtol, atol;
+    auto operator()(auto a, auto b) const { return a == b || abs(a - b) <= rtol * abs(b) + atol; }
+};
 
 template <int N> struct power_of {
     template <class X> auto operator()(X x) const {
@@ -350,8 +353,8 @@ template <OperandOrIllShaped X> auto logit(X&& p) {
 /// True where |a - b| <= atol + rtol |b|; equal infinities are close, NaN to nothing.
 template <class A, class B>
     requires detail::ElementwiseOperands<A, B>
-auto is_close(const A& a, const B& b, double rtol = 1e-5, double atol = 1e-8) {
-    return detail::real_function<"is_close">(detail::is_close_of, a, b, rtol * abs(b) + atol);
+auto is_close(A&& a, B&& b, double rtol = 1e-5, double atol = 1e-8) {
+    return detail::real_function<"is_close">(detail::is_close_of{rtol, atol}, static_cast<A&&>(a), static_cast<B&&>(b));
 }
 
 // Activations.

@@ -6,7 +6,7 @@
 /// Products of matrices, of batches of them, and of vectors.
 ///
 ///     auto y = tn::matmul(x, w);                        // [batch, 784] x [784, 300] -> [batch, 300]
-///     auto s = tn::matmul<{.transpose_b = true}>(q, k); // [b, heads, n, 64] x [b, heads, m, 64] -> [b, heads, n, m]
+///     auto s = tn::matmul<tn::transpose_b>(q, k);       // [b, heads, n, 64] x [b, heads, m, 64] -> [b, heads, n, m]
 ///     auto v = tn::matmul(a, x);                        // [m, k] x [k] -> [m]
 ///
 ///     y[.., i, j] = sum over l of a[.., i, l] * b[.., l, j]
@@ -86,16 +86,23 @@ struct matmul_bias_op {
     static kernel_pointer prepare(const kernel_setup& s);
 };
 
-/// The product of a and b; T says which of them lie transposed in memory.
+/// Given to matmul: a's (b's) matrices are transposed first, at no cost. `transpose_a | transpose_b` for both.
+inline constexpr matmul_op::attributes transpose_a{true, false};
+inline constexpr matmul_op::attributes transpose_b{false, true};
+constexpr matmul_op::attributes operator|(const matmul_op::attributes& x, const matmul_op::attributes& y) {
+    return {x.transpose_a || y.transpose_a, x.transpose_b || y.transpose_b};
+}
+
+/// The product of a and b: matmul(a, b), matmul<transpose_b>(a, b), ...
 template <matmul_op::attributes T = matmul_op::attributes{}, OperandOrIllShaped A, OperandOrIllShaped B>
 auto matmul(const A& a, const B& b) {
     return apply_op<matmul_op, T>(a, b);
 }
 
 namespace untyped {
-any_tensor matmul(const any_tensor& a, const any_tensor& b, bool transpose_a = false, bool transpose_b = false);
+any_tensor matmul(const any_tensor& a, const any_tensor& b, bool a_transposed = false, bool b_transposed = false);
 any_tensor matmul_bias(const any_tensor& a, const any_tensor& b, const any_tensor& bias, bool relu,
-                       bool transpose_a = false, bool transpose_b = false);
+                       bool a_transposed = false, bool b_transposed = false);
 } // namespace untyped
 
 inline const op_definition& matmul_definition = definition_of<matmul_op>();
@@ -113,12 +120,12 @@ inline const op_definition& matmul_bias_definition = definition_of<matmul_bias_o
 namespace tenon {
 
 namespace untyped {
-TENON_INLINE any_tensor matmul(const any_tensor& a, const any_tensor& b, bool transpose_a, bool transpose_b) {
-    return add<matmul_op>({transpose_a, transpose_b}, {a, b});
+TENON_INLINE any_tensor matmul(const any_tensor& a, const any_tensor& b, bool a_transposed, bool b_transposed) {
+    return add<matmul_op>({a_transposed, b_transposed}, {a, b});
 }
 TENON_INLINE any_tensor matmul_bias(const any_tensor& a, const any_tensor& b, const any_tensor& bias, bool relu,
-                                    bool transpose_a, bool transpose_b) {
-    return add<matmul_bias_op>({transpose_a, transpose_b, relu}, {a, b, bias});
+                                    bool a_transposed, bool b_transposed) {
+    return add<matmul_bias_op>({a_transposed, b_transposed, relu}, {a, b, bias});
 }
 } // namespace untyped
 
@@ -127,7 +134,8 @@ namespace detail {
 // The gradient `d` of an operand x of a product, whose batch may have been repeated, in x's sizes.
 inline any_tensor summed_to(const any_tensor& d, const any_tensor& x) {
     bool repeated = d.rank() != x.rank();
-    for (int i = 0; i + 2 < d.rank() && !repeated; ++i) repeated = !(d.extents()[i] == x.extents()[i]);
+    for (int i = 0; i + 2 < d.rank() && !repeated; ++i)
+        repeated = x.extents()[i].is_dynamic() || !(d.extents()[i] == x.extents()[i]);
     return repeated ? untyped::sum_like(d, x) : d;
 }
 

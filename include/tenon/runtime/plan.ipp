@@ -111,7 +111,8 @@ TENON_INLINE std::unique_ptr<plan::frame> plan::make_frame() const {
         const program_item& it = program_.item(i);
         for (std::size_t k = 0; k < it.inputs.size(); ++k) f->in.push_back(it.read[k] ? address(it.inputs[k]) : nullptr);
         for (const int v : it.outputs) {
-            const bool wanted = uses[static_cast<std::size_t>(v)] > 0 || program_.value(v).variable;
+            // A kernel of one output is spared the question whether anybody reads it.
+            const bool wanted = it.outputs.size() == 1 || uses[static_cast<std::size_t>(v)] > 0 || program_.value(v).variable;
             f->out.push_back(wanted ? const_cast<void*>(address(v)) : nullptr);
         }
     }

@@ -242,10 +242,14 @@ private:
         s_.placements.resize(p_.values.size());
         s_.scratch.resize(static_cast<std::size_t>(n));
         std::vector<int> last(p_.values.size(), -1);
+        std::vector<bool> is_read(p_.values.size());
         for (int at = 0; at < n; ++at) {
             const program_item& it = item(s_.order[static_cast<std::size_t>(at)]);
             for (std::size_t k = 0; k < it.inputs.size(); ++k)
-                if (it.read[k]) last[static_cast<std::size_t>(p_.root(it.inputs[k]))] = at;
+                if (it.read[k]) {
+                    last[static_cast<std::size_t>(p_.root(it.inputs[k]))] = at;
+                    is_read[static_cast<std::size_t>(p_.root(it.inputs[k]))] = true;
+                }
             for (const int o : it.outputs) last[static_cast<std::size_t>(o)] = std::max(last[static_cast<std::size_t>(o)], at);
         }
         // Feeds, constants and variables lie where they lie.
@@ -271,6 +275,8 @@ private:
                 const int v = it.outputs[o];
                 placement& place = s_.placements[static_cast<std::size_t>(v)];
                 if (place.where != placement::kind::none) continue;
+                // One of several outputs that nobody reads is not written at all.
+                if (it.outputs.size() > 1 && !is_read[static_cast<std::size_t>(v)]) continue;
                 if (const void* resident = it.kernel->resident(static_cast<int>(o))) {
                     place = {placement::kind::resident, 0, resident, -1};
                     continue;

@@ -76,7 +76,10 @@ public:
     std::shared_ptr<runtime::plan> plan_for(const std::vector<any_tensor>& feeds, const any_array* const* fed,
                                             const run_request& r) {
         std::vector<std::int64_t> key;
-        const auto add = [&](const node* n, int index) { key.push_back(n->number * 64 + index); };
+        const auto add = [&](const node* n, int index) {
+            key.push_back(n->number);
+            key.push_back(index);
+        };
         for (std::size_t i = 0; i < feeds.size(); ++i) {
             add(feeds[i].node(), feeds[i].index());
             key.push_back(fed[i]->rank());
@@ -86,6 +89,8 @@ public:
         for (const any_tensor& t : r.fetches) add(t.node(), t.index());
         key.push_back(-1);
         for (const operation& o : r.targets) add(o.node(), 0);
+        const std::uint64_t seed = graph.seed();
+        key.push_back(static_cast<std::int64_t>(seed));
         {
             const std::lock_guard lock(guard);
             const auto at = plans.find(key);
@@ -101,10 +106,11 @@ public:
         for (const operation& o : r.targets) q.targets.push_back(o.node());
         runtime::plan_options o;
         o.threads = pool->size();
-        o.fold = options.fold_constants;
-        o.fuse = options.fuse;
+        // The node that made the first NaN has a name of its own only while it runs alone.
+        o.fold = options.fold_constants && !options.check_numerics;
+        o.fuse = options.fuse && !options.check_numerics;
         o.memory_limit = options.memory_limit;
-        o.graph_seed = graph.seed();
+        o.graph_seed = seed;
         o.resources = &cpu->resources();
         auto made = std::make_shared<runtime::plan>(q, o);
         const std::lock_guard lock(guard);

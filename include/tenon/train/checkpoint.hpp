@@ -18,9 +18,9 @@ namespace tenon {
 
 struct save_options {
     /// Which variables; empty: all of global_variables.
-    std::vector<any_tensor> variables;
+    std::vector<any_tensor> variables{};
     /// Texts that go with them; "format" is set to "tenon" unless it is given.
-    safetensors_metadata metadata;
+    safetensors_metadata metadata{};
 };
 
 /// Writes the values that variables have in a session, all of one step. The file appears whole or not at all. Throws
@@ -29,7 +29,7 @@ void save_variables(session& s, const std::string& path, const save_options& o =
 
 struct load_options {
     /// Which variables; empty: all of global_variables.
-    std::vector<any_tensor> variables;
+    std::vector<any_tensor> variables{};
     /// True: loads what there is and fits, and reports the rest. False: all or nothing.
     bool partial = false;
 };

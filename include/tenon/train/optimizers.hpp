@@ -50,7 +50,7 @@ private:
 
 struct minimize_options {
     /// The variables to change; empty: all trainable variables of the graph that the loss depends on.
-    std::vector<any_tensor> variables;
+    std::vector<any_tensor> variables{};
     /// Whether the graph's global_step() counts this operation's runs.
     bool advance_global_step = true;
     /// Of the operation.

@@ -7,7 +7,7 @@
 namespace tenon::dense {
 
 /// Whose code runs a dense kernel. `best` chooses by shape, from measurements; the others are for tests and
-/// benchmarks. `onednn` needs a build with TENON_WITH_ONEDNN and takes float32 only; `builtin` is always there.
+/// benchmarks. `onednn` needs a build with oneDNN 2 and takes float32 only; `builtin` is always there.
 enum class backend : std::uint8_t { best, builtin, onednn };
 
 constexpr const char* name_of(backend which) noexcept {

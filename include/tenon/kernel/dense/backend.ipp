@@ -1,16 +1,12 @@
 #pragma once
 
 #include <tenon/kernel/dense/backend.hpp>
+#include <tenon/kernel/dense/onednn_version.hpp>
 
 namespace tenon::dense {
 
 TENON_INLINE bool has_backend(backend which) noexcept {
-#if defined(TENON_WITH_ONEDNN) && TENON_WITH_ONEDNN
-    static_cast<void>(which);
-    return true;
-#else
-    return which != backend::onednn;
-#endif
+    return which != backend::onednn || TENON_ONEDNN != 0;
 }
 
 } // namespace tenon::dense

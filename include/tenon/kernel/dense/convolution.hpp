@@ -15,11 +15,13 @@ namespace tenon::dense {
 
 /// A 2-D convolution (cross-correlation, as in all of deep learning) of fixed sizes:
 ///
-///     y[b, i, j, o] = f(sum over p, q, c of x[b, i*stride_h + p*dilation_h - pad_top, j*..., c] * w[p, q, c, o] + bias[o])
+///     y[b, i, j, o] = f(sum over p, q, c of x[b, u, v, c] * w[p, q, c, o] + bias[o])
+///     u = i * stride_h + p * dilation_h - pad_top,  v = j * stride_w + q * dilation_w - pad_left
 ///
-/// x: [batch, height, width, in_channels], zero outside; w: [kernel_h, kernel_w, in_channels / groups, out_channels];
-/// y: [batch, out_height(), out_width(), out_channels]; bias: [out_channels]. With groups > 1 output channel o sees the
-/// in_channels / groups channels of its group, o / (out_channels / groups). All are dense and in that order.
+/// x: [batch, height, width, in_channels], zero outside; w: [kernel_h, kernel_w, in_channels / groups,
+/// out_channels]; y: [batch, out_height(), out_width(), out_channels]; bias: [out_channels]. With groups > 1
+/// output channel o sees the in_channels / groups channels of its group, o / (out_channels / groups). All are
+/// dense and in that order.
 struct convolution_description {
     std::int64_t batch = 1;
     std::int64_t height = 0;
@@ -53,8 +55,8 @@ struct convolution_description {
     }
 };
 
-/// One of a convolution's three products, planned once and run many times. Like gemm: memory is taken when it is made,
-/// and it may be run by several threads at once.
+/// One of a convolution's three products, planned once and run many times. Like gemm: memory is taken when it
+/// is made, and it may be run by several threads at once.
 class convolution_plan {
 public:
     ~convolution_plan();
@@ -74,23 +76,25 @@ protected:
 
 /// y from x, w and, when the epilogue adds one, bias.
 ///
-/// All three throw, when made, invalid_argument_error for sizes that make no convolution, and unimplemented_error when
-/// `with` names a backend that this build lacks or that lacks the product. Operands of run must not overlap results.
+/// All three throw, when made, invalid_argument_error for sizes that make no convolution, and
+/// unimplemented_error when `with` names a backend that this build lacks or that lacks the product. Operands
+/// of run must not overlap results.
 class convolution : public convolution_plan {
 public:
     explicit convolution(const convolution_description& description);
     void run(const void* x, const void* w, const void* bias, void* y, thread_pool* pool) const;
 };
 
-/// dx, the gradient in x, from that in y: dx[b, u, v, c] = sum of dy[b, i, j, o] * w[p, q, c, o] over the i, j, p, q, o
-/// that meet there.
+/// dx, the gradient in x, from that in y: dx[b, u, v, c] = sum of dy[b, i, j, o] * w[p, q, c, o] over the i,
+/// j, p, q, o that meet there.
 class convolution_backward_data : public convolution_plan {
 public:
     explicit convolution_backward_data(const convolution_description& description);
     void run(const void* dy, const void* w, void* dx, thread_pool* pool) const;
 };
 
-/// dw, the gradient in w, from that in y, and, unless `dbias` is null, dbias[o] = sum of dy[b, i, j, o] over b, i, j.
+/// dw, the gradient in w, from that in y, and, unless `dbias` is null, dbias[o] = sum of dy[b, i, j, o] over
+/// b, i, j.
 class convolution_backward_weights : public convolution_plan {
 public:
     explicit convolution_backward_weights(const convolution_description& description);

@@ -13,7 +13,8 @@ struct convolution_plan::implementation {
     explicit implementation(backend b) : chosen(b) {}
     virtual ~implementation() = default;
     /// Operands as in the public classes' run: (x, w, bias, y), (dy, w, null, dx) or (x, dy, dbias, dw).
-    virtual void run(const void* first, const void* second, void* third, void* result, thread_pool* pool) const = 0;
+    virtual void run(const void* first, const void* second, void* third, void* result,
+                     thread_pool* pool) const = 0;
     virtual std::size_t scratch_bytes() const noexcept = 0;
 
     backend chosen;

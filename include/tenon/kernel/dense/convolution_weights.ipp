@@ -9,22 +9,25 @@
 #include <tenon/kernel/dense/scratch.hpp>
 #include <tenon/kernel/thread_pool.hpp>
 
-// Backward weights: dw = [taps * in channels, pixels] * [pixels, out channels], summed over the images. Each tap's rows
-// take only the pixels whose source lies inside the image. Where an image has few channels that would leave tiles
-// almost empty: then all taps' rows are one class, over a copy of the image with a border of zeros.
+// Backward weights: dw = [taps * in channels, pixels] * [pixels, out channels], summed over the images. Each
+// tap's rows take only the pixels whose source lies inside the image. Where an image has few channels that
+// would leave tiles almost empty: then all taps' rows are one class, over a copy of the image with a border
+// of zeros.
 //
-// Images are taken in sets that stay in the cache. Where dw has many rows they are divided among threads; otherwise the
-// images are, each share with a sum of its own.
+// Images are taken in sets that stay in the cache. Where dw has many rows they are divided among threads;
+// otherwise the images are, each share with a sum of its own.
 
 namespace tenon::dense::detail {
 
-template <class T>
-class builtin_weights final : public convolution_plan::implementation {
+template <class T> class builtin_weights final : public convolution_plan::implementation {
 public:
-    explicit builtin_weights(const convolution_description& d)
-        : convolution_plan::implementation(backend::builtin), d_(d), in_(d.in_channels / d.groups),
-          out_(d.out_channels / d.groups), weights_(d.kernel_h * d.kernel_w * in_ * d.out_channels),
-          pixels_(d.out_height() * d.out_width()) {
+    explicit builtin_weights(const convolution_description& d) :
+        convolution_plan::implementation(backend::builtin),
+        d_(d),
+        in_(d.in_channels / d.groups),
+        out_(d.out_channels / d.groups),
+        weights_(d.kernel_h * d.kernel_w * in_ * d.out_channels),
+        pixels_(d.out_height() * d.out_width()) {
         const bool pads = d.pad_top + d.pad_bottom + d.pad_left + d.pad_right > 0;
         border_ = in_ < 8;
         copies_ = border_ && pads;
@@ -40,8 +43,8 @@ public:
                                    static_cast<std::int64_t>(sizeof(T));
         const std::int64_t fits = 256 * 1024 / bytes;
         const std::int64_t long_enough = 1024 / pixels_; // dw is read and written once a set
-        const std::int64_t most =
-            std::clamp<std::int64_t>(std::max(fits, long_enough), 1, std::max<std::int64_t>(1, d.batch / shares_));
+        const std::int64_t most = std::clamp<std::int64_t>(std::max(fits, long_enough), 1,
+                                                           std::max<std::int64_t>(1, d.batch / shares_));
         set_ = most; // images that are left over are taken singly: better none
         for (std::int64_t s = most; s > most / 2; --s) {
             if (d.batch / shares_ % s < d.batch / shares_ % set_) set_ = s;
@@ -50,13 +53,16 @@ public:
         fill(single_, 1);
 
         const std::int64_t copied = copies_ ? set_ * height_ * width_ * d.in_channels : 0;
-        packed_ = std::max(packed_elements(whole_, part_of(whole_)), packed_elements(single_, part_of(single_)));
+        packed_ =
+            std::max(packed_elements(whole_, part_of(whole_)), packed_elements(single_, part_of(single_)));
         packed_ = (packed_ + 15) / 16 * 16;
         images_.resize(static_cast<std::size_t>(copied + packed_) * sizeof(T), shares_);
-        sums_.resize(static_cast<std::size_t>((shares_ - 1) * weights_ + threads * d.out_channels) * sizeof(T), 1);
+        sums_.resize(
+            static_cast<std::size_t>((shares_ - 1) * weights_ + threads * d.out_channels) * sizeof(T), 1);
     }
 
-    void run(const void* first, const void* second, void* third, void* result, thread_pool* pool) const override {
+    void run(const void* first, const void* second, void* third, void* result,
+             thread_pool* pool) const override {
         const auto* x = static_cast<const T*>(first);
         const auto* dy = static_cast<const T*>(second);
         auto* dw = static_cast<T*>(result);
@@ -92,13 +98,16 @@ private:
             for (std::int64_t v = 0; v < d_.kernel_w; ++v) {
                 const auto begin = p.rows();
                 for (std::int64_t c = 0; c < in_; ++c) {
-                    p.a_rows.push_back((u * d_.dilation_h - (border_ ? 0 : d_.pad_top)) * width_ * d_.in_channels +
-                                       (v * d_.dilation_w - (border_ ? 0 : d_.pad_left)) * d_.in_channels + c);
+                    p.a_rows.push_back(
+                        (u * d_.dilation_h - (border_ ? 0 : d_.pad_top)) * width_ * d_.in_channels +
+                        (v * d_.dilation_w - (border_ ? 0 : d_.pad_left)) * d_.in_channels + c);
                     p.c_rows.push_back(((u * d_.kernel_w + v) * in_ + c) * d_.out_channels);
                 }
                 if (border_) continue;
-                const auto down = inside(d_.out_height(), d_.stride_h, u * d_.dilation_h - d_.pad_top, d_.height);
-                const auto across = inside(d_.out_width(), d_.stride_w, v * d_.dilation_w - d_.pad_left, d_.width);
+                const auto down =
+                    inside(d_.out_height(), d_.stride_h, u * d_.dilation_h - d_.pad_top, d_.height);
+                const auto across =
+                    inside(d_.out_width(), d_.stride_w, v * d_.dilation_w - d_.pad_left, d_.width);
                 add_class(p, begin, count, down, across);
             }
         }
@@ -123,16 +132,18 @@ private:
         return r;
     }
 
-    /// The terms of a tap's rows: the output pixels `down` x `across` of `count` images. A table of one pass's terms does
-    /// for all: a pass is some images, or some rows of one.
-    void add_class(product<T>& p, std::int64_t row_begin, std::int64_t count, range down, range across) const {
+    /// The terms of a tap's rows: the output pixels `down` x `across` of `count` images. A table of one
+    /// pass's terms does for all: a pass is some images, or some rows of one.
+    void add_class(product<T>& p, std::int64_t row_begin, std::int64_t count, range down,
+                   range across) const {
         row_class rows{row_begin, p.rows(), {}, {}};
         const std::int64_t height = down.end - down.begin;
         const std::int64_t width = across.end - across.begin;
         const std::int64_t image = height_ * width_ * d_.in_channels;
         const std::int64_t a_row = d_.stride_h * width_ * d_.in_channels;
         const auto place = [&](std::int64_t b, std::int64_t i) {
-            return product_pass{b * image + (down.begin + i) * a_row + across.begin * d_.stride_w * d_.in_channels,
+            return product_pass{b * image + (down.begin + i) * a_row +
+                                    across.begin * d_.stride_w * d_.in_channels,
                                 b * pixels_ + (down.begin + i) * d_.out_width() + across.begin, 0, 0};
         };
         const auto terms_of = [&](std::int64_t images, std::int64_t lines) {
@@ -142,8 +153,8 @@ private:
                     const auto line = place(b, i);
                     for (std::int64_t j = 0; j < width; ++j) {
                         const std::int64_t a = line.a - origin.a + j * d_.stride_w * d_.in_channels;
-                        rows.terms.push_back({static_cast<std::int32_t>(a),
-                                              static_cast<std::int32_t>(line.b - origin.b + j)});
+                        rows.terms.push_back(
+                            {static_cast<std::int32_t>(a), static_cast<std::int32_t>(line.b - origin.b + j)});
                     }
                 }
             }
@@ -190,7 +201,8 @@ private:
         }
     }
 
-    void some_images(const T* x, const T* dy, T* dw, std::int64_t begin, std::int64_t end, thread_pool* pool) const {
+    void some_images(const T* x, const T* dy, T* dw, std::int64_t begin, std::int64_t end,
+                     thread_pool* pool) const {
         if (begin == end) {
             std::fill(dw, dw + weights_, T(0));
             return;
@@ -208,7 +220,7 @@ private:
             for (std::int64_t g = 0; g < d_.groups; ++g) {
                 const T* from = dy + b * pixels_ * d_.out_channels + g * out_;
                 pack(p, part_of(p), from, packed, 0, p.panel_count());
-                const operands<T> o{images + g * in_, from,    packed, part_of(p),
+                const operands<T> o{images + g * in_, from,          packed,    part_of(p),
                                     nullptr,          dw + g * out_, b != begin};
                 const auto body = [&](std::int64_t first, std::int64_t last) {
                     some_rows(p, o, first * 8, std::min(p.rows(), last * 8));
@@ -225,7 +237,8 @@ private:
 
     static void some_rows(const product<T>& p, const operands<T>& o, std::int64_t begin, std::int64_t end) {
         for (const auto& rows : p.classes) {
-            const row_range r{&rows, std::max(begin, rows.row_begin), std::min(end, rows.row_end), 0, rows.pass_count()};
+            const row_range r{&rows, std::max(begin, rows.row_begin), std::min(end, rows.row_end), 0,
+                              rows.pass_count()};
             if (r.begin < r.end) multiply(p, o, r, 0, p.panel_count());
         }
     }
@@ -236,8 +249,8 @@ private:
         const auto share = [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t s = begin; s < end; ++s) {
                 const std::int64_t from = rows * s / shares;
-                add_rows(whole_.isa, dy + from * d_.out_channels, rows * (s + 1) / shares - from, d_.out_channels,
-                         sums + s * d_.out_channels);
+                add_rows(whole_.isa, dy + from * d_.out_channels, rows * (s + 1) / shares - from,
+                         d_.out_channels, sums + s * d_.out_channels);
             }
         };
         if (pool == nullptr) {
@@ -268,7 +281,8 @@ private:
     mutable scratch_memory sums_;
 };
 
-TENON_INLINE std::unique_ptr<convolution_plan::implementation> make_builtin_weights(const convolution_description& d) {
+TENON_INLINE std::unique_ptr<convolution_plan::implementation>
+make_builtin_weights(const convolution_description& d) {
     if (d.element == element_type::float32) return std::make_unique<builtin_weights<float>>(d);
     return std::make_unique<builtin_weights<double>>(d);
 }

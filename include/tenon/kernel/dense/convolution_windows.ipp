@@ -8,10 +8,11 @@
 #include <tenon/kernel/dense/scratch.hpp>
 #include <tenon/kernel/thread_pool.hpp>
 
-// Forward and backward data, both the same thing: each pixel of the target is a sum over taps of a source pixel's channels
-// times that tap's matrix. It is computed as a product whose left matrix, the windows, is never written out: tables say
-// where each window begins and which of its parts lie inside the image. Pixels whose windows lie inside to the same
-// extent form a class, so that nothing is padded and no zero is multiplied.
+// Forward and backward data, both the same thing: each pixel of the target is a sum over taps of a source
+// pixel's channels times that tap's matrix. It is computed as a product whose left matrix, the windows, is
+// never written out: tables say where each window begins and which of its parts lie inside the image. Pixels
+// whose windows lie inside to the same extent form a class, so that nothing is padded and no zero is
+// multiplied.
 
 namespace tenon::dense::detail {
 
@@ -61,8 +62,8 @@ struct axis {
         return classes;
     }
 
-    /// Target: the input. Tap p of input u meets output (u + pad - p * dilation) / stride, where that is whole; taps in
-    /// descending order, so that sources ascend.
+    /// Target: the input. Tap p of input u meets output (u + pad - p * dilation) / stride, where that is
+    /// whole; taps in descending order, so that sources ascend.
     std::vector<axis_class> backward() const {
         std::vector<axis_class> classes;
         for (std::int64_t u = 0; u < size; ++u) {
@@ -83,12 +84,12 @@ struct axis {
     }
 };
 
-template <class T>
-class builtin_windows final : public convolution_plan::implementation {
+template <class T> class builtin_windows final : public convolution_plan::implementation {
 public:
-    builtin_windows(convolution_product which, const convolution_description& d)
-        : convolution_plan::implementation(backend::builtin), d_(d),
-          backward_(which == convolution_product::backward_data) {
+    builtin_windows(convolution_product which, const convolution_description& d) :
+        convolution_plan::implementation(backend::builtin),
+        d_(d),
+        backward_(which == convolution_product::backward_data) {
         const axis down{d.height, d.kernel_h, d.stride_h, d.dilation_h, d.pad_top, d.out_height()};
         const axis across{d.width, d.kernel_w, d.stride_w, d.dilation_w, d.pad_left, d.out_width()};
         const extent in{d.height, d.width, d.in_channels};
@@ -127,7 +128,8 @@ public:
         scratch_.resize(static_cast<std::size_t>((packed_ + turned_) * d.groups) * sizeof(T), 1);
     }
 
-    void run(const void* first, const void* second, void* third, void* result, thread_pool* pool) const override {
+    void run(const void* first, const void* second, void* third, void* result,
+             thread_pool* pool) const override {
         if (pool != nullptr && (pool->size() == 1 || d_.threads == 1)) pool = nullptr;
         const auto lease = scratch_.borrow();
         T* scratch = static_cast<T*>(lease.memory());
@@ -181,7 +183,8 @@ private:
         for (std::int64_t b = 0; b < set_; ++b) {
             for (const auto& i : v.members) {
                 for (const auto& j : h.members) {
-                    p_.a_rows.push_back(b * from_.elements() + i.source * from_.row() + j.source * from_.channels);
+                    p_.a_rows.push_back(b * from_.elements() + i.source * from_.row() +
+                                        j.source * from_.channels);
                     p_.c_rows.push_back(b * to_.elements() + i.target * to_.row() + j.target * to_.channels);
                 }
             }
@@ -192,15 +195,17 @@ private:
                 const std::int64_t a = v.distances[p] * from_.row() + h.distances[q] * from_.channels;
                 const std::int64_t b = tap(v.taps[p], h.taps[q]) * source_;
                 for (std::int64_t c = 0; c < source_; ++c) {
-                    rows.terms.push_back({static_cast<std::int32_t>(a + c), static_cast<std::int32_t>(b + c)});
+                    rows.terms.push_back(
+                        {static_cast<std::int32_t>(a + c), static_cast<std::int32_t>(b + c)});
                 }
             }
         }
-        rows.passes = even_passes<T>(static_cast<std::int64_t>(rows.terms.size()));
+        rows.passes = even_passes(static_cast<std::int64_t>(rows.terms.size()), pass_terms<T>);
         p_.classes.push_back(std::move(rows));
     }
 
-    /// Which of the right matrix's taps: turned over for backward data, so that they come in the order of the sources.
+    /// Which of the right matrix's taps: turned over for backward data, so that they come in the order of the
+    /// sources.
     std::int64_t tap(std::int64_t p, std::int64_t q) const noexcept {
         return backward_ ? (d_.kernel_h - 1 - p) * d_.kernel_w + d_.kernel_w - 1 - q : p * d_.kernel_w + q;
     }
@@ -215,8 +220,8 @@ private:
                 const auto taps = [&](std::int64_t begin, std::int64_t end) {
                     for (std::int64_t t = begin; t < end; ++t) {
                         transpose(p_.isa, group + t * target_ * d_.out_channels, d_.out_channels,
-                                  turned + tap(t / d_.kernel_w, t % d_.kernel_w) * source_ * target_, target_, source_,
-                                  target_);
+                                  turned + tap(t / d_.kernel_w, t % d_.kernel_w) * source_ * target_, target_,
+                                  source_, target_);
                     }
                 };
                 const std::int64_t count = d_.kernel_h * d_.kernel_w;
@@ -231,7 +236,8 @@ private:
         }
     }
 
-    /// Units [begin, end) of one set, as far as it has images; units of one class that follow each other are one call.
+    /// Units [begin, end) of one set, as far as it has images; units of one class that follow each other are
+    /// one call.
     void some_units(const operands<T>& o, std::int64_t begin, std::int64_t end, std::int64_t images) const {
         while (begin < end) {
             row_range rows = units_[static_cast<std::size_t>(begin++)];

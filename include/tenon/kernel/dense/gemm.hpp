@@ -17,7 +17,8 @@ namespace tenon::dense {
 ///
 ///     c[i] = f(scale * a[i] * b[i] + bias)    a[i]: m x k, b[i]: k x n, c[i]: m x n, bias: n
 ///
-/// for i = 0 .. batch-1. With transpose_a the memory of a[i] holds k x m, with transpose_b that of b[i] n x k.
+/// for i = 0 .. batch-1. With transpose_a the memory of a[i] holds k x m, with transpose_b that of b[i] n x
+/// k.
 struct gemm_description {
     std::int64_t batch = 1;
     std::int64_t m = 0;
@@ -42,20 +43,22 @@ struct gemm_description {
     backend with = backend::best;
 };
 
-/// A product planned once and run many times. Its memory is taken here; run takes none, except that runs which
-/// overlap in time on one gemm object take some the first time they do.
+/// A product planned once and run many times. Its memory is taken here; run takes none, except that runs
+/// which overlap in time on one gemm object take some the first time they do.
 class gemm {
 public:
-    /// @throws invalid_argument_error for a size < 0, an element type other than float32 and float64, or an epilogue
+    /// @throws invalid_argument_error for a size < 0, an element type other than float32 and float64, or an
+    /// epilogue
     ///         together with accumulate
-    /// @throws unimplemented_error when `with` names a backend that this build lacks or that lacks this product
+    /// @throws unimplemented_error when `with` names a backend that this build lacks or that lacks this
+    /// product
     explicit gemm(const gemm_description& description);
     ~gemm();
     gemm(gemm&&) noexcept;
     gemm& operator=(gemm&&) noexcept;
 
-    /// `bias` is looked at only when the epilogue adds one. With a null pool, or one of size 1, the caller's thread does
-    /// everything. May be called by several threads at once. Operands must not overlap c.
+    /// `bias` is looked at only when the epilogue adds one. With a null pool, or one of size 1, the caller's
+    /// thread does everything. May be called by several threads at once. Operands must not overlap c.
     void run(const void* a, const void* b, const void* bias, void* c, thread_pool* pool) const;
 
     /// The backend chosen.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -17,15 +18,15 @@ namespace detail {
 
 TENON_INLINE std::string describe(const gemm_description& d) {
     const auto matrix = [](std::int64_t rows, std::int64_t columns, bool transposed) {
-        return "[" + std::to_string(rows) + ", " + std::to_string(columns) + "]" + (transposed ? " transposed" : "");
+        return "[" + std::to_string(rows) + ", " + std::to_string(columns) + "]" +
+               (transposed ? " transposed" : "");
     };
     return "gemm of " + std::to_string(d.batch) + " x " +
            (d.transpose_a ? matrix(d.k, d.m, true) : matrix(d.m, d.k, false)) + " * " +
            (d.transpose_b ? matrix(d.n, d.k, true) : matrix(d.k, d.n, false)) + " " + name_of(d.element);
 }
 
-template <class T>
-class builtin_gemm final : public gemm::implementation {
+template <class T> class builtin_gemm final : public gemm::implementation {
 public:
     explicit builtin_gemm(const gemm_description& d) : gemm::implementation(backend::builtin), d_(d) {
         for (std::int64_t i = 0; i < d.m; ++i) {
@@ -36,7 +37,10 @@ public:
         p_.classes.resize(1);
         auto& all = p_.classes[0];
         all.row_end = d.m;
-        all.passes = even_passes<T>(d.k);
+        // Offsets within a pass are 32 bits wide.
+        const std::int64_t reach = std::numeric_limits<std::int32_t>::max() / std::max<std::int64_t>(1, d.m);
+        all.passes = even_passes(d.k, d.transpose_a ? std::clamp<std::int64_t>(reach, 1, pass_terms<T>)
+                                                    : pass_terms<T>);
         for (auto& pass : all.passes) {
             // One table does for all passes, each counted from its own beginning.
             pass.b = pass.first;
@@ -45,7 +49,8 @@ public:
             longest = std::max(longest, pass.count);
         }
         for (std::int64_t t = 0; t < longest; ++t) {
-            all.terms.push_back({static_cast<std::int32_t>(d.transpose_a ? t * d.m : t), static_cast<std::int32_t>(t)});
+            all.terms.push_back(
+                {static_cast<std::int32_t>(d.transpose_a ? t * d.m : t), static_cast<std::int32_t>(t)});
         }
         p_.n = d.n;
         p_.k = d.k;
@@ -61,7 +66,8 @@ public:
         for (std::int64_t q = 0; q < p_.panel_count(); q += columns) {
             for (std::int64_t i = 0; i < all.pass_count(); ++i) {
                 const auto& pass = all.passes[static_cast<std::size_t>(i)];
-                parts_.push_back({{pass.b, pass.b + pass.count, q, std::min(p_.panel_count(), q + columns)}, i});
+                parts_.push_back(
+                    {{pass.b, pass.b + pass.count, q, std::min(p_.panel_count(), q + columns)}, i});
                 most = std::max(most, packed_elements(p_, parts_.back().b));
             }
         }
@@ -69,6 +75,7 @@ public:
     }
 
     void run(const void* a, const void* b, const void* bias, void* c, thread_pool* pool) const override {
+        if (d_.m == 0 || d_.n == 0) return;
         const bool alone = pool == nullptr || pool->size() == 1 || d_.threads == 1;
         // A thread is worth waking for about four microseconds of work.
         constexpr std::int64_t least = 1 << 18;
@@ -87,7 +94,8 @@ public:
     std::size_t scratch_bytes() const noexcept override { return scratch_.bytes(); }
 
 private:
-    void one(std::int64_t i, const void* a, const void* b, const void* bias, void* c, thread_pool* pool) const {
+    void one(std::int64_t i, const void* a, const void* b, const void* bias, void* c,
+             thread_pool* pool) const {
         const auto lease = scratch_.borrow();
         T* packed = static_cast<T*>(lease.memory());
         operands<T> o{static_cast<const T*>(a) + i * d_.batch_stride_a,
@@ -161,7 +169,8 @@ TENON_INLINE gemm::gemm(const gemm_description& d) {
         throw invalid_argument_error(detail::describe(d) + ": elements must be float or double");
     }
     if (d.accumulate && d.after != epilogue::none) {
-        throw invalid_argument_error(detail::describe(d) + ": accumulate cannot be combined with bias or relu");
+        throw invalid_argument_error(detail::describe(d) +
+                                     ": accumulate cannot be combined with bias or relu");
     }
     if (!has_backend(d.with)) {
         throw unimplemented_error(detail::describe(d) + ": this build has no backend " + name_of(d.with) +
@@ -170,7 +179,8 @@ TENON_INLINE gemm::gemm(const gemm_description& d) {
     if (d.with == backend::onednn) {
         implementation_ = detail::make_onednn_gemm(d);
         if (implementation_ == nullptr) {
-            throw unimplemented_error(detail::describe(d) + ": oneDNN has no such product; use backend::best");
+            throw unimplemented_error(detail::describe(d) +
+                                      ": oneDNN has no such product; use backend::best");
         }
     } else if (d.element == element_type::float32) {
         implementation_ = std::make_unique<detail::builtin_gemm<float>>(d);
@@ -183,7 +193,8 @@ TENON_INLINE gemm::~gemm() = default;
 TENON_INLINE gemm::gemm(gemm&&) noexcept = default;
 TENON_INLINE gemm& gemm::operator=(gemm&&) noexcept = default;
 
-TENON_INLINE void gemm::run(const void* a, const void* b, const void* bias, void* c, thread_pool* pool) const {
+TENON_INLINE void gemm::run(const void* a, const void* b, const void* bias, void* c,
+                            thread_pool* pool) const {
     implementation_->run(a, b, bias, c, pool);
 }
 TENON_INLINE backend gemm::chosen() const noexcept { return implementation_->chosen; }

@@ -1,5 +1,5 @@
-// Read once per instruction set (see simd/for_each_isa.hpp): pooling of some rows of windows, channels side by side in a
-// register.
+// Read once per instruction set (see simd/for_each_isa.hpp): pooling of some rows of windows, channels side
+// by side in a register.
 
 namespace tenon::simd::TENON_SIMD_NS {
 
@@ -10,23 +10,20 @@ struct pooling_window {
     TENON_SIMD_INLINE bool empty() const { return top >= bottom || left >= right; }
 };
 
-TENON_SIMD_INLINE pooling_window window_of(const dense::pooling_description& d, std::int64_t i, std::int64_t j) {
+TENON_SIMD_INLINE pooling_window window_of(const dense::pooling_description& d, std::int64_t i,
+                                           std::int64_t j) {
     const std::int64_t u = i * d.stride_h - d.pad_top;
     const std::int64_t v = j * d.stride_w - d.pad_left;
     return {u < 0 ? 0 : u, u + d.window_h < d.height ? u + d.window_h : d.height, v < 0 ? 0 : v,
             v + d.window_w < d.width ? v + d.window_w : d.width};
 }
 
-template <class T>
-TENON_SIMD_INLINE pack<T> load_some(const T* from, int count) {
+template <class T> TENON_SIMD_INLINE pack<T> load_some(const T* from, int count) {
     return count == lanes ? load(from) : load_partial(from, count);
 }
-template <class T>
-TENON_SIMD_INLINE void store_some(T* to, pack<T> a, int count) {
-    if (count == lanes)
-        store(to, a);
-    else
-        store_partial(to, a, count);
+template <class T> TENON_SIMD_INLINE void store_some(T* to, pack<T> a, int count) {
+    if (count == lanes) store(to, a);
+    else store_partial(to, a, count);
 }
 
 /// Output rows begin .. end, counted through all images.
@@ -50,8 +47,7 @@ void pool_rows(const dense::pooling_description& d, const T* x, T* y, std::int64
                         const pack<T> value = load_some(from, count);
                         if constexpr (Maximum)
                             result = select((value > result) | is_nan(value), value, result);
-                        else
-                            result = result + value;
+                        else result = result + value;
                     }
                 }
                 if constexpr (!Maximum) result = result * broadcast<T>(one_over_count);
@@ -61,16 +57,17 @@ void pool_rows(const dense::pooling_description& d, const T* x, T* y, std::int64
     }
 }
 
-/// What output rows begin .. end add to dx. `Add` where windows overlap: then dx holds zeros or earlier rows' shares.
-/// Otherwise the rows of dx from one window's top to the next one's are written.
+/// What output rows begin .. end add to dx. `Add` where windows overlap: then dx holds zeros or earlier rows'
+/// shares. Otherwise the rows of dx from one window's top to the next one's are written.
 template <class T, bool Maximum, bool Add>
-void unpool_rows(const dense::pooling_description& d, const T* x, const T* y, const T* dy, T* dx, std::int64_t begin,
-                 std::int64_t end) {
+void unpool_rows(const dense::pooling_description& d, const T* x, const T* y, const T* dy, T* dx,
+                 std::int64_t begin, std::int64_t end) {
     const std::int64_t row = d.width * d.channels;
     const std::int64_t out_height = d.out_height();
     const std::int64_t out_width = d.out_width();
-    const bool gaps = d.stride_h != d.window_h || d.stride_w != d.window_w || d.pad_left != 0 || d.pad_top != 0 ||
-                      d.height != out_height * d.window_h || d.width != out_width * d.window_w;
+    const bool gaps = d.stride_h != d.window_h || d.stride_w != d.window_w || d.pad_left != 0 ||
+                      d.pad_top != 0 || d.height != out_height * d.window_h ||
+                      d.width != out_width * d.window_w;
     for (std::int64_t r = begin; r < end; ++r) {
         const std::int64_t i = r % out_height;
         const std::int64_t image = r / out_height * d.height * row;
@@ -90,10 +87,8 @@ void unpool_rows(const dense::pooling_description& d, const T* x, const T* y, co
                 const pack<T> zero = broadcast<T>(T(0));
                 pack<T> share = load_some(dy + out + c, count);
                 pack<T> largest = zero;
-                if constexpr (Maximum)
-                    largest = load_some(y + out + c, count);
-                else
-                    share = share * broadcast<T>(one_over_count);
+                if constexpr (Maximum) largest = load_some(y + out + c, count);
+                else share = share * broadcast<T>(one_over_count);
                 for (std::int64_t u = w.top; u < w.bottom; ++u) {
                     std::int64_t at = image + u * row + w.left * d.channels + c;
                     for (std::int64_t v = w.left; v < w.right; ++v, at += d.channels) {

@@ -1,53 +1,61 @@
 // Read once per instruction set (see simd/for_each_isa.hpp): a product on one thread.
 //
-// c is made tile by tile, `tile_rows` x (`tile_vectors` registers) elements held in registers over a whole block of k.
-// a is read in place, one element broadcast to a register at a time, found through tables of its rows' and its terms'
-// offsets, so that a transposed matrix or the windows of an image need no copy. b is read in place, or
-// copied to panels of a tile's width where that pays (see product.ipp).
+// c is made tile by tile, `tile_rows` x (`tile_vectors` registers) elements held in registers over a whole
+// block of k. a is read in place, one element broadcast to a register at a time, found through tables of its
+// rows' and its terms' offsets, so that a transposed matrix or the windows of an image need no copy. b is
+// read in place, or copied to panels of a tile's width where that pays (see product.ipp).
 
 namespace tenon::simd::TENON_SIMD_NS {
 
 /// A vector of `Bytes` bytes.
-template <class T, int Bytes>
-using wide = native_t<T, Bytes / static_cast<int>(sizeof(T))>;
+template <class T, int Bytes> using wide = native_t<T, Bytes / static_cast<int>(sizeof(T))>;
 
-template <int Bytes, class T>
-TENON_SIMD_INLINE wide<T, Bytes> load_wide(const T* from) {
+template <int Bytes, class T> TENON_SIMD_INLINE wide<T, Bytes> load_wide(const T* from) {
     using unaligned = typename native<T, Bytes / static_cast<int>(sizeof(T))>::unaligned;
     return *reinterpret_cast<const unaligned*>(from);
 }
-template <int Bytes, class T>
-TENON_SIMD_INLINE void store_wide(T* to, wide<T, Bytes> a) {
+template <int Bytes, class T> TENON_SIMD_INLINE void store_wide(T* to, wide<T, Bytes> a) {
     using unaligned = typename native<T, Bytes / static_cast<int>(sizeof(T))>::unaligned;
     *reinterpret_cast<unaligned*>(to) = a;
 }
-/// The first n elements, the others zero.
-template <int Bytes, class T>
-TENON_SIMD_INLINE wide<T, Bytes> load_first(const T* from, int n) {
+#if TENON_SIMD_LEVEL == 2
+// The compilers' masked moves of 4-byte words. clang's take pointers to vectors where they are not the widest.
+#if defined(__clang__)
+using words_of_half = wide<int, 32>;
+#else
+using words_of_half = int;
+#endif
+TENON_SIMD_INLINE wide<int, 64> load_masked(const void* from, unsigned mask, wide<int, 64> other) {
+    return __builtin_ia32_loaddqusi512_mask(static_cast<const int*>(from), other,
+                                            static_cast<unsigned short>(mask));
+}
+TENON_SIMD_INLINE wide<int, 32> load_masked(const void* from, unsigned mask, wide<int, 32> other) {
+    return __builtin_ia32_loaddqusi256_mask(static_cast<const words_of_half*>(from), other,
+                                            static_cast<unsigned char>(mask));
+}
+TENON_SIMD_INLINE void store_masked(void* to, unsigned mask, wide<int, 64> a) {
+    __builtin_ia32_storedqusi512_mask(static_cast<int*>(to), a, static_cast<unsigned short>(mask));
+}
+TENON_SIMD_INLINE void store_masked(void* to, unsigned mask, wide<int, 32> a) {
+    __builtin_ia32_storedqusi256_mask(static_cast<words_of_half*>(to), a, static_cast<unsigned char>(mask));
+}
+#endif
+
+/// The first n elements, fewer than a whole vector; the others are zero.
+template <int Bytes, class T> TENON_SIMD_INLINE wide<T, Bytes> load_first(const T* from, int n) {
 #if TENON_SIMD_LEVEL == 2
     const unsigned words = (1U << (static_cast<unsigned>(n) * sizeof(T) / 4U)) - 1U;
-    if constexpr (Bytes == 64)
-        return bits_as<wide<T, 64>>(__builtin_ia32_loaddqusi512_mask(
-            reinterpret_cast<const int*>(from), wide<int, 64>{}, static_cast<unsigned short>(words)));
-    else
-        return bits_as<wide<T, 32>>(__builtin_ia32_loaddqusi256_mask(
-            reinterpret_cast<const int*>(from), wide<int, 32>{}, static_cast<unsigned char>(words)));
+    return bits_as<wide<T, Bytes>>(load_masked(from, words, wide<int, Bytes>{}));
 #else
     wide<T, Bytes> result = {};
     for (int i = 0; i < n; ++i) result[i] = from[i];
     return result;
 #endif
 }
-template <int Bytes, class T>
-TENON_SIMD_INLINE void store_first(T* to, wide<T, Bytes> a, int n) {
+template <int Bytes, class T> TENON_SIMD_INLINE void store_first(T* to, wide<T, Bytes> a, int n) {
 #if TENON_SIMD_LEVEL == 2
     const unsigned words = (1U << (static_cast<unsigned>(n) * sizeof(T) / 4U)) - 1U;
-    if constexpr (Bytes == 64)
-        __builtin_ia32_storedqusi512_mask(reinterpret_cast<int*>(to), bits_as<wide<int, 64>>(a),
-                                          static_cast<unsigned short>(words));
-    else
-        __builtin_ia32_storedqusi256_mask(reinterpret_cast<int*>(to), bits_as<wide<int, 32>>(a),
-                                          static_cast<unsigned char>(words));
+    store_masked(to, words, bits_as<wide<int, Bytes>>(a));
 #else
     for (int i = 0; i < n; ++i) to[i] = a[i];
 #endif
@@ -65,8 +73,7 @@ TENON_SIMD_INLINE wide<double, 32> multiply_add(wide<double, 32> a, wide<double,
 #endif
 
 /// What the tiles of one pass have in common.
-template <class T>
-struct tile_job {
+template <class T> struct tile_job {
     const dense::detail::term* first;
     const dense::detail::term* end;
     const T* a;
@@ -77,8 +84,7 @@ struct tile_job {
 };
 
 /// The rows from some row on: their offsets in a and in c.
-template <class T>
-struct tile_rows_of {
+template <class T> struct tile_rows_of {
     const std::int64_t* a_rows;
     T* c;
     const std::int64_t* c_rows;
@@ -86,10 +92,11 @@ struct tile_rows_of {
     TENON_SIMD_INLINE tile_rows_of from(std::int64_t i) const { return {a_rows + i, c, c_rows + i}; }
 };
 
-/// c[0..Rows) x [0..Vectors * lanes) from Rows rows of a and a panel of b; of the last vector only `last` columns are
-/// c's. `bias` may be null.
+/// c[0..Rows) x [0..Vectors * lanes) from Rows rows of a and a panel of b; of the last vector only `last`
+/// columns are c's. `bias` may be null.
 template <class T, int Bytes, int Rows, int Vectors>
-[[gnu::noinline]] void make_tile(const tile_job<T>& job, tile_rows_of<T> where, const T* b, const T* bias, int last) {
+[[gnu::noinline]] void make_tile(const tile_job<T>& job, tile_rows_of<T> where, const T* b, const T* bias,
+                                 int last) {
     using vector = wide<T, Bytes>;
     constexpr int width = Bytes / static_cast<int>(sizeof(T));
     vector sum[Rows][Vectors] = {};
@@ -97,14 +104,16 @@ template <class T, int Bytes, int Rows, int Vectors>
     TENON_UNROLL for (int i = 0; i < Rows; ++i) row[i] = job.a + where.a_rows[i];
 
     const std::int64_t b_row = job.b_row;
-    // One loop over all terms: leaving an inner loop for each stretch of them would be mispredicted each time.
+    // One loop over all terms: leaving an inner loop for each stretch of them would be mispredicted each
+    // time.
     for (const dense::detail::term* at = job.first; at != job.end; ++at) {
         const T* from = b + at->b * b_row;
         vector from_b[Vectors];
         TENON_UNROLL for (int j = 0; j < Vectors; ++j) from_b[j] = load_wide<Bytes>(from + j * width);
         TENON_UNROLL for (int i = 0; i < Rows; ++i) {
             const vector from_a = row[i][at->a] - vector{};
-            TENON_UNROLL for (int j = 0; j < Vectors; ++j) sum[i][j] = multiply_add(from_a, from_b[j], sum[i][j]);
+            TENON_UNROLL for (int j = 0; j < Vectors; ++j) sum[i][j] =
+                multiply_add(from_a, from_b[j], sum[i][j]);
         }
     }
 
@@ -112,16 +121,17 @@ template <class T, int Bytes, int Rows, int Vectors>
     TENON_UNROLL for (int j = 0; j < Vectors; ++j) {
         const bool part = j == Vectors - 1 && last < width;
         vector shift = {};
-        if (bias != nullptr) shift = part ? load_first<Bytes>(bias + j * width, last) : load_wide<Bytes>(bias + j * width);
+        if (bias != nullptr)
+            shift = part ? load_first<Bytes>(bias + j * width, last) : load_wide<Bytes>(bias + j * width);
         TENON_UNROLL for (int i = 0; i < Rows; ++i) {
             T* to = where.c + where.c_rows[i] + j * width;
             vector value = multiply_add(sum[i][j], scale, shift);
-            if (job.add) value += part ? load_first<Bytes>(static_cast<const T*>(to), last) : load_wide<Bytes>(static_cast<const T*>(to));
+            if (job.add)
+                value += part ? load_first<Bytes>(static_cast<const T*>(to), last)
+                              : load_wide<Bytes>(static_cast<const T*>(to));
             if (job.clip) value = value < vector{} ? vector{} : value;
-            if (part)
-                store_first<Bytes>(to, value, last);
-            else
-                store_wide<Bytes>(to, value);
+            if (part) store_first<Bytes>(to, value, last);
+            else store_wide<Bytes>(to, value);
         }
     }
 }
@@ -156,8 +166,10 @@ void make_panel(const tile_job<T>& job, std::int64_t rows, tile_rows_of<T> where
 inline constexpr int block_bytes = TENON_SIMD_LEVEL == 0 ? 16 : 32;
 
 TENON_SIMD_INLINE void transpose_block(wide<float, 16> (&r)[4]) {
-    const auto a = __builtin_shufflevector(r[0], r[1], 0, 4, 1, 5), b = __builtin_shufflevector(r[0], r[1], 2, 6, 3, 7);
-    const auto c = __builtin_shufflevector(r[2], r[3], 0, 4, 1, 5), d = __builtin_shufflevector(r[2], r[3], 2, 6, 3, 7);
+    const auto a = __builtin_shufflevector(r[0], r[1], 0, 4, 1, 5),
+               b = __builtin_shufflevector(r[0], r[1], 2, 6, 3, 7);
+    const auto c = __builtin_shufflevector(r[2], r[3], 0, 4, 1, 5),
+               d = __builtin_shufflevector(r[2], r[3], 2, 6, 3, 7);
     r[0] = __builtin_shufflevector(a, c, 0, 1, 4, 5);
     r[1] = __builtin_shufflevector(a, c, 2, 3, 6, 7);
     r[2] = __builtin_shufflevector(b, d, 0, 1, 4, 5);
@@ -177,8 +189,10 @@ TENON_SIMD_INLINE void transpose_block(wide<float, 32> (&r)[8]) {
     }
     TENON_UNROLL for (int i = 0; i < 2; ++i) {
         TENON_UNROLL for (int j = 0; j < 2; ++j) {
-            r[4 * i + 2 * j] = __builtin_shufflevector(s[4 * i + j], s[4 * i + 2 + j], 0, 1, 8, 9, 4, 5, 12, 13);
-            r[4 * i + 2 * j + 1] = __builtin_shufflevector(s[4 * i + j], s[4 * i + 2 + j], 2, 3, 10, 11, 6, 7, 14, 15);
+            r[4 * i + 2 * j] =
+                __builtin_shufflevector(s[4 * i + j], s[4 * i + 2 + j], 0, 1, 8, 9, 4, 5, 12, 13);
+            r[4 * i + 2 * j + 1] =
+                __builtin_shufflevector(s[4 * i + j], s[4 * i + 2 + j], 2, 3, 10, 11, 6, 7, 14, 15);
         }
     }
     TENON_UNROLL for (int i = 0; i < 4; ++i) {
@@ -188,8 +202,10 @@ TENON_SIMD_INLINE void transpose_block(wide<float, 32> (&r)[8]) {
     }
 }
 TENON_SIMD_INLINE void transpose_block(wide<double, 32> (&r)[4]) {
-    const auto a = __builtin_shufflevector(r[0], r[1], 0, 4, 2, 6), b = __builtin_shufflevector(r[0], r[1], 1, 5, 3, 7);
-    const auto c = __builtin_shufflevector(r[2], r[3], 0, 4, 2, 6), d = __builtin_shufflevector(r[2], r[3], 1, 5, 3, 7);
+    const auto a = __builtin_shufflevector(r[0], r[1], 0, 4, 2, 6),
+               b = __builtin_shufflevector(r[0], r[1], 1, 5, 3, 7);
+    const auto c = __builtin_shufflevector(r[2], r[3], 0, 4, 2, 6),
+               d = __builtin_shufflevector(r[2], r[3], 1, 5, 3, 7);
     r[0] = __builtin_shufflevector(a, c, 0, 1, 4, 5);
     r[1] = __builtin_shufflevector(b, d, 0, 1, 4, 5);
     r[2] = __builtin_shufflevector(a, c, 2, 3, 6, 7);
@@ -207,9 +223,11 @@ void transpose_copy(const T* from, std::int64_t from_row, T* to, std::int64_t to
         std::int64_t i = 0;
         for (; i + block <= rows; i += block) {
             wide<T, block_bytes> r[block];
-            TENON_UNROLL for (int q = 0; q < block; ++q) r[q] = load_wide<block_bytes>(from + i + (j + q) * from_row);
+            TENON_UNROLL for (int q = 0; q < block; ++q) r[q] =
+                load_wide<block_bytes>(from + i + (j + q) * from_row);
             transpose_block(r);
-            TENON_UNROLL for (int q = 0; q < block; ++q) store_wide<block_bytes>(to + (i + q) * to_row + j, r[q]);
+            TENON_UNROLL for (int q = 0; q < block; ++q)
+                store_wide<block_bytes>(to + (i + q) * to_row + j, r[q]);
         }
         for (; i < rows; ++i) {
             for (int q = 0; q < block; ++q) to[i * to_row + j + q] = from[i + (j + q) * from_row];
@@ -222,7 +240,8 @@ void transpose_copy(const T* from, std::int64_t from_row, T* to, std::int64_t to
 
 /// k rows of a panel `width` columns wide, padded with zeros to `padded`, a whole number of registers.
 template <class T>
-void pack_panel(const T* b, std::int64_t b_row, std::int64_t b_column, std::int64_t k, int width, int padded, T* to) {
+void pack_panel(const T* b, std::int64_t b_row, std::int64_t b_column, std::int64_t k, int width, int padded,
+                T* to) {
     if (b_column == 1) {
         constexpr int lane_count = TENON_SIMD_WIDTH / static_cast<int>(sizeof(T));
         const int whole = width / lane_count * lane_count;
@@ -232,7 +251,8 @@ void pack_panel(const T* b, std::int64_t b_row, std::int64_t b_column, std::int6
             for (int j = 0; j < whole; j += lane_count)
                 store_wide<TENON_SIMD_WIDTH>(row + j, load_wide<TENON_SIMD_WIDTH>(from + j));
             if (whole < width)
-                store_wide<TENON_SIMD_WIDTH>(row + whole, load_first<TENON_SIMD_WIDTH>(from + whole, width - whole));
+                store_wide<TENON_SIMD_WIDTH>(row + whole,
+                                             load_first<TENON_SIMD_WIDTH>(from + whole, width - whole));
         }
         return;
     }
@@ -243,20 +263,18 @@ void pack_panel(const T* b, std::int64_t b_row, std::int64_t b_column, std::int6
 }
 
 /// The width of the next panel when `left` columns are left.
-template <class T>
-void choose_panel(std::int64_t left, int& width) {
+template <class T> void choose_panel(std::int64_t left, int& width) {
     constexpr int lane_count = TENON_SIMD_WIDTH / static_cast<int>(sizeof(T));
     constexpr int panel = tile_vectors * lane_count;
     // One register more than a panel is divided evenly: a tile one register wide keeps the adders less busy.
-    if (tile_vectors == 3 && left > panel + narrow_lanes<T> && left <= 4 * lane_count)
-        width = 2 * lane_count;
-    else
-        width = left < panel ? static_cast<int>(left) : panel;
+    if (tile_vectors == 3 && left > panel + narrow_lanes<T> && left <= 4 * lane_count) width = 2 * lane_count;
+    else width = left < panel ? static_cast<int>(left) : panel;
 }
 
 /// Where a panel of a part has its copy; -1 when b is read in place.
 template <class T>
-std::int64_t packed_at(const dense::detail::product<T>& p, const dense::detail::packed_part& part, std::int64_t q) {
+std::int64_t packed_at(const dense::detail::product<T>& p, const dense::detail::packed_part& part,
+                       std::int64_t q) {
     constexpr int lane_count = TENON_SIMD_WIDTH / static_cast<int>(sizeof(T));
     const auto* start = p.panels.data();
     if (p.copy_b) return (part.k_end - part.k_begin) * (start[q] - start[part.first]);
@@ -264,8 +282,8 @@ std::int64_t packed_at(const dense::detail::product<T>& p, const dense::detail::
 }
 
 template <class T>
-void pack_panels(const dense::detail::product<T>& p, const dense::detail::packed_part& part, const T* b, T* packed,
-                 std::int64_t first, std::int64_t end) {
+void pack_panels(const dense::detail::product<T>& p, const dense::detail::packed_part& part, const T* b,
+                 T* packed, std::int64_t first, std::int64_t end) {
     constexpr int lane_count = TENON_SIMD_WIDTH / static_cast<int>(sizeof(T));
     for (std::int64_t q = first; q < end; ++q) {
         const std::int64_t at = packed_at(p, part, q);
@@ -273,8 +291,8 @@ void pack_panels(const dense::detail::product<T>& p, const dense::detail::packed
         const std::int64_t column = p.panels.data()[q];
         const int width = static_cast<int>(p.panels.data()[q + 1] - column);
         const int padded = (width + lane_count - 1) / lane_count * lane_count;
-        pack_panel(b + part.k_begin * p.b_row + column * p.b_column, p.b_row, p.b_column, part.k_end - part.k_begin,
-                   width, padded, packed + at);
+        pack_panel(b + part.k_begin * p.b_row + column * p.b_column, p.b_row, p.b_column,
+                   part.k_end - part.k_begin, width, padded, packed + at);
     }
 }
 
@@ -288,7 +306,8 @@ void multiply_rows(const dense::detail::product<T>& p, const dense::detail::oper
         const auto& pass = range.of->passes.data()[index];
         const bool final = index == range.of->pass_count() - 1;
         const dense::detail::term* terms = range.of->terms.data() + pass.first;
-        tile_job<T> job{terms, terms + pass.count, o.a + pass.a, 0, p.scale, o.add || index > 0, p.clip && final};
+        tile_job<T> job{terms,   terms + pass.count, o.a + pass.a,   0,
+                        p.scale, o.add || index > 0, p.clip && final};
         for (std::int64_t i = range.begin; i < range.end; i += row_block) {
             const std::int64_t rows = range.end - i < row_block ? range.end - i : row_block;
             for (std::int64_t q = first; q < end; ++q) {
@@ -303,7 +322,8 @@ void multiply_rows(const dense::detail::product<T>& p, const dense::detail::oper
                 const T* bias = o.bias != nullptr && final ? o.bias + column : nullptr;
                 const tile_rows_of<T> where{p.a_rows.data() + i, o.c + column, p.c_rows.data() + i};
                 if (vectors == 3) {
-                    if constexpr (tile_vectors == 3) make_panel<T, TENON_SIMD_WIDTH, 3>(job, rows, where, b, bias, last);
+                    if constexpr (tile_vectors == 3)
+                        make_panel<T, TENON_SIMD_WIDTH, 3>(job, rows, where, b, bias, last);
                 } else if (vectors == 2) {
                     make_panel<T, TENON_SIMD_WIDTH, 2>(job, rows, where, b, bias, last);
 #if TENON_SIMD_LEVEL == 2
@@ -319,15 +339,15 @@ void multiply_rows(const dense::detail::product<T>& p, const dense::detail::oper
 }
 
 /// See tenon::dense::detail::add_rows.
-template <class T>
-void sum_rows(const T* from, std::int64_t rows, std::int64_t columns, T* sums) {
+template <class T> void sum_rows(const T* from, std::int64_t rows, std::int64_t columns, T* sums) {
     constexpr int bytes = TENON_SIMD_WIDTH;
     constexpr int lane_count = bytes / static_cast<int>(sizeof(T));
     std::int64_t j = 0;
     for (; j + 4 * lane_count <= columns; j += 4 * lane_count) {
         wide<T, bytes> sum[4] = {};
         for (std::int64_t i = 0; i < rows; ++i) {
-            TENON_UNROLL for (int q = 0; q < 4; ++q) sum[q] += load_wide<bytes>(from + i * columns + j + q * lane_count);
+            TENON_UNROLL for (int q = 0; q < 4; ++q) sum[q] +=
+                load_wide<bytes>(from + i * columns + j + q * lane_count);
         }
         TENON_UNROLL for (int q = 0; q < 4; ++q) store_wide<bytes>(sums + j + q * lane_count, sum[q]);
     }

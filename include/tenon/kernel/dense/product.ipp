@@ -19,18 +19,17 @@ namespace tenon::dense::detail {
 
 /// Calls a function of the planned instruction set.
 #if defined(__x86_64__)
-#define TENON_FOR_PLANNED_ISA(which, call)                                                                           \
-    switch (which) {                                                                                                 \
-    case simd::isa::avx512: simd::avx512::call; break;                                                               \
-    case simd::isa::avx2: simd::avx2::call; break;                                                                   \
-    default: simd::baseline::call; break;                                                                            \
+#define TENON_FOR_PLANNED_ISA(which, call)             \
+    switch (which) {                                   \
+    case simd::isa::avx512: simd::avx512::call; break; \
+    case simd::isa::avx2: simd::avx2::call; break;     \
+    default: simd::baseline::call; break;              \
     }
 #else
 #define TENON_FOR_PLANNED_ISA(which, call) simd::baseline::call
 #endif
 
-template <class T>
-void plan_product(product<T>& p) {
+template <class T> void plan_product(product<T>& p) {
     p.isa = simd::best_isa();
     // Rows of b that lie a multiple of 2 KiB apart fall into the same few sets of the cache.
     p.copy_b = p.b_column != 1 ||
@@ -43,8 +42,7 @@ void plan_product(product<T>& p) {
     }
 }
 
-template <class T>
-std::int64_t count_packed(const product<T>& p, const packed_part& part) {
+template <class T> std::int64_t count_packed(const product<T>& p, const packed_part& part) {
     constexpr std::int64_t most_lanes = 64 / static_cast<std::int64_t>(sizeof(T));
     const std::int64_t columns = p.copy_b ? p.panels[static_cast<std::size_t>(part.end)] -
                                                 p.panels[static_cast<std::size_t>(part.first)] + most_lanes
@@ -78,18 +76,20 @@ TENON_INLINE void multiply(const product<double>& p, const operands<double>& o, 
                            std::int64_t first, std::int64_t end) {
     TENON_FOR_PLANNED_ISA(p.isa, multiply_rows(p, o, rows, first, end));
 }
-TENON_INLINE void transpose(simd::isa isa, const float* from, std::int64_t from_row, float* to, std::int64_t to_row,
-                            std::int64_t rows, std::int64_t columns) {
+TENON_INLINE void transpose(simd::isa isa, const float* from, std::int64_t from_row, float* to,
+                            std::int64_t to_row, std::int64_t rows, std::int64_t columns) {
     TENON_FOR_PLANNED_ISA(isa, transpose_copy(from, from_row, to, to_row, rows, columns));
 }
-TENON_INLINE void transpose(simd::isa isa, const double* from, std::int64_t from_row, double* to, std::int64_t to_row,
-                            std::int64_t rows, std::int64_t columns) {
+TENON_INLINE void transpose(simd::isa isa, const double* from, std::int64_t from_row, double* to,
+                            std::int64_t to_row, std::int64_t rows, std::int64_t columns) {
     TENON_FOR_PLANNED_ISA(isa, transpose_copy(from, from_row, to, to_row, rows, columns));
 }
-TENON_INLINE void add_rows(simd::isa isa, const float* from, std::int64_t rows, std::int64_t columns, float* sums) {
+TENON_INLINE void add_rows(simd::isa isa, const float* from, std::int64_t rows, std::int64_t columns,
+                           float* sums) {
     TENON_FOR_PLANNED_ISA(isa, sum_rows(from, rows, columns, sums));
 }
-TENON_INLINE void add_rows(simd::isa isa, const double* from, std::int64_t rows, std::int64_t columns, double* sums) {
+TENON_INLINE void add_rows(simd::isa isa, const double* from, std::int64_t rows, std::int64_t columns,
+                           double* sums) {
     TENON_FOR_PLANNED_ISA(isa, sum_rows(from, rows, columns, sums));
 }
 

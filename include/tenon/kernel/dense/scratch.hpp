@@ -12,8 +12,8 @@
 
 namespace tenon::dense::detail {
 
-/// Memory for the runs of one planned kernel: one piece kept for the usual case of one run at a time, more for runs that
-/// overlap. Pieces are of one size, aligned to 64 bytes and, when new, filled with zeros.
+/// Memory for the runs of one planned kernel: one piece kept for the usual case of one run at a time, more
+/// for runs that overlap. Pieces are of one size, aligned to 64 bytes and, when new, filled with zeros.
 class scratch_memory {
 public:
     class lease {
@@ -71,11 +71,11 @@ private:
         }
     }
     std::byte* new_piece() const {
-        auto* piece = static_cast<std::byte*>(::operator new(bytes_, std::align_val_t{64}));
+        auto* piece = static_cast<std::byte*>(::operator new (bytes_, std::align_val_t{64}));
         std::memset(piece, 0, bytes_);
         return piece;
     }
-    static void delete_piece(std::byte* piece) noexcept { ::operator delete(piece, std::align_val_t{64}); }
+    static void delete_piece(std::byte* piece) noexcept { ::operator delete (piece, std::align_val_t{64}); }
 
     std::size_t bytes_ = 0;
     std::atomic<std::byte*> kept_{nullptr};

@@ -66,7 +66,7 @@ TENON_SIMD_INLINE f64 lgamma_of(for_float q, f64 x) {
 
 /// The derivative of log gamma. Below 10 by recurrence (the ten reciprocals of x, ..., x + 9 pairwise, as one
 /// fraction), then the asymptotic series (Abramowitz and Stegun 6.3.18); for x < 0 by reflection. At 0 it is
-/// -infinity with the sign of x, at -1, -2, ... and at -infinity NaN. The absolute error is a few 1e-16 times
+/// -infinity (at -0 infinity), at -1, -2, ... and at -infinity NaN. The absolute error is a few 1e-16 times
 /// the largest term, which near the zeros leaves enough digits for float and not for double.
 template <class Q> TENON_SIMD_INLINE f64 digamma_of(Q, f64 x) {
     constexpr for_double q;

@@ -10,6 +10,7 @@
 //   pack_reduce.inl                  sums, products, least and largest across the lanes
 //   math_*.inl                       exp, log, sin, pow, erf, ... on pack<float> and pack<double>
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -33,6 +34,11 @@ namespace detail {
 /// The element in a register: bool is a 32-bit integer, 0 or -1.
 template <class T> struct lane_type { using type = T; };
 template <> struct lane_type<bool> { using type = std::int32_t; };
+
+/// The element in memory, as a compiler vector has it.
+template <class T>
+using stored_type = std::conditional_t<std::is_same_v<T, half> || std::is_same_v<T, bfloat16>, std::uint16_t,
+                                       std::conditional_t<std::is_same_v<T, bool>, std::int8_t, T>>;
 
 template <int Size> struct signed_of_size;
 template <> struct signed_of_size<1> { using type = std::int8_t; };

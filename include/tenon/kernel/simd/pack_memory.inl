@@ -2,15 +2,25 @@
 
 namespace tenon::simd::TENON_SIMD_NS {
 
+/// One pack of T as it lies in memory, for elements of at most 4 bytes, and back.
+template <class T> using stored_t = native_t<simd::detail::stored_type<T>, lanes>;
+template <class T> TENON_SIMD_INLINE pack<compute_t<T>> decode(stored_t<T> a) {
+    if constexpr (std::is_same_v<T, half>) return {{widen_half(a)}};
+    else if constexpr (std::is_same_v<T, bfloat16>) return {{widen_bfloat16(a)}};
+    else if constexpr (std::is_same_v<T, bool>) return mask_from(a != 0);
+    else return {{a}};
+}
+template <class T> TENON_SIMD_INLINE stored_t<T> encode(pack<compute_t<T>> a) {
+    if constexpr (std::is_same_v<T, half>) return narrow_half(a.v[0]);
+    else if constexpr (std::is_same_v<T, bfloat16>) return narrow_bfloat16(a.v[0]);
+    else if constexpr (std::is_same_v<T, bool>) return __builtin_convertvector(a.v[0] & 1, stored_t<T>);
+    else return a.v[0];
+}
+
 template <class T> TENON_SIMD_INLINE pack<compute_t<T>> load(const T* from) {
-    if constexpr (std::is_same_v<T, half>) {
-        return {{widen_half(*reinterpret_cast<const native<std::uint16_t, lanes>::unaligned*>(from))}};
-    } else if constexpr (std::is_same_v<T, bfloat16>) {
-        return {{widen_bfloat16(*reinterpret_cast<const native<std::uint16_t, lanes>::unaligned*>(from))}};
-    } else if constexpr (std::is_same_v<T, bool>) {
-        using bytes = native<std::int8_t, lanes>;
-        const typename bytes::type b = *reinterpret_cast<const typename bytes::unaligned*>(from);
-        return mask_from(b != 0);
+    if constexpr (sizeof(T) <= 4) {
+        using unaligned = typename native<simd::detail::stored_type<T>, lanes>::unaligned;
+        return decode<T>(*reinterpret_cast<const unaligned*>(from));
     } else {
         using unaligned = typename native<T, pack<T>::part_lanes>::unaligned;
         TENON_SIMD_PARTS(pack<T>, *reinterpret_cast<const unaligned*>(from + p * pack<T>::part_lanes));
@@ -18,88 +28,95 @@ template <class T> TENON_SIMD_INLINE pack<compute_t<T>> load(const T* from) {
 }
 
 template <class T> TENON_SIMD_INLINE void store(T* to, pack<compute_t<T>> a) {
-    if constexpr (std::is_same_v<T, half>) {
-        *reinterpret_cast<native<std::uint16_t, lanes>::unaligned*>(to) = narrow_half(a.v[0]);
-    } else if constexpr (std::is_same_v<T, bfloat16>) {
-        *reinterpret_cast<native<std::uint16_t, lanes>::unaligned*>(to) = narrow_bfloat16(a.v[0]);
-    } else if constexpr (std::is_same_v<T, bool>) {
-        using bytes = native<std::int8_t, lanes>;
-        *reinterpret_cast<typename bytes::unaligned*>(to) =
-            __builtin_convertvector(a.v[0] & 1, typename bytes::type);
+    if constexpr (sizeof(T) <= 4) {
+        *reinterpret_cast<typename native<simd::detail::stored_type<T>, lanes>::unaligned*>(to) =
+            encode<T>(a);
     } else {
         using unaligned = typename native<T, pack<T>::part_lanes>::unaligned;
         *reinterpret_cast<unaligned*>(to) = a.v[0];
-        if constexpr (pack<T>::parts == 2) *reinterpret_cast<unaligned*>(to + pack<T>::part_lanes) = a.v[1];
+        *reinterpret_cast<unaligned*>(to + pack<T>::part_lanes) = a.v[1];
     }
 }
 
+// Moves under a mask: of all elements on avx512, of 4 and 8-byte ones on avx2.
 #if TENON_SIMD_LEVEL == 2
-// The compilers' masked moves of 4 and 8-byte elements: only the lanes below n are touched.
-TENON_SIMD_INLINE i32 load_words(const void* from, unsigned mask) {
-    return __builtin_ia32_loaddqusi512_mask(static_cast<const int*>(from), i32{},
-                                            static_cast<unsigned short>(mask));
+inline constexpr std::size_t smallest_masked = 1;
+using words512 = native_t<int, 16>;
+using shorts256 = native_t<short, 16>;
+using bytes128 = native_t<char, 16>;
+#if defined(__clang__) // what the builtins point to
+using masked_short = shorts256;
+using masked_byte = bytes128;
+#else
+using masked_short = short;
+using masked_byte = char;
+#endif
+template <std::size_t Size> TENON_SIMD_INLINE auto load_masked(const void* from, unsigned mask) {
+    const auto bits = static_cast<unsigned short>(mask);
+    if constexpr (Size == 4)
+        return __builtin_ia32_loaddqusi512_mask(static_cast<const int*>(from), words512{}, bits);
+    else if constexpr (Size == 2)
+        return __builtin_ia32_loaddquhi256_mask(static_cast<const masked_short*>(from), shorts256{}, bits);
+    else return __builtin_ia32_loaddquqi128_mask(static_cast<const masked_byte*>(from), bytes128{}, bits);
 }
-TENON_SIMD_INLINE void store_words(void* to, i32 a, unsigned mask) {
-    __builtin_ia32_storedqusi512_mask(static_cast<int*>(to), a, static_cast<unsigned short>(mask));
+template <std::size_t Size, class V> TENON_SIMD_INLINE void store_masked(void* to, V a, unsigned mask) {
+    const auto bits = static_cast<unsigned short>(mask);
+    if constexpr (Size == 4)
+        __builtin_ia32_storedqusi512_mask(static_cast<int*>(to), bits_as<words512>(a), bits);
+    else if constexpr (Size == 2)
+        __builtin_ia32_storedquhi256_mask(static_cast<masked_short*>(to), bits_as<shorts256>(a), bits);
+    else __builtin_ia32_storedquqi128_mask(static_cast<masked_byte*>(to), bits_as<bytes128>(a), bits);
+}
+/// The mask of the first n elements, and of part p of a pack of 8-byte elements, each of which is two words.
+TENON_SIMD_INLINE unsigned first_lanes(int n) { return (1U << n) - 1U; }
+TENON_SIMD_INLINE unsigned first_words(int n, int p) {
+    return static_cast<unsigned>(((std::uint64_t{1} << (2 * n)) - 1U) >> (16 * p)) & 0xFFFFU;
 }
 #elif TENON_SIMD_LEVEL == 1
-TENON_SIMD_INLINE i32 load_words(const void* from, i32 mask) {
+inline constexpr std::size_t smallest_masked = 4;
+template <std::size_t> TENON_SIMD_INLINE i32 load_masked(const void* from, i32 mask) {
     return __builtin_ia32_maskloadd256(static_cast<const i32*>(from), mask);
 }
-TENON_SIMD_INLINE void store_words(void* to, i32 a, i32 mask) {
-    __builtin_ia32_maskstored256(static_cast<i32*>(to), mask, a);
+template <std::size_t, class V> TENON_SIMD_INLINE void store_masked(void* to, V a, i32 mask) {
+    __builtin_ia32_maskstored256(static_cast<i32*>(to), mask, bits_as<i32>(a));
 }
+TENON_SIMD_INLINE i32 first_lanes(int n) { return i32{0, 1, 2, 3, 4, 5, 6, 7} < n; }
+TENON_SIMD_INLINE i32 first_words(int n, int p) { return i32{0, 0, 1, 1, 2, 2, 3, 3} + 4 * p < n; }
 #endif
 
 /// The first n elements (0 <= n <= lanes); the other lanes are zero. Reads nothing beyond them.
 template <class T> TENON_SIMD_INLINE pack<compute_t<T>> load_partial(const T* from, int n) {
-#if TENON_SIMD_LEVEL == 2
-    if constexpr (sizeof(T) == 4)
-        return {{bits_as<typename pack<T>::part>(load_words(from, (1U << n) - 1U))}};
+#if TENON_SIMD_LEVEL > 0
     if constexpr (sizeof(T) == 8) {
-        // An 8-byte element is two words: the mask is worked out for 32 of them.
-        const auto mask = static_cast<std::uint32_t>((std::uint64_t{1} << (2 * n)) - 1U);
-        TENON_SIMD_PARTS(
-            pack<T>, bits_as<typename pack<T>::part>(load_words(from + p * 8, (mask >> (p * 16)) & 0xFFFFU)));
-    }
-#elif TENON_SIMD_LEVEL == 1
-    if constexpr (sizeof(T) == 4)
-        return {{bits_as<typename pack<T>::part>(load_words(from, i32{0, 1, 2, 3, 4, 5, 6, 7} < n))}};
-    if constexpr (sizeof(T) == 8) {
-        TENON_SIMD_PARTS(pack<T>, bits_as<typename pack<T>::part>(
-                                      load_words(from + p * 4, i32{0, 0, 1, 1, 2, 2, 3, 3} + p * 4 < n)));
-    }
+        using part = typename pack<T>::part;
+        constexpr int step = pack<T>::part_lanes;
+        TENON_SIMD_PARTS(pack<T>, bits_as<part>(load_masked<4>(from + p * step, first_words(n, p))));
+    } else if constexpr (sizeof(T) >= smallest_masked) {
+        return decode<T>(bits_as<stored_t<T>>(load_masked<sizeof(T)>(from, first_lanes(n))));
+    } else
 #endif
-    T buffer[lanes] = {};
-    for (int i = 0; i < n; ++i) buffer[i] = from[i];
-    return load(static_cast<const T*>(buffer));
+    {
+        T buffer[lanes] = {};
+        for (int i = 0; i < n; ++i) buffer[i] = from[i];
+        return load(static_cast<const T*>(buffer));
+    }
 }
 
 /// Stores the first n lanes (0 <= n <= lanes); writes nothing beyond them.
 template <class T> TENON_SIMD_INLINE void store_partial(T* to, pack<compute_t<T>> a, int n) {
-#if TENON_SIMD_LEVEL == 2
-    if constexpr (sizeof(T) == 4) {
-        store_words(to, bits_as<i32>(a.v[0]), (1U << n) - 1U);
-        return;
-    } else if constexpr (sizeof(T) == 8) {
-        const auto mask = static_cast<std::uint32_t>((std::uint64_t{1} << (2 * n)) - 1U);
-        store_words(to, bits_as<i32>(a.v[0]), mask & 0xFFFFU);
-        store_words(to + 8, bits_as<i32>(a.v[1]), mask >> 16);
-        return;
-    }
-#elif TENON_SIMD_LEVEL == 1
-    if constexpr (sizeof(T) == 4) {
-        store_words(to, bits_as<i32>(a.v[0]), i32{0, 1, 2, 3, 4, 5, 6, 7} < n);
-        return;
-    } else if constexpr (sizeof(T) == 8) {
-        store_words(to, bits_as<i32>(a.v[0]), i32{0, 0, 1, 1, 2, 2, 3, 3} < n);
-        store_words(to + 4, bits_as<i32>(a.v[1]), i32{4, 4, 5, 5, 6, 6, 7, 7} < n);
-        return;
-    }
+#if TENON_SIMD_LEVEL > 0
+    if constexpr (sizeof(T) == 8) {
+        store_masked<4>(to, a.v[0], first_words(n, 0));
+        store_masked<4>(to + pack<T>::part_lanes, a.v[1], first_words(n, 1));
+    } else if constexpr (sizeof(T) >= smallest_masked) {
+        store_masked<sizeof(T)>(to, encode<T>(a), first_lanes(n));
+    } else
 #endif
-    T buffer[lanes];
-    store(static_cast<T*>(buffer), a);
-    for (int i = 0; i < n; ++i) to[i] = buffer[i];
+    {
+        T buffer[lanes];
+        store(static_cast<T*>(buffer), a);
+        for (int i = 0; i < n; ++i) to[i] = buffer[i];
+    }
 }
 
 /// 0, 1, 2, ... in the lanes.

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstdint>
+
+#include <tenon/core/fault.hpp>
+
+/// The arithmetic of windows that move over images, for convolutions and pooling.
+
+namespace tenon {
+
+/// A number for the height and one for the width of an image; one number alone stands for both.
+struct height_width {
+    int height = 1, width = 1;
+
+    constexpr height_width(int both) : height(both), width(both) {} // NOLINT: a number is a pair of equal ones
+    constexpr height_width(int h, int w) : height(h), width(w) {}
+    friend constexpr bool operator==(const height_width&, const height_width&) = default;
+};
+
+/// How an image is extended with zeros before a window moves over it: `valid` (not at all), `same` (so that the
+/// result has the image's size divided by the stride, rounded up; what is odd goes to the bottom and the right), or by
+/// given numbers of rows and columns.
+struct padding {
+    enum class rule : int { valid, same, given };
+    rule kind = rule::valid;
+    int top = 0, bottom = 0, left = 0, right = 0;
+
+    friend constexpr bool operator==(const padding&, const padding&) = default;
+};
+inline constexpr padding valid{};
+inline constexpr padding same{padding::rule::same, 0, 0, 0, 0};
+constexpr padding pad(int rows, int columns) { return {padding::rule::given, rows, rows, columns, columns}; }
+constexpr padding pad(int all) { return pad(all, all); }
+constexpr padding pad(int top, int bottom, int left, int right) {
+    return {padding::rule::given, top, bottom, left, right};
+}
+
+namespace detail {
+
+/// One dimension of a window: how it moves over an image. `before` and `after` count when the padding is given.
+struct window_axis {
+    padding::rule kind = padding::rule::valid;
+    std::int64_t stride = 1, dilation = 1, before = 0, after = 0;
+
+    constexpr bool possible() const noexcept { return stride >= 1 && dilation >= 1 && before >= 0 && after >= 0; }
+    /// Pixels from the first to the last that a window of `size` sees.
+    constexpr std::int64_t reach(std::int64_t size) const noexcept { return dilation * (size - 1) + 1; }
+    /// The padding before and after an image of n pixels.
+    struct amounts {
+        std::int64_t before = 0, after = 0;
+    };
+    constexpr amounts padding_of(std::int64_t n, std::int64_t size) const noexcept {
+        if (kind == padding::rule::valid) return {};
+        if (kind == padding::rule::given) return {before, after};
+        const std::int64_t covered = ((n + stride - 1) / stride - 1) * stride + reach(size);
+        const std::int64_t total = covered > n ? covered - n : 0;
+        return {total / 2, total - total / 2};
+    }
+
+    /// The number of windows of `size` over an image of n pixels.
+    constexpr merged_extent windows(const extent& n, const extent& size) const noexcept {
+        if (size.is_number() && size.size < 1) return {fault::window_not_possible, {}};
+        if (kind == padding::rule::same) {
+            if (stride == 1) return {fault::none, n};
+            if (!n.is_number()) return {fault::none, dynamic_extent};
+            return {fault::none, extent((n.size + stride - 1) / stride)};
+        }
+        if (stride == 1 && size == extent(1) && (kind == padding::rule::valid || before + after == 0))
+            return {fault::none, n};
+        if (!n.is_number() || !size.is_number()) return {fault::none, dynamic_extent};
+        const amounts p = padding_of(n.size, size.size);
+        const std::int64_t room = n.size + p.before + p.after - reach(size.size);
+        if (room < 0) return {fault::window_larger_than_input, {}};
+        return {fault::none, extent(room / stride + 1)};
+    }
+
+    /// The size of an image over which n windows move: the reverse.
+    constexpr merged_extent image(const extent& n, const extent& size) const noexcept {
+        if (size.is_number() && size.size < 1) return {fault::window_not_possible, {}};
+        if (kind == padding::rule::same) {
+            if (stride == 1) return {fault::none, n};
+            return {fault::none, n.is_number() ? extent(n.size * stride) : dynamic_extent};
+        }
+        if (!n.is_number() || !size.is_number()) return {fault::none, dynamic_extent};
+        if (n.size == 0) return {fault::none, extent(0)};
+        const std::int64_t rows = (n.size - 1) * stride + reach(size.size) - (kind == padding::rule::given ? before + after : 0);
+        if (rows < 1) return {fault::window_larger_than_input, {}};
+        return {fault::none, extent(rows)};
+    }
+};
+
+} // namespace detail
+} // namespace tenon

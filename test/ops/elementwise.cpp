@@ -1,0 +1,469 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include <tenon/ops/elementwise.hpp>
+#include <tenon/runtime/session.hpp>
+
+#include "check_gradients.hpp"
+#include "random_arrays.hpp"
+
+using namespace tenon;
+using test::check_gradients;
+using test::given;
+using test::input;
+
+namespace {
+
+inline constexpr struct batch_size : dim<"batch"> {} batch;
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+const double not_a_number = std::nan("");
+
+template <class T> any_array numbers(const extents& sizes, const std::vector<double>& values) {
+    any_array a(element_type_of<T>, sizes);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        if constexpr (std::is_same_v<T, bool>) a.data<T>()[i] = values[i] != 0;
+        else if constexpr (std::is_integral_v<T>) a.data<T>()[i] = static_cast<T>(values[i]);
+        else a.data<T>()[i] = static_cast<T>(static_cast<float>(values[i]));
+    }
+    return a;
+}
+template <> any_array numbers<double>(const extents& sizes, const std::vector<double>& values) {
+    any_array a(element_type::float64, sizes);
+    for (std::size_t i = 0; i < values.size(); ++i) a.data<double>()[i] = values[i];
+    return a;
+}
+
+template <class... V> std::vector<fed_value> fed(const any_tensor& t, any_array&& value, V&&... rest) {
+    std::vector<fed_value> feeds;
+    if constexpr (sizeof...(V) > 0) feeds = fed(std::forward<V>(rest)...);
+    feeds.push_back({t, std::move(value)});
+    return feeds;
+}
+
+/// What `expression` gives when `values` are fed, in double.
+template <class E> std::vector<double> run(const E& expression, std::vector<fed_value> values) {
+    const auto t = detail::as_tensor(expression);
+    session s{graph(t.node()->graph)};
+    const any_array a = std::move(s.run_untyped(std::move(values), {t})[0]);
+    std::vector<double> result;
+    using T = typename E::element_type;
+    for (std::int64_t i = 0; i < a.elements(); ++i) result.push_back(test::element<T>(a, i));
+    return result;
+}
+
+bool near(double got, double want, double tolerance) {
+    if (std::isnan(want)) return std::isnan(got);
+    if (std::isinf(want)) return got == want;
+    return std::fabs(got - want) <= tolerance * std::fabs(want) + tolerance * 1e-3;
+}
+
+/// f of a float and of a double tensor is `scalar` of each element.
+template <class F> void unary(const char* name, F f, double (*scalar)(double), const std::vector<double>& at) {
+    INFO(name);
+    const graph g;
+    const graph_scope scope(g);
+    const extents sizes(static_cast<std::int64_t>(at.size()));
+    auto x = placeholder<float, shape<dyn>>();
+    auto d = placeholder<double, shape<dyn>>();
+    const auto of_float = run(f(x), fed(x, numbers<float>(sizes, at)));
+    const auto of_double = run(f(d), fed(d, numbers<double>(sizes, at)));
+    for (std::size_t i = 0; i < at.size(); ++i) {
+        INFO("at ", at[i]);
+        CHECK(near(of_double[i], scalar(at[i]), 2e-15 * 8));
+        CHECK(near(of_float[i], scalar(static_cast<double>(static_cast<float>(at[i]))), 1e-6));
+    }
+}
+template <class F>
+void binary(const char* name, F f, double (*scalar)(double, double), const std::vector<double>& as,
+            const std::vector<double>& bs) {
+    INFO(name);
+    const graph g;
+    const graph_scope scope(g);
+    // Every pair, by broadcasting a column and a row.
+    const auto rows = static_cast<std::int64_t>(as.size()), cols = static_cast<std::int64_t>(bs.size());
+    auto a = placeholder<double, shape<dyn, 1>>();
+    auto b = placeholder<double, shape<dyn>>();
+    const auto got = run(f(a, b), fed(a, numbers<double>(extents(rows, 1), as), b, numbers<double>(extents(cols), bs)));
+    for (std::size_t i = 0; i < as.size(); ++i)
+        for (std::size_t j = 0; j < bs.size(); ++j) {
+            INFO("at ", as[i], ", ", bs[j]);
+            CHECK(near(got[i * bs.size() + j], scalar(as[i], bs[j]), 2e-14));
+        }
+}
+
+const std::vector<double> usual{-2.5, -1, -0.3, 0, 1e-3, 0.25, 0.5, 1, 1.75, 3};
+const std::vector<double> positive{1e-3, 0.25, 0.5, 1, 1.75, 3, 40};
+const std::vector<double> inner{-0.9, -0.5, -0.01, 0, 0.3, 0.75};
+const std::vector<double> special{-infinity, -1, -0.0, 0, 2, infinity, not_a_number};
+
+#define OF(f) [](const auto& x) { return f(x); }
+#define OF2(f) [](const auto& x, const auto& y) { return f(x, y); }
+#define STD(f) [](double x) -> double { return std::f(x); }
+
+} // namespace
+
+TEST_CASE("real functions are the C library's") {
+    unary("exp", OF(exp), STD(exp), usual);
+    unary("exp", OF(exp), STD(exp), special);
+    unary("exp2", OF(exp2), STD(exp2), usual);
+    unary("expm1", OF(expm1), STD(expm1), usual);
+    unary("log", OF(log), STD(log), positive);
+    unary("log", OF(log), STD(log), special);
+    unary("log2", OF(log2), STD(log2), positive);
+    unary("log10", OF(log10), STD(log10), positive);
+    unary("log1p", OF(log1p), STD(log1p), inner);
+    unary("sqrt", OF(sqrt), STD(sqrt), positive);
+    unary("rsqrt", OF(rsqrt), [](double x) { return 1 / std::sqrt(x); }, positive);
+    unary("cbrt", OF(cbrt), STD(cbrt), usual);
+    unary("reciprocal", OF(reciprocal), [](double x) { return 1 / x; }, positive);
+    unary("sin", OF(sin), STD(sin), usual);
+    unary("cos", OF(cos), STD(cos), usual);
+    unary("tan", OF(tan), STD(tan), usual);
+    unary("asin", OF(asin), STD(asin), inner);
+    unary("acos", OF(acos), STD(acos), inner);
+    unary("atan", OF(atan), STD(atan), usual);
+    unary("sinh", OF(sinh), STD(sinh), usual);
+    unary("cosh", OF(cosh), STD(cosh), usual);
+    unary("tanh", OF(tanh), STD(tanh), usual);
+    unary("asinh", OF(asinh), STD(asinh), usual);
+    unary("acosh", OF(acosh), STD(acosh), {1, 1.5, 3, 40});
+    unary("atanh", OF(atanh), STD(atanh), inner);
+    unary("erf", OF(erf), STD(erf), usual);
+    unary("erfc", OF(erfc), STD(erfc), usual);
+    unary("lgamma", OF(lgamma), STD(lgamma), {0.25, 0.5, 3, 10, 40});
+    unary("sigmoid", OF(sigmoid), [](double x) { return 1 / (1 + std::exp(-x)); }, usual);
+    unary("softplus", OF(softplus), [](double x) { return std::log1p(std::exp(x)); }, usual);
+    unary("logit", OF(logit), [](double p) { return std::log(p / (1 - p)); }, {0.01, 0.25, 0.625, 0.9});
+    unary("log_sigmoid", OF(log_sigmoid), [](double x) { return -std::log1p(std::exp(-x)); }, usual);
+}
+
+TEST_CASE("digamma is the slope of lgamma") {
+    unary("digamma", OF(digamma), [](double x) {
+        // by its recurrence, and its series from 20 on
+        double sum = 0;
+        for (; x < 20; x += 1) sum -= 1 / x;
+        const double r = 1 / (x * x);
+        return sum + std::log(x) - 0.5 / x - r * (1.0 / 12 - r * (1.0 / 120 - r * (1.0 / 252 - r * (1.0 / 240 - r / 132))));
+    }, {0.5, 1, 2.25, 3, 10, 40});
+}
+
+TEST_CASE("functions that cut and round") {
+    unary("abs", OF(abs), STD(fabs), special);
+    unary("negative", [](const auto& x) { return -x; }, [](double x) { return -x; }, special);
+    unary("sign", OF(sign), [](double x) { return x > 0 ? 1.0 : x < 0 ? -1.0 : x; }, special);
+    unary("floor", OF(floor), STD(floor), {-2.5, -2, -0.5, 0, 0.5, 1.5, 2.5, 1e10});
+    unary("ceil", OF(ceil), STD(ceil), {-2.5, -2, -0.5, 0, 0.5, 1.5, 2.5, 1e10});
+    unary("round", OF(round), STD(nearbyint), {-2.5, -2, -0.5, 0, 0.5, 1.5, 2.5, 1e10});
+    unary("trunc", OF(trunc), STD(trunc), {-2.5, -2, -0.5, 0, 0.5, 1.5, 2.5, 1e10});
+    unary("relu", OF(relu), [](double x) { return std::isnan(x) ? x : std::fmax(x, 0); }, special);
+    unary("relu6", OF(relu6), [](double x) { return std::isnan(x) ? x : std::fmin(std::fmax(x, 0), 6); }, special);
+    unary("clip", [](const auto& x) { return clip(x, -1, 1.5); },
+          [](double x) { return std::isnan(x) ? x : std::fmin(std::fmax(x, -1), 1.5); }, special);
+    unary("hard_tanh", OF(hard_tanh), [](double x) { return std::fmin(std::fmax(x, -1), 1); }, usual);
+}
+
+TEST_CASE("activations follow their papers") {
+    unary("leaky_relu", [](const auto& x) { return leaky_relu(x, 0.125); }, [](double x) { return x > 0 ? x : 0.125 * x; }, usual);
+    unary("elu", OF(elu), [](double x) { return x > 0 ? x : std::expm1(x); }, usual);
+    unary("elu of alpha", [](const auto& x) { return elu(x, 0.5); }, [](double x) { return x > 0 ? x : 0.5 * std::expm1(x); }, usual);
+    unary("selu", OF(selu), [](double x) {
+        constexpr double alpha = 1.6732632423543772, scale = 1.0507009873554805;
+        return scale * (x > 0 ? x : alpha * std::expm1(x));
+    }, usual);
+    unary("celu", [](const auto& x) { return celu(x, 2); }, [](double x) { return x > 0 ? x : 2 * std::expm1(x / 2); }, usual);
+    unary("gelu", OF(gelu), [](double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }, usual);
+    unary("gelu_tanh", OF(gelu_tanh), [](double x) {
+        return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x)));
+    }, usual);
+    unary("silu", OF(silu), [](double x) { return x / (1 + std::exp(-x)); }, usual);
+    unary("swish", OF(swish), [](double x) { return x / (1 + std::exp(-x)); }, usual);
+    unary("hard_sigmoid", OF(hard_sigmoid), [](double x) { return std::fmin(std::fmax(x + 3, 0), 6) / 6; }, usual);
+    unary("hard_swish", OF(hard_swish), [](double x) { return x * std::fmin(std::fmax(x + 3, 0), 6) / 6; }, usual);
+    unary("softsign", OF(softsign), [](double x) { return x / (1 + std::fabs(x)); }, usual);
+    unary("mish", OF(mish), [](double x) { return x * std::tanh(std::log1p(std::exp(x))); }, usual);
+    unary("tanh_shrink", OF(tanh_shrink), [](double x) { return x - std::tanh(x); }, {-2.5, -1, 1, 3});
+    unary("square", OF(square), [](double x) { return x * x; }, usual);
+    unary("pow<5>", OF(pow<5>), [](double x) { return x * x * x * x * x; }, usual);
+}
+
+TEST_CASE("functions of two numbers, with a column and a row broadcast") {
+    binary("+", [](const auto& a, const auto& b) { return a + b; }, [](double a, double b) { return a + b; }, usual, special);
+    binary("-", [](const auto& a, const auto& b) { return a - b; }, [](double a, double b) { return a - b; }, usual, special);
+    binary("*", [](const auto& a, const auto& b) { return a * b; }, [](double a, double b) { return a * b; }, usual, special);
+    binary("/", [](const auto& a, const auto& b) { return a / b; }, [](double a, double b) { return a / b; }, usual, special);
+    binary("mod", [](const auto& a, const auto& b) { return a % b; }, [](double a, double b) {
+        const double r = std::fmod(a, b);
+        return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+    }, usual, {-2, -0.75, 0.4, 3});
+    binary("fmod", OF2(fmod), [](double a, double b) { return std::fmod(a, b); }, usual, {-2, -0.75, 0.4, 3});
+    binary("floor_divide", OF2(floor_divide), [](double a, double b) { return std::floor(a / b); }, usual, {-2, -0.75, 3});
+    binary("divide_no_nan", OF2(divide_no_nan), [](double a, double b) { return b == 0 ? 0 : a / b; }, usual, usual);
+    binary("minimum", OF2(minimum), [](double a, double b) { return std::isnan(b) ? b : std::fmin(a, b); }, usual, special);
+    binary("maximum", OF2(maximum), [](double a, double b) { return std::isnan(b) ? b : std::fmax(a, b); }, usual, special);
+    binary("pow", OF2(pow), [](double a, double b) { return std::pow(a, b); }, {0, 0.5, 1, 2.5}, {-1.5, 0, 1, 2, 3.5});
+    binary("pow", OF2(pow), [](double a, double b) { return std::pow(a, b); }, {-2, -0.5}, {-3, 0, 2, 0.5});
+    binary("atan2", OF2(atan2), [](double a, double b) { return std::atan2(a, b); }, {-2, -0.5, 1, 3}, {-2, -0.5, 1, 3});
+    binary("hypot", OF2(hypot), [](double a, double b) { return std::hypot(a, b); }, usual, {-2, 0.5, 1e200});
+    binary("squared_difference", OF2(squared_difference), [](double a, double b) { return (a - b) * (a - b); }, usual, positive);
+    binary("xlogy", OF2(xlogy), [](double x, double y) { return x == 0 ? 0 : x * std::log(y); }, {0, 0.5, 2}, {0, 0.5, 3});
+    binary("xlog1py", OF2(xlog1py), [](double x, double y) { return x == 0 ? 0 : x * std::log1p(y); }, {0, 0.5, 2}, {-1, 0.5, 3});
+    binary("xdivy", OF2(xdivy), [](double x, double y) { return x == 0 ? 0 : x / y; }, {0, 0.5, 2}, {0, 0.5, 3});
+    binary("logaddexp", OF2(logaddexp), [](double a, double b) {
+        return a == b ? a + std::log(2.0) : std::fmax(a, b) + std::log1p(std::exp(-std::fabs(a - b)));
+    }, {-infinity, -800, 0.5, 800, infinity}, {-infinity, -801, 0.25, 800, infinity});
+}
+
+TEST_CASE("1 // 0.1 is 9, as in Python") {
+    auto x = placeholder<double, shape<1>>();
+    CHECK(run(floor_divide(x, 0.1), fed(x, numbers<double>(extents(1), {1.0})))[0] == 9);
+}
+
+TEST_CASE("functions of three numbers") {
+    const graph g;
+    const graph_scope scope(g);
+    auto a = placeholder<float, shape<3>>(), b = placeholder<float, shape<3>>();
+    auto p = placeholder<bool, shape<3>>();
+    const auto feeds = [&] {
+        std::vector<fed_value> f;
+        f.push_back({a, numbers<float>(extents(3), {1, 2, 3})});
+        f.push_back({b, numbers<float>(extents(3), {10, 20, 30})});
+        f.push_back({p, numbers<bool>(extents(3), {1, 0, 1})});
+        return f;
+    };
+    CHECK(run(select(p, a, b), feeds()) == std::vector<double>{1, 20, 3});
+    CHECK(run(where(p, a, 7), feeds()) == std::vector<double>{1, 7, 3});
+    CHECK(run(where(p, -1, b), feeds()) == std::vector<double>{-1, 20, -1});
+    CHECK(run(lerp(a, b, 0.5), feeds()) == std::vector<double>{5.5, 11, 16.5});
+    CHECK(run(fma(a, b, 1), feeds()) == std::vector<double>{11, 41, 91});
+    CHECK(run(clip(b, a, 15), feeds()) == std::vector<double>{10, 15, 15});
+}
+
+TEST_CASE("comparisons and truth values are bool, and NaN is equal to nothing") {
+    const graph g;
+    const graph_scope scope(g);
+    auto a = placeholder<float, shape<4>>(), b = placeholder<float, shape<4>>();
+    const auto feeds = [&] {
+        std::vector<fed_value> f;
+        f.push_back({a, numbers<float>(extents(4), {1, 2, 3, not_a_number})});
+        f.push_back({b, numbers<float>(extents(4), {2, 2, 2, not_a_number})});
+        return f;
+    };
+    static_assert(std::is_same_v<decltype(a < b)::element_type, bool>);
+    CHECK(run(a < b, feeds()) == std::vector<double>{1, 0, 0, 0});
+    CHECK(run(a <= b, feeds()) == std::vector<double>{1, 1, 0, 0});
+    CHECK(run(a > b, feeds()) == std::vector<double>{0, 0, 1, 0});
+    CHECK(run(a >= b, feeds()) == std::vector<double>{0, 1, 1, 0});
+    CHECK(run(a == b, feeds()) == std::vector<double>{0, 1, 0, 0});
+    CHECK(run(a != b, feeds()) == std::vector<double>{1, 0, 1, 1});
+    CHECK(run(equal(a, 2), feeds()) == std::vector<double>{0, 1, 0, 0});
+    CHECK(run(a > 1 && a < 3, feeds()) == std::vector<double>{0, 1, 0, 0});
+    CHECK(run(a < 2 || a > 2, feeds()) == std::vector<double>{1, 0, 1, 0});
+    CHECK(run(!(a < 2), feeds()) == std::vector<double>{0, 1, 1, 1});
+    CHECK(run(logical_xor(a > 1, b == 2), feeds()) == std::vector<double>{1, 0, 0, 0});
+    CHECK(run(is_nan(a), feeds()) == std::vector<double>{0, 0, 0, 1});
+    CHECK(run(is_finite(a) & is_inf(a / 0), feeds()) == std::vector<double>{1, 1, 1, 0});
+    CHECK(run(is_close(a, b + 1e-7), feeds()) == std::vector<double>{0, 1, 0, 0});
+}
+
+TEST_CASE("integers wrap around, divide towards zero, and give 0 when divided by zero") {
+    const graph g;
+    const graph_scope scope(g);
+    auto a = placeholder<std::int8_t, shape<5>>(), b = placeholder<std::int8_t, shape<5>>();
+    const auto feeds = [&] {
+        std::vector<fed_value> f;
+        f.push_back({a, numbers<std::int8_t>(extents(5), {100, -7, 7, -128, 5})});
+        f.push_back({b, numbers<std::int8_t>(extents(5), {100, 2, -2, -1, 0})});
+        return f;
+    };
+    CHECK(run(a + b, feeds()) == std::vector<double>{-56, -5, 5, 127, 5});
+    CHECK(run(a / b, feeds()) == std::vector<double>{1, -3, -3, -128, 0});
+    CHECK(run(a % b, feeds()) == std::vector<double>{0, 1, -1, 0, 0});
+    CHECK(run(fmod(a, b), feeds()) == std::vector<double>{0, -1, 1, 0, 0});
+    CHECK(run(floor_divide(a, b), feeds()) == std::vector<double>{1, -4, -4, -128, 0});
+    CHECK(run((a & 15) | (b ^ 1), feeds()) == std::vector<double>{101, 11, -1, -2, 5});
+    CHECK(run(~a, feeds()) == std::vector<double>{-101, 6, -8, 127, -6});
+    CHECK(run(a << 1, feeds()) == std::vector<double>{-56, -14, 14, 0, 10});
+    CHECK(run(a >> 1, feeds()) == std::vector<double>{50, -4, 3, -64, 2});
+    CHECK(run(pow<3>(b), feeds()) == std::vector<double>{64, 8, -8, -1, 0});
+    CHECK(run(cast<float>(a) / 2, feeds()) == std::vector<double>{50, -3.5, 3.5, -64, 2.5});
+}
+
+TEST_CASE("conversions drop fractions, saturate, and take anything but 0 as true") {
+    auto x = placeholder<float, shape<6>>();
+    const auto feeds = [&] {
+        std::vector<fed_value> f;
+        f.push_back({x, numbers<float>(extents(6), {1.9, -1.9, 300, -1e10, not_a_number, 0})});
+        return f;
+    };
+    CHECK(run(cast<std::int32_t>(x), feeds()) == std::vector<double>{1, -1, 300, -2147483648.0, 0, 0});
+    CHECK(run(cast<std::uint8_t>(x), feeds()) == std::vector<double>{1, 0, 255, 0, 0, 0});
+    CHECK(run(cast<bool>(x), feeds()) == std::vector<double>{1, 1, 1, 1, 1, 0});
+    CHECK(run(cast<float>(cast<bfloat16>(x)), feeds())[0] == 1.8984375);
+}
+
+TEST_CASE("half and bfloat16 are computed in float and rounded once") {
+    auto h = placeholder<half, shape<2>>();
+    auto f = placeholder<bfloat16, shape<2>>();
+    // 2049 is no half; 2049 - 2048 computed in halves would be 0.
+    CHECK(run((h + 1) - 2048, fed(h, numbers<half>(extents(2), {2048, 1}))) == std::vector<double>{1, -2046});
+    CHECK(run(f * f, fed(f, numbers<bfloat16>(extents(2), {1.5, -3}))) == std::vector<double>{2.25, 9});
+}
+
+TEST_CASE("a temporary is fused, a name is a node, once") {
+    const graph g;
+    const graph_scope scope(g);
+    auto x = placeholder<float, shape<batch, 4>>();
+    auto y = placeholder<float, shape<4>>();
+    const std::int64_t before = g.size();
+    detail::as_tensor(relu(x * y + 1) * sigmoid(y - x));
+    CHECK(g.size() == before + 1);
+    auto h = x + y;
+    detail::as_tensor(h * h + exp(h));
+    CHECK(g.size() == before + 3);
+    detail::as_tensor(h * h + exp(h));
+    CHECK(g.size() == before + 3);
+    detail::as_tensor(mish(x * y));
+    CHECK(g.size() == before + 4);
+}
+
+TEST_CASE("what a composite function uses twice is computed once") {
+    auto x = placeholder<float, shape<4>>(), y = placeholder<float, shape<4>>();
+    const auto t = detail::as_tensor(softsign(exp(x * y)));
+    const auto a = decode<fused_op::attributes>(t.node()->attributes);
+    CHECK(a.tape->input_count == 2);
+    int exps = 0;
+    for (int r = 0; r < a.tape->length; ++r) exps += a.tape->code[r].op == opcode::exp;
+    CHECK(exps == 1);
+}
+
+TEST_CASE("gradients of fused expressions, with broadcast operands") {
+    CHECK(check_gradients([](auto a, auto x, auto b, auto c) { return relu(a * x + b) * sigmoid(c - x); },
+                          input<shape<3, 4>>(), input<shape<3, 4>>(), input<shape<4>>(), input<shape<3, 1>>()) == "");
+    CHECK(check_gradients([](auto a, auto b) { return tanh(a) * a + b * b * a; }, input<shape<dyn, 5>>(2, 5),
+                          input<shape<>>()) == "");
+    CHECK(check_gradients([](auto a, auto b) { return a * a + square(b) / a; }, given(input<shape<2>>(), {1.5, -0.75}),
+                          input<shape<batch, 2>>(3, 2)) == "");
+}
+
+TEST_CASE("gradients of composites") {
+    const auto x = given(input<shape<6>>(), {-2.5, -1.1, -0.2, 0.3, 1.2, 2.6});
+    const auto p = given(input<shape<6>>(), {0.1, 0.2, 0.35, 0.5, 0.75, 0.9});
+    CHECK(check_gradients([](auto a) { return elu(a, 0.7); }, x) == "");
+    CHECK(check_gradients([](auto a) { return selu(a) + celu(a, 0.5); }, x) == "");
+    CHECK(check_gradients([](auto a) { return gelu(a) + gelu_tanh(a); }, x) == "");
+    CHECK(check_gradients([](auto a) { return silu(a) + mish(a) + softsign(a); }, x) == "");
+    CHECK(check_gradients([](auto a) { return hard_swish(a) + hard_sigmoid(a) + relu6(a); }, x) == "");
+    CHECK(check_gradients([](auto a) { return log_sigmoid(a) + tanh_shrink(a) + pow<4>(a); }, x) == "");
+    CHECK(check_gradients([](auto a) { return leaky_relu(a, 0.1) + clip(a, -2, 2); }, x) == "");
+    CHECK(check_gradients([](auto a) { return logit(a); }, p) == "");
+    CHECK(check_gradients([](auto a, auto b) { return xlogy(a, b) + xdivy(a, b) + xlog1py(a, b); }, x, p) == "");
+    CHECK(check_gradients([](auto a, auto b) { return logaddexp(a, b) + lerp(a, b, 0.25); }, x, p) == "");
+    CHECK(check_gradients([](auto a, auto b) { return divide_no_nan(a, b) + squared_difference(a, b); }, x, p) == "");
+    CHECK(check_gradients([](auto a, auto b) { return hypot(a, b) + atan2(a, b) + pow(b, a); }, x, p) == "");
+    CHECK(check_gradients([](auto a, auto b) { return select(a > b, a * b, a - b); }, x, p) == "");
+    CHECK(check_gradients([](auto a) { return lgamma(a); }, p) == "");
+}
+
+TEST_CASE("no NaN comes from a value that was not chosen") {
+    const graph g;
+    const graph_scope scope(g);
+    auto x = placeholder<double, shape<3>>(), y = placeholder<double, shape<3>>();
+    const auto slope = [&](const any_tensor& f) {
+        const auto dx = detail::add_gradients({f}, {x, y});
+        session s(g);
+        std::vector<fed_value> feeds;
+        feeds.push_back({x, numbers<double>(extents(3), {0, 800, -800})});
+        feeds.push_back({y, numbers<double>(extents(3), {0, 800, -800})});
+        const auto values = s.run_untyped(std::move(feeds), {dx[0], dx[1]});
+        std::vector<double> all;
+        for (const any_array& v : values)
+            for (int i = 0; i < 3; ++i) all.push_back(v.data<double>()[i]);
+        return all;
+    };
+    CHECK(slope(detail::as_tensor(elu(x)))[1] == 1);
+    CHECK(slope(detail::as_tensor(celu(x, 1)))[1] == 1);
+    CHECK(slope(detail::as_tensor(xdivy(x, y)))[0] == 0);
+    CHECK(slope(detail::as_tensor(divide_no_nan(x, y)))[0] == 0);
+    const auto of_log = slope(detail::as_tensor(logaddexp(x, y)));
+    CHECK(of_log[1] == 0.5);
+    CHECK(of_log[4] == 0.5);
+    for (const double d : slope(detail::as_tensor(log_sigmoid(x) + mish(y) + gelu(x)))) CHECK(std::isfinite(d));
+}
+
+TEST_CASE("second derivatives of fused expressions") {
+    CHECK(check_gradients(
+              [](auto a, auto b) {
+                  const auto y = detail::as_tensor(tanh(a * b) * exp(b));
+                  const auto d = detail::add_gradients({y}, {a, b});
+                  return as<double, shape<2, 3>>(d[0]) * as<double, shape<3>>(d[1]);
+              },
+              input<shape<2, 3>>(), input<shape<3>>()) == "");
+}
+
+TEST_CASE("the gradient of an operand that occurs twice is one tensor") {
+    const graph g;
+    const graph_scope scope(g);
+    auto x = placeholder<double, shape<2>>();
+    const auto y = detail::as_tensor(x * x);
+    const std::int64_t before = g.size();
+    const auto dx = detail::add_gradients({y}, {x});
+    session s(g);
+    std::vector<fed_value> feeds;
+    feeds.push_back({x, numbers<double>(extents(2), {3, -5})});
+    const auto v = s.run_untyped(std::move(feeds), {dx[0]});
+    CHECK(v[0].data<double>()[0] == 6);
+    CHECK(v[0].data<double>()[1] == -10);
+    CHECK(g.size() <= before + 3);
+}
+
+TEST_CASE("digamma says that it has no gradient") {
+    const graph g;
+    const graph_scope scope(g);
+    auto x = placeholder<double, shape<2>>("x");
+    const auto y = detail::as_tensor(digamma(x) * 2);
+    CHECK_THROWS_WITH_AS(detail::add_gradients({y}, {x}), doctest::Contains("digamma has no gradient"), invalid_argument_error);
+}
+
+TEST_CASE("untyped functions run the same rules and say the same words") {
+    const graph g;
+    const graph_scope scope(g);
+    auto a = placeholder<float, shape<3, 4>>("a");
+    auto b = placeholder<float, shape<5>>("b");
+    auto i = placeholder<std::int32_t, shape<4>>("i");
+    CHECK_THROWS_WITH_AS(untyped::add(a, b), "add: sizes do not broadcast: [3, 4] x [5] (inputs a b)", invalid_argument_error);
+    CHECK_THROWS_WITH_AS(untyped::multiply(a, i), doctest::Contains("multiply: element types differ: float[3, 4] x int32[4]"),
+                         invalid_argument_error);
+    CHECK_THROWS_WITH_AS(untyped::exp(i), doctest::Contains("exp: element type must be float"), invalid_argument_error);
+    CHECK_THROWS_WITH_AS(untyped::logical_not(a), doctest::Contains("logical_not: element type must be bool"), invalid_argument_error);
+    CHECK_THROWS_WITH_AS(detail::add_instruction(opcode::add, {a}), doctest::Contains("add: takes 2 operands, 1 are given"),
+                         invalid_argument_error);
+    const any_tensor c = untyped::select(untyped::greater(i, 2), untyped::cast(i, element_type::float32), untyped::scalar(0.5, element_type::float32));
+    session s(g);
+    std::vector<fed_value> feeds;
+    feeds.push_back({i, numbers<std::int32_t>(extents(4), {1, 2, 3, 4})});
+    const auto v = s.run_untyped(std::move(feeds), {c});
+    CHECK(v[0].data<float>()[0] == 0.5F);
+    CHECK(v[0].data<float>()[2] == 3);
+}
+
+TEST_CASE("a tape that is not sound is refused with the reason") {
+    const graph g;
+    const graph_scope scope(g);
+    auto x = placeholder<float, shape<2>>("x");
+    tape t;
+    t.add_input(element_type::float32);
+    t.emit_input(0);
+    t.add_output(3, element_type::float32);
+    CHECK_THROWS_WITH_AS(detail::add_fused(std::make_shared<const tape>(t), {}, {x}), doctest::Contains("an output's register is out of range"),
+                         invalid_argument_error);
+    t.outputs[0].reg = 0;
+    CHECK_THROWS_WITH_AS(detail::add_fused(std::make_shared<const tape>(t), {5}, {x}), doctest::Contains("0 constants, 1 are given"),
+                         invalid_argument_error);
+    CHECK_THROWS_WITH_AS(detail::add_fused(std::make_shared<const tape>(t), {}, {x, x}), doctest::Contains("1 inputs, 2 are given"),
+                         invalid_argument_error);
+}

@@ -1,0 +1,179 @@
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include <tenon/core/array.hpp>
+#include <tenon/ops/indexing.hpp>
+#include <tenon/ops/reduction.hpp>
+#include <tenon/ops/state.hpp>
+#include <tenon/runtime/session.hpp>
+
+#include "check_gradients.hpp"
+#include "random_arrays.hpp"
+
+using namespace tenon;
+using test::check_gradients;
+using test::element;
+using test::input;
+using test::random_array;
+
+namespace {
+
+inline constexpr struct batch_size : dim<"batch"> {} batch;
+
+// The elements of a range, as Python's slices have them.
+std::vector<std::int64_t> positions(const range& r, std::int64_t n) {
+    const auto from_start = [n](std::int64_t i) { return i < 0 ? i + n : i; };
+    std::vector<std::int64_t> p;
+    if (r.step > 0)
+        for (std::int64_t i = r.begin == unbounded ? 0 : from_start(r.begin);
+             i < (r.end == unbounded ? n : from_start(r.end)); i += r.step)
+            p.push_back(i);
+    else
+        for (std::int64_t i = r.begin == unbounded ? n - 1 : from_start(r.begin);
+             i > (r.end == unbounded ? -1 : from_start(r.end)); i += r.step)
+            p.push_back(i);
+    return p;
+}
+
+} // namespace
+
+TEST_CASE("slice, reverse, gather, pad, tile, one_hot: small examples") {
+    const graph g;
+    const graph_scope scope(g);
+    const auto x = constant(array<int, shape<2, 4>>{{1, 2, 3, 4}, {5, 6, 7, 8}});
+    session s(g);
+    CHECK(s.run(slice<range{}, range{1, 3}>(x)) == array<int, shape<2, 2>>{{2, 3}, {6, 7}});
+    CHECK(s.run(slice<range{.begin = -1}, range{.step = -2}>(x)) == array<int, shape<1, 2>>{{8, 6}});
+    CHECK(s.run(slice<range{1, 2}>(x)) == array<int, shape<1, 4>>{{5, 6, 7, 8}});
+    CHECK(s.run(reverse<1>(x)) == array<int, shape<2, 4>>{{4, 3, 2, 1}, {8, 7, 6, 5}});
+    CHECK(s.run(reverse(x)) == array<int, shape<2, 4>>{{8, 7, 6, 5}, {4, 3, 2, 1}});
+    CHECK(s.run(gather<1>(x, constant({3, 0, 3}))) == array<int, shape<2, 3>>{{4, 1, 4}, {8, 5, 8}});
+    CHECK(s.run(gather(x, constant(1))) == array<int, shape<4>>{5, 6, 7, 8});
+    CHECK(s.run(gather(constant({10, 20, 30}), constant({{0, 2}, {1, 1}}))) == array<int, shape<2, 2>>{{10, 30}, {20, 20}});
+    CHECK(s.run(pad<padding{1, 0}, padding{0, 2}>(x)) ==
+          array<int, shape<3, 6>>{{0, 0, 0, 0, 0, 0}, {1, 2, 3, 4, 0, 0}, {5, 6, 7, 8, 0, 0}});
+    CHECK(s.run(pad<padding{1, 1}>(constant({1.5F}), -2)) == array<float, shape<3>>{-2, 1.5F, -2});
+    CHECK(s.run(tile<2, 1>(x)) == array<int, shape<4, 4>>{{1, 2, 3, 4}, {5, 6, 7, 8}, {1, 2, 3, 4}, {5, 6, 7, 8}});
+    CHECK(s.run(tile<2>(constant({1, 2}))) == array<int, shape<4>>{1, 2, 1, 2});
+    CHECK(s.run(one_hot<3>(constant({2, 0, -1, 3}))) ==
+          array<float, shape<4, 3>>{{0, 0, 1}, {1, 0, 0}, {0, 0, 0}, {0, 0, 0}});
+    CHECK(s.run(one_hot<2, int, 0>(constant({1, 0, 1}))) == array<int, shape<2, 3>>{{0, 1, 0}, {1, 0, 1}});
+}
+
+TEST_CASE_TEMPLATE("slice: any ranges, as Python has them", T, float, double, half, std::int8_t) {
+    const std::vector<range> ranges{{},         {0, 3},      {2, unbounded}, {-3, -1},         {unbounded, 5, 2},
+                                    {1, 6, 3},  {.step = -1}, {5, 1, -2},     {-1, unbounded, -3}, {3, 3}, {4, 2}};
+    const extents shape(7, 8, 9);
+    const any_array x = random_array<T>(shape);
+    for (std::size_t i = 0; i < ranges.size(); ++i)
+        for (std::size_t j = 0; j < ranges.size(); ++j) {
+            const graph g;
+            const graph_scope scope(g);
+            const range third = ranges[(i + 2 * j) % ranges.size()];
+            const any_tensor in = untyped::placeholder(element_type_of<T>, extents(extent{}, extent{}, extent{}));
+            session s(g);
+            std::vector<fed_value> feeds;
+            feeds.push_back({in, x.share()});
+            const any_array y = std::move(
+                s.run_untyped(std::move(feeds), {untyped::slice(in, {ranges[i], ranges[j], third})})[0]);
+            const auto p = positions(ranges[i], 7), q = positions(ranges[j], 8), r = positions(third, 9);
+            REQUIRE(y.extents() == extents(p.size(), q.size(), r.size()));
+            std::int64_t at = 0;
+            for (const std::int64_t a : p)
+                for (const std::int64_t b : q)
+                    for (const std::int64_t c : r)
+                        REQUIRE(element<T>(y, at++) == element<T>(x, (a * 8 + b) * 9 + c));
+        }
+}
+
+TEST_CASE("slice: a bound outside the dimension is an error, when it is known") {
+    const graph g;
+    const graph_scope scope(g);
+    const auto x = placeholder<float, shape<dyn, 4>>("x");
+    session s(g);
+    const auto y = slice<range{1, 6}>(x);
+    CHECK(s.run(y, feed(x, random_array<float>(extents(6, 4)))).extents() == extents(5, 4));
+    CHECK_THROWS_WITH_AS(s.run(y, feed(x, random_array<float>(extents(5, 4)))),
+                         doctest::Contains("slice: slice is out of range: [5, 4]"), invalid_argument_error);
+    CHECK_THROWS_AS(untyped::slice(x, {range{}, range{0, 5}}), invalid_argument_error);
+    CHECK_THROWS_AS(untyped::slice(x, {range{}, range{4, 0, -1}}), invalid_argument_error);
+    CHECK_THROWS_AS(untyped::slice(x, {range{0, 1, 0}}), invalid_argument_error);
+}
+
+TEST_CASE("gather: an index that is out of range fails the step and is named") {
+    const graph g;
+    const graph_scope scope(g);
+    const auto table = placeholder<float, shape<5, 2>>("table");
+    const auto indices = placeholder<std::int64_t, shape<2, 3>>("indices");
+    const auto rows = gather(table, indices);
+    session s(g);
+    const any_array values = random_array<float>(extents(5, 2));
+    const auto with = [&](std::int64_t index) {
+        return s.run(rows, feed(table, values),
+                     feed(indices, array<std::int64_t, shape<2, 3>>{{0, 1, 2}, {3, index, 4}}));
+    };
+    CHECK(with(4)(1, 1, 0) == element<float>(values, 8));
+    CHECK_THROWS_WITH_AS(with(5), doctest::Contains("index 5 at [1, 1] is out of range for axis 0 of size 5"),
+                         invalid_argument_error);
+    CHECK_THROWS_WITH_AS(with(-1), doctest::Contains("index -1 at [1, 1]"), invalid_argument_error);
+    CHECK(with(0)(1, 1, 1) == element<float>(values, 1)); // the session goes on
+}
+
+TEST_CASE_TEMPLATE("gather: along any axis of any element type", T, float, double, half, std::int8_t, bool) {
+    for (const int axis : {0, 1, -1}) {
+        const graph g;
+        const graph_scope scope(g);
+        const any_array x = random_array<T>(extents(4, 5, 6));
+        const any_tensor in = untyped::placeholder(element_type_of<T>, extents(extent{}, extent{}, extent{}));
+        session s(g);
+        std::vector<fed_value> feeds;
+        feeds.push_back({in, x.share()});
+        const any_array y = std::move(s.run_untyped(std::move(feeds), {untyped::gather(in, constant({3, 0, 0, 2}), axis)})[0]);
+        const std::int64_t wanted[] = {3, 0, 0, 2};
+        const int d = axis < 0 ? 2 : axis;
+        std::int64_t sizes[] = {4, 5, 6};
+        sizes[d] = 4;
+        std::int64_t at = 0;
+        for (std::int64_t a = 0; a < sizes[0]; ++a)
+            for (std::int64_t b = 0; b < sizes[1]; ++b)
+                for (std::int64_t c = 0; c < sizes[2]; ++c) {
+                    const std::int64_t ia = d == 0 ? wanted[a] : a, ib = d == 1 ? wanted[b] : b, ic = d == 2 ? wanted[c] : c;
+                    REQUIRE(element<T>(y, at++) == element<T>(x, (ia * 5 + ib) * 6 + ic));
+                }
+    }
+}
+
+TEST_CASE("gather: the gradient of many equal indices is their sum, with any number of threads") {
+    for (const int threads : {1, 3}) {
+        const graph g;
+        const graph_scope scope(g);
+        const auto x = placeholder<float, shape<100, 64>>("x");
+        const auto indices = placeholder<int, shape<dyn>>("indices");
+        const auto [dx] = gradients(sum(gather(x, indices)), x);
+        any_array many(element_type::int32, extents(5000));
+        std::vector<double> count(100);
+        for (std::int64_t i = 0; i < 5000; ++i) {
+            const auto k = static_cast<int>(i * i % 97);
+            many.data<int>()[i] = k;
+            ++count[static_cast<std::size_t>(k)];
+        }
+        session s(g, {.intra_op_threads = threads, .use_per_session_threads = true});
+        const any_array d = s.run(dx, feed(x, random_array<float>(extents(100, 64))), feed(indices, many)).untyped().share();
+        for (std::int64_t i = 0; i < 6400; ++i) REQUIRE(element<float>(d, i) == count[static_cast<std::size_t>(i / 64)]);
+    }
+}
+
+TEST_CASE("indexing: gradients agree with central differences") {
+    CHECK(check_gradients([](const auto& x) { return slice<range{1, 3}, range{.step = -2}>(x); }, input<shape<4, 5>>()) == "");
+    CHECK(check_gradients([](const auto& x) { return slice<range{-2, unbounded}>(x); }, input<shape<dyn, 2>>(4, 2)) == "");
+    CHECK(check_gradients([](const auto& x) { return slice<range{}, range{0, 1}>(x); }, input<shape<batch, 2>>(4, 2)) == "");
+    CHECK(check_gradients([](const auto& x) { return reverse<0>(x); }, input<shape<batch, 2>>(3, 2)) == "");
+    CHECK(check_gradients([](const auto& x) { return gather<1>(x, constant({{2, 0}, {2, 2}})); },
+                          input<shape<batch, 3, 2>>(2, 3, 2)) == "");
+    CHECK(check_gradients([](const auto& x) { return gather(x, constant({1, 1, 0})); }, input<shape<dyn, 2>>(3, 2)) == "");
+    CHECK(check_gradients([](const auto& x) { return pad<padding{1, 2}, padding{0, 1}>(x, 3.0); },
+                          input<shape<dyn, 3>>(2, 3)) == "");
+    CHECK(check_gradients([](const auto& x) { return tile<2, 3>(x); }, input<shape<batch, 2>>(3, 2)) == "");
+}

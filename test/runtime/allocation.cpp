@@ -1,0 +1,118 @@
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include <tenon/graph/gradients.hpp>
+#include <tenon/ops/elementwise.hpp>
+#include <tenon/ops/matmul.hpp>
+#include <tenon/ops/reduction.hpp>
+#include <tenon/ops/state.hpp>
+#include <tenon/runtime/session.hpp>
+
+// A steady-state step takes no memory from the system but for what it hands out. This program's operator new counts.
+
+namespace {
+std::atomic<bool> counting{false};
+std::atomic<int> taken{0};
+
+void* take(std::size_t bytes, std::size_t alignment) noexcept {
+    if (counting.load(std::memory_order_relaxed)) taken.fetch_add(1, std::memory_order_relaxed);
+    if (alignment <= alignof(std::max_align_t)) return std::malloc(bytes ? bytes : 1);
+    return std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+}
+void* take_or_throw(std::size_t bytes, std::size_t alignment) {
+    void* p = take(bytes, alignment);
+    if (!p) throw std::bad_alloc();
+    return p;
+}
+} // namespace
+
+void* operator new(std::size_t n) { return take_or_throw(n, 1); }
+void* operator new[](std::size_t n) { return take_or_throw(n, 1); }
+void* operator new(std::size_t n, std::align_val_t a) { return take_or_throw(n, static_cast<std::size_t>(a)); }
+void* operator new[](std::size_t n, std::align_val_t a) { return take_or_throw(n, static_cast<std::size_t>(a)); }
+void* operator new(std::size_t n, const std::nothrow_t&) noexcept { return take(n, 1); }
+void* operator new[](std::size_t n, const std::nothrow_t&) noexcept { return take(n, 1); }
+void* operator new(std::size_t n, std::align_val_t a, const std::nothrow_t&) noexcept { return take(n, static_cast<std::size_t>(a)); }
+void* operator new[](std::size_t n, std::align_val_t a, const std::nothrow_t&) noexcept { return take(n, static_cast<std::size_t>(a)); }
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete[](void* p) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
+void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
+void operator delete[](void* p, std::align_val_t) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+void operator delete[](void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+void operator delete(void* p, const std::nothrow_t&) noexcept { std::free(p); }
+void operator delete[](void* p, const std::nothrow_t&) noexcept { std::free(p); }
+void operator delete(void* p, std::align_val_t, const std::nothrow_t&) noexcept { std::free(p); }
+void operator delete[](void* p, std::align_val_t, const std::nothrow_t&) noexcept { std::free(p); }
+
+namespace tn = tenon;
+
+namespace {
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
+
+template <class F> int taken_by(F&& f) {
+    taken = 0;
+    counting = true;
+    f();
+    counting = false;
+    return taken;
+}
+} // namespace
+
+TEST_CASE("the counter counts") {
+    CHECK(taken_by([] { delete new int(1); }) >= 0);
+    CHECK(taken_by([] { ::operator delete(::operator new(16)); }) == 1);
+}
+
+TEST_CASE("a training step in steady state takes no memory from the system") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<batch, 32>>("x");
+    const auto w1 = tn::variable<float, tn::shape<32, 16>>("w1", tn::constant_value(0.01));
+    const auto b1 = tn::variable<float, tn::shape<16>>("b1", tn::zeros());
+    const auto w2 = tn::variable<float, tn::shape<16, 4>>("w2", tn::constant_value(0.02));
+    const auto loss = mean(square(matmul(relu(matmul(x, w1) + b1), w2)));
+    const auto [d1, e1, d2] = gradients(loss, w1, b1, w2);
+    const tn::operation train =
+        tn::group(w1.assign_sub(d1 * 0.1f), b1.assign_sub(e1 * 0.1f), w2.assign_sub(d2 * 0.1f));
+    tn::session s(tn::session_options{.intra_op_threads = 1, .use_per_session_threads = true});
+    s.run(tn::initialize_variables());
+    tn::array<float, tn::shape<batch, 32>> v(8);
+    v.fill(1);
+    const auto step = s.callable(tn::feeds(x), tn::fetches(train));
+    const auto with_loss = s.callable(tn::feeds(x), tn::fetches(train, loss));
+    for (int warm = 0; warm < 3; ++warm) {
+        step(v);
+        with_loss(v);
+    }
+    CHECK(taken_by([&] {
+              for (int i = 0; i < 10; ++i) step(v);
+          }) == 0);
+    // The loss is the caller's: one block a step.
+    CHECK(taken_by([&] {
+              for (int i = 0; i < 10; ++i) with_loss(v);
+          }) == 10);
+}
+
+TEST_CASE("sizes that were planned before are not planned again") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<batch>>("x");
+    const auto v = tn::variable<float, tn::shape<>>("v", tn::zeros());
+    const tn::operation add = v.assign_add(sum(x)).operation();
+    tn::session s;
+    s.run(tn::initialize_variables());
+    const auto step = s.callable(tn::feeds(x), tn::fetches(add));
+    const tn::array<float> a{1, 2, 3}, b{1, 2};
+    step(a);
+    const int first = taken_by([&] { step(b); });
+    step(a);
+    const int again = taken_by([&] { step(b); });
+    CHECK(first > again);
+    CHECK(again < 20); // the look-up of the plan
+}

@@ -1,0 +1,133 @@
+#include <doctest/doctest.h>
+
+#include <thread>
+
+#include <tenon/ops/elementwise.hpp>
+#include <tenon/ops/matmul.hpp>
+#include <tenon/ops/reduction.hpp>
+#include <tenon/ops/state.hpp>
+#include <tenon/runtime/session.hpp>
+
+#include "runtime/support.hpp"
+
+// A step that is planned once and run many times.
+
+namespace tn = tenon;
+using namespace probe;
+
+namespace {
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
+} // namespace
+
+TEST_CASE("a callable gives a tuple of what it fetches, with types and sizes") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<batch, 2>>("x");
+    const auto v = tn::variable<float, tn::shape<>>("v", tn::zeros());
+    const tn::operation count = v.assign_add(1.0f).operation();
+    const auto step = tn::session(g).callable(tn::feeds(x), tn::fetches(x * 2.0f, count, sum(x)));
+    tn::session s;
+    s.run(tn::initialize_variables());
+    const auto f = s.callable(tn::feeds(x), tn::fetches(x * 2.0f, count, sum(x)));
+    static_assert(std::is_same_v<decltype(f(tn::array<float>{{1, 2}})),
+                                 std::tuple<tn::array<float, tn::shape<batch, 2>>, tn::array<float, tn::shape<>>>>);
+    const auto [y, total] = f(tn::array<float>{{1, 2}, {3, 4}});
+    CHECK(y(1, 1) == 8);
+    CHECK(total.item() == 10);
+    CHECK(s.run(v).item() == 1);
+    // It keeps its session alive.
+    CHECK_THROWS_AS(step(tn::array<float>{{1, 2}}), tn::failed_precondition_error); // where v has no value
+}
+
+TEST_CASE("a callable takes arrays, untyped arrays and numbers") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<2>>("x");
+    const auto rate = tn::placeholder<float>("rate");
+    tn::session s;
+    const auto f = s.callable(tn::feeds(x, rate), tn::fetches(x * rate));
+    const tn::array<float, tn::shape<2>> typed{1, 2};
+    const tn::array<float> loose{1, 2};
+    const tn::any_array untyped(tn::array<float>{1, 2});
+    CHECK(std::get<0>(f(typed, 3.0f))(1) == 6);
+    CHECK(std::get<0>(f(loose, 3))(1) == 6);
+    CHECK(std::get<0>(f(untyped, 3.0))(1) == 6);
+}
+
+TEST_CASE("a callable without feeds") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto v = tn::variable<float, tn::shape<>>("v", tn::zeros());
+    tn::session s;
+    s.run(tn::initialize_variables());
+    const auto next = s.callable(tn::feeds(), tn::fetches(v.assign_add(1.0f)));
+    for (int i = 1; i <= 3; ++i) CHECK(std::get<0>(next()).item() == static_cast<float>(i));
+}
+
+TEST_CASE("changing batch sizes are planned once each, and every size gives right results") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<batch, 3>>("x");
+    const auto w = tn::constant({{1.0f, 2.0f}, {3.0f, 4.0f}, {5.0f, 6.0f}});
+    const auto y = tanh(matmul(x, w)) * 0.0f + matmul(x, w);
+    tn::session s;
+    const auto f = s.callable(tn::feeds(x), tn::fetches(y));
+    for (int round = 0; round < 3; ++round)
+        for (const std::int64_t n : {4, 1, 7, 0, 4, 100}) {
+            tn::array<float, tn::shape<batch, 3>> v(n);
+            for (std::int64_t i = 0; i < v.size(); ++i) v[i] = static_cast<float>(i % 5);
+            const auto [r] = f(v);
+            REQUIRE(r.extent(0) == n);
+            for (std::int64_t i = 0; i < n; ++i)
+                CHECK(r(i, 1) == v(i, 0) * 2 + v(i, 1) * 4 + v(i, 2) * 6);
+        }
+}
+
+TEST_CASE("several threads may run one callable, with sizes of their own") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<batch>>("x");
+    const tn::tensor<float, tn::shape<batch>> h = x * 2.0f;
+    const auto total = sum(h) + max(h);
+    tn::session s;
+    const auto f = s.callable(tn::feeds(x), tn::fetches(total, h));
+    std::atomic<int> wrong{0};
+    std::vector<std::thread> all;
+    for (int t = 0; t < 4; ++t)
+        all.emplace_back([&, t] {
+            for (int i = 0; i < 100; ++i) {
+                const std::int64_t n = 1 + (t * 7 + i) % 5;
+                tn::array<float, tn::shape<batch>> v(n);
+                v.fill(static_cast<float>(t + 1));
+                const auto [r, back] = f(v);
+                if (r.item() != static_cast<float>(t + 1) * 2 * static_cast<float>(n + 1)) ++wrong;
+                if (back.size() != n || back[n - 1] != static_cast<float>(t + 1) * 2) ++wrong;
+            }
+        });
+    for (std::thread& t : all) t.join();
+    CHECK(wrong == 0);
+}
+
+TEST_CASE("what a callable returned before stays as it was") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<2>>("x");
+    tn::session s;
+    const auto f = s.callable(tn::feeds(x), tn::fetches(x + 1.0f));
+    const auto [first] = f(tn::array<float>{1, 2});
+    const auto [second] = f(tn::array<float>{10, 20});
+    CHECK(first(0) == 2);
+    CHECK(second(0) == 11);
+}
+
+TEST_CASE("a callable is refused when it is made where its tensors are of another graph") {
+    const tn::graph mine, other;
+    tn::tensor<float, tn::shape<>> foreign;
+    {
+        const tn::graph_scope in(other);
+        foreign = tn::placeholder<float>("foreign");
+    }
+    tn::session s(mine);
+    CHECK(has(words_of<tn::invalid_argument_error>([&] { s.callable(tn::feeds(foreign), tn::fetches(foreign)); }),
+              "foreign cannot be fed: it belongs to another graph"));
+}

@@ -1,0 +1,182 @@
+#include <doctest/doctest.h>
+
+#include <tenon/ops/elementwise.hpp>
+#include <tenon/ops/reduction.hpp>
+#include <tenon/ops/state.hpp>
+#include <tenon/runtime/session.hpp>
+
+#include "runtime/support.hpp"
+
+// SEMANTICS 16: any tensor can be fed.
+
+namespace tn = tenon;
+using namespace probe;
+
+namespace {
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
+using bad = tn::invalid_argument_error;
+} // namespace
+
+TEST_CASE("SEMANTICS 16: feeding replaces any tensor's value for the step, and what it was made of does not run") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto c = tn::constant(1.0f);
+    const auto a = watched(c, "a", deed::fail); // fails when it runs
+    const auto b = a + 1.0f;
+    tn::session s;
+    CHECK(s.run(tn::feed(a, 41.0f), b).item() == 42);
+    CHECK_THROWS_AS(s.run(b), tn::out_of_range_error);
+    CHECK(s.run(tn::feed(c, 7.0f), c * 2.0f).item() == 14); // a constant
+    CHECK(s.run(c * 2.0f).item() == 2);                     // the next step has its own value again
+}
+
+TEST_CASE("SEMANTICS 16: a variable can be fed, which leaves the variable alone") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto v = tn::variable<float, tn::shape<>>("v", tn::ones());
+    tn::session s;
+    CHECK(s.run(tn::feed(v, 9.0f), v + 1.0f).item() == 10); // even before it has a value
+    s.run(tn::initialize_variables());
+    CHECK(s.run(tn::feed(v, 9.0f), v + 1.0f).item() == 10);
+    CHECK(s.run(v).item() == 1);
+}
+
+TEST_CASE("SEMANTICS 16: an intermediate that would be fused away can be fed and fetched") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<2>>("x");
+    const tn::tensor<float, tn::shape<2>> h = exp(x);
+    const auto y = h * 2.0f;
+    tn::session s;
+    const tn::array<float> v{3, 4};
+    CHECK(s.run(tn::feed(h, v), y)(1) == 8);
+    const auto [fed, out] = s.run(tn::feed(h, v), h, y);
+    CHECK(fed(0) == 3);
+    CHECK(out(0) == 6);
+    CHECK(s.run(tn::feed(x, tn::array<float>{0, 0}), h)(0) == 1);
+}
+
+TEST_CASE("SEMANTICS 16: a needed placeholder that is not fed is an error naming it") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<batch, 3>>("images");
+    tn::session s;
+    CHECK(words_of<bad>([&] { s.run(exp(x)); }) == "placeholder images of type float[batch, 3] must be fed in this step");
+}
+
+TEST_CASE("a placeholder of which only the sizes matter need not be fed where they are known") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<batch>>("x"), y = tn::placeholder<float, tn::shape<batch>>("y");
+    tn::session s;
+    // batch is known from y.
+    const auto v = s.run(tn::feed(y, tn::array<float>{1, 2, 3}), tn::ones_like(x) + y);
+    CHECK(v.size() == 3);
+    CHECK(v(2) == 4);
+    CHECK_THROWS_AS(s.run(tn::ones_like(x)), bad);
+}
+
+TEST_CASE("SEMANTICS 16: a value of the wrong dtype or sizes, known at run time, is an error with both shapes") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<batch, 3>>("x");
+    const tn::any_tensor any = x;
+    const auto y = x + 1.0f;
+    tn::session s;
+    const std::string sizes = words_of<bad>([&] { s.run(tn::feed(x, tn::array<float>{{1, 2}}), y); });
+    CHECK(has(sizes, "feed of x: it is float[batch, 3], the value is float[1, 2]"));
+    const std::string rank = words_of<bad>([&] { s.run(tn::feed(x, tn::array<float>{1, 2, 3}), y); });
+    CHECK(has(rank, "feed of x: it is float[batch, 3], the value is float[3]"));
+    const std::string type =
+        words_of<bad>([&] { s.run(tn::feed(any, tn::any_array(tn::array<double>{{1, 2, 3}})), y); });
+    CHECK(has(type, "feed of x: it is float[batch, 3], the value is double[1, 3]"));
+    // The callable says the same, also when it has a plan already.
+    const auto step = s.callable(tn::feeds(x), tn::fetches(y));
+    step(tn::array<float>{{1, 2, 3}});
+    CHECK(has(words_of<bad>([&] { step(tn::array<float>{{1, 2}}); }), "feed of x: it is float[batch, 3], the value is float[1, 2]"));
+    CHECK(has(words_of<bad>([&] { s.report(tn::feed(x, tn::array<float>{{1, 2}}), y); }), "feed of x"));
+}
+
+TEST_CASE("an array that was moved from, or never had a value, cannot be fed") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const tn::any_tensor x = tn::placeholder<float>("x");
+    tn::session s;
+    CHECK(has(words_of<bad>([&] { s.run(tn::feed(x, tn::any_array()), x); }), "feed of x: it is float[]"));
+}
+
+TEST_CASE("a tensor that is fed twice is an error naming it") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float>("x");
+    tn::session s;
+    CHECK(has(words_of<bad>([&] { s.run(tn::feed(x, 1.0f), tn::feed(x, 2.0f), x); }), "x is fed twice"));
+}
+
+TEST_CASE("a named size has one value in a step; a conflict names both tensors") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<batch, 2>>("images");
+    const auto y = tn::placeholder<float, tn::shape<batch>>("labels");
+    const auto both = sum(x) + sum(y);
+    tn::session s;
+    CHECK(words_of<bad>([&] { s.run(tn::feed(x, tn::array<float>{{1, 2}, {3, 4}}), tn::feed(y, tn::array<float>{1, 2, 3}), both); }) ==
+          "size batch is 2 in images and 3 in labels; in one step a named size has one value");
+    CHECK(s.run(tn::feed(x, tn::array<float>{{1, 2}, {3, 4}}), tn::feed(y, tn::array<float>{1, 2}), both).item() == 13);
+}
+
+TEST_CASE("a named size is checked within one tensor too") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto square = tn::placeholder<float, tn::shape<batch, batch>>("square");
+    tn::session s;
+    const std::string text = words_of<bad>([&] { s.run(tn::feed(square, tn::array<float>{{1, 2}}), square); });
+    CHECK(has(text, "square"));
+    CHECK(has(text, "batch"));
+}
+
+TEST_CASE("what flows into a tensor whose sizes were declared is checked against them, always") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<tn::dyn>>("x"), y = tn::placeholder<float, tn::shape<tn::dyn>>("y");
+    const auto z = x + y;
+    tn::session s;
+    CHECK(s.run(tn::feed(x, tn::array<float>{1, 2}), tn::feed(y, tn::array<float>{1}), z)(1) == 3); // broadcast
+    const std::string text = words_of<bad>([&] { s.run(tn::feed(x, tn::array<float>{1, 2}), tn::feed(y, tn::array<float>{1, 2, 3}), z); });
+    CHECK(has(text, "sizes do not broadcast: [2] x [3]"));
+    CHECK(has(text, "in this step's sizes"));
+}
+
+TEST_CASE("sizes of 0 are sizes") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<batch, 3>>("x");
+    tn::session s;
+    const tn::array<float> none(tn::extents{0, 3});
+    const auto [y, total] = s.run(tn::feed(x, none), x * 2.0f, sum(x));
+    CHECK(y.size() == 0);
+    CHECK(total.item() == 0);
+}
+
+TEST_CASE("a fed view need not be aligned") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<batch>>("x");
+    tn::session s;
+    std::vector<float> memory(100);
+    for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<float>(i);
+    for (std::size_t begin = 0; begin < 17; ++begin) {
+        const auto view = tn::array<float>::view(std::span<float>(memory).subspan(begin, 80), tn::extents{80});
+        const auto y = s.run(tn::feed(x, view), x + 0.5f);
+        for (std::int64_t i = 0; i < 80; ++i) REQUIRE(y[i] == static_cast<float>(begin) + static_cast<float>(i) + 0.5f);
+    }
+}
+
+TEST_CASE("strings are fed and fetched") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<std::string>("x");
+    tn::session s;
+    CHECK(s.run(tn::feed(x, std::string("hello")), tn::identity(x, "y")).item() == "hello");
+    CHECK(s.run(tn::constant("Hello distributed Tenon!")).item() == "Hello distributed Tenon!");
+}

@@ -1,0 +1,283 @@
+#include <doctest/doctest.h>
+
+#include <tenon/graph/gradients.hpp>
+#include <tenon/ops/elementwise.hpp>
+#include <tenon/ops/matmul.hpp>
+#include <tenon/ops/movement.hpp>
+#include <tenon/ops/reduction.hpp>
+#include <tenon/ops/state.hpp>
+#include <tenon/runtime/session.hpp>
+
+#include "runtime/support.hpp"
+
+// What the planner folds, fuses and shares, and how much memory a step takes, as session::report tells it.
+
+namespace tn = tenon;
+using namespace probe;
+
+namespace {
+
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
+
+bool runs(const tn::step_report& r, const std::string& what) {
+    for (const std::string& line : r.order)
+        if (line.find(what) != std::string::npos) return true;
+    return false;
+}
+
+// What a report must never contradict.
+void check_memory(const tn::step_report& r) {
+    CHECK(r.arena_bytes >= r.lower_bound);
+    CHECK(static_cast<double>(r.arena_bytes) <= 1.1 * static_cast<double>(r.lower_bound));
+    CHECK(r.peak_bytes >= r.arena_bytes);
+    CHECK(static_cast<int>(r.order.size()) == r.nodes);
+}
+
+} // namespace
+
+TEST_CASE("what can be computed from constants alone is computed once, when the step is planned") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float>("x");
+    const auto c = tn::identity(exp(tn::constant(0.0f)) + tn::constant(1.0f), "c");
+    const auto y = x + tanh(c) * 0.0f + c;
+    tn::session folding, plain(tn::session_options{.fold_constants = false});
+    const auto r = folding.report(tn::feed(x, 1.0f), y);
+    CHECK(r.folded > 0);
+    CHECK(r.nodes == 1);
+    const auto p = plain.report(tn::feed(x, 1.0f), y);
+    CHECK(p.folded == 0);
+    CHECK(p.nodes > 1);
+    CHECK(folding.run(tn::feed(x, 1.0f), y).item() == 3);
+    CHECK(plain.run(tn::feed(x, 1.0f), y).item() == 3);
+}
+
+TEST_CASE("a constant that is fed is not folded into what uses it") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto c = tn::constant(2.0f);
+    const auto y = exp(c) * 0.0f + c;
+    tn::session s;
+    CHECK(s.run(y).item() == 2);
+    CHECK(s.run(tn::feed(c, 5.0f), y).item() == 5);
+}
+
+TEST_CASE("stateful nodes are never folded") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto y = watched(tn::constant(1.0f), "w") + 1.0f;
+    tn::session s;
+    journal::get().take();
+    s.run(y);
+    s.run(y);
+    CHECK(journal::get().take().size() == 2);
+}
+
+TEST_CASE("a constant expression that cannot be computed fails in the step that needs it, not in the planner") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float>("x");
+    tn::session s;
+    const auto zero = tn::constant(0);
+    // Integer division by zero is defined as 0; so nothing throws here either way.
+    CHECK(s.run(tn::constant(1) / zero).item() == 0);
+    CHECK(s.run(tn::feed(x, 1.0f), x).item() == 1);
+}
+
+TEST_CASE("elementwise nodes that feed each other alone run as one pass") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<batch, 8>>("x");
+    // Names make nodes; the planner joins them again, since nothing else reads them.
+    tn::any_tensor t = x;
+    constexpr int steps = 10;
+    for (int i = 0; i < steps; ++i) t = tn::detail::add_instruction(i % 2 ? tn::opcode::negative : tn::opcode::relu, {t});
+    tn::session fusing, plain(tn::session_options{.fuse = false});
+    const tn::array<float> v({{1, 2, 3, 4, 5, 6, 7, 8}});
+    CHECK(fusing.report(tn::feed(x, v), t).nodes == 1);
+    CHECK(fusing.report(tn::feed(x, v), t).fused == steps - 1);
+    CHECK(plain.report(tn::feed(x, v), t).nodes == steps);
+    CHECK(fusing.run(tn::feed(x, v), t) == plain.run(tn::feed(x, v), t));
+}
+
+TEST_CASE("a node that two others read, or that is fetched, is not computed twice for the sake of fusion") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<4>>("x");
+    const auto h = exp(x);
+    const auto a = h + 1.0f;
+    const auto b = h * 2.0f;
+    tn::session s;
+    const tn::array<float> v{0, 1, 2, 3};
+    CHECK(s.report(tn::feed(x, v), a, b).nodes == 3);
+    CHECK(s.report(tn::feed(x, v), a).nodes == 1);
+    CHECK(s.report(tn::feed(x, v), a, h).nodes == 2);
+}
+
+TEST_CASE("identities and reshapes cost nothing") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<batch, 4>>("x");
+    const auto y = tn::stop_gradient(tn::identity(exp(x)));
+    const auto z = exp(reshape<tn::shape<tn::dyn, 2, 2>>(y));
+    tn::session s;
+    const tn::array<float> v({{0, 1, 2, 3}});
+    const auto r = s.report(tn::feed(x, v), z);
+    CHECK_FALSE(runs(r, "identity"));
+    CHECK_FALSE(runs(r, "stop_gradient"));
+    CHECK_FALSE(runs(r, "reshape"));
+}
+
+TEST_CASE("the bias and the activation after a product run with it") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<batch, 16>>("x");
+    const auto w = tn::variable<float, tn::shape<16, 8>>("w", tn::constant_value(0.01));
+    const auto b = tn::variable<float, tn::shape<8>>("b", tn::constant_value(0.5));
+    const auto y = relu(matmul(x, w) + b);
+    tn::session fusing, plain(tn::session_options{.fuse = false});
+    tn::array<float, tn::shape<batch, 16>> v(5);
+    v.fill(1);
+    for (tn::session* s : {&fusing, &plain}) s->run(tn::initialize_variables());
+    const auto r = fusing.report(tn::feed(x, v), y), p = plain.report(tn::feed(x, v), y);
+    CHECK(runs(r, "matmul_bias"));
+    CHECK(r.nodes < p.nodes);
+    CHECK(all_close(fusing.run(tn::feed(x, v), y), plain.run(tn::feed(x, v), y), 1e-6));
+}
+
+TEST_CASE("the memory of a chain is that of its two largest neighbours, not of the whole chain") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<batch, 64>>("x");
+    const auto w = tn::variable<float, tn::shape<64, 64>>("w", tn::constant_value(0.01));
+    tn::tensor<float, tn::shape<batch, 64>> t = x;
+    for (int i = 0; i < 20; ++i) t = matmul(t, w);
+    tn::session s;
+    s.run(tn::initialize_variables());
+    tn::array<float, tn::shape<batch, 64>> v(32);
+    const auto r = s.report(tn::feed(x, v), sum(t));
+    check_memory(r);
+    const std::size_t one = 32 * 64 * sizeof(float);
+    CHECK(r.arena_bytes >= 2 * one);
+    CHECK(r.arena_bytes < 4 * one);
+    CHECK(r.variable_bytes == 64 * 64 * sizeof(float));
+}
+
+TEST_CASE("elementwise results are written where an operand ends") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<1024>>("x");
+    tn::any_tensor t = x;
+    for (int i = 0; i < 8; ++i) t = tn::detail::add_instruction(tn::opcode::exp, {t});
+    tn::session s(tn::session_options{.fuse = false});
+    const auto r = s.report(tn::feed(x, tn::array<float, tn::shape<1024>>()), sum(tn::as<float, tn::shape<1024>>(t)));
+    check_memory(r);
+    CHECK(r.arena_bytes < 2 * 1024 * sizeof(float));
+}
+
+TEST_CASE("planned memory is within a tenth of the least possible: a training step of a dense network") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<batch, 196>>("x");
+    const auto y = tn::placeholder<float, tn::shape<batch, 10>>("y");
+    const auto w1 = tn::variable<float, tn::shape<196, 120>>("w1", tn::glorot_uniform(1));
+    const auto b1 = tn::variable<float, tn::shape<120>>("b1", tn::zeros());
+    const auto w2 = tn::variable<float, tn::shape<120, 60>>("w2", tn::glorot_uniform(2));
+    const auto b2 = tn::variable<float, tn::shape<60>>("b2", tn::zeros());
+    const auto w3 = tn::variable<float, tn::shape<60, 10>>("w3", tn::glorot_uniform(3));
+    const auto h1 = relu(matmul(x, w1) + b1);
+    const auto h2 = tanh(matmul(h1, w2) + b2);
+    const auto loss = mean(square(matmul(h2, w3) - y));
+    const auto [d1, e1, d2, e2, d3] = gradients(loss, w1, b1, w2, b2, w3);
+    const tn::operation train = tn::group(w1.assign_sub(d1 * 0.1f), b1.assign_sub(e1 * 0.1f), w2.assign_sub(d2 * 0.1f),
+                                          b2.assign_sub(e2 * 0.1f), w3.assign_sub(d3 * 0.1f));
+    for (const std::int64_t n : {1, 8, 100, 500}) {
+        tn::session s;
+        s.run(tn::initialize_variables());
+        const tn::array<float, tn::shape<batch, 196>> v(n);
+        const tn::array<float, tn::shape<batch, 10>> t(n);
+        const auto r = s.report(tn::feed(x, v), tn::feed(y, t), train, loss);
+        CAPTURE(n);
+        check_memory(r);
+        s.run(tn::feed(x, v), tn::feed(y, t), train, loss); // and what was planned can be run
+    }
+}
+
+TEST_CASE("planned memory is within a tenth of the least possible: branches of different sizes that meet again") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<64, 64>>("x");
+    const auto w = tn::variable<float, tn::shape<64, 64>>("w", tn::ones());
+    std::vector<tn::any_tensor> ends;
+    for (int i = 1; i <= 6; ++i) {
+        tn::any_tensor t = x;
+        for (int k = 0; k < i; ++k) t = tn::untyped::matmul(t, w);
+        ends.push_back(t);
+    }
+    tn::any_tensor all = ends[0];
+    for (std::size_t i = 1; i < ends.size(); ++i) all = tn::untyped::matmul(all, ends[i]);
+    tn::session s;
+    check_memory(s.report(tn::feed(x, tn::array<float, tn::shape<64, 64>>()), all));
+}
+
+TEST_CASE("a step that needs more than memory_limit is refused before it runs, by tensor, and the session goes on") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<batch, 1000>>("x");
+    const auto h = tn::identity(x * 2.0f, "huge");
+    const auto y = matmul(h, tn::variable<float, tn::shape<1000, 4>>("w", tn::zeros()));
+    tn::session s(tn::session_options{.memory_limit = 1 << 20});
+    s.run(tn::initialize_variables());
+    const tn::array<float, tn::shape<batch, 1000>> small(10), large(1000);
+    CHECK(s.run(tn::feed(x, small), y).size() == 40);
+    const std::string text = words_of<tn::resource_exhausted_error>([&] { s.run(tn::feed(x, large), y); });
+    CHECK(has(text, "this step needs "));
+    CHECK(has(text, "1048576 may be used; the largest tensors:"));
+    CHECK(has(text, "4000000 bytes") + has(text, "4000000") + has(text, "4000064") > 0);
+    CHECK(has(text, "float[1000, 1000]"));
+    CHECK_THROWS_AS(s.report(tn::feed(x, large), y), tn::resource_exhausted_error);
+    CHECK(s.run(tn::feed(x, small), y).size() == 40);
+}
+
+TEST_CASE("a tensor that no machine can hold is a resource_exhausted_error that names it, and the session goes on") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto column = tn::placeholder<float, tn::shape<tn::dyn, 1>>("column");
+    const auto row = tn::placeholder<float, tn::shape<1, tn::dyn>>("row");
+    const auto outer = tn::identity(column * row, "outer");
+    const auto total = sum(outer * outer);
+    tn::session s(tn::session_options{.fuse = false});
+    const std::int64_t n = 2000000; // n * n floats: 16 TB
+    const tn::array<float, tn::shape<tn::dyn, 1>> c(n);
+    const tn::array<float, tn::shape<1, tn::dyn>> r(n);
+    const std::string text = words_of<tn::resource_exhausted_error>([&] { s.run(tn::feed(column, c), tn::feed(row, r), outer); });
+    CHECK(has(text, "memory"));
+    CHECK(has(words_of<tn::resource_exhausted_error>([&] { s.run(tn::feed(column, c), tn::feed(row, r), total); }), "float[2000000, 2000000]"));
+    const tn::array<float, tn::shape<tn::dyn, 1>> c2(2);
+    CHECK(s.run(tn::feed(column, c2), tn::feed(row, tn::array<float>{{1, 2}}), total).item() == 0);
+}
+
+TEST_CASE("sizes that overflow in a step are an error, not a small number") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    // Views of one element, repeated: no memory is needed to ask for too much of it.
+    const auto a = tn::placeholder<std::int8_t, tn::shape<tn::dyn, 1, 1, 1>>("a");
+    const auto b = tn::placeholder<std::int8_t, tn::shape<tn::dyn, 1, 1>>("b");
+    const auto c = tn::placeholder<std::int8_t, tn::shape<tn::dyn, 1>>("c");
+    const auto d = tn::placeholder<std::int8_t, tn::shape<tn::dyn>>("d");
+    const auto all = a + b + c + d;
+    tn::session s;
+    const std::int64_t n = 100000; // n^4 = 10^20 elements
+    const tn::array<std::int8_t> va(tn::extents{n, 1, 1, 1}), vb(tn::extents{n, 1, 1}), vc(tn::extents{n, 1}), vd(tn::extents{n});
+    CHECK_THROWS_AS(s.run(tn::feed(a, va), tn::feed(b, vb), tn::feed(c, vc), tn::feed(d, vd), all), tn::error);
+}
+
+TEST_CASE("memory is planned with what is fetched apart: peak_bytes is both") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<256>>("x");
+    tn::session s;
+    const auto r = s.report(tn::feed(x, tn::array<float, tn::shape<256>>()), exp(x));
+    CHECK(r.peak_bytes >= 256 * sizeof(float));
+    CHECK(r.peak_bytes < 256 * sizeof(float) + 256);
+}

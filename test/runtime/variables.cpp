@@ -1,0 +1,209 @@
+#include <doctest/doctest.h>
+
+#include <thread>
+
+#include <tenon/graph/gradients.hpp>
+#include <tenon/ops/elementwise.hpp>
+#include <tenon/ops/matmul.hpp>
+#include <tenon/ops/movement.hpp>
+#include <tenon/ops/reduction.hpp>
+#include <tenon/ops/state.hpp>
+#include <tenon/runtime/session.hpp>
+
+#include "runtime/support.hpp"
+
+// Variables in a step: what a read sees, in which order updates go, and that none is ever half seen.
+
+namespace tn = tenon;
+using namespace probe;
+
+TEST_CASE("a step that reads and updates a variable reads the value from before the update") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto v = tn::variable<float, tn::shape<3>>("v", tn::ones());
+    const auto update = v.assign_add(10.0f);
+    const auto before = v * 2.0f;
+    tn::session s;
+    s.run(tn::initialize_variables());
+    const auto [read, plain, updated] = s.run(before, v, update);
+    CHECK(read(0) == 2);
+    CHECK(plain(0) == 1);
+    CHECK(updated(0) == 11);
+    CHECK(s.run(v)(2) == 11);
+}
+
+TEST_CASE("the same whatever order the nodes were made and fetched in") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto v = tn::variable<float, tn::shape<3>>("v", tn::ones());
+    const auto first = tn::identity(v + 0.0f, "first");
+    const auto update = v.assign(v * 3.0f);
+    const auto second = tn::identity(v + 0.0f, "second");
+    const auto of_update = update + 100.0f;
+    tn::session s;
+    s.run(tn::initialize_variables());
+    const auto [c, b, a] = s.run(of_update, second, first);
+    CHECK(a(1) == 1);
+    CHECK(b(1) == 1);
+    CHECK(c(1) == 103);
+}
+
+TEST_CASE("a read that is made under control_dependencies of the update sees the new value") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto v = tn::variable<float, tn::shape<3>>("v", tn::ones());
+    const auto update = v.assign_add(10.0f);
+    const auto old = v * 1.0f;
+    tn::tensor<float, tn::shape<3>> after, same;
+    {
+        const tn::control_dependencies then(update);
+        after = v * 1.0f;
+        same = tn::identity(v);
+    }
+    tn::session s;
+    s.run(tn::initialize_variables());
+    const auto [x, y, z] = s.run(old, after, same);
+    CHECK(x(0) == 1);
+    CHECK(y(0) == 11);
+    CHECK(z(0) == 11);
+}
+
+TEST_CASE("updates under control_dependencies of each other go in that order") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto v = tn::variable<float, tn::shape<>>("v", tn::ones());
+    const auto doubled = v.assign(v * 2.0f);
+    tn::tensor<float, tn::shape<>> then;
+    {
+        const tn::control_dependencies after(doubled);
+        then = v.assign_add(5.0f);
+    }
+    tn::session s;
+    s.run(tn::initialize_variables());
+    CHECK(s.run(then).item() == 7);
+    CHECK(s.run(then).item() == 19);
+}
+
+TEST_CASE("a chain of updates: each is of what the one before left") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto v = tn::variable<float, tn::shape<2>>("v", tn::ones());
+    const auto a = v.assign_add(1.0f);
+    const auto b = tn::untyped::assign(v, a * 10.0f);
+    tn::session s;
+    s.run(tn::initialize_variables());
+    const tn::any_array result = s.run(b);
+    CHECK(result.data<float>()[0] == 20);
+    CHECK(s.run(v)(0) == 20);
+}
+
+TEST_CASE("two variables that are swapped in one step") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto a = tn::variable<float, tn::shape<4>>("a", tn::constant_value(1));
+    const auto b = tn::variable<float, tn::shape<4>>("b", tn::constant_value(2));
+    const tn::operation swap = tn::group(a.assign(b + 0.0f), b.assign(a + 0.0f));
+    tn::session s;
+    s.run(tn::initialize_variables());
+    s.run(swap);
+    const auto [x, y] = s.run(a, b);
+    CHECK(x(0) == 2);
+    CHECK(y(0) == 1);
+    const tn::operation plainly = tn::group(a.assign(b), b.assign(a));
+    s.run(plainly);
+    const auto [p, q] = s.run(a, b);
+    CHECK(p(0) == 1);
+    CHECK(q(0) == 2);
+}
+
+TEST_CASE("an update in place is not seen by what reads the old value late") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    // w is read by the update itself, by a product before it, and by a sum that the update does not wait for.
+    const auto w = tn::variable<double, tn::shape<3, 3>>("w", tn::ones());
+    const auto x = tn::constant({{1.0, 2.0, 3.0}});
+    const auto y = matmul(x, w);
+    const auto update = w.assign_sub(sum(y) * w);
+    const auto total = sum(w * 2.0) + sum(matmul(tn::identity(w), w));
+    tn::session s;
+    s.run(tn::initialize_variables());
+    const auto [after, t] = s.run(update, total);
+    CHECK(t.item() == 18 + 27);
+    CHECK(after(0, 0) == 1.0 - 18.0);
+}
+
+TEST_CASE("a transposed update: the new value is not written while the old is still read") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto w = tn::variable("w", tn::constant({{1.0f, 2.0f}, {3.0f, 4.0f}}));
+    const auto turn = w.assign(transpose<1, 0>(w));
+    const auto square = w.assign(matmul(w, w));
+    tn::session s;
+    s.run(tn::initialize_variables());
+    const auto t = s.run(turn);
+    CHECK(t(0, 1) == 3);
+    CHECK(t(1, 0) == 2);
+    const auto q = s.run(square); // [[1,3],[2,4]]^2
+    CHECK(q(0, 0) == 7);
+    CHECK(q(0, 1) == 15);
+    CHECK(q(1, 0) == 10);
+    CHECK(q(1, 1) == 22);
+}
+
+TEST_CASE("gradient steps by all variables at once use the weights from before the step") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto a = tn::variable<double, tn::shape<>>("a", tn::constant_value(3));
+    const auto b = tn::variable<double, tn::shape<>>("b", tn::constant_value(5));
+    const auto loss = a * b; // da = b, db = a
+    const auto [da, db] = gradients(loss, a, b);
+    const tn::operation train = tn::group(a.assign_sub(da * 0.1), b.assign_sub(db * 0.1));
+    tn::session s;
+    s.run(tn::initialize_variables());
+    s.run(train);
+    const auto [x, y] = s.run(a, b);
+    CHECK(x.item() == doctest::Approx(3 - 0.5));
+    CHECK(y.item() == doctest::Approx(5 - 0.3));
+}
+
+TEST_CASE("SEMANTICS 20: updates by several threads never tear and none is lost") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    constexpr int threads = 4, steps = 200;
+    constexpr int size = 1000;
+    const auto v = tn::variable<float, tn::shape<size>>("v", tn::zeros());
+    const auto w = tn::variable<float, tn::shape<size>>("w", tn::zeros());
+    const tn::operation update = tn::group(v.assign_add(1.0f), w.assign_add(1.0f));
+    const auto difference = sum(abs(v - w));
+    const auto spread = max(v) - min(v);
+    tn::session s;
+    s.run(tn::initialize_variables());
+    std::atomic<int> torn{0};
+    std::vector<std::thread> all;
+    for (int t = 0; t < threads; ++t)
+        all.emplace_back([&, t] {
+            for (int i = 0; i < steps; ++i) {
+                if (t % 2 == 0) s.run(update);
+                else {
+                    const auto [d, p] = s.run(difference, spread);
+                    if (d.item() != 0 || p.item() != 0) ++torn;
+                }
+            }
+        });
+    for (std::thread& t : all) t.join();
+    CHECK(torn == 0);
+    CHECK(s.run(v)(size - 1) == threads / 2 * steps);
+}
+
+TEST_CASE("a failed step leaves variables usable, and a later step right") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto v = tn::variable<float, tn::shape<>>("v", tn::ones());
+    const auto broken = watched(v + 1.0f, "broken", deed::fail);
+    const auto update = v.assign(broken);
+    tn::session s;
+    s.run(tn::initialize_variables());
+    CHECK_THROWS_AS(s.run(update), tn::out_of_range_error);
+    CHECK(s.run(v).item() == 1);
+    CHECK(s.run(v.assign_add(1.0f)).item() == 2);
+}
