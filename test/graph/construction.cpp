@@ -211,6 +211,15 @@ TEST_CASE("nodes of two graphs do not mix, and the error names the stranger") {
     CHECK(two.size() == 1);
 }
 
+TEST_CASE("an expression becomes a node of its operands' graph, wherever it is used first") {
+    const tn::graph g;
+    const auto e = [&] {
+        const tn::graph_scope in(g);
+        return exp(tn::placeholder<float>("x")) + 1.0f;
+    }();
+    CHECK(e.materialize().node()->graph == g.state());
+}
+
 TEST_CASE("a rule's fault is an invalid_argument_error with the op, the shapes and the inputs' names") {
     const tn::graph g;
     const tn::graph_scope in(g);

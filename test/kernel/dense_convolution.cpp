@@ -100,7 +100,7 @@ template <class T> void check_all_products(convolution_description d) {
     const double data_scale = taps * static_cast<double>(d.out_channels) + 2;
     const double weights_scale = static_cast<double>(d.batch * d.out_height() * d.out_width()) + 2;
 
-    std::vector<backend> backends{backend::best, backend::builtin};
+    std::vector<backend> backends{backend::best, backend::eigen};
     if (has_backend(backend::onednn) && d.element == element_type::float32)
         backends.push_back(backend::onednn);
     for (const auto with : backends) {
@@ -248,7 +248,7 @@ TEST_CASE("one convolution may be run by several threads at once") {
     auto d = image(4, 6, 6, 5, 3, 24);
     d.pad_top = d.pad_bottom = d.pad_left = d.pad_right = 1;
     d.threads = 2;
-    for (const auto with : {backend::builtin, backend::onednn}) {
+    for (const auto with : {backend::eigen, backend::onednn}) {
         if (!has_backend(with)) continue;
         d.with = with;
         const convolution forward(d);

@@ -96,8 +96,8 @@ template <class T> void check_product(gemm_description d) {
 
 std::vector<backend> backends_for(element_type element) {
     if (has_backend(backend::onednn) && element == element_type::float32)
-        return {backend::builtin, backend::onednn};
-    return {backend::builtin};
+        return {backend::eigen, backend::onednn};
+    return {backend::eigen};
 }
 
 } // namespace

@@ -5,6 +5,7 @@
 
 #include <tenon/nn/confusion_matrix.hpp>
 #include <tenon/nn/losses.hpp>
+#include <tenon/ops/control.hpp>
 #include <tenon/runtime/session.hpp>
 
 namespace tn = tenon;

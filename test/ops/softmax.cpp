@@ -69,8 +69,10 @@ template <class T> void check_close(const any_array& found, const std::vector<do
     }
 }
 
-any_array run_one(const any_tensor& t, std::vector<tn::fed_value> feeds) {
+any_array run_one(const any_tensor& t, const any_tensor& fed, const any_array& value) {
     tn::session s(tn::graph(t.node()->graph));
+    std::vector<tn::fed_value> feeds;
+    feeds.push_back({fed, value.share()});
     return std::move(s.run_untyped(std::move(feeds), {t})[0]);
 }
 
@@ -89,9 +91,9 @@ TEST_CASE_TEMPLATE("softmax and log_softmax along every axis are the formulas", 
                 std::int64_t outer = 1, n = 1, inner = 1;
                 const int at = axis < 0 ? sizes.rank() - 1 : axis;
                 for (int i = 0; i < sizes.rank(); ++i) (i < at ? outer : i == at ? n : inner) *= sizes[i].size;
-                check_close<T>(run_one(tn::untyped::softmax(in, axis), {{in, x.share()}}),
+                check_close<T>(run_one(tn::untyped::softmax(in, axis), in, x),
                                naive_softmax(numbers<T>(x), outer, n, inner, false));
-                check_close<T>(run_one(tn::untyped::log_softmax(in, axis), {{in, x.share()}}),
+                check_close<T>(run_one(tn::untyped::log_softmax(in, axis), in, x),
                                naive_softmax(numbers<T>(x), outer, n, inner, true), 4);
             }
         }

@@ -29,8 +29,8 @@ static_assert(is<float, shape<batch, steps, 8, 8>, decltype(reshape<shape<batch,
 static_assert(is<float, shape<steps, batch, 64>, decltype(reshape<shape<steps, batch, 64>>(y))>);
 static_assert(is<float, shape<dyn, 64>, decltype(reshape<shape<deduce, 64>>(y))>);
 static_assert(is<float, shape<batch, steps, 64>, decltype(reshape<shape<batch, deduce, 64>>(y))>);
-static_assert(is<float, shape<dyn, 3, 2>, decltype(reshape<shape<same<0>, 3, 2>>(z))>);
-static_assert(is<float, shape<6, dyn>, decltype(reshape<shape<6, same<0>>>(z))>);
+static_assert(is<float, shape<dyn, 3, 2>, decltype(reshape<shape<kept<0>, 3, 2>>(z))>);
+static_assert(is<float, shape<6, dyn>, decltype(reshape<shape<6, kept<0>>>(z))>);
 static_assert(is<float, shape<batch, 6>, decltype(reshape<shape<batch, 6>>(z))>); // batch is what is left over
 static_assert(is<float, shape<10, 6>, decltype(reshape<shape<10, 6>>(z))>);       // checked in the run
 static_assert(is<float, shape<1, 1>, decltype(reshape<shape<1, 1>>(std::declval<tensor<float, shape<>>>()))>);

@@ -72,14 +72,11 @@ TEST_CASE("training goes on as if it had not stopped") {
     const auto [train0, init0] = in(straight);
     const auto [train1, init1] = in(first);
     const auto [train2, init2] = in(second);
-    straight.sess = tn::session(straight.graph);
     straight.sess.run(init0);
     run(straight, train0, 7);
-    first.sess = tn::session(first.graph);
     first.sess.run(init1);
     run(first, train1, 4);
     tn::save_variables(first.sess, path);
-    second.sess = tn::session(second.graph);
     tn::load_variables(second.sess, path);
     run(second, train2, 3);
     CHECK(second.sess.run(second.w) == straight.sess.run(straight.w));

@@ -9,6 +9,7 @@
 #include <tenon/expr/fused.hpp>
 #include <tenon/expr/fused_kernel.hpp>
 #include <tenon/graph/gradients.hpp>
+#include <tenon/graph/graph.hpp>
 
 namespace tenon {
 
@@ -165,6 +166,11 @@ TENON_INLINE any_tensor add_fused(std::shared_ptr<const tape> t, std::vector<std
     fused_op::attributes a;
     a.tape = std::move(t);
     a.constants = std::move(constants);
+    // An expression becomes a node of its operands' graph wherever it is first used, in another thread for example.
+    if (!inputs.empty() && inputs[0] && inputs[0].node()->graph != graph::current().state()) {
+        const graph_scope theirs{graph(inputs[0].node()->graph)};
+        return add<fused_op>(a, std::move(inputs));
+    }
     return add<fused_op>(a, std::move(inputs));
 }
 

@@ -289,9 +289,14 @@ template <class X, class... Rest> struct first_element<X, Rest...> {
 
 template <class... X> inline constexpr bool any_ill_shaped = (std::is_same_v<std::remove_cvref_t<X>, ill_shaped> || ...);
 
-// The rule's answer for operands and numbers of element type T.
+// The rule's answer for operands and numbers of element type T. Asked before the result's type is made, so that a
+// complaint is few steps away from the user's line.
 template <class Rule, class T, class... X>
-using rule_result = op_result<Rule, constant_attributes<no_attributes{}>, 0, void, element_beside_t<T, X>...>;
+inline constexpr fault misfit_of =
+    inference<Rule, constant_attributes<no_attributes{}>, 0, element_beside_t<T, X>...>::answer.what;
+template <class Rule, class T, class... X>
+using rule_result_t =
+    typename op_result<Rule, constant_attributes<no_attributes{}>, 0, void, element_beside_t<T, X>...>::type;
 
 // A body on named values: its expression as one on the operands.
 template <class F, class T, std::size_t... I, class... X>
@@ -324,12 +329,12 @@ template <opcode Op, class... X> auto elementwise(X&&... x) {
     if constexpr (detail::any_ill_shaped<X...>) return ill_shaped{};
     else {
         using T = typename detail::first_element<X...>::type;
-        using rule = detail::rule_result<elementwise_rule<Op>, T, X...>;
-        if constexpr (!rule::fits) {
-            detail::complain<elementwise_rule<Op>, rule::rule::answer.what, detail::element_beside_t<T, X>...>();
+        using rule = elementwise_rule<Op>;
+        if constexpr (constexpr fault what = detail::misfit_of<rule, T, X...>; what != fault::none) {
+            detail::complain<rule, what, detail::element_beside_t<T, X>...>();
             return ill_shaped{};
         } else {
-            using result = typename rule::type;
+            using result = detail::rule_result_t<rule, T, X...>;
             using R = typename result::element_type;
             using tree = detail::apply<Op, R, detail::tree_of_t<T, X>...>;
             return expr<R, typename result::shape_type, tree>(
@@ -344,15 +349,13 @@ auto elementwise(P&& p, A&& a, B&& b) {
     else {
         using T = typename detail::first_element<A, B>::type;
         static_assert(!std::is_void_v<T>, "tenon::select: one of the two values must be a tensor");
-        using rule = detail::op_result<elementwise_rule<Op>, detail::constant_attributes<no_attributes{}>, 0, void,
-                                       detail::operand_of_t<P>, detail::element_beside_t<T, A>,
-                                       detail::element_beside_t<T, B>>;
-        if constexpr (!rule::fits) {
-            detail::complain<elementwise_rule<Op>, rule::rule::answer.what, detail::operand_of_t<P>,
-                             detail::element_beside_t<T, A>, detail::element_beside_t<T, B>>();
+        using rule = elementwise_rule<Op>;
+        if constexpr (constexpr fault what = detail::misfit_of<rule, T, P, A, B>; what != fault::none) {
+            detail::complain<rule, what, detail::element_beside_t<T, P>, detail::element_beside_t<T, A>,
+                             detail::element_beside_t<T, B>>();
             return ill_shaped{};
         } else {
-            using result = typename rule::type;
+            using result = detail::rule_result_t<rule, T, P, A, B>;
             using tree =
                 detail::apply<Op, T, detail::tree_of_t<bool, P>, detail::tree_of_t<T, A>, detail::tree_of_t<T, B>>;
             return expr<T, typename result::shape_type, tree>(
@@ -368,9 +371,8 @@ template <class Rule, class F, class... X> auto elementwise_composite(F f, X&&..
     if constexpr (detail::any_ill_shaped<X...>) return ill_shaped{};
     else {
         using T = typename detail::first_element<X...>::type;
-        using rule = detail::rule_result<Rule, T, X...>;
-        if constexpr (!rule::fits) {
-            detail::complain<Rule, rule::rule::answer.what, detail::element_beside_t<T, X>...>();
+        if constexpr (constexpr fault what = detail::misfit_of<Rule, T, X...>; what != fault::none) {
+            detail::complain<Rule, what, detail::element_beside_t<T, X>...>();
             return ill_shaped{};
         } else return detail::bind_values<F, T>(f, std::index_sequence_for<X...>{}, static_cast<X&&>(x)...);
     }

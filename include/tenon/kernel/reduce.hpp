@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstring>
 #include <limits>
 #include <type_traits>
 #include <utility>
@@ -62,6 +61,9 @@ template <class C> struct reduction_loops {
     void (*rows)(const C* x, std::int64_t count, std::int64_t n, C* out);
     /// out[j] = x[j], x[stride + j], .. combined over `rows` rows, for j < width.
     void (*columns)(const C* x, std::int64_t rows, std::int64_t stride, std::int64_t width, C* out);
+    /// sums[j] combined with x[j], for j < n; set, when they are fresh.
+    void (*widen)(const C* x, wide_t<C>* sums, std::int64_t n, bool fresh);
+    int lanes;
 };
 template <class C> struct search_loops {
     std::int64_t (*position_of)(const C* x, std::int64_t n, C value);
@@ -280,11 +282,11 @@ public:
     }
 
 private:
-    static constexpr std::int64_t block = 8192;      // elements that are read and mapped at a time
-    static constexpr std::int64_t piece_rows = 512;  // added up without a wider sum
+    static constexpr std::int64_t block = 4096;      // elements that are read and mapped at a time
+    static constexpr std::int64_t piece_rows = 256;  // added up without a wider sum
     static constexpr std::int64_t most_parts = 64;
     static constexpr std::int64_t most_columns = 16384 / static_cast<std::int64_t>(sizeof(C));
-    static constexpr std::int64_t narrow = 256; // columns below which several rows are treated as one
+    static constexpr std::int64_t most_joined = 128; // columns of rows that are treated as one
 
     // Products are rare: they have loops for the least instruction set only.
     static reduction_loops<C> loops_for(combination how) {
@@ -342,41 +344,32 @@ private:
     // Rows first .. last-1 of `width` columns.
     void columns(const void* x, std::int64_t offset, std::int64_t first, std::int64_t last, std::int64_t width,
                  const C* parameter, W* out) const {
-        C found[most_columns], buffer[block], repeated[narrow];
-        bool fresh = true;
-        const std::int64_t joined = width == l_.n && width < narrow && width > 0 ? narrow / width : 1;
+        C found[most_columns], buffer[block], repeated[most_joined];
+        // Narrow rows that follow each other are one wide row.
+        const std::int64_t target = 8 * loops_.lanes;
+        const std::int64_t joined = width == l_.n && width > 0 && 2 * width <= target ? target / width : 1;
         if (parameter && joined > 1)
             for (std::int64_t k = 0; k < joined * width; ++k) repeated[k] = parameter[k % width];
+        bool fresh = true;
         while (first < last) {
             const std::int64_t outer = first / l_.rows, row = first % l_.rows;
             std::int64_t count = last - first;
             if (count > l_.rows - row) count = l_.rows - row;
-            // `together` narrow rows that follow each other are one wide row.
             const std::int64_t together = count >= 2 * joined ? joined : 1, wide = together * width;
             std::int64_t most = piece_rows * together;
             if (!direct_ && most > block / width) most = block / width;
             if (count > most) count = most;
             count -= count % together;
             const std::byte* at = source_.at(x, offset + l_.reduced_offset(outer) + row * l_.n);
-            if (direct_) loops_.columns(static_cast<const C*>(static_cast<const void*>(at)), count / together, together * l_.n, wide, found);
-            else {
+            const C* values = static_cast<const C*>(static_cast<const void*>(at));
+            if (!direct_) {
                 const C* p = together > 1 && parameter ? repeated : parameter;
-                for (std::int64_t r = 0; r < count / together; ++r) {
-                    C* to = buffer + r * wide;
-                    const C* values = source_.block(source_.at(at, r * together * l_.n), wide, p, 1, to);
-                    if (values != to) std::memcpy(to, values, static_cast<std::size_t>(wide) * sizeof(C));
-                }
-                loops_.columns(buffer, count / together, wide, wide, found);
+                for (std::int64_t r = 0; r < count; r += together)
+                    source_.block(source_.at(at, r * l_.n), wide, p, 1, buffer + r * width);
+                values = buffer;
             }
-            for (std::int64_t k = 0; k < wide; k += width) {
-                if (fresh) {
-                    for (std::int64_t j = 0; j < width; ++j) out[j] = static_cast<W>(found[j]);
-                    fresh = false;
-                } else {
-                    for (std::int64_t j = 0; j < width; ++j)
-                        out[j] = combine_two(how_, out[j], static_cast<W>(found[k + j]));
-                }
-            }
+            loops_.columns(values, count / together, direct_ ? together * l_.n : wide, wide, found);
+            for (std::int64_t k = 0; k < wide; k += width, fresh = false) loops_.widen(found + k, out, width, fresh);
             first += count;
         }
         for (std::int64_t j = 0; fresh && j < width; ++j) out[j] = identity_of<W>(how_);

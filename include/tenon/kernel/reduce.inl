@@ -114,7 +114,7 @@ TENON_SIMD_INLINE void reduce_some_columns(const C* x, std::int64_t rows, std::i
         pack<C> sum[Packs];
         for (int k = 0; k < Packs; ++k) sum[k] = none;
         for (; r < end; ++r)
-#pragma GCC unroll 4
+#pragma GCC unroll 8
             for (int k = 0; k < Packs; ++k) {
                 const C* at = x + r * stride + k * lanes;
                 sum[k] = combined<How>(sum[k], Packs == 1 && width < lanes ? load_partial(at, width) : load(at));
@@ -127,38 +127,57 @@ TENON_SIMD_INLINE void reduce_some_columns(const C* x, std::int64_t rows, std::i
     }
 }
 
-/// out[j] = elements x[r * stride + j], r < rows, combined, for j < width.
+/// out[j], j < width, combined with Rows rows, as they lie in memory.
+template <reducing::combination How, int Rows, class C>
+TENON_SIMD_INLINE void add_rows(const C* x, std::int64_t stride, std::int64_t width, C* out) {
+    for (std::int64_t j = 0; j < width; j += lanes) {
+        pack<C> a[Rows];
+#pragma GCC unroll 8
+        for (int k = 0; k < Rows; ++k) a[k] = load(x + k * stride + j);
+#pragma GCC unroll 3
+        for (int step = Rows / 2; step > 0; step /= 2)
+            for (int k = 0; k < step; ++k) a[k] = combined<How>(a[k], a[k + step]);
+        store(out + j, combined<How>(load(static_cast<const C*>(out + j)), a[0]));
+    }
+}
+
+/// out[j] = elements x[r * stride + j], r < rows, combined, for j < width. Memory is read in the order in which it lies:
+/// only then is it fetched ahead.
 template <reducing::combination How, class C>
 void reduce_columns(const C* x, std::int64_t rows, std::int64_t stride, std::int64_t width, C* out) {
     std::int64_t j = 0;
-    if (rows * width * static_cast<std::int64_t>(sizeof(C)) <= 65536 || rows < 8) {
+    if (width <= 8 * lanes || rows < 4) {
+        for (; j + 8 * lanes <= width; j += 8 * lanes)
+            reduce_some_columns<How, 8>(x + j, rows, stride, 8 * lanes, out + j);
         for (; j + 4 * lanes <= width; j += 4 * lanes)
             reduce_some_columns<How, 4>(x + j, rows, stride, 4 * lanes, out + j);
     } else {
-        // Rows first, as they lie in memory; eight at a time, so that `out` is read and written rarely.
         const std::int64_t whole = width - width % lanes;
         for (; j < whole; j += lanes) store(out + j, broadcast<C>(reducing::identity_of<How, C>()));
         std::int64_t r = 0;
-        for (; r + 8 <= rows; r += 8) {
-            const C* at = x + r * stride;
-            for (j = 0; j < whole; j += lanes) {
-                pack<C> a[8];
-#pragma GCC unroll 8
-                for (int k = 0; k < 8; ++k) a[k] = load(at + k * stride + j);
-#pragma GCC unroll 4
-                for (int k = 0; k < 4; ++k) a[k] = combined<How>(a[k], a[k + 4]);
-                const pack<C> sum = combined<How>(combined<How>(a[0], a[2]), combined<How>(a[1], a[3]));
-                store(out + j, combined<How>(load(static_cast<const C*>(out + j)), sum));
-            }
-        }
-        for (; r < rows; ++r)
-            for (j = 0; j < whole; j += lanes)
-                store(out + j, combined<How>(load(static_cast<const C*>(out + j)), load(x + r * stride + j)));
+        // Eight streams are fetched ahead when each is a page long.
+        if (whole * static_cast<std::int64_t>(sizeof(C)) >= 4096)
+            for (; r + 8 <= rows; r += 8) add_rows<How, 8>(x + r * stride, stride, whole, out);
+        for (; r + 2 <= rows; r += 2) add_rows<How, 2>(x + r * stride, stride, whole, out);
+        if (r < rows) add_rows<How, 1>(x + r * stride, stride, whole, out);
         j = whole;
     }
     for (; j < width; j += lanes)
         reduce_some_columns<How, 1>(x + j, rows, stride, static_cast<int>(width - j < lanes ? width - j : lanes),
                                     out + j);
+}
+
+/// sums[j] combined with x[j], in a wider type; or just set, when they are `fresh`.
+template <reducing::combination How, class C>
+void widen_columns(const C* x, reducing::wide_t<C>* sums, std::int64_t n, bool fresh) {
+    using W = reducing::wide_t<C>;
+    for (std::int64_t j = 0; j < n; j += lanes) {
+        const int left = static_cast<int>(n - j < lanes ? n - j : lanes);
+        pack<W> v = convert<W>(left == lanes ? load(x + j) : load_partial(x + j, left));
+        if (!fresh) v = combined<How>(left == lanes ? load(static_cast<const W*>(sums + j)) : load_partial(static_cast<const W*>(sums + j), left), v);
+        if (left == lanes) store(sums + j, v);
+        else store_partial(sums + j, v, left);
+    }
 }
 
 /// n elements of type T as C.
@@ -240,18 +259,19 @@ void improve_columns(const C* x, std::int64_t rows, std::int64_t stride, std::in
     }
 }
 
+template <reducing::combination How, class C> reducing::reduction_loops<C> loops_of_combination() {
+    return {&reduce_rows<How, C>, &reduce_columns<How, C>, &widen_columns<How, C>, lanes};
+}
 template <class C> reducing::reduction_loops<C> reduction_loops_of(reducing::combination how) {
     using reducing::combination;
     switch (how) {
-    case combination::least: return {&reduce_rows<combination::least, C>, &reduce_columns<combination::least, C>};
-    case combination::largest:
-        return {&reduce_rows<combination::largest, C>, &reduce_columns<combination::largest, C>};
-    default: return {&reduce_rows<combination::sum, C>, &reduce_columns<combination::sum, C>};
+    case combination::least: return loops_of_combination<combination::least, C>();
+    case combination::largest: return loops_of_combination<combination::largest, C>();
+    default: return loops_of_combination<combination::sum, C>();
     }
 }
 template <class C> reducing::reduction_loops<C> product_loops_of() {
-    using reducing::combination;
-    return {&reduce_rows<combination::product, C>, &reduce_columns<combination::product, C>};
+    return loops_of_combination<reducing::combination::product, C>();
 }
 
 template <class C> reducing::search_loops<C> search_loops_of() { return {&position_of<C>, &improve_columns<C>}; }

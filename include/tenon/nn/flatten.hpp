@@ -6,12 +6,12 @@ namespace tenon::nn {
 
 /// Joins all dimensions but the first: [batch, 28, 28, 1] -> [batch, 784].
 struct flatten {
-    template <OperandOrIllShaped X> auto operator()(const X& x) const { return reshape<shape<same<0>, deduce>>(x); }
+    template <OperandOrIllShaped X> auto operator()(const X& x) const { return reshape<shape<kept<0>, deduce>>(x); }
 };
 
 /// Sees what follows dimension 0 in other sizes: reshaped_to<28, 28, 1>() is [batch, 784] -> [batch, 28, 28, 1].
 template <auto... Dims> struct reshaped_to {
-    template <OperandOrIllShaped X> auto operator()(const X& x) const { return reshape<shape<same<0>, Dims...>>(x); }
+    template <OperandOrIllShaped X> auto operator()(const X& x) const { return reshape<shape<kept<0>, Dims...>>(x); }
 };
 
 } // namespace tenon::nn

@@ -19,8 +19,8 @@ struct deduced_size {};
 inline constexpr deduced_size deduce{};
 
 /// In a reshape's shape: the size of the operand's dimension Axis.
-template <int Axis> struct same_size {};
-template <int Axis> inline constexpr same_size<Axis> same{};
+template <int Axis> struct kept_size {};
+template <int Axis> inline constexpr kept_size<Axis> kept{};
 
 /// in: x. The same elements, in row-major order, in other sizes.
 struct reshape_op {
@@ -241,17 +241,17 @@ template <auto D> constexpr extent reshaped_extent() {
     if constexpr (std::is_same_v<type, deduced_size>) return extent{};
     else return extent_of<D>();
 }
-template <class T> inline constexpr int same_axis = -1;
-template <int Axis> inline constexpr int same_axis<same_size<Axis>> = Axis;
+template <class T> inline constexpr int kept_axis = -1;
+template <int Axis> inline constexpr int kept_axis<kept_size<Axis>> = Axis;
 
 // The attributes that a shape<> given by the user stands for, for an operand of sizes X.
 template <class Target, class X> struct reshape_target;
 template <auto... D, class X> struct reshape_target<shape<D...>, X> {
     static constexpr reshape_op::attributes value = [] {
-        constexpr int axes[] = {same_axis<std::remove_cvref_t<decltype(D)>>..., -1};
+        constexpr int axes[] = {kept_axis<std::remove_cvref_t<decltype(D)>>..., -1};
         extents target;
         (target.push_back([] {
-            if constexpr (same_axis<std::remove_cvref_t<decltype(D)>> >= 0) return extent{};
+            if constexpr (kept_axis<std::remove_cvref_t<decltype(D)>> >= 0) return extent{};
             else return reshaped_extent<D>();
         }()), ...);
         reshape_op::attributes a = reshape_attributes(target, X::extents);
@@ -336,7 +336,7 @@ constexpr inferred reshape_op::infer(const attributes& a, type_list in, int) {
     return inferred(in[0].element, result);
 }
 
-/// x's elements in the sizes of Target, whose sizes are numbers, named sizes, `same<axis>` (that of a dimension of x),
+/// x's elements in the sizes of Target, whose sizes are numbers, named sizes, `kept<axis>` (that of a dimension of x),
 /// and at most one that is left over: `deduce`, `dyn`, or a named size that x does not have. What the compiler cannot
 /// decide is checked when the step's sizes are known.
 template <Shape Target, OperandOrIllShaped X> auto reshape(const X& x) {

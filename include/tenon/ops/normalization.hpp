@@ -68,13 +68,16 @@ struct layer_norm_gradient_op {
     static kernel_pointer prepare(const kernel_setup& s);
 };
 
+namespace detail {
+struct layer_norm_statics { // sizes do not depend on epsilon
+    static constexpr layer_norm_op::attributes value{};
+};
+} // namespace detail
+
 /// x normalised over its last axis, times gamma plus beta. x: [.., n], gamma and beta: [n].
 template <OperandOrIllShaped X, OperandOrIllShaped Gamma, OperandOrIllShaped Beta>
 auto layer_norm(const X& x, const Gamma& gamma, const Beta& beta, double epsilon = 1e-5) {
-    struct statics {
-        static constexpr layer_norm_op::attributes value{};
-    };
-    return apply_op<layer_norm_op, statics>(layer_norm_op::attributes{epsilon}, x, gamma, beta);
+    return apply_op<layer_norm_op, detail::layer_norm_statics>(layer_norm_op::attributes{epsilon}, x, gamma, beta);
 }
 
 namespace untyped {

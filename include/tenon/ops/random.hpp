@@ -4,6 +4,7 @@
 
 #include <tenon/graph/graph.hpp>
 #include <tenon/graph/tensor.hpp>
+#include <tenon/kernel/philox.hpp>
 
 /// Random tensors. Every run of a node gives new numbers.
 ///

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <queue>
 #include <set>
 
@@ -20,6 +21,7 @@ public:
     scheduled run() {
         copy_resident_fetches();
         prepare();
+        keep_old_values();
         forward_assignments();
         order();
         lay_out();
@@ -124,33 +126,90 @@ private:
         return false;
     }
 
+    variable_resource* updated_by(int item) const { return p_.value(p_.item(item).outputs[0]).variable; }
+
+    // Readers of a variable run before its updates, unless they are made to run after them. Where updates read each
+    // other's variables that would be a cycle: the reader on it gets a copy of the old value.
+    void keep_old_values() {
+        for (int i = 0; i < items(); ++i)
+            if (!item(i).removed && item(i).op->is(op_flags::updates)) updates_.push_back(i);
+        if (updates_.empty()) return;
+        needed_by_ = reversed(needs());
+        before_ = needed_by_;
+        std::map<std::pair<int, std::vector<int>>, int> copies; // value read and writers before it; the copy
+        const int n = items();
+        for (const int u : updates_) {
+            const variable_resource* v = updated_by(u);
+            const std::vector<bool> after_update = downstream(needed_by_, u), reached = downstream(before_, u);
+            for (int r = 0; r < n; ++r) {
+                if (r == u || item(r).removed || after_update[static_cast<std::size_t>(r)] || !reads_variable(item(r), v))
+                    continue;
+                if (!reached[static_cast<std::size_t>(r)]) {
+                    before_[static_cast<std::size_t>(r)].push_back(u);
+                    continue;
+                }
+                std::vector<int> writers;
+                for (const int w : updates_)
+                    if (updated_by(w) == v && downstream(needed_by_, w)[static_cast<std::size_t>(r)]) writers.push_back(w);
+                for (std::size_t k = 0; k < item(r).inputs.size(); ++k) {
+                    const int value = item(r).inputs[k];
+                    if (!item(r).read[k] || variable_of(value) != v) continue;
+                    int& copy = copies.try_emplace({value, writers}, -1).first->second;
+                    if (copy < 0) copy = add_copy(value, writers);
+                    item(r).inputs[k] = p_.item(copy).outputs[0];
+                    before_[static_cast<std::size_t>(copy)].push_back(r);
+                    needed_by_[static_cast<std::size_t>(copy)].push_back(r);
+                    for (const int w : updates_)
+                        if (updated_by(w) == v && std::find(writers.begin(), writers.end(), w) == writers.end())
+                            before_[static_cast<std::size_t>(copy)].push_back(w);
+                }
+            }
+        }
+    }
+
+    int add_copy(int value, const std::vector<int>& after) {
+        const int made = items();
+        program_item copy;
+        copy.origin = p_.value(value).origin.node;
+        copy.op = &identity_definition;
+        copy.inputs = {value};
+        copy.outputs = {static_cast<int>(p_.values.size())};
+        copy.after = after;
+        copy.read = {true};
+        program_value out;
+        out.origin = p_.value(value).origin;
+        out.type = p_.value(value).type;
+        out.producer = made;
+        p_.values.push_back(std::move(out));
+        copy.kernel = prepare_kernel(p_, copy, o_);
+        p_.items.push_back(std::move(copy));
+        needed_by_.emplace_back();
+        before_.emplace_back();
+        for (const int w : after) {
+            needed_by_[static_cast<std::size_t>(w)].push_back(made);
+            before_[static_cast<std::size_t>(w)].push_back(made);
+        }
+        return made;
+    }
+
     // An update whose new value is computed for it alone is written straight into the variable, where every
     // reader of the old value can run before.
     void forward_assignments() {
-        std::vector<int> updates;
-        for (int i = 0; i < items(); ++i)
-            if (!item(i).removed && item(i).op->is(op_flags::updates)) updates.push_back(i);
-        if (updates.empty()) return;
-        const edges before = needs();
-        const edges after = reversed(before);
         std::vector<int> uses(p_.values.size());
         for (const program_item& it : p_.items) {
             if (it.removed) continue;
             for (std::size_t k = 0; k < it.inputs.size(); ++k)
                 if (it.read[k]) ++uses[static_cast<std::size_t>(p_.root(it.inputs[k]))];
         }
-        for (const int u : updates) {
+        for (const int u : updates_) {
             program_item& assign = item(u);
-            variable_resource* v = p_.value(assign.outputs[0]).variable;
+            variable_resource* v = updated_by(u);
             const int value = assign.inputs[1];
             const program_value& from = p_.value(value);
             if (from.producer < 0 || from.variable || from.fetch >= 0 || from.type != p_.value(assign.outputs[0]).type ||
                 uses[static_cast<std::size_t>(value)] != 1)
                 continue;
-            if (std::count_if(updates.begin(), updates.end(), [&](int w) {
-                    return p_.value(item(w).outputs[0]).variable == v;
-                }) != 1)
-                continue;
+            if (std::count_if(updates_.begin(), updates_.end(), [&](int w) { return updated_by(w) == v; }) != 1) continue;
             program_item& producer = item(from.producer);
             // Elementwise kernels only: others read their inputs again after they began to write.
             int o = 0;
@@ -160,13 +219,17 @@ private:
             for (std::size_t k = 0; k < producer.inputs.size(); ++k)
                 if (producer.read[k] && variable_of(producer.inputs[k]) == v)
                     safe = safe && producer.kernel->may_share(static_cast<int>(k), o);
-            const std::vector<bool> after_assign = downstream(after, u);
-            const std::vector<bool> after_producer = downstream(after, from.producer);
-            for (int r = 0; r < items() && safe; ++r)
+            const std::vector<bool> after_assign = downstream(needed_by_, u);
+            const std::vector<bool> after_producer = downstream(before_, from.producer);
+            std::vector<int> readers;
+            for (int r = 0; r < items(); ++r)
                 if (r != from.producer && !item(r).removed && reads_variable(item(r), v) &&
-                    !after_assign[static_cast<std::size_t>(r)] && after_producer[static_cast<std::size_t>(r)])
-                    safe = false;
+                    !after_assign[static_cast<std::size_t>(r)]) {
+                    readers.push_back(r);
+                    safe = safe && !after_producer[static_cast<std::size_t>(r)];
+                }
             if (!safe) continue;
+            for (const int r : readers) before_[static_cast<std::size_t>(r)].push_back(from.producer);
             p_.value(value).variable = v;
             writes_.push_back({from.producer, v});
         }
@@ -175,9 +238,7 @@ private:
     // Readers of a variable run before its update, unless they are made to run after it. Among what is ready,
     // updates go first (their gradients' memory is free then), then the order in which the graph was made.
     void order() {
-        for (int i = 0; i < items(); ++i)
-            if (!item(i).removed && item(i).op->is(op_flags::updates))
-                writes_.push_back({i, p_.value(item(i).outputs[0]).variable});
+        for (const int u : updates_) writes_.push_back({u, updated_by(u)});
         const edges before = needs();
         edges after = reversed(before);
         std::vector<int> waiting(p_.items.size()), soft(p_.items.size());
@@ -429,6 +490,9 @@ private:
     program& p_;
     const plan_options& o_;
     scheduled s_;
+    std::vector<int> updates_;                               // items that update variables
+    edges needed_by_;                                        // items that run after each item, by data and by control
+    edges before_;                                           // the same, and readers before what writes their variables
     std::vector<std::pair<int, variable_resource*>> writes_; // item, variable it writes
 };
 

@@ -6,14 +6,13 @@
 
 namespace tenon::dense {
 
-/// Whose code runs a dense kernel. `best` chooses by shape, from measurements; the others are for tests and
-/// benchmarks. `onednn` needs a build with oneDNN 2 and takes float32 only; `builtin` is always there.
-enum class backend : std::uint8_t { best, builtin, onednn };
+/// Whose code runs a dense kernel. `best` is oneDNN where this build has it and it has the kernel (float32), else Eigen.
+enum class backend : std::uint8_t { best, eigen, onednn };
 
 constexpr const char* name_of(backend which) noexcept {
     switch (which) {
     case backend::best: return "best";
-    case backend::builtin: return "builtin";
+    case backend::eigen: return "eigen";
     case backend::onednn: return "onednn";
     }
     return "best";

@@ -67,17 +67,11 @@ inline std::unique_ptr<convolution_plan::implementation> make_convolution(convol
         throw unimplemented_error(describe(d) + ": this build has no backend " + name_of(d.with) +
                                   "; build with TENON_WITH_ONEDNN=1");
     }
-    // The builtin kernels put channels side by side in a register: few in a group leave most of it empty.
-    const bool narrow_groups = d.groups > 1 && d.out_channels / d.groups < 8;
-    const bool ask = d.with == backend::onednn || (d.with == backend::best && narrow_groups);
-    if (ask && has_backend(backend::onednn)) {
+    if (d.with != backend::eigen)
         if (auto made = make_onednn_convolution(which, d)) return made;
-    }
-    if (d.with == backend::onednn) {
+    if (d.with == backend::onednn)
         throw unimplemented_error(describe(d) + ": oneDNN has no such product; use backend::best");
-    }
-    return which == convolution_product::backward_weights ? make_builtin_weights(d)
-                                                          : make_builtin_windows(which, d);
+    return make_eigen_convolution(which, d);
 }
 
 } // namespace detail

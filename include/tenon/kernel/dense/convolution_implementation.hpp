@@ -27,11 +27,9 @@ enum class convolution_product : std::uint8_t { forward, backward_data, backward
 /// The convolution in words, for messages.
 TENON_INLINE std::string describe(const convolution_description& d);
 
-/// Forward and backward data.
+/// By Eigen: any of them.
 TENON_INLINE std::unique_ptr<convolution_plan::implementation>
-make_builtin_windows(convolution_product which, const convolution_description& d);
-TENON_INLINE std::unique_ptr<convolution_plan::implementation>
-make_builtin_weights(const convolution_description& d);
+make_eigen_convolution(convolution_product which, const convolution_description& d);
 
 /// Null where this build has no oneDNN or oneDNN lacks the product.
 TENON_INLINE std::unique_ptr<convolution_plan::implementation>
@@ -41,7 +39,6 @@ make_onednn_convolution(convolution_product which, const convolution_description
 } // namespace tenon::dense
 
 #if TENON_HEADER_ONLY
+#include <tenon/kernel/dense/convolution_eigen.ipp>
 #include <tenon/kernel/dense/convolution_onednn.ipp>
-#include <tenon/kernel/dense/convolution_weights.ipp>
-#include <tenon/kernel/dense/convolution_windows.ipp>
 #endif

@@ -25,9 +25,13 @@ TENON_INLINE std::string describe(const gemm_description& d);
 /// The same product by oneDNN; null where this build has no oneDNN or oneDNN lacks the product.
 TENON_INLINE std::unique_ptr<gemm::implementation> make_onednn_gemm(const gemm_description& description);
 
+/// The same product by Eigen.
+TENON_INLINE std::unique_ptr<gemm::implementation> make_eigen_gemm(const gemm_description& description);
+
 } // namespace detail
 } // namespace tenon::dense
 
 #if TENON_HEADER_ONLY
+#include <tenon/kernel/dense/gemm_eigen.ipp>
 #include <tenon/kernel/dense/gemm_onednn.ipp>
 #endif

@@ -20,7 +20,9 @@
 #if defined(__clang__)
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wpragma-clang-attribute" // a file may have nothing for one instruction set
+#if defined(__x86_64__) // elsewhere clang cannot save the state
 #pragma float_control(push)
+#endif
 #pragma clang fp contract(off)
 #else
 #pragma GCC push_options
@@ -80,7 +82,11 @@
 #endif // x86-64
 
 #if defined(__clang__)
+#if defined(__x86_64__)
 #pragma float_control(pop)
+#else
+#pragma clang fp contract(on)
+#endif
 #pragma clang diagnostic pop
 #else
 #pragma GCC pop_options
