@@ -132,5 +132,4 @@ template <class Op> struct default_attributes {
 
 } // namespace detail
 
-
 } // namespace tenon

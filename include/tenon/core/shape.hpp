@@ -88,11 +88,9 @@ template <auto D> struct dim_constant {
     static constexpr auto value = D;
 };
 
-
-
 template <class S> struct dim_table;
 template <auto... D> struct dim_table<shape<D...>> {
-    static constexpr int index_of(const char* name) {
+    static constexpr int index_of([[maybe_unused]] const char* name) {
         int i = 0, found = -1;
         ((found = found < 0 && same_text(extent_of<D>().name, name) ? i : found, ++i), ...);
         return found;

@@ -166,7 +166,7 @@ public:
     struct sentinel {};
     class iterator {
     public:
-        iterator(minibatches& of, std::int64_t batch) : of_(&of), batch_(batch) {}
+        iterator(minibatches& of, std::int64_t at) : of_(&of), batch_(at) {}
         value_type operator*() const { return of_->batch(batch_); }
         iterator& operator++() noexcept {
             ++batch_;

@@ -46,13 +46,20 @@ template <class C> constexpr C identity_of(combination how) {
 /// around, and what an int64 has modulo 2^8 .. 2^32 is what the narrower type would have.
 template <class C> using wide_t = std::conditional_t<std::is_integral_v<C>, std::int64_t, double>;
 
-template <class W> W combine_two(combination how, W a, W b) {
+template <combination How, class W> constexpr W combine_two(W a, W b) {
     using wrapping = typename std::conditional_t<std::is_integral_v<W>, std::make_unsigned<W>, std::type_identity<W>>::type;
+    if constexpr (How == combination::sum) return static_cast<W>(static_cast<wrapping>(a) + static_cast<wrapping>(b));
+    else if constexpr (How == combination::product)
+        return static_cast<W>(static_cast<wrapping>(a) * static_cast<wrapping>(b));
+    else if constexpr (How == combination::least) return a < b || a != a ? a : b;
+    else return a > b || a != a ? a : b;
+}
+template <class W> W combine_two(combination how, W a, W b) {
     switch (how) {
-    case combination::sum: return static_cast<W>(static_cast<wrapping>(a) + static_cast<wrapping>(b));
-    case combination::product: return static_cast<W>(static_cast<wrapping>(a) * static_cast<wrapping>(b));
-    case combination::least: return a < b || a != a ? a : b;
-    default: return a > b || a != a ? a : b;
+    case combination::sum: return combine_two<combination::sum>(a, b);
+    case combination::product: return combine_two<combination::product>(a, b);
+    case combination::least: return combine_two<combination::least>(a, b);
+    default: return combine_two<combination::largest>(a, b);
     }
 }
 

@@ -76,11 +76,54 @@ template <reducing::combination How, class C> TENON_SIMD_INLINE pack<C> combine_
     return combined<How>(combined<How>(a[0], a[2]), combined<How>(a[1], a[3]));
 }
 
+/// Elements First, First + 2, ... of the concatenation of x and y.
+template <int First, class V, std::size_t... K>
+TENON_SIMD_INLINE V every_second(V x, V y, std::index_sequence<K...>) {
+#if defined(__clang__)
+    return __builtin_shufflevector(x, y, (static_cast<int>(2 * K) + First)...);
+#else
+    using index = simd::detail::signed_t<std::remove_cvref_t<decltype(x[0])>>;
+    typedef index indices __attribute__((vector_size(sizeof(V))));
+    return __builtin_shuffle(x, y, indices{static_cast<index>(static_cast<int>(2 * K) + First)...});
+#endif
+}
+/// Neighbours of the concatenation of a and b, combined.
+template <reducing::combination How, class C> TENON_SIMD_INLINE pack<C> combine_neighbours(pack<C> a, pack<C> b) {
+    constexpr std::make_index_sequence<static_cast<std::size_t>(pack<C>::part_lanes)> k{};
+    if constexpr (pack<C>::parts == 1)
+        return combined<How>(pack<C>{{every_second<0>(a.v[0], b.v[0], k)}}, pack<C>{{every_second<1>(a.v[0], b.v[0], k)}});
+    else
+        return combined<How>(pack<C>{{every_second<0>(a.v[0], a.v[1], k), every_second<0>(b.v[0], b.v[1], k)}},
+                             pack<C>{{every_second<1>(a.v[0], a.v[1], k), every_second<1>(b.v[0], b.v[1], k)}});
+}
+/// `lanes` rows of N elements, N a power of two.
+template <reducing::combination How, int N, class C> TENON_SIMD_INLINE pack<C> combine_short_rows(const C* x) {
+    if constexpr (N == 1) return load(x);
+    else
+        return combine_neighbours<How>(combine_short_rows<How, N / 2>(x),
+                                       combine_short_rows<How, N / 2>(x + N / 2 * lanes));
+}
+template <reducing::combination How, int N, class C>
+TENON_SIMD_INLINE std::int64_t reduce_short_rows(const C* x, std::int64_t count, C* out) {
+    std::int64_t i = 0;
+    for (; i + lanes <= count; i += lanes) store(out + i, combine_short_rows<How, N>(x + i * N));
+    return i;
+}
+
 /// out[i] = elements x[i * n] .. x[i * n + n - 1] combined, for i < count.
 template <reducing::combination How, class C>
 void reduce_rows(const C* x, std::int64_t count, std::int64_t n, C* out) {
     std::int64_t i = 0;
-    if (n > 0 && n <= 16 * lanes) {
+    if (n == 2) i = reduce_short_rows<How, 2>(x, count, out);
+    else if (n == 4) i = reduce_short_rows<How, 4>(x, count, out);
+    else if (n == 8) i = reduce_short_rows<How, 8>(x, count, out);
+    else if (n > 0 && n < 8) {
+        for (; i < count; ++i) {
+            C sum = x[i * n];
+            for (std::int64_t j = 1; j < n; ++j) sum = reducing::combine_two<How>(sum, x[i * n + j]);
+            out[i] = sum;
+        }
+    } else if (n > 0 && n <= 16 * lanes) {
         const int left = static_cast<int>(n % lanes);
         const std::int64_t whole = n - left;
         // The last rows must not be read past their end.
@@ -127,13 +170,16 @@ TENON_SIMD_INLINE void reduce_some_columns(const C* x, std::int64_t rows, std::i
     }
 }
 
-/// out[j], j < width, combined with Rows rows, as they lie in memory.
+/// out[j], j < width, combined with Rows rows, as they lie in memory. `ahead` rows further on are fetched meanwhile.
 template <reducing::combination How, int Rows, class C>
-TENON_SIMD_INLINE void add_rows(const C* x, std::int64_t stride, std::int64_t width, C* out) {
+TENON_SIMD_INLINE void add_rows(const C* x, std::int64_t stride, std::int64_t width, std::int64_t ahead, C* out) {
     for (std::int64_t j = 0; j < width; j += lanes) {
         pack<C> a[Rows];
 #pragma GCC unroll 8
-        for (int k = 0; k < Rows; ++k) a[k] = load(x + k * stride + j);
+        for (int k = 0; k < Rows; ++k) {
+            a[k] = load(x + k * stride + j);
+            //PF__builtin_prefetch(x + (k + ahead) * stride + j);
+        }
 #pragma GCC unroll 3
         for (int step = Rows / 2; step > 0; step /= 2)
             for (int k = 0; k < step; ++k) a[k] = combined<How>(a[k], a[k + step]);
@@ -156,10 +202,12 @@ void reduce_columns(const C* x, std::int64_t rows, std::int64_t stride, std::int
         for (; j < whole; j += lanes) store(out + j, broadcast<C>(reducing::identity_of<How, C>()));
         std::int64_t r = 0;
         // Eight streams are fetched ahead when each is a page long.
-        if (whole * static_cast<std::int64_t>(sizeof(C)) >= 4096)
-            for (; r + 8 <= rows; r += 8) add_rows<How, 8>(x + r * stride, stride, whole, out);
-        for (; r + 2 <= rows; r += 2) add_rows<How, 2>(x + r * stride, stride, whole, out);
-        if (r < rows) add_rows<How, 1>(x + r * stride, stride, whole, out);
+        const std::int64_t bytes = whole * static_cast<std::int64_t>(sizeof(C));
+        const std::int64_t ahead = bytes >= 4096 ? 8 : 1 + 8192 / bytes;
+        if (bytes >= 4096)
+            for (; r + 8 <= rows; r += 8) add_rows<How, 8>(x + r * stride, stride, whole, ahead, out);
+        for (; r + 2 <= rows; r += 2) add_rows<How, 2>(x + r * stride, stride, whole, ahead, out);
+        if (r < rows) add_rows<How, 1>(x + r * stride, stride, whole, ahead, out);
         j = whole;
     }
     for (; j < width; j += lanes)
@@ -204,24 +252,29 @@ inline void read_ordered(const void* from, std::int64_t* to, std::int64_t n) {
     for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<std::int64_t>(x[i] ^ (std::uint64_t{1} << 63));
 }
 
+template <reducing::mapping M, class C> TENON_SIMD_INLINE pack<C> mapped(pack<C> v, [[maybe_unused]] pack<C> p) {
+    if constexpr (M == reducing::mapping::square) return v * v;
+    else if constexpr (M == reducing::mapping::magnitude) return abs(v);
+    else if constexpr (M == reducing::mapping::squared_deviation) return (v - p) * (v - p);
+    else if constexpr (M == reducing::mapping::shifted_exp) return exp(v - p);
+    else if constexpr (std::is_integral_v<C>) return ~v; // turns the order around, like -v, without overflow
+    else return -v;
+}
+
 /// What is done to elements before they are combined; `parameter` has one for all (step 0) or one for each (step 1).
 template <reducing::mapping M, class C>
 void map_block(const C* x, C* to, std::int64_t n, const C* parameter, std::int64_t step) {
-    pack<C> p = broadcast<C>(step == 0 ? *parameter : C{});
-    for (std::int64_t i = 0; i < n; i += lanes) {
-        const int left = static_cast<int>(n - i < lanes ? n - i : lanes);
-        const pack<C> v = left == lanes ? load(x + i) : load_partial(x + i, left);
-        if (step != 0) p = left == lanes ? load(parameter + i) : load_partial(parameter + i, left);
-        pack<C> r;
-        if constexpr (M == reducing::mapping::square) r = v * v;
-        else if constexpr (M == reducing::mapping::magnitude) r = abs(v);
-        else if constexpr (M == reducing::mapping::squared_deviation) r = (v - p) * (v - p);
-        else if constexpr (M == reducing::mapping::shifted_exp) r = exp(v - p);
-        else if constexpr (std::is_integral_v<C>) r = ~v; // turns the order around, like -v, without overflow
-        else r = -v;
-        if (left == lanes) store(to + i, r);
-        else store_partial(to + i, r, left);
+    pack<C> p = broadcast<C>(*parameter);
+    std::int64_t i = 0;
+    if (step == 0) {
+        for (; i + lanes <= n; i += lanes) store(to + i, mapped<M>(load(x + i), p));
+    } else {
+        for (; i + lanes <= n; i += lanes) store(to + i, mapped<M>(load(x + i), load(parameter + i)));
     }
+    if (i == n) return;
+    const int left = static_cast<int>(n - i);
+    if (step != 0) p = load_partial(parameter + i, left);
+    store_partial(to + i, mapped<M>(load_partial(x + i, left), p), left);
 }
 
 /// Bit k: lane k of x and y is the same, NaN like NaN.
