@@ -52,9 +52,9 @@ TEST_CASE("slice, reverse, gather, pad, tile, one_hot: small examples") {
     CHECK(s.run(gather<1>(x, constant({3, 0, 3}))) == array<int, shape<2, 3>>{{4, 1, 4}, {8, 5, 8}});
     CHECK(s.run(gather(x, constant(1))) == array<int, shape<4>>{5, 6, 7, 8});
     CHECK(s.run(gather(constant({10, 20, 30}), constant({{0, 2}, {1, 1}}))) == array<int, shape<2, 2>>{{10, 30}, {20, 20}});
-    CHECK(s.run(pad<padding{1, 0}, padding{0, 2}>(x)) ==
+    CHECK(s.run(pad<margin{1, 0}, margin{0, 2}>(x)) ==
           array<int, shape<3, 6>>{{0, 0, 0, 0, 0, 0}, {1, 2, 3, 4, 0, 0}, {5, 6, 7, 8, 0, 0}});
-    CHECK(s.run(pad<padding{1, 1}>(constant({1.5F}), -2)) == array<float, shape<3>>{-2, 1.5F, -2});
+    CHECK(s.run(pad<margin{1, 1}>(constant({1.5F}), -2)) == array<float, shape<3>>{-2, 1.5F, -2});
     CHECK(s.run(tile<2, 1>(x)) == array<int, shape<4, 4>>{{1, 2, 3, 4}, {5, 6, 7, 8}, {1, 2, 3, 4}, {5, 6, 7, 8}});
     CHECK(s.run(tile<2>(constant({1, 2}))) == array<int, shape<4>>{1, 2, 1, 2});
     CHECK(s.run(one_hot<3>(constant({2, 0, -1, 3}))) ==
@@ -173,7 +173,7 @@ TEST_CASE("indexing: gradients agree with central differences") {
     CHECK(check_gradients([](const auto& x) { return gather<1>(x, constant({{2, 0}, {2, 2}})); },
                           input<shape<batch, 3, 2>>(2, 3, 2)) == "");
     CHECK(check_gradients([](const auto& x) { return gather(x, constant({1, 1, 0})); }, input<shape<dyn, 2>>(3, 2)) == "");
-    CHECK(check_gradients([](const auto& x) { return pad<padding{1, 2}, padding{0, 1}>(x, 3.0); },
+    CHECK(check_gradients([](const auto& x) { return pad<margin{1, 2}, margin{0, 1}>(x, 3.0); },
                           input<shape<dyn, 3>>(2, 3)) == "");
     CHECK(check_gradients([](const auto& x) { return tile<2, 3>(x); }, input<shape<batch, 2>>(3, 2)) == "");
 }

@@ -65,8 +65,8 @@ static_assert(is<float, shape<dyn, 6>, decltype(slice<range{2, unbounded}>(z))>)
 static_assert(is<float, shape<batch, 28, 28>, decltype(reverse<0>(x))>);
 static_assert(is<float, shape<batch, 7, 6>, decltype(gather(z, ids))>);
 static_assert(is<float, shape<dyn, batch, 7>, decltype(gather<1>(z, ids))>);
-static_assert(is<float, shape<dyn, 9>, decltype(pad<padding{1, 0}, padding{1, 2}>(z))>);
-static_assert(is<float, shape<batch, 28, 30>, decltype(pad<padding{}, padding{}, padding{1, 1}>(x))>);
+static_assert(is<float, shape<dyn, 9>, decltype(pad<margin{1, 0}, margin{1, 2}>(z))>);
+static_assert(is<float, shape<batch, 28, 30>, decltype(pad<margin{}, margin{}, margin{1, 1}>(x))>);
 static_assert(is<float, shape<dyn, 12>, decltype(tile<1, 2>(z))>);
 static_assert(is<float, shape<batch, 7, 10>, decltype(one_hot<10>(ids))>);
 static_assert(is<bool, shape<10, batch, 7>, decltype(one_hot<10, bool, 0>(ids))>);

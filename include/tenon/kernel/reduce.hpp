@@ -147,6 +147,16 @@ struct reduction_layout {
     std::int64_t reduced_count() const { return outer_reduced_count * (inner_is_kept ? rows : n); }
     std::int64_t outputs() const { return outer_kept_count * (inner_is_kept ? n : 1); }
 
+    /// [many, kept, few] with the two ends reduced: rather two passes, over the first dimension and over the last.
+    bool is_sandwich() const {
+        return !inner_is_kept && outer_reduced_rank == 1 && outer_kept_rank == 1 && outer_kept[0].stride == n &&
+               outer_reduced_count >= 4 && n > 0 && n <= 16384;
+    }
+    reduction_layout without_inner() const {
+        return {extents(outer_reduced_count, outer_kept_count * n), detail::axis_set{fault::none, 1}};
+    }
+    reduction_layout inner() const { return {extents(outer_kept_count, n), detail::axis_set{fault::none, 2}}; }
+
     std::int64_t kept_offset(std::int64_t index) const { return offset(index, outer_kept, outer_kept_rank); }
     std::int64_t reduced_offset(std::int64_t index) const { return offset(index, outer_reduced, outer_reduced_rank); }
 
@@ -264,6 +274,26 @@ public:
         });
     }
 
+    /// The same, where results need no finishing, and can go straight to `out`; says whether it was so.
+    bool run_directly(const void* x, C* out, thread_pool* pool) const {
+        if (!direct_ || parts_ > 1 || l_.outer_reduced_count != 1) return false;
+        const C* from = static_cast<const C*>(x);
+        const std::int64_t total = l_.outputs() * l_.reduced_count();
+        if (l_.inner_is_kept) {
+            if (tiles_ > 1 || l_.rows > piece_rows || (2 * l_.n <= 8 * loops_.lanes && l_.rows > 64)) return false;
+            for_pieces(pool, l_.outer_kept_count, total, [&](std::int64_t begin, std::int64_t end) {
+                for (std::int64_t i = begin; i < end; ++i)
+                    loops_.columns(from + l_.kept_offset(i), l_.rows, l_.n, l_.n, out + i * l_.n);
+            });
+        } else {
+            if (l_.n > piece_) return false;
+            for_pieces(pool, l_.outer_kept_count, total, [&](std::int64_t begin, std::int64_t end) {
+                loops_.rows(from + begin * l_.n, end - begin, l_.n, out + begin);
+            });
+        }
+        return true;
+    }
+
     /// Outputs of the kept dimensions' outer indices begin .. end-1, one after the other.
     void outputs(const void* x, std::int64_t begin, std::int64_t end, const C* parameter, finish_function finish) const {
         if (l_.inner_is_kept) {
@@ -321,7 +351,7 @@ private:
                 values = buffer;
             }
             loops_.rows(values, count, l_.n, found);
-            for (std::int64_t k = 0; k < count; ++k) sums[k] = static_cast<W>(found[k]);
+            loops_.widen(found, sums, count, true);
             finish(i, count, static_cast<const W*>(sums), parameter ? parameter + i : nullptr);
         }
     }

@@ -170,25 +170,22 @@ TENON_SIMD_INLINE void reduce_some_columns(const C* x, std::int64_t rows, std::i
     }
 }
 
-/// out[j], j < width, combined with Rows rows, as they lie in memory. `ahead` rows further on are fetched meanwhile.
+/// The packs at x, x + stride, .. of Rows rows, combined.
 template <reducing::combination How, int Rows, class C>
-TENON_SIMD_INLINE void add_rows(const C* x, std::int64_t stride, std::int64_t width, std::int64_t ahead, C* out) {
-    for (std::int64_t j = 0; j < width; j += lanes) {
-        pack<C> a[Rows];
-#pragma GCC unroll 8
-        for (int k = 0; k < Rows; ++k) {
-            a[k] = load(x + k * stride + j);
-            //PF__builtin_prefetch(x + (k + ahead) * stride + j);
-        }
-#pragma GCC unroll 3
-        for (int step = Rows / 2; step > 0; step /= 2)
-            for (int k = 0; k < step; ++k) a[k] = combined<How>(a[k], a[k + step]);
-        store(out + j, combined<How>(load(static_cast<const C*>(out + j)), a[0]));
-    }
+TENON_SIMD_INLINE pack<C> combine_rows(const C* x, std::int64_t stride) {
+    if constexpr (Rows == 1) return load(x);
+    else
+        return combined<How>(combine_rows<How, Rows / 2>(x, stride),
+                             combine_rows<How, Rows / 2>(x + Rows / 2 * stride, stride));
+}
+/// out[j], j < width, combined with Rows rows.
+template <reducing::combination How, int Rows, class C>
+TENON_SIMD_INLINE void add_rows(const C* x, std::int64_t stride, std::int64_t width, C* out) {
+    for (std::int64_t j = 0; j < width; j += lanes)
+        store(out + j, combined<How>(load(static_cast<const C*>(out + j)), combine_rows<How, Rows>(x + j, stride)));
 }
 
-/// out[j] = elements x[r * stride + j], r < rows, combined, for j < width. Memory is read in the order in which it lies:
-/// only then is it fetched ahead.
+/// out[j] = elements x[r * stride + j], r < rows, combined, for j < width.
 template <reducing::combination How, class C>
 void reduce_columns(const C* x, std::int64_t rows, std::int64_t stride, std::int64_t width, C* out) {
     std::int64_t j = 0;
@@ -201,13 +198,10 @@ void reduce_columns(const C* x, std::int64_t rows, std::int64_t stride, std::int
         const std::int64_t whole = width - width % lanes;
         for (; j < whole; j += lanes) store(out + j, broadcast<C>(reducing::identity_of<How, C>()));
         std::int64_t r = 0;
-        // Eight streams are fetched ahead when each is a page long.
-        const std::int64_t bytes = whole * static_cast<std::int64_t>(sizeof(C));
-        const std::int64_t ahead = bytes >= 4096 ? 8 : 1 + 8192 / bytes;
-        if (bytes >= 4096)
-            for (; r + 8 <= rows; r += 8) add_rows<How, 8>(x + r * stride, stride, whole, ahead, out);
-        for (; r + 2 <= rows; r += 2) add_rows<How, 2>(x + r * stride, stride, whole, ahead, out);
-        if (r < rows) add_rows<How, 1>(x + r * stride, stride, whole, ahead, out);
+        // Short rows one after the other, so that memory is read straight through. Long ones are streams of their own.
+        if (whole * static_cast<std::int64_t>(sizeof(C)) >= 4096)
+            for (; r + 8 <= rows; r += 8) add_rows<How, 8>(x + r * stride, stride, whole, out);
+        for (; r < rows; ++r) add_rows<How, 1>(x + r * stride, stride, whole, out);
         j = whole;
     }
     for (; j < width; j += lanes)

@@ -22,48 +22,67 @@ template <class Out, class W> Out stored(W value) {
     else return static_cast<Out>(value);
 }
 
-/// One pass.
+/// One pass; where the outermost dimension is reduced and the innermost too, one for each.
 template <class C, class Out> class reduce_kernel final : public kernel {
 public:
-    reduce_kernel(const reduction_pass<C>& pass, finishing how, bool flipped)
-        : pass_(pass), finishing_(how), flipped_(flipped) {}
+    reduce_kernel(const reduction_layout& l, combination how, const reduction_source<C>& source, finishing f, bool flipped)
+        : pass_(l.is_sandwich() ? l.without_inner() : l, how, source), rest_(l.inner(), how, reduction_source<C>()),
+          two_(l.is_sandwich()), plain_(std::is_same_v<C, Out> && f == finishing::nothing && !flipped), finishing_(f),
+          flipped_(flipped), outputs_(l.outputs()), count_(l.reduced_count()) {}
     void run(const kernel_run& r) override {
         Out* out = r.output<Out>(0);
         if (!out) return;
-        const double count = static_cast<double>(pass_.layout().reduced_count());
-        pass_.run(r.in[0], nullptr, r.scratch, r.pool,
-                  [&](std::int64_t first, std::int64_t n, const wide_t<C>* found, const C*) {
-                      Out* to = out + first;
-                      if (finishing_ == finishing::division) {
-                          for (std::int64_t i = 0; i < n; ++i) to[i] = stored<Out>(static_cast<double>(found[i]) / count);
-                      } else if (finishing_ == finishing::root) {
-                          for (std::int64_t i = 0; i < n; ++i) to[i] = stored<Out>(std::sqrt(static_cast<double>(found[i])));
-                      } else if (finishing_ == finishing::at_least_zero) {
-                          for (std::int64_t i = 0; i < n; ++i)
-                              to[i] = stored<Out>(found[i] < wide_t<C>{} ? wide_t<C>{} : found[i]);
-                      } else if (flipped_) {
-                          for (std::int64_t i = 0; i < n; ++i)
-                              to[i] = stored<Out>(static_cast<std::uint64_t>(found[i]) ^ (std::uint64_t{1} << 63));
-                      } else {
-                          for (std::int64_t i = 0; i < n; ++i) to[i] = stored<Out>(found[i]);
-                      }
-                  });
+        const auto finish = [&](std::int64_t first, std::int64_t n, const wide_t<C>* found, const C*) {
+            store(out + first, n, found);
+        };
+        if (two_) {
+            C* between = reinterpret_cast<C*>(r.scratch + pass_bytes());
+            pass_.run(r.in[0], nullptr, r.scratch, r.pool,
+                      [&](std::int64_t first, std::int64_t n, const wide_t<C>* found, const C*) {
+                          for (std::int64_t i = 0; i < n; ++i) between[first + i] = static_cast<C>(found[i]);
+                      });
+            rest_.run(between, nullptr, r.scratch, r.pool, finish);
+        } else if (!plain_ || !pass_.run_directly(r.in[0], reinterpret_cast<C*>(out), r.pool)) {
+            pass_.run(r.in[0], nullptr, r.scratch, r.pool, finish);
+        }
     }
-    std::size_t scratch_bytes() const override { return pass_.scratch_bytes(); }
-    double cost() const override {
-        return 50 + 0.1 * static_cast<double>(pass_.layout().outputs() * (1 + pass_.layout().reduced_count()));
+    std::size_t scratch_bytes() const override {
+        return pass_bytes() + (two_ ? static_cast<std::size_t>(pass_.layout().outputs()) * sizeof(C) : 0);
     }
+    double cost() const override { return 50 + 0.1 * static_cast<double>(outputs_ * (1 + count_)); }
 
 private:
-    reduction_pass<C> pass_;
+    std::size_t pass_bytes() const {
+        const std::size_t a = pass_.scratch_bytes(), b = two_ ? rest_.scratch_bytes() : 0;
+        return ((a > b ? a : b) + 63) / 64 * 64;
+    }
+    void store(Out* to, std::int64_t n, const wide_t<C>* found) const {
+        if (finishing_ == finishing::division) {
+            for (std::int64_t i = 0; i < n; ++i)
+                to[i] = stored<Out>(static_cast<double>(found[i]) / static_cast<double>(count_));
+        } else if (finishing_ == finishing::root) {
+            for (std::int64_t i = 0; i < n; ++i) to[i] = stored<Out>(std::sqrt(static_cast<double>(found[i])));
+        } else if (finishing_ == finishing::at_least_zero) {
+            for (std::int64_t i = 0; i < n; ++i) to[i] = stored<Out>(found[i] < wide_t<C>{} ? wide_t<C>{} : found[i]);
+        } else if (flipped_) {
+            for (std::int64_t i = 0; i < n; ++i)
+                to[i] = stored<Out>(static_cast<std::uint64_t>(found[i]) ^ (std::uint64_t{1} << 63));
+        } else {
+            for (std::int64_t i = 0; i < n; ++i) to[i] = stored<Out>(found[i]);
+        }
+    }
+
+    reduction_pass<C> pass_, rest_;
+    bool two_, plain_;
     finishing finishing_;
     bool flipped_; // read by reading::ordered
+    std::int64_t outputs_, count_;
 };
 
 template <class C, class Out>
 kernel_pointer make(const reduction_layout& l, element_type e, combination how, mapping m = mapping::none,
                     finishing f = finishing::nothing, reading r = reading::numbers) {
-    return std::make_unique<reduce_kernel<C, Out>>(reduction_pass<C>(l, how, reduction_source<C>(e, m, r)), f,
+    return std::make_unique<reduce_kernel<C, Out>>(l, how, reduction_source<C>(e, m, r), f,
                                                    e == element_type::uint64 && r == reading::ordered);
 }
 

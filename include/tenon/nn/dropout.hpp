@@ -5,22 +5,45 @@
 
 namespace tenon::nn {
 
-/// While training, sets elements to 0 with probability `rate` and scales the others by 1 / (1 - rate); else nothing.
-/// Throws invalid_argument_error, when it is called, unless 0 <= rate < 1.
+/// In training, each element is set to 0 with probability `rate` and multiplied by 1 / (1 - rate) otherwise; in inference, x
+/// itself. Throws invalid_argument_error, when it is called, unless 0 <= rate < 1.
+/// N. Srivastava et al., JMLR 15 (2014).
 class dropout {
 public:
     explicit dropout(double rate, std::uint64_t seed = 0) : rate_(rate), seed_(seed) {}
 
-    template <OperandOrIllShaped X> auto operator()(const X& x, phase p) const {
+    template <OperandOrIllShaped X> auto operator()(const X& x, phase p = inference) const {
         if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
         else {
-            const auto t = detail::as_tensor(x);
-            return p == training ? detail::as_tensor(tenon::dropout(t, rate_, seed_)) : t;
+            auto result = detail::as_tensor(x);
+            if (p == training) {
+                auto dropped = tenon::dropout(x, rate_, seed_);
+                if constexpr (std::is_same_v<decltype(dropped), ill_shaped>) return ill_shaped{};
+                else result = detail::as_tensor(dropped);
+            }
+            return result;
         }
     }
 
 private:
     double rate_;
+    std::uint64_t seed_;
+};
+
+/// The same where `flag`, a bool scalar such as a placeholder, is true in the step: one graph trains and predicts.
+template <Operand Flag> class switched_dropout {
+public:
+    switched_dropout(double rate, Flag flag, std::uint64_t seed = 0) : rate_(rate), flag_(std::move(flag)), seed_(seed) {}
+
+    template <OperandOrIllShaped X> auto operator()(const X& x) const {
+        auto dropped = tenon::dropout(x, rate_, flag_, seed_);
+        if constexpr (std::is_same_v<decltype(dropped), ill_shaped>) return ill_shaped{};
+        else return detail::as_tensor(dropped);
+    }
+
+private:
+    double rate_;
+    Flag flag_;
     std::uint64_t seed_;
 };
 

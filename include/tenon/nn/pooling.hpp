@@ -1,20 +1,31 @@
 #pragma once
 
-#include <tenon/nn/layer.hpp>
 #include <tenon/ops/pooling.hpp>
+
+/// Pooling layers: the ops of ops/pooling.hpp as values.
+///
+///     auto model = tn::nn::sequential(tn::nn::conv2d<32, 5>(tn::nn::relu), tn::nn::max_pool<2>(), tn::nn::flatten());
 
 namespace tenon::nn {
 
-/// The largest element of each window: max_pool<2>() is [batch, 28, 28, c] -> [batch, 14, 14, c].
-template <int Window, int Stride = Window, padding Padding = valid> struct max_pool {
-    template <OperandOrIllShaped X> auto operator()(const X& x) const { return max_pool2d<Window, Stride, Padding>(x); }
+/// The largest element of each window, channel by channel: max_pool<2> is [b, 28, 28, c] -> [b, 14, 14, c].
+/// Stride 0: as far as the window is large.
+template <height_width Window, height_width Stride = 0, padding Padding = valid> struct max_pool {
+    template <OperandOrIllShaped X> auto operator()(const X& x) const {
+        return max_pool2d<pool2d_options{Window, Stride, Padding}>(x);
+    }
 };
 
-/// The mean of each window; what is outside of the image does not count.
-template <int Window, int Stride = Window, padding Padding = valid> struct average_pool {
+/// The mean of each window, channel by channel.
+template <height_width Window, height_width Stride = 0, padding Padding = valid> struct average_pool {
     template <OperandOrIllShaped X> auto operator()(const X& x) const {
-        return average_pool2d<Window, Stride, Padding>(x);
+        return average_pool2d<pool2d_options{Window, Stride, Padding}>(x);
     }
+};
+
+/// The mean of each channel of each image: [batch, height, width, channels] -> [batch, channels].
+struct global_average_pool {
+    template <OperandOrIllShaped X> auto operator()(const X& x) const { return tenon::global_average_pool(x); }
 };
 
 } // namespace tenon::nn

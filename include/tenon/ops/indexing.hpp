@@ -10,7 +10,7 @@
 ///
 ///     auto middle = tn::slice<tn::range{1, 3}, tn::range{.step = -1}>(x);  // rows 1 and 2, columns backwards
 ///     auto rows   = tn::gather<0>(table, ids);                             // [1000, 64], [batch, 7] -> [batch, 7, 64]
-///     auto framed = tn::pad<tn::padding{1, 1}, tn::padding{2, 0}>(x);      // [4, 5] -> [6, 7], zeros around
+///     auto framed = tn::pad<tn::margin{1, 1}, tn::margin{2, 0}>(x);      // [4, 5] -> [6, 7], zeros around
 ///     auto twice  = tn::tile<2, 1>(x);                                     // [4, 5] -> [8, 5]
 ///     auto hot    = tn::one_hot<10>(labels);                               // int32 [batch] -> float [batch, 10]
 
@@ -192,7 +192,7 @@ struct gather_gradient_op {
 };
 
 /// Elements put before and after those of a dimension.
-struct padding {
+struct margin {
     std::int64_t before = 0;
     std::int64_t after = 0;
 };
@@ -302,7 +302,7 @@ template <range... R> inline constexpr slice_op::attributes slicing = [] {
     constexpr range ranges[] = {R..., range{}};
     return slice_op::attributes_of(ranges, static_cast<int>(sizeof...(R)));
 }();
-template <padding... P> struct padding_of {
+template <margin... P> struct padding_of {
     static constexpr pad_op::attributes value{index_list(P.before...), index_list(P.after...), 0.0};
 };
 } // namespace detail
@@ -322,7 +322,7 @@ template <int Axis = 0, OperandOrIllShaped X, OperandOrIllShaped I> auto gather(
     return apply_op<gather_op, gather_op::attributes{Axis}>(x, indices);
 }
 /// x with P.before and P.after elements of `value` around its leading dimensions.
-template <padding... P, OperandOrIllShaped X> auto pad(const X& x, double value = 0) {
+template <margin... P, OperandOrIllShaped X> auto pad(const X& x, double value = 0) {
     static_assert(((P.before >= 0 && P.after >= 0) && ...), "tenon::pad: a padding is not negative");
     static_assert(sizeof...(P) > 0 && sizeof...(P) <= max_rank, "tenon::pad: one to eight paddings are needed");
     return apply_op<pad_op, detail::padding_of<P...>>(
@@ -342,7 +342,7 @@ namespace untyped {
 any_tensor slice(const any_tensor& x, const std::vector<range>& ranges);
 any_tensor reverse(const any_tensor& x, const index_list& axes = {});
 any_tensor gather(const any_tensor& x, const any_tensor& indices, int axis = 0);
-any_tensor pad(const any_tensor& x, const std::vector<padding>& paddings, double value = 0);
+any_tensor pad(const any_tensor& x, const std::vector<margin>& paddings, double value = 0);
 any_tensor tile(const any_tensor& x, const index_list& counts);
 any_tensor one_hot(const any_tensor& indices, std::int64_t depth, element_type element = element_type::float32,
                    int axis = -1);
@@ -375,10 +375,10 @@ TENON_INLINE any_tensor reverse(const any_tensor& x, const index_list& axes) { r
 TENON_INLINE any_tensor gather(const any_tensor& x, const any_tensor& indices, int axis) {
     return add<gather_op>({axis}, {x, indices});
 }
-TENON_INLINE any_tensor pad(const any_tensor& x, const std::vector<padding>& paddings, double value) {
+TENON_INLINE any_tensor pad(const any_tensor& x, const std::vector<margin>& paddings, double value) {
     if (paddings.size() > max_rank) throw invalid_argument_error("pad: more than 8 paddings");
     pad_op::attributes a;
-    for (const padding& p : paddings) {
+    for (const margin& p : paddings) {
         a.before.push_back(p.before);
         a.after.push_back(p.after);
     }

@@ -232,6 +232,39 @@ inline bool join_tapes(const fused_op::attributes& producer, const fused_op::att
     return true;
 }
 
+// What nobody reads is not computed: outputs of an interpreted tape that are not used leave it. (A compiled kernel
+// leaves out their stores.)
+inline void narrow_outputs(program& p) {
+    const uses_of uses(p);
+    for (program_item& i : p.items) {
+        if (i.removed || i.op != &fused_definition || i.outputs.size() < 2) continue;
+        auto a = decode<fused_op::attributes>(i.attributes);
+        if (std::all_of(i.outputs.begin(), i.outputs.end(), [&](int v) { return uses[v] > 0; }) ||
+            tenon::detail::find_compiled_tape(*a.tape))
+            continue;
+        auto made = std::make_shared<tape>(*a.tape);
+        made->output_count = 0;
+        std::vector<std::int64_t> merge;
+        std::vector<int> outputs, place(static_cast<std::size_t>(a.tape->output_count), -1);
+        for (int t = 0, next = 0; t < a.tape->output_count; ++t) {
+            const int target = a.merges(t) ? static_cast<int>(a.merge[static_cast<std::size_t>(t)]) : t;
+            const int value = target == t ? i.outputs[static_cast<std::size_t>(next++)] : -1;
+            if (target == t ? uses[value] == 0 : place[static_cast<std::size_t>(target)] < 0) continue;
+            place[static_cast<std::size_t>(t)] = made->output_count;
+            made->outputs[made->output_count++] = a.tape->outputs[t];
+            merge.push_back(target == t ? -1 : place[static_cast<std::size_t>(target)]);
+            if (target == t) outputs.push_back(value);
+        }
+        if (outputs.empty()) continue;
+        for (int t = made->output_count; t < max_tape_outputs; ++t) made->outputs[t] = tape_output{};
+        *made = without_dead_code(*made);
+        a.tape = made;
+        a.merge = std::move(merge);
+        i.attributes = encode(a);
+        i.outputs = std::move(outputs);
+    }
+}
+
 // Chains of elementwise items become one pass over memory where a value between them is read once.
 inline void fuse_elementwise(program& p) {
     uses_of uses(p);
@@ -249,7 +282,10 @@ inline void fuse_elementwise(program& p) {
             if (!(broadcast_of(p, c.inputs) == p.value(v).type.extents)) continue;
             const auto producer = decode<fused_op::attributes>(from.attributes);
             const auto consumer = decode<fused_op::attributes>(c.attributes);
-            if (producer.tape->output_count != 1 || producer.tape->outputs[0].like >= 0) continue;
+            // A sum over what an input repeats ends a pass.
+            if (producer.tape->output_count != 1 ||
+                (producer.tape->outputs[0].like >= 0 && !(broadcast_of(p, from.inputs) == p.value(v).type.extents)))
+                continue;
             // A compiled kernel is worth about a memory pass for each four of its instructions.
             int lost = 0;
             if (tenon::detail::find_compiled_tape(*producer.tape)) lost += producer.tape->length - producer.tape->input_count;
@@ -340,6 +376,7 @@ TENON_INLINE void rewrite(program& p, const plan_options& o) {
     detail::fuse_epilogues(p);
     detail::look_through_broadcasts(p);
     detail::drop_unread(p);
+    detail::narrow_outputs(p);
     detail::fuse_elementwise(p);
 }
 

@@ -1,0 +1,68 @@
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include <tenon/core/error.hpp>
+#include <tenon/graph/graph.hpp>
+#include <tenon/graph/op.hpp>
+#include <tenon/ops/control.hpp>
+#include <tenon/runtime/device.hpp>
+
+namespace tn = tenon;
+
+TEST_CASE("SEMANTICS 12: the physical devices have a name, a type, memory and a description") {
+    const auto devices = tn::list_physical_devices();
+    REQUIRE(devices.size() == 1);
+    CHECK(devices[0].name == "/device:CPU:0");
+    CHECK(devices[0].type == "CPU");
+    CHECK(devices[0].memory > 0);
+    CHECK(devices[0].description.starts_with("CPU, "));
+}
+
+TEST_CASE("a device has memory of its own, aligned to 64 bytes, and copies to and from it") {
+    const auto cpu = tn::make_cpu_device();
+    void* p = cpu->allocate(1000);
+    CHECK(reinterpret_cast<std::uintptr_t>(p) % 64 == 0);
+    char text[1000], back[1000];
+    std::memset(text, 7, sizeof text);
+    cpu->copy_from_host(p, text, sizeof text);
+    cpu->copy_to_host(back, p, sizeof back);
+    CHECK(std::memcmp(text, back, sizeof text) == 0);
+    cpu->copy_to_host(back, p, 0);
+    cpu->deallocate(p, 1000);
+    CHECK_THROWS_AS((void)cpu->allocate(std::size_t{1} << 60), tn::resource_exhausted_error);
+}
+
+TEST_CASE("a device knows the kernels of ops") {
+    const auto cpu = tn::make_cpu_device();
+    CHECK(cpu->kernels("identity") != nullptr);
+    CHECK(cpu->kernels("placeholder") == nullptr);
+    CHECK(cpu->kernels("no such op") == nullptr);
+}
+
+TEST_CASE("an event is reached when the work before it has ended") {
+    const auto cpu = tn::make_cpu_device();
+    struct mark final : tn::kernel {
+        void run(const tn::kernel_run& r) override { *r.output<int>(0) = 5; }
+    } k;
+    int result = 0;
+    void* out[] = {&result};
+    cpu->launch(k, {nullptr, out, nullptr, nullptr});
+    const auto e = cpu->record();
+    e->wait();
+    CHECK(e->reached());
+    CHECK(result == 5);
+}
+
+TEST_CASE("the registry of ops keeps the first definition of a name and lists all by name") {
+    CHECK(tn::find_op("identity") == &tn::identity_definition);
+    CHECK(tn::find_op("no such op") == nullptr);
+    const auto all = tn::all_ops();
+    CHECK(all.size() > 5);
+    for (std::size_t i = 1; i < all.size(); ++i) CHECK(std::string(all[i - 1]->name) < all[i]->name);
+    tn::op_definition other;
+    other.name = "identity";
+    CHECK(&tn::register_op(other) == &tn::identity_definition);
+    CHECK(tn::find_op("identity")->infer != nullptr);
+}

@@ -1,0 +1,59 @@
+#include <doctest/doctest.h>
+
+#include <tenon/ops/elementwise.hpp>
+#include <tenon/ops/reduction.hpp>
+#include <tenon/ops/state.hpp>
+#include <tenon/runtime/session.hpp>
+
+#include "runtime/support.hpp"
+
+// check_numerics: the first node whose result is not finite.
+
+namespace tn = tenon;
+using namespace probe;
+
+TEST_CASE("check_numerics names the first node that made a number that is not finite, not those after it") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<3>>("x");
+    const tn::tensor<float, tn::shape<3>> fine = x * 2.0f;
+    const auto logarithm = tn::identity(log(fine), "logarithm");
+    const auto after = sum(exp(logarithm) + logarithm);
+    tn::session checking(tn::session_options{.check_numerics = true}), careless;
+    const tn::array<float> bad{1, -2, 3}, good{1, 2, 3};
+    const std::string text = words_of<tn::invalid_argument_error>([&] { checking.run(tn::feed(x, bad), after); });
+    CHECK(has(text, "check_numerics: element 1 of output 0, float[3], is the first in this step that is not a finite number"));
+    CHECK(has(text, "[node log (fused)"));
+    CHECK(checking.run(tn::feed(x, good), after).item() == careless.run(tn::feed(x, good), after).item());
+    CHECK(careless.run(tn::feed(x, bad), after).item() != 0); // without the option nothing is said
+}
+
+TEST_CASE("check_numerics sees through fusion and folding, in every floating type") {
+    const auto named = []<class T>(T) {
+        const tn::graph g;
+        const tn::graph_scope in(g);
+        const auto c = tn::constant(static_cast<T>(0.0f));
+        const auto zero = tn::identity(c, "zero");
+        const auto bad = reciprocal(zero); // infinite; of constants alone
+        const auto end = bad * c + c;
+        tn::session s(tn::session_options{.check_numerics = true});
+        return words_of<tn::invalid_argument_error>([&] { s.run(end); });
+    };
+    for (const std::string& text : {named(float{}), named(double{}), named(tn::half{}), named(tn::bfloat16{})}) {
+        CAPTURE(text);
+        CHECK(has(text, "[node reciprocal (fused)"));
+    }
+}
+
+TEST_CASE("check_numerics holds for callables, and integers and bools are never looked at") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float>("x");
+    const auto y = is_nan(sqrt(x));
+    const auto n = tn::placeholder<std::int32_t>("n");
+    tn::session s(tn::session_options{.check_numerics = true});
+    const auto f = s.callable(tn::feeds(x), tn::fetches(y));
+    CHECK_FALSE(std::get<0>(f(4.0f)).item());
+    CHECK_THROWS_AS(f(-4.0f), tn::invalid_argument_error);
+    CHECK(s.run(tn::feed(n, -1), n * n).item() == 1);
+}
