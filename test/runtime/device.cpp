@@ -36,9 +36,9 @@ TEST_CASE("a device has memory of its own, aligned to 64 bytes, and copies to an
 
 TEST_CASE("a device knows the kernels of ops") {
     const auto cpu = tn::make_cpu_device();
-    CHECK(cpu->kernels("identity") != nullptr);
-    CHECK(cpu->kernels("placeholder") == nullptr);
-    CHECK(cpu->kernels("no such op") == nullptr);
+    CHECK((cpu->kernels("identity") != nullptr));
+    CHECK((cpu->kernels("placeholder") == nullptr));
+    CHECK((cpu->kernels("no such op") == nullptr));
 }
 
 TEST_CASE("an event is reached when the work before it has ended") {
@@ -64,5 +64,5 @@ TEST_CASE("the registry of ops keeps the first definition of a name and lists al
     tn::op_definition other;
     other.name = "identity";
     CHECK(&tn::register_op(other) == &tn::identity_definition);
-    CHECK(tn::find_op("identity")->infer != nullptr);
+    CHECK((tn::find_op("identity")->infer != nullptr));
 }

@@ -20,7 +20,8 @@ namespace {
 
 std::vector<nlohmann::json> spans_of(const tn::trace& t) {
     std::vector<nlohmann::json> spans;
-    for (const auto& e : nlohmann::json::parse(t.to_json()).at("traceEvents"))
+    const nlohmann::json all = nlohmann::json::parse(t.to_json());
+    for (const auto& e : all.at("traceEvents"))
         if (e.at("ph") == "X") spans.push_back(e);
     return spans;
 }
@@ -72,7 +73,8 @@ TEST_CASE("nothing is recorded while no trace is set; a trace may span several s
     CHECK(t.size() == 2);
     // The rows have names.
     bool named = false;
-    for (const auto& e : nlohmann::json::parse(t.to_json()).at("traceEvents"))
+    const nlohmann::json all = nlohmann::json::parse(t.to_json());
+    for (const auto& e : all.at("traceEvents"))
         named = named || (e.at("ph") == "M" && e.at("args").at("name") == "CPU:0 thread 0");
     CHECK(named);
 }

@@ -4,7 +4,9 @@
 #include <tenon/core/shape.hpp>
 
 /// The compile-time complaint: one mistake gives one error, whose first line names the op and both shapes.
-/// The result of a mistaken call is `ill_shaped`, which every op absorbs in silence.
+/// The result of a mistaken call is `ill_shaped`, which every op absorbs in silence. An op complains with
+///     static_assert(detail::shapes_of<Op, what, detail::shown_of<Operands>...>::agree, "tenon: shapes do not agree");
+/// in the function itself: each template between that line and the user's takes lines of the error.
 
 namespace tenon {
 
@@ -29,6 +31,8 @@ template <class T, class S> struct shown;
 template <class T, auto... D> struct shown<T, shape<D...>> {
     using type = shown_tensor<T, typename shown_dim<D>::type...>;
 };
+
+template <class Operand> using shown_of = typename shown<typename Operand::element, typename Operand::shape>::type;
 
 template <class Op, fault Fault, class... Operands> struct shapes_of {
     static constexpr bool agree = false;
@@ -86,10 +90,13 @@ template <class Op, fault Fault, class... Operands> constexpr auto sentence() {
     return text;
 }
 
-template <fixed_string Complaint> struct shapes_of {
-    static constexpr bool agree = Complaint.text[0] == 0;
-    static_assert(agree, "tenon: the shapes of an operation do not agree");
+template <fixed_string Complaint> struct complaint {
+    static_assert(Complaint.text[0] == 0, "tenon: the shapes of an operation do not agree");
+    static constexpr bool agree = true; // it has been said
 };
+template <class Operand> using shown_of = Operand;
+// An alias: one step less between the complaint and the user's line.
+template <class Op, fault Fault, class... Operands> using shapes_of = complaint<sentence<Op, Fault, Operands...>()>;
 
 #endif
 
@@ -99,16 +106,6 @@ template <class T, class S> struct operand_type {
     using shape = S;
     static constexpr tensor_type type{element_type_of<T>, S::extents};
 };
-
-template <class Op, fault Fault, class... Operands> constexpr void complain() {
-#if defined(__clang__)
-    static_assert(
-        shapes_of<Op, Fault, typename shown<typename Operands::element, typename Operands::shape>::type...>::agree,
-        "tenon: the shapes of an operation do not agree");
-#else
-    (void)sizeof(shapes_of<sentence<Op, Fault, Operands...>()>);
-#endif
-}
 
 template <class Op, class Static, int Output, class... Operands> constexpr inferred infer_static() {
     constexpr tensor_type operands[] = {Operands::type..., tensor_type{}};

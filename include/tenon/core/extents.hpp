@@ -55,7 +55,7 @@ public:
     template <class... E>
         requires(sizeof...(E) > 0 && ((std::is_integral_v<E> || std::is_same_v<E, extent>) && ...))
     constexpr extents(E... dims) { // NOLINT: a list of dimensions is extents
-        (push_back(extent(dims)), ...);
+        (push_back(one(dims)), ...);
     }
 
     constexpr int rank() const noexcept { return rank_; }
@@ -104,6 +104,11 @@ public:
     }
 
 private:
+    template <class E> static constexpr extent one(E e) {
+        if constexpr (std::is_same_v<E, extent>) return e;
+        else return extent(static_cast<std::int64_t>(e));
+    }
+
     extent dims_[max_rank]{};
     int rank_ = 0;
     bool overfull_ = false;

@@ -331,7 +331,8 @@ template <opcode Op, class... X> auto elementwise(X&&... x) {
         using T = typename detail::first_element<X...>::type;
         using rule = elementwise_rule<Op>;
         if constexpr (constexpr fault what = detail::misfit_of<rule, T, X...>; what != fault::none) {
-            detail::complain<rule, what, detail::element_beside_t<T, X>...>();
+            static_assert(detail::shapes_of<rule, what, detail::shown_of<detail::element_beside_t<T, X>>...>::agree,
+                          "tenon: shapes do not agree");
             return ill_shaped{};
         } else {
             using result = detail::rule_result_t<rule, T, X...>;
@@ -351,8 +352,10 @@ auto elementwise(P&& p, A&& a, B&& b) {
         static_assert(!std::is_void_v<T>, "tenon::select: one of the two values must be a tensor");
         using rule = elementwise_rule<Op>;
         if constexpr (constexpr fault what = detail::misfit_of<rule, T, P, A, B>; what != fault::none) {
-            detail::complain<rule, what, detail::element_beside_t<T, P>, detail::element_beside_t<T, A>,
-                             detail::element_beside_t<T, B>>();
+            static_assert(detail::shapes_of<rule, what, detail::shown_of<detail::element_beside_t<T, P>>,
+                                            detail::shown_of<detail::element_beside_t<T, A>>,
+                                            detail::shown_of<detail::element_beside_t<T, B>>>::agree,
+                          "tenon: shapes do not agree");
             return ill_shaped{};
         } else {
             using result = detail::rule_result_t<rule, T, P, A, B>;
@@ -372,7 +375,8 @@ template <class Rule, class F, class... X> auto elementwise_composite(F f, X&&..
     else {
         using T = typename detail::first_element<X...>::type;
         if constexpr (constexpr fault what = detail::misfit_of<Rule, T, X...>; what != fault::none) {
-            detail::complain<Rule, what, detail::element_beside_t<T, X>...>();
+            static_assert(detail::shapes_of<Rule, what, detail::shown_of<detail::element_beside_t<T, X>>...>::agree,
+                          "tenon: shapes do not agree");
             return ill_shaped{};
         } else return detail::bind_values<F, T>(f, std::index_sequence_for<X...>{}, static_cast<X&&>(x)...);
     }

@@ -295,11 +295,11 @@ private:
     };
 
     static void allow_only(const json_value& v, std::initializer_list<const char*> names, const std::string& of) {
-        for (const auto& [name, member] : *v.get<json_value::object>())
-            if (std::none_of(names.begin(), names.end(), [&](const char* n) { return name == n; })) {
+        for (const json_member& m : *v.get<json_value::object>())
+            if (std::none_of(names.begin(), names.end(), [&](const char* n) { return m.name == n; })) {
                 std::string known;
                 for (const char* n : names) known += (known.empty() ? "" : ", ") + std::string(n);
-                json_mistake(of + " has no member \"" + name + "\"; there are " + known);
+                json_mistake(of + " has no member \"" + m.name + "\"; there are " + known);
             }
     }
 

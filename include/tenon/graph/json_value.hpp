@@ -25,25 +25,34 @@ inline void swap_little_endian(void* data, std::size_t bytes, std::size_t elemen
         for (std::size_t k = 0; k < element / 2; ++k) std::swap(p[i + k], p[i + element - 1 - k]);
 }
 
+struct json_member;
+
 /// A JSON value. Members are in the order of the text, and no name occurs twice.
 struct json_value {
     using list = std::vector<json_value>;
-    using object = std::vector<std::pair<std::string, json_value>>;
+    using object = std::vector<json_member>;
     /// Integers that fit into 64 bits are integers; other numbers are doubles.
     std::variant<std::nullptr_t, bool, std::int64_t, std::uint64_t, double, std::string, list, object> held;
 
     template <class T> const T* get() const noexcept { return std::get_if<T>(&held); }
     bool is_null() const noexcept { return held.index() == 0; }
     /// The member of an object; nullptr where it has none of this name, or where this is no object.
-    const json_value* find(const char* name) const noexcept {
-        if (const object* members = get<object>())
-            for (const auto& [n, v] : *members)
-                if (n == name) return &v;
-        return nullptr;
-    }
+    const json_value* find(const char* name) const noexcept;
     /// What it is, in words: "a list", "the text \"batch\"".
     std::string described() const;
 };
+
+struct json_member {
+    std::string name;
+    json_value value;
+};
+
+inline const json_value* json_value::find(const char* name) const noexcept {
+    if (const object* members = get<object>())
+        for (const json_member& m : *members)
+            if (m.name == name) return &m.value;
+    return nullptr;
+}
 
 /// Reads a text of at most `deepest` nested lists and objects. Throws data_loss_error when it is no JSON,
 /// invalid_argument_error when it is too deep or an object has a name twice; both begin with `what`.

@@ -48,13 +48,13 @@ public:
     bool start_object(std::size_t) { return open(json_value{json_value::object{}}); }
     bool start_array(std::size_t) { return open(json_value{json_value::list{}}); }
     bool key(std::string& name) {
-        std::get<json_value::object>(inside_.back()->held).emplace_back(std::move(name), json_value{});
+        std::get<json_value::object>(inside_.back()->held).push_back({std::move(name), {}});
         return true;
     }
     bool end_object() {
         const auto& members = std::get<json_value::object>(inside_.back()->held);
         std::vector<const std::string*> names;
-        for (const auto& m : members) names.push_back(&m.first);
+        for (const auto& m : members) names.push_back(&m.name);
         std::sort(names.begin(), names.end(), [](const std::string* a, const std::string* b) { return *a < *b; });
         for (std::size_t i = 1; i < names.size(); ++i)
             if (*names[i - 1] == *names[i]) {
@@ -85,8 +85,8 @@ private:
             return &root;
         }
         if (auto* members = std::get_if<json_value::object>(&inside_.back()->held)) {
-            members->back().second = std::move(v);
-            return &members->back().second;
+            members->back().value = std::move(v);
+            return &members->back().value;
         }
         auto& items = std::get<json_value::list>(inside_.back()->held);
         items.push_back(std::move(v));

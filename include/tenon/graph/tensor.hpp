@@ -74,21 +74,20 @@ auto as_tensor(const E& e) {
     return e.materialize();
 }
 
-/// Result tensor of op Op with static attributes Static on operands Xs, of which one more source of named sizes
-/// may be given in Static::shape.
-template <class Op, class Static, int Output, class T, class... Operands> struct op_result {
-    using rule = inference<Op, Static, Output, Operands...>;
-    static constexpr bool fits = static_cast<bool>(rule::answer);
-    static constexpr auto make() {
-        if constexpr (!fits) {
-            complain<Op, rule::answer.what, Operands...>();
-            return ill_shaped{};
-        } else if constexpr (std::is_void_v<T>)
-            return tensor<element_t<rule::answer.type.element>, shape_from_t<rule, typename Operands::shape...>>();
-        else return tensor<T, shape_from_t<rule, typename Operands::shape...>>();
-    }
-    using type = decltype(make());
+template <bool Fits, class Op, class Rule, class T, class... Operands> struct typed_result {
+    using element = std::conditional_t<std::is_void_v<T>, element_t<Rule::answer.type.element>, T>;
+    using type = tensor<element, shape_from_t<Rule, typename Operands::shape...>>;
 };
+template <class Op, class Rule, class T, class... Operands> struct typed_result<false, Op, Rule, T, Operands...> {
+    static_assert(shapes_of<Op, Rule::answer.what, shown_of<Operands>...>::agree, "tenon: shapes do not agree");
+    using type = ill_shaped;
+};
+
+/// Result of op Op with static attributes Static on Operands (operand_types), whose named sizes it may have: `type` is a
+/// tensor, of element type T unless that is void, or ill_shaped where the rule finds a fault.
+template <class Op, class Static, int Output, class T, class... Operands>
+using op_result = typed_result<static_cast<bool>(inference<Op, Static, Output, Operands...>::answer), Op,
+                               inference<Op, Static, Output, Operands...>, T, Operands...>;
 
 } // namespace detail
 
@@ -105,16 +104,30 @@ concept OperandOrIllShaped = Operand<X> || std::is_same_v<std::remove_cvref_t<X>
 template <class Op, class Static, class... Xs>
 auto apply_op(const typename Op::attributes& a, const Xs&... xs) {
     if constexpr ((std::is_same_v<Xs, ill_shaped> || ...)) return ill_shaped{};
-    else {
+    else if constexpr (constexpr fault what = detail::inference<Op, Static, 0, detail::operand_of_t<Xs>...>::answer.what;
+                       what != fault::none) {
+        static_assert(detail::shapes_of<Op, what, detail::shown_of<detail::operand_of_t<Xs>>...>::agree,
+                      "tenon: shapes do not agree");
+        return ill_shaped{};
+    } else {
         using result = typename detail::op_result<Op, Static, 0, void, detail::operand_of_t<Xs>...>::type;
-        if constexpr (std::is_same_v<result, ill_shaped>) return ill_shaped{};
-        else return result::unchecked(add<Op>(a, {detail::as_tensor(xs)...}));
+        return result::unchecked(add<Op>(a, {detail::as_tensor(xs)...}));
     }
 }
 
-/// The same where the stored attributes are the static ones.
+/// The same where the stored attributes are the static ones. Not by way of the other: the complaint would be longer.
 template <class Op, auto Attributes, class... Xs> auto apply_op(const Xs&... xs) {
-    return apply_op<Op, detail::constant_attributes<Attributes>>(Attributes, xs...);
+    using statics = detail::constant_attributes<Attributes>;
+    if constexpr ((std::is_same_v<Xs, ill_shaped> || ...)) return ill_shaped{};
+    else if constexpr (constexpr fault what = detail::inference<Op, statics, 0, detail::operand_of_t<Xs>...>::answer.what;
+                       what != fault::none) {
+        static_assert(detail::shapes_of<Op, what, detail::shown_of<detail::operand_of_t<Xs>>...>::agree,
+                      "tenon: shapes do not agree");
+        return ill_shaped{};
+    } else {
+        using result = typename detail::op_result<Op, statics, 0, void, detail::operand_of_t<Xs>...>::type;
+        return result::unchecked(add<Op>(Attributes, {detail::as_tensor(xs)...}));
+    }
 }
 
 } // namespace tenon

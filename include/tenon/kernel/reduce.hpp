@@ -80,6 +80,10 @@ template <class C> struct search_loops {
 template <class C> using block_reader = void (*)(const void* from, C* to, std::int64_t n);
 template <class C>
 using block_mapper = void (*)(const C* x, C* to, std::int64_t n, const C* parameter, std::int64_t step);
+/// As reduction_loops::columns, of mapped elements.
+template <class C>
+using column_mapper = void (*)(const C* x, std::int64_t rows, std::int64_t stride, std::int64_t width,
+                               const C* parameter, C* out);
 
 } // namespace tenon::reducing
 
@@ -188,11 +192,12 @@ template <class C> struct reduction_source {
     std::size_t element_bytes = sizeof(C);
     block_reader<C> read = nullptr;
     block_mapper<C> map = nullptr;
+    mapping kind = mapping::none;
 
     reduction_source() = default;
     reduction_source(element_type e, mapping m, reading how)
         : element_bytes(size_of(e)), read(TENON_REDUCING(block_reader_of<C>, e, how)),
-          map(TENON_REDUCING(block_mapper_of<C>, m)) {}
+          map(TENON_REDUCING(block_mapper_of<C>, m)), kind(m) {}
 
     bool is_direct() const { return !read && !map; }
     const std::byte* at(const void* x, std::int64_t offset) const {
@@ -222,8 +227,9 @@ public:
     reduction_pass(const reduction_layout& layout, combination how, const reduction_source<C>& source)
         : l_(layout), how_(how), source_(source), loops_(loops_for(how)) {
         direct_ = source.is_direct();
+        if (!source.read && source.map) mapped_columns_ = TENON_REDUCING(column_mapper_of<C>, source.kind, how);
         piece_ = direct_ ? 16384 : block;
-        tile_limit_ = direct_ ? most_columns : 512;
+        tile_limit_ = direct_ || mapped_columns_ ? most_columns : 512;
         // Few long outputs are cut into parts that threads can share.
         lines_ = l_.outer_reduced_count * (l_.inner_is_kept ? l_.rows : l_.n);
         tiles_ = l_.inner_is_kept ? (l_.n + tile_limit_ - 1) / tile_limit_ : 1;
@@ -319,7 +325,7 @@ public:
     }
 
 private:
-    static constexpr std::int64_t block = 4096;      // elements that are read and mapped at a time
+    static constexpr std::int64_t block = 2048;      // elements that are read and mapped at a time
     static constexpr std::int64_t piece_rows = 256;  // added up without a wider sum
     static constexpr std::int64_t most_parts = 64;
     static constexpr std::int64_t most_columns = 16384 / static_cast<std::int64_t>(sizeof(C));
@@ -394,18 +400,21 @@ private:
             if (count > l_.rows - row) count = l_.rows - row;
             const std::int64_t together = count >= 2 * joined ? joined : 1, wide = together * width;
             std::int64_t most = piece_rows * together;
-            if (!direct_ && most > block / width) most = block / width;
+            const bool buffered = !direct_ && !mapped_columns_;
+            if (buffered && most > block / width) most = block / width;
             if (count > most) count = most;
             count -= count % together;
             const std::byte* at = source_.at(x, offset + l_.reduced_offset(outer) + row * l_.n);
             const C* values = static_cast<const C*>(static_cast<const void*>(at));
-            if (!direct_) {
-                const C* p = together > 1 && parameter ? repeated : parameter;
+            const C* p = together > 1 && parameter ? repeated : parameter;
+            if (buffered) {
                 for (std::int64_t r = 0; r < count; r += together)
                     source_.block(source_.at(at, r * l_.n), wide, p, 1, buffer + r * width);
                 values = buffer;
             }
-            loops_.columns(values, count / together, direct_ ? together * l_.n : wide, wide, found);
+            const std::int64_t stride = buffered ? wide : together * l_.n;
+            if (mapped_columns_) mapped_columns_(values, count / together, stride, wide, p, found);
+            else loops_.columns(values, count / together, stride, wide, found);
             for (std::int64_t k = 0; k < wide; k += width, fresh = false) loops_.widen(found + k, out, width, fresh);
             first += count;
         }
@@ -416,6 +425,7 @@ private:
     combination how_;
     reduction_source<C> source_;
     reduction_loops<C> loops_;
+    column_mapper<C> mapped_columns_ = nullptr;
     bool direct_ = true;
     std::int64_t piece_ = 0, tile_limit_ = 0, tiles_ = 1, parts_ = 1;
     std::int64_t lines_ = 0; // elements (rows, when the inner dimension is kept) that are combined

@@ -271,6 +271,27 @@ void map_block(const C* x, C* to, std::int64_t n, const C* parameter, std::int64
     store_partial(to + i, mapped<M>(load_partial(x + i, left), p), left);
 }
 
+/// out[j] = elements x[r * stride + j], r < rows, mapped and combined, for j < width; a parameter for each column.
+template <reducing::mapping M, reducing::combination How, class C>
+void map_columns(const C* x, std::int64_t rows, std::int64_t stride, std::int64_t width, const C* parameter, C* out) {
+    const std::int64_t whole = width - width % lanes;
+    const int left = static_cast<int>(width - whole);
+    const pack<C> none = broadcast<C>(reducing::identity_of<How, C>());
+    pack<C> last = none;
+    for (std::int64_t j = 0; j < whole; j += lanes) store(out + j, none);
+    for (std::int64_t r = 0; r < rows; ++r, x += stride) {
+        for (std::int64_t j = 0; j < whole; j += lanes) {
+            const pack<C> p = parameter ? load(parameter + j) : pack<C>{};
+            store(out + j, combined<How>(load(static_cast<const C*>(out + j)), mapped<M>(load(x + j), p)));
+        }
+        if (left > 0) {
+            const pack<C> p = parameter ? load_partial(parameter + whole, left) : pack<C>{};
+            last = combined<How>(last, mapped<M>(load_partial(x + whole, left), p));
+        }
+    }
+    if (left > 0) store_partial(out + whole, last, left);
+}
+
 /// Bit k: lane k of x and y is the same, NaN like NaN.
 template <class C> TENON_SIMD_INLINE unsigned same_bits(pack<C> x, pack<C> y) {
     if constexpr (std::is_floating_point_v<C>) return mask_bits((x == y) | ((x != x) & (y != y)));
@@ -368,6 +389,22 @@ template <class C> reducing::block_mapper<C> block_mapper_of(reducing::mapping m
         }
     }
     return m == mapping::reversed ? &map_block<mapping::reversed, C> : nullptr;
+}
+
+template <class C> reducing::column_mapper<C> column_mapper_of(reducing::mapping m, reducing::combination how) {
+    using reducing::mapping, reducing::combination;
+    if constexpr (std::is_floating_point_v<C>) {
+        if (how == combination::largest)
+            return m == mapping::magnitude ? &map_columns<mapping::magnitude, combination::largest, C> : nullptr;
+        switch (m) {
+        case mapping::square: return &map_columns<mapping::square, combination::sum, C>;
+        case mapping::magnitude: return &map_columns<mapping::magnitude, combination::sum, C>;
+        case mapping::squared_deviation: return &map_columns<mapping::squared_deviation, combination::sum, C>;
+        case mapping::shifted_exp: return &map_columns<mapping::shifted_exp, combination::sum, C>;
+        default: break;
+        }
+    }
+    return nullptr;
 }
 
 } // namespace tenon::simd::TENON_SIMD_NS

@@ -112,7 +112,9 @@ template <Shape S = shape<>> auto random_bernoulli(double p, std::uint64_t seed 
     detail::check_probability("random_bernoulli", p);
     using rule = detail::inference<random_bernoulli_op, detail::bernoulli_statics<S>, 0>;
     if constexpr (!static_cast<bool>(rule::answer)) {
-        detail::complain<random_bernoulli_op, rule::answer.what, detail::operand_type<bool, canonical_t<S>>>();
+        static_assert(detail::shapes_of<random_bernoulli_op, rule::answer.what,
+                                        detail::shown_of<detail::operand_type<bool, canonical_t<S>>>>::agree,
+                      "tenon: shapes do not agree");
         return ill_shaped{};
     } else {
         return tensor<bool, canonical_t<S>>::unchecked(

@@ -23,6 +23,8 @@ concept ElementwiseOperand = OperandOrIllShaped<X> || Number<X>;
 /// At least one tensor among numbers.
 template <class... X>
 concept ElementwiseOperands = (ElementwiseOperand<X> && ...) && (OperandOrIllShaped<X> || ...);
+template <class B, class A>
+concept ElementwiseBeside = ElementwiseOperands<A, B>;
 
 // Numbers in the functions below, exact in double.
 template <std::uint64_t Bits> inline constexpr number_constant<Bits> number_of{};
@@ -52,48 +54,54 @@ template <fixed_string Name, class F, class... X> auto number_function(F f, X&&.
 
 } // namespace detail
 
-// A function that is one instruction.
-#define TENON_UNARY(NAME, OP)                                                                                         \
-    template <OperandOrIllShaped X> auto NAME(X&& x) {                                                               \
-        return elementwise<opcode::OP>(static_cast<X&&>(x));                                                         \
-    }
-#define TENON_BINARY(NAME, OP)                                                                                        \
-    template <class A, class B>                                                                                      \
-        requires detail::ElementwiseOperands<A, B>                                                                   \
-    auto NAME(A&& a, B&& b) {                                                                                        \
-        return elementwise<opcode::OP>(static_cast<A&&>(a), static_cast<B&&>(b));                                    \
-    }
+// Functions that are one instruction. They are written out, not made by a macro: a compiler that complains about a call
+// shows each macro it went through.
 
 // Arithmetic of numbers.
 
-TENON_BINARY(operator+, add)
-TENON_BINARY(operator-, subtract)
-TENON_BINARY(operator*, multiply)
+template <class A, detail::ElementwiseBeside<A> B>
+auto operator+(A&& a, B&& b) { return elementwise<opcode::add>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <class A, detail::ElementwiseBeside<A> B>
+auto operator-(A&& a, B&& b) { return elementwise<opcode::subtract>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <class A, detail::ElementwiseBeside<A> B>
+auto operator*(A&& a, B&& b) { return elementwise<opcode::multiply>(static_cast<A&&>(a), static_cast<B&&>(b)); }
 /// Of integers: towards zero.
-TENON_BINARY(operator/, divide)
+template <class A, detail::ElementwiseBeside<A> B>
+auto operator/(A&& a, B&& b) { return elementwise<opcode::divide>(static_cast<A&&>(a), static_cast<B&&>(b)); }
 /// What is left of a / b rounded down, as Python and NumPy have it: it has b's sign.
-TENON_BINARY(operator%, modulo)
-TENON_UNARY(operator-, negative)
+template <class A, detail::ElementwiseBeside<A> B>
+auto operator%(A&& a, B&& b) { return elementwise<opcode::modulo>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <OperandOrIllShaped X>
+auto operator-(X&& x) { return elementwise<opcode::negative>(static_cast<X&&>(x)); }
 
-TENON_BINARY(add, add)
-TENON_BINARY(subtract, subtract)
-TENON_BINARY(multiply, multiply)
-TENON_BINARY(divide, divide)
-TENON_BINARY(mod, modulo)
+template <class A, detail::ElementwiseBeside<A> B>
+auto add(A&& a, B&& b) { return elementwise<opcode::add>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <class A, detail::ElementwiseBeside<A> B>
+auto subtract(A&& a, B&& b) { return elementwise<opcode::subtract>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <class A, detail::ElementwiseBeside<A> B>
+auto multiply(A&& a, B&& b) { return elementwise<opcode::multiply>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <class A, detail::ElementwiseBeside<A> B>
+auto divide(A&& a, B&& b) { return elementwise<opcode::divide>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <class A, detail::ElementwiseBeside<A> B>
+auto mod(A&& a, B&& b) { return elementwise<opcode::modulo>(static_cast<A&&>(a), static_cast<B&&>(b)); }
 /// What is left of a / b rounded towards zero, as C has it: it has a's sign.
-TENON_BINARY(fmod, remainder)
-TENON_UNARY(negative, negative)
-TENON_UNARY(abs, abs)
+template <class A, detail::ElementwiseBeside<A> B>
+auto fmod(A&& a, B&& b) { return elementwise<opcode::remainder>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <OperandOrIllShaped X>
+auto negative(X&& x) { return elementwise<opcode::negative>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto abs(X&& x) { return elementwise<opcode::abs>(static_cast<X&&>(x)); }
 /// -1, 0 or 1; NaN stays.
-TENON_UNARY(sign, sign)
-TENON_UNARY(floor, floor)
-TENON_UNARY(ceil, ceil)
+template <OperandOrIllShaped X> auto sign(X&& x) { return elementwise<opcode::sign>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto floor(X&& x) { return elementwise<opcode::floor>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto ceil(X&& x) { return elementwise<opcode::ceil>(static_cast<X&&>(x)); }
 /// To the nearest integer, halves to the even one.
-TENON_UNARY(round, round)
-TENON_UNARY(trunc, trunc)
+template <OperandOrIllShaped X> auto round(X&& x) { return elementwise<opcode::round>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto trunc(X&& x) { return elementwise<opcode::trunc>(static_cast<X&&>(x)); }
 /// NaN where either is NaN.
-TENON_BINARY(minimum, minimum)
-TENON_BINARY(maximum, maximum)
+template <class A, detail::ElementwiseBeside<A> B>
+auto minimum(A&& a, B&& b) { return elementwise<opcode::minimum>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <class A, detail::ElementwiseBeside<A> B>
+auto maximum(A&& a, B&& b) { return elementwise<opcode::maximum>(static_cast<A&&>(a), static_cast<B&&>(b)); }
 /// a * b + c, rounded once where the processor can.
 template <class A, class B, class C>
     requires detail::ElementwiseOperands<A, B, C>
@@ -103,49 +111,83 @@ auto fma(A&& a, B&& b, C&& c) {
 
 // Comparisons. The result is bool.
 
-TENON_BINARY(operator==, equal)
-TENON_BINARY(operator!=, not_equal)
-TENON_BINARY(operator<, less)
-TENON_BINARY(operator<=, less_equal)
-TENON_BINARY(operator>, greater)
-TENON_BINARY(operator>=, greater_equal)
-TENON_BINARY(equal, equal)
-TENON_BINARY(not_equal, not_equal)
-TENON_BINARY(less, less)
-TENON_BINARY(less_equal, less_equal)
-TENON_BINARY(greater, greater)
-TENON_BINARY(greater_equal, greater_equal)
+template <class A, detail::ElementwiseBeside<A> B>
+auto operator==(A&& a, B&& b) { return elementwise<opcode::equal>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <class A, detail::ElementwiseBeside<A> B>
+auto operator!=(A&& a, B&& b) { return elementwise<opcode::not_equal>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <class A, detail::ElementwiseBeside<A> B>
+auto operator<(A&& a, B&& b) { return elementwise<opcode::less>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <class A, detail::ElementwiseBeside<A> B>
+auto operator<=(A&& a, B&& b) { return elementwise<opcode::less_equal>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <class A, detail::ElementwiseBeside<A> B>
+auto operator>(A&& a, B&& b) { return elementwise<opcode::greater>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <class A, detail::ElementwiseBeside<A> B>
+auto operator>=(A&& a, B&& b) { return elementwise<opcode::greater_equal>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <class A, detail::ElementwiseBeside<A> B>
+auto equal(A&& a, B&& b) { return elementwise<opcode::equal>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <class A, detail::ElementwiseBeside<A> B>
+auto not_equal(A&& a, B&& b) { return elementwise<opcode::not_equal>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <class A, detail::ElementwiseBeside<A> B>
+auto less(A&& a, B&& b) { return elementwise<opcode::less>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <class A, detail::ElementwiseBeside<A> B>
+auto less_equal(A&& a, B&& b) { return elementwise<opcode::less_equal>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <class A, detail::ElementwiseBeside<A> B>
+auto greater(A&& a, B&& b) { return elementwise<opcode::greater>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <class A, detail::ElementwiseBeside<A> B>
+auto greater_equal(A&& a, B&& b) { return elementwise<opcode::greater_equal>(static_cast<A&&>(a), static_cast<B&&>(b)); }
 
-TENON_UNARY(is_nan, is_nan)
-TENON_UNARY(is_inf, is_inf)
-TENON_UNARY(is_finite, is_finite)
+template <OperandOrIllShaped X>
+auto is_nan(X&& x) { return elementwise<opcode::is_nan>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X>
+auto is_inf(X&& x) { return elementwise<opcode::is_inf>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X>
+auto is_finite(X&& x) { return elementwise<opcode::is_finite>(static_cast<X&&>(x)); }
 
 // Truth values. Both operands are always computed.
 
-TENON_BINARY(operator&&, logical_and)
-TENON_BINARY(operator||, logical_or)
-TENON_UNARY(operator!, logical_not)
-TENON_BINARY(logical_and, logical_and)
-TENON_BINARY(logical_or, logical_or)
-TENON_BINARY(logical_xor, logical_xor)
-TENON_UNARY(logical_not, logical_not)
+template <class A, detail::ElementwiseBeside<A> B>
+auto operator&&(A&& a, B&& b) { return elementwise<opcode::logical_and>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <class A, detail::ElementwiseBeside<A> B>
+auto operator||(A&& a, B&& b) { return elementwise<opcode::logical_or>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <OperandOrIllShaped X>
+auto operator!(X&& x) { return elementwise<opcode::logical_not>(static_cast<X&&>(x)); }
+template <class A, detail::ElementwiseBeside<A> B>
+auto logical_and(A&& a, B&& b) { return elementwise<opcode::logical_and>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <class A, detail::ElementwiseBeside<A> B>
+auto logical_or(A&& a, B&& b) { return elementwise<opcode::logical_or>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <class A, detail::ElementwiseBeside<A> B>
+auto logical_xor(A&& a, B&& b) { return elementwise<opcode::logical_xor>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <OperandOrIllShaped X>
+auto logical_not(X&& x) { return elementwise<opcode::logical_not>(static_cast<X&&>(x)); }
 
 // Bits of integers and bools.
 
-TENON_BINARY(operator&, bit_and)
-TENON_BINARY(operator|, bit_or)
-TENON_BINARY(operator^, bit_xor)
-TENON_UNARY(operator~, bit_not)
+template <class A, detail::ElementwiseBeside<A> B>
+auto operator&(A&& a, B&& b) { return elementwise<opcode::bit_and>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <class A, detail::ElementwiseBeside<A> B>
+auto operator|(A&& a, B&& b) { return elementwise<opcode::bit_or>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <class A, detail::ElementwiseBeside<A> B>
+auto operator^(A&& a, B&& b) { return elementwise<opcode::bit_xor>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <OperandOrIllShaped X>
+auto operator~(X&& x) { return elementwise<opcode::bit_not>(static_cast<X&&>(x)); }
 /// Shifts of integers; by the width or more, or by less than 0, all bits are shifted out.
-TENON_BINARY(operator<<, shift_left)
+template <class A, detail::ElementwiseBeside<A> B>
+auto operator<<(A&& a, B&& b) { return elementwise<opcode::shift_left>(static_cast<A&&>(a), static_cast<B&&>(b)); }
 /// Signed numbers keep their sign.
-TENON_BINARY(operator>>, shift_right)
-TENON_BINARY(bit_and, bit_and)
-TENON_BINARY(bit_or, bit_or)
-TENON_BINARY(bit_xor, bit_xor)
-TENON_UNARY(bit_not, bit_not)
-TENON_BINARY(shift_left, shift_left)
-TENON_BINARY(shift_right, shift_right)
+template <class A, detail::ElementwiseBeside<A> B>
+auto operator>>(A&& a, B&& b) { return elementwise<opcode::shift_right>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <class A, detail::ElementwiseBeside<A> B>
+auto bit_and(A&& a, B&& b) { return elementwise<opcode::bit_and>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <class A, detail::ElementwiseBeside<A> B>
+auto bit_or(A&& a, B&& b) { return elementwise<opcode::bit_or>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <class A, detail::ElementwiseBeside<A> B>
+auto bit_xor(A&& a, B&& b) { return elementwise<opcode::bit_xor>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <OperandOrIllShaped X>
+auto bit_not(X&& x) { return elementwise<opcode::bit_not>(static_cast<X&&>(x)); }
+template <class A, detail::ElementwiseBeside<A> B>
+auto shift_left(A&& a, B&& b) { return elementwise<opcode::shift_left>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <class A, detail::ElementwiseBeside<A> B>
+auto shift_right(A&& a, B&& b) { return elementwise<opcode::shift_right>(static_cast<A&&>(a), static_cast<B&&>(b)); }
 
 /// a where the condition (bool) is true, else b. No gradient, so no NaN either, comes from the other one's value.
 template <OperandOrIllShaped P, class A, class B>
@@ -162,55 +204,60 @@ auto where(P&& condition, A&& a, B&& b) {
 
 // Real functions.
 
-TENON_UNARY(exp, exp)
+template <OperandOrIllShaped X> auto exp(X&& x) { return elementwise<opcode::exp>(static_cast<X&&>(x)); }
 /// 2^x.
-TENON_UNARY(exp2, exp2)
+template <OperandOrIllShaped X> auto exp2(X&& x) { return elementwise<opcode::exp2>(static_cast<X&&>(x)); }
 /// e^x - 1, exact near 0.
-TENON_UNARY(expm1, expm1)
-TENON_UNARY(log, log)
-TENON_UNARY(log2, log2)
-TENON_UNARY(log10, log10)
+template <OperandOrIllShaped X> auto expm1(X&& x) { return elementwise<opcode::expm1>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto log(X&& x) { return elementwise<opcode::log>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto log2(X&& x) { return elementwise<opcode::log2>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto log10(X&& x) { return elementwise<opcode::log10>(static_cast<X&&>(x)); }
 /// log(1 + x), exact near 0.
-TENON_UNARY(log1p, log1p)
-TENON_UNARY(sqrt, sqrt)
+template <OperandOrIllShaped X> auto log1p(X&& x) { return elementwise<opcode::log1p>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto sqrt(X&& x) { return elementwise<opcode::sqrt>(static_cast<X&&>(x)); }
 /// 1 / sqrt(x).
-TENON_UNARY(rsqrt, rsqrt)
-TENON_UNARY(cbrt, cbrt)
-TENON_UNARY(reciprocal, reciprocal)
-TENON_UNARY(sin, sin)
-TENON_UNARY(cos, cos)
-TENON_UNARY(tan, tan)
-TENON_UNARY(asin, asin)
-TENON_UNARY(acos, acos)
-TENON_UNARY(atan, atan)
-TENON_UNARY(sinh, sinh)
-TENON_UNARY(cosh, cosh)
-TENON_UNARY(tanh, tanh)
-TENON_UNARY(asinh, asinh)
-TENON_UNARY(acosh, acosh)
-TENON_UNARY(atanh, atanh)
+template <OperandOrIllShaped X> auto rsqrt(X&& x) { return elementwise<opcode::rsqrt>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto cbrt(X&& x) { return elementwise<opcode::cbrt>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X>
+auto reciprocal(X&& x) { return elementwise<opcode::reciprocal>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto sin(X&& x) { return elementwise<opcode::sin>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto cos(X&& x) { return elementwise<opcode::cos>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto tan(X&& x) { return elementwise<opcode::tan>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto asin(X&& x) { return elementwise<opcode::asin>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto acos(X&& x) { return elementwise<opcode::acos>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto atan(X&& x) { return elementwise<opcode::atan>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto sinh(X&& x) { return elementwise<opcode::sinh>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto cosh(X&& x) { return elementwise<opcode::cosh>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto tanh(X&& x) { return elementwise<opcode::tanh>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto asinh(X&& x) { return elementwise<opcode::asinh>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto acosh(X&& x) { return elementwise<opcode::acosh>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto atanh(X&& x) { return elementwise<opcode::atanh>(static_cast<X&&>(x)); }
 /// The angle of the point (x = b, y = a), in (-pi, pi].
-TENON_BINARY(atan2, atan2)
+template <class A, detail::ElementwiseBeside<A> B>
+auto atan2(A&& a, B&& b) { return elementwise<opcode::atan2>(static_cast<A&&>(a), static_cast<B&&>(b)); }
 /// sqrt(a^2 + b^2) without overflow.
-TENON_BINARY(hypot, hypot)
+template <class A, detail::ElementwiseBeside<A> B>
+auto hypot(A&& a, B&& b) { return elementwise<opcode::hypot>(static_cast<A&&>(a), static_cast<B&&>(b)); }
 /// a^b as C has it: NaN for negative a and fractional b. The gradient in b is 0 where a <= 0.
-TENON_BINARY(pow, power)
-TENON_UNARY(erf, erf)
+template <class A, detail::ElementwiseBeside<A> B>
+auto pow(A&& a, B&& b) { return elementwise<opcode::power>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <OperandOrIllShaped X> auto erf(X&& x) { return elementwise<opcode::erf>(static_cast<X&&>(x)); }
 /// 1 - erf(x), exact for large x.
-TENON_UNARY(erfc, erfc)
+template <OperandOrIllShaped X> auto erfc(X&& x) { return elementwise<opcode::erfc>(static_cast<X&&>(x)); }
 /// log |gamma(x)|.
-TENON_UNARY(lgamma, lgamma)
+template <OperandOrIllShaped X>
+auto lgamma(X&& x) { return elementwise<opcode::lgamma>(static_cast<X&&>(x)); }
 /// The slope of lgamma. It has no gradient itself.
-TENON_UNARY(digamma, digamma)
+template <OperandOrIllShaped X>
+auto digamma(X&& x) { return elementwise<opcode::digamma>(static_cast<X&&>(x)); }
 /// 1 / (1 + e^-x).
-TENON_UNARY(sigmoid, sigmoid)
+template <OperandOrIllShaped X>
+auto sigmoid(X&& x) { return elementwise<opcode::sigmoid>(static_cast<X&&>(x)); }
 /// log(1 + e^x), exact for all x.
-TENON_UNARY(softplus, softplus)
+template <OperandOrIllShaped X>
+auto softplus(X&& x) { return elementwise<opcode::softplus>(static_cast<X&&>(x)); }
 /// max(x, 0); NaN stays.
-TENON_UNARY(relu, relu)
-
-#undef TENON_UNARY
-#undef TENON_BINARY
+template <OperandOrIllShaped X> auto relu(X&& x) { return elementwise<opcode::relu>(static_cast<X&&>(x)); }
 
 namespace detail {
 
@@ -512,9 +559,6 @@ TENON_BINARY(less)
 TENON_BINARY(less_equal)
 TENON_BINARY(greater)
 TENON_BINARY(greater_equal)
-#undef TENON_UNARY
-#undef TENON_BINARY
-
 /// a where the condition (bool) is true, else b.
 inline any_tensor select(const any_tensor& condition, const any_tensor& a, const any_tensor& b) {
     return detail::add_instruction(opcode::select, {condition, a, b});

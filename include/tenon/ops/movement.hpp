@@ -278,7 +278,7 @@ template <class Op, class Target, class X> auto apply_to_shape(const X& x) {
         using attrs = reshape_target<Target, typename X::shape_type>;
         using rule = inference<Op, attrs, 0, operand_of_t<X>>;
         if constexpr (!rule::answer) {
-            complain<Op, rule::answer.what, operand_of_t<X>>();
+            static_assert(shapes_of<Op, rule::answer.what, shown_of<operand_of_t<X>>>::agree, "tenon: shapes do not agree");
             return ill_shaped{};
         } else {
             using sizes = shape_from_t<rule, typename X::shape_type, typename named_part<Target>::type>;

@@ -170,7 +170,8 @@ template <class Op, Element T, class S> auto add_random(typename Op::attributes 
     using statics = random_statics<Op, T, S>;
     using rule = inference<Op, statics, 0>;
     if constexpr (!static_cast<bool>(rule::answer)) {
-        complain<Op, rule::answer.what, operand_type<T, canonical_t<S>>>();
+        static_assert(shapes_of<Op, rule::answer.what, shown_of<operand_type<T, canonical_t<S>>>>::agree,
+                      "tenon: shapes do not agree");
         return ill_shaped{};
     } else {
         a.element = element_type_of<T>;

@@ -172,13 +172,17 @@ private:
     template <class V> auto update(const V& value, const char* name) const {
         if constexpr (std::is_same_v<V, ill_shaped>) return ill_shaped{};
         else {
-            using result = typename detail::op_result<detail::assign_rule, detail::constant_attributes<no_attributes{}>, 0,
-                                                      void, operand_type_of<T, S>, detail::operand_of_t<V>>::type;
-            if constexpr (std::is_same_v<result, ill_shaped>) return ill_shaped{};
-            else return tensor<T, S>::unchecked(detail::add_assign(*this, detail::as_tensor(value), name));
+            using given = detail::operand_of_t<V>;
+            using own = detail::operand_type<T, S>;
+            using rule = detail::inference<detail::assign_rule, detail::constant_attributes<no_attributes{}>, 0, own, given>;
+            if constexpr (rule::answer.what != fault::none) {
+                static_assert(detail::shapes_of<detail::assign_rule, rule::answer.what, detail::shown_of<own>,
+                                                detail::shown_of<given>>::agree,
+                              "tenon: shapes do not agree");
+                return ill_shaped{};
+            } else return tensor<T, S>::unchecked(detail::add_assign(*this, detail::as_tensor(value), name));
         }
     }
-    template <class E, class Z> using operand_type_of = detail::operand_type<E, Z>;
 };
 
 /// A variable that begins as `how` says. All its sizes are numbers.

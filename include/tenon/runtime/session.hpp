@@ -88,8 +88,10 @@ template <class X, class A> constexpr bool check_feed() {
         if constexpr (requires { typename A::shape_type; }) {
             using r = inference<feed_rule, constant_attributes<no_attributes{}>, 0, operand_of_t<X>,
                                 operand_type<T, typename A::shape_type>>;
-            if constexpr (!r::answer) complain<feed_rule, r::answer.what, operand_of_t<X>,
-                                               operand_type<T, typename A::shape_type>>();
+            if constexpr (!r::answer)
+                static_assert(shapes_of<feed_rule, r::answer.what, shown_of<operand_of_t<X>>,
+                                        shown_of<operand_type<T, typename A::shape_type>>>::agree,
+                              "tenon: shapes do not agree");
             return static_cast<bool>(r::answer);
         } else {
             static_assert(std::is_same_v<T, typename X::element_type>,

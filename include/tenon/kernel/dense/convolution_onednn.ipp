@@ -20,7 +20,7 @@ public:
         convolution_plan::implementation(backend::onednn),
         which_(which),
         d_(d),
-        shares_(std::max<std::int64_t>(1, std::min<std::int64_t>(d.threads, d.batch))),
+        shares_(share_count(which, d)),
         images_((d.batch + shares_ - 1) / shares_) {
         shares_ = (d.batch + images_ - 1) / images_;
         const std::int64_t rest = d.batch - (shares_ - 1) * images_;
@@ -75,6 +75,13 @@ private:
             return reinterpret_cast<std::byte*>(address) + static_cast<std::size_t>(s) * ordered_bytes;
         }
     };
+
+    /// Two shares a thread even out what else the machine does; weights have a gradient a share, so one does.
+    static std::int64_t share_count(convolution_product which, const convolution_description& d) {
+        const std::int64_t threads = std::max<std::int64_t>(1, std::min<std::int64_t>(d.threads, d.batch));
+        const bool twice = threads > 1 && d.batch >= 8 * threads;
+        return twice && which != convolution_product::backward_weights ? 2 * threads : threads;
+    }
 
     dnnl_memory_desc_t x(std::int64_t images) const {
         return strided({images, d_.in_channels, d_.height, d_.width},

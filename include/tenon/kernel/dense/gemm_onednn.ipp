@@ -66,7 +66,9 @@ private:
         const std::int64_t work = d_.batch * d_.m * d_.n * d_.k;
         const std::int64_t most = std::max<std::int64_t>(1, std::min(threads, work / least));
         const std::int64_t twice = work / (2 * most) >= 2 * least && most > 1 ? 2 * most : most;
-        if (d_.batch > 1 && (d_.batch >= most || d_.m < 16 * most)) {
+        // oneDNN takes no batch that shares its left matrix.
+        const bool batched = d_.batch > 1 && d_.batch_stride_a != 0;
+        if (batched && (d_.batch >= most || d_.m < 16 * most)) {
             by_ = by::batch;
             shares_ = std::min(d_.batch, d_.batch >= 2 * twice ? twice : most);
         } else if (d_.m >= 16 * most || d_.m >= d_.n) {
@@ -77,7 +79,7 @@ private:
             shares_ = std::clamp<std::int64_t>(d_.n / 32, 1, most);
         }
         share_ = (divided() + shares_ - 1) / shares_;
-        if (by_ == by::columns) share_ = (share_ + 15) / 16 * 16; // whole registers
+        if (by_ == by::columns) share_ = std::min(d_.n, (share_ + 15) / 16 * 16); // whole registers
         shares_ = (divided() + share_ - 1) / share_;
     }
 
@@ -85,7 +87,7 @@ private:
     dnnl_memory_desc_t left(std::int64_t share) const {
         const std::int64_t rows = by_ == by::rows ? share : d_.m;
         const std::int64_t each = d_.batch_stride_a;
-        const std::int64_t count = each == 0 ? 1 : matrices(share);
+        const std::int64_t count = matrices(share);
         return d_.transpose_a ? strided({count, rows, d_.k}, {apart(each, count), 1, d_.m})
                               : strided({count, rows, d_.k}, {apart(each, count), d_.k, 1});
     }

@@ -81,7 +81,9 @@ TENON_SIMD_INLINE f32 log2_of(f32 x) {
 TENON_SIMD_INLINE f32 log10_of(f32 x) {
     f32 f = x;
     const f32 e = split_exponent(f);
-    const f32 r = native_fma(log_rest(f) + f, fill<f32>(0x1.bcb7b2p-2F), e * 0x1.3509f8p-18F);
+    const f32 natural = log_rest(f) + f;
+    const f32 low = native_fma(natural, fill<f32>(-0x1.5b235ep-27F), e * 0x1.3509f8p-18F);
+    const f32 r = native_fma(natural, fill<f32>(0x1.bcb7b2p-2F), low);
     return log_limits(x, native_fma(e, fill<f32>(0x1.344p-2F), r));
 }
 TENON_SIMD_INLINE f64 log2_of(for_double q, f64 x) {

@@ -1,0 +1,86 @@
+"""Runs Tenon's and the peers' side of every row in turn and prints one table. See run.sh."""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROWS = ["two_nodes", "chain", "chain_gradient", "fused", "fused_gradient", "mlp_50", "mlp_128", "conv_64",
+        "matmul_64", "matmul_256", "matmul_1024"]
+PEERS = ["tensorflow", "torch", "jax"]
+HIGHER_IS_BETTER = {"steps/s", "GFLOP/s"}
+
+
+def measure(command, threads, environment):
+    """The JSON lines that one program prints, run on as many cores as it may use threads."""
+    cores = sorted(os.sched_getaffinity(0))[:threads]
+    result = subprocess.run(["taskset", "-c", ",".join(map(str, cores))] + command, capture_output=True, text=True,
+                            env={**os.environ, **environment})
+    lines = [json.loads(line) for line in result.stdout.splitlines() if line.startswith("{")]
+    if result.returncode != 0 or not lines:
+        print(f"{' '.join(command)} failed:\n{result.stderr[-2000:]}", file=sys.stderr)
+    return lines
+
+
+def show(value):
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tenon", required=True, help="the program peer_rows")
+    parser.add_argument("--python", action="append", default=[], metavar="PEER=INTERPRETER",
+                        help="the interpreter that has the peer; a peer without one is left out")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--rows", nargs="+", default=ROWS)
+    options = parser.parse_args()
+    interpreters = dict(entry.split("=", 1) for entry in options.python)
+    peers = [peer for peer in PEERS if peer in interpreters]
+
+    found = {}  # (row, threads, system, way): values
+    units = {}
+    for round_number in range(options.rounds):
+        for row in options.rows:
+            for threads in options.threads:
+                environment = {"OMP_NUM_THREADS": str(threads), "TENON_THREADS": str(threads)}
+                for system in ["tenon"] + peers:
+                    command = ([options.tenon] if system == "tenon"
+                               else [interpreters[system], os.path.join(HERE, f"{system}_rows.py")])
+                    command += ["--row", row, "--threads", str(threads)]
+                    for line in measure(command, threads, environment):
+                        units[row] = line["unit"]
+                        found.setdefault((row, threads, system, line.get("way", "")), []).append(line["value"])
+        print(f"round {round_number + 1} of {options.rounds} done", file=sys.stderr)
+
+    columns = ["row", "unit", "threads", "Tenon"] + peers + ["Tenon is faster than the fastest by"]
+    table = [columns]
+    for row in options.rows:
+        for threads in options.threads:
+            medians = {}
+            for (r, t, system, way), values in found.items():
+                if (r, t) == (row, threads):
+                    medians.setdefault(system, {})[way] = statistics.median(values)
+            cells = []
+            for system in ["tenon"] + peers:
+                ways = medians.get(system, {})
+                cells.append("; ".join(f"{way} {show(v)}".strip() for way, v in ways.items()) or "-")
+            higher = units.get(row) in HIGHER_IS_BETTER
+            others = [v for peer in peers for v in medians.get(peer, {}).values()]
+            ratio = "-"
+            if others and "tenon" in medians:
+                ours = next(iter(medians["tenon"].values()))
+                best = max(others) if higher else min(others)
+                ratio = f"{ours / best if higher else best / ours:.2f}"
+            table.append([row, units.get(row, "-"), str(threads)] + cells + [ratio])
+    widths = [max(len(line[i]) for line in table) for i in range(len(columns))]
+    for number, line in enumerate(table):
+        print("| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths)) + " |")
+        if number == 0:
+            print("|" + "|".join("-" * (width + 2) for width in widths) + "|")
+
+
+main()

@@ -1,0 +1,73 @@
+#!/bin/sh
+# Measures Tenon beside TensorFlow, PyTorch and JAX (CPU) on one machine, interleaved, and prints one table.
+#
+#     benchmarks/peers/run.sh [build folder] [options of compare.py, such as --rounds 1 --rows mlp_128 --threads 1 2]
+#
+# The rows:
+#     two_nodes                 (x + 1) * 2 on a scalar, fed and fetched                                   us
+#     chain, chain_gradient     a chain of 1,000 tanh on 8 floats; with its gradient                       ns a node
+#     fused, fused_gradient     relu(a * x + b) * sigmoid(c - x) on 1e5 floats; with all four gradients    ns an element
+#     mlp_50, mlp_128           a training step of 784-300-100-10 with that batch                          steps/s
+#     conv_64                   one of 28x28 -> 32 5x5 -> pool -> 64 5x5 -> pool -> 256 -> 10              steps/s
+#     matmul_64, _256, _1024    a product of square matrices                                               GFLOP/s
+#
+# Tenon's side is the program benchmarks/peer_rows of the build folder (default: build/release), called as
+# `peer_rows --row mlp_128 --threads 2`. The peers are installed from PyPI, each in a virtual environment of its own
+# below ${XDG_CACHE_HOME:-$HOME/.cache}/tenon-peers, outside the source tree; PYTHON names the interpreter to make them
+# with, PEERS the ones wanted. PyTorch's wheel on PyPI is built for CUDA: it is installed without CUDA's libraries, and
+# left out, with a word, if it then does not load. Set TORCH_INDEX to a package index with CPU wheels to have those.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+build=$root/build/release
+case ${1:-} in
+    '' | -*) ;;
+    *)
+        build=$1
+        shift
+        ;;
+esac
+tenon=$build/benchmarks/peer_rows
+if [ ! -x "$tenon" ]; then
+    echo "run.sh: there is no $tenon; build it first: cmake --build $build --target benchmark_peer_rows" >&2
+    exit 1
+fi
+
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/tenon-peers
+python=${PYTHON:-python3}
+peers=${PEERS:-tensorflow torch jax}
+mkdir -p "$cache"
+
+# install_<peer> <pip>
+install_tensorflow() { "$1" install --quiet 'tensorflow-cpu==2.21.*'; }
+install_jax() { "$1" install --quiet jax; }
+install_torch() {
+    if [ -n "${TORCH_INDEX:-}" ]; then
+        "$1" install --quiet --index-url "$TORCH_INDEX" torch && "$1" install --quiet numpy setuptools
+    else
+        "$1" install --quiet --no-deps torch &&
+            "$1" install --quiet numpy setuptools filelock typing-extensions sympy networkx jinja2 fsspec
+    fi
+}
+
+for peer in $peers; do
+    where=$cache/$peer
+    if [ ! -e "$where/ready" ]; then
+        echo "run.sh: installing $peer in $where" >&2
+        rm -rf "$where"
+        "$python" -m venv "$where"
+        if ! "install_$peer" "$where/bin/pip"; then
+            echo "run.sh: $peer could not be installed; left out" >&2
+            continue
+        fi
+        touch "$where/ready"
+    fi
+    if "$where/bin/python" -c "import $peer as m; print(m.__name__, m.__version__)" >&2; then
+        set -- --python "$peer=$where/bin/python" "$@"
+    else
+        echo "run.sh: $peer is installed but does not load; left out" >&2
+    fi
+done
+
+exec "$python" "$here/compare.py" --tenon "$tenon" "$@"

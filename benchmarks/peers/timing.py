@@ -1,0 +1,105 @@
+"""What the three peers' scripts share: the command line, the clock, the random data, the rows' sizes.
+
+A script is run as `python <peer>_rows.py --row mlp_128 --threads 2` and prints one line for each way the peer has of
+doing the row's work: {"row": "mlp_128", "threads": 2, "way": "eager", "value": 635.0, "unit": "steps/s"}.
+"""
+
+import argparse
+import json
+import statistics
+import time
+
+import numpy
+
+UNITS = {
+    "two_nodes": "us",
+    "chain": "ns a node",
+    "chain_gradient": "ns a node",
+    "fused": "ns an element",
+    "fused_gradient": "ns an element",
+    "mlp_50": "steps/s",
+    "mlp_128": "steps/s",
+    "conv_64": "steps/s",
+    "matmul_64": "GFLOP/s",
+    "matmul_256": "GFLOP/s",
+    "matmul_1024": "GFLOP/s",
+}
+CHAIN = 1000
+ELEMENTS = 100000
+RATE = 0.01
+
+
+def arguments():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--row", required=True, choices=UNITS)
+    parser.add_argument("--threads", type=int, default=1)
+    return parser.parse_args()
+
+
+def seconds(call):
+    """The median time of a call, over at least half a second of calls in at least nine rounds."""
+
+    def rounds_of(count):
+        begin = time.perf_counter()
+        for _ in range(count):
+            call()
+        return time.perf_counter() - begin
+
+    call()
+    count = 1
+    while rounds_of(count) < 0.02 and count < 1 << 20:
+        count *= 2
+    times = []
+    while len(times) < 9 or (sum(times) < 0.5 and len(times) < 1000):
+        times.append(rounds_of(count))
+    return statistics.median(times) / count
+
+
+def value_of(row, time_of_call):
+    """The row's figure, in the row's unit, from the time of one call."""
+    if row == "two_nodes":
+        return time_of_call * 1e6
+    if row.startswith("chain"):
+        return time_of_call * 1e9 / CHAIN
+    if row.startswith("fused"):
+        return time_of_call * 1e9 / ELEMENTS
+    if row.startswith("matmul"):
+        return 2 * int(row.split("_")[1]) ** 3 / time_of_call / 1e9
+    return 1 / time_of_call
+
+
+def report(row, threads, way, time_of_call):
+    line = {"row": row, "threads": threads, "way": way, "value": value_of(row, time_of_call), "unit": UNITS[row]}
+    print(json.dumps(line), flush=True)
+
+
+def numbers(seed, *shape):
+    """Floats in [-1, 1): never zeros, whose products are cheaper."""
+    return numpy.random.default_rng(seed).uniform(-1, 1, shape).astype(numpy.float32)
+
+
+def glorot(seed, *shape):
+    fan_in = int(numpy.prod(shape[:-1]))
+    fan_out = int(numpy.prod(shape[:-2], dtype=int)) * shape[-1] if len(shape) > 2 else shape[-1]
+    return numbers(seed, *shape) * numpy.float32((6.0 / (fan_in + fan_out)) ** 0.5)
+
+
+def images(*shape):
+    return numpy.random.default_rng(7).uniform(0, 1, shape).astype(numpy.float32)
+
+
+def labels(batch):
+    return numpy.random.default_rng(8).integers(0, 10, batch).astype(numpy.int32)
+
+
+def mlp_parameters():
+    """Weights and biases of 784-300-100-10."""
+    sizes = [784, 300, 100, 10]
+    weights = [glorot(i, sizes[i], sizes[i + 1]) for i in range(3)]
+    return weights + [numpy.zeros(n, numpy.float32) for n in sizes[1:]]
+
+
+def conv_parameters():
+    """Of 28x28x1 -> 32 5x5 -> pool -> 64 5x5 -> pool -> 256 -> 10: kernels [h, w, in, out], dense weights, biases."""
+    weights = [glorot(1, 5, 5, 1, 32), glorot(2, 5, 5, 32, 64), glorot(3, 7 * 7 * 64, 256), glorot(4, 256, 10)]
+    return weights + [numpy.zeros(n, numpy.float32) for n in (32, 64, 256, 10)]

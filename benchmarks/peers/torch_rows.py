@@ -1,0 +1,110 @@
+"""PyTorch's side: eager, and compiled by torch.compile where the table has it."""
+
+import os
+
+from timing import CHAIN, ELEMENTS, RATE, arguments, conv_parameters, images, labels, mlp_parameters, numbers, report, seconds
+
+import torch
+import torch.nn.functional as F
+
+args = arguments()
+torch.set_num_threads(args.threads)
+os.environ["OMP_NUM_THREADS"] = str(args.threads)
+
+
+def tensors(arrays, gradient=False):
+    return [torch.from_numpy(a.copy()).requires_grad_(gradient) for a in arrays]
+
+
+def two_nodes():
+    x = torch.tensor(1.0)
+    with torch.no_grad():
+        return {"eager": seconds(lambda: (x + 1) * 2)}
+
+
+def chain(gradient):
+    x = tensors([numbers(1, 8)], gradient)[0]
+
+    def forward():
+        h = x
+        for _ in range(CHAIN):
+            h = torch.tanh(h)
+        return h
+
+    if gradient:
+        return {"eager": seconds(lambda: torch.autograd.grad(forward().sum(), x))}
+    with torch.no_grad():
+        return {"eager": seconds(forward)}
+
+
+def fused(gradient):
+    a, b, c, x = tensors([numbers(i, ELEMENTS) for i in range(4)], gradient)
+
+    def value(a, b, c, x):
+        return torch.relu(a * x + b) * torch.sigmoid(c - x)
+
+    compiled = torch.compile(value)
+    if gradient:
+        ones = torch.ones(ELEMENTS)
+        return {
+            name: seconds(lambda: torch.autograd.grad(f(a, b, c, x), (a, b, c, x), ones))
+            for name, f in (("eager", value), ("compiled", compiled))
+        }
+    with torch.no_grad():
+        return {name: seconds(lambda: f(a, b, c, x)) for name, f in (("eager", value), ("compiled", compiled))}
+
+
+def training(parameters, loss_of):
+    def step():
+        gradients = torch.autograd.grad(loss_of(parameters), parameters)
+        with torch.no_grad():
+            torch._foreach_add_(parameters, gradients, alpha=-RATE)
+
+    return {"eager": seconds(step)}
+
+
+def mlp(batch):
+    x = torch.from_numpy(images(batch, 784))
+    y = torch.from_numpy(labels(batch)).long()
+
+    def loss_of(p):
+        h = torch.relu(torch.addmm(p[3], x, p[0]))
+        h = torch.relu(torch.addmm(p[4], h, p[1]))
+        return F.cross_entropy(torch.addmm(p[5], h, p[2]), y)
+
+    return training(tensors(mlp_parameters(), True), loss_of)
+
+
+def conv(batch):
+    x = torch.from_numpy(images(batch, 1, 28, 28))
+    y = torch.from_numpy(labels(batch)).long()
+    p = conv_parameters()
+    p[0], p[1] = p[0].transpose(3, 2, 0, 1), p[1].transpose(3, 2, 0, 1)  # out, in, height, width
+
+    def loss_of(p):
+        h = F.max_pool2d(torch.relu(F.conv2d(x, p[0], p[4], padding=2)), 2)
+        h = F.max_pool2d(torch.relu(F.conv2d(h, p[1], p[5], padding=2)), 2)
+        h = torch.relu(torch.addmm(p[6], h.flatten(1), p[2]))
+        return F.cross_entropy(torch.addmm(p[7], h, p[3]), y)
+
+    return training(tensors(p, True), loss_of)
+
+
+def matmul(n):
+    a, b = tensors([numbers(1, n, n), numbers(2, n, n)])
+    c = torch.empty(n, n)
+    with torch.no_grad():
+        return {"eager": seconds(lambda: torch.mm(a, b, out=c))}
+
+
+kind, _, size = args.row.partition("_")
+ways = {
+    "two": two_nodes,
+    "chain": lambda: chain(size == "gradient"),
+    "fused": lambda: fused(size == "gradient"),
+    "mlp": lambda: mlp(int(size)),
+    "conv": lambda: conv(int(size)),
+    "matmul": lambda: matmul(int(size)),
+}[kind]()
+for way, time_of_call in ways.items():
+    report(args.row, args.threads, way, time_of_call)
