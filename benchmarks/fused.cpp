@@ -20,6 +20,19 @@ namespace {
 
 using vector = tn::shape<tn::dyn>;
 
+// Numbers of -2 .. 2, of which few are drawn, since arrays are made often.
+void fill(float* p, std::int64_t n) {
+    static const std::vector<float> drawn = [] {
+        std::mt19937 random(1);
+        std::uniform_real_distribution<float> number(-2, 2);
+        std::vector<float> v(4099);
+        for (float& f : v) f = number(random);
+        return v;
+    }();
+    static std::size_t next = 0;
+    for (std::int64_t i = 0; i < n; ++i, next = next + 1 < drawn.size() ? next + 1 : 0) p[i] = drawn[next];
+}
+
 /// The kernel of a fused node for inputs and outputs of n elements (scalars stay scalars), and memory for them.
 class bench {
 public:
@@ -30,12 +43,9 @@ public:
             for (const tn::extent& d : type.extents) e.push_back(d.is_number() ? d : tn::extent(n));
             return tn::tensor_type{type.element, e};
         };
-        std::mt19937 random(1);
-        std::uniform_real_distribution<float> number(-2, 2);
         const auto memory = [&](const tn::tensor_type& type) {
             arrays_.emplace_back(type.element, type.extents);
-            auto* p = static_cast<float*>(arrays_.back().data());
-            for (std::int64_t i = 0; i < arrays_.back().elements(); ++i) p[i] = number(random);
+            fill(static_cast<float*>(arrays_.back().data()), arrays_.back().elements());
             return arrays_.back().data();
         };
         for (std::size_t i = 0; i < node.inputs.size(); ++i) {
@@ -103,16 +113,14 @@ void one_node(benchmark::State& state, bool plus) {
 }
 
 struct floats {
-    std::vector<std::vector<float>> v;
+    std::vector<tn::any_array> v;
     floats(int count, std::int64_t n) {
-        std::mt19937 random(1);
-        std::uniform_real_distribution<float> number(-2, 2);
         for (int i = 0; i < count; ++i) {
-            v.emplace_back(static_cast<std::size_t>(n));
-            for (float& f : v.back()) f = number(random);
+            v.emplace_back(tn::element_type::float32, tn::extents(n));
+            fill(v.back().data<float>(), n);
         }
     }
-    float* operator[](std::size_t i) { return v[i].data(); }
+    float* operator[](std::size_t i) { return v[i].data<float>(); }
 };
 void eigen(benchmark::State& state, std::int64_t n) {
     floats f(5, n);

@@ -1,9 +1,8 @@
+// lines: 20
 // What is minimised is a scalar.
 // error[gcc]: gradients: what is differentiated must be a scalar: \[batch\]
 // error[clang]: gradients_rule.*loss_must_be_scalar.*shown_tensor<float, batch>
-#include <tenon/ops/elementwise.hpp>
-#include <tenon/ops/reduction.hpp>
-#include <tenon/train/optimizers.hpp>
+#include <tenon/tenon.hpp>
 
 namespace tn = tenon;
 inline constexpr struct batch : tn::dim<"batch"> {} batch;

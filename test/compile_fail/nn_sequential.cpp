@@ -1,12 +1,9 @@
+// lines: 20
 // A layer that does not fit in the middle of a model: one error, which names the layer and what it was given. The layers after it
 // are silent.
 // error[gcc]: conv2d: rank must be 4 \(batch, height, width, channels\): \[batch, 784\]
 // error[clang]: conv2d_layer_rule.*rank_must_be_4.*shown_tensor<float, batch, .*size<784> ?>
-#include <tenon/nn/convolution.hpp>
-#include <tenon/nn/dense.hpp>
-#include <tenon/nn/flatten.hpp>
-#include <tenon/nn/pooling.hpp>
-#include <tenon/nn/sequential.hpp>
+#include <tenon/tenon.hpp>
 
 namespace tn = tenon;
 namespace nn = tenon::nn;

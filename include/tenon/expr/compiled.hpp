@@ -35,8 +35,7 @@ template <class Program, int R> using register_t = element_t<compute_type(Progra
 
 } // namespace tenon::detail
 
-#define TENON_SIMD_FILE <tenon/expr/evaluate.inl>
-#include <tenon/kernel/simd/for_each_isa.hpp>
+#include <tenon/expr/evaluate.hpp>
 #define TENON_SIMD_FILE <tenon/expr/compiled.inl>
 #include <tenon/kernel/simd/for_each_isa.hpp>
 

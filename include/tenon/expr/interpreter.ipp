@@ -5,8 +5,7 @@
 #include <tenon/expr/interpreter.hpp>
 #include <tenon/kernel/simd/pack.hpp>
 
-#define TENON_SIMD_FILE <tenon/expr/evaluate.inl>
-#include <tenon/kernel/simd/for_each_isa.hpp>
+#include <tenon/expr/evaluate.hpp>
 #define TENON_SIMD_FILE <tenon/expr/interpreter.inl>
 #include <tenon/kernel/simd/for_each_isa.hpp>
 

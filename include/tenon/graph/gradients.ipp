@@ -8,9 +8,13 @@
 #include <tenon/expr/fused.hpp>
 #include <tenon/graph/gradients.hpp>
 #include <tenon/graph/graph.hpp>
-#include <tenon/ops/control.hpp>
 
 namespace tenon {
+
+namespace untyped { // of ops/control.hpp, which may be on its way to include this file
+any_tensor zeros_like(const any_tensor& x);
+any_tensor ones_like(const any_tensor& x);
+} // namespace untyped
 
 TENON_INLINE any_tensor gradient_context::gradient_or_zeros(int o) const {
     const any_tensor& g = output_gradient(o);
@@ -106,3 +110,5 @@ TENON_INLINE std::vector<any_tensor> gradients(const any_tensor& loss, const std
 }
 
 } // namespace tenon
+
+#include <tenon/ops/control.hpp>

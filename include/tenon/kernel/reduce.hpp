@@ -80,10 +80,12 @@ template <class C> struct search_loops {
 template <class C> using block_reader = void (*)(const void* from, C* to, std::int64_t n);
 template <class C>
 using block_mapper = void (*)(const C* x, C* to, std::int64_t n, const C* parameter, std::int64_t step);
-/// As reduction_loops::columns, of mapped elements.
-template <class C>
-using column_mapper = void (*)(const C* x, std::int64_t rows, std::int64_t stride, std::int64_t width,
-                               const C* parameter, C* out);
+/// As reduction_loops, of mapped elements. A parameter for each row or column, or null.
+template <class C> struct mapped_loops {
+    void (*rows)(const C* x, std::int64_t count, std::int64_t n, const C* parameter, C* out) = nullptr;
+    void (*columns)(const C* x, std::int64_t rows, std::int64_t stride, std::int64_t width, const C* parameter,
+                    C* out) = nullptr;
+};
 
 } // namespace tenon::reducing
 
@@ -227,9 +229,10 @@ public:
     reduction_pass(const reduction_layout& layout, combination how, const reduction_source<C>& source)
         : l_(layout), how_(how), source_(source), loops_(loops_for(how)) {
         direct_ = source.is_direct();
-        if (!source.read && source.map) mapped_columns_ = TENON_REDUCING(column_mapper_of<C>, source.kind, how);
-        piece_ = direct_ ? 16384 : block;
-        tile_limit_ = direct_ || mapped_columns_ ? most_columns : 512;
+        if (!source.read && source.map) mapped_ = TENON_REDUCING(mapped_loops_of<C>, source.kind, how);
+        buffered_ = !direct_ && !mapped_.rows;
+        piece_ = buffered_ ? block : 16384;
+        tile_limit_ = buffered_ ? 512 : most_columns;
         // Few long outputs are cut into parts that threads can share.
         lines_ = l_.outer_reduced_count * (l_.inner_is_kept ? l_.rows : l_.n);
         tiles_ = l_.inner_is_kept ? (l_.n + tile_limit_ - 1) / tile_limit_ : 1;
@@ -344,19 +347,21 @@ private:
         C found[most];
         W sums[most];
         C buffer[block];
-        std::int64_t batch = direct_ || l_.n == 0 ? most : block / l_.n;
+        const bool mapped = mapped_.rows && l_.n >= 64; // each row is folded by itself: not worth it for short ones
+        std::int64_t batch = direct_ || mapped || l_.n == 0 ? most : block / l_.n;
         if (batch > most) batch = most;
         for (std::int64_t i = begin; i < end; i += batch) {
             const std::int64_t count = end - i < batch ? end - i : batch;
             const std::byte* at = source_.at(x, i * l_.n);
             const C* values = static_cast<const C*>(static_cast<const void*>(at));
-            if (!direct_ && !parameter) values = source_.block(at, count * l_.n, nullptr, 0, buffer);
+            if (mapped) mapped_.rows(values, count, l_.n, parameter ? parameter + i : nullptr, found);
+            else if (!direct_ && !parameter) values = source_.block(at, count * l_.n, nullptr, 0, buffer);
             else if (!direct_) {
                 for (std::int64_t k = 0; k < count; ++k)
                     source_.block(source_.at(x, (i + k) * l_.n), l_.n, parameter + i + k, 0, buffer + k * l_.n);
                 values = buffer;
             }
-            loops_.rows(values, count, l_.n, found);
+            if (!mapped) loops_.rows(values, count, l_.n, found);
             loops_.widen(found, sums, count, true);
             finish(i, count, static_cast<const W*>(sums), parameter ? parameter + i : nullptr);
         }
@@ -371,9 +376,10 @@ private:
             std::int64_t count = end - begin;
             if (count > l_.n - at) count = l_.n - at;
             if (count > piece_) count = piece_;
-            const C* values = source_.block(source_.at(x, offset + l_.reduced_offset(row) + at), count, parameter, 0, buffer);
+            const std::byte* from = source_.at(x, offset + l_.reduced_offset(row) + at);
             C found;
-            loops_.rows(values, 1, count, &found);
+            if (mapped_.rows) mapped_.rows(static_cast<const C*>(static_cast<const void*>(from)), 1, count, parameter, &found);
+            else loops_.rows(source_.block(from, count, parameter, 0, buffer), 1, count, &found);
             sum = combine_two(how_, sum, static_cast<W>(found));
             begin += count;
             if ((at += count) == l_.n) {
@@ -400,20 +406,19 @@ private:
             if (count > l_.rows - row) count = l_.rows - row;
             const std::int64_t together = count >= 2 * joined ? joined : 1, wide = together * width;
             std::int64_t most = piece_rows * together;
-            const bool buffered = !direct_ && !mapped_columns_;
-            if (buffered && most > block / width) most = block / width;
+            if (buffered_ && most > block / width) most = block / width;
             if (count > most) count = most;
             count -= count % together;
             const std::byte* at = source_.at(x, offset + l_.reduced_offset(outer) + row * l_.n);
             const C* values = static_cast<const C*>(static_cast<const void*>(at));
             const C* p = together > 1 && parameter ? repeated : parameter;
-            if (buffered) {
+            if (buffered_) {
                 for (std::int64_t r = 0; r < count; r += together)
                     source_.block(source_.at(at, r * l_.n), wide, p, 1, buffer + r * width);
                 values = buffer;
             }
-            const std::int64_t stride = buffered ? wide : together * l_.n;
-            if (mapped_columns_) mapped_columns_(values, count / together, stride, wide, p, found);
+            const std::int64_t stride = buffered_ ? wide : together * l_.n;
+            if (mapped_.columns) mapped_.columns(values, count / together, stride, wide, p, found);
             else loops_.columns(values, count / together, stride, wide, found);
             for (std::int64_t k = 0; k < wide; k += width, fresh = false) loops_.widen(found + k, out, width, fresh);
             first += count;
@@ -425,8 +430,8 @@ private:
     combination how_;
     reduction_source<C> source_;
     reduction_loops<C> loops_;
-    column_mapper<C> mapped_columns_ = nullptr;
-    bool direct_ = true;
+    mapped_loops<C> mapped_;
+    bool direct_ = true, buffered_ = false;
     std::int64_t piece_ = 0, tile_limit_ = 0, tiles_ = 1, parts_ = 1;
     std::int64_t lines_ = 0; // elements (rows, when the inner dimension is kept) that are combined
 };

@@ -61,16 +61,32 @@ template <reducing::combination How, class C> TENON_SIMD_INLINE pack<C> last_lan
     return select(inside, past ? load(x) : load_partial(x, left), broadcast<C>(reducing::identity_of<How, C>()));
 }
 
-/// One row of n elements, combined lane by lane.
-template <reducing::combination How, class C> TENON_SIMD_INLINE pack<C> combine_long_row(const C* x, std::int64_t n) {
+template <reducing::mapping M, class C> TENON_SIMD_INLINE pack<C> mapped(pack<C> v, [[maybe_unused]] pack<C> p) {
+    if constexpr (M == reducing::mapping::square) return v * v;
+    else if constexpr (M == reducing::mapping::magnitude) return abs(v);
+    else if constexpr (M == reducing::mapping::squared_deviation) return (v - p) * (v - p);
+    else if constexpr (M == reducing::mapping::shifted_exp) return exp(v - p);
+    else if constexpr (M == reducing::mapping::none) return v;
+    else if constexpr (std::is_integral_v<C>) return ~v; // turns the order around, like -v, without overflow
+    else return -v;
+}
+
+/// One row of n elements, mapped and combined lane by lane.
+template <reducing::combination How, reducing::mapping M, class C>
+TENON_SIMD_INLINE pack<C> combine_long_row(const C* x, std::int64_t n, pack<C> p) {
+    const pack<C> none = broadcast<C>(reducing::identity_of<How, C>());
     pack<C> a[8];
-    for (int k = 0; k < 8; ++k) a[k] = broadcast<C>(reducing::identity_of<How, C>());
+    for (int k = 0; k < 8; ++k) a[k] = none;
     std::int64_t i = 0;
     for (; i + 8 * lanes <= n; i += 8 * lanes)
 #pragma GCC unroll 8
-        for (int k = 0; k < 8; ++k) a[k] = combined<How>(a[k], load(x + i + k * lanes));
-    for (; i + lanes <= n; i += lanes) a[0] = combined<How>(a[0], load(x + i));
-    if (i < n) a[1] = combined<How>(a[1], last_lanes<How>(x + i, static_cast<int>(n - i), false));
+        for (int k = 0; k < 8; ++k) a[k] = combined<How>(a[k], mapped<M>(load(x + i + k * lanes), p));
+    for (; i + lanes <= n; i += lanes) a[0] = combined<How>(a[0], mapped<M>(load(x + i), p));
+    if (i < n) {
+        const int left = static_cast<int>(n - i);
+        const pack<bool> inside = iota<std::int32_t>() < broadcast<std::int32_t>(left);
+        a[1] = combined<How>(a[1], select(inside, mapped<M>(load_partial(x + i, left), p), none));
+    }
 #pragma GCC unroll 4
     for (int k = 0; k < 4; ++k) a[k] = combined<How>(a[k], a[k + 4]);
     return combined<How>(combined<How>(a[0], a[2]), combined<How>(a[1], a[3]));
@@ -142,7 +158,8 @@ void reduce_rows(const C* x, std::int64_t count, std::int64_t n, C* out) {
             store(out + i, rows[0]);
         }
     }
-    for (; i < count; ++i) out[i] = fold_one<How, lanes / 2>(combine_long_row<How>(x + i * n, n)).v[0][0];
+    for (; i < count; ++i)
+        out[i] = fold_one<How, lanes / 2>(combine_long_row<How, reducing::mapping::none>(x + i * n, n, pack<C>{})).v[0][0];
 }
 
 /// `Packs` packs of columns of a block that lies in cache, or the first `width` of one pack.
@@ -246,15 +263,6 @@ inline void read_ordered(const void* from, std::int64_t* to, std::int64_t n) {
     for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<std::int64_t>(x[i] ^ (std::uint64_t{1} << 63));
 }
 
-template <reducing::mapping M, class C> TENON_SIMD_INLINE pack<C> mapped(pack<C> v, [[maybe_unused]] pack<C> p) {
-    if constexpr (M == reducing::mapping::square) return v * v;
-    else if constexpr (M == reducing::mapping::magnitude) return abs(v);
-    else if constexpr (M == reducing::mapping::squared_deviation) return (v - p) * (v - p);
-    else if constexpr (M == reducing::mapping::shifted_exp) return exp(v - p);
-    else if constexpr (std::is_integral_v<C>) return ~v; // turns the order around, like -v, without overflow
-    else return -v;
-}
-
 /// What is done to elements before they are combined; `parameter` has one for all (step 0) or one for each (step 1).
 template <reducing::mapping M, class C>
 void map_block(const C* x, C* to, std::int64_t n, const C* parameter, std::int64_t step) {
@@ -269,6 +277,15 @@ void map_block(const C* x, C* to, std::int64_t n, const C* parameter, std::int64
     const int left = static_cast<int>(n - i);
     if (step != 0) p = load_partial(parameter + i, left);
     store_partial(to + i, mapped<M>(load_partial(x + i, left), p), left);
+}
+
+/// As reduce_rows, of mapped elements; a parameter for each row.
+template <reducing::mapping M, reducing::combination How, class C>
+void map_rows(const C* x, std::int64_t count, std::int64_t n, const C* parameter, C* out) {
+    for (std::int64_t i = 0; i < count; ++i) {
+        const pack<C> p = broadcast<C>(parameter ? parameter[i] : C{});
+        out[i] = fold_one<How, lanes / 2>(combine_long_row<How, M>(x + i * n, n, p)).v[0][0];
+    }
 }
 
 /// out[j] = elements x[r * stride + j], r < rows, mapped and combined, for j < width; a parameter for each column.
@@ -391,20 +408,25 @@ template <class C> reducing::block_mapper<C> block_mapper_of(reducing::mapping m
     return m == mapping::reversed ? &map_block<mapping::reversed, C> : nullptr;
 }
 
-template <class C> reducing::column_mapper<C> column_mapper_of(reducing::mapping m, reducing::combination how) {
+template <class C, reducing::mapping M, reducing::combination How> reducing::mapped_loops<C> mapped_loops_for() {
+    return {&map_rows<M, How, C>, &map_columns<M, How, C>};
+}
+/// Loops that map and combine in one go; null where there are none.
+template <class C> reducing::mapped_loops<C> mapped_loops_of(reducing::mapping m, reducing::combination how) {
     using reducing::mapping, reducing::combination;
     if constexpr (std::is_floating_point_v<C>) {
-        if (how == combination::largest)
-            return m == mapping::magnitude ? &map_columns<mapping::magnitude, combination::largest, C> : nullptr;
+        if (how == combination::largest && m == mapping::magnitude)
+            return mapped_loops_for<C, mapping::magnitude, combination::largest>();
+        if (how != combination::sum) return {};
         switch (m) {
-        case mapping::square: return &map_columns<mapping::square, combination::sum, C>;
-        case mapping::magnitude: return &map_columns<mapping::magnitude, combination::sum, C>;
-        case mapping::squared_deviation: return &map_columns<mapping::squared_deviation, combination::sum, C>;
-        case mapping::shifted_exp: return &map_columns<mapping::shifted_exp, combination::sum, C>;
+        case mapping::square: return mapped_loops_for<C, mapping::square, combination::sum>();
+        case mapping::magnitude: return mapped_loops_for<C, mapping::magnitude, combination::sum>();
+        case mapping::squared_deviation: return mapped_loops_for<C, mapping::squared_deviation, combination::sum>();
+        case mapping::shifted_exp: return mapped_loops_for<C, mapping::shifted_exp, combination::sum>();
         default: break;
         }
     }
-    return nullptr;
+    return {};
 }
 
 } // namespace tenon::simd::TENON_SIMD_NS

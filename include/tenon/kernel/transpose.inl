@@ -35,7 +35,7 @@ void transpose(const T* from, std::int64_t from_stride, T* to, std::int64_t to_s
     constexpr int n = TENON_SIMD_WIDTH / static_cast<int>(sizeof(T)) < 16 ? TENON_SIMD_WIDTH / static_cast<int>(sizeof(T)) : 16;
     using memory = typename native<T, n>::unaligned;
     using vector = typename native<T, n>::type;
-    constexpr std::int64_t tile = 64;
+    constexpr std::int64_t tile = 512 / static_cast<std::int64_t>(sizeof(T)); // one fits in the second-level cache
     for (std::int64_t j0 = 0; j0 < columns; j0 += tile) {
         const std::int64_t j1 = columns - j0 < tile ? columns : j0 + tile;
         for (std::int64_t i0 = 0; i0 < rows; i0 += tile) {

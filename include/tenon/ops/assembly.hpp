@@ -263,7 +263,7 @@ inline void set_gradients(gradient_context& g, const std::vector<any_tensor>& pa
 } // namespace detail
 
 namespace untyped {
-TENON_INLINE any_tensor concat(const std::vector<any_tensor>& xs, int axis) { return add<concat_op>({axis}, xs); }
+TENON_INLINE any_tensor concat(const std::vector<any_tensor>& xs, int axis) { return tenon::add<concat_op>({axis}, xs); }
 TENON_INLINE std::vector<any_tensor> split(const any_tensor& x, int parts, int axis) {
     return detail::outputs_of(add_node(split_definition, {x}, encode(split_op::attributes{axis, parts, {}})));
 }
@@ -275,7 +275,7 @@ TENON_INLINE std::vector<any_tensor> split_like(const any_tensor& x, const std::
     inputs.insert(inputs.end(), like.begin(), like.end());
     return detail::outputs_of(add_node(split_like_definition, std::move(inputs), encode(axis_attributes{axis})));
 }
-TENON_INLINE any_tensor stack(const std::vector<any_tensor>& xs, int axis) { return add<stack_op>({axis}, xs); }
+TENON_INLINE any_tensor stack(const std::vector<any_tensor>& xs, int axis) { return tenon::add<stack_op>({axis}, xs); }
 TENON_INLINE std::vector<any_tensor> unstack(const any_tensor& x, int parts, int axis) {
     return detail::outputs_of(add_node(unstack_definition, {x}, encode(unstack_op::attributes{axis, parts})));
 }

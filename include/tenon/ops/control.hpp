@@ -117,7 +117,7 @@ struct assert_op {
 /// A tensor that is fed in every step that needs it. `name` says which in errors.
 template <Element T, Shape S = shape<>> tensor<T, canonical_t<S>> placeholder(const std::string& name = {}) {
     return tensor<T, canonical_t<S>>::unchecked(
-        add<placeholder_op>({element_type_of<T>, S::extents}, {}, name.empty() ? "placeholder" : name));
+        tenon::add<placeholder_op>({element_type_of<T>, S::extents}, {}, name.empty() ? "placeholder" : name));
 }
 
 /// The value of x unless it is fed; may ask for less static sizes than x has, so that others can be fed.
@@ -125,7 +125,7 @@ template <Shape S, Operand X> auto placeholder_with_default(const X& x, const st
     using T = typename X::element_type;
     static_assert(detail::is_less_static(canonical_t<S>::extents, X::shape_type::extents),
                   "tenon::placeholder_with_default: the default does not have the sizes asked for");
-    return tensor<T, canonical_t<S>>::unchecked(add<placeholder_with_default_op>(
+    return tensor<T, canonical_t<S>>::unchecked(tenon::add<placeholder_with_default_op>(
         {element_type_of<T>, S::extents}, {detail::as_tensor(x)}, name.empty() ? "placeholder_with_default" : name));
 }
 template <Operand X> auto placeholder_with_default(const X& x, const std::string& name = {}) {
@@ -138,7 +138,7 @@ template <OperandOrIllShaped X> auto identity(const X& x, const std::string& nam
     if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
     else {
         const auto t = detail::as_tensor(x);
-        return std::remove_cvref_t<decltype(t)>::unchecked(add<identity_op>({}, {t}, name));
+        return std::remove_cvref_t<decltype(t)>::unchecked(tenon::add<identity_op>({}, {t}, name));
     }
 }
 
@@ -176,7 +176,7 @@ operation group(const std::vector<operation>& members, const std::string& name =
 template <Operand X, Operand... More> auto print(const X& x, const std::string& message, const More&... more) {
     const auto t = detail::as_tensor(x);
     return std::remove_cvref_t<decltype(t)>::unchecked(
-        add<print_op>({message}, {t, any_tensor(detail::as_tensor(more))...}, "print"));
+        tenon::add<print_op>({message}, {t, any_tensor(detail::as_tensor(more))...}, "print"));
 }
 
 /// An operation that fails the step unless every element of `condition` is true. Run it, or make what it guards
@@ -220,14 +220,14 @@ inline const op_definition& assert_definition = definition_of<assert_op>();
 namespace tenon {
 
 namespace untyped {
-TENON_INLINE any_tensor zeros_like(const any_tensor& x) { return add<fill_like_op>({0}, {x}); }
-TENON_INLINE any_tensor ones_like(const any_tensor& x) { return add<fill_like_op>({1}, {x}); }
+TENON_INLINE any_tensor zeros_like(const any_tensor& x) { return tenon::add<fill_like_op>({0}, {x}); }
+TENON_INLINE any_tensor ones_like(const any_tensor& x) { return tenon::add<fill_like_op>({1}, {x}); }
 TENON_INLINE any_tensor identity(const any_tensor& x, const std::string& name) {
-    return add<identity_op>({}, {x}, name);
+    return tenon::add<identity_op>({}, {x}, name);
 }
-TENON_INLINE any_tensor stop_gradient(const any_tensor& x) { return add<stop_gradient_op>({}, {x}); }
+TENON_INLINE any_tensor stop_gradient(const any_tensor& x) { return tenon::add<stop_gradient_op>({}, {x}); }
 TENON_INLINE any_tensor placeholder(element_type element, const extents& shape, const std::string& name) {
-    return add<placeholder_op>({element, shape}, {}, name.empty() ? "placeholder" : name);
+    return tenon::add<placeholder_op>({element, shape}, {}, name.empty() ? "placeholder" : name);
 }
 } // namespace untyped
 

@@ -118,7 +118,7 @@ template <Shape S = shape<>> auto random_bernoulli(double p, std::uint64_t seed 
         return ill_shaped{};
     } else {
         return tensor<bool, canonical_t<S>>::unchecked(
-            add<random_bernoulli_op>({p, static_cast<std::int64_t>(seed), S::extents}, {}));
+            tenon::add<random_bernoulli_op>({p, static_cast<std::int64_t>(seed), S::extents}, {}));
     }
 }
 template <OperandOrIllShaped X> auto random_bernoulli_like(const X& x, double p, std::uint64_t seed = 0) {

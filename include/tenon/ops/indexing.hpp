@@ -369,11 +369,11 @@ namespace tenon {
 namespace untyped {
 TENON_INLINE any_tensor slice(const any_tensor& x, const std::vector<range>& ranges) {
     if (ranges.size() > max_rank) throw invalid_argument_error("slice: more than 8 ranges");
-    return add<slice_op>(slice_op::attributes_of(ranges.data(), static_cast<int>(ranges.size())), {x});
+    return tenon::add<slice_op>(slice_op::attributes_of(ranges.data(), static_cast<int>(ranges.size())), {x});
 }
-TENON_INLINE any_tensor reverse(const any_tensor& x, const index_list& axes) { return add<reverse_op>({axes}, {x}); }
+TENON_INLINE any_tensor reverse(const any_tensor& x, const index_list& axes) { return tenon::add<reverse_op>({axes}, {x}); }
 TENON_INLINE any_tensor gather(const any_tensor& x, const any_tensor& indices, int axis) {
-    return add<gather_op>({axis}, {x, indices});
+    return tenon::add<gather_op>({axis}, {x, indices});
 }
 TENON_INLINE any_tensor pad(const any_tensor& x, const std::vector<margin>& paddings, double value) {
     if (paddings.size() > max_rank) throw invalid_argument_error("pad: more than 8 paddings");
@@ -383,25 +383,25 @@ TENON_INLINE any_tensor pad(const any_tensor& x, const std::vector<margin>& padd
         a.after.push_back(p.after);
     }
     a.value = value;
-    return add<pad_op>(a, {x});
+    return tenon::add<pad_op>(a, {x});
 }
-TENON_INLINE any_tensor tile(const any_tensor& x, const index_list& counts) { return add<tile_op>({counts}, {x}); }
+TENON_INLINE any_tensor tile(const any_tensor& x, const index_list& counts) { return tenon::add<tile_op>({counts}, {x}); }
 TENON_INLINE any_tensor one_hot(const any_tensor& indices, std::int64_t depth, element_type element, int axis) {
-    return add<one_hot_op>({depth, axis, element}, {indices});
+    return tenon::add<one_hot_op>({depth, axis, element}, {indices});
 }
 } // namespace untyped
 
 TENON_INLINE void slice_op::gradient(gradient_context& g) {
-    g.set(0, add<slice_gradient_op>(g.attributes<attributes>(), {g.output_gradient(), g.input(0)}));
+    g.set(0, tenon::add<slice_gradient_op>(g.attributes<attributes>(), {g.output_gradient(), g.input(0)}));
 }
 TENON_INLINE void slice_gradient_op::gradient(gradient_context& g) {
-    g.set(0, add<slice_op>(g.attributes<attributes>(), {g.output_gradient()}));
+    g.set(0, tenon::add<slice_op>(g.attributes<attributes>(), {g.output_gradient()}));
 }
 TENON_INLINE void reverse_op::gradient(gradient_context& g) {
     g.set(0, untyped::reverse(g.output_gradient(), g.attributes<attributes>().axes));
 }
 TENON_INLINE void gather_op::gradient(gradient_context& g) {
-    g.set(0, add<gather_gradient_op>(g.attributes<attributes>(), {g.output_gradient(), g.input(1), g.input(0)}));
+    g.set(0, tenon::add<gather_gradient_op>(g.attributes<attributes>(), {g.output_gradient(), g.input(1), g.input(0)}));
 }
 TENON_INLINE void gather_gradient_op::gradient(gradient_context& g) {
     g.set(0, untyped::gather(g.output_gradient(), g.input(1), g.attributes<attributes>().axis));
@@ -414,10 +414,10 @@ TENON_INLINE void pad_op::gradient(gradient_context& g) {
         inner.ends.push_back(a.after[i] == 0 ? unbounded : -a.after[i]);
         inner.steps.push_back(1);
     }
-    g.set(0, add<slice_op>(inner, {g.output_gradient()}));
+    g.set(0, tenon::add<slice_op>(inner, {g.output_gradient()}));
 }
 TENON_INLINE void tile_op::gradient(gradient_context& g) {
-    g.set(0, add<tile_gradient_op>(g.attributes<attributes>(), {g.output_gradient(), g.input(0)}));
+    g.set(0, tenon::add<tile_gradient_op>(g.attributes<attributes>(), {g.output_gradient(), g.input(0)}));
 }
 TENON_INLINE void tile_gradient_op::gradient(gradient_context& g) {
     g.set(0, untyped::tile(g.output_gradient(), g.attributes<attributes>().counts));

@@ -121,11 +121,11 @@ namespace tenon {
 
 namespace untyped {
 TENON_INLINE any_tensor matmul(const any_tensor& a, const any_tensor& b, bool a_transposed, bool b_transposed) {
-    return add<matmul_op>({a_transposed, b_transposed}, {a, b});
+    return tenon::add<matmul_op>({a_transposed, b_transposed}, {a, b});
 }
 TENON_INLINE any_tensor matmul_bias(const any_tensor& a, const any_tensor& b, const any_tensor& bias, bool relu,
                                     bool a_transposed, bool b_transposed) {
-    return add<matmul_bias_op>({a_transposed, b_transposed, relu}, {a, b, bias});
+    return tenon::add<matmul_bias_op>({a_transposed, b_transposed, relu}, {a, b, bias});
 }
 } // namespace untyped
 

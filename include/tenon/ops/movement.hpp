@@ -282,7 +282,7 @@ template <class Op, class Target, class X> auto apply_to_shape(const X& x) {
             return ill_shaped{};
         } else {
             using sizes = shape_from_t<rule, typename X::shape_type, typename named_part<Target>::type>;
-            return tensor<typename X::element_type, sizes>::unchecked(add<Op>(attrs::value, {as_tensor(x)}));
+            return tensor<typename X::element_type, sizes>::unchecked(tenon::add<Op>(attrs::value, {as_tensor(x)}));
         }
     }
 }
@@ -410,12 +410,12 @@ namespace tenon {
 
 namespace untyped {
 TENON_INLINE any_tensor reshape(const any_tensor& x, const extents& target) {
-    return add<reshape_op>(detail::reshape_attributes(target, x.extents()), {x});
+    return tenon::add<reshape_op>(detail::reshape_attributes(target, x.extents()), {x});
 }
 TENON_INLINE any_tensor reshape_like(const any_tensor& x, const any_tensor& like) {
-    return add<reshape_like_op>({}, {x, like});
+    return tenon::add<reshape_like_op>({}, {x, like});
 }
-TENON_INLINE any_tensor squeeze(const any_tensor& x, const index_list& axes) { return add<squeeze_op>({axes}, {x}); }
+TENON_INLINE any_tensor squeeze(const any_tensor& x, const index_list& axes) { return tenon::add<squeeze_op>({axes}, {x}); }
 TENON_INLINE any_tensor squeeze(const any_tensor& x) {
     index_list axes;
     for (int i = 0; i < x.rank(); ++i)
@@ -423,10 +423,10 @@ TENON_INLINE any_tensor squeeze(const any_tensor& x) {
     return squeeze(x, axes);
 }
 TENON_INLINE any_tensor expand_dims(const any_tensor& x, const index_list& axes) {
-    return add<expand_dims_op>({axes}, {x});
+    return tenon::add<expand_dims_op>({axes}, {x});
 }
 TENON_INLINE any_tensor transpose(const any_tensor& x, const index_list& axes) {
-    return add<transpose_op>({axes}, {x});
+    return tenon::add<transpose_op>({axes}, {x});
 }
 TENON_INLINE any_tensor broadcast_to(const any_tensor& x, const extents& target) {
     broadcast_to_op::attributes a;
@@ -435,10 +435,10 @@ TENON_INLINE any_tensor broadcast_to(const any_tensor& x, const extents& target)
                                                 : reshape_op::copied(i - (target.rank() - x.rank())));
         a.declared.push_back(target[i]);
     }
-    return add<broadcast_to_op>(a, {x});
+    return tenon::add<broadcast_to_op>(a, {x});
 }
 TENON_INLINE any_tensor broadcast_like(const any_tensor& x, const any_tensor& like, const index_list& axes) {
-    return add<broadcast_like_op>({axes}, {x, like});
+    return tenon::add<broadcast_like_op>({axes}, {x, like});
 }
 } // namespace untyped
 

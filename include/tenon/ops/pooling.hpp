@@ -189,16 +189,16 @@ TENON_INLINE any_tensor average_pool2d(const any_tensor& x, const pool2d_options
 } // namespace untyped
 
 TENON_INLINE void max_pool2d_op::gradient(gradient_context& g) {
-    g.set(0, add<pool2d_gradient_op>(g.attributes<attributes>(), {g.input(0), g.output(), g.output_gradient()}));
+    g.set(0, tenon::add<pool2d_gradient_op>(g.attributes<attributes>(), {g.input(0), g.output(), g.output_gradient()}));
 }
 TENON_INLINE void average_pool2d_op::gradient(gradient_context& g) {
-    g.set(0, add<pool2d_gradient_op>(g.attributes<attributes>(), {g.input(0), g.output(), g.output_gradient()}));
+    g.set(0, tenon::add<pool2d_gradient_op>(g.attributes<attributes>(), {g.input(0), g.output(), g.output_gradient()}));
 }
 TENON_INLINE void pool2d_gradient_op::gradient(gradient_context& g) {
     const auto a = g.attributes<attributes>();
     if (!a.average)
         throw unimplemented_error("gradients: max_pool2d (" + g.node().name + ") can be differentiated once only");
-    g.set(2, add<average_pool2d_op>(a, {g.output_gradient()}));
+    g.set(2, tenon::add<average_pool2d_op>(a, {g.output_gradient()}));
 }
 
 namespace detail {

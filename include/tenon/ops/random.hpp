@@ -176,7 +176,7 @@ template <class Op, Element T, class S> auto add_random(typename Op::attributes 
     } else {
         a.element = element_type_of<T>;
         a.shape = S::extents;
-        return tensor<T, canonical_t<S>>::unchecked(add<Op>(a, {}));
+        return tensor<T, canonical_t<S>>::unchecked(tenon::add<Op>(a, {}));
     }
 }
 

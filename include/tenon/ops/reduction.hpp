@@ -400,7 +400,7 @@ namespace tenon {
 namespace untyped {
 #define TENON_REDUCTION(NAME)                                                                                        \
     TENON_INLINE any_tensor NAME(const any_tensor& x, const index_list& axes, bool kept) {                           \
-        return add<NAME##_op>({axes, kept}, {x});                                                                    \
+        return tenon::add<NAME##_op>({axes, kept}, {x});                                                                    \
     }
 TENON_REDUCTION(sum)
 TENON_REDUCTION(mean)
@@ -415,21 +415,21 @@ TENON_REDUCTION(count_nonzero)
 TENON_REDUCTION(logsumexp)
 #undef TENON_REDUCTION
 TENON_INLINE any_tensor variance(const any_tensor& x, const index_list& axes, bool kept, int less) {
-    return add<variance_op>({axes, kept, less, false}, {x});
+    return tenon::add<variance_op>({axes, kept, less, false}, {x});
 }
 TENON_INLINE any_tensor standard_deviation(const any_tensor& x, const index_list& axes, bool kept, int less) {
-    return add<variance_op>({axes, kept, less, true}, {x});
+    return tenon::add<variance_op>({axes, kept, less, true}, {x});
 }
 TENON_INLINE any_tensor norm(const any_tensor& x, int order, const index_list& axes, bool kept) {
-    return add<norm_op>({axes, kept, order}, {x});
+    return tenon::add<norm_op>({axes, kept, order}, {x});
 }
 TENON_INLINE any_tensor sum_like(const any_tensor& x, const any_tensor& like, const index_list& axes) {
-    return add<sum_like_op>({axes}, {x, like});
+    return tenon::add<sum_like_op>({axes}, {x, like});
 }
 TENON_INLINE any_tensor divide_by_count(const any_tensor& x, const any_tensor& sizes, const index_list& axes, int less) {
     // In float for the 16-bit types, which do not hold large counts.
     const element_type e = compute_type(x.element());
-    any_tensor count = add<element_count_op>({axes, e}, {sizes});
+    any_tensor count = tenon::add<element_count_op>({axes, e}, {sizes});
     if (less != 0) count = detail::add_instruction(opcode::subtract, {count, detail::scalar_constant(less, e)});
     const any_tensor wide = e == x.element() ? x : detail::add_instruction(opcode::cast, {x}, e);
     const any_tensor quotient = detail::add_instruction(opcode::divide, {wide, count});
@@ -488,7 +488,7 @@ TENON_INLINE void mean_op::gradient(gradient_context& g) {
 TENON_INLINE void prod_op::gradient(gradient_context& g) {
     const attributes a = g.attributes<attributes>();
     const detail::reduced_input in(g, a);
-    g.set(0, add<prod_gradient_op>({a.axes, true}, {in.gradient, in.x}));
+    g.set(0, tenon::add<prod_gradient_op>({a.axes, true}, {in.gradient, in.x}));
 }
 TENON_INLINE void prod_gradient_op::gradient(gradient_context& g) {
     throw unimplemented_error("gradients: prod (" + g.node().name + ") can be differentiated once only; write the "

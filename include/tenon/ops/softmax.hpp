@@ -216,10 +216,10 @@ TENON_INLINE any_tensor softmax_cross_entropy(const any_tensor& logits, const an
 } // namespace untyped
 
 TENON_INLINE void softmax_op::gradient(gradient_context& g) {
-    g.set(0, add<softmax_gradient_op>({g.attributes<attributes>().axis, false}, {g.output(), g.output_gradient()}));
+    g.set(0, tenon::add<softmax_gradient_op>({g.attributes<attributes>().axis, false}, {g.output(), g.output_gradient()}));
 }
 TENON_INLINE void log_softmax_op::gradient(gradient_context& g) {
-    g.set(0, add<softmax_gradient_op>({g.attributes<attributes>().axis, true}, {g.output(), g.output_gradient()}));
+    g.set(0, tenon::add<softmax_gradient_op>({g.attributes<attributes>().axis, true}, {g.output(), g.output_gradient()}));
 }
 
 TENON_INLINE void softmax_gradient_op::gradient(gradient_context& g) {
@@ -247,7 +247,7 @@ TENON_INLINE void sparse_softmax_cross_entropy_op::gradient(gradient_context& g)
     any_tensor dx;
     if (g.output_gradient(0)) dx = untyped::multiply(g.output(1), detail::as_column(g.output_gradient(0)));
     if (g.output_gradient(1)) { // of second order
-        const any_tensor more = add<softmax_gradient_op>({-1, false}, {untyped::softmax(g.input(0)), g.output_gradient(1)});
+        const any_tensor more = tenon::add<softmax_gradient_op>({-1, false}, {untyped::softmax(g.input(0)), g.output_gradient(1)});
         dx = dx ? untyped::add(dx, more) : more;
     }
     g.set(0, dx);

@@ -55,7 +55,7 @@ struct assign_op {
 template <Element T> tensor<T, shape<>> constant(const T& value) {
     any_array a(element_type_of<T>, {});
     *static_cast<T*>(a.data()) = value;
-    return tensor<T, shape<>>::unchecked(add<constant_op>({std::make_shared<const any_array>(std::move(a))}, {}));
+    return tensor<T, shape<>>::unchecked(tenon::add<constant_op>({std::make_shared<const any_array>(std::move(a))}, {}));
 }
 inline tensor<std::string, shape<>> constant(const char* text) { return constant(std::string(text)); }
 
@@ -65,7 +65,7 @@ template <Element T, std::size_t N> tensor<T, shape<static_cast<int>(N)>> consta
     T* to = static_cast<T*>(a.data());
     for (const T& v : values) *to++ = v;
     return tensor<T, shape<static_cast<int>(N)>>::unchecked(
-        add<constant_op>({std::make_shared<const any_array>(std::move(a))}, {}));
+        tenon::add<constant_op>({std::make_shared<const any_array>(std::move(a))}, {}));
 }
 /// A matrix in the graph: constant({{1.f, 2.f}, {3.f, 4.f}}) is a tensor<float, shape<2, 2>>.
 template <Element T, std::size_t N, std::size_t M>
@@ -75,12 +75,12 @@ tensor<T, shape<static_cast<int>(N), static_cast<int>(M)>> constant(const T (&ro
     for (const auto& row : rows)
         for (const T& v : row) *to++ = v;
     return tensor<T, shape<static_cast<int>(N), static_cast<int>(M)>>::unchecked(
-        add<constant_op>({std::make_shared<const any_array>(std::move(a))}, {}));
+        tenon::add<constant_op>({std::make_shared<const any_array>(std::move(a))}, {}));
 }
 /// A host tensor in the graph.
 template <Element T, Shape S> tensor<T, canonical_t<S>> constant(array<T, S> value) {
     return tensor<T, canonical_t<S>>::unchecked(
-        add<constant_op>({std::make_shared<const any_array>(std::move(value).untyped())}, {}));
+        tenon::add<constant_op>({std::make_shared<const any_array>(std::move(value).untyped())}, {}));
 }
 /// A host tensor whose sizes are known at run time, as the shape S it must have.
 template <Shape S, Element T> tensor<T, canonical_t<S>> constant(array<T> value) {
@@ -246,7 +246,7 @@ namespace detail {
 inline constexpr const char* initializers = "initializers";
 
 TENON_INLINE any_tensor add_variable(const std::string& name, const tensor_type& type, const variable_options& o) {
-    any_tensor v = add<variable_op>({type.element, type.extents}, {}, name.empty() ? "variable" : name);
+    any_tensor v = tenon::add<variable_op>({type.element, type.extents}, {}, name.empty() ? "variable" : name);
     graph g(v.node()->graph);
     if (o.collected) {
         g.add_to_collection(global_variables, v);
@@ -302,7 +302,7 @@ TENON_INLINE any_tensor initial_value(const initializer& how, const any_tensor& 
     case truncated_normal: return untyped::truncated_normal(type.element, type.extents, a, b, how.seed);
     default: break;
     }
-    return add<fill_like_op>({a}, {variable});
+    return tenon::add<fill_like_op>({a}, {variable});
 }
 
 struct constant_kernel final : kernel {
@@ -350,7 +350,7 @@ struct assign_kernel final : kernel {
 
 namespace untyped {
 TENON_INLINE any_tensor constant(any_array value) {
-    return add<constant_op>({std::make_shared<const any_array>(std::move(value))}, {});
+    return tenon::add<constant_op>({std::make_shared<const any_array>(std::move(value))}, {});
 }
 TENON_INLINE any_tensor variable(const std::string& name, const any_tensor& initial, const variable_options& o) {
     const any_tensor v = tenon::detail::add_variable(name, initial.type(), o);

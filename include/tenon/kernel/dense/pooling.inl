@@ -18,10 +18,10 @@ TENON_SIMD_INLINE pooling_window window_of(const dense::pooling_description& d, 
             v + d.window_w < d.width ? v + d.window_w : d.width};
 }
 
-template <class T> TENON_SIMD_INLINE pack<T> load_some(const T* from, int count) {
+template <class T> TENON_SIMD_INLINE pack<T> load_channels(const T* from, int count) {
     return count == lanes ? load(from) : load_partial(from, count);
 }
-template <class T> TENON_SIMD_INLINE void store_some(T* to, pack<T> a, int count) {
+template <class T> TENON_SIMD_INLINE void store_channels(T* to, pack<T> a, int count) {
     if (count == lanes) store(to, a);
     else store_partial(to, a, count);
 }
@@ -44,14 +44,14 @@ void pool_rows(const dense::pooling_description& d, const T* x, T* y, std::int64
                 for (std::int64_t u = w.top; u < w.bottom; ++u) {
                     const T* from = image + u * row + w.left * d.channels + c;
                     for (std::int64_t v = w.left; v < w.right; ++v, from += d.channels) {
-                        const pack<T> value = load_some(from, count);
+                        const pack<T> value = load_channels(from, count);
                         if constexpr (Maximum)
                             result = select((value > result) | is_nan(value), value, result);
                         else result = result + value;
                     }
                 }
                 if constexpr (!Maximum) result = result * broadcast<T>(one_over_count);
-                store_some(to + c, result, count);
+                store_channels(to + c, result, count);
             }
         }
     }
@@ -85,22 +85,22 @@ void unpool_rows(const dense::pooling_description& d, const T* x, const T* y, co
             for (std::int64_t c = 0; c < d.channels; c += lanes) {
                 const int count = d.channels - c < lanes ? static_cast<int>(d.channels - c) : lanes;
                 const pack<T> zero = broadcast<T>(T(0));
-                pack<T> share = load_some(dy + out + c, count);
+                pack<T> share = load_channels(dy + out + c, count);
                 pack<T> largest = zero;
-                if constexpr (Maximum) largest = load_some(y + out + c, count);
+                if constexpr (Maximum) largest = load_channels(y + out + c, count);
                 else share = share * broadcast<T>(one_over_count);
                 for (std::int64_t u = w.top; u < w.bottom; ++u) {
                     std::int64_t at = image + u * row + w.left * d.channels + c;
                     for (std::int64_t v = w.left; v < w.right; ++v, at += d.channels) {
                         pack<T> value = share;
                         if constexpr (Maximum) {
-                            const pack<T> element = load_some(x + at, count);
+                            const pack<T> element = load_channels(x + at, count);
                             const pack<bool> hit = (element == largest) | is_nan(element);
                             value = select(hit, share, zero);
                             share = select(hit, zero, share); // given away: the first one has it
                         }
-                        if constexpr (Add) value = value + load_some(static_cast<const T*>(dx + at), count);
-                        store_some(dx + at, value, count);
+                        if constexpr (Add) value = value + load_channels(static_cast<const T*>(dx + at), count);
+                        store_channels(dx + at, value, count);
                     }
                 }
             }

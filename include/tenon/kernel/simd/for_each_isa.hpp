@@ -20,7 +20,7 @@
 #if defined(__clang__)
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wpragma-clang-attribute" // a file may have nothing for one instruction set
-#if defined(__x86_64__) // elsewhere clang cannot save the state
+#if defined(__x86_64__)                                     // elsewhere clang cannot save the state
 #pragma float_control(push)
 #endif
 #pragma clang fp contract(off)

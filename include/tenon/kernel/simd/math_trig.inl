@@ -72,6 +72,26 @@ template <class Q> TENON_SIMD_INLINE f64 cos_of(Q q, f64 x) {
     const f64 y = choose(odd_lanes(r.quadrant), sin_of_reduced(q, r, z), cos_of_reduced(q, r, z));
     return flip_sign(y, second_bit_as_sign(r.quadrant + 1));
 }
+
+// For float, one polynomial for sin from -pi/2 to pi/2 serves both: the angle less n pi, or less (n + 1/2) pi
+// for cos, and an odd n turns the sign.
+TENON_SIMD_INLINE f64 sin_from_half_pi(f64 x, f64 multiple, i64 odd) {
+    const f64 high = native_fma(multiple, fill<f64>(-0x1.921fb544p1), x);
+    const f64 r = native_fma(multiple, fill<f64>(-0x1.0b4611a626331p-33), high);
+    const f64 z = r * r;
+    const f64 p = polynomial(z, 1.0, -0x1.555555475e714p-3, 0x1.11110c4702f0fp-7, -0x1.a017d89e668e9p-13,
+                             0x1.71705e30da68ap-19, -0x1.9a6577fee9981p-26);
+    return flip_sign(p * r, bits_as<f64>(odd << 63));
+}
+TENON_SIMD_INLINE f64 sin_of(for_float, f64 x) {
+    const f64 shifted = native_fma(x, fill<f64>(0x1.45f306dc9c883p-2), fill<f64>(0x1.8p52));
+    return sin_from_half_pi(x, shifted - 0x1.8p52, bits_as<i64>(shifted));
+}
+TENON_SIMD_INLINE f64 cos_of(for_float, f64 x) {
+    const f64 shifted = native_fma(x, fill<f64>(0x1.45f306dc9c883p-2), fill<f64>(-0.5)) + 0x1.8p52;
+    return sin_from_half_pi(x, (shifted - 0x1.8p52) + 0.5, bits_as<i64>(shifted) + 1);
+}
+
 template <class Q> TENON_SIMD_INLINE f64 tan_of(Q q, f64 x) {
     const reduced_angle r = reduce_angle(q, magnitude_of(x));
     const f64 z = r.value * r.value;
