@@ -9,6 +9,9 @@
 
 namespace tenon::detail {
 
+template <class Tree> struct forward_program; // of tree.hpp
+template <class Tree> struct backward_program;
+
 /// What a tape's code says, as constants; Tape has a static member `code`.
 template <class Tape> struct compiled_program {
     static constexpr const tape& code = Tape::code;

@@ -267,12 +267,12 @@ public:
         if (!r.out[0]) return;
         const std::size_t bytes = size_of(type_.element);
         fill_memory(r.out[0], type_.extents.elements(), bytes, 0, r.pool);
-        const std::uint64_t one = bits_of_number(1, type_.element);
+        const std::uint64_t unit = bits_of_number(1, type_.element);
         for (std::int64_t i = 0; i < count_; ++i) {
             const T k = r.input<T>(0)[i];
             if (!(k >= T{0} && static_cast<std::uint64_t>(k) < static_cast<std::uint64_t>(depth_))) continue;
             const std::int64_t at = (i / inner_ * depth_ + static_cast<std::int64_t>(k)) * inner_ + i % inner_;
-            std::memcpy(r.output<std::byte>(0) + static_cast<std::size_t>(at) * bytes, &one, bytes);
+            std::memcpy(r.output<std::byte>(0) + static_cast<std::size_t>(at) * bytes, &unit, bytes);
         }
     }
     double cost() const override { return 50 + 2 * static_cast<double>(count_) + 0.1 * static_cast<double>(count_ * depth_); }

@@ -2,6 +2,7 @@
 
 #include <tenon/expr/tree.hpp>
 #include <tenon/graph/gradients.hpp>
+#include <tenon/ops/control.hpp>
 #include <tenon/graph/tensor.hpp>
 
 /// Layer normalisation. (J. Ba, J. Kiros, G. Hinton, "Layer normalization", 2016.)
@@ -114,7 +115,8 @@ TENON_INLINE void layer_norm_op::gradient(gradient_context& g) {
 // The formulas again, in ops that have gradients of any order, as functions of x, gamma and dy.
 TENON_INLINE void layer_norm_gradient_op::gradient(gradient_context& g) {
     using namespace untyped;
-    const any_tensor x = g.input(0), gamma = g.input(1), dy = g.input(2);
+    // Under names of their own: dy may depend on x, and only what these formulas do with each is asked for.
+    const any_tensor x = identity(g.input(0)), gamma = identity(g.input(1)), dy = identity(g.input(2));
     const index_list last{-1};
     const any_tensor centered = subtract(x, mean(x, last, true));
     const any_tensor variance = mean(multiply(centered, centered), last, true);
