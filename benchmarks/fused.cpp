@@ -50,7 +50,9 @@ public:
         };
         for (std::size_t i = 0; i < node.inputs.size(); ++i) {
             inputs_.push_back(sized(node.input_type(static_cast<int>(i))));
-            in_.push_back(memory(inputs_.back()));
+            std::size_t same = 0; // an operand that occurs twice has one array
+            while (!(node.inputs[same] == node.inputs[i])) ++same;
+            in_.push_back(same < i ? in_[same] : memory(inputs_.back()));
         }
         for (const tn::tensor_type& type : node.outputs) {
             outputs_.push_back(sized(type));

@@ -1,5 +1,6 @@
-// Products through the graph beside oneDNN called directly (PERFORMANCE P7): squares of 32 .. 1024, the layers of an MLP,
-// a layer that is 10 wide, products whose operands lie transposed, and small batches. One thread.
+// Products through the graph beside oneDNN called directly (PERFORMANCE P7): squares of 32 .. 1024, the
+// layers of an MLP, a layer that is 10 wide, products whose operands lie transposed, and small batches. One
+// thread.
 
 #include <cmath>
 #include <cstdlib>
@@ -26,13 +27,19 @@ struct product {
 tn::any_array random_matrix(std::int64_t rows, std::int64_t columns, unsigned seed) {
     tn::any_array a(tn::element_type::float32, tn::extents(rows, columns));
     std::minstd_rand r(seed);
-    for (std::int64_t i = 0; i < a.elements(); ++i) a.data<float>()[i] = static_cast<float>(r()) * 0x1p-30F - 1.0F;
+    for (std::int64_t i = 0; i < a.elements(); ++i)
+        a.data<float>()[i] = static_cast<float>(r()) * 0x1p-30F - 1.0F;
     return a;
 }
-tn::any_array left(const product& p) { return p.ta ? random_matrix(p.k, p.m, 1) : random_matrix(p.m, p.k, 1); }
-tn::any_array right(const product& p) { return p.tb ? random_matrix(p.n, p.k, 2) : random_matrix(p.k, p.n, 2); }
+tn::any_array left(const product& p) {
+    return p.ta ? random_matrix(p.k, p.m, 1) : random_matrix(p.m, p.k, 1);
+}
+tn::any_array right(const product& p) {
+    return p.tb ? random_matrix(p.n, p.k, 2) : random_matrix(p.k, p.n, 2);
+}
 
-// Many products in one step, so that what a step costs is not what is measured (benchmarks/steps.cpp does that).
+// Many products in one step, so that what a step costs is not what is measured (benchmarks/steps.cpp does
+// that).
 constexpr int products = 8;
 
 void through_graph(benchmark::State& state, const product& p) {
@@ -56,7 +63,8 @@ void through_graph(benchmark::State& state, const product& p) {
     };
     double wanted = 0;
     for (std::int64_t l = 0; l < p.k; ++l)
-        wanted += static_cast<double>(a.data<float>()[p.ta ? l * p.m : l]) * static_cast<double>(b.data<float>()[p.tb ? l : l * p.n]);
+        wanted += static_cast<double>(a.data<float>()[p.ta ? l * p.m : l]) *
+                  static_cast<double>(b.data<float>()[p.tb ? l : l * p.n]);
     if (!(std::fabs(static_cast<double>(run()[0].data<float>()[0]) - wanted) < 1e-3)) {
         state.SkipWithError("a wrong product");
         return;
@@ -109,7 +117,8 @@ int main(int argc, char** argv) {
 #endif
         // In nanoseconds for 1,000 multiplications and additions.
         const double operations = 2.0 * static_cast<double>(p.m * p.k * p.n) * products;
-        rows.push_back({std::string("P7 ") + p.name + ", ns per 1000 operations", ours, theirs, p.target, operations / 1000});
+        rows.push_back({std::string("P7 ") + p.name + ", ns per 1000 operations", ours, theirs, p.target,
+                        operations / 1000});
     }
     return ratio::run(argc, argv, rows);
 }

@@ -28,5 +28,6 @@ int main() {
         if (i % 25 == 0) std::printf("step %3d  loss %.4f\n", i, static_cast<double>(l.item()));
     }
     auto [a, b] = sess.run(slope, offset);
-    std::printf("y = %.2f x + %.2f\n", static_cast<double>(a.item()), static_cast<double>(b.item()));
+    std::printf("y = %.2f x %+.2f\n", static_cast<double>(a.item()), static_cast<double>(b.item()));
+    return 0;
 }

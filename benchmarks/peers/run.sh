@@ -14,8 +14,9 @@
 # Tenon's side is the program benchmarks/peer_rows of the build folder (default: build/release), called as
 # `peer_rows --row mlp_128 --threads 2`. The peers are installed from PyPI, each in a virtual environment of its own
 # below ${XDG_CACHE_HOME:-$HOME/.cache}/tenon-peers, outside the source tree; PYTHON names the interpreter to make them
-# with, PEERS the ones wanted. PyTorch's wheel on PyPI is built for CUDA: it is installed without CUDA's libraries, and
-# left out, with a word, if it then does not load. Set TORCH_INDEX to a package index with CPU wheels to have those.
+# with, PEERS the ones wanted. PyTorch's wheel on PyPI is built for CUDA, whose libraries are several GB. It is
+# installed without them, save four smaller ones; where CUDA itself is not installed either it does not load, and is left
+# out with a word. TORCH_INDEX names a package index with CPU wheels to take instead; TORCH_FULL=1 takes everything.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -45,8 +46,11 @@ install_jax() { "$1" install --quiet jax; }
 install_torch() {
     if [ -n "${TORCH_INDEX:-}" ]; then
         "$1" install --quiet --index-url "$TORCH_INDEX" torch && "$1" install --quiet numpy setuptools
+    elif [ -n "${TORCH_FULL:-}" ]; then
+        "$1" install --quiet 'torch==2.15.*' numpy setuptools
     else
-        "$1" install --quiet --no-deps torch &&
+        "$1" install --quiet --no-deps 'torch==2.15.*' nvidia-cufile nvidia-cusparselt-cu13==0.8.1 \
+            nvidia-nvshmem-cu13==3.7.2 nvidia-nccl-cu13==2.30.7 &&
             "$1" install --quiet numpy setuptools filelock typing-extensions sympy networkx jinja2 fsspec
     fi
 }

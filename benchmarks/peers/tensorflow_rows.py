@@ -6,7 +6,8 @@ import os
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
-from timing import CHAIN, ELEMENTS, RATE, arguments, conv_parameters, images, labels, mlp_parameters, numbers, report, seconds
+from timing import (CHAIN, ELEMENTS, RATE, arguments, conv_parameters, images, labels, mlp_parameters, numbers,
+                    report, seconds)
 
 args = arguments()
 

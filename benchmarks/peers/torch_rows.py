@@ -2,7 +2,8 @@
 
 import os
 
-from timing import CHAIN, ELEMENTS, RATE, arguments, conv_parameters, images, labels, mlp_parameters, numbers, report, seconds
+from timing import (CHAIN, ELEMENTS, RATE, arguments, conv_parameters, images, labels, mlp_parameters, numbers,
+                    report, seconds)
 
 import torch
 import torch.nn.functional as F

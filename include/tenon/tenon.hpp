@@ -22,13 +22,15 @@
 #include <tenon/ops/elementwise.hpp>      // + - * /, exp, tanh, relu, comparisons, select, cast, ...
 #include <tenon/ops/matmul.hpp>           // products of matrices and batches of them
 #include <tenon/ops/reduction.hpp>        // sum, mean, max, argmax, logsumexp, ...
-#include <tenon/ops/movement.hpp>         // reshape, transpose, squeeze, expand, broadcast
+#include <tenon/ops/scan.hpp>             // running sums
+#include <tenon/ops/reshape.hpp>          // reshape, squeeze, expand_dims
+#include <tenon/ops/movement.hpp>         // transpose, broadcast_to, broadcast_like
 #include <tenon/ops/assembly.hpp>         // concat, split, stack, unstack
 #include <tenon/ops/indexing.hpp>         // slice, gather, pad, tile, ...
 #include <tenon/ops/convolution.hpp>      // conv2d
 #include <tenon/ops/pooling.hpp>          // max_pool, average_pool
 #include <tenon/ops/softmax.hpp>          // softmax and the cross entropies
-#include <tenon/ops/normalization.hpp>    // layer and batch normalisation
+#include <tenon/ops/normalization.hpp>    // layer normalisation
 #include <tenon/ops/dropout.hpp>          // dropout
 #include <tenon/ops/random.hpp>           // random numbers, the same everywhere
 

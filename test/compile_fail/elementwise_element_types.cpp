@@ -1,6 +1,5 @@
 // error[gcc]: subtract: element types differ: float\[3\] x double\[3\]
 // error[clang]: element_types_differ
-// lines: 22
 #include <tenon/ops/elementwise.hpp>
 
 void program(tenon::tensor<float, tenon::shape<3>> a, tenon::tensor<double, tenon::shape<3>> b) {

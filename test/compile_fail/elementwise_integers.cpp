@@ -1,6 +1,5 @@
 // error[gcc]: exp: element type must be float, double, half or bfloat16: int32\[3\]
 // error[clang]: element_type_must_be_floating
-// lines: 22
 #include <tenon/ops/elementwise.hpp>
 
 void program(tenon::tensor<int, tenon::shape<3>> a) {

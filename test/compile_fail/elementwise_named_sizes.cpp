@@ -1,6 +1,5 @@
 // error[gcc]: multiply: two different named sizes meet: \[batch\] x \[time\]
 // error[clang]: named_sizes_differ
-// lines: 22
 #include <tenon/ops/elementwise.hpp>
 
 inline constexpr struct batch_size : tenon::dim<"batch"> {} batch;

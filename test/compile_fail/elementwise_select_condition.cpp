@@ -1,6 +1,5 @@
 // error[gcc]: select: element type must be bool: float\[3\] x float\[3\] x float\[3\]
 // error[clang]: element_type_must_be_bool
-// lines: 22
 #include <tenon/ops/elementwise.hpp>
 
 void program(tenon::tensor<float, tenon::shape<3>> a) {

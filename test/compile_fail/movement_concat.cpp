@@ -1,6 +1,5 @@
 // error[gcc]: concat: sizes differ: \[batch, 3\] x \[7, 5\]
 // error[clang]: concat_op, tenon::fault::sizes_differ, .*batch.*size<3>.*size<7>, .*size<5>
-// lines: 30
 
 #include <tenon/ops/assembly.hpp>
 

@@ -1,6 +1,5 @@
 // error[gcc]: gather: element type must be an integer: float\[1000, 64\] x float\[batch\]
 // error[clang]: gather_op, tenon::fault::element_type_must_be_integer, .*shown_tensor<float, .*shown_tensor<float,
-// lines: 30
 
 #include <tenon/ops/indexing.hpp>
 

@@ -1,6 +1,5 @@
 // error[gcc]: reshape: numbers of elements differ: \[batch, 28, 28\]
 // error[clang]: reshape_op, tenon::fault::element_counts_differ, .*batch.*size<28>, .*size<28>
-// lines: 30
 
 #include <tenon/ops/movement.hpp>
 

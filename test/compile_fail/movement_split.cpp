@@ -1,6 +1,5 @@
 // error[gcc]: split: size is not divisible: \[7, batch\]
 // error[clang]: split_op, tenon::fault::size_not_divisible, .*size<7>, .*batch
-// lines: 30
 
 #include <tenon/ops/assembly.hpp>
 

@@ -1,6 +1,5 @@
 // error[gcc]: transpose: axes are not a permutation: \[2, 3, 4\]
 // error[clang]: transpose_op, tenon::fault::axes_are_not_a_permutation, .*size<2>, .*size<3>, .*size<4>
-// lines: 30
 
 #include <tenon/ops/movement.hpp>
 

@@ -1,4 +1,3 @@
-// lines: 20
 // One mistake in a model of 50 layers: one error, and no more lines than in a small model.
 // error[gcc]: max_pool2d: window is larger than the padded input: \[batch, 1, 1, 8\]
 // error[clang]: max_pool2d_op.*window_larger_than_input.*shown_tensor<float, batch, .*size<1>, .*size<1>, .*size<8> ?>

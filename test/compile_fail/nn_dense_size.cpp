@@ -1,4 +1,3 @@
-// lines: 20
 // A dense layer needs to know how many inputs it has.
 // error[gcc]: dense: a size must be a number here: \[batch, \?\]
 // error[clang]: dense_rule.*size_must_be_known.*shown_tensor<float, batch, .*unknown_size>

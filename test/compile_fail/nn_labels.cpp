@@ -1,7 +1,6 @@
-// lines: 20
 // Labels of another batch than the predictions'.
 // error[gcc]: accuracy: two different named sizes meet: \[batch, 10\] x \[others\]
-// error[clang]: label_rule<.*named_sizes_differ.*shown_tensor<float, batch, .*size<10> ?>, .*shown_tensor<int, others>
+// error[clang]: accuracy_rule.*named_sizes_differ.*shown_tensor<float, batch, .*size<10> ?>, .*shown_tensor<int, others>
 #include <tenon/tenon.hpp>
 
 namespace tn = tenon;

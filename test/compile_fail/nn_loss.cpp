@@ -1,7 +1,6 @@
-// lines: 20
 // A loss broadcasts nothing: [batch, 1] and [batch] are not the same.
 // error[gcc]: mean_squared_error: ranks differ: \[batch, 1\] x \[batch\]
-// error[clang]: loss_rule<.*ranks_differ.*shown_tensor<float, batch, .*size<1> ?>, .*shown_tensor<float, batch>
+// error[clang]: mean_squared_error_rule.*ranks_differ.*shown_tensor<float, batch, .*size<1> ?>, .*shown_tensor<float, batch>
 #include <tenon/tenon.hpp>
 
 namespace tn = tenon;

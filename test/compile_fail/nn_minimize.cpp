@@ -1,4 +1,3 @@
-// lines: 20
 // What is minimised is a scalar.
 // error[gcc]: gradients: what is differentiated must be a scalar: \[batch\]
 // error[clang]: gradients_rule.*loss_must_be_scalar.*shown_tensor<float, batch>

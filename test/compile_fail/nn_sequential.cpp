@@ -1,4 +1,3 @@
-// lines: 20
 // A layer that does not fit in the middle of a model: one error, which names the layer and what it was given. The layers after it
 // are silent.
 // error[gcc]: conv2d: rank must be 4 \(batch, height, width, channels\): \[batch, 784\]

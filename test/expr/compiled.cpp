@@ -50,7 +50,7 @@ template <class E> void check(const char* name, const E& expression) {
     detail::operand_list operands;
     detail::bits_list constants;
     expression.tree().collect(operands, constants);
-    detail::compile<tree>();
+    detail::compile<detail::forward_program<tree>, detail::backward_program<tree>>();
     compare(detail::forward_program<tree>::code, constants, random);
     if (detail::backward_program<tree>::code.output_count > 0)
         compare(detail::backward_program<tree>::code, constants, random);

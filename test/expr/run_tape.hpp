@@ -198,17 +198,17 @@ inline expected run_naively(const tape& t, const std::vector<std::int64_t>& cons
                 const buffer& b = inputs[static_cast<std::size_t>(i.a)];
                 const std::byte* from = b.data() + broadcast_index(shape, b.sizes, k) * size_of(b.element);
                 if (compute_type(b.element) == b.element) std::memcpy(value[r], from, size_of(b.element));
-                else detail::find_load(isa, b.element)(value[r], from, nullptr, nullptr, 1);
+                else detail::find_load(isa, b.element)(value[r], from, nullptr, nullptr, nullptr, 1);
             } else if (i.op == opcode::literal) {
                 const double n = i.number;
-                detail::find_cast(isa, element_type::float64, i.type)(value[r], &n, nullptr, nullptr, 1);
+                detail::find_cast(isa, element_type::float64, i.type)(value[r], &n, nullptr, nullptr, nullptr, 1);
             } else if (i.op == opcode::constant) {
                 std::memcpy(value[r], &constants[static_cast<std::size_t>(i.a)], 8);
             } else if (i.op == opcode::cast) {
-                detail::find_cast(isa, type(i.a), i.type)(value[r], value[i.a], nullptr, nullptr, 1);
+                detail::find_cast(isa, type(i.a), i.type)(value[r], value[i.a], nullptr, nullptr, nullptr, 1);
             } else {
                 detail::find_step(isa, i.op, type(i.op == opcode::select ? i.b : i.a))(
-                    value[r], value[i.a], i.b < 0 ? nullptr : value[i.b], i.c < 0 ? nullptr : value[i.c], 1);
+                    value[r], value[i.a], i.b < 0 ? nullptr : value[i.b], i.c < 0 ? nullptr : value[i.c], nullptr, 1);
             }
         }
         for (int o = 0; o < t.output_count; ++o) {
@@ -218,7 +218,7 @@ inline expected run_naively(const tape& t, const std::vector<std::int64_t>& cons
             if (e.weight[at].empty()) {
                 std::byte* to = b.data() + k * size_of(b.element);
                 if (compute_type(out.type) == out.type) std::memcpy(to, value[out.reg], size_of(out.type));
-                else detail::find_store(isa, out.type)(to, value[out.reg], nullptr, nullptr, 1);
+                else detail::find_store(isa, out.type)(to, value[out.reg], nullptr, nullptr, nullptr, 1);
             } else {
                 const std::size_t where = broadcast_index(shape, b.sizes, k);
                 double v = 0;

@@ -1,3 +1,5 @@
+#include <cstdlib>
+
 #include <kernel/simd_support.hpp>
 
 using namespace simd_test;
@@ -57,6 +59,21 @@ TEST_CASE("best_isa is one this machine has, and tests can choose a lower one") 
     CHECK(simd::best_isa() == simd::isa::baseline);
     simd::set_isa_for_testing(best);
     CHECK(std::string(simd::name_of(simd::isa::avx512)) == "avx512");
+}
+
+TEST_CASE("TENON_ISA lowers the choice; a word that is not an instruction set has no effect") {
+    const char* before = std::getenv("TENON_ISA");
+    const std::string kept = before == nullptr ? "" : before;
+    unsetenv("TENON_ISA");
+    const simd::isa best = simd::detail::detect_isa();
+    for (int k = 0; k < simd::isa_count; ++k) {
+        const auto which = static_cast<simd::isa>(k);
+        setenv("TENON_ISA", simd::name_of(which), 1);
+        CHECK(simd::detail::detect_isa() == (simd::has_isa(which) ? which : best));
+    }
+    setenv("TENON_ISA", "sse9", 1); // says so on stderr
+    CHECK(simd::detail::detect_isa() == best);
+    setenv("TENON_ISA", kept.c_str(), 1); // empty is as good as absent
 }
 
 TEST_CASE("arithmetic of packs is arithmetic of their elements; integers wrap and never trap") {

@@ -113,7 +113,7 @@ TEST_CASE("a small convolutional network learns to tell upright bars from lying 
     tn::graph::current().set_seed(77); // with some seeds a unit dies and one image with it
     auto x = tn::placeholder<float, tn::shape<batch, 8, 8>>("x");
     auto y = tn::placeholder<std::int32_t, tn::shape<batch>>("y");
-    const auto model = nn::sequential(nn::reshaped_to<8, 8, 1>(), nn::conv2d<4, 3>(nn::relu), nn::max_pool<2>(),
+    const auto model = nn::sequential(nn::reshaped_to<8, 8, 1>(), nn::conv2d<8, 3>(nn::relu), nn::max_pool<2>(),
                                       nn::flatten(), nn::dropout(0.1), nn::dense<2>());
     auto loss = nn::cross_entropy(model(x, nn::training), y);
     auto right = nn::accuracy(model(x), y);

@@ -83,9 +83,9 @@ template <class S> any_array drawn_values(const gradient_input<S>& in, random_nu
 
 } // namespace detail
 
-/// Empty when the gradients of `build(placeholders..)` with respect to all its inputs agree with central differences, else
-/// a sentence that names the worst element. A result that is not a scalar is multiplied by fixed random weights and
-/// summed up, so that every element of it counts.
+/// Empty when the gradients of `build(placeholders..)` with respect to all its inputs agree with central
+/// differences, else a sentence that names the worst element. A result that is not a scalar is multiplied by
+/// fixed random weights and summed up, so that every element of it counts.
 template <class Build, class... S>
 std::string check_gradients(const Build& build, const gradient_input<S>&... inputs) {
     const graph g;
@@ -97,11 +97,13 @@ std::string check_gradients(const Build& build, const gradient_input<S>&... inpu
     std::vector<fed_value> feeds;
     [&]<std::size_t... I>(std::index_sequence<I...>) {
         (feeds.push_back({std::get<I>(xs), detail::drawn_values(inputs, random)}), ...);
-    }(std::index_sequence_for<S...>{});
+    }
+    (std::index_sequence_for<S...>{});
 
     session sess(g);
     any_tensor out = tenon::detail::as_tensor(result);
-    if (out.element() != element_type::float64) return "the function's result is " + to_string(out.type()) + ", not double";
+    if (out.element() != element_type::float64)
+        return "the function's result is " + to_string(out.type()) + ", not double";
     // The weights are fed, since sizes may be known in the run only.
     const std::vector<any_array> plain = sess.run_untyped(
         [&] {
@@ -112,7 +114,8 @@ std::string check_gradients(const Build& build, const gradient_input<S>&... inpu
         {out});
     any_tensor weights = untyped::placeholder(element_type::float64, out.extents());
     any_array w(element_type::float64, plain[0].extents());
-    for (std::int64_t i = 0; i < w.elements(); ++i) w.data<double>()[i] = out.rank() == 0 ? 1 : 0.5 + random.next();
+    for (std::int64_t i = 0; i < w.elements(); ++i)
+        w.data<double>()[i] = out.rank() == 0 ? 1 : 0.5 + random.next();
     const any_tensor weighted = tenon::detail::add_instruction(opcode::multiply, {out, weights});
     const any_tensor loss = weighted.rank() == 0 ? weighted : untyped::sum(weighted);
 
@@ -133,8 +136,8 @@ std::string check_gradients(const Build& build, const gradient_input<S>&... inpu
     message.precision(12);
     for (std::size_t k = 0; k < feeds.size(); ++k) {
         if (exact[k].extents() != feeds[k].value.extents())
-            return "the gradient of input " + std::to_string(k) + " is " + to_string(exact[k].type()) + ", the input " +
-                   to_string(feeds[k].value.type());
+            return "the gradient of input " + std::to_string(k) + " is " + to_string(exact[k].type()) +
+                   ", the input " + to_string(feeds[k].value.type());
         double* x = feeds[k].value.template data<double>();
         for (std::int64_t i = 0; i < feeds[k].value.elements(); ++i) {
             const double at = x[i], h = 1e-6 * std::fmax(1.0, std::fabs(at));
@@ -146,12 +149,13 @@ std::string check_gradients(const Build& build, const gradient_input<S>&... inpu
             const double wanted = (above - below) / (2 * h), found = exact[k].template data<double>()[i];
             // Rounding of the loss limits a difference to about 1e-16 / h.
             const double allowed = 1e-7 + 1e-6 * std::fabs(wanted) + 1e-9 * std::fabs(above);
-            const double error = std::isfinite(found) && std::isfinite(wanted) ? std::fabs(found - wanted) / allowed : 1e300;
+            const double error =
+                std::isfinite(found) && std::isfinite(wanted) ? std::fabs(found - wanted) / allowed : 1e300;
             if (error <= 1 || error <= worst) continue;
             worst = error;
             message.str("");
-            message << "input " << k << " " << to_string(feeds[k].value.type()) << ", element " << i << ": gradient " << found
-                    << ", central difference " << wanted;
+            message << "input " << k << " " << to_string(feeds[k].value.type()) << ", element " << i
+                    << ": gradient " << found << ", central difference " << wanted;
         }
     }
     return message.str();

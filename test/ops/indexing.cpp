@@ -20,7 +20,8 @@ using test::random_array;
 
 namespace {
 
-inline constexpr struct batch_size : dim<"batch"> {} batch;
+inline constexpr struct batch_size : dim<"batch"> {
+} batch;
 
 // The elements of a range, as Python's slices have them.
 std::vector<std::int64_t> positions(const range& r, std::int64_t n) {
@@ -51,11 +52,13 @@ TEST_CASE("slice, reverse, gather, pad, tile, one_hot: small examples") {
     CHECK(s.run(reverse(x)) == array<int, shape<2, 4>>{{8, 7, 6, 5}, {4, 3, 2, 1}});
     CHECK(s.run(gather<1>(x, constant({3, 0, 3}))) == array<int, shape<2, 3>>{{4, 1, 4}, {8, 5, 8}});
     CHECK(s.run(gather(x, constant(1))) == array<int, shape<4>>{5, 6, 7, 8});
-    CHECK(s.run(gather(constant({10, 20, 30}), constant({{0, 2}, {1, 1}}))) == array<int, shape<2, 2>>{{10, 30}, {20, 20}});
+    CHECK(s.run(gather(constant({10, 20, 30}), constant({{0, 2}, {1, 1}}))) ==
+          array<int, shape<2, 2>>{{10, 30}, {20, 20}});
     CHECK(s.run(pad<margin{1, 0}, margin{0, 2}>(x)) ==
           array<int, shape<3, 6>>{{0, 0, 0, 0, 0, 0}, {1, 2, 3, 4, 0, 0}, {5, 6, 7, 8, 0, 0}});
     CHECK(s.run(pad<margin{1, 1}>(constant({1.5F}), -2)) == array<float, shape<3>>{-2, 1.5F, -2});
-    CHECK(s.run(tile<2, 1>(x)) == array<int, shape<4, 4>>{{1, 2, 3, 4}, {5, 6, 7, 8}, {1, 2, 3, 4}, {5, 6, 7, 8}});
+    CHECK(s.run(tile<2, 1>(x)) ==
+          array<int, shape<4, 4>>{{1, 2, 3, 4}, {5, 6, 7, 8}, {1, 2, 3, 4}, {5, 6, 7, 8}});
     CHECK(s.run(tile<2>(constant({1, 2}))) == array<int, shape<4>>{1, 2, 1, 2});
     CHECK(s.run(one_hot<3>(constant({2, 0, -1, 3}))) ==
           array<float, shape<4, 3>>{{0, 0, 1}, {1, 0, 0}, {0, 0, 0}, {0, 0, 0}});
@@ -63,8 +66,17 @@ TEST_CASE("slice, reverse, gather, pad, tile, one_hot: small examples") {
 }
 
 TEST_CASE_TEMPLATE("slice: any ranges, as Python has them", T, float, double, half, std::int8_t) {
-    const std::vector<range> ranges{{},         {0, 3},      {2, unbounded}, {-3, -1},         {unbounded, 5, 2},
-                                    {1, 6, 3},  {.step = -1}, {5, 1, -2},     {-1, unbounded, -3}, {3, 3}, {4, 2}};
+    const std::vector<range> ranges{{},
+                                    {0, 3},
+                                    {2, unbounded},
+                                    {-3, -1},
+                                    {unbounded, 5, 2},
+                                    {1, 6, 3},
+                                    {.step = -1},
+                                    {5, 1, -2},
+                                    {-1, unbounded, -3},
+                                    {3, 3},
+                                    {4, 2}};
     const extents shape(7, 8, 9);
     const any_array x = random_array<T>(shape);
     for (std::size_t i = 0; i < ranges.size(); ++i)
@@ -72,7 +84,8 @@ TEST_CASE_TEMPLATE("slice: any ranges, as Python has them", T, float, double, ha
             const graph g;
             const graph_scope scope(g);
             const range third = ranges[(i + 2 * j) % ranges.size()];
-            const any_tensor in = untyped::placeholder(element_type_of<T>, extents(extent{}, extent{}, extent{}));
+            const any_tensor in =
+                untyped::placeholder(element_type_of<T>, extents(extent{}, extent{}, extent{}));
             session s(g);
             std::vector<fed_value> feeds;
             feeds.push_back({in, x.share()});
@@ -130,7 +143,8 @@ TEST_CASE_TEMPLATE("gather: along any axis of any element type", T, float, doubl
         session s(g);
         std::vector<fed_value> feeds;
         feeds.push_back({in, x.share()});
-        const any_array y = std::move(s.run_untyped(std::move(feeds), {untyped::gather(in, constant({3, 0, 0, 2}), axis)})[0]);
+        const any_array y = std::move(
+            s.run_untyped(std::move(feeds), {untyped::gather(in, constant({3, 0, 0, 2}), axis)})[0]);
         const std::int64_t wanted[] = {3, 0, 0, 2};
         const int d = axis < 0 ? 2 : axis;
         std::int64_t sizes[] = {4, 5, 6};
@@ -139,7 +153,8 @@ TEST_CASE_TEMPLATE("gather: along any axis of any element type", T, float, doubl
         for (std::int64_t a = 0; a < sizes[0]; ++a)
             for (std::int64_t b = 0; b < sizes[1]; ++b)
                 for (std::int64_t c = 0; c < sizes[2]; ++c) {
-                    const std::int64_t ia = d == 0 ? wanted[a] : a, ib = d == 1 ? wanted[b] : b, ic = d == 2 ? wanted[c] : c;
+                    const std::int64_t ia = d == 0 ? wanted[a] : a, ib = d == 1 ? wanted[b] : b,
+                                       ic = d == 2 ? wanted[c] : c;
                     REQUIRE(element<T>(y, at++) == element<T>(x, (ia * 5 + ib) * 6 + ic));
                 }
     }
@@ -160,20 +175,44 @@ TEST_CASE("gather: the gradient of many equal indices is their sum, with any num
             ++count[static_cast<std::size_t>(k)];
         }
         session s(g, {.intra_op_threads = threads, .use_per_session_threads = true});
-        const any_array d = s.run(dx, feed(x, random_array<float>(extents(100, 64))), feed(indices, many)).untyped().share();
-        for (std::int64_t i = 0; i < 6400; ++i) REQUIRE(element<float>(d, i) == count[static_cast<std::size_t>(i / 64)]);
+        const any_array d =
+            s.run(dx, feed(x, random_array<float>(extents(100, 64))), feed(indices, many)).untyped().share();
+        for (std::int64_t i = 0; i < 6400; ++i)
+            REQUIRE(element<float>(d, i) == count[static_cast<std::size_t>(i / 64)]);
     }
 }
 
 TEST_CASE("indexing: gradients agree with central differences") {
-    CHECK(check_gradients([](const auto& x) { return slice<range{1, 3}, range{.step = -2}>(x); }, input<shape<4, 5>>()) == "");
-    CHECK(check_gradients([](const auto& x) { return slice<range{-2, unbounded}>(x); }, input<shape<dyn, 2>>(4, 2)) == "");
-    CHECK(check_gradients([](const auto& x) { return slice<range{}, range{0, 1}>(x); }, input<shape<batch, 2>>(4, 2)) == "");
+    CHECK(check_gradients(
+              [](const auto& x) {
+                  return slice<range{1, 3}, range{.step = -2}>(x);
+              },
+              input<shape<4, 5>>()) == "");
+    CHECK(check_gradients(
+              [](const auto& x) {
+                  return slice<range{-2, unbounded}>(x);
+              },
+              input<shape<dyn, 2>>(4, 2)) == "");
+    CHECK(check_gradients(
+              [](const auto& x) {
+                  return slice<range{}, range{0, 1}>(x);
+              },
+              input<shape<batch, 2>>(4, 2)) == "");
     CHECK(check_gradients([](const auto& x) { return reverse<0>(x); }, input<shape<batch, 2>>(3, 2)) == "");
-    CHECK(check_gradients([](const auto& x) { return gather<1>(x, constant({{2, 0}, {2, 2}})); },
-                          input<shape<batch, 3, 2>>(2, 3, 2)) == "");
-    CHECK(check_gradients([](const auto& x) { return gather(x, constant({1, 1, 0})); }, input<shape<dyn, 2>>(3, 2)) == "");
-    CHECK(check_gradients([](const auto& x) { return pad<margin{1, 2}, margin{0, 1}>(x, 3.0); },
-                          input<shape<dyn, 3>>(2, 3)) == "");
+    CHECK(check_gradients(
+              [](const auto& x) {
+                  return gather<1>(x, constant({{2, 0}, {2, 2}}));
+              },
+              input<shape<batch, 3, 2>>(2, 3, 2)) == "");
+    CHECK(check_gradients(
+              [](const auto& x) {
+                  return gather(x, constant({1, 1, 0}));
+              },
+              input<shape<dyn, 2>>(3, 2)) == "");
+    CHECK(check_gradients(
+              [](const auto& x) {
+                  return pad<margin{1, 2}, margin{0, 1}>(x, 3.0);
+              },
+              input<shape<dyn, 3>>(2, 3)) == "");
     CHECK(check_gradients([](const auto& x) { return tile<2, 3>(x); }, input<shape<batch, 2>>(3, 2)) == "");
 }

@@ -22,8 +22,10 @@ using test::random_array;
 
 namespace {
 
-inline constexpr struct batch_size : dim<"batch"> {} batch;
-inline constexpr struct time_steps : dim<"time"> {} time_;
+inline constexpr struct batch_size : dim<"batch"> {
+} batch;
+inline constexpr struct time_steps : dim<"time"> {
+} time_;
 
 any_tensor unknown_placeholder(const any_array& a) {
     extents sizes;
@@ -65,8 +67,9 @@ template <class T> void check_transposes(const extents& shape) {
 } // namespace
 
 TEST_CASE_TEMPLATE("transpose: any permutation of any rank", T, float, double, std::int8_t, half, bool) {
-    for (const extents& shape : {extents(5), extents(3, 4), extents(17, 33), extents(64, 80), extents(130, 129), extents(2, 3, 4),
-                                 extents(20, 3, 35), extents(2, 3, 4, 5), extents(1, 18, 1, 20), extents(0, 3)})
+    for (const extents& shape :
+         {extents(5), extents(3, 4), extents(17, 33), extents(64, 80), extents(130, 129), extents(2, 3, 4),
+          extents(20, 3, 35), extents(2, 3, 4, 5), extents(1, 18, 1, 20), extents(0, 3)})
         check_transposes<T>(shape);
 }
 
@@ -118,9 +121,11 @@ TEST_CASE("reshape: sizes that only the run knows") {
     CHECK(s.run(reshape<shape<kept<0>, kept<2>, dyn>>(x), fed()).extents() == extents(3, 4, 5));
     CHECK(s.run(reshape<shape<15, 4>>(x), fed()).extents() == extents(15, 4));
     CHECK_THROWS_WITH_AS(s.run(reshape<shape<4, 4>>(x), fed()),
-                         doctest::Contains("reshape: numbers of elements differ: [3, 5, 4]"), invalid_argument_error);
+                         doctest::Contains("reshape: numbers of elements differ: [3, 5, 4]"),
+                         invalid_argument_error);
     CHECK_THROWS_WITH_AS(s.run(reshape<shape<8, deduce>>(x), fed()),
-                         doctest::Contains("reshape: size is not divisible: [3, 5, 4]"), invalid_argument_error);
+                         doctest::Contains("reshape: size is not divisible: [3, 5, 4]"),
+                         invalid_argument_error);
 }
 
 TEST_CASE("reshape: tensors without elements") {
@@ -140,7 +145,8 @@ TEST_CASE("squeeze: a size that turns out not to be 1") {
     session s(g);
     CHECK(s.run(squeeze<0>(x), feed(x, random_array<float>(extents(1, 4)))).extents() == extents(4));
     CHECK_THROWS_WITH_AS(s.run(squeeze<0>(x), feed(x, random_array<float>(extents(2, 4)))),
-                         doctest::Contains("squeeze: a squeezed size is not 1: [2, 4]"), invalid_argument_error);
+                         doctest::Contains("squeeze: a squeezed size is not 1: [2, 4]"),
+                         invalid_argument_error);
 }
 
 TEST_CASE("broadcast_to, broadcast_like: sizes that do not repeat") {
@@ -152,10 +158,12 @@ TEST_CASE("broadcast_to, broadcast_like: sizes that do not repeat") {
     const any_array one = random_array<float>(extents(1, 3)), two = random_array<float>(extents(2, 3));
     CHECK(s.run(broadcast_to<shape<5, 3>>(x), feed(x, one)).extents() == extents(5, 3));
     CHECK_THROWS_WITH_AS(s.run(broadcast_to<shape<5, 3>>(x), feed(x, two)),
-                         doctest::Contains("broadcast_to: sizes do not broadcast: [2, 3]"), invalid_argument_error);
+                         doctest::Contains("broadcast_to: sizes do not broadcast: [2, 3]"),
+                         invalid_argument_error);
     const any_array like = random_array<float>(extents(4, 6, 3));
     const any_array repeated = s.run(broadcast_like(x, y), feed(x, one), feed(y, like)).untyped().share();
-    for (std::int64_t i = 0; i < repeated.elements(); ++i) REQUIRE(element<float>(repeated, i) == element<float>(one, i % 3));
+    for (std::int64_t i = 0; i < repeated.elements(); ++i)
+        REQUIRE(element<float>(repeated, i) == element<float>(one, i % 3));
     CHECK_THROWS_WITH_AS(s.run(broadcast_like(x, y), feed(x, two), feed(y, like)),
                          doctest::Contains("broadcast_like: sizes do not broadcast: [2, 3] x [4, 6, 3]"),
                          invalid_argument_error);
@@ -163,20 +171,27 @@ TEST_CASE("broadcast_to, broadcast_like: sizes that do not repeat") {
 
 TEST_CASE("movement: gradients agree with central differences") {
     CHECK(check_gradients([](const auto& x) { return transpose(x); }, input<shape<3, 4>>()) == "");
-    CHECK(check_gradients([](const auto& x) { return transpose<2, 0, 1>(x); }, input<shape<2, batch, 4>>(2, 3, 4)) == "");
-    CHECK(check_gradients([](const auto& x) { return transpose<1, -1, 0>(x); }, input<shape<dyn, dyn, dyn>>(2, 3, 4)) == "");
-    CHECK(check_gradients([](const auto& x) { return reshape<shape<deduce>>(x); }, input<shape<dyn, 4>>(3, 4)) == "");
+    CHECK(check_gradients([](const auto& x) { return transpose<2, 0, 1>(x); },
+                          input<shape<2, batch, 4>>(2, 3, 4)) == "");
+    CHECK(check_gradients([](const auto& x) { return transpose<1, -1, 0>(x); },
+                          input<shape<dyn, dyn, dyn>>(2, 3, 4)) == "");
+    CHECK(check_gradients([](const auto& x) { return reshape<shape<deduce>>(x); },
+                          input<shape<dyn, 4>>(3, 4)) == "");
     CHECK(check_gradients([](const auto& x) { return reshape<shape<4, 3>>(x); }, input<shape<2, 6>>()) == "");
-    CHECK(check_gradients([](const auto& x) { return reshape<shape<batch, 2, 2>>(x); }, input<shape<batch, 4>>(3, 4)) == "");
+    CHECK(check_gradients([](const auto& x) { return reshape<shape<batch, 2, 2>>(x); },
+                          input<shape<batch, 4>>(3, 4)) == "");
     CHECK(check_gradients([](const auto& x) { return squeeze<1>(x); }, input<shape<3, 1, 2>>()) == "");
     CHECK(check_gradients([](const auto& x) { return squeeze<0>(x); }, input<shape<dyn, 2>>(1, 2)) == "");
-    CHECK(check_gradients([](const auto& x) { return expand_dims<-1, 0>(x); }, input<shape<3, batch>>(3, 2)) == "");
-    CHECK(check_gradients([](const auto& x) { return broadcast_to<shape<4, 3, 2>>(x); }, input<shape<3, 1>>()) == "");
-    CHECK(check_gradients([](const auto& x) { return broadcast_to<shape<4, 3, 2>>(x); }, input<shape<dyn, 2>>(1, 2)) == "");
-    CHECK(check_gradients([](const auto& x, const auto& y) { return broadcast_like(x, y); }, input<shape<3, 1>>(),
-                          input<shape<batch, 3, 2>>(2, 3, 2)) == "");
-    CHECK(check_gradients([](const auto& x, const auto& y) { return sum_like(x, y); }, input<shape<4, 3, 2>>(),
+    CHECK(check_gradients([](const auto& x) { return expand_dims<-1, 0>(x); },
+                          input<shape<3, batch>>(3, 2)) == "");
+    CHECK(check_gradients([](const auto& x) { return broadcast_to<shape<4, 3, 2>>(x); },
                           input<shape<3, 1>>()) == "");
-    CHECK(check_gradients([](const auto& x, const auto& y) { return reshape_like(x, y); }, input<shape<4, 3>>(),
-                          input<shape<2, 6>>()) == "");
+    CHECK(check_gradients([](const auto& x) { return broadcast_to<shape<4, 3, 2>>(x); },
+                          input<shape<dyn, 2>>(1, 2)) == "");
+    CHECK(check_gradients([](const auto& x, const auto& y) { return broadcast_like(x, y); },
+                          input<shape<3, 1>>(), input<shape<batch, 3, 2>>(2, 3, 2)) == "");
+    CHECK(check_gradients([](const auto& x, const auto& y) { return sum_like(x, y); },
+                          input<shape<4, 3, 2>>(), input<shape<3, 1>>()) == "");
+    CHECK(check_gradients([](const auto& x, const auto& y) { return reshape_like(x, y); },
+                          input<shape<4, 3>>(), input<shape<2, 6>>()) == "");
 }

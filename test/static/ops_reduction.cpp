@@ -8,7 +8,8 @@ using namespace tenon;
 
 namespace {
 
-inline constexpr struct batch_size : dim<"batch"> {} batch;
+inline constexpr struct batch_size : dim<"batch"> {
+} batch;
 
 using images = tensor<float, shape<batch, 28, dyn>>;
 inline const images x;
@@ -29,7 +30,8 @@ static_assert(std::is_same_v<decltype(logsumexp<1>(x, keepdims)), tensor<float, 
 static_assert(std::is_same_v<decltype(variance<0, 1, 2>(x)), tensor<float, shape<>>>);
 static_assert(std::is_same_v<decltype(standard_deviation<0>(x, ddof{1})), tensor<float, shape<28, dyn>>>);
 static_assert(std::is_same_v<decltype(norm<2, 1>(x, keepdims)), tensor<float, shape<batch, 1, dyn>>>);
-static_assert(std::is_same_v<decltype(any<0>(std::declval<tensor<bool, shape<batch, 3>>>())), tensor<bool, shape<3>>>);
+static_assert(
+    std::is_same_v<decltype(any<0>(std::declval<tensor<bool, shape<batch, 3>>>())), tensor<bool, shape<3>>>);
 static_assert(std::is_same_v<decltype(sum(std::declval<tensor<int, shape<>>>())), tensor<int, shape<>>>);
 static_assert(std::is_same_v<decltype(sum<0>(ill_shaped{})), ill_shaped>);
 
@@ -50,7 +52,7 @@ constexpr fault max_fault(const extents& x_sizes, const index_list& axes) {
 }
 static_assert(max_fault(extents(0, 3), {0}) == fault::nothing_to_choose_from);
 static_assert(max_fault(extents(0, extent{}), {0}) == fault::nothing_to_choose_from);
-static_assert(max_fault(extents(0, 3), {1}) == fault::none);      // no output either
+static_assert(max_fault(extents(0, 3), {1}) == fault::none); // no output either
 static_assert(max_fault(extents(0, 0, 3), {0}) == fault::none);
 static_assert(max_fault(extents(extent{}, 3), {0}) == fault::none); // seen in the run
 

@@ -9,9 +9,6 @@
 
 namespace tenon::detail {
 
-template <class Tree> struct forward_program; // of tree.hpp
-template <class Tree> struct backward_program;
-
 /// What a tape's code says, as constants; Tape has a static member `code`.
 template <class Tape> struct compiled_program {
     static constexpr const tape& code = Tape::code;
@@ -56,9 +53,9 @@ template <class Tape> void register_program() {
     }
 }
 
-/// Makes the kernels of a tree, and enters them, once.
-template <class Tree> void compile() {
-    static const bool done = (register_program<forward_program<Tree>>(), register_program<backward_program<Tree>>(), true);
+/// Makes the kernels of tapes, and enters them, once.
+template <class... Tapes> void compile() {
+    static const bool done = (register_program<Tapes>(), ..., true);
     (void)done;
 }
 

@@ -39,15 +39,20 @@ TENON_SIMD_INLINE void tape_step(Registers& r, const Pointers& p, const std::int
 }
 
 template <class Program, int O, class Registers, class Pointers>
-TENON_SIMD_INLINE void tape_store(Registers& r, const Pointers& p, std::uint32_t wide, std::ptrdiff_t i) {
+TENON_SIMD_INLINE void tape_store(Registers& r, const Pointers& p, std::uint32_t wide, std::uint32_t added,
+                                  std::ptrdiff_t i) {
     constexpr tape_output out = Program::code.outputs[O];
     using T = element_t<out.type>;
-    if constexpr (!std::is_same_v<T, compute_t<T>>)
+    auto value = r.template at<out.reg>();
+    if constexpr (!std::is_same_v<T, compute_t<T>>) {
         if ((wide >> O & 1U) != 0) {
-            store(static_cast<float*>(p.out[O]) + i, r.template at<out.reg>());
+            store(static_cast<float*>(p.out[O]) + i, value);
             return;
         }
-    store(static_cast<T*>(p.out[O]) + i, r.template at<out.reg>());
+    } else if constexpr (O > 0 && out.like >= 0) {
+        if ((added >> O & 1U) != 0) value = load(static_cast<const T*>(p.out[O]) + i) + value;
+    }
+    store(static_cast<T*>(p.out[O]) + i, value);
 }
 
 // Pointers in a local object: what is stored cannot change them.
@@ -56,8 +61,6 @@ template <int Inputs, int Outputs> struct tape_pointers {
     void* out[Outputs];
 };
 
-// A pack of each operand: where what is left at the end is computed.
-template <class T> using tail_t = T[lanes];
 template <class T> TENON_SIMD_INLINE void copy_partial(const void* from, void* to, std::ptrdiff_t i, int n) {
     store(static_cast<T*>(to), load_partial(static_cast<const T*>(from) + i, n));
 }
@@ -85,6 +88,7 @@ struct compiled_loop<Program, std::index_sequence<R...>, std::index_sequence<I..
     template <int K> TENON_SIMD_INLINE static void tail_out(const tenon::detail::fused_call& call, tails& t,
                                                             std::ptrdiff_t at, int rest) {
         using T = element_t<Program::code.outputs[K].type>;
+        if ((call.added >> K & 1U) != 0) return;
         if constexpr (!std::is_same_v<T, compute_t<T>>)
             if ((call.wide >> K & 1U) != 0) {
                 copy_back<float>(t.out[K], call.out[K], at, rest);
@@ -98,7 +102,7 @@ struct compiled_loop<Program, std::index_sequence<R...>, std::index_sequence<I..
         pointers p;
         ((p.in[I] = call.in[I]), ...);
         ((p.out[O] = call.out[O]), ...);
-        const std::uint32_t wide = call.wide;
+        const std::uint32_t wide = call.wide, added = call.added;
         (tape_step<Program, static_cast<int>(R), true>(r, p, call.constants, 0), ...);
 
         const std::ptrdiff_t whole = call.count & -lanes;
@@ -108,12 +112,12 @@ struct compiled_loop<Program, std::index_sequence<R...>, std::index_sequence<I..
         for (bool last = false;;) {
             for (std::ptrdiff_t i = 0; i < end; i += lanes) {
                 (tape_step<Program, static_cast<int>(R), false>(r, p, nullptr, i), ...);
-                (tape_store<Program, static_cast<int>(O)>(r, p, wide, i), ...);
+                (tape_store<Program, static_cast<int>(O)>(r, p, wide, added, i), ...);
             }
             if (last || rest == 0) break;
             // The rest goes through the same loop by way of small buffers.
             (tail_in<static_cast<int>(I)>(call, t, p, whole, rest), ...);
-            ((p.out[O] = t.out[O]), ...);
+            ((p.out[O] = t.out[(added >> O & 1U) != 0 ? static_cast<std::size_t>(call.into[O]) : O]), ...);
             end = lanes;
             last = true;
         }

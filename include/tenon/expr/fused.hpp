@@ -79,6 +79,8 @@ struct fused_call {
     const std::int64_t* constants; ///< bits of each scalar
     std::ptrdiff_t count;          ///< elements
     std::uint32_t wide;            ///< bit o: output o is stored in its compute type
+    std::uint32_t added;           ///< bit o: output o is added to what an earlier output stored,
+    const std::int64_t* into;      ///< to output into[o], which has the same pointer
     std::byte* scratch;            ///< the interpreter's registers, aligned to 64
     const void* program;           ///< the interpreter
 };

@@ -27,8 +27,10 @@ inline void check_fused(const fused_op::attributes& a) {
     if (a.merge.size() != static_cast<std::size_t>(t.output_count))
         fail("it has " + std::to_string(t.output_count) + " outputs, " + std::to_string(a.merge.size()) +
              " are said to be merged or not");
+    int merged = 0;
     for (int o = 0; o < t.output_count; ++o) {
         if (!a.merges(o)) continue;
+        if (t.length + ++merged > max_tape_length) fail("it is too long to merge outputs");
         const std::int64_t into = a.merge[static_cast<std::size_t>(o)];
         if (into >= o || a.merges(static_cast<int>(into))) fail("an output is merged with none before it");
         if (t.outputs[o].type != t.outputs[into].type || !is_floating(t.outputs[o].type) || t.outputs[o].like < 0 ||
@@ -116,7 +118,7 @@ TENON_INLINE void fused_op::gradient(gradient_context& g) {
     bool merges = false;
     for (int o = 0; o < t.output_count; ++o) {
         std::int64_t into = -1;
-        for (int e = 0; e < o && into < 0; ++e)
+        for (int e = 0; e < o && into < 0 && t.length + t.output_count <= max_tape_length; ++e)
             if (operand(e) == operand(o)) into = e;
         result.merge.push_back(into);
         merges = merges || into >= 0;

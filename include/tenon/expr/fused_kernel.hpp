@@ -25,7 +25,7 @@ public:
     bool may_share(int input, int output) const override;
 
     /// True when a compiled function runs the tape.
-    bool is_compiled() const noexcept { return interpreter_ == nullptr; }
+    bool is_compiled() const noexcept { return fast_ == nullptr; }
 
 private:
     // How the elements of one stretch of an input come to lie densely.
@@ -36,12 +36,11 @@ private:
         std::uint32_t bytes = 0;   // of an element
         std::size_t buffer = 0;    // offset in a chunk's scratch
     };
-    // An output goes to its place, or to a buffer that is then summed up or added to another one.
-    enum class writing { in_place, staged, summed };
+    // An output goes to its place, or to a buffer that is then summed up.
     struct output {
-        writing how = writing::in_place;
+        bool summed = false;
         int target = 0;            // output of the node
-        int into = -1;             // output of the tape that it is merged with
+        int into = -1;             // output of the tape that it is added to
         int like = -1;
         element_type stored = element_type::none;
         std::uint32_t bytes = 0;   // of an element as the function writes it
@@ -50,14 +49,16 @@ private:
         std::int64_t elements = 0;
         bool shared_sums = false;  // chunks add to different ones
         const reduction_steps* reduction = nullptr;
-        step_function add = nullptr, store = nullptr;
+        step_function add = nullptr;
     };
     struct range {
         std::int64_t row_begin, row_end, col_begin, col_end;
     };
 
     range chunk_range(int chunk) const noexcept;
-    void run_chunk(const kernel_run& r, int chunk) const;
+    void find_function(const fused_op::attributes& a, simd::isa which, bool use_compiled);
+    const interpreter* program_for(const kernel_run& r) const noexcept;
+    void run_chunk(const kernel_run& r, int chunk, const interpreter* program) const;
     void sum_up(const output& o, double* sums, std::byte* values, std::int64_t row, std::int64_t rows, std::int64_t col,
                 std::int64_t cols) const;
     void finish_sums(const kernel_run& r) const;
@@ -69,8 +70,9 @@ private:
     std::vector<input> inputs_;
     std::vector<output> outputs_;
     fused_function function_ = nullptr;
-    std::unique_ptr<interpreter> interpreter_;
-    std::uint32_t wide_ = 0;
+    std::unique_ptr<interpreter> fast_, careful_; // careful_: for outputs that lie where inputs lie; may be nullptr
+    std::vector<std::int64_t> into_;
+    std::uint32_t wide_ = 0, added_ = 0;
     bool plain_ = true;             // all inputs and outputs lie densely: one stretch
     bool summed_ = false;           // some output is summed
     bool by_rows_ = false;          // chunks are rows, else columns

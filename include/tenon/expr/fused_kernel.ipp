@@ -31,9 +31,10 @@ TENON_INLINE double fused_kernel::estimate(const tape& t) const {
 
 TENON_INLINE fused_kernel::fused_kernel(const kernel_setup& s, const fused_op::attributes& a, bool use_compiled)
     : tape_(a.tape), layout_(make_layout(s.inputs)), constants_(a.constants) {
-    const tape& t = *tape_;
     const simd::isa which = simd::best_isa();
     const fused_layout& l = layout_;
+    find_function(a, which, use_compiled);
+    const tape& t = *tape_;
 
     inputs_.resize(static_cast<std::size_t>(t.input_count));
     for (int i = 0; i < t.input_count; ++i) {
@@ -47,41 +48,21 @@ TENON_INLINE fused_kernel::fused_kernel(const kernel_setup& s, const fused_op::a
     bool may_be_unwanted = false;
     for (int o = 0, made = 0; o < t.output_count; ++o) {
         output& out = outputs_[static_cast<std::size_t>(o)];
+        out.into = into_.empty() ? -1 : static_cast<int>(into_[static_cast<std::size_t>(o)]);
+        out.target = out.into < 0 ? made++ : outputs_[static_cast<std::size_t>(out.into)].target;
+        if (out.into >= 0) added_ |= std::uint32_t{1} << o;
+        may_be_unwanted = may_be_unwanted || made > 1;
         out.like = t.outputs[o].like;
         out.stored = t.outputs[o].type;
         out.elements = out.like < 0 ? l.elements() : l.operands[out.like].elements;
-        const element_type computed = compute_type(out.stored);
-        if (a.merges(o)) {
-            output& into = outputs_[static_cast<std::size_t>(a.merge[static_cast<std::size_t>(o)])];
-            out.into = static_cast<int>(a.merge[static_cast<std::size_t>(o)]);
-            out.target = into.target;
-        } else {
-            out.target = made++;
-        }
-        may_be_unwanted = may_be_unwanted || made > 1;
-        if (out.like >= 0 && !l.operands[out.like].full) {
-            out.how = writing::summed;
-            out.reduction = &find_reductions(which, computed);
-            summed_ = true;
-        } else if (out.into >= 0) {
-            out.how = writing::staged;
-            // Two halves are added as floats.
-            output& into = outputs_[static_cast<std::size_t>(out.into)];
-            if (computed != out.stored) into.how = writing::staged;
-        }
-        if (out.how != writing::in_place) plain_ = false;
-    }
-    for (int o = 0; o < t.output_count; ++o) {
-        output& out = outputs_[static_cast<std::size_t>(o)];
-        const element_type computed = compute_type(out.stored);
-        if (out.how != writing::in_place) wide_ |= std::uint32_t{1} << o;
-        out.bytes = static_cast<std::uint32_t>(size_of(out.how == writing::in_place ? out.stored : computed));
-        if (out.how == writing::staged) {
-            out.add = find_step(which, opcode::add, computed);
-            out.store = computed == out.stored ? find_copy(out.stored) : find_store(which, out.stored);
-        } else if (out.how == writing::summed) {
-            out.add = find_step(which, opcode::add, computed);
-        }
+        out.summed = out.like >= 0 && !l.operands[out.like].full;
+        out.bytes = static_cast<std::uint32_t>(size_of(out.summed ? compute_type(out.stored) : out.stored));
+        if (!out.summed) continue;
+        plain_ = false;
+        summed_ = true;
+        wide_ |= std::uint32_t{1} << o;
+        out.reduction = &find_reductions(which, compute_type(out.stored));
+        out.add = find_step(which, opcode::add, compute_type(out.stored));
     }
 
     if (plain_) {
@@ -99,7 +80,7 @@ TENON_INLINE fused_kernel::fused_kernel(const kernel_setup& s, const fused_op::a
     } else if (l.rows == 1 || l.cols >= 128) {
         for (int i = 0; i < t.input_count; ++i)
             fills = fills || (t.loads(i) && l.repeats_cols(i));
-        for (const output& o : outputs_) fills = fills || o.how != writing::in_place;
+        fills = fills || summed_;
         block_cols_ = fills && l.cols > stretch_elements ? stretch_elements : l.cols;
     } else {
         block_cols_ = l.cols;
@@ -121,21 +102,19 @@ TENON_INLINE fused_kernel::fused_kernel(const kernel_setup& s, const fused_op::a
         chunk_bytes_ += rounded(in.bytes * static_cast<std::size_t>(buffered));
     }
     for (output& o : outputs_) {
-        if (o.how == writing::in_place && !may_be_unwanted) continue;
+        if (o.into >= 0 || (!o.summed && !may_be_unwanted)) continue;
         o.buffer = chunk_bytes_;
         chunk_bytes_ += rounded(o.bytes * static_cast<std::size_t>(buffered));
     }
 
-    const compiled_tape* compiled = use_compiled ? find_compiled_tape(t) : nullptr;
-    if (compiled)
-        function_ = which == simd::isa::avx512 ? compiled->avx512
-                    : which == simd::isa::avx2 ? compiled->avx2
-                                               : compiled->baseline;
     if (!function_) {
-        interpreter_ = std::make_unique<interpreter>(t, constants_.data(), wide_, true, longest, which);
         function_ = &interpreter::run;
+        fast_ = std::make_unique<interpreter>(t, constants_.data(), wide_, false, longest, which);
+        if (fast_->writes_before_reading())
+            careful_ = std::make_unique<interpreter>(t, constants_.data(), wide_, true, longest, which);
         registers_ = chunk_bytes_;
-        chunk_bytes_ += interpreter_->scratch_bytes();
+        const std::size_t more = careful_ ? careful_->scratch_bytes() : 0;
+        chunk_bytes_ += fast_->scratch_bytes() > more ? fast_->scratch_bytes() : more;
     }
 
     // Chunks: worth about 20 us each.
@@ -150,7 +129,7 @@ TENON_INLINE fused_kernel::fused_kernel(const kernel_setup& s, const fused_op::a
 
     std::size_t sums = 0;
     for (output& o : outputs_) {
-        if (o.how != writing::summed || o.into >= 0) continue;
+        if (!o.summed || o.into >= 0) continue;
         const auto& strides = l.operands[o.like].strides;
         o.shared_sums = by_rows_ ? l.rank == 2 && strides[0] != 0 : strides[l.rank - 1] != 0;
         o.sums = sums;
@@ -169,7 +148,7 @@ TENON_INLINE bool fused_kernel::may_share(int i, int o) const {
     if (in.how != reading::in_place || !layout_.operands[i].full) return false;
     for (const output& out : outputs_)
         if (out.target == o && out.into < 0)
-            return out.how != writing::summed && size_of(out.stored) == in.bytes;
+            return !out.summed && size_of(out.stored) == in.bytes;
     return false;
 }
 
@@ -181,40 +160,73 @@ TENON_INLINE fused_kernel::range fused_kernel::chunk_range(int chunk) const noex
     return {0, layout_.rows, part(layout_.cols, 64, chunk), part(layout_.cols, 64, chunk + 1)};
 }
 
+// The compiled function of the tape, or nothing: then outputs are merged on the tape itself.
+TENON_INLINE void fused_kernel::find_function(const fused_op::attributes& a, simd::isa which, bool use_compiled) {
+    bool halves = false; // merged halves are added before they are rounded, which no compiled function does
+    for (int o = 0; o < tape_->output_count; ++o)
+        halves = halves || (a.merges(o) && compute_type(tape_->outputs[o].type) != tape_->outputs[o].type);
+    const compiled_tape* compiled = use_compiled && !halves ? find_compiled_tape(*tape_) : nullptr;
+    if (compiled)
+        function_ = which == simd::isa::avx512 ? compiled->avx512
+                    : which == simd::isa::avx2 ? compiled->avx2
+                                               : compiled->baseline;
+    if (function_) into_ = a.merge;
+    else if (!a.merge.empty()) tape_ = std::make_shared<const tape>(with_merged_outputs(*tape_, a.merge));
+}
+
+// The interpreter, the careful one when an output lies where an input does.
+TENON_INLINE const interpreter* fused_kernel::program_for(const kernel_run& r) const noexcept {
+    if (!careful_) return fast_.get();
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+        if (inputs_[i].how != reading::in_place) continue;
+        for (const output& o : outputs_)
+            if (r.out[o.target] == r.in[i]) return careful_.get();
+    }
+    return fast_.get();
+}
+
 TENON_INLINE void fused_kernel::run(const kernel_run& r) {
-    if (plain_ && chunks_ == 1) {
-        // Small nodes come here: nothing stands between them and their function.
+    const interpreter* program = program_for(r);
+    if (plain_ && chunks_ == 1 && layout_.cols > 0) {
+        // Small nodes come here: little stands between them and their function.
+        void* own[max_tape_outputs];
+        void* const* out = r.out;
         bool wanted = true;
-        for (const output& o : outputs_) wanted = wanted && r.out[o.target] != nullptr;
-        if (wanted && layout_.cols > 0) {
-            function_({r.in, r.out, constants_.data(), layout_.cols, wide_, r.scratch + registers_, interpreter_.get()});
+        if (added_ != 0) out = own;
+        for (std::size_t o = 0; o < outputs_.size(); ++o) {
+            void* const to = r.out[outputs_[o].target];
+            wanted = wanted && to != nullptr;
+            if (added_ != 0) own[o] = to;
+        }
+        if (wanted) {
+            function_({r.in, out, constants_.data(), layout_.cols, wide_, added_, into_.data(), r.scratch + registers_, program});
             return;
         }
     }
     for (const output& o : outputs_)
-        if (o.how == writing::summed && o.into < 0)
+        if (o.summed && o.into < 0)
             std::memset(r.scratch + o.sums, 0,
                         static_cast<std::size_t>(o.elements) * sizeof(double) *
                             static_cast<std::size_t>(o.shared_sums ? 1 : chunks_));
     if (layout_.elements() > 0) {
         if (r.pool && chunks_ > 1)
             r.pool->parallel_for(chunks_, 1, [&](std::int64_t begin, std::int64_t end) {
-                for (std::int64_t c = begin; c < end; ++c) run_chunk(r, static_cast<int>(c));
+                for (std::int64_t c = begin; c < end; ++c) run_chunk(r, static_cast<int>(c), program);
             });
         else
-            for (int c = 0; c < chunks_; ++c) run_chunk(r, c);
+            for (int c = 0; c < chunks_; ++c) run_chunk(r, c, program);
     }
     if (summed_) finish_sums(r);
 }
 
-TENON_INLINE void fused_kernel::run_chunk(const kernel_run& r, int chunk) const {
+TENON_INLINE void fused_kernel::run_chunk(const kernel_run& r, int chunk, const interpreter* program) const {
     const fused_layout& l = layout_;
     const range all = chunk_range(chunk);
     std::byte* const scratch = r.scratch + chunk_bytes_ * static_cast<std::size_t>(chunk);
     const void* in[max_tape_inputs];
     void* out[max_tape_outputs];
     const int input_count = static_cast<int>(inputs_.size()), output_count = static_cast<int>(outputs_.size());
-    fused_call call{in, out, constants_.data(), 0, wide_, scratch + registers_, interpreter_.get()};
+    fused_call call{in, out, constants_.data(), 0, wide_, added_, into_.data(), scratch + registers_, program};
 
     std::int64_t step = block_cols_;
     for (const output& o : outputs_)
@@ -249,30 +261,18 @@ TENON_INLINE void fused_kernel::run_chunk(const kernel_run& r, int chunk) const 
             for (int o = 0; o < output_count; ++o) {
                 const output& y = outputs_[static_cast<std::size_t>(o)];
                 auto* to = static_cast<std::byte*>(r.out[y.target]);
-                out[o] = y.how == writing::in_place && to
-                             ? to + static_cast<std::size_t>(row * l.cols + col) * y.bytes
-                             : scratch + y.buffer;
+                out[o] = y.into >= 0          ? out[y.into]
+                         : to && !y.summed    ? to + static_cast<std::size_t>(row * l.cols + col) * y.bytes
+                                              : scratch + y.buffer;
             }
             call.count = rows * cols;
             function_(call);
             first = false;
-            for (int o = 0; o < output_count; ++o) {
-                const output& y = outputs_[static_cast<std::size_t>(o)];
-                if (!r.out[y.target]) continue;
-                if (y.how == writing::summed) {
-                    const output& owner = y.into < 0 ? y : outputs_[static_cast<std::size_t>(y.into)];
-                    double* sums = reinterpret_cast<double*>(r.scratch + owner.sums) +
-                                   (owner.shared_sums ? 0 : owner.elements * chunk);
-                    sum_up(y, sums, scratch + y.buffer, row, rows, col, cols);
-                } else if (y.into >= 0) {
-                    y.add(out[y.into], out[y.into], out[o], nullptr, call.count);
-                }
-            }
+            if (!summed_) continue;
             for (const output& y : outputs_)
-                if (y.how == writing::staged && y.into < 0 && r.out[y.target])
-                    y.store(static_cast<std::byte*>(r.out[y.target]) +
-                                static_cast<std::size_t>(row * l.cols + col) * size_of(y.stored),
-                            scratch + y.buffer, nullptr, nullptr, call.count);
+                if (y.summed && y.into < 0 && r.out[y.target])
+                    sum_up(y, reinterpret_cast<double*>(r.scratch + y.sums) + (y.shared_sums ? 0 : y.elements * chunk),
+                           scratch + y.buffer, row, rows, col, cols);
         }
     }
 }
@@ -293,7 +293,7 @@ TENON_INLINE void fused_kernel::sum_up(const output& o, double* sums, std::byte*
     if (same_rows)
         while (rows > 1) {
             const std::int64_t half = rows / 2, kept = rows - half;
-            o.add(values, values, values + static_cast<std::size_t>(kept * cols) * o.bytes, nullptr, half * cols);
+            o.add(values, values, values + static_cast<std::size_t>(kept * cols) * o.bytes, nullptr, nullptr, half * cols);
             rows = kept;
         }
     for (std::int64_t k = 0; k < rows; ++k)
@@ -304,7 +304,7 @@ TENON_INLINE void fused_kernel::sum_up(const output& o, double* sums, std::byte*
 TENON_INLINE void fused_kernel::finish_sums(const kernel_run& r) const {
     const simd::isa which = simd::best_isa();
     for (const output& o : outputs_) {
-        if (o.how != writing::summed || o.into >= 0 || !r.out[o.target]) continue;
+        if (!o.summed || o.into >= 0 || !r.out[o.target]) continue;
         auto* sums = reinterpret_cast<double*>(r.scratch + o.sums);
         const auto add = find_reductions(which, element_type::float64).add_rows;
         for (int c = 1; c < (o.shared_sums ? 1 : chunks_); ++c) add(sums, sums + o.elements * c, o.elements);
@@ -314,7 +314,7 @@ TENON_INLINE void fused_kernel::finish_sums(const kernel_run& r) const {
             // By way of float, where the sums were: each is read before its place is written.
             auto* values = reinterpret_cast<float*>(sums);
             o.reduction->finish(values, sums, o.elements);
-            find_store(which, o.stored)(r.out[o.target], values, nullptr, nullptr, o.elements);
+            find_store(which, o.stored)(r.out[o.target], values, nullptr, nullptr, nullptr, o.elements);
         }
     }
 }

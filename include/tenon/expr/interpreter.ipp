@@ -3,232 +3,248 @@
 #include <cstring>
 
 #include <tenon/expr/interpreter.hpp>
-#include <tenon/kernel/simd/pack.hpp>
-
-#include <tenon/expr/evaluate.hpp>
-#define TENON_SIMD_FILE <tenon/expr/interpreter.inl>
-#include <tenon/kernel/simd/for_each_isa.hpp>
 
 namespace tenon::detail {
 
-// The widest instruction set up to `which` that has steps for all of the types.
-template <class F> step_function widest(simd::isa which, const F& find) noexcept {
-    step_function f = nullptr;
-#if defined(__x86_64__)
-    if (which == simd::isa::avx512) f = find([](element_type e) { return simd::avx512::steps_of(e); });
-    if (which == simd::isa::avx2) f = find([](element_type e) { return simd::avx2::steps_of(e); });
-#endif
-    if (!f) f = find([](element_type e) { return simd::baseline::steps_of(e); });
-    return f;
-}
-
-TENON_INLINE step_function find_step(simd::isa which, opcode op, element_type e) noexcept {
-    return widest(which, [&](auto steps_of) -> step_function {
-        const auto* s = steps_of(e);
-        return s ? s->ops[static_cast<int>(op)] : nullptr;
-    });
-}
-TENON_INLINE step_function find_cast(simd::isa which, element_type from, element_type to) noexcept {
-    return widest(which, [&](auto steps_of) -> step_function {
-        const auto* s = steps_of(compute_type(from));
-        return s ? s->casts[static_cast<int>(to)] : nullptr;
-    });
-}
-TENON_INLINE step_function find_load(simd::isa which, element_type stored) noexcept {
-#if defined(__x86_64__)
-    if (which == simd::isa::avx512) return simd::avx512::load_of(stored);
-    if (which == simd::isa::avx2) return simd::avx2::load_of(stored);
-#endif
-    return simd::baseline::load_of(stored);
-}
-TENON_INLINE step_function find_store(simd::isa which, element_type stored) noexcept {
-#if defined(__x86_64__)
-    if (which == simd::isa::avx512) return simd::avx512::store_of(stored);
-    if (which == simd::isa::avx2) return simd::avx2::store_of(stored);
-#endif
-    return simd::baseline::store_of(stored);
-}
-TENON_INLINE const reduction_steps& find_reductions(simd::isa which, element_type e) noexcept {
-    const bool single = e == element_type::float32;
-#if defined(__x86_64__)
-    if (which == simd::isa::avx512) return single ? simd::avx512::reductions<float> : simd::avx512::reductions<double>;
-    if (which == simd::isa::avx2) return single ? simd::avx2::reductions<float> : simd::avx2::reductions<double>;
-#endif
-    return single ? simd::baseline::reductions<float> : simd::baseline::reductions<double>;
-}
-
-template <int Size> void copy_step(void* to, const void* a, const void*, const void*, std::ptrdiff_t n) {
-    if (to != a) std::memcpy(to, a, static_cast<std::size_t>(n) * Size);
-}
-TENON_INLINE step_function find_copy(element_type e) noexcept {
-    const std::size_t size = size_of(e);
-    return size == 1 ? &copy_step<1> : size == 2 ? &copy_step<2> : size == 4 ? &copy_step<4> : &copy_step<8>;
-}
-
-TENON_INLINE void fill_elements(void* to, const void* element, std::size_t size, std::ptrdiff_t n) noexcept {
-    // What is filled doubles, so that it is written in large pieces.
-    auto* bytes = static_cast<std::byte*>(to);
-    const std::size_t all = size * static_cast<std::size_t>(n);
-    if (all == 0) return;
-    std::memcpy(bytes, element, size);
-    for (std::size_t done = size; done < all;) {
-        const std::size_t more = done < all - done ? done : all - done;
-        std::memcpy(bytes + done, bytes, more);
-        done += more;
-    }
-}
-
-// A number in the memory of an element of compute type `e`, as a conversion from double gives it.
-inline void number_as(double number, element_type e, void* to) {
-    simd::baseline::pack<double> p = simd::baseline::broadcast<double>(number);
-    double values[simd::baseline::lanes];
-    simd::baseline::store(static_cast<double*>(values), p);
-    find_cast(simd::isa::baseline, element_type::float64, e)(to, values, nullptr, nullptr, 1);
-}
-
-TENON_INLINE interpreter::interpreter(const tape& t, const std::int64_t* constants, std::uint32_t wide, bool in_place,
-                                      std::int64_t count, simd::isa which) {
-    constexpr int none = -1;
-    const auto stored_type = [&](int r) { return compute_type(t.code[r].type); };
-    block_ = block;
-    if (count < block_) block_ = count < 16 ? 16 : (count + 15) / 16 * 16;
-
-    int last_use[max_tape_length];
-    bool constant[max_tape_length];
-    int last_input_read = none; // the last step that reads an input where it lies
-    for (int r = 0; r < t.length; ++r) {
-        const instruction& i = t.code[r];
-        last_use[r] = none;
-        constant[r] = i.op != opcode::input;
-        for (int k = 0; k < register_operands(i); ++k) {
-            const int a = operand_of(i, k);
-            last_use[a] = r;
-            constant[r] = constant[r] && constant[a];
-            if (t.code[a].op == opcode::input) last_input_read = r;
+// Makes an interpreter of a tape.
+class interpreter::builder {
+public:
+    builder(interpreter& made, const tape& t, const std::int64_t* constants, std::uint32_t wide, bool in_place,
+            simd::isa which)
+        : made_(made), t_(t), wide_(wide), in_place_(in_place), which_(which) {
+        for (int r = 0; r < t_.length; ++r) {
+            slot_[r] = direct_[r] = none;
+            constant_[r] = t_.code[r].op != opcode::input;
+            for (int k = 0; k < register_operands(t_.code[r]); ++k)
+                constant_[r] = constant_[r] && constant_[operand_of(t_.code[r], k)];
         }
-        if (i.op == opcode::input) last_input_read = r;
+        plan_steps();
+        find_last_uses();
+        place_operands();
+        fill_constants(constants);
+        write_steps();
     }
 
-    // Slots: inputs and outputs first, then constants, then registers.
-    std::size_t largest = 1;
-    int slot[max_tape_length]; // of each register's value
-    int input_slot[max_tape_inputs];
-    for (int r = 0; r < t.length; ++r) {
-        slot[r] = none;
-        if (const std::size_t s = size_of(stored_type(r)); s > largest) largest = s;
-    }
-    int slots = 0;
-    for (int i = 0; i < t.input_count; ++i) {
-        input_slot[i] = none;
-        if (!t.loads(i)) continue;
-        input_slot[i] = slots++;
-        inputs_.push_back({static_cast<std::uint16_t>(input_slot[i]), static_cast<std::uint16_t>(i),
-                           static_cast<std::uint32_t>(size_of(t.inputs[i]))});
-    }
-    int direct[max_tape_length]; // the output that a register is computed in
-    for (int r = 0; r < t.length; ++r) direct[r] = none;
-    int output_slot[max_tape_outputs];
-    const auto output_type = [&](int o) {
-        return (wide >> o & 1U) != 0 ? compute_type(t.outputs[o].type) : t.outputs[o].type;
+private:
+    static constexpr int none = -1;
+
+    // A step that computes register `to`.
+    struct planned {
+        step_function f;
+        int to;
+        int operands[4]; // registers, or none
+        int input;       // the input that is loaded, or none
     };
-    for (int o = 0; o < t.output_count; ++o) {
-        const int r = t.outputs[o].reg;
-        output_slot[o] = slots++;
-        outputs_.push_back({static_cast<std::uint16_t>(output_slot[o]), static_cast<std::uint16_t>(o),
-                            static_cast<std::uint32_t>(size_of(output_type(o)))});
-        last_use[r] = t.length;
-        if (output_type(o) == stored_type(r) && !constant[r] && t.code[r].op != opcode::input && direct[r] == none &&
-            (!in_place || r >= last_input_read))
-            direct[r] = o;
+
+    element_type type(int r) const { return compute_type(t_.code[r].type); }
+    element_type output_type(int o) const {
+        return (wide_ >> o & 1U) != 0 ? compute_type(t_.outputs[o].type) : t_.outputs[o].type;
+    }
+    // The type by which an instruction's step is found.
+    element_type operand_type(const instruction& i) const { return type(operand_of(i, i.op == opcode::select ? 1 : 0)); }
+
+    bool is_output(int r) const {
+        for (int o = 0; o < t_.output_count; ++o)
+            if (t_.outputs[o].reg == r) return true;
+        return false;
+    }
+
+    // Joins an instruction with one of its operands where nothing else needs it.
+    bool plan_pair(int r, const int* uses) {
+        const instruction& i = t_.code[r];
+        const int n = register_operands(i);
+        for (int k = 0; k < (i.op == opcode::select ? 1 : n > 2 ? 0 : n); ++k) {
+            const int p = operand_of(i, k);
+            const instruction& first = t_.code[p];
+            if (uses[p] != 1 || constant_[p] || first.op == opcode::input || joined_[p] || is_output(p)) continue;
+            const joint how = n == 1 ? joint::only_operand : k == 0 ? joint::first_operand : joint::second_operand;
+            if (operand_type(first) != operand_type(i)) continue;
+            const step_function f = find_pair(which_, first.op, i.op, how, operand_type(i));
+            if (!f) continue;
+            planned s{f, r, {first.a, first.b, first.op == opcode::fma ? first.c : none, none}, none};
+            if (i.op == opcode::select) s.operands[2] = i.b, s.operands[3] = i.c;
+            else if (n == 2) s.operands[2] = operand_of(i, 1 - k);
+            joined_[r] = true;
+            left_out_[p] = true;
+            steps_.push_back(s);
+            return true;
+        }
+        return false;
+    }
+
+    void plan_steps() {
+        int uses[max_tape_length]{};
+        for (int r = 0; r < t_.length; ++r)
+            for (int k = 0; k < register_operands(t_.code[r]); ++k) ++uses[operand_of(t_.code[r], k)];
+        for (int r = 0; r < t_.length; ++r) {
+            const instruction& i = t_.code[r];
+            if (constant_[r]) continue;
+            if (i.op == opcode::input) {
+                const element_type stored = t_.inputs[i.a];
+                if (compute_type(stored) != stored) {
+                    steps_.push_back({find_load(which_, stored), r, {none, none, none, none}, i.a});
+                } else if (in_place_ && is_output(r)) {
+                    // It goes to an output; by then another output may lie where it lay.
+                    steps_.push_back({find_copy(stored), r, {none, none, none, none}, i.a});
+                }
+                continue;
+            }
+            if (plan_pair(r, uses)) continue;
+            const int n = register_operands(i);
+            steps_.push_back({i.op == opcode::cast ? find_cast(which_, operand_type(i), i.type)
+                                                   : find_step(which_, i.op, operand_type(i)),
+                              r,
+                              {i.a, n > 1 ? i.b : none, n > 2 ? i.c : none, none},
+                              none});
+        }
+        // What was joined with a later instruction is no step of its own.
+        std::erase_if(steps_, [&](const planned& s) { return left_out_[s.to]; });
+    }
+
+    bool reads_in_place(int r) const { return t_.code[r].op == opcode::input && !copied_[r]; }
+
+    void find_last_uses() {
+        for (int r = 0; r < t_.length; ++r) last_use_[r] = none, copied_[r] = false;
+        const int steps = static_cast<int>(steps_.size());
+        for (int s = 0; s < steps; ++s) {
+            const planned& p = steps_[static_cast<std::size_t>(s)];
+            if (p.input != none) copied_[p.to] = true, last_input_read_ = s;
+            for (const int a : p.operands) {
+                if (a == none) continue;
+                last_use_[a] = s;
+                if (reads_in_place(a)) last_input_read_ = s;
+            }
+        }
+        for (int o = 0; o < t_.output_count; ++o) last_use_[t_.outputs[o].reg] = steps;
+    }
+
+    // Slots of inputs and outputs.
+    void place_operands() {
+        for (int i = 0; i < t_.input_count; ++i) {
+            input_slot_[i] = none;
+            if (!t_.loads(i)) continue;
+            input_slot_[i] = slots_++;
+            made_.inputs_.push_back({static_cast<std::uint16_t>(input_slot_[i]), static_cast<std::uint16_t>(i),
+                                     static_cast<std::uint32_t>(size_of(t_.inputs[i]))});
+        }
+        for (int r = 0; r < t_.length; ++r)
+            if (reads_in_place(r)) slot_[r] = input_slot_[t_.code[r].a];
+        int step_of[max_tape_length];
+        for (int r = 0; r < t_.length; ++r) step_of[r] = none;
+        for (std::size_t s = 0; s < steps_.size(); ++s) step_of[steps_[s].to] = static_cast<int>(s);
+        for (int o = 0; o < t_.output_count; ++o) {
+            const int r = t_.outputs[o].reg;
+            output_slot_[o] = slots_++;
+            made_.outputs_.push_back({static_cast<std::uint16_t>(output_slot_[o]), static_cast<std::uint16_t>(o),
+                                      static_cast<std::uint32_t>(size_of(output_type(o)))});
+            if (reads_in_place(r)) made_.writes_before_reading_ = true;
+            if (output_type(o) != type(r) || step_of[r] == none || direct_[r] != none) continue;
+            // It is computed where it goes, unless an input may lie there that is still needed.
+            if (step_of[r] < last_input_read_) {
+                made_.writes_before_reading_ = true;
+                if (in_place_) continue;
+            }
+            direct_[r] = o;
+        }
     }
 
     // Constants are filled blocks; what is computed from constants alone is one, too.
-    int constant_count = 0;
-    for (int r = 0; r < t.length; ++r)
-        if (constant[r]) slot[r] = slots + constant_count++;
-    register_bytes_ = static_cast<std::size_t>(block_) * largest;
-    register_bytes_ = (register_bytes_ + 63) / 64 * 64;
-    memory_.resize(static_cast<std::size_t>(constant_count) * register_bytes_ + 64);
-    std::byte* at = memory_.data() + (64 - reinterpret_cast<std::uintptr_t>(memory_.data()) % 64) % 64;
-    for (int r = 0; r < t.length; ++r) {
-        if (!constant[r]) continue;
-        const instruction& i = t.code[r];
-        const auto value = [&](int k) { return constants_[static_cast<std::size_t>(slot[operand_of(i, k)] - slots)]; };
-        alignas(8) std::byte element[16 * 8];
-        switch (i.op) {
-        case opcode::literal: number_as(i.number, i.type, element); break;
-        case opcode::constant: std::memcpy(element, &constants[i.a], 8); break;
-        case opcode::cast: find_cast(which, stored_type(i.a), i.type)(element, value(0), nullptr, nullptr, 1); break;
-        default: {
-            const int n = register_operands(i);
-            find_step(which, i.op, stored_type(operand_of(i, i.op == opcode::select ? 1 : 0)))(
-                element, value(0), n > 1 ? value(1) : nullptr, n > 2 ? value(2) : nullptr, 1);
+    void fill_constants(const std::int64_t* constants) {
+        std::size_t largest = 1;
+        int count = 0;
+        for (int r = 0; r < t_.length; ++r) {
+            if (const std::size_t s = size_of(type(r)); s > largest) largest = s;
+            if (constant_[r]) slot_[r] = slots_ + count++;
         }
+        made_.register_bytes_ = (static_cast<std::size_t>(made_.block_) * largest + 63) / 64 * 64;
+        made_.memory_.resize(static_cast<std::size_t>(count) * made_.register_bytes_ + 64);
+        std::byte* at = made_.memory_.data();
+        at += (64 - reinterpret_cast<std::uintptr_t>(at) % 64) % 64;
+        for (int r = 0; r < t_.length; ++r) {
+            if (!constant_[r]) continue;
+            const instruction& i = t_.code[r];
+            const auto value = [&](int k) -> const void* {
+                if (k >= register_operands(i)) return nullptr;
+                return made_.constants_[static_cast<std::size_t>(slot_[operand_of(i, k)] - slots_)];
+            };
+            alignas(8) std::byte element[8];
+            if (i.op == opcode::literal)
+                find_cast(which_, element_type::float64, i.type)(element, &i.number, nullptr, nullptr, nullptr, 1);
+            else if (i.op == opcode::constant) std::memcpy(element, &constants[i.a], 8);
+            else
+                (i.op == opcode::cast ? find_cast(which_, operand_type(i), i.type) : find_step(which_, i.op, operand_type(i)))(
+                    element, value(0), value(1), value(2), nullptr, 1);
+            fill_elements(at, element, size_of(type(r)), made_.block_);
+            made_.constants_.push_back(at);
+            at += made_.register_bytes_;
         }
-        fill_elements(at, element, size_of(stored_type(r)), block_);
-        constants_.push_back(at);
-        at += register_bytes_;
+        slots_ += count;
     }
-    slots += constant_count;
 
-    // Registers: a slot is free again after the last use of its value. A result takes the place of an operand of
-    // at least its size, which is warm.
-    std::vector<int> free_slots;
-    const int first_register = slots;
-    const auto take = [&]() {
-        if (free_slots.empty()) return slots++;
-        const int s = free_slots.back();
-        free_slots.pop_back();
-        return s;
-    };
-    const auto add_step = [&](step_function f, int to, int a, int b, int c) {
-        const auto s = [](int x) { return static_cast<std::uint16_t>(x < 0 ? 0 : x); };
-        steps_.push_back({f, s(to), s(a), s(b), s(c)});
-    };
-    for (int r = 0; r < t.length; ++r) {
-        const instruction& i = t.code[r];
-        if (constant[r]) continue;
-        if (i.op == opcode::input) {
-            const element_type stored = t.inputs[i.a];
-            if (in_place && last_use[r] == t.length) {
-                // It goes to an output; by then another output may lie where it lay.
-                slot[r] = take();
-                add_step(compute_type(stored) == stored ? find_copy(stored) : find_load(which, stored), slot[r],
-                         input_slot[i.a], none, none);
-            } else if (compute_type(stored) == stored) {
-                slot[r] = input_slot[i.a];
-            } else {
-                slot[r] = take();
-                add_step(find_load(which, stored), slot[r], input_slot[i.a], none, none);
+    // A register's slot is free again after the last use of its value. A result takes the place of an operand of at
+    // least its size, which is warm.
+    void write_steps() {
+        const int first_register = slots_;
+        std::vector<int> free_slots;
+        const auto take = [&]() {
+            if (free_slots.empty()) return slots_++;
+            const int s = free_slots.back();
+            free_slots.pop_back();
+            return s;
+        };
+        for (int s = 0; s < static_cast<int>(steps_.size()); ++s) {
+            const planned& p = steps_[static_cast<std::size_t>(s)];
+            std::vector<int> later; // freed slots that the result may not overwrite
+            for (int k = 0; k < 4; ++k) {
+                const int a = p.operands[k];
+                if (a == none || last_use_[a] != s || slot_[a] < first_register) continue;
+                bool seen = false;
+                for (int j = 0; j < k; ++j) seen = seen || p.operands[j] == a;
+                if (seen) continue;
+                if (size_of(type(a)) >= size_of(type(p.to))) free_slots.push_back(slot_[a]);
+                else later.push_back(slot_[a]);
             }
-            continue;
+            slot_[p.to] = direct_[p.to] != none ? output_slot_[direct_[p.to]] : take();
+            int from[4];
+            for (int k = 0; k < 4; ++k) from[k] = p.operands[k] == none ? none : slot_[p.operands[k]];
+            if (p.input != none) from[0] = input_slot_[p.input];
+            add_step(p.f, slot_[p.to], from);
+            free_slots.insert(free_slots.end(), later.begin(), later.end());
         }
-        const int n = register_operands(i);
-        std::vector<int> later; // freed operands that the result may not overwrite
-        for (int k = 0; k < n; ++k) {
-            const int a = operand_of(i, k);
-            bool seen = false;
-            for (int j = 0; j < k; ++j) seen = seen || operand_of(i, j) == a;
-            if (seen || last_use[a] != r || slot[a] < first_register) continue;
-            if (size_of(stored_type(a)) >= size_of(stored_type(r))) free_slots.push_back(slot[a]);
-            else later.push_back(slot[a]);
+        for (int o = 0; o < t_.output_count; ++o) {
+            const int r = t_.outputs[o].reg;
+            if (slot_[r] == output_slot_[o]) continue;
+            const element_type to = output_type(o);
+            const int from[4] = {slot_[r], none, none, none};
+            add_step(compute_type(to) == to ? find_copy(to) : find_store(which_, to), output_slot_[o], from);
         }
-        slot[r] = direct[r] != none ? output_slot[direct[r]] : take();
-        const int operands[3] = {slot[i.a], n > 1 ? slot[i.b] : none, n > 2 ? slot[i.c] : none};
-        const element_type e = stored_type(operand_of(i, i.op == opcode::select ? 1 : 0));
-        add_step(i.op == opcode::cast ? find_cast(which, e, i.type) : find_step(which, i.op, e), slot[r], operands[0],
-                 operands[1], operands[2]);
-        for (const int s : later) free_slots.push_back(s);
+        made_.registers_ = slots_ - first_register;
+        made_.scratch_bytes_ = static_cast<std::size_t>(made_.registers_) * made_.register_bytes_;
     }
-    for (int o = 0; o < t.output_count; ++o) {
-        const int r = t.outputs[o].reg;
-        if (slot[r] == output_slot[o]) continue;
-        const element_type to = output_type(o);
-        add_step(compute_type(to) == to ? find_copy(to) : find_store(which, to), output_slot[o], slot[r], none,
-                 none);
+
+    void add_step(step_function f, int to, const int* from) {
+        const auto s = [](int x) { return static_cast<std::uint16_t>(x < 0 ? 0 : x); };
+        made_.steps_.push_back({f, s(to), s(from[0]), s(from[1]), s(from[2]), s(from[3])});
     }
-    registers_ = slots - first_register;
-    scratch_bytes_ = static_cast<std::size_t>(registers_) * register_bytes_;
+
+    interpreter& made_;
+    const tape& t_;
+    std::uint32_t wide_;
+    bool in_place_;
+    simd::isa which_;
+    std::vector<planned> steps_;
+    int slots_ = 0;
+    int last_input_read_ = none; // the last step that reads an input where it lies
+    int slot_[max_tape_length], direct_[max_tape_length], last_use_[max_tape_length];
+    int input_slot_[max_tape_inputs], output_slot_[max_tape_outputs];
+    bool constant_[max_tape_length], copied_[max_tape_length]{};
+    bool joined_[max_tape_length]{}, left_out_[max_tape_length]{};
+};
+
+TENON_INLINE interpreter::interpreter(const tape& t, const std::int64_t* constants, std::uint32_t wide, bool in_place,
+                                      std::int64_t count, simd::isa which) {
+    if (count < block_) block_ = count < 16 ? 16 : (count + 15) / 16 * 16;
+    builder(*this, t, constants, wide, in_place, which);
 }
 
 TENON_INLINE void interpreter::run(const fused_call& call) {
@@ -241,7 +257,7 @@ TENON_INLINE void interpreter::run(const fused_call& call) {
     for (int r = 0; r < p.registers_; ++r) *next++ = call.scratch + static_cast<std::size_t>(r) * p.register_bytes_;
     for (std::ptrdiff_t left = call.count;;) {
         const std::ptrdiff_t n = left < p.block_ ? left : p.block_;
-        for (const step& s : p.steps_) s.f(slots[s.to], slots[s.a], slots[s.b], slots[s.c], n);
+        for (const step& s : p.steps_) s.f(slots[s.to], slots[s.a], slots[s.b], slots[s.c], slots[s.d], n);
         left -= n;
         if (left == 0) return;
         const auto move = [&](const moving_slot& m) {
@@ -250,6 +266,25 @@ TENON_INLINE void interpreter::run(const fused_call& call) {
         for (const moving_slot& m : p.inputs_) move(m);
         for (const moving_slot& m : p.outputs_) move(m);
     }
+}
+
+TENON_INLINE tape with_merged_outputs(const tape& t, const std::vector<std::int64_t>& merge) {
+    tape result = t;
+    result.output_count = 0;
+    int place[max_tape_outputs];
+    for (int o = 0; o < t.output_count; ++o) {
+        const std::int64_t into = merge.empty() ? -1 : merge[static_cast<std::size_t>(o)];
+        if (into < 0) {
+            place[o] = result.output_count;
+            result.outputs[result.output_count++] = t.outputs[o];
+        } else {
+            tape_output& sum = result.outputs[place[into]];
+            sum.reg = static_cast<std::int16_t>(
+                result.emit(opcode::add, compute_type(sum.type), sum.reg, t.outputs[o].reg));
+        }
+    }
+    for (int o = result.output_count; o < t.output_count; ++o) result.outputs[o] = tape_output{};
+    return result;
 }
 
 } // namespace tenon::detail

@@ -220,7 +220,7 @@ public:
         detail::bits_list constants;
         tree_.collect(operands, constants);
 #if TENON_COMPILE_EXPRESSIONS
-        detail::compile<Tree>();
+        detail::compile<detail::forward_program<Tree>, detail::backward_program<Tree>>();
 #endif
         const tape& code = detail::forward_program<Tree>::code;
         return tensor<T, S>::unchecked(detail::add_fused(std::shared_ptr<const tape>(std::shared_ptr<void>(), &code),

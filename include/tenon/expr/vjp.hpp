@@ -80,9 +80,17 @@ private:
         return t_.emit(i);
     }
     constexpr void contribute(int reg, int amount) {
-        adjoint_[reg] = adjoint_[reg] < 0
-                            ? amount
-                            : t_.emit(opcode::add, compute_type(f_.code[reg].type), adjoint_[reg], amount);
+        int& sum = adjoint_[reg];
+        const element_type e = compute_type(f_.code[reg].type);
+        if (sum < 0) {
+            sum = amount;
+        } else if (t_.code[amount].op == opcode::multiply) {
+            sum = t_.emit(opcode::fma, e, t_.code[amount].a, t_.code[amount].b, sum);
+        } else if (t_.code[sum].op == opcode::multiply) {
+            sum = t_.emit(opcode::fma, e, t_.code[sum].a, t_.code[sum].b, amount);
+        } else {
+            sum = t_.emit(opcode::add, e, sum, amount);
+        }
     }
 
     constexpr void sweep(const instruction& i, int y, int g) {

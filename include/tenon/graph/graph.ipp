@@ -225,11 +225,13 @@ inline void infer_outputs(node& n) {
     if (outputs < 0 || outputs > most_outputs)
         throw invalid_argument_error(std::string(n.op->name) + ": " + std::to_string(outputs) +
                                      " outputs are asked for, at most " + std::to_string(most_outputs) + " can be" + names());
-    for (int o = 0; o < outputs; ++o) {
+    // A rule that has no output to answer for still judges the inputs.
+    for (int o = 0; o < (outputs > 0 ? outputs : 1); ++o) {
         const inferred r = n.op->infer(n.attributes, list, o);
         if (!r)
             throw invalid_argument_error(fault_sentence(n.op->name, r.what, list) +
                                          (inputs ? names() : to_string(r.type)));
+        if (outputs == 0) break;
         if (r.type.element == element_type::none)
             throw invalid_argument_error(std::string(n.op->name) + ": output " + std::to_string(o) +
                                          " has no element type" + names());

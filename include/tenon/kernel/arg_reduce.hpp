@@ -21,9 +21,11 @@ template <class C> class arg_kernel final : public kernel {
     };
 
 public:
-    arg_kernel(const reduction_layout& l, const reduction_source<C>& source)
-        : l_(l), source_(source), loops_(TENON_REDUCING(reduction_loops_of<C>, combination::largest)),
-          search_(TENON_REDUCING(search_loops_of<C>)) {
+    arg_kernel(const reduction_layout& l, const reduction_source<C>& source) :
+        l_(l),
+        source_(source),
+        loops_(TENON_REDUCING(reduction_loops_of<C>, combination::largest)),
+        search_(TENON_REDUCING(search_loops_of<C>)) {
         const std::int64_t units = l_.outer_kept_count;
         if (!l_.inner_is_kept && units > 0 && units < most_parts) {
             parts_ = l_.outer_reduced_count * l_.n / worth_a_thread;
@@ -38,12 +40,14 @@ public:
         const std::int64_t elements = l_.outputs() * l_.reduced_count();
         if (l_.inner_is_kept) {
             const std::int64_t tiles = (l_.n + tile - 1) / tile;
-            for_pieces(r.pool, l_.outer_kept_count * tiles, elements, [&](std::int64_t begin, std::int64_t end) {
-                for (std::int64_t i = begin; i < end; ++i) {
-                    const std::int64_t unit = i / tiles, j = i % tiles * tile;
-                    columns(x, l_.kept_offset(unit) + j, l_.n - j < tile ? l_.n - j : tile, out + unit * l_.n + j);
-                }
-            });
+            for_pieces(r.pool, l_.outer_kept_count * tiles, elements,
+                       [&](std::int64_t begin, std::int64_t end) {
+                           for (std::int64_t i = begin; i < end; ++i) {
+                               const std::int64_t unit = i / tiles, j = i % tiles * tile;
+                               columns(x, l_.kept_offset(unit) + j, l_.n - j < tile ? l_.n - j : tile,
+                                       out + unit * l_.n + j);
+                           }
+                       });
             return;
         }
         found* partial = reinterpret_cast<found*>(r.scratch);
@@ -51,7 +55,8 @@ public:
         for_pieces(r.pool, l_.outer_kept_count * parts_, elements, [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t i = begin; i < end; ++i) {
                 const std::int64_t part = i % parts_, unit = i / parts_;
-                const found best = stretch(x, l_.kept_offset(unit), lines * part / parts_, lines * (part + 1) / parts_);
+                const found best =
+                    stretch(x, l_.kept_offset(unit), lines * part / parts_, lines * (part + 1) / parts_);
                 if (parts_ == 1) out[unit] = best.position;
                 else partial[i] = best;
             }
@@ -59,14 +64,17 @@ public:
         for (std::int64_t unit = 0; parts_ > 1 && unit < l_.outer_kept_count; ++unit) {
             found best = partial[unit * parts_];
             for (std::int64_t part = 1; part < parts_; ++part)
-                if (const found& next = partial[unit * parts_ + part]; is_larger(next.value, best.value)) best = next;
+                if (const found& next = partial[unit * parts_ + part]; is_larger(next.value, best.value))
+                    best = next;
             out[unit] = best.position;
         }
     }
     std::size_t scratch_bytes() const override {
         return parts_ == 1 ? 0 : static_cast<std::size_t>(parts_ * l_.outer_kept_count) * sizeof(found);
     }
-    double cost() const override { return 60 + 0.15 * static_cast<double>(l_.outputs() * l_.reduced_count()); }
+    double cost() const override {
+        return 60 + 0.15 * static_cast<double>(l_.outputs() * l_.reduced_count());
+    }
 
 private:
     static constexpr std::int64_t block = 4096; // elements looked at for their largest, then for where it is
@@ -81,7 +89,8 @@ private:
             const std::int64_t row = begin / l_.n, at = begin % l_.n;
             std::int64_t count = end - begin < l_.n - at ? end - begin : l_.n - at;
             if (count > block) count = block;
-            const C* values = source_.block(source_.at(x, offset + l_.reduced_offset(row) + at), count, nullptr, 0, buffer);
+            const C* values =
+                source_.block(source_.at(x, offset + l_.reduced_offset(row) + at), count, nullptr, 0, buffer);
             C largest;
             loops_.rows(values, 1, count, &largest);
             if (!any_yet || is_larger(largest, best.value))
@@ -124,7 +133,8 @@ private:
 
 template <class C> kernel_pointer make_arg(element_type e, const reduction_layout& l, combination how) {
     return std::make_unique<arg_kernel<C>>(
-        l, reduction_source<C>(e, how == combination::least ? mapping::reversed : mapping::none, reading::ordered));
+        l, reduction_source<C>(e, how == combination::least ? mapping::reversed : mapping::none,
+                               reading::ordered));
 }
 
 /// `how`: least or largest.

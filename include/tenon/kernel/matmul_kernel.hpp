@@ -17,8 +17,8 @@
 
 namespace tenon::detail {
 
-/// A product's sizes: `outer` positions in the operands (in elements, of the batch dimensions that repeat unevenly),
-/// for each of which there is a batch of evenly spaced products.
+/// A product's sizes: `outer` positions in the operands (in elements, of the batch dimensions that repeat
+/// unevenly), for each of which there is a batch of evenly spaced products.
 struct matmul_layout {
     std::int64_t m = 1, n = 1, k = 1;
     std::int64_t batch = 1, stride_a = 0, stride_b = 0;
@@ -79,7 +79,8 @@ struct matmul_layout {
     }
 };
 
-inline dense::gemm_description describe(const matmul_layout& l, element_type element, dense::epilogue after, int threads) {
+inline dense::gemm_description describe(const matmul_layout& l, element_type element, dense::epilogue after,
+                                        int threads) {
     dense::gemm_description d;
     d.batch = l.batch;
     d.m = l.m;
@@ -98,8 +99,8 @@ inline dense::gemm_description describe(const matmul_layout& l, element_type ele
 /// float and double.
 template <class T> class matmul_kernel final : public kernel {
 public:
-    matmul_kernel(const kernel_setup& s, const matmul_layout& l, dense::epilogue after)
-        : l_(l), has_bias_(s.inputs.size() > 2), product_(describe(l, s.inputs[0].element, after, s.threads)) {}
+    matmul_kernel(const kernel_setup& s, const matmul_layout& l, dense::epilogue after) :
+        l_(l), has_bias_(s.inputs.size() > 2), product_(describe(l, s.inputs[0].element, after, s.threads)) {}
     void run(const kernel_run& r) override {
         if (!r.out[0] || l_.elements_c == 0) return;
         const void* bias = has_bias_ ? r.in[2] : nullptr;
@@ -118,9 +119,10 @@ private:
 /// 16-bit floats become floats and the result is rounded once.
 template <class T> class small_float_matmul_kernel final : public kernel {
 public:
-    small_float_matmul_kernel(const kernel_setup& s, const matmul_layout& l, dense::epilogue after)
-        : l_(l), n_(s.inputs.size() > 2 ? l.n : 0),
-          product_(describe(l, element_type::float32, after, s.threads)) {}
+    small_float_matmul_kernel(const kernel_setup& s, const matmul_layout& l, dense::epilogue after) :
+        l_(l),
+        n_(s.inputs.size() > 2 ? l.n : 0),
+        product_(describe(l, element_type::float32, after, s.threads)) {}
     void run(const kernel_run& r) override {
         if (!r.out[0] || l_.elements_c == 0) return;
         float* a = reinterpret_cast<float*>(r.scratch);
@@ -137,13 +139,15 @@ public:
     }
     std::size_t scratch_bytes() const override {
         return static_cast<std::size_t>(padded(l_.elements_a) + padded(l_.elements_b) + padded(n_) +
-                                        padded(l_.elements_c)) * sizeof(float);
+                                        padded(l_.elements_c)) *
+               sizeof(float);
     }
     double cost() const override { return 200 + l_.operations() * 0.006; }
 
 private:
     static std::int64_t padded(std::int64_t n) { return (n + 15) / 16 * 16; }
-    template <class From, class To> static void convert(const From* from, To* to, std::int64_t n, thread_pool* pool) {
+    template <class From, class To>
+    static void convert(const From* from, To* to, std::int64_t n, thread_pool* pool) {
         const auto some = [&](std::int64_t begin, std::int64_t end) {
 #if defined(__x86_64__)
             if (simd::best_isa() == simd::isa::avx512)
@@ -156,8 +160,12 @@ private:
         if (pool) pool->parallel_for(n, 65536, some);
         else some(0, n);
     }
-    static void widen(const T* from, float* to, std::int64_t n, thread_pool* pool) { convert(from, to, n, pool); }
-    static void narrow(const float* from, T* to, std::int64_t n, thread_pool* pool) { convert(from, to, n, pool); }
+    static void widen(const T* from, float* to, std::int64_t n, thread_pool* pool) {
+        convert(from, to, n, pool);
+    }
+    static void narrow(const float* from, T* to, std::int64_t n, thread_pool* pool) {
+        convert(from, to, n, pool);
+    }
 
     matmul_layout l_;
     std::int64_t n_; // of the bias
@@ -169,8 +177,8 @@ template <class T> class integer_matmul_kernel final : public kernel {
     using wrapping = std::make_unsigned_t<T>;
 
 public:
-    integer_matmul_kernel(const kernel_setup& s, const matmul_layout& l, dense::epilogue after)
-        : l_(l), has_bias_(s.inputs.size() > 2), relu_(dense::clips(after)) {}
+    integer_matmul_kernel(const kernel_setup& s, const matmul_layout& l, dense::epilogue after) :
+        l_(l), has_bias_(s.inputs.size() > 2), relu_(dense::clips(after)) {}
     void run(const kernel_run& r) override {
         if (!r.out[0] || l_.elements_c == 0) return;
         const T* bias = has_bias_ ? r.input<T>(2) : nullptr;
@@ -206,7 +214,8 @@ private:
             for (std::int64_t l = 0; l < k; ++l) {
                 const auto x = static_cast<wrapping>(l_.transpose_a ? a[l * m + i] : a[i * k + l]);
                 for (std::int64_t j = 0; j < n; ++j)
-                    c[j] = static_cast<T>(static_cast<wrapping>(c[j]) + x * static_cast<wrapping>(b[l * n + j]));
+                    c[j] =
+                        static_cast<T>(static_cast<wrapping>(c[j]) + x * static_cast<wrapping>(b[l * n + j]));
             }
         }
         for (std::int64_t j = 0; relu_ && j < n; ++j) c[j] = c[j] > 0 ? c[j] : T{};

@@ -22,6 +22,14 @@ TENON_SIMD_INLINE u64 multiply_lower_halves(u64 a, u64 b) {
 inline constexpr int philox_lanes = lanes / 2;
 inline constexpr int chunk_words = 4 * lanes;
 
+// What is done twice is written out twice: g++ at -O2 would keep arrays in memory.
+#define TENON_RANDOM_LAMBDA __attribute__((always_inline))
+template <class F>
+TENON_SIMD_INLINE void twice(const F& f) {
+    f(std::integral_constant<int, 0>{});
+    f(std::integral_constant<int, 1>{});
+}
+
 /// The words of `lanes` blocks: w[g][k] has word k of blocks g * philox_lanes + (0 .. philox_lanes-1) in the lower halves
 /// of its lanes. The upper halves hold nothing of use.
 struct philox_words {
@@ -34,23 +42,22 @@ TENON_SIMD_INLINE philox_words philox_blocks(std::uint64_t first, std::uint64_t 
     const u64 lane = *reinterpret_cast<const unaligned*>(numbers);
     const u64 m0 = fill<u64>(tenon::detail::philox_multiplier[0]), m1 = fill<u64>(tenon::detail::philox_multiplier[1]);
     philox_words s;
-    for (int g = 0; g < 2; ++g) {
+    twice([&](auto g) TENON_RANDOM_LAMBDA {
         const u64 block = lane + (first + static_cast<std::uint64_t>(g * philox_lanes));
         s.w[g][0] = block;
         s.w[g][1] = block >> 32;
         s.w[g][2] = fill<u64>(run);
         s.w[g][3] = fill<u64>(run >> 32);
-    }
+    });
     std::uint64_t k0 = key & 0xFFFFFFFFU, k1 = key >> 32;
     for (int round = 0; round < tenon::detail::philox_rounds; ++round) {
-        for (int g = 0; g < 2; ++g) {
-            u64* w = s.w[g];
-            const u64 p0 = multiply_lower_halves(w[0], m0), p1 = multiply_lower_halves(w[2], m1);
-            w[0] = (p1 >> 32) ^ w[1] ^ k0;
-            w[1] = p1;
-            w[2] = (p0 >> 32) ^ w[3] ^ k1;
-            w[3] = p0;
-        }
+        twice([&](auto g) TENON_RANDOM_LAMBDA {
+            const u64 p0 = multiply_lower_halves(s.w[g][0], m0), p1 = multiply_lower_halves(s.w[g][2], m1);
+            s.w[g][0] = (p1 >> 32) ^ s.w[g][1] ^ k0;
+            s.w[g][1] = p1;
+            s.w[g][2] = (p0 >> 32) ^ s.w[g][3] ^ k1;
+            s.w[g][3] = p0;
+        });
         k0 += tenon::detail::philox_weyl[0]; // the carries stay in the upper halves
         k1 += tenon::detail::philox_weyl[1];
     }
@@ -86,11 +93,11 @@ struct ordered_words {
 };
 TENON_SIMD_INLINE ordered_words in_order(const philox_words& s) {
     ordered_words o;
-    for (int g = 0; g < 2; ++g) {
+    twice([&](auto g) TENON_RANDOM_LAMBDA {
         const u64 a = join_words(s.w[g][0], s.w[g][1]), b = join_words(s.w[g][2], s.w[g][3]);
         o.v[2 * g] = interleave_lower(a, b);
         o.v[2 * g + 1] = interleave_upper(a, b);
-    }
+    });
     return o;
 }
 
@@ -281,7 +288,10 @@ struct word_step {
     Map map;
     TENON_SIMD_INLINE void operator()(std::uint64_t block, T* out) const {
         const ordered_words o = in_order(philox_blocks(block, s.run, s.key));
-        for (int k = 0; k < 4; ++k) store<T>(out + k * lanes, pack<float>{{map(bits_as<u32>(o.v[k]))}});
+        twice([&](auto k) TENON_RANDOM_LAMBDA {
+            store<T>(out + 2 * k * lanes, pack<float>{{map(bits_as<u32>(o.v[2 * k]))}});
+            store<T>(out + (2 * k + 1) * lanes, pack<float>{{map(bits_as<u32>(o.v[2 * k + 1]))}});
+        });
     }
 };
 /// An element two words: map is asked with u64 vectors.
@@ -291,8 +301,9 @@ struct double_step {
     Map map;
     TENON_SIMD_INLINE void operator()(std::uint64_t block, double* out) const {
         const ordered_words o = in_order(philox_blocks(block, s.run, s.key));
-        for (int k = 0; k < 2; ++k)
+        twice([&](auto k) TENON_RANDOM_LAMBDA {
             store<double>(out + k * lanes, pack<double>{{map(o.v[2 * k]), map(o.v[2 * k + 1])}});
+        });
     }
 };
 
@@ -304,18 +315,20 @@ struct normal_step {
     TENON_SIMD_INLINE void operator()(std::uint64_t block, T* out) const {
         const philox_words p = philox_blocks(block, s.run, s.key);
         // Both groups side by side: group 0 in the lower halves of the 64-bit lanes, group 1 in the upper ones.
-        u32 w[4];
-        for (int k = 0; k < 4; ++k) w[k] = bits_as<u32>(join_words(p.w[0][k], p.w[1][k]));
-        const normal_pair32 a(w[0], w[1]), b(w[2], w[3]);
-        const u64 z[4] = {bits_as<u64>(scaled(a.first)), bits_as<u64>(scaled(a.second)), bits_as<u64>(scaled(b.first)),
-                          bits_as<u64>(scaled(b.second))};
         philox_words back;
-        for (int k = 0; k < 4; ++k) {
-            back.w[0][k] = z[k];
-            back.w[1][k] = z[k] >> 32;
-        }
+        twice([&](auto k) TENON_RANDOM_LAMBDA {
+            const normal_pair32 z(bits_as<u32>(join_words(p.w[0][2 * k], p.w[1][2 * k])),
+                                  bits_as<u32>(join_words(p.w[0][2 * k + 1], p.w[1][2 * k + 1])));
+            back.w[0][2 * k] = bits_as<u64>(scaled(z.first));
+            back.w[0][2 * k + 1] = bits_as<u64>(scaled(z.second));
+            back.w[1][2 * k] = back.w[0][2 * k] >> 32;
+            back.w[1][2 * k + 1] = back.w[0][2 * k + 1] >> 32;
+        });
         const ordered_words o = in_order(back);
-        for (int k = 0; k < 4; ++k) store<T>(out + k * lanes, pack<float>{{bits_as<f32>(o.v[k])}});
+        twice([&](auto k) TENON_RANDOM_LAMBDA {
+            store<T>(out + 2 * k * lanes, pack<float>{{bits_as<f32>(o.v[2 * k])}});
+            store<T>(out + (2 * k + 1) * lanes, pack<float>{{bits_as<f32>(o.v[2 * k + 1])}});
+        });
     }
 };
 struct normal_step64 {
@@ -323,11 +336,11 @@ struct normal_step64 {
     double mean, deviation;
     TENON_SIMD_INLINE void operator()(std::uint64_t block, double* out) const {
         const philox_words p = philox_blocks(block, s.run, s.key);
-        for (int g = 0; g < 2; ++g) {
+        twice([&](auto g) TENON_RANDOM_LAMBDA {
             const normal_pair64 z(join_words(p.w[g][0], p.w[g][1]), join_words(p.w[g][2], p.w[g][3]));
             const f64 a = z.first * deviation + mean, b = z.second * deviation + mean;
             store<double>(out + g * lanes, pack<double>{{interleave_lower(a, b), interleave_upper(a, b)}});
-        }
+        });
     }
 };
 
@@ -335,10 +348,15 @@ struct bernoulli_step {
     random_stream s;
     std::uint32_t below; // true where the word is less, or always
     bool always;
+    TENON_SIMD_INLINE pack<bool> truth(u64 words) const {
+        return {{bits_as<i32>(bits_as<u32>(words) < below) | (always ? -1 : 0)}};
+    }
     TENON_SIMD_INLINE void operator()(std::uint64_t block, bool* out) const {
         const ordered_words o = in_order(philox_blocks(block, s.run, s.key));
-        for (int k = 0; k < 4; ++k)
-            store<bool>(out + k * lanes, pack<bool>{{bits_as<i32>(bits_as<u32>(o.v[k]) < below) | (always ? -1 : 0)}});
+        twice([&](auto k) TENON_RANDOM_LAMBDA {
+            store<bool>(out + 2 * k * lanes, truth(o.v[2 * k]));
+            store<bool>(out + (2 * k + 1) * lanes, truth(o.v[2 * k + 1]));
+        });
     }
 };
 
@@ -356,10 +374,11 @@ struct integer_step {
     std::uint64_t lo, range;
     TENON_SIMD_INLINE void operator()(std::uint64_t block, T* out) const {
         const ordered_words o = in_order(philox_blocks(block, s.run, s.key));
-        for (int k = 0; k < 2; ++k)
+        twice([&](auto k) TENON_RANDOM_LAMBDA {
             store<T>(out + k * lanes,
                      convert<T>(pack<std::uint64_t>{{multiply_upper(o.v[2 * k], range) + lo,
                                                      multiply_upper(o.v[2 * k + 1], range) + lo}}));
+        });
     }
 };
 
@@ -401,5 +420,7 @@ inline void integers(T* to, std::int64_t n, random_stream s, std::uint64_t first
 inline void bernoulli(bool* to, std::int64_t n, random_stream s, std::uint64_t first, std::uint32_t below, bool always) {
     for_chunks<4 * lanes, 4>(to, n, first, bernoulli_step{s, below, always});
 }
+
+#undef TENON_RANDOM_LAMBDA
 
 } // namespace tenon::simd::TENON_SIMD_NS

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <bit>
+#include <type_traits>
 #include <utility>
 
 #include <tenon/kernel/random_numbers.hpp>

@@ -25,10 +25,16 @@ template <class Out, class W> Out stored(W value) {
 /// One pass; where the outermost dimension is reduced and the innermost too, one for each.
 template <class C, class Out> class reduce_kernel final : public kernel {
 public:
-    reduce_kernel(const reduction_layout& l, combination how, const reduction_source<C>& source, finishing f, bool flipped)
-        : pass_(l.is_sandwich() ? l.without_inner() : l, how, source), rest_(l.inner(), how, reduction_source<C>()),
-          two_(l.is_sandwich()), plain_(std::is_same_v<C, Out> && f == finishing::nothing && !flipped), finishing_(f),
-          flipped_(flipped), outputs_(l.outputs()), count_(l.reduced_count()) {}
+    reduce_kernel(const reduction_layout& l, combination how, const reduction_source<C>& source, finishing f,
+                  bool flipped) :
+        pass_(l.is_sandwich() ? l.without_inner() : l, how, source),
+        rest_(l.inner(), how, reduction_source<C>()),
+        two_(l.is_sandwich()),
+        plain_(std::is_same_v<C, Out> && f == finishing::nothing && !flipped),
+        finishing_(f),
+        flipped_(flipped),
+        outputs_(l.outputs()),
+        count_(l.reduced_count()) {}
     void run(const kernel_run& r) override {
         Out* out = r.output<Out>(0);
         if (!out) return;
@@ -61,9 +67,11 @@ private:
             for (std::int64_t i = 0; i < n; ++i)
                 to[i] = stored<Out>(static_cast<double>(found[i]) / static_cast<double>(count_));
         } else if (finishing_ == finishing::root) {
-            for (std::int64_t i = 0; i < n; ++i) to[i] = stored<Out>(std::sqrt(static_cast<double>(found[i])));
+            for (std::int64_t i = 0; i < n; ++i)
+                to[i] = stored<Out>(std::sqrt(static_cast<double>(found[i])));
         } else if (finishing_ == finishing::at_least_zero) {
-            for (std::int64_t i = 0; i < n; ++i) to[i] = stored<Out>(found[i] < wide_t<C>{} ? wide_t<C>{} : found[i]);
+            for (std::int64_t i = 0; i < n; ++i)
+                to[i] = stored<Out>(found[i] < wide_t<C>{} ? wide_t<C>{} : found[i]);
         } else if (flipped_) {
             for (std::int64_t i = 0; i < n; ++i)
                 to[i] = stored<Out>(static_cast<std::uint64_t>(found[i]) ^ (std::uint64_t{1} << 63));
@@ -121,8 +129,8 @@ inline reduction_layout layout_of(const kernel_setup& s) {
     return layout_of(s, decode<reduction_attributes>(s.attrs).axes);
 }
 
-/// Two passes: the first finds a parameter for each output, the second uses it. Where an output's elements fit in
-/// cache, its second pass comes right after its first.
+/// Two passes: the first finds a parameter for each output, the second uses it. Where an output's elements
+/// fit in cache, its second pass comes right after its first.
 ///   log_sum_exp:  parameter = largest element; log of the sum of exponentials of the distances, + parameter
 ///   variance, deviation: parameter = mean; sum of squared distances / divisor, or its root
 template <class T> class two_pass_kernel final : public kernel {
@@ -131,14 +139,17 @@ template <class T> class two_pass_kernel final : public kernel {
 public:
     enum class kind { log_sum_exp, variance, deviation };
 
-    two_pass_kernel(const reduction_layout& l, kind k, double divisor)
-        : first_(l, k == kind::log_sum_exp ? combination::largest : combination::sum,
-                 reduction_source<C>(element_type_of<T>, mapping::none, reading::numbers)),
-          second_(l, combination::sum,
-                  reduction_source<C>(element_type_of<T>,
-                                      k == kind::log_sum_exp ? mapping::shifted_exp : mapping::squared_deviation,
-                                      reading::numbers)),
-          kind_(k), divisor_(divisor), count_(static_cast<double>(l.reduced_count())) {}
+    two_pass_kernel(const reduction_layout& l, kind k, double divisor) :
+        first_(l, k == kind::log_sum_exp ? combination::largest : combination::sum,
+               reduction_source<C>(element_type_of<T>, mapping::none, reading::numbers)),
+        second_(
+            l, combination::sum,
+            reduction_source<C>(element_type_of<T>,
+                                k == kind::log_sum_exp ? mapping::shifted_exp : mapping::squared_deviation,
+                                reading::numbers)),
+        kind_(k),
+        divisor_(divisor),
+        count_(static_cast<double>(l.reduced_count())) {}
 
     void run(const kernel_run& r) override {
         T* out = r.output<T>(0);
@@ -147,9 +158,9 @@ public:
         const auto keep = [&](std::int64_t first, std::int64_t n, const double* found, const C*) {
             for (std::int64_t i = 0; i < n; ++i)
                 // Infinities are not subtracted from each other: exp gives what they should.
-                parameters[first + i] = static_cast<C>(kind_ != kind::log_sum_exp    ? found[i] / count_
-                                                       : std::isfinite(found[i]) ? found[i]
-                                                                                 : 0);
+                parameters[first + i] = static_cast<C>(kind_ != kind::log_sum_exp ? found[i] / count_
+                                                       : std::isfinite(found[i])  ? found[i]
+                                                                                  : 0);
         };
         const auto finish = [&](std::int64_t first, std::int64_t n, const double* sums, const C* p) {
             for (std::int64_t i = 0; i < n; ++i) {
@@ -180,7 +191,8 @@ public:
         return pass_bytes() + static_cast<std::size_t>(first_.layout().outputs()) * sizeof(C);
     }
     double cost() const override {
-        return 80 + 0.5 * static_cast<double>(first_.layout().outputs() * (1 + first_.layout().reduced_count()));
+        return 80 +
+               0.5 * static_cast<double>(first_.layout().outputs() * (1 + first_.layout().reduced_count()));
     }
 
 private:
@@ -229,7 +241,8 @@ struct count_kernel final : kernel {
 template <class T> struct prod_gradient_kernel final : kernel {
     explicit prod_gradient_kernel(const kernel_setup& s) {
         const extents& x = s.inputs[1].extents;
-        const tenon::detail::axis_set axes = tenon::detail::axes_or_all(decode<reduction_attributes>(s.attrs).axes, x.rank());
+        const tenon::detail::axis_set axes =
+            tenon::detail::axes_or_all(decode<reduction_attributes>(s.attrs).axes, x.rank());
         std::int64_t step = 1;
         for (int i = x.rank(); i-- > 0; step *= x[i].size) {
             const reduction_layout::dimension d{x[i].size, step};
@@ -278,26 +291,32 @@ template <class T> struct prod_gradient_kernel final : kernel {
 } // namespace reducing
 
 TENON_INLINE kernel_pointer sum_op::prepare(const kernel_setup& s) {
-    return reducing::make_for_numbers(s.inputs[0].element, reducing::layout_of(s), reducing::combination::sum);
+    return reducing::make_for_numbers(s.inputs[0].element, reducing::layout_of(s),
+                                      reducing::combination::sum);
 }
 TENON_INLINE kernel_pointer mean_op::prepare(const kernel_setup& s) {
     return reducing::make_for_floats(s.inputs[0].element, reducing::layout_of(s), reducing::combination::sum,
                                      reducing::mapping::none, reducing::finishing::division);
 }
 TENON_INLINE kernel_pointer prod_op::prepare(const kernel_setup& s) {
-    return reducing::make_for_numbers(s.inputs[0].element, reducing::layout_of(s), reducing::combination::product);
+    return reducing::make_for_numbers(s.inputs[0].element, reducing::layout_of(s),
+                                      reducing::combination::product);
 }
 TENON_INLINE kernel_pointer min_op::prepare(const kernel_setup& s) {
-    return reducing::make_for_numbers(s.inputs[0].element, reducing::layout_of(s), reducing::combination::least);
+    return reducing::make_for_numbers(s.inputs[0].element, reducing::layout_of(s),
+                                      reducing::combination::least);
 }
 TENON_INLINE kernel_pointer max_op::prepare(const kernel_setup& s) {
-    return reducing::make_for_numbers(s.inputs[0].element, reducing::layout_of(s), reducing::combination::largest);
+    return reducing::make_for_numbers(s.inputs[0].element, reducing::layout_of(s),
+                                      reducing::combination::largest);
 }
 TENON_INLINE kernel_pointer argmin_op::prepare(const kernel_setup& s) {
-    return reducing::make_arg_reduction(s.inputs[0].element, reducing::layout_of(s), reducing::combination::least);
+    return reducing::make_arg_reduction(s.inputs[0].element, reducing::layout_of(s),
+                                        reducing::combination::least);
 }
 TENON_INLINE kernel_pointer argmax_op::prepare(const kernel_setup& s) {
-    return reducing::make_arg_reduction(s.inputs[0].element, reducing::layout_of(s), reducing::combination::largest);
+    return reducing::make_arg_reduction(s.inputs[0].element, reducing::layout_of(s),
+                                        reducing::combination::largest);
 }
 TENON_INLINE kernel_pointer any_op::prepare(const kernel_setup& s) {
     return reducing::make<std::int32_t, bool>(reducing::layout_of(s), element_type::boolean,
@@ -308,9 +327,9 @@ TENON_INLINE kernel_pointer all_op::prepare(const kernel_setup& s) {
                                               reducing::combination::least);
 }
 TENON_INLINE kernel_pointer count_nonzero_op::prepare(const kernel_setup& s) {
-    return reducing::make<std::int32_t, std::int64_t>(reducing::layout_of(s), s.inputs[0].element,
-                                                      reducing::combination::sum, reducing::mapping::none,
-                                                      reducing::finishing::nothing, reducing::reading::nonzero);
+    return reducing::make<std::int32_t, std::int64_t>(
+        reducing::layout_of(s), s.inputs[0].element, reducing::combination::sum, reducing::mapping::none,
+        reducing::finishing::nothing, reducing::reading::nonzero);
 }
 TENON_INLINE kernel_pointer logsumexp_op::prepare(const kernel_setup& s) {
     return reducing::for_float_type(s.inputs[0].element, [&]<class T>(T) -> kernel_pointer {
@@ -339,11 +358,10 @@ TENON_INLINE kernel_pointer norm_op::prepare(const kernel_setup& s) {
 }
 TENON_INLINE kernel_pointer element_count_op::prepare(const kernel_setup& s) {
     const attributes a = decode<attributes>(s.attrs);
-    return std::make_unique<reducing::count_kernel>(
-        reducing::layout_of(s, a.axes).reduced_count(), a.element);
+    return std::make_unique<reducing::count_kernel>(reducing::layout_of(s, a.axes).reduced_count(),
+                                                    a.element);
 }
 TENON_INLINE kernel_pointer sum_like_op::prepare(const kernel_setup& s) {
-    
     const extents& x = s.inputs[0].extents;
     const extents sizes = aligned(decode<attributes>(s.attrs), x, s.inputs[1].extents);
     detail::axis_set axes;

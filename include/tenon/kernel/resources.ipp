@@ -23,16 +23,20 @@ TENON_INLINE variable_resource& resource_manager::variable(const std::string& co
                                                            const tensor_type& type) {
     const std::lock_guard lock(state_->guard);
     const std::pair key(container, name);
+    const auto named = [&] {
+        return "variable \"" + name + "\"" + (container.empty() ? "" : " in container \"" + container + "\"");
+    };
     const auto at = state_->variables.find(key);
     if (at != state_->variables.end()) {
         if (!(at->second.value.type() == type))
-            throw invalid_argument_error("variable \"" + name + "\"" +
-                                         (container.empty() ? "" : " in container \"" + container + "\"") +
-                                         " exists as " + to_string(at->second.value.type()) + ", not as " +
+            throw invalid_argument_error(named() + " exists as " + to_string(at->second.value.type()) + ", not as " +
                                          to_string(type));
         return at->second;
     }
-    any_array memory(type.element, type.extents);
+    any_array memory;
+    try {
+        memory = any_array(type.element, type.extents);
+    } catch (const resource_exhausted_error& e) { throw resource_exhausted_error(named() + ": " + e.what()); }
     variable_resource& made = state_->variables[key];
     made.name = name;
     made.value = std::move(memory);

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <limits>
+#include <type_traits>
+
 #include <tenon/kernel/rows.hpp>
 #include <tenon/kernel/simd/pack.hpp>
 

@@ -6,6 +6,17 @@ namespace tenon::simd::TENON_SIMD_NS {
 template <class T>
 using row_pack = pack<compute_t<T>>;
 
+// Lambdas are inlined like everything else, and what is done four times is written out four times: g++ at -O2 would keep
+// arrays of accumulators in memory.
+#define TENON_ROWS_LAMBDA __attribute__((always_inline))
+template <class F>
+TENON_SIMD_INLINE void four_times(const F& f) {
+    f(std::integral_constant<int, 0>{});
+    f(std::integral_constant<int, 1>{});
+    f(std::integral_constant<int, 2>{});
+    f(std::integral_constant<int, 3>{});
+}
+
 /// Calls f(index, count) for the packs of a row: count is `lanes` but for the last.
 template <class F>
 TENON_SIMD_INLINE void for_packs(std::int64_t n, const F& f) {
@@ -100,11 +111,11 @@ TENON_SIMD_INLINE compute_t<T> largest(const T* x, std::int64_t n) {
     using S = compute_t<T>;
     constexpr S lowest = -std::numeric_limits<S>::infinity();
     pack<S> m[4];
-    for (auto& p : m) p = broadcast<S>(lowest);
+    four_times([&](auto k) TENON_ROWS_LAMBDA { m[k] = broadcast<S>(lowest); });
     std::int64_t i = 0;
     for (; i + 4 * lanes <= n; i += 4 * lanes)
-        for (int k = 0; k < 4; ++k) m[k] = larger(m[k], load(x + i + k * lanes));
-    for_packs(n - i, [&](std::int64_t j, auto count) {
+        four_times([&](auto k) TENON_ROWS_LAMBDA { m[k] = larger(m[k], load(x + i + k * lanes)); });
+    for_packs(n - i, [&](std::int64_t j, auto count) TENON_ROWS_LAMBDA {
         m[0] = larger(m[0], keep_some<S>(load_some(x + i + j, count), count, lowest));
     });
     return fold<combine_quick_max, lanes / 2>(larger(larger(m[0], m[1]), larger(m[2], m[3]))).v[0][0];
@@ -118,12 +129,12 @@ TENON_SIMD_INLINE compute_t<T> sum_of_exponentials(const T* x, T* to, std::int64
     pack<S> sums[4] = {};
     std::int64_t i = 0;
     for (; i + 4 * lanes <= n; i += 4 * lanes)
-        for (int k = 0; k < 4; ++k) {
+        four_times([&](auto k) TENON_ROWS_LAMBDA {
             const pack<S> e = exp_below_one(load(x + i + k * lanes) - shift);
             if (to) store(to + i + k * lanes, e);
             sums[k] = sums[k] + e;
-        }
-    for_packs(n - i, [&](std::int64_t j, auto count) {
+        });
+    for_packs(n - i, [&](std::int64_t j, auto count) TENON_ROWS_LAMBDA {
         const pack<S> e = exp_below_one(load_some(x + i + j, count) - shift);
         if (to) store_some(to + i + j, e, count);
         sums[0] = sums[0] + keep_some<S>(e, count, S(0));
@@ -137,7 +148,7 @@ template <class T>
 TENON_SIMD_INLINE void scale_exponentials(const T* x, T* y, std::int64_t n, compute_t<T> m, compute_t<T> scale) {
     using S = compute_t<T>;
     const pack<S> shift = broadcast<S>(m), factor = broadcast<S>(scale);
-    for_packs(n, [&](std::int64_t i, auto count) {
+    for_packs(n, [&](std::int64_t i, auto count) TENON_ROWS_LAMBDA {
         if constexpr (std::is_same_v<S, T>) store_some(y + i, load_some(y + i, count) * factor, count);
         else store_some(y + i, exp_below_one(load_some(x + i, count) - shift) * factor, count);
     });
@@ -162,7 +173,7 @@ inline void softmax_rows(const T* x, T* y, std::int64_t begin, std::int64_t end,
         if (logarithm) {
             const S s = sum_of_exponentials<T>(in, nullptr, classes, m);
             const pack<S> shift = broadcast<S>(m), rest = broadcast<S>(log_of_one(s));
-            for_packs(classes, [&](std::int64_t i, auto count) {
+            for_packs(classes, [&](std::int64_t i, auto count) TENON_ROWS_LAMBDA {
                 store_some(out + i, (load_some(in + i, count) - shift) - rest, count);
             });
         } else {
@@ -180,12 +191,12 @@ inline void softmax_backward_rows(const T* y, const T* dy, T* dx, std::int64_t b
         const T *value = y + r * classes, *g = dy + r * classes;
         T* out = dx + r * classes;
         pack<S> sums = {};
-        for_packs(classes, [&](std::int64_t i, auto count) {
+        for_packs(classes, [&](std::int64_t i, auto count) TENON_ROWS_LAMBDA {
             const pack<S> d = load_some(g + i, count); // zero where there is nothing
             sums = logarithm ? sums + d : fma(d, load_some(value + i, count), sums);
         });
         const pack<S> sum = broadcast<S>(reduce_add(sums));
-        for_packs(classes, [&](std::int64_t i, auto count) {
+        for_packs(classes, [&](std::int64_t i, auto count) TENON_ROWS_LAMBDA {
             const pack<S> d = load_some(g + i, count), v = load_some(value + i, count);
             store_some(out + i, logarithm ? d - exp(v) * sum : v * (d - sum), count);
         });
@@ -218,13 +229,13 @@ TENON_SIMD_INLINE void softmax_column(const T* x, T* y, std::int64_t classes, st
 }
 template <class T>
 inline void softmax_columns(const T* x, T* y, std::int64_t columns, std::int64_t classes, std::int64_t inner, bool logarithm) {
-    for_packs(columns, [&](std::int64_t i, auto n) { softmax_column(x + i, y + i, classes, inner, n, logarithm); });
+    for_packs(columns, [&](std::int64_t i, auto n) TENON_ROWS_LAMBDA { softmax_column(x + i, y + i, classes, inner, n, logarithm); });
 }
 template <class T>
 inline void softmax_backward_columns(const T* y, const T* dy, T* dx, std::int64_t columns, std::int64_t classes,
                                      std::int64_t inner, bool logarithm) {
     using S = compute_t<T>;
-    for_packs(columns, [&](std::int64_t i, auto n) {
+    for_packs(columns, [&](std::int64_t i, auto n) TENON_ROWS_LAMBDA {
         pack<S> sum = {};
         for (std::int64_t c = 0; c < classes; ++c) {
             const pack<S> d = load_some(dy + i + c * inner, n);
@@ -277,7 +288,7 @@ inline void cross_entropy_rows(const T* x, const T* p, T* loss, T* dx, std::int6
         const S s = sum_of_exponentials<T>(in, keeps_exponentials<T> ? out : nullptr, classes, m);
         const pack<S> shift = broadcast<S>(m), rest = broadcast<S>(log_of_one(s));
         pack<S> losses = {}, weights = {};
-        for_packs(classes, [&](std::int64_t i, auto count) {
+        for_packs(classes, [&](std::int64_t i, auto count) TENON_ROWS_LAMBDA {
             const pack<S> w = load_some(weight + i, count);
             const pack<S> d = rest - (load_some(in + i, count) - shift);
             losses = losses + select(w == zero, zero, w * d);
@@ -286,7 +297,7 @@ inline void cross_entropy_rows(const T* x, const T* p, T* loss, T* dx, std::int6
         if (loss) loss[r] = static_cast<T>(reduce_add(losses));
         if (!out) continue;
         const pack<S> scale = broadcast<S>(reduce_add(weights) / s);
-        for_packs(classes, [&](std::int64_t i, auto count) {
+        for_packs(classes, [&](std::int64_t i, auto count) TENON_ROWS_LAMBDA {
             pack<S> e;
             if constexpr (keeps_exponentials<T>) e = load_some(out + i, count);
             else e = exp_below_one(load_some(in + i, count) - shift);
@@ -304,31 +315,31 @@ inline void layer_norm_rows(const T* x, const T* gamma, const T* beta, T* y, com
     using S = compute_t<T>;
     for (std::int64_t r = begin; r < end; ++r) {
         const T* in = x + r * n;
-        pack<S> sums[2] = {};
+        pack<S> sums[4] = {};
         std::int64_t i = 0;
-        for (; i + 2 * lanes <= n; i += 2 * lanes)
-            for (int k = 0; k < 2; ++k) sums[k] = sums[k] + load(in + i + k * lanes);
-        for_packs(n - i, [&](std::int64_t j, auto count) { sums[0] = sums[0] + load_some(in + i + j, count); });
-        const S m = reduce_add(sums[0] + sums[1]) / static_cast<S>(n);
+        for (; i + 4 * lanes <= n; i += 4 * lanes)
+            four_times([&](auto k) TENON_ROWS_LAMBDA { sums[k] = sums[k] + load(in + i + k * lanes); });
+        for_packs(n - i, [&](std::int64_t j, auto count) TENON_ROWS_LAMBDA { sums[0] = sums[0] + load_some(in + i + j, count); });
+        const S m = reduce_add((sums[0] + sums[1]) + (sums[2] + sums[3])) / static_cast<S>(n);
         const pack<S> center = broadcast<S>(m);
-        pack<S> squares[2] = {};
+        pack<S> squares[4] = {};
         i = 0;
-        for (; i + 2 * lanes <= n; i += 2 * lanes)
-            for (int k = 0; k < 2; ++k) {
+        for (; i + 4 * lanes <= n; i += 4 * lanes)
+            four_times([&](auto k) TENON_ROWS_LAMBDA {
                 const pack<S> d = load(in + i + k * lanes) - center;
                 squares[k] = fma(d, d, squares[k]);
-            }
-        for_packs(n - i, [&](std::int64_t j, auto count) {
+            });
+        for_packs(n - i, [&](std::int64_t j, auto count) TENON_ROWS_LAMBDA {
             const pack<S> d = keep_some<S>(load_some(in + i + j, count) - center, count, S(0));
             squares[0] = fma(d, d, squares[0]);
         });
-        const S variance = reduce_add(squares[0] + squares[1]) / static_cast<S>(n);
+        const S variance = reduce_add((squares[0] + squares[1]) + (squares[2] + squares[3])) / static_cast<S>(n);
         const S f = extract(rsqrt(broadcast<S>(variance + epsilon)), 0);
         if (mean) mean[r] = m;
         if (factor) factor[r] = f;
         if (!y) continue;
         const pack<S> scale = broadcast<S>(f);
-        for_packs(n, [&](std::int64_t j, auto count) {
+        for_packs(n, [&](std::int64_t j, auto count) TENON_ROWS_LAMBDA {
             const pack<S> z = (load_some(in + j, count) - center) * scale;
             store_some(y + r * n + j, fma(z, load_some(gamma + j, count), load_some(beta + j, count)), count);
         });
@@ -346,7 +357,7 @@ inline void layer_norm_backward_rows(const T* x, const T* gamma, const T* dy, co
         const T *in = x + r * n, *g = dy + r * n;
         const pack<S> center = broadcast<S>(mean[r]), scale = broadcast<S>(factor[r]);
         pack<S> a = {}, b = {};
-        for_packs(n, [&](std::int64_t i, auto count) {
+        for_packs(n, [&](std::int64_t i, auto count) TENON_ROWS_LAMBDA {
             const pack<S> d = load_some(g + i, count);
             const pack<S> z = (load_some(in + i, count) - center) * scale;
             const pack<S> h = d * load_some(gamma + i, count);
@@ -358,12 +369,14 @@ inline void layer_norm_backward_rows(const T* x, const T* gamma, const T* dy, co
         if (!dx) continue;
         const pack<S> mean_h = broadcast<S>(reduce_add(a) / static_cast<S>(n));
         const pack<S> mean_hz = broadcast<S>(reduce_add(b) / static_cast<S>(n));
-        for_packs(n, [&](std::int64_t i, auto count) {
+        for_packs(n, [&](std::int64_t i, auto count) TENON_ROWS_LAMBDA {
             const pack<S> z = (load_some(in + i, count) - center) * scale;
             const pack<S> h = load_some(g + i, count) * load_some(gamma + i, count);
             store_some(dx + r * n + i, scale * ((h - mean_h) - z * mean_hz), count);
         });
     }
 }
+
+#undef TENON_ROWS_LAMBDA
 
 } // namespace tenon::simd::TENON_SIMD_NS

@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <tenon/core/extents.hpp>
 #include <tenon/core/config.hpp>
+#include <tenon/core/extents.hpp>
 
 /// Copies between two views of memory: what transposing, slicing, broadcasting, tiling, padding, joining and
 /// splitting have in common.
@@ -24,8 +24,8 @@ struct copied_dimension {
 class strided_copy {
 public:
     strided_copy() = default;
-    /// Up to 2 * max_rank dimensions in the order of the destination, outermost first. Elements are 1, 2, 4 or 8 bytes
-    /// long.
+    /// Up to 2 * max_rank dimensions in the order of the destination, outermost first. Elements are 1, 2, 4
+    /// or 8 bytes long.
     strided_copy(const copied_dimension* dims, int rank, std::size_t element_bytes);
 
     /// `from` and `to` point to the elements of index 0, .., 0; the views must not overlap.
@@ -36,8 +36,8 @@ public:
     bool is_plain() const noexcept { return kind_ == kind::rows && rank_ == 1; }
 
 private:
-    // rows: both views are dense along the last dimension; fill: the source repeats along it; crossed: the source is
-    // dense along dimension `across_`, the destination along the last; stepped: anything else.
+    // rows: both views are dense along the last dimension; fill: the source repeats along it; crossed: the
+    // source is dense along dimension `across_`, the destination along the last; stepped: anything else.
     enum class kind { rows, fill, crossed, stepped };
 
     template <class T> void run_as(const T* from, T* to, thread_pool* pool) const;
@@ -49,8 +49,8 @@ private:
     kind kind_ = kind::rows;
     std::size_t element_bytes_ = 1;
     std::int64_t elements_ = 0;
-    std::int64_t outer_ = 1;       // indices of the dimensions that are walked one by one
-    std::int64_t chunk_ = 1;       // of the last (crossed: the across) dimension, taken together
+    std::int64_t outer_ = 1; // indices of the dimensions that are walked one by one
+    std::int64_t chunk_ = 1; // of the last (crossed: the across) dimension, taken together
     std::int64_t chunks_ = 1;
 };
 

@@ -15,8 +15,8 @@ namespace tenon::detail {
 
 inline constexpr std::int64_t copy_grain_bytes = 131072; // worth a thread
 
-TENON_INLINE strided_copy::strided_copy(const copied_dimension* dims, int rank, std::size_t element_bytes)
-    : element_bytes_(element_bytes), elements_(1) {
+TENON_INLINE strided_copy::strided_copy(const copied_dimension* dims, int rank, std::size_t element_bytes) :
+    element_bytes_(element_bytes), elements_(1) {
     for (int i = 0; i < rank; ++i) {
         const copied_dimension& d = dims[i];
         elements_ *= d.size;

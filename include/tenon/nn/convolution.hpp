@@ -53,21 +53,23 @@ public:
         : activation_(std::move(a)), options_(std::move(o)) {}
 
     template <OperandOrIllShaped X> auto operator()(const X& x) const {
+        using attrs = detail::constant_attributes<attributes>;
         if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
-        else {
-            using result = typename detail::op_result<conv2d_layer_rule, detail::constant_attributes<attributes>, 0, void,
-                                                      detail::operand_of_t<X>>::type;
-            if constexpr (std::is_same_v<result, ill_shaped>) return ill_shaped{};
-            else {
-                using T = typename X::element_type;
-                constexpr extents sizes = conv2d_layer_rule::kernel(attributes, X::shape_type::extents);
-                using kernel_shape = shape<sizes[0].size, sizes[1].size, sizes[2].size, sizes[3].size>;
-                const first_call names(kernel_, options_.name);
-                const auto kernel = kernel_.template get<T, kernel_shape>("kernel", options_.kernel);
-                if (!options_.use_bias) return detail::as_tensor(activation_(tenon::conv2d<Options>(x, kernel)));
-                const auto bias = bias_.template get<T, shape<Filters>>("bias", options_.bias);
-                return detail::as_tensor(activation_(tenon::conv2d<Options>(x, kernel) + bias));
-            }
+        else if constexpr (constexpr fault what =
+                               detail::inference<conv2d_layer_rule, attrs, 0, detail::operand_of_t<X>>::answer.what;
+                           what != fault::none) {
+            static_assert(detail::shapes_of<conv2d_layer_rule, what, detail::shown_of<detail::operand_of_t<X>>>::agree,
+                          "tenon: shapes do not agree");
+            return ill_shaped{};
+        } else {
+            using T = typename X::element_type;
+            constexpr extents sizes = conv2d_layer_rule::kernel(attributes, X::shape_type::extents);
+            using kernel_shape = shape<sizes[0].size, sizes[1].size, sizes[2].size, sizes[3].size>;
+            const first_call names(kernel_, options_.name);
+            const auto kernel = kernel_.template get<T, kernel_shape>("kernel", options_.kernel);
+            if (!options_.use_bias) return detail::as_tensor(activation_(tenon::conv2d<Options>(x, kernel)));
+            const auto bias = bias_.template get<T, shape<Filters>>("bias", options_.bias);
+            return detail::as_tensor(activation_(tenon::conv2d<Options>(x, kernel) + bias));
         }
     }
 

@@ -43,21 +43,21 @@ public:
     explicit dense_layer(Activation a = {}, dense_options o = {}) : activation_(std::move(a)), options_(std::move(o)) {}
 
     template <OperandOrIllShaped X> auto operator()(const X& x) const {
+        using units = detail::constant_attributes<dense_rule::attributes{Units}>;
         if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
-        else {
-            using result = typename detail::op_result<dense_rule, detail::constant_attributes<dense_rule::attributes{Units}>,
-                                                      0, void, detail::operand_of_t<X>>::type;
-            if constexpr (std::is_same_v<result, ill_shaped>) return ill_shaped{};
-            else {
-                using T = typename X::element_type;
-                constexpr int rank = X::shape_type::rank;
-                constexpr auto inputs = static_cast<int>(X::shape_type::extents[rank - 1].size);
-                const first_call names(kernel_, options_.name);
-                const auto kernel = kernel_.template get<T, shape<inputs, Units>>("kernel", options_.kernel);
-                if (!options_.use_bias) return detail::as_tensor(activation_(matmul(x, kernel)));
-                const auto bias = bias_.template get<T, shape<Units>>("bias", options_.bias);
-                return detail::as_tensor(activation_(matmul(x, kernel) + bias));
-            }
+        else if constexpr (constexpr fault what = detail::inference<dense_rule, units, 0, detail::operand_of_t<X>>::answer.what;
+                           what != fault::none) {
+            static_assert(detail::shapes_of<dense_rule, what, detail::shown_of<detail::operand_of_t<X>>>::agree,
+                          "tenon: shapes do not agree");
+            return ill_shaped{};
+        } else {
+            using T = typename X::element_type;
+            constexpr auto inputs = static_cast<int>(X::shape_type::extents[X::shape_type::rank - 1].size);
+            const first_call names(kernel_, options_.name);
+            const auto kernel = kernel_.template get<T, shape<inputs, Units>>("kernel", options_.kernel);
+            if (!options_.use_bias) return detail::as_tensor(activation_(matmul(x, kernel)));
+            const auto bias = bias_.template get<T, shape<Units>>("bias", options_.bias);
+            return detail::as_tensor(activation_(matmul(x, kernel) + bias));
         }
     }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tenon/ops/movement.hpp>
+#include <tenon/ops/reshape.hpp>
 
 namespace tenon::nn {
 

@@ -14,8 +14,7 @@ namespace tenon {
 namespace detail {
 
 // Two operands of equal element types and sizes: nothing is broadcast in a loss.
-template <fixed_string Name> struct loss_rule {
-    static constexpr const char* name = Name.text;
+struct loss_rule {
     static constexpr inferred infer(const no_attributes&, type_list in, int) {
         if (in[0].element != in[1].element) return fault::element_types_differ;
         if (!is_floating(in[0].element)) return fault::element_type_must_be_floating;
@@ -24,9 +23,16 @@ template <fixed_string Name> struct loss_rule {
     }
 };
 
+struct mean_squared_error_rule : loss_rule {
+    static constexpr const char* name = "mean_squared_error";
+};
+struct mean_absolute_error_rule : loss_rule {
+    static constexpr const char* name = "mean_absolute_error";
+};
+
 // Integer labels [...] for logits [..., classes].
-template <fixed_string Name> struct label_rule {
-    static constexpr const char* name = Name.text;
+struct accuracy_rule {
+    static constexpr const char* name = "accuracy";
     static constexpr inferred infer(const no_attributes&, type_list in, int) {
         if (!is_floating(in[0].element)) return fault::element_type_must_be_floating;
         if (!is_integer(in[1].element)) return fault::element_type_must_be_integer;
@@ -38,13 +44,20 @@ template <fixed_string Name> struct label_rule {
     }
 };
 
-template <class Rule, class A, class B> constexpr bool operands_fit() {
-    if constexpr (std::is_same_v<A, ill_shaped> || std::is_same_v<B, ill_shaped>) return false;
-    else
-        return !std::is_same_v<typename op_result<Rule, constant_attributes<no_attributes{}>, 0, void, operand_of_t<A>,
-                                                  operand_of_t<B>>::type,
-                               ill_shaped>;
+// A formula on two operands that a rule allows together.
+template <class Rule, class F, class A, class B> auto checked_loss(F formula, const A& a, const B& b) {
+    if constexpr (std::is_same_v<A, ill_shaped> || std::is_same_v<B, ill_shaped>) return ill_shaped{};
+    else if constexpr (constexpr fault what = inference<Rule, constant_attributes<no_attributes{}>, 0, operand_of_t<A>,
+                                                        operand_of_t<B>>::answer.what;
+                       what != fault::none) {
+        static_assert(shapes_of<Rule, what, shown_of<operand_of_t<A>>, shown_of<operand_of_t<B>>>::agree,
+                      "tenon: shapes do not agree");
+        return ill_shaped{};
+    } else return formula(a, b);
 }
+
+inline constexpr auto mean_of_squares = [](const auto& p, const auto& t) { return mean(squared_difference(p, t)); };
+inline constexpr auto mean_of_distances = [](const auto& p, const auto& t) { return mean(abs(p - t)); };
 
 } // namespace detail
 
@@ -52,16 +65,12 @@ namespace nn {
 
 /// mean((prediction - target)^2). Both have the same sizes.
 template <OperandOrIllShaped P, OperandOrIllShaped T> auto mean_squared_error(const P& prediction, const T& target) {
-    if constexpr (detail::operands_fit<detail::loss_rule<"mean_squared_error">, P, T>())
-        return mean(squared_difference(prediction, target));
-    else return ill_shaped{};
+    return detail::checked_loss<detail::mean_squared_error_rule>(detail::mean_of_squares, prediction, target);
 }
 
 /// mean(|prediction - target|). Both have the same sizes.
 template <OperandOrIllShaped P, OperandOrIllShaped T> auto mean_absolute_error(const P& prediction, const T& target) {
-    if constexpr (detail::operands_fit<detail::loss_rule<"mean_absolute_error">, P, T>())
-        return mean(abs(prediction - target));
-    else return ill_shaped{};
+    return detail::checked_loss<detail::mean_absolute_error_rule>(detail::mean_of_distances, prediction, target);
 }
 
 /// Mean of -log(softmax(logits)[label]): logits [..., classes], integer labels [...] in 0 .. classes-1.
@@ -69,24 +78,31 @@ template <OperandOrIllShaped L, OperandOrIllShaped Y> auto cross_entropy(const L
     return mean(sparse_softmax_cross_entropy(logits, labels));
 }
 
-/// Mean of -(y log(sigmoid(x)) + (1 - y) log(1 - sigmoid(x))), computed as softplus(x) - x y, for logits x and
-/// targets y in 0 .. 1 of the same sizes.
+/// Mean of -(y log(sigmoid(x)) + (1 - y) log(1 - sigmoid(x))) for logits x and targets y in 0 .. 1 of the same sizes.
 template <OperandOrIllShaped L, OperandOrIllShaped Y> auto binary_cross_entropy(const L& logits, const Y& targets) {
-    if constexpr (detail::operands_fit<detail::loss_rule<"binary_cross_entropy">, L, Y>())
-        return mean(sigmoid_cross_entropy(logits, targets));
-    else return ill_shaped{};
+    return mean(sigmoid_cross_entropy(logits, targets));
 }
 
-/// The class with the largest logit, of the labels' type: [..., classes] -> [...].
+/// The class with the largest logit: [..., classes] -> [...].
 template <Element Label = std::int32_t, OperandOrIllShaped L> auto predicted_class(const L& logits) {
-    return detail::as_tensor(cast<Label>(argmax<-1>(logits)));
+    if constexpr (std::is_same_v<L, ill_shaped>) return ill_shaped{};
+    else return detail::as_tensor(cast<Label>(argmax<-1>(logits)));
 }
+
+} // namespace nn
+
+namespace detail {
+inline constexpr auto part_of_equals = [](const auto& logits, const auto& labels) {
+    using label = typename std::remove_cvref_t<decltype(labels)>::element_type;
+    return mean(cast<float>(nn::predicted_class<label>(logits) == labels));
+};
+} // namespace detail
+
+namespace nn {
 
 /// The part of predictions that is right, 0 to 1, as a float: logits [..., classes], integer labels [...].
 template <OperandOrIllShaped L, OperandOrIllShaped Y> auto accuracy(const L& logits, const Y& labels) {
-    if constexpr (detail::operands_fit<detail::label_rule<"accuracy">, L, Y>())
-        return mean(cast<float>(predicted_class<typename Y::element_type>(logits) == labels));
-    else return ill_shaped{};
+    return detail::checked_loss<detail::accuracy_rule>(detail::part_of_equals, logits, labels);
 }
 
 } // namespace nn

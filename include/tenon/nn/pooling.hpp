@@ -12,14 +12,14 @@ namespace tenon::nn {
 /// Stride 0: as far as the window is large.
 template <height_width Window, height_width Stride = 0, padding Padding = valid> struct max_pool {
     template <OperandOrIllShaped X> auto operator()(const X& x) const {
-        return max_pool2d<pool2d_options{Window, Stride, Padding}>(x);
+        return apply_op<max_pool2d_op, detail::attributes_of(pool2d_options{Window, Stride, Padding}, false)>(x);
     }
 };
 
 /// The mean of each window, channel by channel.
 template <height_width Window, height_width Stride = 0, padding Padding = valid> struct average_pool {
     template <OperandOrIllShaped X> auto operator()(const X& x) const {
-        return average_pool2d<pool2d_options{Window, Stride, Padding}>(x);
+        return apply_op<average_pool2d_op, detail::attributes_of(pool2d_options{Window, Stride, Padding}, true)>(x);
     }
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tuple>
+#include <utility>
 
 #include <tenon/nn/layer.hpp>
 
@@ -18,38 +18,55 @@
 namespace tenon {
 
 namespace detail {
+
 // What flows through layers. They are folded, not called by recursion: an error in the fiftieth layer is as short as
 // one in the first.
 template <class X> struct layer_input {
     X x;
     nn::phase p;
 };
-template <class X, class Layer> auto operator>>(const layer_input<X>& in, const Layer& layer) {
-    return layer_input<decltype(nn::call(layer, in.x, in.p))>{nn::call(layer, in.x, in.p), in.p};
+template <class X> auto as_layer_input(const X& x, nn::phase p) {
+    if constexpr (std::is_same_v<X, ill_shaped>) return layer_input<X>{x, p};
+    else return layer_input<std::remove_cvref_t<decltype(as_tensor(x))>>{as_tensor(x), p};
 }
+template <class X, class Layer> auto operator>>(const layer_input<X>& in, const Layer& layer) {
+    if constexpr (std::is_same_v<X, ill_shaped>) return in;
+    else if constexpr (requires { layer(in.x, in.p); }) return as_layer_input(layer(in.x, in.p), in.p);
+    else return as_layer_input(layer(in.x), in.p);
+}
+
+template <std::size_t I, class Layer> struct numbered_layer {
+    Layer layer;
+};
+
+template <class Indices, class... Layers> class layer_list;
+template <std::size_t... I, class... Layers>
+class layer_list<std::index_sequence<I...>, Layers...> : numbered_layer<I, Layers>... {
+public:
+    explicit layer_list(Layers... layers) : numbered_layer<I, Layers>{std::move(layers)}... {}
+
+    /// The last layer's result of the one before's ... of x.
+    template <OperandOrIllShaped X> auto operator()(const X& x, nn::phase p = nn::inference) const {
+        return (as_layer_input(x, p) >> ... >> static_cast<const numbered_layer<I, Layers>&>(*this).layer).x;
+    }
+
+    static constexpr int size() { return static_cast<int>(sizeof...(Layers)); }
+    /// Layer J.
+    template <int J> const auto& layer() const { return numbered<static_cast<std::size_t>(J)>(*this); }
+
+private:
+    template <std::size_t J, class Layer> static const Layer& numbered(const numbered_layer<J, Layer>& n) { return n.layer; }
+};
+
 } // namespace detail
 
 namespace nn {
 
-template <class... Layers> class sequential {
-public:
-    explicit sequential(Layers... layers) : layers_(std::move(layers)...) {}
-
-    /// The last layer's result of the one before's ... of x.
-    template <OperandOrIllShaped X> auto operator()(const X& x, phase p = inference) const {
-        if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
-        else return through(detail::as_tensor(x), p, std::index_sequence_for<Layers...>{});
-    }
-
-    /// Layer I.
-    template <int I> const auto& layer() const { return std::get<static_cast<std::size_t>(I)>(layers_); }
-    static constexpr int size() { return static_cast<int>(sizeof...(Layers)); }
-
-private:
-    template <class X, std::size_t... I> auto through(const X& x, phase p, std::index_sequence<I...>) const {
-        return (detail::layer_input<X>{x, p} >> ... >> std::get<I>(layers_)).x;
-    }
-    std::tuple<Layers...> layers_;
+/// All of it is in layer_list: calling it, size() and layer<I>().
+template <class... Layers>
+struct sequential : detail::layer_list<std::index_sequence_for<Layers...>, Layers...> {
+    explicit sequential(Layers... layers)
+        : detail::layer_list<std::index_sequence_for<Layers...>, Layers...>(std::move(layers)...) {}
 };
 
 template <class... Layers> sequential(Layers...) -> sequential<Layers...>;

@@ -37,7 +37,8 @@ struct concat_op {
             if (in[i].element != in[0].element) return fault::element_types_differ;
             extents next = in[i].extents;
             if (next.rank() != sizes.rank()) return fault::ranks_differ;
-            along = along.is_number() && next[axis].is_number() ? extent(along.size + next[axis].size) : extent{};
+            along =
+                along.is_number() && next[axis].is_number() ? extent(along.size + next[axis].size) : extent{};
             next[axis] = sizes[axis];
             const merged_extents m = equal_shapes(sizes, next);
             if (m.what != fault::none) return m.what;
@@ -50,8 +51,8 @@ struct concat_op {
     static kernel_pointer prepare(const kernel_setup& s);
 };
 
-/// in: x, like0, like1, ... x taken apart along the axis into parts of the sizes of the others, whose values do not
-/// matter.
+/// in: x, like0, like1, ... x taken apart along the axis into parts of the sizes of the others, whose values
+/// do not matter.
 struct split_like_op {
     static constexpr const char* name = "split_like";
     using attributes = axis_attributes;
@@ -92,7 +93,9 @@ struct split_op {
         }
         friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
-    static constexpr int outputs(const attributes& a, int) { return a.sizes.count > 0 ? a.sizes.count : a.parts; }
+    static constexpr int outputs(const attributes& a, int) {
+        return a.sizes.count > 0 ? a.sizes.count : a.parts;
+    }
     static constexpr inferred infer(const attributes& a, type_list in, int output) {
         if (in.size() != 1) return fault::expects_more_operands;
         if (in[0].element == element_type::string) return fault::element_type_not_supported;
@@ -109,7 +112,8 @@ struct split_op {
             if (whole.is_number() && whole.size != sum) return fault::sizes_sum_differs;
             sizes[axis] = a.sizes[output];
         } else {
-            if (a.parts < 1 || (whole.is_number() && whole.size % a.parts != 0)) return fault::size_not_divisible;
+            if (a.parts < 1 || (whole.is_number() && whole.size % a.parts != 0))
+                return fault::size_not_divisible;
             if (a.parts > 1) sizes[axis] = whole.is_number() ? extent(whole.size / a.parts) : extent{};
         }
         return inferred(in[0].element, sizes);
@@ -176,12 +180,16 @@ template <class Op, class Static, class X, std::size_t... O>
 auto apply_parts(const X& x, std::index_sequence<O...>) {
     if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
     else {
-        using first = typename op_result<Op, Static, 0, void, operand_of_t<X>>::type;
-        if constexpr (std::is_same_v<first, ill_shaped>) return ill_shaped{};
-        else {
+        using rule = inference<Op, Static, 0, operand_of_t<X>>;
+        if constexpr (rule::answer.what != fault::none) {
+            static_assert(shapes_of<Op, rule::answer.what, shown_of<operand_of_t<X>>>::agree,
+                          "tenon: shapes do not agree");
+            return ill_shaped{};
+        } else {
             node* n = add_node(definition_of<Op>(), {as_tensor(x)}, encode(Static::value));
-            return std::tuple(op_result<Op, Static, static_cast<int>(O), void, operand_of_t<X>>::type::unchecked(
-                any_tensor(node_output{n, static_cast<int>(O)}))...);
+            return std::tuple(
+                op_result<Op, Static, static_cast<int>(O), void, operand_of_t<X>>::type::unchecked(
+                    any_tensor(node_output{n, static_cast<int>(O)}))...);
         }
     }
 }
@@ -200,14 +208,16 @@ template <int Axis, OperandOrIllShaped... Xs> auto concat(const Xs&... xs) {
 /// x in N equal parts along Axis, as a std::array.
 template <int N, int Axis = 0, OperandOrIllShaped X> auto split(const X& x) {
     static_assert(N > 0, "tenon::split: at least one part is needed");
-    return detail::as_array(detail::apply_parts<split_op, detail::constant_attributes<split_op::attributes{Axis, N, {}}>>(
-        x, std::make_index_sequence<static_cast<std::size_t>(N)>{}));
+    return detail::as_array(
+        detail::apply_parts<split_op, detail::constant_attributes<split_op::attributes{Axis, N, {}}>>(
+            x, std::make_index_sequence<static_cast<std::size_t>(N)>{}));
 }
 /// x in parts of the given sizes along Axis, as a std::tuple.
 template <int Axis, int... Sizes, OperandOrIllShaped X> auto split_sizes(const X& x) {
-    static_assert(sizeof...(Sizes) > 0 && sizeof...(Sizes) <= max_rank, "tenon::split_sizes: 1 to 8 sizes are needed");
-    return detail::apply_parts<split_op,
-                               detail::constant_attributes<split_op::attributes{Axis, 0, index_list(Sizes...)}>>(
+    static_assert(sizeof...(Sizes) > 0 && sizeof...(Sizes) <= max_rank,
+                  "tenon::split_sizes: 1 to 8 sizes are needed");
+    return detail::apply_parts<
+        split_op, detail::constant_attributes<split_op::attributes{Axis, 0, index_list(Sizes...)}>>(
         x, std::make_index_sequence<sizeof...(Sizes)>{});
 }
 /// xs, of equal sizes, along a new dimension Axis.
@@ -218,8 +228,9 @@ template <int Axis, OperandOrIllShaped... Xs> auto stack(const Xs&... xs) {
 /// The N tensors that x has along Axis, as a std::array.
 template <int N, int Axis = 0, OperandOrIllShaped X> auto unstack(const X& x) {
     static_assert(N > 0, "tenon::unstack: at least one part is needed");
-    return detail::as_array(detail::apply_parts<unstack_op, detail::constant_attributes<unstack_op::attributes{Axis, N}>>(
-        x, std::make_index_sequence<static_cast<std::size_t>(N)>{}));
+    return detail::as_array(
+        detail::apply_parts<unstack_op, detail::constant_attributes<unstack_op::attributes{Axis, N}>>(
+            x, std::make_index_sequence<static_cast<std::size_t>(N)>{}));
 }
 
 namespace untyped {
@@ -263,19 +274,25 @@ inline void set_gradients(gradient_context& g, const std::vector<any_tensor>& pa
 } // namespace detail
 
 namespace untyped {
-TENON_INLINE any_tensor concat(const std::vector<any_tensor>& xs, int axis) { return tenon::add<concat_op>({axis}, xs); }
+TENON_INLINE any_tensor concat(const std::vector<any_tensor>& xs, int axis) {
+    return tenon::add<concat_op>({axis}, xs);
+}
 TENON_INLINE std::vector<any_tensor> split(const any_tensor& x, int parts, int axis) {
     return detail::outputs_of(add_node(split_definition, {x}, encode(split_op::attributes{axis, parts, {}})));
 }
 TENON_INLINE std::vector<any_tensor> split_sizes(const any_tensor& x, const index_list& sizes, int axis) {
     return detail::outputs_of(add_node(split_definition, {x}, encode(split_op::attributes{axis, 0, sizes})));
 }
-TENON_INLINE std::vector<any_tensor> split_like(const any_tensor& x, const std::vector<any_tensor>& like, int axis) {
+TENON_INLINE std::vector<any_tensor> split_like(const any_tensor& x, const std::vector<any_tensor>& like,
+                                                int axis) {
     std::vector<any_tensor> inputs{x};
     inputs.insert(inputs.end(), like.begin(), like.end());
-    return detail::outputs_of(add_node(split_like_definition, std::move(inputs), encode(axis_attributes{axis})));
+    return detail::outputs_of(
+        add_node(split_like_definition, std::move(inputs), encode(axis_attributes{axis})));
 }
-TENON_INLINE any_tensor stack(const std::vector<any_tensor>& xs, int axis) { return tenon::add<stack_op>({axis}, xs); }
+TENON_INLINE any_tensor stack(const std::vector<any_tensor>& xs, int axis) {
+    return tenon::add<stack_op>({axis}, xs);
+}
 TENON_INLINE std::vector<any_tensor> unstack(const any_tensor& x, int parts, int axis) {
     return detail::outputs_of(add_node(unstack_definition, {x}, encode(unstack_op::attributes{axis, parts})));
 }
@@ -293,7 +310,8 @@ TENON_INLINE void split_op::gradient(gradient_context& g) {
     g.set(0, untyped::concat(detail::output_gradients(g), g.attributes<attributes>().axis));
 }
 TENON_INLINE void stack_op::gradient(gradient_context& g) {
-    detail::set_gradients(g, untyped::unstack(g.output_gradient(), g.inputs(), g.attributes<attributes>().axis));
+    detail::set_gradients(g,
+                          untyped::unstack(g.output_gradient(), g.inputs(), g.attributes<attributes>().axis));
 }
 TENON_INLINE void unstack_op::gradient(gradient_context& g) {
     g.set(0, untyped::stack(detail::output_gradients(g), g.attributes<attributes>().axis));
@@ -305,8 +323,8 @@ namespace detail {
 class parts_kernel final : public kernel {
 public:
     // `parts` of the tensor `whole`, joined into it or taken from it, along `axis` of whole.
-    parts_kernel(const tensor_type& whole, type_list parts, int axis, bool join)
-        : join_(join), bytes_(size_of(whole.element)) {
+    parts_kernel(const tensor_type& whole, type_list parts, int axis, bool join) :
+        join_(join), bytes_(size_of(whole.element)) {
         std::int64_t rows = 1;
         for (int i = 0; i < axis; ++i) rows *= whole.extents[i].size;
         elements_ = whole.extents.elements();

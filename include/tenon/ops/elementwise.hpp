@@ -45,17 +45,39 @@ template <fixed_string Name, bool Floating> struct composite_rule {
         return r;
     }
 };
-template <fixed_string Name, class F, class... X> auto real_function(F f, X&&... x) {
-    return elementwise_composite<composite_rule<Name, true>>(f, static_cast<X&&>(x)...);
-}
-template <fixed_string Name, class F, class... X> auto number_function(F f, X&&... x) {
-    return elementwise_composite<composite_rule<Name, false>>(f, static_cast<X&&>(x)...);
-}
+// Types with names of their own: clang prints the text in a template argument as numbers.
+struct square_rule : composite_rule<"square", false> {};
+struct logaddexp_rule : composite_rule<"logaddexp", true> {};
+struct pow_rule : composite_rule<"pow", false> {};
+struct squared_difference_rule : composite_rule<"squared_difference", false> {};
+struct floor_divide_rule : composite_rule<"floor_divide", false> {};
+struct divide_no_nan_rule : composite_rule<"divide_no_nan", true> {};
+struct clip_rule : composite_rule<"clip", false> {};
+struct lerp_rule : composite_rule<"lerp", true> {};
+struct xlogy_rule : composite_rule<"xlogy", true> {};
+struct xlog1py_rule : composite_rule<"xlog1py", true> {};
+struct xdivy_rule : composite_rule<"xdivy", true> {};
+struct logit_rule : composite_rule<"logit", true> {};
+struct is_close_rule : composite_rule<"is_close", true> {};
+struct relu6_rule : composite_rule<"relu6", false> {};
+struct leaky_relu_rule : composite_rule<"leaky_relu", true> {};
+struct elu_rule : composite_rule<"elu", true> {};
+struct selu_rule : composite_rule<"selu", true> {};
+struct celu_rule : composite_rule<"celu", true> {};
+struct gelu_rule : composite_rule<"gelu", true> {};
+struct gelu_tanh_rule : composite_rule<"gelu_tanh", true> {};
+struct silu_rule : composite_rule<"silu", true> {};
+struct hard_sigmoid_rule : composite_rule<"hard_sigmoid", true> {};
+struct hard_swish_rule : composite_rule<"hard_swish", true> {};
+struct softsign_rule : composite_rule<"softsign", true> {};
+struct mish_rule : composite_rule<"mish", true> {};
+struct log_sigmoid_rule : composite_rule<"log_sigmoid", true> {};
+struct tanh_shrink_rule : composite_rule<"tanh_shrink", true> {};
 
 } // namespace detail
 
-// Functions that are one instruction. They are written out, not made by a macro: a compiler that complains about a call
-// shows each macro it went through.
+// Functions that are one instruction. They are written out, not made by a macro: a compiler that complains about a
+// call shows each macro it went through.
 
 // Arithmetic of numbers.
 
@@ -262,7 +284,9 @@ template <OperandOrIllShaped X> auto relu(X&& x) { return elementwise<opcode::re
 namespace detail {
 
 inline constexpr auto square_of = [](auto x) { return x * x; };
-inline constexpr auto squared_difference_of = [](auto a, auto b) { return number_function<"square">(square_of, a - b); };
+inline constexpr auto squared_difference_of = [](auto a, auto b) {
+    return elementwise_composite<square_rule>(square_of, a - b);
+};
 inline constexpr auto lerp_of = [](auto a, auto b, auto t) { return t * (b - a) + a; };
 inline constexpr auto clip_of = [](auto x, auto low, auto high) { return minimum(maximum(x, low), high); };
 // (a - a mod b) is a multiple of b up to rounding, so 1 // 0.1 is 9.
@@ -283,7 +307,8 @@ inline constexpr auto logaddexp_with_difference = [](auto a, auto b, auto d) {
 };
 // Infinities of one sign have the difference 0.
 inline constexpr auto logaddexp_of = [](auto a, auto b) {
-    return real_function<"logaddexp">(logaddexp_with_difference, a, b, select((a == b) && is_inf(a), zero, a - b));
+    return elementwise_composite<logaddexp_rule>(logaddexp_with_difference, a, b,
+                                                 select((a == b) && is_inf(a), zero, a - b));
 };
 inline constexpr auto logit_of = [](auto p) { return log(p) - log1p(-p); };
 
@@ -321,7 +346,7 @@ struct is_close_of {
 template <int N> struct power_of {
     template <class X> auto operator()(X x) const {
         if constexpr (N == 1) return x * one;
-        else if constexpr (N % 2 == 0) return number_function<"pow">(square_of, power_of<N / 2>{}(x));
+        else if constexpr (N % 2 == 0) return elementwise_composite<pow_rule>(square_of, power_of<N / 2>{}(x));
         else return x * power_of<N - 1>{}(x);
     }
 };
@@ -330,147 +355,153 @@ template <int N> struct power_of {
 
 /// x * x.
 template <OperandOrIllShaped X> auto square(X&& x) {
-    return detail::number_function<"square">(detail::square_of, static_cast<X&&>(x));
+    return elementwise_composite<detail::square_rule>(detail::square_of, static_cast<X&&>(x));
 }
 /// x^N for a whole number N >= 1, by multiplications; also of integers.
 template <int N, OperandOrIllShaped X> auto pow(X&& x) {
     static_assert(N >= 1, "tenon::pow<N>(x): N is at least 1; use pow(x, n)");
-    return detail::number_function<"pow">(detail::power_of<N>{}, static_cast<X&&>(x));
+    return elementwise_composite<detail::pow_rule>(detail::power_of<N>{}, static_cast<X&&>(x));
 }
 /// (a - b)^2.
 template <class A, class B>
     requires detail::ElementwiseOperands<A, B>
 auto squared_difference(A&& a, B&& b) {
-    return detail::number_function<"squared_difference">(detail::squared_difference_of, static_cast<A&&>(a),
+    return elementwise_composite<detail::squared_difference_rule>(detail::squared_difference_of, static_cast<A&&>(a),
                                                          static_cast<B&&>(b));
 }
 /// a / b rounded down, so that b * floor_divide(a, b) + a % b is a.
 template <class A, class B>
     requires detail::ElementwiseOperands<A, B>
 auto floor_divide(A&& a, B&& b) {
-    return detail::number_function<"floor_divide">(detail::floor_divide_of, static_cast<A&&>(a), static_cast<B&&>(b));
+    return elementwise_composite<detail::floor_divide_rule>(detail::floor_divide_of,
+        static_cast<A&&>(a), static_cast<B&&>(b));
 }
 /// a / b, but 0 where b is 0.
 template <class A, class B>
     requires detail::ElementwiseOperands<A, B>
 auto divide_no_nan(A&& a, B&& b) {
-    return detail::real_function<"divide_no_nan">(detail::divide_no_nan_of, static_cast<A&&>(a), static_cast<B&&>(b));
+    return elementwise_composite<detail::divide_no_nan_rule>(detail::divide_no_nan_of,
+        static_cast<A&&>(a), static_cast<B&&>(b));
 }
 /// x, but at least low and at most high: numbers or tensors.
 template <class X, class L, class H>
     requires detail::ElementwiseOperands<X, L, H>
 auto clip(X&& x, L&& low, H&& high) {
-    return detail::number_function<"clip">(detail::clip_of, static_cast<X&&>(x), static_cast<L&&>(low),
+    return elementwise_composite<detail::clip_rule>(detail::clip_of, static_cast<X&&>(x), static_cast<L&&>(low),
                                            static_cast<H&&>(high));
 }
 /// a + t * (b - a): a at t = 0, b at t = 1.
 template <class A, class B, class T>
     requires detail::ElementwiseOperands<A, B, T>
 auto lerp(A&& a, B&& b, T&& t) {
-    return detail::real_function<"lerp">(detail::lerp_of, static_cast<A&&>(a), static_cast<B&&>(b), static_cast<T&&>(t));
+    return elementwise_composite<detail::lerp_rule>(detail::lerp_of,
+        static_cast<A&&>(a), static_cast<B&&>(b), static_cast<T&&>(t));
 }
 /// x log(y), but 0 where x is 0.
 template <class X, class Y>
     requires detail::ElementwiseOperands<X, Y>
 auto xlogy(X&& x, Y&& y) {
-    return detail::real_function<"xlogy">(detail::xlogy_of, static_cast<X&&>(x), static_cast<Y&&>(y));
+    return elementwise_composite<detail::xlogy_rule>(detail::xlogy_of, static_cast<X&&>(x), static_cast<Y&&>(y));
 }
 /// x log(1 + y), but 0 where x is 0.
 template <class X, class Y>
     requires detail::ElementwiseOperands<X, Y>
 auto xlog1py(X&& x, Y&& y) {
-    return detail::real_function<"xlog1py">(detail::xlog1py_of, static_cast<X&&>(x), static_cast<Y&&>(y));
+    return elementwise_composite<detail::xlog1py_rule>(detail::xlog1py_of, static_cast<X&&>(x), static_cast<Y&&>(y));
 }
 /// x / y, but 0 where x is 0.
 template <class X, class Y>
     requires detail::ElementwiseOperands<X, Y>
 auto xdivy(X&& x, Y&& y) {
-    return detail::real_function<"xdivy">(detail::xdivy_of, static_cast<X&&>(x), static_cast<Y&&>(y));
+    return elementwise_composite<detail::xdivy_rule>(detail::xdivy_of, static_cast<X&&>(x), static_cast<Y&&>(y));
 }
 /// log(e^a + e^b) without overflow.
 template <class A, class B>
     requires detail::ElementwiseOperands<A, B>
 auto logaddexp(A&& a, B&& b) {
-    return detail::real_function<"logaddexp">(detail::logaddexp_of, static_cast<A&&>(a), static_cast<B&&>(b));
+    return elementwise_composite<detail::logaddexp_rule>(detail::logaddexp_of,
+        static_cast<A&&>(a), static_cast<B&&>(b));
 }
 /// log(p / (1 - p)), the inverse of sigmoid.
 template <OperandOrIllShaped X> auto logit(X&& p) {
-    return detail::real_function<"logit">(detail::logit_of, static_cast<X&&>(p));
+    return elementwise_composite<detail::logit_rule>(detail::logit_of, static_cast<X&&>(p));
 }
 /// True where |a - b| <= atol + rtol |b|; equal infinities are close, NaN to nothing.
 template <class A, class B>
     requires detail::ElementwiseOperands<A, B>
 auto is_close(A&& a, B&& b, double rtol = 1e-5, double atol = 1e-8) {
-    return detail::real_function<"is_close">(detail::is_close_of{rtol, atol}, static_cast<A&&>(a), static_cast<B&&>(b));
+    return elementwise_composite<detail::is_close_rule>(detail::is_close_of{rtol, atol},
+        static_cast<A&&>(a), static_cast<B&&>(b));
 }
 
 // Activations.
 
 /// min(max(x, 0), 6).
 template <OperandOrIllShaped X> auto relu6(X&& x) {
-    return detail::number_function<"relu6">(detail::relu6_of, static_cast<X&&>(x));
+    return elementwise_composite<detail::relu6_rule>(detail::relu6_of, static_cast<X&&>(x));
 }
 /// x where it is positive, else slope * x. With a tensor for slope: PReLU (He et al. 2015).
 template <OperandOrIllShaped X, class S = double>
     requires detail::ElementwiseOperand<S>
 auto leaky_relu(X&& x, S&& slope = 0.01) {
-    return detail::real_function<"leaky_relu">(detail::leaky_relu_of, static_cast<X&&>(x), static_cast<S&&>(slope));
+    return elementwise_composite<detail::leaky_relu_rule>(detail::leaky_relu_of,
+        static_cast<X&&>(x), static_cast<S&&>(slope));
 }
 /// x where it is positive, else alpha (e^x - 1) (Clevert et al. 2015).
 template <OperandOrIllShaped X, class S = double>
     requires detail::ElementwiseOperand<S>
 auto elu(X&& x, S&& alpha = 1.0) {
-    return detail::real_function<"elu">(detail::elu_of, static_cast<X&&>(x), static_cast<S&&>(alpha));
+    return elementwise_composite<detail::elu_rule>(detail::elu_of, static_cast<X&&>(x), static_cast<S&&>(alpha));
 }
 /// 1.0507 elu(x, 1.6733) (Klambauer et al. 2017).
 template <OperandOrIllShaped X> auto selu(X&& x) {
-    return detail::real_function<"selu">(detail::selu_of, static_cast<X&&>(x));
+    return elementwise_composite<detail::selu_rule>(detail::selu_of, static_cast<X&&>(x));
 }
 /// x where it is positive, else alpha (e^(x / alpha) - 1) (Barron 2017).
 template <OperandOrIllShaped X, class S = double>
     requires detail::ElementwiseOperand<S>
 auto celu(X&& x, S&& alpha = 1.0) {
-    return detail::real_function<"celu">(detail::celu_of, static_cast<X&&>(x), static_cast<S&&>(alpha));
+    return elementwise_composite<detail::celu_rule>(detail::celu_of, static_cast<X&&>(x), static_cast<S&&>(alpha));
 }
 /// x times the normal distribution's probability of less than x (Hendrycks, Gimpel 2016).
 template <OperandOrIllShaped X> auto gelu(X&& x) {
-    return detail::real_function<"gelu">(detail::gelu_of, static_cast<X&&>(x));
+    return elementwise_composite<detail::gelu_rule>(detail::gelu_of, static_cast<X&&>(x));
 }
 /// The same with tanh in place of erf: x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).
 template <OperandOrIllShaped X> auto gelu_tanh(X&& x) {
-    return detail::real_function<"gelu_tanh">(detail::gelu_tanh_of, static_cast<X&&>(x));
+    return elementwise_composite<detail::gelu_tanh_rule>(detail::gelu_tanh_of, static_cast<X&&>(x));
 }
 /// x sigmoid(x).
 template <OperandOrIllShaped X> auto silu(X&& x) {
-    return detail::real_function<"silu">(detail::silu_of, static_cast<X&&>(x));
+    return elementwise_composite<detail::silu_rule>(detail::silu_of, static_cast<X&&>(x));
 }
 /// Another name of silu.
 template <OperandOrIllShaped X> auto swish(X&& x) { return silu(static_cast<X&&>(x)); }
 /// min(max(x + 3, 0), 6) / 6.
 template <OperandOrIllShaped X> auto hard_sigmoid(X&& x) {
-    return detail::real_function<"hard_sigmoid">(detail::hard_sigmoid_of, static_cast<X&&>(x));
+    return elementwise_composite<detail::hard_sigmoid_rule>(detail::hard_sigmoid_of, static_cast<X&&>(x));
 }
 /// x hard_sigmoid(x) (Howard et al. 2019).
 template <OperandOrIllShaped X> auto hard_swish(X&& x) {
-    return detail::real_function<"hard_swish">(detail::hard_swish_of, static_cast<X&&>(x));
+    return elementwise_composite<detail::hard_swish_rule>(detail::hard_swish_of, static_cast<X&&>(x));
 }
 /// min(max(x, -1), 1).
 template <OperandOrIllShaped X> auto hard_tanh(X&& x) { return clip(static_cast<X&&>(x), -1, 1); }
 /// x / (1 + |x|).
 template <OperandOrIllShaped X> auto softsign(X&& x) {
-    return detail::real_function<"softsign">(detail::softsign_of, static_cast<X&&>(x));
+    return elementwise_composite<detail::softsign_rule>(detail::softsign_of, static_cast<X&&>(x));
 }
 /// x tanh(softplus(x)) (Misra 2019).
 template <OperandOrIllShaped X> auto mish(X&& x) {
-    return detail::real_function<"mish">(detail::mish_of, static_cast<X&&>(x));
+    return elementwise_composite<detail::mish_rule>(detail::mish_of, static_cast<X&&>(x));
 }
 /// log(sigmoid(x)).
 template <OperandOrIllShaped X> auto log_sigmoid(X&& x) {
-    return detail::real_function<"log_sigmoid">(detail::log_sigmoid_of, static_cast<X&&>(x));
+    return elementwise_composite<detail::log_sigmoid_rule>(detail::log_sigmoid_of, static_cast<X&&>(x));
 }
 /// x - tanh(x).
 template <OperandOrIllShaped X> auto tanh_shrink(X&& x) {
-    return detail::real_function<"tanh_shrink">(detail::tanh_shrink_of, static_cast<X&&>(x));
+    return elementwise_composite<detail::tanh_shrink_rule>(detail::tanh_shrink_of, static_cast<X&&>(x));
 }
 
 /// The instructions on tensors whose types are known at run time only. A mistake throws invalid_argument_error with

@@ -5,15 +5,15 @@
 
 /// Products of matrices, of batches of them, and of vectors.
 ///
-///     auto y = tn::matmul(x, w);                        // [batch, 784] x [784, 300] -> [batch, 300]
-///     auto s = tn::matmul<tn::transpose_b>(q, k);       // [b, heads, n, 64] x [b, heads, m, 64] -> [b, heads, n, m]
-///     auto v = tn::matmul(a, x);                        // [m, k] x [k] -> [m]
+///     auto y = tn::matmul(x, w);                  // [batch, 784] x [784, 300] -> [batch, 300]
+///     auto v = tn::matmul(a, x);                  // [m, k] x [k] -> [m]
+///     auto s = tn::matmul<tn::transpose_b>(q, k); // [b, heads, n, 64] x [b, heads, m, 64] -> [b, heads, n, m]
 ///
 ///     y[.., i, j] = sum over l of a[.., i, l] * b[.., l, j]
 ///
-/// The last two dimensions are the matrices'; the others broadcast. A vector is a row on the left, a column on the
-/// right, and its dimension is dropped from the result: [k] x [k, n] -> [n], [k] x [k] -> []. float, double, half and
-/// bfloat16 (accumulated in float), int32, int64 (wrapping around).
+/// The last two dimensions are the matrices'; the others broadcast. A vector is a row on the left, a column
+/// on the right, and its dimension is dropped from the result: [k] x [k, n] -> [n], [k] x [k] -> []. float,
+/// double, half and bfloat16 (accumulated in float), int32, int64 (wrapping around).
 
 namespace tenon {
 
@@ -56,8 +56,8 @@ struct matmul_op {
     static kernel_pointer prepare(const kernel_setup& s);
 };
 
-/// in: a, b, bias [n]. max(matmul(a, b) + bias, 0), or without the max, in one pass. The planner makes it of a product
-/// and what follows it.
+/// in: a, b, bias [n]. max(matmul(a, b) + bias, 0), or without the max, in one pass. The planner makes it of
+/// a product and what follows it.
 struct matmul_bias_op {
     static constexpr const char* name = "matmul_bias";
     struct attributes {
@@ -86,7 +86,8 @@ struct matmul_bias_op {
     static kernel_pointer prepare(const kernel_setup& s);
 };
 
-/// Given to matmul: a's (b's) matrices are transposed first, at no cost. `transpose_a | transpose_b` for both.
+/// Given to matmul: a's (b's) matrices are transposed first, at no cost. `transpose_a | transpose_b` for
+/// both.
 inline constexpr matmul_op::attributes transpose_a{true, false};
 inline constexpr matmul_op::attributes transpose_b{false, true};
 constexpr matmul_op::attributes operator|(const matmul_op::attributes& x, const matmul_op::attributes& y) {
@@ -100,7 +101,8 @@ auto matmul(const A& a, const B& b) {
 }
 
 namespace untyped {
-any_tensor matmul(const any_tensor& a, const any_tensor& b, bool a_transposed = false, bool b_transposed = false);
+any_tensor matmul(const any_tensor& a, const any_tensor& b, bool a_transposed = false,
+                  bool b_transposed = false);
 any_tensor matmul_bias(const any_tensor& a, const any_tensor& b, const any_tensor& bias, bool relu,
                        bool a_transposed = false, bool b_transposed = false);
 } // namespace untyped
@@ -120,11 +122,12 @@ inline const op_definition& matmul_bias_definition = definition_of<matmul_bias_o
 namespace tenon {
 
 namespace untyped {
-TENON_INLINE any_tensor matmul(const any_tensor& a, const any_tensor& b, bool a_transposed, bool b_transposed) {
+TENON_INLINE any_tensor matmul(const any_tensor& a, const any_tensor& b, bool a_transposed,
+                               bool b_transposed) {
     return tenon::add<matmul_op>({a_transposed, b_transposed}, {a, b});
 }
-TENON_INLINE any_tensor matmul_bias(const any_tensor& a, const any_tensor& b, const any_tensor& bias, bool relu,
-                                    bool a_transposed, bool b_transposed) {
+TENON_INLINE any_tensor matmul_bias(const any_tensor& a, const any_tensor& b, const any_tensor& bias,
+                                    bool relu, bool a_transposed, bool b_transposed) {
     return tenon::add<matmul_bias_op>({a_transposed, b_transposed, relu}, {a, b, bias});
 }
 } // namespace untyped

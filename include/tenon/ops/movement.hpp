@@ -1,102 +1,16 @@
 #pragma once
 
-#include <tenon/graph/axes.hpp>
-#include <tenon/graph/gradients.hpp>
 #include <tenon/graph/tensor.hpp>
+#include <tenon/ops/reshape.hpp>
 
-/// Ops that give the same elements other sizes, or another order.
+/// Ops that put elements in another order, and repeat them.
 ///
-///     auto flat = tn::reshape<tn::shape<batch, tn::deduce>>(images);   // [batch, 28, 28] -> [batch, 784]
-///     auto t = tn::transpose(w);                                       // [784, 300] -> [300, 784]
-///     auto column = tn::expand_dims<-1>(b);                            // [300] -> [300, 1]
-///
-/// Reshaping, squeezing and expanding copy nothing where the plan can let both tensors lie in one place.
+///     auto t = tn::transpose(w);                                // [784, 300] -> [300, 784]
+///     auto c = tn::transpose<0, 3, 1, 2>(images);               // [batch, 28, 28, 3] -> [batch, 3, 28, 28]
+///     auto m = tn::broadcast_to<tn::shape<4, 300>>(b);          // [300] -> [4, 300]
+///     auto l = tn::broadcast_like(tn::expand_dims<1>(rows), x); // [batch] -> x's [batch, 10]
 
 namespace tenon {
-
-/// In a reshape's shape: the size that is left over.
-struct deduced_size {};
-inline constexpr deduced_size deduce{};
-
-/// In a reshape's shape: the size of the operand's dimension Axis.
-template <int Axis> struct kept_size {};
-template <int Axis> inline constexpr kept_size<Axis> kept{};
-
-/// in: x. The same elements, in row-major order, in other sizes.
-struct reshape_op {
-    static constexpr const char* name = "reshape";
-    static constexpr std::int64_t deduced = -1;
-    /// Stands for the size of the operand's dimension `axis`.
-    static constexpr std::int64_t copied(int axis) { return -2 - axis; }
-
-    struct attributes {
-        index_list sizes;        ///< a number, `deduced`, or copied(axis)
-        tenon::extents declared; ///< what the caller calls the sizes: names of those that are deduced
-        static constexpr void fields(auto&& field) {
-            field("sizes", &attributes::sizes);
-            field("declared", &attributes::declared);
-        }
-    };
-    static constexpr inferred infer(const attributes& a, type_list in, int output);
-    static void gradient(gradient_context& g);
-    static kernel_pointer prepare(const kernel_setup& s);
-};
-
-/// in: x, like. x's elements in the sizes of `like`, whose value does not matter.
-struct reshape_like_op {
-    static constexpr const char* name = "reshape_like";
-    using attributes = no_attributes;
-    static constexpr bool needs_value(const attributes&, int input) { return input == 0; }
-    static constexpr inferred infer(const attributes&, type_list in, int) {
-        if (in.size() != 2) return fault::expects_more_operands;
-        if (in[0].extents.is_static() && in[1].extents.is_static() &&
-            in[0].extents.elements() != in[1].extents.elements())
-            return fault::element_counts_differ;
-        return inferred(in[0].element, in[1].extents);
-    }
-    static void gradient(gradient_context& g);
-    static kernel_pointer prepare(const kernel_setup& s);
-};
-
-/// in: x. Drops dimensions of size 1.
-struct squeeze_op {
-    static constexpr const char* name = "squeeze";
-    struct attributes {
-        index_list axes;
-        static constexpr void fields(auto&& field) { field("axes", &attributes::axes); }
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
-    };
-    static constexpr inferred infer(const attributes& a, type_list in, int) {
-        if (in.size() != 1) return fault::expects_more_operands;
-        const extents& x = in[0].extents;
-        const detail::axis_set axes = detail::axes_of(a.axes, x.rank());
-        if (axes.what != fault::none) return axes.what;
-        for (int i = 0; i < x.rank(); ++i)
-            if (axes.has(i) && !x[i].is_dynamic() && !(x[i] == extent(1))) return fault::squeezed_size_is_not_1;
-        return inferred(in[0].element, detail::reduced_extents(x, axes, false));
-    }
-    static void gradient(gradient_context& g);
-    static kernel_pointer prepare(const kernel_setup& s);
-};
-
-/// in: x. Inserts dimensions of size 1, at these axes of the result.
-struct expand_dims_op {
-    static constexpr const char* name = "expand_dims";
-    using attributes = squeeze_op::attributes;
-    static constexpr inferred infer(const attributes& a, type_list in, int) {
-        if (in.size() != 1) return fault::expects_more_operands;
-        const extents& x = in[0].extents;
-        const int rank = x.rank() + a.axes.count;
-        if (rank > max_rank) return fault::rank_too_high;
-        const detail::axis_set axes = detail::axes_of(a.axes, rank);
-        if (axes.what != fault::none) return axes.what;
-        extents result;
-        for (int i = 0, from = 0; i < rank; ++i) result.push_back(axes.has(i) ? extent(1) : x[from++]);
-        return inferred(in[0].element, result);
-    }
-    static void gradient(gradient_context& g);
-    static kernel_pointer prepare(const kernel_setup& s);
-};
 
 /// in: x. Dimension i of the result is dimension axes[i] of x; no axes: reversed.
 struct transpose_op {
@@ -137,9 +51,10 @@ struct broadcast_to_op {
         for (int i = 0; i < a.sizes.count; ++i) {
             const std::int64_t size = a.sizes[i];
             const int axis = i - (a.sizes.count - x.rank());
-            if (size < 0 && size != reshape_op::copied(axis)) return fault::size_must_be_known;
+            if (size < 0 && (axis < 0 || size != reshape_op::copied(axis))) return fault::size_must_be_known;
             const extent wanted = size < 0 ? x[axis] : extent(size);
-            const merged_extent m = axis < 0 ? merged_extent{fault::none, wanted} : broadcast_sizes(x[axis], wanted);
+            const merged_extent m =
+                axis < 0 ? merged_extent{fault::none, wanted} : broadcast_sizes(x[axis], wanted);
             if (m.what != fault::none) return m.what;
             // A 1 is repeated, but nothing becomes a 1.
             if (axis >= 0 && wanted == extent(1) && !(m.size == wanted) && x[axis].is_number())
@@ -152,8 +67,8 @@ struct broadcast_to_op {
     static kernel_pointer prepare(const kernel_setup& s);
 };
 
-/// in: x, like. x repeated to the sizes of `like`, whose value does not matter. x lacks the dimensions `axes` of
-/// `like`; the others are aligned at the last dimension.
+/// in: x, like. x repeated to the sizes of `like`, whose value does not matter. x lacks the dimensions `axes`
+/// of `like`; the others are aligned at the last dimension.
 struct broadcast_like_op {
     static constexpr const char* name = "broadcast_like";
     using attributes = squeeze_op::attributes;
@@ -179,184 +94,16 @@ struct broadcast_like_op {
         const merged_extents m = broadcast(sizes, like);
         if (m.what != fault::none) return m.what;
         for (int i = 0; i < like.rank(); ++i)
-            if (like[i] == extent(1) && sizes[i].is_number() && sizes[i].size != 1) return fault::sizes_do_not_broadcast;
+            if (like[i] == extent(1) && sizes[i].is_number() && sizes[i].size != 1)
+                return fault::sizes_do_not_broadcast;
         return inferred(in[0].element, like);
     }
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
 
-namespace detail {
-
-/// How a reshape's sizes are found. What both have in common cancels: sizes that are copied, names that occur on
-/// both sides. The rest must agree as numbers, now or when the step's sizes are known.
-struct reshape_count {
-    std::int64_t from = 1, to = 1; // products of the numbers that do not cancel
-    bool open = false;             // sizes that are not numbers are left on x's side
-    int open_axis = -1;            // the only one, where there is only one
-    bool zero = false;
-
-    constexpr reshape_count(const reshape_op::attributes& a, const extents& x) {
-        bool used[max_rank]{};
-        for (const std::int64_t s : a.sizes) {
-            const int axis = static_cast<int>(-2 - s);
-            if (s >= 0) to *= s;
-            else if (s != reshape_op::deduced && axis < x.rank()) {
-                if (!used[axis]) used[axis] = true;
-                else if (x[axis].is_number()) to *= x[axis].size;
-            }
-        }
-        for (int i = 0; i < x.rank(); ++i) {
-            if (x[i] == extent(0)) zero = true;
-            if (used[i]) continue;
-            if (x[i].is_number()) from *= x[i].size;
-            else {
-                open_axis = open ? -1 : i;
-                open = true;
-            }
-        }
-    }
-};
-
-/// The attributes for a target that may have names, which are looked up in x, and dynamic sizes, which are deduced.
-constexpr reshape_op::attributes reshape_attributes(const extents& target, const extents& x) {
-    reshape_op::attributes a;
-    bool used[max_rank]{};
-    for (const extent& e : target) {
-        std::int64_t size = e.is_number() ? e.size : reshape_op::deduced;
-        for (int i = 0; i < x.rank() && e.is_named() && size < 0; ++i)
-            if (!used[i] && x[i] == e) {
-                used[i] = true;
-                size = reshape_op::copied(i);
-                break;
-            }
-        a.sizes.push_back(size);
-        a.declared.push_back(e);
-    }
-    return a;
-}
-
-template <auto D> constexpr extent reshaped_extent() {
-    using type = std::remove_cvref_t<decltype(D)>;
-    if constexpr (std::is_same_v<type, deduced_size>) return extent{};
-    else return extent_of<D>();
-}
-template <class T> inline constexpr int kept_axis = -1;
-template <int Axis> inline constexpr int kept_axis<kept_size<Axis>> = Axis;
-
-// The attributes that a shape<> given by the user stands for, for an operand of sizes X.
-template <class Target, class X> struct reshape_target;
-template <auto... D, class X> struct reshape_target<shape<D...>, X> {
-    static constexpr reshape_op::attributes value = [] {
-        constexpr int axes[] = {kept_axis<std::remove_cvref_t<decltype(D)>>..., -1};
-        extents target;
-        (target.push_back([] {
-            if constexpr (kept_axis<std::remove_cvref_t<decltype(D)>> >= 0) return extent{};
-            else return reshaped_extent<D>();
-        }()), ...);
-        reshape_op::attributes a = reshape_attributes(target, X::extents);
-        for (int i = 0; i < a.sizes.count; ++i)
-            if (axes[i] >= 0) a.sizes.values[i] = reshape_op::copied(axes[i]);
-        return a;
-    }();
-};
-
-// The named sizes among those of a shape.
-template <class S> struct named_part;
-template <class Kept, auto... D> struct named_part_of { using type = Kept; };
-template <auto... K, auto First, auto... Rest> struct named_part_of<shape<K...>, First, Rest...> {
-    using type = typename std::conditional_t<requires { std::remove_cvref_t<decltype(First)>::name; },
-                                             named_part_of<shape<K..., First>, Rest...>,
-                                             named_part_of<shape<K...>, Rest...>>::type;
-};
-template <auto... D> struct named_part<shape<D...>> { using type = typename named_part_of<shape<>, D...>::type; };
-
-// Op applied to x with sizes from a shape<> given by the user.
-template <class Op, class Target, class X> auto apply_to_shape(const X& x) {
-    if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
-    else {
-        using attrs = reshape_target<Target, typename X::shape_type>;
-        using rule = inference<Op, attrs, 0, operand_of_t<X>>;
-        if constexpr (!rule::answer) {
-            static_assert(shapes_of<Op, rule::answer.what, shown_of<operand_of_t<X>>>::agree, "tenon: shapes do not agree");
-            return ill_shaped{};
-        } else {
-            using sizes = shape_from_t<rule, typename X::shape_type, typename named_part<Target>::type>;
-            return tensor<typename X::element_type, sizes>::unchecked(tenon::add<Op>(attrs::value, {as_tensor(x)}));
-        }
-    }
-}
-
-// The axes of size 1.
-template <class S> struct ones_of {
-    static constexpr squeeze_op::attributes value = [] {
-        squeeze_op::attributes a;
-        for (int i = 0; i < S::rank; ++i)
-            if (S::extents[i] == extent(1)) a.axes.push_back(i);
-        return a;
-    }();
-};
-
-} // namespace detail
-
-constexpr inferred reshape_op::infer(const attributes& a, type_list in, int) {
-    if (in.size() != 1) return fault::expects_more_operands;
-    const extents& x = in[0].extents;
-    int unknown = -1;
-    for (int i = 0; i < a.sizes.count; ++i) {
-        if (a.sizes[i] < deduced && -2 - a.sizes[i] >= x.rank()) return fault::axis_out_of_range;
-        if (a.sizes[i] != deduced) continue;
-        if (unknown >= 0) return fault::more_than_one_size_to_deduce;
-        unknown = i;
-    }
-    const detail::reshape_count count(a, x);
-    extents result;
-    for (int i = 0; i < a.sizes.count; ++i) {
-        const std::int64_t s = a.sizes[i];
-        if (s == deduced) result.push_back(i < a.declared.rank() ? a.declared[i] : extent{});
-        else result.push_back(s >= 0 ? extent(s) : x[static_cast<int>(-2 - s)]);
-    }
-    if (!count.open && !count.zero) {
-        if (unknown < 0) return count.from == count.to ? inferred(in[0].element, result) : fault::element_counts_differ;
-        if (count.to == 0 || count.from % count.to != 0) return fault::size_not_divisible;
-        result[unknown] = count.from / count.to;
-    } else if (x.is_static()) { // without elements
-        std::int64_t known = 1;
-        for (int i = 0; i < result.rank(); ++i)
-            if (i != unknown) known *= result[i].size;
-        if (unknown < 0) return known == 0 ? inferred(in[0].element, result) : fault::element_counts_differ;
-        if (known == 0) return fault::size_not_divisible; // any size would do
-        result[unknown] = 0;
-    } else if (unknown >= 0) {
-        if (count.open_axis >= 0 && count.from == count.to && !result[unknown].is_named())
-            result[unknown] = x[count.open_axis];
-    } else if (count.from > 0 && count.to % count.from != 0) {
-        return fault::element_counts_differ; // whatever the open sizes are
-    }
-    return inferred(in[0].element, result);
-}
-
-/// x's elements in the sizes of Target, whose sizes are numbers, named sizes, `kept<axis>` (that of a dimension of x),
-/// and at most one that is left over: `deduce`, `dyn`, or a named size that x does not have. What the compiler cannot
-/// decide is checked when the step's sizes are known.
-template <Shape Target, OperandOrIllShaped X> auto reshape(const X& x) {
-    return detail::apply_to_shape<reshape_op, Target>(x);
-}
-
-/// x without the dimensions Axes, which must have size 1; without all that have, where none is named.
-template <int... Axes, OperandOrIllShaped X> auto squeeze(const X& x) {
-    if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
-    else if constexpr (sizeof...(Axes) > 0) return apply_op<squeeze_op, squeeze_op::attributes{index_list(Axes...)}>(x);
-    else return apply_op<squeeze_op, detail::ones_of<typename X::shape_type>::value>(x);
-}
-
-/// x with dimensions of size 1 inserted, so that they are the dimensions Axes of the result.
-template <int... Axes, OperandOrIllShaped X> auto expand_dims(const X& x) {
-    static_assert(sizeof...(Axes) > 0, "tenon::expand_dims: at least one axis is needed");
-    return apply_op<expand_dims_op, expand_dims_op::attributes{index_list(Axes...)}>(x);
-}
-
-/// x with its dimensions in another order: dimension i of the result is dimension Axes[i] of x. Without axes: reversed.
+/// x with its dimensions in another order: dimension i of the result is dimension Axes[i] of x. Without axes:
+/// reversed.
 template <int... Axes, OperandOrIllShaped X> auto transpose(const X& x) {
     return apply_op<transpose_op, transpose_op::attributes{index_list(Axes...)}>(x);
 }
@@ -370,38 +117,21 @@ template <Shape Target, OperandOrIllShaped X> auto broadcast_to(const X& x) {
 template <OperandOrIllShaped X, OperandOrIllShaped L> auto broadcast_like(const X& x, const L& like) {
     return apply_op<broadcast_like_op, broadcast_like_op::attributes{}>(x, like);
 }
-/// x's elements in the sizes of `like`.
-template <OperandOrIllShaped X, OperandOrIllShaped L> auto reshape_like(const X& x, const L& like) {
-    return apply_op<reshape_like_op, no_attributes{}>(x, like);
-}
 
 namespace untyped {
-/// Named sizes are those of x, dynamic ones are deduced.
-any_tensor reshape(const any_tensor& x, const extents& target);
-any_tensor reshape_like(const any_tensor& x, const any_tensor& like);
-any_tensor squeeze(const any_tensor& x, const index_list& axes);
-/// Without all dimensions of size 1.
-any_tensor squeeze(const any_tensor& x);
-any_tensor expand_dims(const any_tensor& x, const index_list& axes);
 any_tensor transpose(const any_tensor& x, const index_list& axes = {});
 any_tensor broadcast_to(const any_tensor& x, const extents& target);
 /// x lacks the dimensions `axes` of `like`.
 any_tensor broadcast_like(const any_tensor& x, const any_tensor& like, const index_list& axes = {});
 } // namespace untyped
 
-inline const op_definition& reshape_definition = definition_of<reshape_op>();
-inline const op_definition& reshape_like_definition = definition_of<reshape_like_op>();
-inline const op_definition& squeeze_definition = definition_of<squeeze_op>();
-inline const op_definition& expand_dims_definition = definition_of<expand_dims_op>();
 inline const op_definition& transpose_definition = definition_of<transpose_op>();
 inline const op_definition& broadcast_to_definition = definition_of<broadcast_to_op>();
 inline const op_definition& broadcast_like_definition = definition_of<broadcast_like_op>();
 
 } // namespace tenon
 
-#if TENON_KERNELS_OF(movement) && (TENON_HEADER_ONLY || __INCLUDE_LEVEL__ == 1)
-
-#include <cstring>
+#if TENON_KERNELS_OF(movement)
 
 #include <tenon/kernel/strided_copy.hpp>
 #include <tenon/ops/reduction.hpp>
@@ -409,22 +139,6 @@ inline const op_definition& broadcast_like_definition = definition_of<broadcast_
 namespace tenon {
 
 namespace untyped {
-TENON_INLINE any_tensor reshape(const any_tensor& x, const extents& target) {
-    return tenon::add<reshape_op>(detail::reshape_attributes(target, x.extents()), {x});
-}
-TENON_INLINE any_tensor reshape_like(const any_tensor& x, const any_tensor& like) {
-    return tenon::add<reshape_like_op>({}, {x, like});
-}
-TENON_INLINE any_tensor squeeze(const any_tensor& x, const index_list& axes) { return tenon::add<squeeze_op>({axes}, {x}); }
-TENON_INLINE any_tensor squeeze(const any_tensor& x) {
-    index_list axes;
-    for (int i = 0; i < x.rank(); ++i)
-        if (x.extents()[i] == extent(1)) axes.push_back(i);
-    return squeeze(x, axes);
-}
-TENON_INLINE any_tensor expand_dims(const any_tensor& x, const index_list& axes) {
-    return tenon::add<expand_dims_op>({axes}, {x});
-}
 TENON_INLINE any_tensor transpose(const any_tensor& x, const index_list& axes) {
     return tenon::add<transpose_op>({axes}, {x});
 }
@@ -442,21 +156,6 @@ TENON_INLINE any_tensor broadcast_like(const any_tensor& x, const any_tensor& li
 }
 } // namespace untyped
 
-TENON_INLINE void reshape_op::gradient(gradient_context& g) {
-    g.set(0, untyped::reshape_like(g.output_gradient(), g.input(0)));
-}
-TENON_INLINE void reshape_like_op::gradient(gradient_context& g) {
-    g.set(0, untyped::reshape_like(g.output_gradient(), g.input(0)));
-}
-TENON_INLINE void squeeze_op::gradient(gradient_context& g) {
-    index_list axes;
-    for (const std::int64_t a : g.attributes<attributes>().axes)
-        axes.push_back(detail::axis_of(a, g.node().input_type(0).extents.rank()));
-    g.set(0, untyped::expand_dims(g.output_gradient(), axes));
-}
-TENON_INLINE void expand_dims_op::gradient(gradient_context& g) {
-    g.set(0, untyped::squeeze(g.output_gradient(), g.attributes<attributes>().axes));
-}
 TENON_INLINE void transpose_op::gradient(gradient_context& g) {
     const int rank = g.node().input_type(0).extents.rank();
     const index_list axes = complete(g.attributes<attributes>().axes, rank);
@@ -472,21 +171,6 @@ TENON_INLINE void broadcast_like_op::gradient(gradient_context& g) {
 }
 
 namespace detail {
-
-// Other sizes of the same memory; a copy only where the plan needs one.
-struct reshape_kernel final : kernel {
-    explicit reshape_kernel(const kernel_setup& s) : type(s.inputs[0]) {}
-    void run(const kernel_run& r) override {
-        if (r.in[0] == r.out[0] || !r.out[0]) return;
-        const std::int64_t n = type.extents.elements();
-        if (type.element == element_type::string)
-            for (std::int64_t i = 0; i < n; ++i) r.output<std::string>(0)[i] = r.input<std::string>(0)[i];
-        else if (n > 0) std::memcpy(r.out[0], r.in[0], static_cast<std::size_t>(n) * size_of(type.element));
-    }
-    double cost() const override { return 10 + static_cast<double>(type.extents.elements()) * 0.1; }
-    bool may_share(int i, int) const override { return i == 0; }
-    tensor_type type;
-};
 
 struct strided_copy_kernel final : kernel {
     explicit strided_copy_kernel(strided_copy c) : copy(c) {}
@@ -514,18 +198,6 @@ inline kernel_pointer prepare_broadcast(const extents& x, const extents& sizes, 
 
 } // namespace detail
 
-TENON_INLINE kernel_pointer reshape_op::prepare(const kernel_setup& s) {
-    return std::make_unique<detail::reshape_kernel>(s);
-}
-TENON_INLINE kernel_pointer reshape_like_op::prepare(const kernel_setup& s) {
-    return std::make_unique<detail::reshape_kernel>(s);
-}
-TENON_INLINE kernel_pointer squeeze_op::prepare(const kernel_setup& s) {
-    return std::make_unique<detail::reshape_kernel>(s);
-}
-TENON_INLINE kernel_pointer expand_dims_op::prepare(const kernel_setup& s) {
-    return std::make_unique<detail::reshape_kernel>(s);
-}
 TENON_INLINE kernel_pointer transpose_op::prepare(const kernel_setup& s) {
     const extents& x = s.inputs[0].extents;
     const index_list axes = complete(decode<attributes>(s.attrs).axes, x.rank());

@@ -12,10 +12,11 @@
 ///     auto peak  = tn::max<-1>(x, tn::keepdims);         // [batch, 10] -> [batch, 1]
 ///     auto label = tn::argmax<1>(logits);                // int64 [batch]
 ///
-/// Axes are template arguments, counted from the end when negative; without axes everything is reduced. Floats are
-/// added up in blocks whose sums are added in double; half and bfloat16 in float; integers in their own type, wrapping
-/// around. The order depends on the sizes only, never on the number of threads. NaN goes through min and max. Over an
-/// axis of size 0 sums are 0, products 1, means NaN; min, max and the arg versions are errors.
+/// Axes are template arguments, counted from the end when negative; without axes everything is reduced.
+/// Floats are added up in blocks whose sums are added in double; half and bfloat16 in float; integers in
+/// their own type, wrapping around. The order depends on the sizes only, never on the number of threads. NaN
+/// goes through min and max. Over an axis of size 0 sums are 0, products 1, means NaN; min, max and the arg
+/// versions are errors.
 
 namespace tenon {
 
@@ -36,7 +37,8 @@ namespace detail {
 enum class reduces { numbers, real_numbers, truth, anything };
 
 template <class A>
-constexpr inferred reduction_rule(const A& a, type_list in, reduces what, element_type result, bool needs_elements) {
+constexpr inferred reduction_rule(const A& a, type_list in, reduces what, element_type result,
+                                  bool needs_elements) {
     if (in.size() != 1) return fault::expects_more_operands;
     const element_type e = in[0].element;
     if (what == reduces::numbers && !is_numeric(e)) return fault::element_type_must_be_numeric;
@@ -53,7 +55,8 @@ constexpr inferred reduction_rule(const A& a, type_list in, reduces what, elemen
 }
 
 /// The rule of a reduction of elements of kind What to elements of type Result (none: the same).
-template <reduces What, element_type Result = element_type::none, bool NeedsElements = false> struct reduction_of {
+template <reduces What, element_type Result = element_type::none, bool NeedsElements = false>
+struct reduction_of {
     using attributes = reduction_attributes;
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         return reduction_rule(a, in, What, Result, NeedsElements);
@@ -134,7 +137,8 @@ struct logsumexp_op : detail::reduction_of<detail::reduces::real_numbers> {
     static kernel_pointer prepare(const kernel_setup& s);
 };
 
-/// in: x. Mean of the squared deviations from the mean, or its square root; the sum is divided by count - ddof.
+/// in: x. Mean of the squared deviations from the mean, or its square root; the sum is divided by count -
+/// ddof.
 struct variance_op {
     static constexpr const char* name = "variance";
     struct attributes {
@@ -199,8 +203,8 @@ struct element_count_op {
     static kernel_pointer prepare(const kernel_setup& s);
 };
 
-/// in: x, like. The reverse of broadcast_like: x summed over the dimensions that it has and `like`, whose value does
-/// not matter, lacks (`axes`, and leading ones) or has with size 1.
+/// in: x, like. The reverse of broadcast_like: x summed over the dimensions that it has and `like`, whose
+/// value does not matter, lacks (`axes`, and leading ones) or has with size 1.
 struct sum_like_op {
     static constexpr const char* name = "sum_like";
     struct attributes {
@@ -237,8 +241,8 @@ struct sum_like_op {
     static kernel_pointer prepare(const kernel_setup& s);
 };
 
-/// in: gradient of a product, x; both with the reduced axes kept. The gradient of x: for each element the product of
-/// all others of its group, which is right where elements are 0.
+/// in: gradient of a product, x; both with the reduced axes kept. The gradient of x: for each element the
+/// product of all others of its group, which is right where elements are 0.
 struct prod_gradient_op {
     static constexpr const char* name = "prod_gradient";
     using attributes = reduction_attributes;
@@ -270,7 +274,8 @@ namespace detail {
 template <class K>
 concept KeepOrDrop = std::is_same_v<K, keep_dims> || std::is_same_v<K, drop_dims>;
 
-template <class K, int... Axes> inline constexpr reduction_attributes reducing_axes{index_list(Axes...), K::kept};
+template <class K, int... Axes>
+inline constexpr reduction_attributes reducing_axes{index_list(Axes...), K::kept};
 } // namespace detail
 
 /// Sum. float, double, half, bfloat16, integers.
@@ -293,13 +298,15 @@ template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims> a
 template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims> auto max(const X& x, K = {}) {
     return apply_op<max_op, detail::reducing_axes<K, Axes...>>(x);
 }
-/// Position (int64) of the first least element; of the first NaN where there is one. Over several axes: the position
-/// in row-major order of those.
-template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims> auto argmin(const X& x, K = {}) {
+/// Position (int64) of the first least element; of the first NaN where there is one. Over several axes: the
+/// position in row-major order of those.
+template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims>
+auto argmin(const X& x, K = {}) {
     return apply_op<argmin_op, detail::reducing_axes<K, Axes...>>(x);
 }
 /// Position of the first largest element; as argmin.
-template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims> auto argmax(const X& x, K = {}) {
+template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims>
+auto argmax(const X& x, K = {}) {
     return apply_op<argmax_op, detail::reducing_axes<K, Axes...>>(x);
 }
 /// True where any element is; x is bool.
@@ -311,19 +318,22 @@ template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims> a
     return apply_op<all_op, detail::reducing_axes<K, Axes...>>(x);
 }
 /// Number (int64) of elements that are not 0; a NaN is not.
-template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims> auto count_nonzero(const X& x, K = {}) {
+template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims>
+auto count_nonzero(const X& x, K = {}) {
     return apply_op<count_nonzero_op, detail::reducing_axes<K, Axes...>>(x);
 }
-/// log(sum(exp(x))), with the largest element taken out first: no overflow, and infinities as the limits have them.
-template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims> auto logsumexp(const X& x, K = {}) {
+/// log(sum(exp(x))), with the largest element taken out first: no overflow, and infinities as the limits have
+/// them.
+template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims>
+auto logsumexp(const X& x, K = {}) {
     return apply_op<logsumexp_op, detail::reducing_axes<K, Axes...>>(x);
 }
 /// sum((x - mean)^2) / (count - d.value), in two passes.
 template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims>
 auto variance(const X& x, K = {}, ddof d = {}) {
     constexpr variance_op::attributes a{index_list(Axes...), K::kept, 0, false};
-    return apply_op<variance_op, detail::constant_attributes<a>>(variance_op::attributes{a.axes, a.keepdims, d.value, false},
-                                                                 x);
+    return apply_op<variance_op, detail::constant_attributes<a>>(
+        variance_op::attributes{a.axes, a.keepdims, d.value, false}, x);
 }
 template <int... Axes, OperandOrIllShaped X> auto variance(const X& x, ddof d) {
     return variance<Axes...>(x, drop_dims{}, d);
@@ -332,14 +342,14 @@ template <int... Axes, OperandOrIllShaped X> auto variance(const X& x, ddof d) {
 template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims>
 auto standard_deviation(const X& x, K = {}, ddof d = {}) {
     constexpr variance_op::attributes a{index_list(Axes...), K::kept, 0, true};
-    return apply_op<variance_op, detail::constant_attributes<a>>(variance_op::attributes{a.axes, a.keepdims, d.value, true},
-                                                                 x);
+    return apply_op<variance_op, detail::constant_attributes<a>>(
+        variance_op::attributes{a.axes, a.keepdims, d.value, true}, x);
 }
 template <int... Axes, OperandOrIllShaped X> auto standard_deviation(const X& x, ddof d) {
     return standard_deviation<Axes...>(x, drop_dims{}, d);
 }
-/// norm<2>(x): square root of the sum of squares; norm<1>: sum of magnitudes; norm<largest_magnitude>. Further template
-/// arguments are axes. The gradient of norm<2> is 0 where the norm is.
+/// norm<2>(x): square root of the sum of squares; norm<1>: sum of magnitudes; norm<largest_magnitude>.
+/// Further template arguments are axes. The gradient of norm<2> is 0 where the norm is.
 template <int Order, int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims>
 auto norm(const X& x, K = {}) {
     static_assert(Order >= 0 && Order <= 2, "tenon::norm: the order is 1, 2 or largest_magnitude");
@@ -363,12 +373,14 @@ any_tensor all(const any_tensor& x, const index_list& axes = {}, bool keepdims =
 any_tensor count_nonzero(const any_tensor& x, const index_list& axes = {}, bool keepdims = false);
 any_tensor logsumexp(const any_tensor& x, const index_list& axes = {}, bool keepdims = false);
 any_tensor variance(const any_tensor& x, const index_list& axes = {}, bool keepdims = false, int ddof = 0);
-any_tensor standard_deviation(const any_tensor& x, const index_list& axes = {}, bool keepdims = false, int ddof = 0);
+any_tensor standard_deviation(const any_tensor& x, const index_list& axes = {}, bool keepdims = false,
+                              int ddof = 0);
 any_tensor norm(const any_tensor& x, int order, const index_list& axes = {}, bool keepdims = false);
 /// `like` lacks the dimensions `axes` of x.
 any_tensor sum_like(const any_tensor& x, const any_tensor& like, const index_list& axes = {});
 /// x divided by the number of elements of `sizes` along the axes (less `ddof`).
-any_tensor divide_by_count(const any_tensor& x, const any_tensor& sizes, const index_list& axes, int ddof = 0);
+any_tensor divide_by_count(const any_tensor& x, const any_tensor& sizes, const index_list& axes,
+                           int ddof = 0);
 } // namespace untyped
 
 inline const op_definition& sum_definition = definition_of<sum_op>();
@@ -398,9 +410,9 @@ inline const op_definition& prod_gradient_definition = definition_of<prod_gradie
 namespace tenon {
 
 namespace untyped {
-#define TENON_REDUCTION(NAME)                                                                                        \
-    TENON_INLINE any_tensor NAME(const any_tensor& x, const index_list& axes, bool kept) {                           \
-        return tenon::add<NAME##_op>({axes, kept}, {x});                                                                    \
+#define TENON_REDUCTION(NAME)                                                              \
+    TENON_INLINE any_tensor NAME(const any_tensor& x, const index_list& axes, bool kept) { \
+        return tenon::add<NAME##_op>({axes, kept}, {x});                                   \
     }
 TENON_REDUCTION(sum)
 TENON_REDUCTION(mean)
@@ -426,11 +438,13 @@ TENON_INLINE any_tensor norm(const any_tensor& x, int order, const index_list& a
 TENON_INLINE any_tensor sum_like(const any_tensor& x, const any_tensor& like, const index_list& axes) {
     return tenon::add<sum_like_op>({axes}, {x, like});
 }
-TENON_INLINE any_tensor divide_by_count(const any_tensor& x, const any_tensor& sizes, const index_list& axes, int less) {
+TENON_INLINE any_tensor divide_by_count(const any_tensor& x, const any_tensor& sizes, const index_list& axes,
+                                        int less) {
     // In float for the 16-bit types, which do not hold large counts.
     const element_type e = compute_type(x.element());
     any_tensor count = tenon::add<element_count_op>({axes, e}, {sizes});
-    if (less != 0) count = detail::add_instruction(opcode::subtract, {count, detail::scalar_constant(less, e)});
+    if (less != 0)
+        count = detail::add_instruction(opcode::subtract, {count, detail::scalar_constant(less, e)});
     const any_tensor wide = e == x.element() ? x : detail::add_instruction(opcode::cast, {x}, e);
     const any_tensor quotient = detail::add_instruction(opcode::divide, {wide, count});
     return e == x.element() ? quotient : detail::add_instruction(opcode::cast, {quotient}, x.element());
@@ -439,12 +453,12 @@ TENON_INLINE any_tensor divide_by_count(const any_tensor& x, const any_tensor& s
 
 namespace detail {
 
-// What gradients of reductions need: the reduced axes of input 0, and tensors of the reduced sizes with those axes put
-// back as 1s, so that they broadcast against it.
+// What gradients of reductions need: the reduced axes of input 0, and tensors of the reduced sizes with those
+// axes put back as 1s, so that they broadcast against it.
 struct reduced_input {
     template <class A>
-    reduced_input(const gradient_context& g, const A& a)
-        : x(g.input(0)), gradient(with_axes(g.output_gradient(), a)), y(with_axes(g.output(), a)) {}
+    reduced_input(const gradient_context& g, const A& a) :
+        x(g.input(0)), gradient(with_axes(g.output_gradient(), a)), y(with_axes(g.output(), a)) {}
 
     template <class A> static index_list list_of(const A& a, int rank) {
         index_list list;
@@ -476,14 +490,16 @@ template <class A> any_tensor shared_among(const any_tensor& values, const reduc
 TENON_INLINE void sum_op::gradient(gradient_context& g) {
     const attributes a = g.attributes<attributes>();
     const any_tensor x = g.input(0);
-    g.set(0, untyped::broadcast_like(g.output_gradient(), x,
-                                     a.keepdims ? index_list{} : detail::reduced_input::list_of(a, x.rank())));
+    g.set(0,
+          untyped::broadcast_like(g.output_gradient(), x,
+                                  a.keepdims ? index_list{} : detail::reduced_input::list_of(a, x.rank())));
 }
 TENON_INLINE void mean_op::gradient(gradient_context& g) {
     const attributes a = g.attributes<attributes>();
     const any_tensor x = g.input(0);
-    g.set(0, untyped::broadcast_like(untyped::divide_by_count(g.output_gradient(), x, a.axes), x,
-                                     a.keepdims ? index_list{} : detail::reduced_input::list_of(a, x.rank())));
+    g.set(0,
+          untyped::broadcast_like(untyped::divide_by_count(g.output_gradient(), x, a.axes), x,
+                                  a.keepdims ? index_list{} : detail::reduced_input::list_of(a, x.rank())));
 }
 TENON_INLINE void prod_op::gradient(gradient_context& g) {
     const attributes a = g.attributes<attributes>();
@@ -491,7 +507,8 @@ TENON_INLINE void prod_op::gradient(gradient_context& g) {
     g.set(0, tenon::add<prod_gradient_op>({a.axes, true}, {in.gradient, in.x}));
 }
 TENON_INLINE void prod_gradient_op::gradient(gradient_context& g) {
-    throw unimplemented_error("gradients: prod (" + g.node().name + ") can be differentiated once only; write the "
+    throw unimplemented_error("gradients: prod (" + g.node().name +
+                              ") can be differentiated once only; write the "
                               "product as multiplications or as exp(sum(log(x)))");
 }
 TENON_INLINE void min_op::gradient(gradient_context& g) {
@@ -510,18 +527,20 @@ TENON_INLINE void logsumexp_op::gradient(gradient_context& g) {
     // Where the result is infinite, infinity - infinity must not spoil the other elements.
     const any_tensor finite = add_instruction(opcode::is_finite, {in.y});
     const any_tensor shift = add_instruction(opcode::select, {finite, in.y, detail::zero_of(in.x)});
-    const any_tensor weight = add_instruction(opcode::exp, {add_instruction(opcode::subtract, {in.x, shift})});
+    const any_tensor weight =
+        add_instruction(opcode::exp, {add_instruction(opcode::subtract, {in.x, shift})});
     g.set(0, add_instruction(opcode::multiply, {in.gradient, weight}));
 }
 TENON_INLINE void variance_op::gradient(gradient_context& g) {
     using detail::add_instruction;
     const attributes a = g.attributes<attributes>();
     const detail::reduced_input in(g, a);
-    const any_tensor deviation = add_instruction(
-        opcode::subtract, {in.x, in.with_axes(untyped::mean(in.x, a.axes, a.keepdims), a)});
+    const any_tensor deviation =
+        add_instruction(opcode::subtract, {in.x, in.with_axes(untyped::mean(in.x, a.axes, a.keepdims), a)});
     any_tensor scale = untyped::divide_by_count(in.gradient, in.x, a.axes, a.ddof);
     // d variance = 2 / (n - ddof) * deviation; d sqrt(variance) = that / (2 sqrt(variance)).
-    scale = a.root ? add_instruction(opcode::divide, {scale, in.y}) : add_instruction(opcode::add, {scale, scale});
+    scale = a.root ? add_instruction(opcode::divide, {scale, in.y})
+                   : add_instruction(opcode::add, {scale, scale});
     g.set(0, add_instruction(opcode::multiply, {deviation, scale}));
 }
 TENON_INLINE void norm_op::gradient(gradient_context& g) {
@@ -530,8 +549,9 @@ TENON_INLINE void norm_op::gradient(gradient_context& g) {
     const detail::reduced_input in(g, a);
     if (a.order == 2) {
         const any_tensor is_zero = add_instruction(opcode::equal, {in.y, detail::zero_of(in.x)});
-        const any_tensor scale = add_instruction(
-            opcode::select, {is_zero, detail::zero_of(in.x), add_instruction(opcode::divide, {in.gradient, in.y})});
+        const any_tensor scale =
+            add_instruction(opcode::select, {is_zero, detail::zero_of(in.x),
+                                             add_instruction(opcode::divide, {in.gradient, in.y})});
         g.set(0, add_instruction(opcode::multiply, {in.x, scale}));
         return;
     }

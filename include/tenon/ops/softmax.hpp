@@ -199,7 +199,7 @@ inline const op_definition& softmax_cross_entropy_definition = definition_of<sof
 #include <tenon/core/error.hpp>
 #include <tenon/kernel/rows.hpp>
 #include <tenon/ops/elementwise.hpp>
-#include <tenon/ops/movement.hpp>
+#include <tenon/ops/reshape.hpp>
 #include <tenon/ops/reduction.hpp>
 
 namespace tenon {

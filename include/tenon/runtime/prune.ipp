@@ -151,6 +151,8 @@ TENON_INLINE program prune(const request& r, const plan_options& o) {
             it.inputs.push_back(value_of.at(from));
             in.push_back(p.value(it.inputs.back()).type);
         }
+        // Its own sizes leave room for what may be fed; unless it is, they are its input's.
+        if (n->op == &placeholder_with_default_definition) it.attributes.set("shape", in[0].extents);
         const int index = static_cast<int>(p.items.size());
         const type_list list(in.data(), static_cast<int>(in.size()));
         for (int k = 0; k < static_cast<int>(n->outputs.size()); ++k) {

@@ -70,8 +70,12 @@ public:
     /// An operation that computes the gradients of a scalar loss and changes the variables by them, all from the
     /// values before the step. Throws invalid_argument_error when the loss depends on none of the variables.
     template <class L> auto minimize(const L& loss, const minimize_options& o = {}) const {
-        if constexpr (may_be_minimized<L>()) return apply_gradients(gradients_of(any_tensor(detail::as_tensor(loss)), o.variables), o);
-        else return ill_shaped{};
+        if constexpr (std::is_same_v<L, ill_shaped>) return ill_shaped{};
+        else if constexpr (constexpr fault what = loss_rule<L>::answer.what; what != fault::none) {
+            static_assert(detail::shapes_of<detail::gradients_rule, what, detail::shown_of<detail::operand_of_t<L>>>::agree,
+                          "tenon: shapes do not agree");
+            return ill_shaped{};
+        } else return apply_gradients(gradients_of(detail::as_tensor(loss), o.variables), o);
     }
     operation minimize(const any_tensor& loss, const minimize_options& o = {}) const {
         return apply_gradients(gradients_of(loss, o.variables), o);
@@ -80,8 +84,12 @@ public:
     /// The first half of minimize. `variables` empty: all trainable ones that the loss depends on.
     template <class L>
     static auto compute_gradients(const L& loss, const std::vector<any_tensor>& variables = {}) {
-        if constexpr (may_be_minimized<L>()) return gradients_of(any_tensor(detail::as_tensor(loss)), variables);
-        else return ill_shaped{};
+        if constexpr (std::is_same_v<L, ill_shaped>) return ill_shaped{};
+        else if constexpr (constexpr fault what = loss_rule<L>::answer.what; what != fault::none) {
+            static_assert(detail::shapes_of<detail::gradients_rule, what, detail::shown_of<detail::operand_of_t<L>>>::agree,
+                          "tenon: shapes do not agree");
+            return ill_shaped{};
+        } else return gradients_of(detail::as_tensor(loss), variables);
     }
     static std::vector<gradient_and_variable> compute_gradients(const any_tensor& loss,
                                                                 const std::vector<any_tensor>& variables = {}) {
@@ -98,14 +106,9 @@ protected:
     optimizer& operator=(const optimizer&) = default;
 
 private:
-    template <class L> static constexpr bool may_be_minimized() {
-        if constexpr (std::is_same_v<L, ill_shaped>) return false;
-        else
-            return !std::is_same_v<
-                typename detail::op_result<detail::gradients_rule, detail::constant_attributes<no_attributes{}>, 0, void,
-                                           detail::operand_of_t<L>>::type,
-                ill_shaped>;
-    }
+    template <class L>
+    using loss_rule = detail::inference<detail::gradients_rule, detail::constant_attributes<no_attributes{}>, 0,
+                                        detail::operand_of_t<L>>;
     static std::vector<gradient_and_variable> gradients_of(const any_tensor& loss,
                                                            const std::vector<any_tensor>& variables);
     friend class detail::update_writer;

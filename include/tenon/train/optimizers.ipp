@@ -224,7 +224,7 @@ TENON_INLINE void adam::write(detail::update_writer& u) const {
         const auto correction = [&](double beta) {
             return 1 - t.in->apply(opcode::power, t.in->literal(beta, t.type), t);
         };
-        std::vector<detail::tape_value> r{-(rate / correction(options_.beta1)), sqrt(correction(options_.beta2))};
+        std::vector<detail::tape_value> r{-(rate / correction(options_.beta1)), 1 / sqrt(correction(options_.beta2))};
         if (options_.weight_decay != 0) r.push_back(1 - rate * options_.weight_decay);
         return r;
     });
@@ -233,9 +233,10 @@ TENON_INLINE void adam::write(detail::update_writer& u) const {
     const auto v = multiply_add(options_.beta2, second.value, (1 - options_.beta2) * u.g() * u.g());
     u.store(first, m);
     u.store(second, v);
-    // sqrt(v / c) = sqrt(v) / sqrt(c): the root of the correction is taken once.
+    // sqrt(v / c) = sqrt(v) * (1 / sqrt(c)): of each element one root and one quotient are left.
     const auto w = options_.weight_decay == 0 ? u.w() : u.w() * s[2];
-    u.store_w(multiply_add(s[0], m / (sqrt(v) / s[1] + options_.epsilon), w));
+    const auto epsilon = s[1].in->literal(options_.epsilon, s[1].type);
+    u.store_w(multiply_add(s[0], m / multiply_add(sqrt(v), s[1], epsilon), w));
 }
 
 namespace detail {

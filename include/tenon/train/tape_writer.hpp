@@ -73,6 +73,7 @@ inline tape_value operator+(double a, tape_value b) { return b.in->literal(a, b.
 inline tape_value operator-(double a, tape_value b) { return b.in->literal(a, b.type) - b; }
 inline tape_value operator*(tape_value a, double b) { return a * a.in->literal(b, a.type); }
 inline tape_value operator*(double a, tape_value b) { return b.in->literal(a, b.type) * b; }
+inline tape_value operator/(double a, tape_value b) { return b.in->literal(a, b.type) / b; }
 inline tape_value operator/(tape_value a, double b) { return a / a.in->literal(b, a.type); }
 inline tape_value sqrt(tape_value a) { return a.in->apply(opcode::sqrt, a); }
 inline tape_value minimum(tape_value a, tape_value b) { return a.in->apply(opcode::minimum, a, b); }

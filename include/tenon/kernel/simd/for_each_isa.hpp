@@ -9,9 +9,10 @@
 // needs is included before, since the instruction set would stick to the functions of a header first read
 // here.
 //
-// g++ and clang keep the instruction set with a template that is instantiated after the pragmas end. Contraction
-// of a*b+c into a fused multiply-add is off, so a result does not depend on what is inlined into what; simd::fma
-// asks for it by name. (clang ignores that under -ffp-contract=fast; -ffast-math breaks infinities and NaN.)
+// g++ and clang keep the instruction set with a template that is instantiated after the pragmas end.
+// Contraction of a*b+c into a fused multiply-add is off, so a result does not depend on what is inlined into
+// what; simd::fma asks for it by name. (clang ignores that under -ffp-contract=fast; -ffast-math breaks
+// infinities and NaN.)
 
 #if !defined(TENON_SIMD_FILE)
 #error "define TENON_SIMD_FILE before including tenon/kernel/simd/for_each_isa.hpp"

@@ -1,5 +1,5 @@
-// The interpreter's steps: each instruction on each element type as a loop over packs. Read once per instruction set by
-// interpreter.ipp.
+// Steps: each instruction on each element type as a loop over packs. Read once per instruction set by
+// steps.ipp.
 
 namespace tenon::simd::TENON_SIMD_NS {
 
@@ -68,6 +68,37 @@ template <class Stored> struct store_step {
     TENON_SIMD_INLINE static pack<A> apply(pack<A> a) { return a; }
 };
 
+// Two instructions as one: see find_pair.
+template <opcode First, opcode Second, tenon::detail::joint How, class T> struct pair_step {
+    using R = T;
+    using A = T;
+    using B = T;
+    using C = T;
+    static constexpr bool is_long = false;
+    TENON_SIMD_INLINE static pack<T> apply(pack<T> a, pack<T> b) { return evaluate<Second>(evaluate<First>(a, b)); }
+    TENON_SIMD_INLINE static pack<T> apply(pack<T> a, pack<T> b, pack<T> c) {
+        if constexpr (How == tenon::detail::joint::only_operand) return evaluate<Second>(fma(a, b, c));
+        else if constexpr (How == tenon::detail::joint::first_operand) return evaluate<Second>(evaluate<First>(a, b), c);
+        else return evaluate<Second>(c, evaluate<First>(a, b));
+    }
+};
+template <opcode Comparison, class T>
+void run_choice(void* to, const void* a, const void* b, const void* c, const void* d, std::ptrdiff_t n) {
+    const T *x = static_cast<const T*>(a), *y = static_cast<const T*>(b), *u = static_cast<const T*>(c),
+            *v = static_cast<const T*>(d);
+    T* z = static_cast<T*>(to);
+    std::ptrdiff_t i = 0;
+    for (; i + lanes <= n; i += lanes)
+        store(z + i, select(evaluate<Comparison>(load(x + i), load(y + i)), load(u + i), load(v + i)));
+    if (i < n) {
+        const int rest = static_cast<int>(n - i);
+        store_partial(z + i,
+                      select(evaluate<Comparison>(load_partial(x + i, rest), load_partial(y + i, rest)),
+                             load_partial(u + i, rest), load_partial(v + i, rest)),
+                      rest);
+    }
+}
+
 // A step's function on the packs at index i, whole or the first n lanes.
 template <class Step, int Operands> struct apply_at;
 template <class Step> struct apply_at<Step, 1> {
@@ -116,7 +147,8 @@ template <class At> TENON_SIMD_INLINE void run_whole_and_rest(const At& at, std:
     if (i < n) at.partial(i, static_cast<int>(n - i));
 }
 
-template <class Step> void run_step_1(void* to, const void* a, const void*, const void*, std::ptrdiff_t n) {
+template <class Step>
+void run_step_1(void* to, const void* a, const void*, const void*, const void*, std::ptrdiff_t n) {
     using at = apply_at<Step, 1>;
     using A = typename Step::A;
     using R = typename Step::R;
@@ -142,7 +174,8 @@ template <class Step> void run_step_1(void* to, const void* a, const void*, cons
         store_partial(static_cast<R*>(to) + whole, load(static_cast<const R*>(last_to)), rest);
     }
 }
-template <class Step> void run_step_2(void* to, const void* a, const void* b, const void*, std::ptrdiff_t n) {
+template <class Step>
+void run_step_2(void* to, const void* a, const void* b, const void*, const void*, std::ptrdiff_t n) {
     using at = apply_at<Step, 2>;
     using A = typename Step::A;
     using B = typename Step::B;
@@ -171,7 +204,8 @@ template <class Step> void run_step_2(void* to, const void* a, const void* b, co
         store_partial(static_cast<R*>(to) + whole, load(static_cast<const R*>(last_to)), rest);
     }
 }
-template <class Step> void run_step_3(void* to, const void* a, const void* b, const void* c, std::ptrdiff_t n) {
+template <class Step>
+void run_step_3(void* to, const void* a, const void* b, const void* c, const void*, std::ptrdiff_t n) {
     run_whole_and_rest(apply_at<Step, 3>{static_cast<const typename Step::A*>(a),
                                          static_cast<const typename Step::B*>(b),
                                          static_cast<const typename Step::C*>(c), static_cast<typename Step::R*>(to)},
@@ -233,6 +267,54 @@ inline tenon::detail::step_function load_of(element_type stored) {
 }
 inline tenon::detail::step_function store_of(element_type stored) {
     return stored == element_type::float16 ? &run_step_1<store_step<half>> : &run_step_1<store_step<bfloat16>>;
+}
+
+template <opcode First, tenon::detail::joint How, class T>
+tenon::detail::step_function pair_after(opcode second) {
+    switch (second) {
+    case opcode::add: return &run_step_3<pair_step<First, opcode::add, How, T>>;
+    case opcode::subtract: return &run_step_3<pair_step<First, opcode::subtract, How, T>>;
+    case opcode::multiply: return &run_step_3<pair_step<First, opcode::multiply, How, T>>;
+    default: return nullptr;
+    }
+}
+template <class T>
+tenon::detail::step_function pair_of(opcode first, opcode second, tenon::detail::joint how) {
+    using tenon::detail::joint;
+    if (second == opcode::select) {
+        switch (first) {
+        case opcode::equal: return &run_choice<opcode::equal, T>;
+        case opcode::not_equal: return &run_choice<opcode::not_equal, T>;
+        case opcode::less: return &run_choice<opcode::less, T>;
+        case opcode::less_equal: return &run_choice<opcode::less_equal, T>;
+        case opcode::greater: return &run_choice<opcode::greater, T>;
+        case opcode::greater_equal: return &run_choice<opcode::greater_equal, T>;
+        default: return nullptr;
+        }
+    }
+    if (how == joint::only_operand) {
+        if (second == opcode::negative && first == opcode::multiply)
+            return &run_step_2<pair_step<opcode::multiply, opcode::negative, joint::only_operand, T>>;
+        if (second != opcode::relu) return nullptr;
+        if (first == opcode::add) return &run_step_2<pair_step<opcode::add, opcode::relu, joint::only_operand, T>>;
+        if (first == opcode::fma) return &run_step_3<pair_step<opcode::fma, opcode::relu, joint::only_operand, T>>;
+        return nullptr;
+    }
+    // The operands of + and * may change places.
+    if (how == joint::second_operand && second == opcode::subtract) {
+        switch (first) {
+        case opcode::add: return &run_step_3<pair_step<opcode::add, opcode::subtract, joint::second_operand, T>>;
+        case opcode::subtract: return &run_step_3<pair_step<opcode::subtract, opcode::subtract, joint::second_operand, T>>;
+        case opcode::multiply: return &run_step_3<pair_step<opcode::multiply, opcode::subtract, joint::second_operand, T>>;
+        default: return nullptr;
+        }
+    }
+    switch (first) {
+    case opcode::add: return pair_after<opcode::add, joint::first_operand, T>(second);
+    case opcode::subtract: return pair_after<opcode::subtract, joint::first_operand, T>(second);
+    case opcode::multiply: return pair_after<opcode::multiply, joint::first_operand, T>(second);
+    default: return nullptr;
+    }
 }
 
 template <class T> void add_rows(double* sums, const void* from, std::ptrdiff_t n) {

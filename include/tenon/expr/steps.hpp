@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+
+#include <tenon/expr/opcode.hpp>
+#include <tenon/kernel/simd/isa.hpp>
+
+/// Instructions on arrays: a function for each instruction, element type and instruction set. The interpreter is made of
+/// them, and their results are those of compiled kernels, to the bit.
+
+namespace tenon::detail {
+
+/// One instruction on n elements. What it does not need of a, b, c, d is ignored; `to` may be one of them where its
+/// elements are not larger.
+using step_function = void (*)(void* to, const void* a, const void* b, const void* c, const void* d, std::ptrdiff_t n);
+
+/// The step of an instruction whose (first, for select the chosen) operands have compute type `e`.
+step_function find_step(simd::isa which, opcode op, element_type e) noexcept;
+/// From elements in memory (compute type) to the compute type of `to`, rounded to `to`.
+step_function find_cast(simd::isa which, element_type from, element_type to) noexcept;
+/// From the storage type to its compute type, and back.
+step_function find_load(simd::isa which, element_type stored) noexcept;
+step_function find_store(simd::isa which, element_type stored) noexcept;
+/// n elements as they are.
+step_function find_copy(element_type e) noexcept;
+
+/// Two instructions as one step, rounded as two, where what the first one gives is needed nowhere else; nullptr where
+/// there is none. With the first's operands a, b (and c):
+///     first_operand: second(first(a, b), c)   second_operand: second(c, first(a, b))   only_operand: second(first(a, b))
+/// and for a select after a comparison (a < b) ? c : d.
+enum class joint { first_operand, second_operand, only_operand };
+step_function find_pair(simd::isa which, opcode first, opcode second, joint how, element_type e) noexcept;
+
+/// What sums over repeated dimensions need: they are kept in double.
+struct reduction_steps {
+    void (*add_rows)(double* sums, const void* values, std::ptrdiff_t n); ///< sums[k] += values[k]
+    double (*sum)(const void* values, std::ptrdiff_t n);
+    void (*finish)(void* to, const double* sums, std::ptrdiff_t n);       ///< to[k] = sums[k], rounded
+};
+/// For elements of float32 or float64.
+const reduction_steps& find_reductions(simd::isa which, element_type e) noexcept;
+/// n copies of one element of so many bytes.
+void fill_elements(void* to, const void* element, std::size_t size, std::ptrdiff_t n) noexcept;
+
+} // namespace tenon::detail
+
+#if TENON_HEADER_ONLY
+#include <tenon/expr/steps.ipp>
+#endif

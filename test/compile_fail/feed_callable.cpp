@@ -1,0 +1,19 @@
+// A callable's operands are checked like feeds.
+// error[gcc]: feed: sizes differ: \[batch, 784\] x \[batch, 300\]
+// error[clang]: feed_rule, tenon::fault::sizes_differ, .*<float, batch, .*size<784> ?>, .*<float, batch, .*size<300> ?>
+#include <tenon/tenon.hpp>
+
+namespace tn = tenon;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
+
+void f(tn::session& s, const tn::tensor<float, tn::shape<batch, 784>>& x, const tn::array<float, tn::shape<batch, 784>>& fits,
+       const tn::array<float, tn::shape<batch, 300>>& wrong) {
+    const auto step = s.callable(tn::feeds(x), tn::fetches(mean(x)));
+#ifdef TENON_EXPECT_ERROR
+    (void)fits;
+    step(wrong);
+#else
+    (void)wrong;
+    step(fits);
+#endif
+}

@@ -1,0 +1,65 @@
+// The README shows a program, what it prints, and what the compiler says to a mistake: all of it must stay true.
+#define main linear_regression
+#include "../../examples/linear_regression.cpp"
+#undef main
+
+#include <doctest/doctest.h>
+
+#include <cstdio>
+#include <string>
+
+#include <unistd.h>
+
+#include "temporary_folder.hpp"
+
+namespace {
+
+const std::string project = TENON_TEST_DIR "/../";
+
+bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+// What `run` writes to standard output.
+template <class F> std::string printed(F run) {
+    const temporary_folder folder;
+    const std::string path = folder / "output";
+    std::fflush(stdout);
+    const int saved = ::dup(STDOUT_FILENO);
+    REQUIRE(saved >= 0);
+    REQUIRE(std::freopen(path.c_str(), "w", stdout) != nullptr);
+    run();
+    std::fflush(stdout);
+    ::dup2(saved, STDOUT_FILENO);
+    ::close(saved);
+    return read_bytes(path);
+}
+
+// The text of a program without the comment lines it begins with.
+std::string program(const std::string& name) {
+    const std::string text = read_bytes(project + "examples/" + name);
+    return text.substr(text.find("#include"));
+}
+
+} // namespace
+
+TEST_CASE("the README's program is the one in examples/, and prints what the README says") {
+    const std::string readme = read_bytes(project + "README.md");
+    CHECK(holds(readme, "```cpp\n" + program("linear_regression.cpp") + "```"));
+    CHECK(holds(readme, "```text\n" + printed([] { linear_regression(); }) + "```"));
+}
+
+TEST_CASE("the README's compile error is the one that test/compile_fail/nn_wrong_shape.cpp holds the compiler to") {
+    const std::string readme = read_bytes(project + "README.md");
+    const std::string example = read_bytes(project + "examples/wrong_shape.cpp");
+    const std::string mistake = "auto wrong = matmul(x, w2);";
+    CHECK(holds(example, "#ifdef TENON_EXPECT_ERROR\n    " + mistake + "\n#endif"));
+    CHECK(holds(readme, mistake));
+
+    const std::string test = read_bytes(project + "test/compile_fail/nn_wrong_shape.cpp");
+    const std::string before = "// error[gcc]: ";
+    const std::size_t begin = test.find(before) + before.size();
+    std::string words;
+    for (const char c : test.substr(begin, test.find('\n', begin) - begin))
+        if (c != '\\') words += c;
+    CHECK(words == "matmul: inner dimensions differ: [batch, 784] x [300, 10]");
+    CHECK(holds(readme, words));
+}
