@@ -1,4 +1,5 @@
 // Whatever the bytes, a safetensors_file opens and gives arrays that fill them, or throws a tenon::error.
+// covers: train/safetensors core/file
 
 #include <cstddef>
 #include <cstdint>

@@ -34,6 +34,7 @@ private:
     struct step {
         step_function f;
         std::uint16_t to, a, b, c, d; // slots
+        bool padded;                  // none of them is an input's or output's: whole packs can be read and written
     };
     struct moving_slot {
         std::uint16_t slot, index; // slot `slot` is the call's input or output `index`,

@@ -223,8 +223,11 @@ private:
     }
 
     void add_step(step_function f, int to, const int* from) {
+        const int moving = static_cast<int>(made_.inputs_.size() + made_.outputs_.size());
+        bool padded = to >= moving;
+        for (int k = 0; k < 4; ++k) padded = padded && (from[k] == none || from[k] >= moving);
         const auto s = [](int x) { return static_cast<std::uint16_t>(x < 0 ? 0 : x); };
-        made_.steps_.push_back({f, s(to), s(from[0]), s(from[1]), s(from[2]), s(from[3])});
+        made_.steps_.push_back({f, s(to), s(from[0]), s(from[1]), s(from[2]), s(from[3]), padded});
     }
 
     interpreter& made_;
@@ -257,7 +260,11 @@ TENON_INLINE void interpreter::run(const fused_call& call) {
     for (int r = 0; r < p.registers_; ++r) *next++ = call.scratch + static_cast<std::size_t>(r) * p.register_bytes_;
     for (std::ptrdiff_t left = call.count;;) {
         const std::ptrdiff_t n = left < p.block_ ? left : p.block_;
-        for (const step& s : p.steps_) s.f(slots[s.to], slots[s.a], slots[s.b], slots[s.c], slots[s.d], n);
+        // A part of a pack that was just written cannot be read again before it is in the cache: between registers
+        // whole packs are worth more than the elements they compute in vain.
+        const std::ptrdiff_t whole = (n + 15) / 16 * 16;
+        for (const step& s : p.steps_)
+            s.f(slots[s.to], slots[s.a], slots[s.b], slots[s.c], slots[s.d], s.padded ? whole : n);
         left -= n;
         if (left == 0) return;
         const auto move = [&](const moving_slot& m) {

@@ -143,6 +143,20 @@ public:
     /// Makes the threads in `work_until` ask `done` again.
     void wake() noexcept;
 
+    /// While one exists, threads that run out of work look for more for about as long as being woken would take
+    /// before they park; those that are parked are woken now. For a sequence of loops with little between them.
+    class keep_awake {
+    public:
+        /// nullptr: does nothing.
+        explicit keep_awake(thread_pool* pool) noexcept;
+        ~keep_awake();
+        keep_awake(const keep_awake&) = delete;
+        keep_awake& operator=(const keep_awake&) = delete;
+
+    private:
+        thread_pool* pool_;
+    };
+
     /// The process's pool, with as many threads as the process may use cores. The environment variable
     /// TENON_THREADS, read once, overrides the number. Never destroyed, so it can be used until the end.
     static thread_pool& shared();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <exception>
 #include <string>
@@ -169,6 +170,7 @@ struct thread_pool::state {
     alignas(64) signal work_came;   // threads with nothing to do park on it
     alignas(64) signal helper_left; // callers whose loop is still run by others park on it
     std::atomic<bool> stopping{false};
+    std::atomic<int> awake{0}; // keep_awake objects
 
     alignas(64) detail::spin_lock lock;
     std::atomic<loop*> first{nullptr}; // written under the lock
@@ -247,12 +249,25 @@ struct thread_pool::state {
         return true;
     }
 
-    void wait_for_work(std::uint32_t before) noexcept {
+    /// Asks `ended` for one or two microseconds, and for as long as waking a thread takes where that may pay.
+    template <class Ended> bool look_around(const Ended& ended) const noexcept {
         for (int i = 0; i < spins; ++i) {
-            if (work_came.seen() != before) return;
+            if (ended()) return true;
             detail::pause_briefly();
         }
-        work_came.wait(before);
+        using clock = std::chrono::steady_clock;
+        const clock::time_point until = clock::now() + std::chrono::microseconds(100);
+        while (awake.load(std::memory_order_relaxed) > 0 && clock::now() < until) {
+            for (int i = 0; i < spins; ++i) {
+                if (ended()) return true;
+                detail::pause_briefly();
+            }
+        }
+        return false;
+    }
+
+    void wait_for_work(std::uint32_t before) noexcept {
+        if (!look_around([&] { return work_came.seen() != before; })) work_came.wait(before);
     }
 
     void work(int index, function_ref<bool()> done) {
@@ -265,10 +280,7 @@ struct thread_pool::state {
     }
 
     void wait_until_left(const loop& l) noexcept {
-        for (int i = 0; i < 4 * spins; ++i) {
-            if (l.active.load(std::memory_order_acquire) == 0) return;
-            detail::pause_briefly();
-        }
+        if (look_around([&] { return l.active.load(std::memory_order_acquire) == 0; })) return;
         while (true) {
             const std::uint32_t before = helper_left.seen();
             if (l.active.load(std::memory_order_acquire) == 0) return;
@@ -360,6 +372,16 @@ TENON_INLINE void thread_pool::work_until(function_ref<bool()> done) {
 }
 
 TENON_INLINE void thread_pool::wake() noexcept { state_->work_came.raise(false); }
+
+TENON_INLINE thread_pool::keep_awake::keep_awake(thread_pool* pool) noexcept :
+    pool_(pool && pool->size_ > 1 ? pool : nullptr) {
+    if (!pool_) return;
+    pool_->state_->awake.fetch_add(1, std::memory_order_relaxed);
+    if (pool_->state_->work_came.parked.load(std::memory_order_relaxed) > 0) pool_->wake();
+}
+TENON_INLINE thread_pool::keep_awake::~keep_awake() {
+    if (pool_) pool_->state_->awake.fetch_sub(1, std::memory_order_relaxed);
+}
 
 TENON_INLINE thread_pool& thread_pool::shared() {
     static thread_pool& pool = *[] {

@@ -177,6 +177,8 @@ TENON_INLINE void plan::run(const any_array* const* feeds, any_array* fetched, c
         }
     } const locked(variables_);
 
+    constexpr double worth_waking = 1e5; // ns
+    const thread_pool::keep_awake awake(summary_.cost > worth_waking ? e.pool : nullptr);
     if (e.side_by_side && e.pool && e.pool->size() > 1 && !schedule_.waits_for.empty()) run_side_by_side(f, e);
     else run_in_order(f, e);
 }

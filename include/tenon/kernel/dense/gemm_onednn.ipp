@@ -84,32 +84,30 @@ private:
     }
 
     std::int64_t matrices(std::int64_t share) const noexcept { return by_ == by::batch ? share : 1; }
-    dnnl_memory_desc_t left(std::int64_t share) const {
-        const std::int64_t rows = by_ == by::rows ? share : d_.m;
-        const std::int64_t each = d_.batch_stride_a;
+    // The operands of a share. One product is one of matrices: oneDNN has faster kernels for those than for a
+    // batch of one.
+    dnnl_memory_desc_t matrix(std::int64_t share, std::int64_t rows, std::int64_t columns, std::int64_t down,
+                              std::int64_t right, std::int64_t each) const {
         const std::int64_t count = matrices(share);
-        return d_.transpose_a ? strided({count, rows, d_.k}, {apart(each, count), 1, d_.m})
-                              : strided({count, rows, d_.k}, {apart(each, count), d_.k, 1});
+        if (count == 1) return strided({rows, columns}, {down, right});
+        if (each != 0) return strided({count, rows, columns}, {each, down, right});
+        return strided({1, rows, columns}, {rows * columns, down, right});
+    }
+    std::int64_t rows_of(std::int64_t share) const noexcept { return by_ == by::rows ? share : d_.m; }
+    std::int64_t columns_of(std::int64_t share) const noexcept { return by_ == by::columns ? share : d_.n; }
+    dnnl_memory_desc_t left(std::int64_t share) const {
+        return d_.transpose_a ? matrix(share, rows_of(share), d_.k, 1, d_.m, d_.batch_stride_a)
+                              : matrix(share, rows_of(share), d_.k, d_.k, 1, d_.batch_stride_a);
     }
     dnnl_memory_desc_t right(std::int64_t share) const {
-        const std::int64_t columns = by_ == by::columns ? share : d_.n;
-        const std::int64_t each = d_.batch_stride_b;
-        const std::int64_t count = each == 0 ? 1 : matrices(share);
-        return d_.transpose_b ? strided({count, d_.k, columns}, {apart(each, count), 1, d_.k})
-                              : strided({count, d_.k, columns}, {apart(each, count), d_.n, 1});
+        return d_.transpose_b ? matrix(share, d_.k, columns_of(share), 1, d_.k, d_.batch_stride_b)
+                              : matrix(share, d_.k, columns_of(share), d_.n, 1, d_.batch_stride_b);
     }
     dnnl_memory_desc_t result(std::int64_t share) const {
-        const std::int64_t rows = by_ == by::rows ? share : d_.m;
-        const std::int64_t columns = by_ == by::columns ? share : d_.n;
-        return strided({matrices(share), rows, columns}, {d_.m * d_.n, d_.n, 1});
+        return matrix(share, rows_of(share), columns_of(share), d_.n, 1, d_.m * d_.n);
     }
     dnnl_memory_desc_t bias_of(std::int64_t share) const {
-        const std::int64_t columns = by_ == by::columns ? share : d_.n;
-        return strided({1, 1, columns}, {columns, columns, 1});
-    }
-    /// The distance of one matrix to the next; any that is valid where there is but one.
-    std::int64_t apart(std::int64_t stride, std::int64_t count) const noexcept {
-        return count == 1 ? std::max({d_.m * d_.k, d_.k * d_.n, std::int64_t{1}}) : stride;
+        return matrix(share, 1, columns_of(share), columns_of(share), 1, 0);
     }
 
     onednn_primitive make(std::int64_t share) const {
