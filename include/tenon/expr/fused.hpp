@@ -68,7 +68,7 @@ struct fused_op {
     static kernel_pointer prepare(const kernel_setup& s);
 };
 
-inline const op_definition& fused_definition = definition_of<fused_op>();
+TENON_DECLARE_OP(fused_definition, fused_op);
 
 namespace detail {
 

@@ -13,6 +13,8 @@
 
 namespace tenon {
 
+TENON_DEFINE_OP(fused_op);
+
 namespace detail {
 
 inline void check_fused(const fused_op::attributes& a) {

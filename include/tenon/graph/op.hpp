@@ -77,13 +77,25 @@ template <class Op> op_definition make_definition() {
 
 } // namespace detail
 
-/// The definition of an op struct. A header of ops names each once at namespace scope,
-///     inline const op_definition& matmul_definition = definition_of<matmul_op>();
+/// The definition of an op struct. Who writes one names it once at namespace scope,
+///     inline const tn::op_definition& running_sum_definition = tn::definition_of<running_sum_op>();
 /// so that graphs that are read find it.
 template <class Op> const op_definition& definition_of() {
     static const op_definition& d = register_op(detail::make_definition<Op>());
     return d;
 }
+
+// The same for the library's own ops, whose definitions are compiled with their kernels: a program that includes
+// everything would otherwise spend most of its compile time on ops it does not use.
+#if TENON_HEADER_ONLY
+#define TENON_DECLARE_OP(definition, op) inline const op_definition& definition = definition_of<op>()
+#define TENON_DEFINE_OP(op) static_assert(true)
+#else
+#define TENON_DECLARE_OP(definition, op)                                                                               \
+    extern template const op_definition& definition_of<op>();                                                          \
+    inline const op_definition& definition = definition_of<op>()
+#define TENON_DEFINE_OP(op) template const op_definition& definition_of<op>()
+#endif
 
 /// Adds a node to the graph in scope. Runs the rule; throws invalid_argument_error with its words. Equal
 /// stateless nodes are one node. `name` empty: the op's name, made unique.

@@ -242,11 +242,11 @@ any_tensor stack(const std::vector<any_tensor>& xs, int axis = 0);
 std::vector<any_tensor> unstack(const any_tensor& x, int parts, int axis = 0);
 } // namespace untyped
 
-inline const op_definition& concat_definition = definition_of<concat_op>();
-inline const op_definition& split_like_definition = definition_of<split_like_op>();
-inline const op_definition& split_definition = definition_of<split_op>();
-inline const op_definition& stack_definition = definition_of<stack_op>();
-inline const op_definition& unstack_definition = definition_of<unstack_op>();
+TENON_DECLARE_OP(concat_definition, concat_op);
+TENON_DECLARE_OP(split_like_definition, split_like_op);
+TENON_DECLARE_OP(split_definition, split_op);
+TENON_DECLARE_OP(stack_definition, stack_op);
+TENON_DECLARE_OP(unstack_definition, unstack_op);
 
 } // namespace tenon
 
@@ -255,6 +255,12 @@ inline const op_definition& unstack_definition = definition_of<unstack_op>();
 #include <tenon/kernel/strided_copy.hpp>
 
 namespace tenon {
+
+TENON_DEFINE_OP(concat_op);
+TENON_DEFINE_OP(split_like_op);
+TENON_DEFINE_OP(split_op);
+TENON_DEFINE_OP(stack_op);
+TENON_DEFINE_OP(unstack_op);
 
 namespace detail {
 inline std::vector<any_tensor> outputs_of(node* n) {

@@ -197,14 +197,14 @@ any_tensor stop_gradient(const any_tensor& x);
 any_tensor placeholder(element_type element, const extents& shape, const std::string& name = {});
 } // namespace untyped
 
-inline const op_definition& placeholder_definition = definition_of<placeholder_op>();
-inline const op_definition& placeholder_with_default_definition = definition_of<placeholder_with_default_op>();
-inline const op_definition& identity_definition = definition_of<identity_op>();
-inline const op_definition& stop_gradient_definition = definition_of<stop_gradient_op>();
-inline const op_definition& no_op_definition = definition_of<no_op_op>();
-inline const op_definition& fill_like_definition = definition_of<fill_like_op>();
-inline const op_definition& print_definition = definition_of<print_op>();
-inline const op_definition& assert_definition = definition_of<assert_op>();
+TENON_DECLARE_OP(placeholder_definition, placeholder_op);
+TENON_DECLARE_OP(placeholder_with_default_definition, placeholder_with_default_op);
+TENON_DECLARE_OP(identity_definition, identity_op);
+TENON_DECLARE_OP(stop_gradient_definition, stop_gradient_op);
+TENON_DECLARE_OP(no_op_definition, no_op_op);
+TENON_DECLARE_OP(fill_like_definition, fill_like_op);
+TENON_DECLARE_OP(print_definition, print_op);
+TENON_DECLARE_OP(assert_definition, assert_op);
 
 } // namespace tenon
 
@@ -218,6 +218,15 @@ inline const op_definition& assert_definition = definition_of<assert_op>();
 #include <tenon/graph/gradients.hpp>
 
 namespace tenon {
+
+TENON_DEFINE_OP(placeholder_op);
+TENON_DEFINE_OP(placeholder_with_default_op);
+TENON_DEFINE_OP(identity_op);
+TENON_DEFINE_OP(stop_gradient_op);
+TENON_DEFINE_OP(no_op_op);
+TENON_DEFINE_OP(fill_like_op);
+TENON_DEFINE_OP(print_op);
+TENON_DEFINE_OP(assert_op);
 
 namespace untyped {
 TENON_INLINE any_tensor zeros_like(const any_tensor& x) { return tenon::add<fill_like_op>({0}, {x}); }

@@ -227,11 +227,11 @@ any_tensor conv2d_bias(const any_tensor& x, const any_tensor& w, const any_tenso
                        const conv2d_options& o = {});
 } // namespace untyped
 
-inline const op_definition& conv2d_definition = definition_of<conv2d_op>();
-inline const op_definition& conv2d_bias_definition = definition_of<conv2d_bias_op>();
-inline const op_definition& conv2d_backward_input_definition = definition_of<conv2d_backward_input_op>();
-inline const op_definition& conv2d_backward_filter_definition = definition_of<conv2d_backward_filter_op>();
-inline const op_definition& conv2d_transpose_definition = definition_of<conv2d_transpose_op>();
+TENON_DECLARE_OP(conv2d_definition, conv2d_op);
+TENON_DECLARE_OP(conv2d_bias_definition, conv2d_bias_op);
+TENON_DECLARE_OP(conv2d_backward_input_definition, conv2d_backward_input_op);
+TENON_DECLARE_OP(conv2d_backward_filter_definition, conv2d_backward_filter_op);
+TENON_DECLARE_OP(conv2d_transpose_definition, conv2d_transpose_op);
 
 } // namespace tenon
 
@@ -245,6 +245,12 @@ inline const op_definition& conv2d_transpose_definition = definition_of<conv2d_t
 #include <tenon/ops/elementwise.hpp>
 
 namespace tenon {
+
+TENON_DEFINE_OP(conv2d_op);
+TENON_DEFINE_OP(conv2d_bias_op);
+TENON_DEFINE_OP(conv2d_backward_input_op);
+TENON_DEFINE_OP(conv2d_backward_filter_op);
+TENON_DEFINE_OP(conv2d_transpose_op);
 
 namespace untyped {
 TENON_INLINE any_tensor conv2d(const any_tensor& x, const any_tensor& w, const conv2d_options& o) {

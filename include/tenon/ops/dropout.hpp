@@ -135,7 +135,7 @@ any_tensor random_bernoulli(const extents& shape, double p, std::uint64_t seed =
 any_tensor random_bernoulli_like(const any_tensor& x, double p, std::uint64_t seed = 0);
 } // namespace untyped
 
-inline const op_definition& random_bernoulli_definition = definition_of<random_bernoulli_op>();
+TENON_DECLARE_OP(random_bernoulli_definition, random_bernoulli_op);
 
 } // namespace tenon
 
@@ -147,6 +147,8 @@ inline const op_definition& random_bernoulli_definition = definition_of<random_b
 #include <tenon/ops/elementwise.hpp>
 
 namespace tenon {
+
+TENON_DEFINE_OP(random_bernoulli_op);
 
 namespace detail {
 

@@ -361,15 +361,15 @@ any_tensor one_hot(const any_tensor& indices, std::int64_t depth,
                    element_type element = element_type::float32, int axis = -1);
 } // namespace untyped
 
-inline const op_definition& slice_definition = definition_of<slice_op>();
-inline const op_definition& slice_gradient_definition = definition_of<slice_gradient_op>();
-inline const op_definition& reverse_definition = definition_of<reverse_op>();
-inline const op_definition& gather_definition = definition_of<gather_op>();
-inline const op_definition& gather_gradient_definition = definition_of<gather_gradient_op>();
-inline const op_definition& pad_definition = definition_of<pad_op>();
-inline const op_definition& tile_definition = definition_of<tile_op>();
-inline const op_definition& tile_gradient_definition = definition_of<tile_gradient_op>();
-inline const op_definition& one_hot_definition = definition_of<one_hot_op>();
+TENON_DECLARE_OP(slice_definition, slice_op);
+TENON_DECLARE_OP(slice_gradient_definition, slice_gradient_op);
+TENON_DECLARE_OP(reverse_definition, reverse_op);
+TENON_DECLARE_OP(gather_definition, gather_op);
+TENON_DECLARE_OP(gather_gradient_definition, gather_gradient_op);
+TENON_DECLARE_OP(pad_definition, pad_op);
+TENON_DECLARE_OP(tile_definition, tile_op);
+TENON_DECLARE_OP(tile_gradient_definition, tile_gradient_op);
+TENON_DECLARE_OP(one_hot_definition, one_hot_op);
 
 } // namespace tenon
 
@@ -378,6 +378,16 @@ inline const op_definition& one_hot_definition = definition_of<one_hot_op>();
 #include <tenon/kernel/indexing_kernels.hpp>
 
 namespace tenon {
+
+TENON_DEFINE_OP(slice_op);
+TENON_DEFINE_OP(slice_gradient_op);
+TENON_DEFINE_OP(reverse_op);
+TENON_DEFINE_OP(gather_op);
+TENON_DEFINE_OP(gather_gradient_op);
+TENON_DEFINE_OP(pad_op);
+TENON_DEFINE_OP(tile_op);
+TENON_DEFINE_OP(tile_gradient_op);
+TENON_DEFINE_OP(one_hot_op);
 
 namespace untyped {
 TENON_INLINE any_tensor slice(const any_tensor& x, const std::vector<range>& ranges) {

@@ -107,8 +107,8 @@ any_tensor matmul_bias(const any_tensor& a, const any_tensor& b, const any_tenso
                        bool a_transposed = false, bool b_transposed = false);
 } // namespace untyped
 
-inline const op_definition& matmul_definition = definition_of<matmul_op>();
-inline const op_definition& matmul_bias_definition = definition_of<matmul_bias_op>();
+TENON_DECLARE_OP(matmul_definition, matmul_op);
+TENON_DECLARE_OP(matmul_bias_definition, matmul_bias_op);
 
 } // namespace tenon
 
@@ -120,6 +120,9 @@ inline const op_definition& matmul_bias_definition = definition_of<matmul_bias_o
 #include <tenon/ops/reduction.hpp>
 
 namespace tenon {
+
+TENON_DEFINE_OP(matmul_op);
+TENON_DEFINE_OP(matmul_bias_op);
 
 namespace untyped {
 TENON_INLINE any_tensor matmul(const any_tensor& a, const any_tensor& b, bool a_transposed,

@@ -125,9 +125,9 @@ any_tensor broadcast_to(const any_tensor& x, const extents& target);
 any_tensor broadcast_like(const any_tensor& x, const any_tensor& like, const index_list& axes = {});
 } // namespace untyped
 
-inline const op_definition& transpose_definition = definition_of<transpose_op>();
-inline const op_definition& broadcast_to_definition = definition_of<broadcast_to_op>();
-inline const op_definition& broadcast_like_definition = definition_of<broadcast_like_op>();
+TENON_DECLARE_OP(transpose_definition, transpose_op);
+TENON_DECLARE_OP(broadcast_to_definition, broadcast_to_op);
+TENON_DECLARE_OP(broadcast_like_definition, broadcast_like_op);
 
 } // namespace tenon
 
@@ -137,6 +137,10 @@ inline const op_definition& broadcast_like_definition = definition_of<broadcast_
 #include <tenon/ops/reduction.hpp>
 
 namespace tenon {
+
+TENON_DEFINE_OP(transpose_op);
+TENON_DEFINE_OP(broadcast_to_op);
+TENON_DEFINE_OP(broadcast_like_op);
 
 namespace untyped {
 TENON_INLINE any_tensor transpose(const any_tensor& x, const index_list& axes) {

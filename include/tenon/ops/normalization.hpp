@@ -85,8 +85,8 @@ namespace untyped {
 any_tensor layer_norm(const any_tensor& x, const any_tensor& gamma, const any_tensor& beta, double epsilon = 1e-5);
 } // namespace untyped
 
-inline const op_definition& layer_norm_definition = definition_of<layer_norm_op>();
-inline const op_definition& layer_norm_gradient_definition = definition_of<layer_norm_gradient_op>();
+TENON_DECLARE_OP(layer_norm_definition, layer_norm_op);
+TENON_DECLARE_OP(layer_norm_gradient_definition, layer_norm_gradient_op);
 
 } // namespace tenon
 
@@ -97,6 +97,9 @@ inline const op_definition& layer_norm_gradient_definition = definition_of<layer
 #include <tenon/ops/reduction.hpp>
 
 namespace tenon {
+
+TENON_DEFINE_OP(layer_norm_op);
+TENON_DEFINE_OP(layer_norm_gradient_op);
 
 namespace untyped {
 TENON_INLINE any_tensor layer_norm(const any_tensor& x, const any_tensor& gamma, const any_tensor& beta, double epsilon) {

@@ -165,9 +165,9 @@ any_tensor max_pool2d(const any_tensor& x, const pool2d_options& o);
 any_tensor average_pool2d(const any_tensor& x, const pool2d_options& o);
 } // namespace untyped
 
-inline const op_definition& max_pool2d_definition = definition_of<max_pool2d_op>();
-inline const op_definition& average_pool2d_definition = definition_of<average_pool2d_op>();
-inline const op_definition& pool2d_gradient_definition = definition_of<pool2d_gradient_op>();
+TENON_DECLARE_OP(max_pool2d_definition, max_pool2d_op);
+TENON_DECLARE_OP(average_pool2d_definition, average_pool2d_op);
+TENON_DECLARE_OP(pool2d_gradient_definition, pool2d_gradient_op);
 
 } // namespace tenon
 
@@ -178,6 +178,10 @@ inline const op_definition& pool2d_gradient_definition = definition_of<pool2d_gr
 #include <tenon/kernel/widened.hpp>
 
 namespace tenon {
+
+TENON_DEFINE_OP(max_pool2d_op);
+TENON_DEFINE_OP(average_pool2d_op);
+TENON_DEFINE_OP(pool2d_gradient_op);
 
 namespace untyped {
 TENON_INLINE any_tensor max_pool2d(const any_tensor& x, const pool2d_options& o) {

@@ -289,11 +289,11 @@ any_tensor random_permutation(element_type element, std::int64_t n, std::uint64_
 any_tensor random_shuffle(const any_tensor& x, std::uint64_t seed = 0);
 } // namespace untyped
 
-inline const op_definition& random_uniform_definition = definition_of<random_uniform_op>();
-inline const op_definition& random_normal_definition = definition_of<random_normal_op>();
-inline const op_definition& random_integers_definition = definition_of<random_integers_op>();
-inline const op_definition& random_permutation_definition = definition_of<random_permutation_op>();
-inline const op_definition& random_shuffle_definition = definition_of<random_shuffle_op>();
+TENON_DECLARE_OP(random_uniform_definition, random_uniform_op);
+TENON_DECLARE_OP(random_normal_definition, random_normal_op);
+TENON_DECLARE_OP(random_integers_definition, random_integers_op);
+TENON_DECLARE_OP(random_permutation_definition, random_permutation_op);
+TENON_DECLARE_OP(random_shuffle_definition, random_shuffle_op);
 
 } // namespace tenon
 
@@ -307,6 +307,12 @@ inline const op_definition& random_shuffle_definition = definition_of<random_shu
 #include <tenon/kernel/random_source.hpp>
 
 namespace tenon {
+
+TENON_DEFINE_OP(random_uniform_op);
+TENON_DEFINE_OP(random_normal_op);
+TENON_DEFINE_OP(random_integers_op);
+TENON_DEFINE_OP(random_permutation_op);
+TENON_DEFINE_OP(random_shuffle_op);
 
 namespace detail {
 

@@ -383,22 +383,22 @@ any_tensor divide_by_count(const any_tensor& x, const any_tensor& sizes, const i
                            int ddof = 0);
 } // namespace untyped
 
-inline const op_definition& sum_definition = definition_of<sum_op>();
-inline const op_definition& mean_definition = definition_of<mean_op>();
-inline const op_definition& prod_definition = definition_of<prod_op>();
-inline const op_definition& min_definition = definition_of<min_op>();
-inline const op_definition& max_definition = definition_of<max_op>();
-inline const op_definition& argmin_definition = definition_of<argmin_op>();
-inline const op_definition& argmax_definition = definition_of<argmax_op>();
-inline const op_definition& any_definition = definition_of<any_op>();
-inline const op_definition& all_definition = definition_of<all_op>();
-inline const op_definition& count_nonzero_definition = definition_of<count_nonzero_op>();
-inline const op_definition& logsumexp_definition = definition_of<logsumexp_op>();
-inline const op_definition& variance_definition = definition_of<variance_op>();
-inline const op_definition& norm_definition = definition_of<norm_op>();
-inline const op_definition& element_count_definition = definition_of<element_count_op>();
-inline const op_definition& sum_like_definition = definition_of<sum_like_op>();
-inline const op_definition& prod_gradient_definition = definition_of<prod_gradient_op>();
+TENON_DECLARE_OP(sum_definition, sum_op);
+TENON_DECLARE_OP(mean_definition, mean_op);
+TENON_DECLARE_OP(prod_definition, prod_op);
+TENON_DECLARE_OP(min_definition, min_op);
+TENON_DECLARE_OP(max_definition, max_op);
+TENON_DECLARE_OP(argmin_definition, argmin_op);
+TENON_DECLARE_OP(argmax_definition, argmax_op);
+TENON_DECLARE_OP(any_definition, any_op);
+TENON_DECLARE_OP(all_definition, all_op);
+TENON_DECLARE_OP(count_nonzero_definition, count_nonzero_op);
+TENON_DECLARE_OP(logsumexp_definition, logsumexp_op);
+TENON_DECLARE_OP(variance_definition, variance_op);
+TENON_DECLARE_OP(norm_definition, norm_op);
+TENON_DECLARE_OP(element_count_definition, element_count_op);
+TENON_DECLARE_OP(sum_like_definition, sum_like_op);
+TENON_DECLARE_OP(prod_gradient_definition, prod_gradient_op);
 
 } // namespace tenon
 
@@ -408,6 +408,23 @@ inline const op_definition& prod_gradient_definition = definition_of<prod_gradie
 #include <tenon/ops/movement.hpp>
 
 namespace tenon {
+
+TENON_DEFINE_OP(sum_op);
+TENON_DEFINE_OP(mean_op);
+TENON_DEFINE_OP(prod_op);
+TENON_DEFINE_OP(min_op);
+TENON_DEFINE_OP(max_op);
+TENON_DEFINE_OP(argmin_op);
+TENON_DEFINE_OP(argmax_op);
+TENON_DEFINE_OP(any_op);
+TENON_DEFINE_OP(all_op);
+TENON_DEFINE_OP(count_nonzero_op);
+TENON_DEFINE_OP(logsumexp_op);
+TENON_DEFINE_OP(variance_op);
+TENON_DEFINE_OP(norm_op);
+TENON_DEFINE_OP(element_count_op);
+TENON_DEFINE_OP(sum_like_op);
+TENON_DEFINE_OP(prod_gradient_op);
 
 namespace untyped {
 #define TENON_REDUCTION(NAME)                                                              \

@@ -290,10 +290,10 @@ any_tensor squeeze(const any_tensor& x);
 any_tensor expand_dims(const any_tensor& x, const index_list& axes);
 } // namespace untyped
 
-inline const op_definition& reshape_definition = definition_of<reshape_op>();
-inline const op_definition& reshape_like_definition = definition_of<reshape_like_op>();
-inline const op_definition& squeeze_definition = definition_of<squeeze_op>();
-inline const op_definition& expand_dims_definition = definition_of<expand_dims_op>();
+TENON_DECLARE_OP(reshape_definition, reshape_op);
+TENON_DECLARE_OP(reshape_like_definition, reshape_like_op);
+TENON_DECLARE_OP(squeeze_definition, squeeze_op);
+TENON_DECLARE_OP(expand_dims_definition, expand_dims_op);
 
 } // namespace tenon
 
@@ -302,6 +302,11 @@ inline const op_definition& expand_dims_definition = definition_of<expand_dims_o
 #include <cstring>
 
 namespace tenon {
+
+TENON_DEFINE_OP(reshape_op);
+TENON_DEFINE_OP(reshape_like_op);
+TENON_DEFINE_OP(squeeze_op);
+TENON_DEFINE_OP(expand_dims_op);
 
 namespace untyped {
 TENON_INLINE any_tensor reshape(const any_tensor& x, const extents& target) {

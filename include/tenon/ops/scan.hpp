@@ -53,7 +53,7 @@ namespace untyped {
 any_tensor cumsum(const any_tensor& x, int axis, scan_options o = {});
 } // namespace untyped
 
-inline const op_definition& cumsum_definition = definition_of<cumsum_op>();
+TENON_DECLARE_OP(cumsum_definition, cumsum_op);
 
 } // namespace tenon
 
@@ -64,6 +64,8 @@ inline const op_definition& cumsum_definition = definition_of<cumsum_op>();
 #include <tenon/kernel/thread_pool.hpp>
 
 namespace tenon {
+
+TENON_DEFINE_OP(cumsum_op);
 
 namespace untyped {
 TENON_INLINE any_tensor cumsum(const any_tensor& x, int axis, scan_options o) {

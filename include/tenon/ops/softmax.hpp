@@ -186,11 +186,11 @@ any_tensor sparse_softmax_cross_entropy(const any_tensor& logits, const any_tens
 any_tensor softmax_cross_entropy(const any_tensor& logits, const any_tensor& probabilities);
 } // namespace untyped
 
-inline const op_definition& softmax_definition = definition_of<softmax_op>();
-inline const op_definition& log_softmax_definition = definition_of<log_softmax_op>();
-inline const op_definition& softmax_gradient_definition = definition_of<softmax_gradient_op>();
-inline const op_definition& sparse_softmax_cross_entropy_definition = definition_of<sparse_softmax_cross_entropy_op>();
-inline const op_definition& softmax_cross_entropy_definition = definition_of<softmax_cross_entropy_op>();
+TENON_DECLARE_OP(softmax_definition, softmax_op);
+TENON_DECLARE_OP(log_softmax_definition, log_softmax_op);
+TENON_DECLARE_OP(softmax_gradient_definition, softmax_gradient_op);
+TENON_DECLARE_OP(sparse_softmax_cross_entropy_definition, sparse_softmax_cross_entropy_op);
+TENON_DECLARE_OP(softmax_cross_entropy_definition, softmax_cross_entropy_op);
 
 } // namespace tenon
 
@@ -203,6 +203,12 @@ inline const op_definition& softmax_cross_entropy_definition = definition_of<sof
 #include <tenon/ops/reduction.hpp>
 
 namespace tenon {
+
+TENON_DEFINE_OP(softmax_op);
+TENON_DEFINE_OP(log_softmax_op);
+TENON_DEFINE_OP(softmax_gradient_op);
+TENON_DEFINE_OP(sparse_softmax_cross_entropy_op);
+TENON_DEFINE_OP(softmax_cross_entropy_op);
 
 namespace untyped {
 TENON_INLINE any_tensor softmax(const any_tensor& x, int axis) { return tenon::add<softmax_op>({axis}, {x}); }

@@ -224,9 +224,9 @@ any_tensor variable(const std::string& name, const any_tensor& initial, const va
 any_tensor assign(const any_tensor& variable, const any_tensor& value);
 } // namespace untyped
 
-inline const op_definition& constant_definition = definition_of<constant_op>();
-inline const op_definition& variable_definition = definition_of<variable_op>();
-inline const op_definition& assign_definition = definition_of<assign_op>();
+TENON_DECLARE_OP(constant_definition, constant_op);
+TENON_DECLARE_OP(variable_definition, variable_op);
+TENON_DECLARE_OP(assign_definition, assign_op);
 
 } // namespace tenon
 
@@ -239,6 +239,10 @@ inline const op_definition& assign_definition = definition_of<assign_op>();
 #include <tenon/ops/random.hpp>
 
 namespace tenon {
+
+TENON_DEFINE_OP(constant_op);
+TENON_DEFINE_OP(variable_op);
+TENON_DEFINE_OP(assign_op);
 
 namespace detail {
 
