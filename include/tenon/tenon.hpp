@@ -11,7 +11,6 @@
 #include <tenon/core/check.hpp>           // the wording of compile-time complaints
 #include <tenon/core/array.hpp>           // host tensors
 #include <tenon/core/print.hpp>           // host tensors as text
-#include <tenon/core/print_config.hpp>    // what this build has, and which instruction set it uses
 
 #include <tenon/graph/graph.hpp>          // graphs, and the scopes in which nodes are made
 #include <tenon/graph/tensor.hpp>         // the typed handle on a node
@@ -36,6 +35,7 @@
 
 #include <tenon/runtime/session.hpp>      // running a graph
 #include <tenon/runtime/trace.hpp>        // what ran when
+#include <tenon/runtime/print_config.hpp> // what this build has, and which instruction set it uses
 
 #include <tenon/nn/layer.hpp>             // what layers are made of
 #include <tenon/nn/activation.hpp>        // relu, tanh, ... as layers

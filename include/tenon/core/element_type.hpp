@@ -92,4 +92,10 @@ template <> struct element<element_type::string> { using type = std::string; };
 /// The C++ type of an element_type.
 template <element_type E> using element_t = typename detail::element<E>::type;
 
+/// The type a kernel computes an element type in: half and bfloat16 are read into float and rounded when
+/// stored.
+constexpr element_type compute_type(element_type e) noexcept {
+    return e == element_type::float16 || e == element_type::bfloat16 ? element_type::float32 : e;
+}
+
 } // namespace tenon

@@ -77,12 +77,6 @@ constexpr opcode_info info_of(opcode op) noexcept {
     return table[static_cast<int>(op)];
 }
 
-/// The type a kernel computes an element type in: half and bfloat16 are read into float and rounded when
-/// stored.
-constexpr element_type compute_type(element_type e) noexcept {
-    return e == element_type::float16 || e == element_type::bfloat16 ? element_type::float32 : e;
-}
-
 /// True when `op` accepts first operands of (compute) type `e`.
 constexpr bool accepts_element(opcode op, element_type e) noexcept {
     const element_type c = compute_type(e);

@@ -4,7 +4,6 @@
 #include <cstdint>
 
 #include <tenon/core/element_type.hpp>
-#include <tenon/expr/opcode.hpp>
 #include <tenon/kernel/kernel.hpp>
 #include <tenon/kernel/thread_pool.hpp>
 

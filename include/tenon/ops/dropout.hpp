@@ -143,7 +143,7 @@ TENON_DECLARE_OP(random_bernoulli_definition, random_bernoulli_op);
 
 #include <tenon/core/error.hpp>
 #include <tenon/kernel/random_numbers.hpp>
-#include <tenon/kernel/random_source.hpp>
+#include <tenon/ops/kernels/random_source.hpp>
 #include <tenon/ops/elementwise.hpp>
 
 namespace tenon {

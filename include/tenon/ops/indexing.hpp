@@ -375,7 +375,7 @@ TENON_DECLARE_OP(one_hot_definition, one_hot_op);
 
 #if TENON_KERNELS_OF(indexing)
 
-#include <tenon/kernel/indexing_kernels.hpp>
+#include <tenon/ops/kernels/indexing.hpp>
 
 namespace tenon {
 

@@ -115,7 +115,7 @@ TENON_DECLARE_OP(matmul_bias_definition, matmul_bias_op);
 #if TENON_KERNELS_OF(matmul)
 
 #include <tenon/expr/fused.hpp>
-#include <tenon/kernel/matmul_kernel.hpp>
+#include <tenon/ops/kernels/matmul.hpp>
 #include <tenon/ops/movement.hpp>
 #include <tenon/ops/reduction.hpp>
 

@@ -304,7 +304,7 @@ TENON_DECLARE_OP(random_shuffle_definition, random_shuffle_op);
 #include <limits>
 
 #include <tenon/kernel/random_numbers.hpp>
-#include <tenon/kernel/random_source.hpp>
+#include <tenon/ops/kernels/random_source.hpp>
 
 namespace tenon {
 

@@ -404,7 +404,7 @@ TENON_DECLARE_OP(prod_gradient_definition, prod_gradient_op);
 
 #if TENON_KERNELS_OF(reduction)
 
-#include <tenon/kernel/reduction_kernels.hpp>
+#include <tenon/ops/kernels/reduction.hpp>
 #include <tenon/ops/movement.hpp>
 
 namespace tenon {

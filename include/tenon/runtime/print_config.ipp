@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tenon/core/print_config.hpp>
+#include <tenon/runtime/print_config.hpp>
 
 #include <cstdio>
 #include <thread>

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <memory>
 
-#include <tenon/kernel/arg_reduce.hpp>
-#include <tenon/kernel/reduce.hpp>
+#include <tenon/ops/kernels/arg_reduce.hpp>
+#include <tenon/ops/kernels/reduce.hpp>
 #include <tenon/ops/reduction.hpp>
 
 /// The CPU kernels of ops/reduction.hpp.

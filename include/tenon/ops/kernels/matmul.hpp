@@ -12,7 +12,7 @@
 
 /// The CPU kernels of ops/matmul.hpp.
 
-#define TENON_SIMD_FILE <tenon/kernel/matmul_convert.inl>
+#define TENON_SIMD_FILE <tenon/ops/kernels/matmul_convert.inl>
 #include <tenon/kernel/simd/for_each_isa.hpp>
 
 namespace tenon::detail {

@@ -92,7 +92,7 @@ template <class C> struct mapped_loops {
 
 } // namespace tenon::reducing
 
-#define TENON_SIMD_FILE <tenon/kernel/reduce.inl>
+#define TENON_SIMD_FILE <tenon/ops/kernels/reduce.inl>
 #include <tenon/kernel/simd/for_each_isa.hpp>
 
 namespace tenon::reducing {

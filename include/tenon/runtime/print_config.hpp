@@ -16,5 +16,5 @@ void print_config();
 } // namespace tenon
 
 #if TENON_HEADER_ONLY
-#include <tenon/core/print_config.ipp>
+#include <tenon/runtime/print_config.ipp>
 #endif

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include <tenon/kernel/reduce.hpp>
+#include <tenon/ops/kernels/reduce.hpp>
 
 /// argmin and argmax: the position of the largest element, of elements turned around for argmin.
 
