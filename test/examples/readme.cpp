@@ -1,4 +1,5 @@
-// The README shows a program, what it prints, and what the compiler says to a mistake: all of it must stay true.
+// The README shows a program, what it prints, and what the compiler says to a mistake; docs/adding-an-op.md shows parts of
+// a program: all of it must stay true.
 #define main linear_regression
 #include "../../examples/linear_regression.cpp"
 #undef main
@@ -62,4 +63,17 @@ TEST_CASE("the README's compile error is the one that test/compile_fail/nn_wrong
         if (c != '\\') words += c;
     CHECK(words == "matmul: inner dimensions differ: [batch, 784] x [300, 10]");
     CHECK(holds(readme, words));
+}
+
+TEST_CASE("the code in docs/adding-an-op.md is that of examples/custom_op.cpp") {
+    const std::string page = read_bytes(project + "docs/adding-an-op.md"), code = program("custom_op.cpp");
+    const std::string opening = "```cpp\n";
+    int blocks = 0;
+    for (std::size_t at = page.find(opening); at != std::string::npos; at = page.find(opening, at)) {
+        at += opening.size();
+        const std::string block = page.substr(at, page.find("```", at) - at);
+        CHECK_MESSAGE(holds(code, block), block);
+        ++blocks;
+    }
+    CHECK(blocks > 5);
 }
