@@ -16,6 +16,9 @@ struct axis_view {
     std::int64_t elements() const noexcept { return outer * size * inner; }
 };
 
+/// Columns that are worked on together where the axis is not the last.
+inline constexpr std::int64_t most_columns = 1024;
+
 /// y = softmax(x), or its logarithm, along the axis. A slice that holds NaN or +inf, or nothing but -inf, gives NaN.
 template <class T> void softmax_along(const T* x, T* y, const axis_view& v, bool logarithm, thread_pool* pool);
 /// dx from y and dy: y (dy - sum dy y), or dy - e^y sum dy for the logarithm.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <limits>
 #include <type_traits>
 
@@ -29,9 +30,10 @@ template <class F> void for_rows(thread_pool* pool, std::int64_t rows, std::int6
     if (pool) pool->parallel_for(rows, grain, f);
     else if (rows > 0) f(0, rows);
 }
-// The same for slices of columns: pieces of up to 64 of them that lie in one outer slice.
+// The same for slices of columns: pieces of as many as stay in the second-level cache, within one outer slice.
 template <class F> void for_columns(thread_pool* pool, const axis_view& v, std::int64_t cost, F f) {
-    constexpr std::int64_t width = 64;
+    constexpr std::int64_t in_cache = 1 << 16; // elements
+    const std::int64_t width = std::clamp<std::int64_t>(in_cache / v.size / 16 * 16, 64, most_columns);
     const std::int64_t pieces = (v.inner + width - 1) / width;
     for_rows(pool, v.outer * pieces, row_grain(v.size * width, cost), [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t k = begin; k < end; ++k) {

@@ -203,48 +203,55 @@ inline void softmax_backward_rows(const T* y, const T* dy, T* dx, std::int64_t b
     }
 }
 
-// The same along the middle of [outer, classes, inner]: `width` neighbouring columns at a time, up to 4 packs.
+// The same along the middle of [outer, classes, inner]: up to `most_columns` neighbouring columns at a time, so that memory is
+// read in long pieces. What is kept of each column lies in arrays of whole packs.
 
-template <class T, class N>
-TENON_SIMD_INLINE void softmax_column(const T* x, T* y, std::int64_t classes, std::int64_t inner, N n, bool logarithm) {
-    using S = compute_t<T>;
-    pack<S> m = broadcast<S>(-std::numeric_limits<S>::infinity()), sum = {};
-    for (std::int64_t c = 0; c < classes; ++c) m = larger(m, load_some(x + c * inner, n));
-    for (std::int64_t c = 0; c < classes; ++c) {
-        const pack<S> e = exp_below_one(load_some(x + c * inner, n) - m);
-        if (keeps_exponentials<T> && !logarithm) store_some(y + c * inner, e, n);
-        sum = sum + e;
-    }
-    if (logarithm) {
-        const pack<S> rest = log(sum);
-        for (std::int64_t c = 0; c < classes; ++c)
-            store_some(y + c * inner, (load_some(x + c * inner, n) - m) - rest, n);
-        return;
-    }
-    const pack<S> scale = broadcast<S>(1) / sum;
-    for (std::int64_t c = 0; c < classes; ++c) {
-        if constexpr (keeps_exponentials<T>) store_some(y + c * inner, load_some(y + c * inner, n) * scale, n);
-        else store_some(y + c * inner, exp_below_one(load_some(x + c * inner, n) - m) * scale, n);
-    }
+template <class F>
+TENON_SIMD_INLINE void for_slices(std::int64_t columns, std::int64_t classes, std::int64_t inner, const F& f) {
+    for (std::int64_t c = 0; c < classes; ++c)
+        for_packs(columns, [&](std::int64_t i, auto n) TENON_ROWS_LAMBDA { f(i, c * inner + i, n); });
 }
+
 template <class T>
 inline void softmax_columns(const T* x, T* y, std::int64_t columns, std::int64_t classes, std::int64_t inner, bool logarithm) {
-    for_packs(columns, [&](std::int64_t i, auto n) TENON_ROWS_LAMBDA { softmax_column(x + i, y + i, classes, inner, n, logarithm); });
+    using S = compute_t<T>;
+    alignas(64) S m[tenon::detail::most_columns], sums[tenon::detail::most_columns];
+    for (std::int64_t i = 0; i < columns; i += lanes) {
+        store(m + i, broadcast<S>(-std::numeric_limits<S>::infinity()));
+        store(sums + i, pack<S>{});
+    }
+    for_slices(columns, classes, inner, [&](std::int64_t i, std::int64_t at, auto n) TENON_ROWS_LAMBDA {
+        __builtin_prefetch(x + at + 4 * inner); // each slice begins a page that the machine does not expect
+        store(m + i, larger(load(m + i), load_some(x + at, n)));
+    });
+    for_slices(columns, classes, inner, [&](std::int64_t i, std::int64_t at, auto n) TENON_ROWS_LAMBDA {
+        __builtin_prefetch(y + at + 4 * inner, 1);
+        const pack<S> e = exp_below_one(load_some(x + at, n) - load(m + i));
+        if (keeps_exponentials<T> && !logarithm) store_some(y + at, e, n);
+        store(sums + i, load(sums + i) + e);
+    });
+    for (std::int64_t i = 0; i < columns; i += lanes)
+        store(sums + i, logarithm ? log(load(sums + i)) : broadcast<S>(1) / load(sums + i));
+    for_slices(columns, classes, inner, [&](std::int64_t i, std::int64_t at, auto n) TENON_ROWS_LAMBDA {
+        const pack<S> rest = load(sums + i);
+        if (logarithm) store_some(y + at, (load_some(x + at, n) - load(m + i)) - rest, n);
+        else if constexpr (keeps_exponentials<T>) store_some(y + at, load_some(y + at, n) * rest, n);
+        else store_some(y + at, exp_below_one(load_some(x + at, n) - load(m + i)) * rest, n);
+    });
 }
 template <class T>
 inline void softmax_backward_columns(const T* y, const T* dy, T* dx, std::int64_t columns, std::int64_t classes,
                                      std::int64_t inner, bool logarithm) {
     using S = compute_t<T>;
-    for_packs(columns, [&](std::int64_t i, auto n) TENON_ROWS_LAMBDA {
-        pack<S> sum = {};
-        for (std::int64_t c = 0; c < classes; ++c) {
-            const pack<S> d = load_some(dy + i + c * inner, n);
-            sum = logarithm ? sum + d : fma(d, load_some(y + i + c * inner, n), sum);
-        }
-        for (std::int64_t c = 0; c < classes; ++c) {
-            const pack<S> d = load_some(dy + i + c * inner, n), v = load_some(y + i + c * inner, n);
-            store_some(dx + i + c * inner, logarithm ? d - exp(v) * sum : v * (d - sum), n);
-        }
+    alignas(64) S sums[tenon::detail::most_columns];
+    for (std::int64_t i = 0; i < columns; i += lanes) store(sums + i, pack<S>{});
+    for_slices(columns, classes, inner, [&](std::int64_t i, std::int64_t at, auto n) TENON_ROWS_LAMBDA {
+        const pack<S> d = load_some(dy + at, n), sum = load(sums + i);
+        store(sums + i, logarithm ? sum + d : fma(d, load_some(y + at, n), sum));
+    });
+    for_slices(columns, classes, inner, [&](std::int64_t i, std::int64_t at, auto n) TENON_ROWS_LAMBDA {
+        const pack<S> d = load_some(dy + at, n), v = load_some(y + at, n), sum = load(sums + i);
+        store_some(dx + at, logarithm ? d - exp(v) * sum : v * (d - sum), n);
     });
 }
 
