@@ -15,6 +15,7 @@
 #endif
 
 #include <tenon/core/error.hpp>
+#include <tenon/kernel/stop_scope.hpp>
 #include <tenon/kernel/thread_pool.hpp>
 
 namespace tenon {
@@ -60,6 +61,7 @@ struct pool_thread {
     int index = 0;        ///< its share of a loop is tried first; 0 for threads from outside
     bool in_body = false; ///< inside a parallel_for's body: nested loops run serially
     bool running_tasks = false;
+    const function_ref<bool()>* stop = nullptr; ///< of the innermost stop_scope
 };
 
 inline pool_thread& this_pool_thread() noexcept {
@@ -93,6 +95,7 @@ struct thread_pool::loop {
     std::int64_t blocks; // of `grain` indices; what is over belongs to the last one
     std::int64_t pieces;
     int shares;
+    const function_ref<bool()>* stop = detail::this_pool_thread().stop;
 
     // Under the pool's lock.
     loop* previous = nullptr;
@@ -134,6 +137,7 @@ struct thread_pool::loop {
                 if (piece >= mine.end) break;
                 if (failed.load(std::memory_order_relaxed)) continue;
                 try {
+                    if (stop && (*stop)()) throw cancelled_error("the loop was stopped");
                     body(begin_of(piece), begin_of(piece + 1));
                 } catch (...) {
                     if (!failed.exchange(true, std::memory_order_acq_rel)) failure = std::current_exception();
@@ -382,6 +386,11 @@ TENON_INLINE thread_pool::keep_awake::keep_awake(thread_pool* pool) noexcept :
 TENON_INLINE thread_pool::keep_awake::~keep_awake() {
     if (pool_) pool_->state_->awake.fetch_sub(1, std::memory_order_relaxed);
 }
+
+TENON_INLINE stop_scope::stop_scope(function_ref<bool()> stop) noexcept :
+    stop_(stop),
+    outer_(std::exchange(detail::this_pool_thread().stop, &stop_)) {}
+TENON_INLINE stop_scope::~stop_scope() { detail::this_pool_thread().stop = outer_; }
 
 TENON_INLINE thread_pool& thread_pool::shared() {
     static thread_pool& pool = *[] {
