@@ -83,29 +83,63 @@ TEST_CASE("changing batch sizes are planned once each, and every size gives righ
         }
 }
 
+TEST_CASE("plans are kept for a bounded number of sizes, with their memory; the least recently used go first") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<batch, 64>>("x");
+    const tn::tensor<float, tn::shape<batch, 64>> h = watched(x, "h");
+    const auto y = sum(h) + max(h);
+    const auto feed = [&](std::int64_t n) {
+        tn::array<float, tn::shape<batch, 64>> v(n);
+        v.fill(1);
+        return v;
+    };
+    tn::session s;
+    const auto f = s.callable(tn::feeds(x), tn::fetches(y));
+    for (std::int64_t n = 1; n <= 200; ++n) {
+        REQUIRE(std::get<0>(f(feed(n))).item() == static_cast<float>(64 * n + 1));
+        REQUIRE(s.run(tn::feed(x, feed(n)), h).extent(0) == n);
+    }
+    CHECK(s.statistics().plans == tn::session_options{}.kept_plans);
+    CHECK(s.statistics().plan_bytes > 0);
+    CHECK(s.statistics().plan_bytes <= 64u * (200 * 64 * sizeof(float) + 4096));
+
+    tn::session two(tn::session_options{.kept_plans = 2});
+    prepared() = 0;
+    for (const std::int64_t n : {1, 2, 1, 3, 1}) two.run(tn::feed(x, feed(n)), y); // 3 drops 2
+    CHECK(prepared() == 3);
+    two.run(tn::feed(x, feed(2)), y);
+    CHECK(prepared() == 4);
+    CHECK(two.statistics().plans == 2);
+    CHECK(has(words_of<tn::invalid_argument_error>([] { tn::session none(tn::session_options{.kept_plans = 0}); }),
+              "kept_plans is 0"));
+}
+
 TEST_CASE("several threads may run one callable, with sizes of their own") {
     const tn::graph g;
     const tn::graph_scope in(g);
     const auto x = tn::placeholder<float, tn::shape<batch>>("x");
     const tn::tensor<float, tn::shape<batch>> h = x * 2.0f;
     const auto total = sum(h) + max(h);
-    tn::session s;
-    const auto f = s.callable(tn::feeds(x), tn::fetches(total, h));
-    std::atomic<int> wrong{0};
-    std::vector<std::thread> all;
-    for (int t = 0; t < 4; ++t)
-        all.emplace_back([&, t] {
-            for (int i = 0; i < 100; ++i) {
-                const std::int64_t n = 1 + (t * 7 + i) % 5;
-                tn::array<float, tn::shape<batch>> v(n);
-                v.fill(static_cast<float>(t + 1));
-                const auto [r, back] = f(v);
-                if (r.item() != static_cast<float>(t + 1) * 2 * static_cast<float>(n + 1)) ++wrong;
-                if (back.size() != n || back[n - 1] != static_cast<float>(t + 1) * 2) ++wrong;
-            }
-        });
-    for (std::thread& t : all) t.join();
-    CHECK(wrong == 0);
+    for (const int kept : {64, 1}) { // and where a plan is dropped while others run it
+        tn::session s(tn::session_options{.kept_plans = kept});
+        const auto f = s.callable(tn::feeds(x), tn::fetches(total, h));
+        std::atomic<int> wrong{0};
+        std::vector<std::thread> all;
+        for (int t = 0; t < 4; ++t)
+            all.emplace_back([&, t] {
+                for (int i = 0; i < 100; ++i) {
+                    const std::int64_t n = 1 + (t * 7 + i) % 5;
+                    tn::array<float, tn::shape<batch>> v(n);
+                    v.fill(static_cast<float>(t + 1));
+                    const auto [r, back] = f(v);
+                    if (r.item() != static_cast<float>(t + 1) * 2 * static_cast<float>(n + 1)) ++wrong;
+                    if (back.size() != n || back[n - 1] != static_cast<float>(t + 1) * 2) ++wrong;
+                }
+            });
+        for (std::thread& t : all) t.join();
+        CHECK(wrong == 0);
+    }
 }
 
 TEST_CASE("what a callable returned before stays as it was") {

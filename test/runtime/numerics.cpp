@@ -1,9 +1,12 @@
 #include <doctest/doctest.h>
 
+#include <limits>
+
 #include <tenon/ops/elementwise.hpp>
 #include <tenon/ops/reduction.hpp>
 #include <tenon/ops/state.hpp>
 #include <tenon/runtime/session.hpp>
+#include <tenon/train/optimizers.hpp>
 
 #include "runtime/support.hpp"
 
@@ -26,6 +29,34 @@ TEST_CASE("check_numerics names the first node that made a number that is not fi
     CHECK(has(text, "[node log (fused)"));
     CHECK(checking.run(tn::feed(x, good), after).item() == careless.run(tn::feed(x, good), after).item());
     CHECK(careless.run(tn::feed(x, bad), after).item() != 0); // without the option nothing is said
+}
+
+TEST_CASE("check_numerics names what is fed and constants before the nodes that compute with them") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    const auto x = tn::placeholder<float, tn::shape<3>>("x");
+    const tn::array<float, tn::shape<3>> bad{1, nan, 3}, good{1, 2, 3};
+    const auto c = tn::constant({1.0f, 2.0f, nan});
+    tn::session s(tn::session_options{.check_numerics = true});
+    CHECK(words_of<tn::invalid_argument_error>([&] { s.run(tn::feed(x, bad), exp(x) * 2.0f); }) ==
+          "check_numerics: element 1 of what is fed for x, float[3], is not a finite number");
+    CHECK(words_of<tn::invalid_argument_error>([&] { s.run(tn::feed(x, good), x * c); }) ==
+          "check_numerics: element 2 of the constant " + c.name() + ", float[3], is not a finite number");
+    CHECK(s.run(tn::feed(x, good), x + 1.0f)(0) == 2);
+}
+
+TEST_CASE("check_numerics: a variable keeps its value where the new one is not finite") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto w = tn::variable<float, tn::shape<4>>("w", tn::constant_value(2));
+    const auto loss = sum(square(w)) * 100.0f;
+    const tn::operation train = tn::gradient_descent(1e38f).minimize(loss);
+    tn::session s(tn::session_options{.check_numerics = true});
+    s.run(tn::initialize_variables());
+    CHECK_THROWS_AS(s.run(train), tn::invalid_argument_error);
+    for (int i = 0; i < 4; ++i) CHECK(s.run(w)(i) == 2);
+    CHECK(s.run(w.assign_add(1.0f))(3) == 3);
 }
 
 TEST_CASE("check_numerics sees through fusion and folding, in every floating type") {

@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <thread>
+#include <limits>
 #include <algorithm>
 
 #include <tenon/kernel/resources.hpp>
@@ -184,17 +186,24 @@ TEST_CASE("a group runs all its members") {
 TEST_CASE("SEMANTICS 17: a run that exceeds its time is a deadline_exceeded_error that says what was waiting") {
     const tn::graph g;
     const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float>("x");
     const auto v = tn::variable<float, tn::shape<>>("v", tn::ones());
-    const auto slow = watched(v, "slow", deed::dawdle);
+    const auto slow = watched(x, "slow", deed::dawdle);
     const auto next = watched(slow, "next");
     tn::session s;
     s.run(tn::initialize_variables());
-    const std::string text = words_of<tn::deadline_exceeded_error>([&] { s.run_for(0.001, next); });
-    CHECK(has(text, "the step did not end within its run's time limit"));
-    CHECK(has(text, "next (test_watched)"));
+    using late = tn::deadline_exceeded_error;
+    const char* words = "the step did not end within its run's time limit of 0.001 s; it was waiting for "
+                        "[node slow (test_watched)";
+    journal::get().take();
+    CHECK(has(words_of<late>([&] { s.run_for(0.001, tn::feed(x, 1.0f), next); }), words));
+    CHECK(position(journal::get().take(), "next") < 0);
+    // A step of one node is no exception.
+    CHECK(has(words_of<late>([&] { s.run_for(0.001, tn::feed(x, 1.0f), slow); }), words));
+    CHECK_THROWS_AS(s.run_for(0.001, tn::feed(x, 1.0f), v.assign_add(slow)), late);
     // The session and the variables stay usable.
-    CHECK(s.run(next).item() == 1);
-    CHECK(s.run_for(1000, next).item() == 1);
+    CHECK(s.run(v).item() == 1);
+    CHECK(s.run_for(1000, tn::feed(x, 1.0f), v.assign_add(next)).item() == 2);
 }
 
 TEST_CASE("SEMANTICS 17: the session's operation_timeout holds for every run and callable") {
@@ -209,6 +218,61 @@ TEST_CASE("SEMANTICS 17: the session's operation_timeout holds for every run and
     CHECK(has(words_of<late>([&] { step(1.0f); }), "session's operation_timeout"));
     // A run's own limit goes before the session's.
     CHECK(s.run_for(1000, tn::feed(x, 3.0f), next).item() == 3);
+}
+
+TEST_CASE("SEMANTICS 17: a step does not wait for a variable longer than its limit, and says for which it waited") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto v = tn::variable<float, tn::shape<>>("v", tn::ones());
+    const auto w = tn::variable<float, tn::shape<>>("w", tn::ones());
+    const auto hold = w.assign(watched(w, "hold", deed::stay) + 1.0f);
+    tn::session s;
+    s.run(tn::initialize_variables());
+    present() = 0;
+    leave() = false;
+    std::thread other([&] { s.run(hold); });
+    while (present() == 0) std::this_thread::yield();
+    using late = tn::deadline_exceeded_error;
+    const std::string reading = words_of<late>([&] { s.run_for(0.001, v + w); });
+    CHECK(has(reading, "run's time limit of 0.001 s; it was waiting for variable \"w\", which another step was using"));
+    CHECK(has(words_of<late>([&] { s.run_for(0.001, v.assign(w)); }), "waiting for variable \"w\""));
+    CHECK(has(words_of<late>([&] { s.run_for(0.001, w.assign_add(1.0f)); }), "waiting for variable \"w\""));
+    CHECK(s.run_for(1000, v.assign_add(1.0f)).item() == 2); // what nobody holds goes on
+    leave() = true;
+    other.join();
+    CHECK(s.run_for(1000, v + w).item() == 4);
+}
+
+TEST_CASE("SEMANTICS 17: a kernel that is split over threads begins no further piece after the limit") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float>("x");
+    const auto y = watched(x, "long", deed::loop);
+    tn::session s(tn::session_options{.intra_op_threads = 2, .use_per_session_threads = true});
+    present() = 0;
+    CHECK(has(words_of<tn::deadline_exceeded_error>([&] { s.run_for(0.001, tn::feed(x, 1.0f), y); }),
+              "[node long (test_watched)"));
+    CHECK(present() <= 2); // of 8 pieces, one a thread
+    CHECK(s.run(tn::feed(x, 1.0f), y).item() == 1);
+}
+
+TEST_CASE("SEMANTICS 17: a call of a callable may have a limit; a limit that is none is refused") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float>("x");
+    const auto y = watched(x, "slow", deed::dawdle);
+    tn::session s;
+    const auto step = s.callable(tn::feeds(x), tn::fetches(y));
+    CHECK(has(words_of<tn::deadline_exceeded_error>([&] { step.run_for(0.001, 1.0f); }), "run's time limit of 0.001 s"));
+    CHECK(std::get<0>(step.run_for(1000, 1.0f)).item() == 1);
+    CHECK(std::get<0>(step.run_for(0, 2.0f)).item() == 2);
+    using bad = tn::invalid_argument_error;
+    for (const double limit : {-1.0, std::numeric_limits<double>::quiet_NaN()}) {
+        CHECK(has(words_of<bad>([&] { s.run_for(limit, tn::feed(x, 1.0f), y); }), "run_for: the time limit is "));
+        CHECK(has(words_of<bad>([&] { step.run_for(limit, 1.0f); }), "run_for: the time limit is "));
+        CHECK(has(words_of<bad>([&] { tn::session t(tn::session_options{.operation_timeout = limit}); }),
+                  "operation_timeout is "));
+    }
 }
 
 TEST_CASE("SEMANTICS 18: reading an uninitialised variable is a failed_precondition_error naming it") {

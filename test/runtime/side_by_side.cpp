@@ -1,11 +1,17 @@
 #include <doctest/doctest.h>
 
+#include <map>
+#include <set>
+
+#include <nlohmann/json.hpp>
+
 #include <tenon/kernel/thread_pool.hpp>
 #include <tenon/ops/elementwise.hpp>
 #include <tenon/ops/matmul.hpp>
 #include <tenon/ops/reduction.hpp>
 #include <tenon/ops/state.hpp>
 #include <tenon/runtime/session.hpp>
+#include <tenon/runtime/trace.hpp>
 
 #include "runtime/support.hpp"
 
@@ -31,6 +37,92 @@ TEST_CASE("SEMANTICS 14: two large branches run at the same time: each waits unt
     tn::session s(with_threads(2, 0));
     present() = 0;
     CHECK(s.run(tn::feed(x, 0.0f), met).item() == 2);
+}
+
+TEST_CASE("SEMANTICS 14: branches with temporaries run at the same time, in a trace in rows of their own") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<64, 64>>("x");
+    const auto branch = [&](float k, const std::string& name) {
+        const auto t = watched(tanh(matmul(x, tn::identity(x * k))), name, deed::meet);
+        return sum(matmul(t, t));
+    };
+    const auto left = branch(2, "left"), right = branch(3, "right");
+    tn::array<float, tn::shape<64, 64>> v;
+    v.fill(1);
+    tn::session s(with_threads(4, 0));
+    tn::trace trace;
+    s.set_trace(&trace);
+    present() = 0;
+    const auto [a, b] = s.run(tn::feed(x, v), left, right);
+    s.set_trace(nullptr);
+    CHECK(a.item() == 64 * 64 * 64);
+    CHECK(b.item() == 64 * 64 * 64);
+    const nlohmann::json all = nlohmann::json::parse(trace.to_json());
+    std::map<std::string, nlohmann::json> spans;
+    std::set<int> named;
+    for (const auto& e : all.at("traceEvents")) {
+        if (e.at("ph") == "X") spans[e.at("name")] = e;
+        else named.insert(e.at("tid").get<int>());
+    }
+    const auto begin = [&](const char* n) { return spans.at(n).at("ts").get<double>(); };
+    const auto end = [&](const char* n) { return begin(n) + spans.at(n).at("dur").get<double>(); };
+    CHECK(spans.at("left").at("tid") != spans.at("right").at("tid"));
+    CHECK(begin("left") < end("right"));
+    CHECK(begin("right") < end("left"));
+    CHECK(named.contains(spans.at("left").at("tid").get<int>()));
+    CHECK(named.contains(spans.at("right").at("tid").get<int>()));
+}
+
+TEST_CASE("side by side takes more memory than in order, but never more than memory_limit") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<256, 256>>("x");
+    const auto branch = [&](float k) {
+        const auto t = tn::identity(tanh(matmul(x, tn::identity(x * k))));
+        return sum(matmul(t, t));
+    };
+    const auto left = branch(2), right = branch(3);
+    tn::array<float, tn::shape<256, 256>> v;
+    for (std::int64_t i = 0; i < v.size(); ++i) v[i] = static_cast<float>(i % 7) * 0.01f;
+    tn::session one(with_threads(2, 1)), two(with_threads(2, 0));
+    const auto in_order = one.report(tn::feed(x, v), left, right), apart = two.report(tn::feed(x, v), left, right);
+    CHECK(apart.arena_bytes > in_order.arena_bytes);
+    CHECK(apart.arena_bytes <= 2 * in_order.arena_bytes + (1 << 20));
+    tn::session_options o = with_threads(2, 0);
+    o.memory_limit = in_order.peak_bytes;
+    tn::session small(o);
+    CHECK(small.report(tn::feed(x, v), left, right).peak_bytes == in_order.peak_bytes);
+    CHECK(small.run(tn::feed(x, v), left, right) == one.run(tn::feed(x, v), left, right));
+    CHECK(two.run(tn::feed(x, v), left, right) == one.run(tn::feed(x, v), left, right));
+}
+
+TEST_CASE("SEMANTICS 14: inter_op_threads is the number of nodes that run at the same time") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float>("x");
+    std::vector<tn::any_tensor> branches;
+    for (int i = 0; i < 6; ++i)
+        branches.push_back(watched(watched(x, "first", deed::meet), "second", deed::meet));
+    const auto run = [&](int nodes, int there) {
+        tn::session s(with_threads(4, nodes));
+        present() = there;
+        crowd() = 0;
+        std::vector<tn::fed_value> feeds;
+        feeds.push_back(tn::feed(x, 1.0f));
+        for (const tn::any_array& met : s.run_untyped(std::move(feeds), branches)) CHECK(*met.data<float>() == 1);
+        return crowd().load();
+    };
+    CHECK(run(1, 2) == 1); // nobody to wait for
+    CHECK(run(2, 0) == 2);
+    CHECK(run(3, 0) >= 2);
+    CHECK(run(3, 0) <= 3);
+    CHECK(run(0, 0) >= 2);
+    using bad = tn::invalid_argument_error;
+    CHECK(has(words_of<bad>([] { tn::session s(with_threads(2, -3)); }),
+              "inter_op_threads is -3; give a positive number, or 0"));
+    CHECK(has(words_of<bad>([] { tn::session s(with_threads(-2, 0)); }), "intra_op_threads is -2"));
+    CHECK(has(words_of<bad>([] { tn::session s({.intra_op_threads = -2}); }), "intra_op_threads is -2"));
 }
 
 TEST_CASE("SEMANTICS 14: what depends on both branches waits for both, and errors of one end the step") {
@@ -148,10 +240,12 @@ TEST_CASE("memory that two branches take over from each other is waited for") {
 }
 
 TEST_CASE("SEMANTICS 14: the first session of a process makes the shared pool; sessions may have their own") {
-    tn::session first, second;
-    tn::session own(with_threads(3, 0));
     const tn::graph g;
     const tn::graph_scope in(g);
-    tn::session here(with_threads(2, 0));
-    CHECK(here.run(tn::constant(1.0f) + 1.0f).item() == 2);
+    tn::session first;
+    const int shared = first.statistics().threads;
+    tn::session second(tn::session_options{.intra_op_threads = shared + 1}), own(with_threads(shared + 1, 0));
+    CHECK(second.statistics().threads == shared);
+    CHECK(own.statistics().threads == shared + 1);
+    for (tn::session* s : {&first, &second, &own}) CHECK(s->run(tn::constant(1.0f) + 1.0f).item() == 2);
 }

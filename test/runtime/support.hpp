@@ -10,6 +10,7 @@
 #include <tenon/graph/graph.hpp>
 #include <tenon/graph/tensor.hpp>
 #include <tenon/kernel/kernel.hpp>
+#include <tenon/kernel/thread_pool.hpp>
 
 /// Ops that tests watch: written here as any program may write its own.
 
@@ -46,9 +47,25 @@ enum class deed {
     fail_memory, ///< throws std::bad_alloc
     dawdle,    ///< takes at least 3 milliseconds
     meet,      ///< waits until two kernels are here, at most 20 seconds; its result says whether they met
+    stay,      ///< waits until leave() is set, at most 20 seconds
+    loop,      ///< takes at least 2 milliseconds for each piece of a loop on the pool; present() counts pieces
 };
 
 inline std::atomic<int>& present() {
+    static std::atomic<int> n{0};
+    return n;
+}
+/// The most kernels that were at a meeting at one time.
+inline std::atomic<int>& crowd() {
+    static std::atomic<int> n{0};
+    return n;
+}
+inline std::atomic<bool>& leave() {
+    static std::atomic<bool> b{false};
+    return b;
+}
+/// Kernels of watched ops that were made: one a node and plan.
+inline std::atomic<int>& prepared() {
     static std::atomic<int> n{0};
     return n;
 }
@@ -68,7 +85,9 @@ struct watched_op {
 
     struct watched_kernel final : tn::kernel {
         explicit watched_kernel(const tn::kernel_setup& s)
-            : name(s.node.name), what(tn::decode<attributes>(s.attrs).what), type(s.inputs[0]) {}
+            : name(s.node.name), what(tn::decode<attributes>(s.attrs).what), type(s.inputs[0]) {
+            ++prepared();
+        }
         void run(const tn::kernel_run& r) override {
             using clock = std::chrono::steady_clock;
             journal::get().add(name);
@@ -82,12 +101,28 @@ struct watched_op {
                 for (const auto until = clock::now() + std::chrono::milliseconds(3); clock::now() < until;) {}
                 break;
             case deed::meet: {
+                static std::atomic<int> here{0};
+                const int now = ++here;
+                for (int most = crowd(); most < now && !crowd().compare_exchange_weak(most, now);) {}
                 ++present();
                 const auto until = clock::now() + std::chrono::seconds(20);
                 while (present() < 2 && clock::now() < until) {}
                 result = present() >= 2 ? 1.0f : 0.0f;
+                --here;
                 break;
             }
+            case deed::stay: {
+                ++present();
+                const auto until = clock::now() + std::chrono::seconds(20);
+                while (!leave() && clock::now() < until) {}
+                break;
+            }
+            case deed::loop:
+                r.pool->parallel_for(64, 1, [](std::int64_t, std::int64_t) {
+                    ++present();
+                    for (const auto until = clock::now() + std::chrono::milliseconds(2); clock::now() < until;) {}
+                });
+                break;
             }
             for (std::int64_t i = 0; i < type.extents.elements(); ++i)
                 r.output<float>(0)[i] = what == deed::meet ? result : r.input<float>(0)[i];

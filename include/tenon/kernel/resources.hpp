@@ -18,7 +18,7 @@ struct variable_resource {
     any_array value;
     /// Held shared by steps that read the variable and alone by steps that update it, for the whole step: no
     /// reader sees half an update.
-    std::shared_mutex guard;
+    std::shared_timed_mutex guard;
     std::atomic<bool> initialized{false};
 };
 

@@ -15,11 +15,12 @@ namespace tenon::runtime {
 /// What a run of a plan is given besides its feeds.
 struct run_environment {
     thread_pool* pool = nullptr;
-    bool side_by_side = false; ///< independent nodes may run at the same time
-    bool check_numerics = false;
     trace* traced = nullptr;
     std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
-    const char* deadline_source = "";
+    double limit = 0; ///< what the deadline was made of, for messages: seconds
+    const char* limit_source = "";
+
+    bool limited() const noexcept { return deadline != std::chrono::steady_clock::time_point::max(); }
 };
 
 /// What a plan will do and take.
@@ -31,7 +32,6 @@ struct plan_summary {
     std::size_t lower_bound = 0;   ///< the largest set of them that lives at one time
     std::size_t fetched_bytes = 0; ///< of what is handed out
     double cost = 0;               ///< on one thread, in nanoseconds, estimated
-    double critical_path = 0;
     std::vector<std::string> order; ///< "name (op)"
     std::vector<std::pair<std::size_t, std::string>> largest;
 
@@ -47,11 +47,32 @@ public:
     plan(const plan&) = delete;
     plan& operator=(const plan&) = delete;
 
-    /// Runs a step. feeds[i] has the type of request::feed_types[i]; fetched[i] is made here. Thread-safe.
-    void run(const any_array* const* feeds, any_array* fetched, const run_environment& e);
+    struct frame;
+    /// A plan and the memory of one step in flight; both stay while it lives.
+    class lease {
+    public:
+        explicit lease(std::shared_ptr<plan> p) : plan_(std::move(p)), frame_(plan_->take_frame()) {}
+        ~lease() { plan_->give_frame(frame_); }
+        lease(const lease&) = delete;
+        lease& operator=(const lease&) = delete;
+        plan* operator->() const noexcept { return plan_.get(); }
+        /// Runs a step. feeds[i] has the type of request::feed_types[i]; fetched[i] is made here. One step at a time;
+        /// other leases of the plan may run at the same time.
+        void run(const any_array* const* feeds, any_array* fetched, const run_environment& e) const {
+            plan_->run(*frame_, feeds, fetched, e);
+        }
+
+    private:
+        std::shared_ptr<plan> plan_;
+        frame* frame_;
+    };
 
     bool accepts(const any_array* const* feeds) const;
     const plan_summary& summary() const noexcept { return summary_; }
+    /// Bytes of the memory that is kept for further steps and for those in flight.
+    std::size_t kept_bytes() const noexcept {
+        return frames_made_.load(std::memory_order_relaxed) * summary_.arena_bytes;
+    }
 
 private:
     struct step {
@@ -66,22 +87,14 @@ private:
         std::size_t slot;
         int index; // of the feed or fetch
     };
-    // The memory of one step in flight, with its pointers.
-    struct frame {
-        any_array arena;
-        std::vector<const void*> in;
-        std::vector<void*> out;
-        std::vector<kernel_run> runs;
-        frame* next = nullptr;
-    };
-
     frame* take_frame();
     void give_frame(frame*) noexcept;
-    std::unique_ptr<frame> make_frame() const;
+    std::unique_ptr<frame> make_frame();
+    void run(frame& f, const any_array* const* feeds, any_array* fetched, const run_environment& e);
     void run_in_order(frame& f, const run_environment& e);
     void run_side_by_side(frame& f, const run_environment& e);
-    void run_step(std::size_t s, frame& f, const run_environment& e, int row);
-    void check_deadline(std::size_t s, const run_environment& e) const;
+    void run_step(std::size_t s, frame& f, const run_environment& e);
+    void check_sources(const any_array* const* feeds) const;
     void check_numerics(std::size_t s, const frame& f) const;
     [[noreturn]] void rethrow_with_place(const std::exception_ptr& what, std::size_t s) const;
 
@@ -92,10 +105,23 @@ private:
     std::vector<tensor_type> feed_types_, fetch_types_;
     std::vector<patch> feed_in_, fetch_in_, fetch_out_;
     std::vector<std::pair<variable_resource*, bool>> variables_; // by address; true: it is updated
+    std::vector<int> sources_; // feeds and constants that are read, where they are checked
+    bool check_numerics_ = false;
+    int side_by_side_ = 1; // nodes that may run at the same time
     plan_summary summary_;
+    std::atomic<std::size_t> frames_made_{0};
     std::atomic<frame*> spare_{nullptr}; // the frame that is nearly always enough
     std::mutex guard_;                   // of the list of further frames
     frame* frames_ = nullptr;
+};
+
+// The memory of one step in flight, with its pointers.
+struct plan::frame {
+    any_array arena;
+    std::vector<const void*> in;
+    std::vector<void*> out;
+    std::vector<kernel_run> runs;
+    frame* next = nullptr;
 };
 
 } // namespace tenon::runtime

@@ -2,14 +2,57 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <exception>
 #include <map>
-#include <thread>
+#include <set>
 
 #include <tenon/core/error.hpp>
+#include <tenon/kernel/stop_scope.hpp>
 #include <tenon/runtime/plan.hpp>
 
 namespace tenon::runtime {
+
+namespace detail {
+
+[[noreturn]] inline void exceed_limit(const run_environment& e, const std::string& what) {
+    char seconds[32];
+    std::snprintf(seconds, sizeof seconds, "%g", e.limit);
+    throw deadline_exceeded_error(std::string("the step did not end within its ") + e.limit_source + " of " + seconds +
+                                  " s; " + what);
+}
+
+// Variables are locked in one order everywhere, so two steps cannot wait for each other.
+class variable_locks {
+public:
+    using list = std::vector<std::pair<variable_resource*, bool>>;
+    variable_locks(const list& v, const run_environment& e) : variables_(v) {
+        for (; held_ < v.size(); ++held_) {
+            std::shared_timed_mutex& guard = v[held_].first->guard;
+            if (!e.limited()) v[held_].second ? guard.lock() : guard.lock_shared();
+            else if (!(v[held_].second ? guard.try_lock_until(e.deadline) : guard.try_lock_shared_until(e.deadline))) {
+                const std::string name = v[held_].first->name;
+                release();
+                exceed_limit(e, "it was waiting for variable \"" + name + "\", which another step was using");
+            }
+        }
+    }
+    ~variable_locks() { release(); }
+    variable_locks(const variable_locks&) = delete;
+    variable_locks& operator=(const variable_locks&) = delete;
+
+private:
+    void release() {
+        while (held_ > 0) {
+            const auto& [variable, updated] = variables_[--held_];
+            updated ? variable->guard.unlock() : variable->guard.unlock_shared();
+        }
+    }
+    const list& variables_;
+    std::size_t held_ = 0;
+};
+
+} // namespace detail
 
 TENON_INLINE plan::plan(const request& r, const plan_options& o) : program_(prune(r, o)) {
     rewrite(program_, o);
@@ -46,19 +89,28 @@ TENON_INLINE plan::plan(const request& r, const plan_options& o) : program_(prun
     out_begin_.push_back(out);
     variables_.assign(variables.begin(), variables.end());
 
-    std::vector<double> ends(steps_.size());
+    check_numerics_ = o.check_numerics;
+    if (check_numerics_) {
+        std::set<int> sources;
+        for (const int i : schedule_.order) {
+            const program_item& it = program_.item(i);
+            for (std::size_t k = 0; k < it.inputs.size(); ++k) {
+                const int root = program_.root(it.inputs[k]);
+                const program_value& v = program_.value(root);
+                if (it.read[k] && (v.feed >= 0 || v.constant)) sources.insert(root);
+            }
+        }
+        sources_.assign(sources.begin(), sources.end());
+    }
+
+    if (!schedule_.waits_for.empty()) side_by_side_ = o.side_by_side;
     for (std::size_t at = 0; at < steps_.size(); ++at) {
-        double begins = 0;
-        if (!schedule_.waits_for.empty())
+        if (side_by_side_ > 1)
             for (const int w : schedule_.waits_for[at]) {
                 steps_[static_cast<std::size_t>(w)].successors.push_back(static_cast<int>(at));
                 ++steps_[at].predecessors;
-                begins = std::max(begins, ends[static_cast<std::size_t>(w)]);
             }
-        else if (at > 0) begins = ends[at - 1];
-        ends[at] = begins + steps_[at].cost;
         summary_.cost += steps_[at].cost;
-        summary_.critical_path = std::max(summary_.critical_path, ends[at]);
         summary_.order.push_back(steps_[at].origin->name + " (" + program_.item(schedule_.order[at]).op->name + ")");
     }
     summary_.steps = static_cast<int>(steps_.size());
@@ -72,6 +124,7 @@ TENON_INLINE plan::plan(const request& r, const plan_options& o) : program_(prun
         std::string text = "this step needs " + std::to_string(summary_.peak_bytes()) + " bytes on /device:CPU:0, of which " +
                            std::to_string(o.memory_limit) + " may be used; the largest tensors:";
         for (const auto& [bytes, name] : summary_.largest) text += "\n  " + std::to_string(bytes) + " bytes: " + name;
+        text += "\nfeed smaller batches, fetch less, or raise session_options::memory_limit";
         throw resource_exhausted_error(text);
     }
 }
@@ -85,7 +138,7 @@ TENON_INLINE plan::~plan() {
     }
 }
 
-TENON_INLINE std::unique_ptr<plan::frame> plan::make_frame() const {
+TENON_INLINE std::unique_ptr<plan::frame> plan::make_frame() {
     auto f = std::make_unique<frame>();
     try {
         f->arena = any_array(element_type::uint8, extents(static_cast<std::int64_t>(schedule_.arena_bytes)));
@@ -93,7 +146,7 @@ TENON_INLINE std::unique_ptr<plan::frame> plan::make_frame() const {
         std::string text = "no memory for this step: its tensors need " + std::to_string(schedule_.arena_bytes) +
                            " bytes; the largest:";
         for (const auto& [bytes, name] : summary_.largest) text += "\n  " + std::to_string(bytes) + " bytes: " + name;
-        throw resource_exhausted_error(text);
+        throw resource_exhausted_error(text + "\nfeed smaller batches, or use a machine with more memory");
     }
     auto* base = static_cast<std::byte*>(f->arena.data());
     const auto address = [&](int v) -> const void* {
@@ -118,6 +171,7 @@ TENON_INLINE std::unique_ptr<plan::frame> plan::make_frame() const {
     }
     for (std::size_t s = 0; s < steps_.size(); ++s)
         f->runs.push_back({f->in.data() + in_begin_[s], f->out.data() + out_begin_[s], base + schedule_.scratch[s], nullptr});
+    frames_made_.fetch_add(1, std::memory_order_relaxed);
     return f;
 }
 
@@ -152,39 +206,30 @@ TENON_INLINE bool plan::accepts(const any_array* const* feeds) const {
     return true;
 }
 
-TENON_INLINE void plan::run(const any_array* const* feeds, any_array* fetched, const run_environment& e) {
-    struct held_frame {
-        plan* owner;
-        frame* f;
-        ~held_frame() { owner->give_frame(f); }
-    } const held{this, take_frame()};
-    frame& f = *held.f;
-
+TENON_INLINE void plan::run(frame& f, const any_array* const* feeds, any_array* fetched, const run_environment& e) {
+    if (check_numerics_) check_sources(feeds);
     for (const patch& p : feed_in_) f.in[p.slot] = feeds[p.index]->data();
-    for (std::size_t i = 0; i < fetch_types_.size(); ++i)
-        fetched[i] = any_array(fetch_types_[i].element, fetch_types_[i].extents);
+    std::size_t made = 0;
+    try {
+        for (; made < fetch_types_.size(); ++made)
+            fetched[made] = any_array(fetch_types_[made].element, fetch_types_[made].extents);
+    } catch (const resource_exhausted_error& error) {
+        throw resource_exhausted_error("no memory for what is fetched of " +
+                                       any_tensor(program_.fetched[made]).name() + ", " +
+                                       to_string(fetch_types_[made]) + ": " + error.what());
+    }
     for (const patch& p : fetch_out_) f.out[p.slot] = fetched[p.index].data();
     for (const patch& p : fetch_in_) f.in[p.slot] = fetched[p.index].data();
 
-    // Variables are locked in one order everywhere, so two steps cannot wait for each other.
-    struct locks {
-        const std::vector<std::pair<variable_resource*, bool>>& variables;
-        explicit locks(const std::vector<std::pair<variable_resource*, bool>>& v) : variables(v) {
-            for (const auto& [r, updated] : variables) updated ? r->guard.lock() : r->guard.lock_shared();
-        }
-        ~locks() {
-            for (const auto& [r, updated] : variables) updated ? r->guard.unlock() : r->guard.unlock_shared();
-        }
-    } const locked(variables_);
-
+    const detail::variable_locks locked(variables_, e);
     constexpr double worth_waking = 1e5; // ns
     const thread_pool::keep_awake awake(summary_.cost > worth_waking ? e.pool : nullptr);
-    if (e.side_by_side && e.pool && e.pool->size() > 1 && !schedule_.waits_for.empty()) run_side_by_side(f, e);
+    if (side_by_side_ > 1 && e.pool) run_side_by_side(f, e);
     else run_in_order(f, e);
 }
 
 TENON_INLINE void plan::run_in_order(frame& f, const run_environment& e) {
-    const bool plain = !e.traced && !e.check_numerics && e.deadline == std::chrono::steady_clock::time_point::max();
+    const bool plain = !e.traced && !check_numerics_ && !e.limited();
     std::size_t s = 0;
     try {
         if (plain) {
@@ -194,59 +239,93 @@ TENON_INLINE void plan::run_in_order(frame& f, const run_environment& e) {
                 steps_[s].kernel->run(r);
             }
         } else {
-            for (; s < steps_.size(); ++s) run_step(s, f, e, 0);
+            for (; s < steps_.size(); ++s) run_step(s, f, e);
         }
     } catch (...) {
         rethrow_with_place(std::current_exception(), s);
     }
 }
 
-TENON_INLINE void plan::run_step(std::size_t s, frame& f, const run_environment& e, int row) {
-    check_deadline(s, e);
+TENON_INLINE void plan::run_step(std::size_t s, frame& f, const run_environment& e) {
     kernel_run& r = f.runs[s];
     r.pool = e.pool;
-    if (e.traced) {
-        const auto now = [] { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); };
-        const std::int64_t begin = now();
-        steps_[s].kernel->run(r);
-        e.traced->add(steps_[s].origin->name, program_.item(schedule_.order[s]).op->name, row, begin, now());
+    const auto now = [] { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); };
+    const std::int64_t begin = e.traced ? now() : 0;
+    if (e.limited()) {
+        const auto late = [&] { return std::chrono::steady_clock::now() >= e.deadline; };
+        const auto give_up = [&] { detail::exceed_limit(e, "it was waiting for"); };
+        try {
+            const stop_scope stop(late);
+            steps_[s].kernel->run(r);
+        } catch (const cancelled_error&) {
+            if (late()) give_up();
+            throw;
+        }
+        if (late()) give_up();
     } else steps_[s].kernel->run(r);
-    if (e.check_numerics) check_numerics(s, f);
+    if (e.traced)
+        e.traced->add(steps_[s].origin->name, program_.item(schedule_.order[s]).op->name,
+                      e.traced->row_of_this_thread(), begin, now());
+    if (check_numerics_) check_numerics(s, f);
 }
 
 TENON_INLINE void plan::run_side_by_side(frame& f, const run_environment& e) {
-    // Each step is run by whichever thread makes its count of unfinished predecessors zero, or by a task that
-    // this thread submits. The counts are owned by this call; the tasks end before it returns.
+    // A runner runs a node and goes on with what that made ready: cheap nodes itself, others are offered to further
+    // runners, of which there are as many at a time as nodes may run. A runner without work takes what was offered in
+    // vain. All is owned by this call; nothing of it is touched by a runner whose last node has been counted.
     struct state {
-        std::vector<std::atomic<int>> waiting;
+        std::vector<std::atomic<int>> waiting; // predecessors that have not ended
         std::atomic<int> left;
-        std::atomic<int> next_row{0};
         std::atomic<bool> failed{false};
-        std::mutex guard;
+        std::mutex guard; // of what follows
+        std::vector<int> offered;
+        int runners = 1;
         std::exception_ptr first;
         std::size_t first_step = 0;
         explicit state(std::size_t n) : waiting(n), left(static_cast<int>(n)) {}
+
+        // Another node for a runner that has none, or -1, and then it is none any more.
+        int next() {
+            const std::lock_guard lock(guard);
+            if (offered.empty()) return --runners, -1;
+            const int s = offered.front();
+            offered.erase(offered.begin());
+            return s;
+        }
     };
     state st(steps_.size());
     for (std::size_t s = 0; s < steps_.size(); ++s) st.waiting[s].store(steps_[s].predecessors, std::memory_order_relaxed);
-    const std::thread::id caller = std::this_thread::get_id();
 
-    // A step, then what it made ready: cheap successors on this thread, the others as tasks.
     struct runner {
         plan& p;
         frame& f;
         const run_environment& e;
         state& st;
-        std::thread::id caller;
-        void operator()(int first) const {
+
+        bool cheap(int s) const {
+            constexpr double worth_a_task = 2e4; // ns: about what waking a thread costs
+            return p.steps_[static_cast<std::size_t>(s)].cost < worth_a_task;
+        }
+        void offer(int s) const {
+            {
+                const std::lock_guard lock(st.guard);
+                if (st.runners >= p.side_by_side_) {
+                    st.offered.push_back(s);
+                    return;
+                }
+                ++st.runners;
+            }
+            const runner again = *this;
+            e.pool->submit([again, s] { again({s}); });
+        }
+        void operator()(std::vector<int> mine) const {
             thread_pool* const pool = e.pool; // the last step may end the caller's wait, and with it all but this
-            std::vector<int> mine{first};
             while (!mine.empty()) {
                 const int s = mine.back();
                 mine.pop_back();
                 if (!st.failed.load(std::memory_order_acquire)) {
                     try {
-                        p.run_step(static_cast<std::size_t>(s), f, e, std::this_thread::get_id() == caller ? 0 : 1);
+                        p.run_step(static_cast<std::size_t>(s), f, e);
                     } catch (...) {
                         const std::lock_guard lock(st.guard);
                         if (!st.first) {
@@ -258,36 +337,63 @@ TENON_INLINE void plan::run_side_by_side(frame& f, const run_environment& e) {
                 }
                 for (const int n : p.steps_[static_cast<std::size_t>(s)].successors)
                     if (st.waiting[static_cast<std::size_t>(n)].fetch_sub(1, std::memory_order_acq_rel) == 1) {
-                        constexpr double worth_a_task = 2e4; // ns: about what waking a thread costs
-                        if (mine.empty() || p.steps_[static_cast<std::size_t>(n)].cost < worth_a_task) mine.push_back(n);
-                        else {
-                            const runner again = *this;
-                            pool->submit([again, n] { again(n); });
-                        }
+                        if (mine.empty() || cheap(n)) mine.push_back(n);
+                        else offer(n);
                     }
+                if (mine.empty())
+                    if (const int n = st.next(); n >= 0) mine.push_back(n);
                 if (st.left.fetch_sub(1, std::memory_order_acq_rel) == 1) pool->wake();
             }
         }
     };
-    const runner run{*this, f, e, st, caller};
-    std::vector<int> ready;
-    for (std::size_t s = 0; s < steps_.size(); ++s)
-        if (steps_[s].predecessors == 0) ready.push_back(static_cast<int>(s));
-    for (std::size_t n = 1; n < ready.size(); ++n) {
-        const int s = ready[n];
-        if (steps_[static_cast<std::size_t>(s)].cost < 2e4) continue;
-        e.pool->submit([run, s] { run(s); });
-    }
-    for (std::size_t n = 0; n < ready.size(); ++n)
-        if (n == 0 || steps_[static_cast<std::size_t>(ready[n])].cost < 2e4) run(ready[n]);
+    const runner run{*this, f, e, st};
+    std::vector<int> mine;
+    for (int s = static_cast<int>(steps_.size()) - 1; s >= 0; --s)
+        if (steps_[static_cast<std::size_t>(s)].predecessors == 0) mine.push_back(s);
+    // The first, and those that are not worth a task, are for this thread.
+    for (std::size_t n = mine.size() - 1; n-- > 0;)
+        if (!run.cheap(mine[n])) {
+            run.offer(mine[n]);
+            mine.erase(mine.begin() + static_cast<std::ptrdiff_t>(n));
+        }
+    run(std::move(mine));
     e.pool->work_until([&] { return st.left.load(std::memory_order_acquire) == 0; });
     if (st.first) rethrow_with_place(st.first, st.first_step);
 }
 
-TENON_INLINE void plan::check_deadline(std::size_t s, const run_environment& e) const {
-    if (e.deadline == std::chrono::steady_clock::time_point::max() || std::chrono::steady_clock::now() < e.deadline) return;
-    throw deadline_exceeded_error(std::string("the step did not end within its ") + e.deadline_source + "; after " +
-                                  std::to_string(s) + " of " + std::to_string(steps_.size()) + " nodes it was about to run");
+namespace detail {
+
+// The place of the first element that is not a finite number, or -1.
+inline std::int64_t first_not_finite(const tensor_type& t, const void* data) {
+    const std::int64_t n = t.extents.elements();
+    const auto look = [&]<class T>(const T* p) {
+        for (std::int64_t i = 0; i < n; ++i)
+            if (!std::isfinite(static_cast<double>(p[i]))) return i;
+        return std::int64_t{-1};
+    };
+    switch (t.element) {
+    case element_type::float32: return look(static_cast<const float*>(data));
+    case element_type::float64: return look(static_cast<const double*>(data));
+    case element_type::float16: return look(static_cast<const half*>(data));
+    case element_type::bfloat16: return look(static_cast<const bfloat16*>(data));
+    default: return -1;
+    }
+}
+
+} // namespace detail
+
+// What the step begins with, so that no node is blamed for it.
+TENON_INLINE void plan::check_sources(const any_array* const* feeds) const {
+    for (const int s : sources_) {
+        const program_value& v = program_.value(s);
+        const any_array& value = v.feed >= 0 ? *feeds[v.feed] : *v.constant;
+        const std::int64_t bad = detail::first_not_finite(v.type, value.data());
+        if (bad >= 0)
+            throw invalid_argument_error("check_numerics: element " + std::to_string(bad) + " of " +
+                                         (v.feed >= 0 ? "what is fed for " : "the constant ") +
+                                         any_tensor(v.origin).name() + ", " + to_string(v.type) +
+                                         ", is not a finite number");
+    }
 }
 
 TENON_INLINE void plan::check_numerics(std::size_t s, const frame& f) const {
@@ -295,17 +401,7 @@ TENON_INLINE void plan::check_numerics(std::size_t s, const frame& f) const {
         const tensor_type& t = program_.value(steps_[s].outputs[o]).type;
         const void* data = f.out[out_begin_[s] + o];
         if (!data) continue;
-        const std::int64_t n = t.extents.elements();
-        const auto first_bad = [&]<class T>(const T* p) {
-            for (std::int64_t i = 0; i < n; ++i)
-                if (!std::isfinite(static_cast<double>(p[i]))) return i;
-            return std::int64_t{-1};
-        };
-        std::int64_t bad = -1;
-        if (t.element == element_type::float32) bad = first_bad(static_cast<const float*>(data));
-        else if (t.element == element_type::float64) bad = first_bad(static_cast<const double*>(data));
-        else if (t.element == element_type::float16) bad = first_bad(static_cast<const half*>(data));
-        else if (t.element == element_type::bfloat16) bad = first_bad(static_cast<const bfloat16*>(data));
+        const std::int64_t bad = detail::first_not_finite(t, data);
         if (bad >= 0)
             throw invalid_argument_error("check_numerics: element " + std::to_string(bad) + " of output " +
                                          std::to_string(o) + ", " + to_string(t) +

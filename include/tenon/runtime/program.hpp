@@ -47,6 +47,7 @@ struct program {
     std::vector<program_value> values;
     std::vector<program_item> items;
     std::vector<int> fetches; ///< values
+    std::vector<node_output> fetched; ///< what they were asked for as, for messages
     int folded = 0, shared_views = 0, fused = 0; ///< what the rewriter did
 
     int root(int value) const {
@@ -68,8 +69,10 @@ std::string place_of(const node& n);
 
 struct plan_options {
     int threads = 1;
+    int side_by_side = 1;         ///< nodes that may run at the same time
     bool fold = true;
     bool fuse = true;
+    bool check_numerics = false;  ///< the step is refused where a number is not finite
     std::size_t memory_limit = 0; ///< bytes a step may take; 0: no limit
     std::uint64_t graph_seed = 0;
     resource_manager* resources = nullptr;

@@ -201,6 +201,7 @@ TENON_INLINE program prune(const request& r, const plan_options& o) {
         p.items.push_back(std::move(it));
     }
     for (const node_output& f : r.fetches) p.fetches.push_back(value_of.at(f));
+    p.fetched = r.fetches;
     return p;
 }
 

@@ -19,15 +19,15 @@ struct scheduled {
     std::vector<placement> placements;   ///< by value; views have their root's
     std::vector<std::size_t> scratch;    ///< offset in the arena, by position in the order
     std::size_t arena_bytes = 0;
-    std::size_t lower_bound = 0;         ///< bytes of the largest set of values that live at one time
+    std::size_t lower_bound = 0;         ///< bytes of the largest set of values that live at one time, run in order
     std::size_t fetched_bytes = 0;
-    std::vector<std::pair<std::size_t, std::string>> largest; ///< bytes and names of the largest arena values
-    /// Positions that must end before each position begins, for running several at a time.
+    std::vector<std::pair<std::size_t, std::string>> largest; ///< bytes and names of the largest values
+    /// Positions that must end before each position begins, where running several at a time is worth it; else empty.
     std::vector<std::vector<int>> waits_for;
 };
 
 /// Orders the items, prepares their kernels, lets updates write straight into their variables where nobody can
-/// see the difference, and lays out the arena by the values' lifetimes.
+/// see the difference, decides whether items run side by side, and lays out the arena by the values' lifetimes.
 scheduled schedule(program& p, const plan_options& o);
 
 } // namespace tenon::runtime

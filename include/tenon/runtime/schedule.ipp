@@ -22,10 +22,12 @@ public:
         copy_resident_fetches();
         prepare();
         keep_old_values();
-        forward_assignments();
+        if (!o_.check_numerics) forward_assignments(); // what is checked is written apart from the variable first
         order();
+        find_dependencies();
         lay_out();
-        find_hazards();
+        if (worth_side_by_side()) lay_out_side_by_side();
+        else s_.waits_for.clear();
         return std::move(s_);
     }
 
@@ -296,20 +298,24 @@ private:
         int position;
         std::size_t bytes, offset = 0;
         int first, last;
+        std::vector<int> users; // positions that write or read it
+        std::vector<std::uint64_t> later; // positions that come after all users, whichever way the threads go
     };
 
     void lay_out() {
         const int n = static_cast<int>(s_.order.size());
-        s_.placements.resize(p_.values.size());
-        s_.scratch.resize(static_cast<std::size_t>(n));
+        s_.placements.assign(p_.values.size(), {});
+        s_.scratch.assign(static_cast<std::size_t>(n), 0);
+        s_.arena_bytes = s_.lower_bound = s_.fetched_bytes = 0;
+        s_.largest.clear();
         std::vector<int> last(p_.values.size(), -1);
-        std::vector<bool> is_read(p_.values.size());
+        edges readers(p_.values.size());
         for (int at = 0; at < n; ++at) {
             const program_item& it = item(s_.order[static_cast<std::size_t>(at)]);
             for (std::size_t k = 0; k < it.inputs.size(); ++k)
                 if (it.read[k]) {
                     last[static_cast<std::size_t>(p_.root(it.inputs[k]))] = at;
-                    is_read[static_cast<std::size_t>(p_.root(it.inputs[k]))] = true;
+                    readers[static_cast<std::size_t>(p_.root(it.inputs[k]))].push_back(at);
                 }
             for (const int o : it.outputs) last[static_cast<std::size_t>(o)] = std::max(last[static_cast<std::size_t>(o)], at);
         }
@@ -331,13 +337,13 @@ private:
         for (int at = 0; at < n; ++at) {
             program_item& it = item(s_.order[static_cast<std::size_t>(at)]);
             if (const std::size_t scratch = it.kernel->scratch_bytes())
-                blocks.push_back({-1, at, round_up(scratch), 0, at, at});
+                blocks.push_back({-1, at, round_up(scratch), 0, at, at, {at}, {}});
             for (std::size_t o = 0; o < it.outputs.size(); ++o) {
                 const int v = it.outputs[o];
                 placement& place = s_.placements[static_cast<std::size_t>(v)];
                 if (place.where != placement::kind::none) continue;
                 // One of several outputs that nobody reads is not written at all.
-                if (it.outputs.size() > 1 && !is_read[static_cast<std::size_t>(v)]) continue;
+                if (it.outputs.size() > 1 && readers[static_cast<std::size_t>(v)].empty()) continue;
                 if (const void* resident = it.kernel->resident(static_cast<int>(o))) {
                     place = {placement::kind::resident, 0, resident, -1};
                     continue;
@@ -349,18 +355,31 @@ private:
                 for (std::size_t k = 0; k < it.inputs.size() && block_of[static_cast<std::size_t>(v)] < 0; ++k) {
                     const int from = p_.root(it.inputs[k]);
                     const int b = block_of[static_cast<std::size_t>(from)];
-                    if (b < 0 || !it.read[k] || last[static_cast<std::size_t>(from)] != at ||
-                        blocks[static_cast<std::size_t>(b)].last != at || blocks[static_cast<std::size_t>(b)].bytes != bytes ||
+                    if (b < 0 || !it.read[k] || !ends_at(blocks[static_cast<std::size_t>(b)], at) ||
+                        blocks[static_cast<std::size_t>(b)].bytes != bytes ||
                         !it.kernel->may_share(static_cast<int>(k), static_cast<int>(o)))
                         continue;
                     block_of[static_cast<std::size_t>(v)] = b;
                     blocks[static_cast<std::size_t>(b)].last = end;
                 }
-                if (block_of[static_cast<std::size_t>(v)] >= 0) continue;
-                block_of[static_cast<std::size_t>(v)] = static_cast<int>(blocks.size());
-                blocks.push_back({v, -1, bytes, 0, at, end});
+                int& b = block_of[static_cast<std::size_t>(v)];
+                if (b < 0) {
+                    b = static_cast<int>(blocks.size());
+                    blocks.push_back({v, -1, bytes, 0, at, end, {at}, {}});
+                }
+                std::vector<int>& users = blocks[static_cast<std::size_t>(b)].users;
+                const std::vector<int>& more = readers[static_cast<std::size_t>(v)];
+                users.insert(users.end(), more.begin(), more.end());
             }
         }
+        if (!later_.empty())
+            for (block& b : blocks) {
+                b.later.assign(words(), ~std::uint64_t{0});
+                for (const int u : b.users) {
+                    const std::uint64_t* const set = &later_[static_cast<std::size_t>(u) * words()];
+                    for (std::size_t w = 0; w < words(); ++w) b.later[w] &= set[w];
+                }
+            }
         place_blocks(blocks);
         for (std::size_t v = 0; v < p_.values.size(); ++v)
             if (block_of[v] >= 0) s_.placements[v].offset = blocks[static_cast<std::size_t>(block_of[v])].offset;
@@ -372,6 +391,22 @@ private:
     }
 
     static std::size_t round_up(std::size_t bytes) { return (std::max<std::size_t>(bytes, 1) + 63) / 64 * 64; }
+
+    std::size_t words() const { return (s_.order.size() + 63) / 64; }
+    static bool has(const std::uint64_t* set, int position) {
+        return set[static_cast<std::size_t>(position) / 64] >> (static_cast<unsigned>(position) % 64) & 1;
+    }
+    // True when a position that uses a block is its last user: in order, or whichever way the threads go.
+    bool ends_at(const block& b, int at) const {
+        if (later_.empty()) return b.last == at;
+        return std::all_of(b.users.begin(), b.users.end(), [&](int u) {
+            return u == at || has(&later_[static_cast<std::size_t>(u) * words()], at);
+        });
+    }
+    bool never_together(const block& a, const block& b) const {
+        if (later_.empty()) return a.last < b.first || b.last < a.first;
+        return has(a.later.data(), b.first) || has(b.later.data(), a.first);
+    }
 
     // Largest first, each at the lowest place that is free during its life.
     void place_blocks(std::vector<block>& blocks) {
@@ -386,7 +421,7 @@ private:
             block& b = blocks[static_cast<std::size_t>(n)];
             std::size_t at = 0;
             for (const block* other : placed) {
-                if (other->last < b.first || b.last < other->first) continue;
+                if (never_together(*other, b)) continue;
                 if (at + b.bytes <= other->offset) break;
                 at = std::max(at, other->offset + other->bytes);
             }
@@ -409,6 +444,11 @@ private:
                                                         item(s_.order[static_cast<std::size_t>(b.position)]).origin->name;
             s_.largest.emplace_back(b.bytes, name);
         }
+        for (std::size_t f = 0; f < p_.fetches.size(); ++f) {
+            const tensor_type& type = p_.value(p_.fetches[f]).type;
+            s_.largest.emplace_back(static_cast<std::size_t>(bytes_of(type)),
+                                    any_tensor(p_.fetched[f]).name() + " " + to_string(type) + ", fetched");
+        }
         std::ptrdiff_t live = 0;
         for (const std::ptrdiff_t c : change) {
             live += c;
@@ -418,73 +458,117 @@ private:
         if (s_.largest.size() > 8) s_.largest.resize(8);
     }
 
-    // For running items side by side: besides data and control, an item waits for those whose memory it takes
-    // over, and readers and writers of a variable keep their order.
-    void find_hazards() {
+    // What each position waits for: data, control, and readers and writers of a variable in their order.
+    void find_dependencies() {
         const int n = static_cast<int>(s_.order.size());
-        s_.waits_for.resize(static_cast<std::size_t>(n));
+        s_.waits_for.assign(static_cast<std::size_t>(n), {});
         std::vector<int> position(p_.items.size(), -1);
         for (int at = 0; at < n; ++at) position[static_cast<std::size_t>(s_.order[static_cast<std::size_t>(at)])] = at;
         const edges before = needs();
         for (int at = 0; at < n; ++at)
             for (const int b : before[static_cast<std::size_t>(s_.order[static_cast<std::size_t>(at)])])
                 s_.waits_for[static_cast<std::size_t>(at)].push_back(position[static_cast<std::size_t>(b)]);
-
-        constexpr int largest_parallel_plan = 4000; // the search below is quadratic
-        if (n <= largest_parallel_plan) {
-            // Who touched which part of the arena since it was last written over.
-            struct touch {
-                std::size_t begin, end;
-                int position;
-            };
-            std::vector<touch> touches;
-            const auto part_of = [&](int v, int at) -> touch {
-                const int root = p_.root(v);
-                const placement& place = s_.placements[static_cast<std::size_t>(root)];
-                if (place.where != placement::kind::arena) return {0, 0, at};
-                return {place.offset, place.offset + round_up(static_cast<std::size_t>(bytes_of(p_.value(root).type))), at};
-            };
-            const auto write = [&](const touch& w) {
-                if (w.begin == w.end) return;
-                for (const touch& t : touches)
-                    if (t.begin < w.end && w.begin < t.end && t.position != w.position)
-                        s_.waits_for[static_cast<std::size_t>(w.position)].push_back(t.position);
-                std::erase_if(touches, [&](const touch& t) { return w.begin <= t.begin && t.end <= w.end; });
-                touches.push_back(w);
-            };
+        std::set<variable_resource*> changed;
+        for (const auto& [i, v] : writes_) changed.insert(v);
+        for (variable_resource* v : changed) {
+            int writer = -1;
+            std::vector<int> readers;
             for (int at = 0; at < n; ++at) {
-                const program_item& it = item(s_.order[static_cast<std::size_t>(at)]);
-                for (const int o : it.outputs) write(part_of(o, at));
-                if (const std::size_t scratch = it.kernel->scratch_bytes()) {
-                    const std::size_t begin = s_.scratch[static_cast<std::size_t>(at)];
-                    write({begin, begin + round_up(scratch), at});
-                }
-                for (std::size_t k = 0; k < it.inputs.size(); ++k)
-                    if (it.read[k]) touches.push_back(part_of(it.inputs[k], at));
-            }
-            std::set<variable_resource*> changed;
-            for (const auto& [i, v] : writes_) changed.insert(v);
-            for (variable_resource* v : changed) {
-                int writer = -1;
-                std::vector<int> readers;
-                for (int at = 0; at < n; ++at) {
-                    const int i = s_.order[static_cast<std::size_t>(at)];
-                    if (writes(i, v)) {
-                        if (writer >= 0) s_.waits_for[static_cast<std::size_t>(at)].push_back(writer);
-                        for (const int r : readers) s_.waits_for[static_cast<std::size_t>(at)].push_back(r);
-                        readers.clear();
-                        writer = at;
-                    } else if (reads_variable(item(i), v)) {
-                        if (writer >= 0) s_.waits_for[static_cast<std::size_t>(at)].push_back(writer);
-                        readers.push_back(at);
-                    }
+                const int i = s_.order[static_cast<std::size_t>(at)];
+                std::vector<int>& waits = s_.waits_for[static_cast<std::size_t>(at)];
+                if (writes(i, v)) {
+                    if (writer >= 0) waits.push_back(writer);
+                    waits.insert(waits.end(), readers.begin(), readers.end());
+                    readers.clear();
+                    writer = at;
+                } else if (reads_variable(item(i), v)) {
+                    if (writer >= 0) waits.push_back(writer);
+                    readers.push_back(at);
                 }
             }
-        } else s_.waits_for.clear();
+        }
+        keep_each_once();
+    }
+
+    void keep_each_once() {
         for (std::vector<int>& w : s_.waits_for) {
             std::sort(w.begin(), w.end());
             w.erase(std::unique(w.begin(), w.end()), w.end());
         }
+    }
+
+    // Where a good part of the work does not wait for each other and is worth a thread.
+    bool worth_side_by_side() {
+        constexpr std::size_t largest = 4000; // the searches below are quadratic
+        if (o_.side_by_side < 2 || s_.order.size() > largest) return false;
+        std::vector<double> ends(s_.order.size());
+        double cost = 0, critical_path = 0;
+        for (std::size_t at = 0; at < ends.size(); ++at) {
+            const double own = item(s_.order[at]).kernel->cost();
+            for (const int w : s_.waits_for[at]) ends[at] = std::max(ends[at], ends[static_cast<std::size_t>(w)]);
+            ends[at] += own;
+            cost += own;
+            critical_path = std::max(critical_path, ends[at]);
+        }
+        return cost > 2e5 && critical_path < 0.75 * cost;
+    }
+
+    // Memory passes on between nodes only where the second waits for the first anyway. That takes more of it: where it
+    // is more than the limit, or more than as many times the serial step's as nodes run at a time, the serial layout is
+    // kept, and what takes over memory waits for those that had it.
+    void lay_out_side_by_side() {
+        const scheduled in_order = s_;
+        const int n = static_cast<int>(s_.order.size());
+        later_.assign(static_cast<std::size_t>(n) * words(), 0);
+        for (int at = n - 1; at >= 0; --at)
+            for (const int w : s_.waits_for[static_cast<std::size_t>(at)]) {
+                std::uint64_t* const set = &later_[static_cast<std::size_t>(w) * words()];
+                const std::uint64_t* const more = &later_[static_cast<std::size_t>(at) * words()];
+                for (std::size_t k = 0; k < words(); ++k) set[k] |= more[k];
+                set[static_cast<std::size_t>(at) / 64] |= std::uint64_t{1} << (static_cast<unsigned>(at) % 64);
+            }
+        lay_out();
+        constexpr std::size_t little = 1 << 20;
+        if (s_.arena_bytes <= in_order.arena_bytes * static_cast<std::size_t>(o_.side_by_side) + little &&
+            (o_.memory_limit == 0 || s_.arena_bytes + s_.fetched_bytes <= o_.memory_limit))
+            return;
+        s_ = in_order;
+        wait_for_memory();
+        if (!worth_side_by_side()) s_.waits_for.clear();
+    }
+
+    void wait_for_memory() {
+        // Who touched which part of the arena since it was last written over.
+        struct touch {
+            std::size_t begin, end;
+            int position;
+        };
+        std::vector<touch> touches;
+        const auto part_of = [&](int v, int at) -> touch {
+            const int root = p_.root(v);
+            const placement& place = s_.placements[static_cast<std::size_t>(root)];
+            if (place.where != placement::kind::arena) return {0, 0, at};
+            return {place.offset, place.offset + round_up(static_cast<std::size_t>(bytes_of(p_.value(root).type))), at};
+        };
+        const auto write = [&](const touch& w) {
+            if (w.begin == w.end) return;
+            for (const touch& t : touches)
+                if (t.begin < w.end && w.begin < t.end && t.position != w.position)
+                    s_.waits_for[static_cast<std::size_t>(w.position)].push_back(t.position);
+            std::erase_if(touches, [&](const touch& t) { return w.begin <= t.begin && t.end <= w.end; });
+            touches.push_back(w);
+        };
+        for (int at = 0; at < static_cast<int>(s_.order.size()); ++at) {
+            const program_item& it = item(s_.order[static_cast<std::size_t>(at)]);
+            for (const int o : it.outputs) write(part_of(o, at));
+            if (const std::size_t scratch = it.kernel->scratch_bytes()) {
+                const std::size_t begin = s_.scratch[static_cast<std::size_t>(at)];
+                write({begin, begin + round_up(scratch), at});
+            }
+            for (std::size_t k = 0; k < it.inputs.size(); ++k)
+                if (it.read[k]) touches.push_back(part_of(it.inputs[k], at));
+        }
+        keep_each_once();
     }
 
     program& p_;
@@ -494,6 +578,7 @@ private:
     edges needed_by_;                                        // items that run after each item, by data and by control
     edges before_;                                           // the same, and readers before what writes their variables
     std::vector<std::pair<int, variable_resource*>> writes_; // item, variable it writes
+    std::vector<std::uint64_t> later_; // side by side: by position, the set of those that come after it
 };
 
 } // namespace detail

@@ -24,18 +24,31 @@ class trace;
 struct session_options {
     /// Threads that one kernel may be split over, the caller's included; 0: all cores (SEMANTICS 14).
     int intra_op_threads = 0;
-    /// Nodes that may run at the same time; 0: as many as there are threads, 1: one after another.
+    /// Nodes of one step that may run at the same time; 0: as many as there are threads, 1: one after another.
     int inter_op_threads = 0;
     /// A pool of its own instead of the one that the first session of the process made.
     bool use_per_session_threads = false;
     /// Seconds a run may take, 0: no limit. Exceeded: deadline_exceeded_error (SEMANTICS 17).
     double operation_timeout = 0;
-    /// Stops at the first node whose result is not finite, and names it.
+    /// Stops at what is fed, the constant, or the first node's result that is not finite, and names it; a variable
+    /// that would be assigned it keeps its value. Slow: nothing is fused or folded.
     bool check_numerics = false;
     /// Bytes that one step may take; 0: no limit. A step that needs more is refused before it runs.
     std::size_t memory_limit = 0;
     bool fold_constants = true;
     bool fuse = true;
+    /// Plans that are kept for further steps, one for each set of feeds, their sizes, and fetches; those not used for
+    /// the longest time go first, and earlier where their memory is a quarter of the machine's. A plan takes about a
+    /// millisecond to make, and keeps the memory of its step. What a callable ran last it keeps besides.
+    int kept_plans = 64;
+};
+
+/// What a session keeps between runs.
+struct session_statistics {
+    int threads = 1;                ///< of its pool, the caller's included
+    int plans = 0;                  ///< kept for further steps (session_options::kept_plans)
+    std::size_t plan_bytes = 0;     ///< memory of their steps
+    std::size_t variable_bytes = 0; ///< of all variables
 };
 
 /// What a step will do and take, known before it runs.
@@ -65,7 +78,7 @@ struct run_request {
     std::vector<fed_value> feeds;
     std::vector<any_tensor> fetches;
     std::vector<operation> targets;
-    double timeout = 0;
+    double timeout = 0; ///< seconds; 0: the session's
 };
 
 template <class A> inline constexpr bool is_array = false;
@@ -189,41 +202,49 @@ public:
     template <class... A>
         requires(sizeof...(A) == sizeof...(X))
     auto operator()(const A&... values) const {
+        return run_for(0, values...);
+    }
+    /// The same with a time limit in seconds, 0: the session's. deadline_exceeded_error (SEMANTICS 17).
+    template <class... A>
+        requires(sizeof...(A) == sizeof...(X))
+    auto run_for(double seconds, const A&... values) const {
         if constexpr ((detail::check_feed<X, A>() && ...)) {
             constexpr std::size_t tensors = (std::size_t{detail::is_fetched_tensor<F>} + ... + 0);
             any_array fetched[tensors + 1];
             if constexpr ((detail::is_array<A> && ...)) {
                 const any_array* fed[] = {&values.untyped()..., nullptr};
-                run(fed, fetched);
+                run(fed, fetched, seconds);
             } else {
                 const any_array held[] = {detail::feed_view<X>(values)...};
                 const any_array* fed[sizeof...(A) + 1] = {};
                 for (std::size_t i = 0; i < sizeof...(A); ++i) fed[i] = &held[i];
-                run(fed, fetched);
+                run(fed, fetched, seconds);
             }
             return detail::results<F...>(fetched);
         }
     }
 
 private:
-    void run(const any_array* const* fed, any_array* fetched) const;
+    void run(const any_array* const* fed, any_array* fetched, double seconds) const;
     std::shared_ptr<detail::callable_state> state_;
 };
 
 namespace detail {
 std::shared_ptr<callable_state> make_callable(std::shared_ptr<session_state> s, std::vector<any_tensor> feeds,
                                               run_request&& r);
-void run_callable(callable_state& c, const any_array* const* fed, any_array* fetched);
+void run_callable(callable_state& c, const any_array* const* fed, any_array* fetched, double timeout);
 } // namespace detail
 
 template <class... X, class... F>
-void callable<feed_list<X...>, fetch_list<F...>>::run(const any_array* const* fed, any_array* fetched) const {
-    detail::run_callable(*state_, fed, fetched);
+void callable<feed_list<X...>, fetch_list<F...>>::run(const any_array* const* fed, any_array* fetched,
+                                                       double seconds) const {
+    detail::run_callable(*state_, fed, fetched, seconds);
 }
 
 /// Runs the graph that was current when it was made. Thread-safe; its variables end with it.
 class session {
 public:
+    /// invalid_argument_error where an option makes no sense, naming it.
     explicit session(const session_options& o = {});
     explicit session(const graph& g, const session_options& o = {});
     ~session();
@@ -235,7 +256,9 @@ public:
     template <class... F> auto run(F&&... arguments) {
         return run_for(0, std::forward<F>(arguments)...);
     }
-    /// The same with a time limit in seconds: deadline_exceeded_error (SEMANTICS 17).
+    /// The same with a time limit in seconds, 0: the session's operation_timeout. A step that takes longer, waiting or
+    /// computing, is a deadline_exceeded_error that says what it was waiting for; variables, session and graph stay
+    /// usable (SEMANTICS 17). A limit that is negative or not a number is an invalid_argument_error.
     template <class... F> auto run_for(double seconds, F&&... arguments) {
         if constexpr ((std::is_same_v<std::remove_cvref_t<F>, ill_shaped> || ...)) return ill_shaped{};
         else {
@@ -267,6 +290,7 @@ public:
         return report_of(std::move(r));
     }
 
+    session_statistics statistics() const;
     /// While it is set, every node that runs is recorded; nullptr ends it. The trace must live until then.
     void set_trace(trace* t);
     /// Later runs are failed_precondition_error: "Session is closed." (SEMANTICS 19)

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <mutex>
 
@@ -19,16 +20,29 @@ inline thread_pool* process_pool(int threads) {
     return pool;
 }
 
+inline void require_options(const session_options& o) {
+    const auto require = [](bool good, const char* name, const std::string& value, const char* wanted) {
+        if (!good)
+            throw invalid_argument_error(std::string("session_options::") + name + " is " + value + "; " + wanted);
+    };
+    constexpr const char* threads = "give a positive number, or 0 for as many as there are cores";
+    require(o.intra_op_threads >= 0, "intra_op_threads", std::to_string(o.intra_op_threads), threads);
+    require(o.inter_op_threads >= 0, "inter_op_threads", std::to_string(o.inter_op_threads), threads);
+    require(o.operation_timeout >= 0, "operation_timeout", std::to_string(o.operation_timeout),
+            "give seconds, or 0 for no limit");
+    require(o.kept_plans >= 1, "kept_plans", std::to_string(o.kept_plans), "give a positive number");
+}
+
 class session_state {
 public:
     session_state(const tenon::graph& g, const session_options& o)
         : graph(g), options(o), cpu(make_cpu_device()) {
+        require_options(o);
         if (o.use_per_session_threads) {
             own_pool = std::make_unique<thread_pool>(o.intra_op_threads);
             pool = own_pool.get();
         } else pool = process_pool(o.intra_op_threads);
         environment.pool = pool->size() > 1 ? pool : nullptr;
-        environment.check_numerics = o.check_numerics;
     }
 
     tenon::graph graph;
@@ -40,8 +54,13 @@ public:
     std::atomic<bool> closed{false};
     std::atomic<trace*> traced{nullptr};
 
-    std::mutex guard; // of plans
-    std::map<std::vector<std::int64_t>, std::shared_ptr<runtime::plan>> plans;
+    struct kept_plan {
+        std::shared_ptr<runtime::plan> plan;
+        std::uint64_t used = 0; // when, in requests for a plan
+    };
+    mutable std::mutex guard; // of what follows
+    std::map<std::vector<std::int64_t>, kept_plan> plans;
+    std::uint64_t requests = 0;
 
     void require_open() const {
         if (closed.load(std::memory_order_acquire)) throw failed_precondition_error("Session is closed.");
@@ -94,7 +113,10 @@ public:
         {
             const std::lock_guard lock(guard);
             const auto at = plans.find(key);
-            if (at != plans.end()) return at->second;
+            if (at != plans.end()) {
+                at->second.used = ++requests;
+                return at->second.plan;
+            }
         }
         runtime::request q;
         for (std::size_t i = 0; i < feeds.size(); ++i) {
@@ -106,30 +128,63 @@ public:
         for (const operation& o : r.targets) q.targets.push_back(o.node());
         runtime::plan_options o;
         o.threads = pool->size();
+        o.side_by_side = options.inter_op_threads ? std::min(options.inter_op_threads, o.threads) : o.threads;
         // The node that made the first NaN has a name of its own only while it runs alone.
         o.fold = options.fold_constants && !options.check_numerics;
         o.fuse = options.fuse && !options.check_numerics;
+        o.check_numerics = options.check_numerics;
         o.memory_limit = options.memory_limit;
         o.graph_seed = seed;
         o.resources = &cpu->resources();
         auto made = std::make_shared<runtime::plan>(q, o);
+        std::vector<std::shared_ptr<runtime::plan>> dropped; // end after the lock does
         const std::lock_guard lock(guard);
-        return plans.emplace(std::move(key), std::move(made)).first->second;
+        kept_plan& kept = plans[std::move(key)];
+        if (!kept.plan) kept.plan = std::move(made);
+        kept.used = ++requests;
+        auto result = kept.plan;
+        while (too_much_is_kept()) {
+            const auto oldest = std::min_element(
+                plans.begin(), plans.end(), [](const auto& a, const auto& b) { return a.second.used < b.second.used; });
+            dropped.push_back(std::move(oldest->second.plan));
+            plans.erase(oldest);
+        }
+        return result;
     }
 
-    void run(runtime::plan& p, const any_array* const* fed, any_array* fetched, double timeout) const {
+    bool too_much_is_kept() const {
+        if (plans.size() < 2) return false;
+        if (plans.size() > static_cast<std::size_t>(options.kept_plans)) return true;
+        std::size_t bytes = 0;
+        for (const auto& [key, kept] : plans)
+            bytes += std::max(kept.plan->summary().arena_bytes, kept.plan->kept_bytes());
+        return bytes > static_cast<std::size_t>(cpu->attributes().memory) / 4;
+    }
+
+    session_statistics statistics() const {
+        session_statistics s{.threads = pool->size(), .variable_bytes = cpu->resources().bytes()};
+        const std::lock_guard lock(guard);
+        s.plans = static_cast<int>(plans.size());
+        for (const auto& [key, kept] : plans) s.plan_bytes += kept.plan->kept_bytes();
+        return s;
+    }
+
+    void run(const runtime::plan::lease& p, const any_array* const* fed, any_array* fetched, double timeout) const {
         runtime::run_environment e = environment;
         e.traced = traced.load(std::memory_order_acquire);
-        // Side by side where a good part of the work does not wait for each other and is worth a thread.
-        const runtime::plan_summary& s = p.summary();
-        e.side_by_side = options.inter_op_threads != 1 && s.cost > 2e5 && s.critical_path < 0.75 * s.cost;
-        const double limit = timeout > 0 ? timeout : options.operation_timeout;
-        if (limit > 0) {
+        e.limit = timeout > 0 ? timeout : options.operation_timeout;
+        if (e.limit > 0) {
             e.deadline = std::chrono::steady_clock::now() +
-                         std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(limit, 1e9) * 1e9));
-            e.deadline_source = timeout > 0 ? "run's time limit" : "session's operation_timeout";
+                         std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(e.limit, 1e9) * 1e9));
+            e.limit_source = timeout > 0 ? "run's time limit" : "session's operation_timeout";
         }
         p.run(fed, fetched, e);
+    }
+
+    static void require_limit(double seconds) {
+        if (!(seconds >= 0))
+            throw invalid_argument_error("run_for: the time limit is " + std::to_string(seconds) +
+                                         " s; give a positive number of seconds, or 0 for the session's limit");
     }
 };
 
@@ -138,9 +193,8 @@ public:
     std::shared_ptr<session_state> session;
     std::vector<any_tensor> feeds;
     run_request request;
-    std::atomic<runtime::plan*> last{nullptr};
-    std::mutex guard;                                 // of kept
-    std::vector<std::shared_ptr<runtime::plan>> kept; // plans that `last` may point to
+    std::atomic<runtime::plan::lease*> last{nullptr}; // of the last call; taken out by the one that uses it
+    ~callable_state() { delete last.load(); }
 };
 
 TENON_INLINE void add_fetch(run_request& r, const any_tensor& t) { r.fetches.push_back(t); }
@@ -148,6 +202,7 @@ TENON_INLINE void add_fetch(run_request& r, const operation& o) { r.targets.push
 
 TENON_INLINE std::vector<any_array> run_once(session_state& s, run_request&& r) {
     s.require_open();
+    s.require_limit(r.timeout);
     std::vector<any_tensor> feeds;
     std::vector<const any_array*> fed;
     for (const fed_value& f : r.feeds) {
@@ -156,9 +211,9 @@ TENON_INLINE std::vector<any_array> run_once(session_state& s, run_request&& r) 
     }
     s.require_request(feeds, r);
     for (std::size_t i = 0; i < feeds.size(); ++i) s.require_fit(feeds[i], *fed[i]);
-    const std::shared_ptr<runtime::plan> p = s.plan_for(feeds, fed.data(), r);
+    const runtime::plan::lease p(s.plan_for(feeds, fed.data(), r));
     std::vector<any_array> fetched(r.fetches.size() + 1);
-    s.run(*p, fed.data(), fetched.data(), r.timeout);
+    s.run(p, fed.data(), fetched.data(), r.timeout);
     fetched.pop_back();
     return fetched;
 }
@@ -174,21 +229,21 @@ TENON_INLINE std::shared_ptr<callable_state> make_callable(std::shared_ptr<sessi
     return c;
 }
 
-TENON_INLINE void run_callable(callable_state& c, const any_array* const* fed, any_array* fetched) {
+TENON_INLINE void run_callable(callable_state& c, const any_array* const* fed, any_array* fetched, double timeout) {
     session_state& s = *c.session;
     s.require_open();
-    runtime::plan* p = c.last.load(std::memory_order_acquire);
-    bool fits = p != nullptr && p->accepts(fed);
+    s.require_limit(timeout);
+    std::unique_ptr<runtime::plan::lease> p(c.last.exchange(nullptr, std::memory_order_acquire));
+    bool fits = p && (*p)->accepts(fed);
     for (std::size_t i = 0; i < c.feeds.size() && fits; ++i) fits = fed[i]->element() == c.feeds[i].element();
     if (!fits) {
         for (std::size_t i = 0; i < c.feeds.size(); ++i) s.require_fit(c.feeds[i], *fed[i]);
-        std::shared_ptr<runtime::plan> made = s.plan_for(c.feeds, fed, c.request);
-        p = made.get();
-        const std::lock_guard lock(c.guard);
-        if (std::find(c.kept.begin(), c.kept.end(), made) == c.kept.end()) c.kept.push_back(std::move(made));
-        c.last.store(p, std::memory_order_release);
+        p = std::make_unique<runtime::plan::lease>(s.plan_for(c.feeds, fed, c.request));
     }
-    s.run(*p, fed, fetched, 0);
+    s.run(*p, fed, fetched, timeout);
+    runtime::plan::lease* none = nullptr;
+    if (c.last.compare_exchange_strong(none, p.get(), std::memory_order_release, std::memory_order_relaxed))
+        (void)p.release();
 }
 
 } // namespace detail
@@ -208,6 +263,7 @@ TENON_INLINE std::vector<any_array> session::run_untyped(std::vector<fed_value> 
 }
 
 TENON_INLINE void session::set_trace(trace* t) { state_->traced.store(t, std::memory_order_release); }
+TENON_INLINE session_statistics session::statistics() const { return state_->statistics(); }
 TENON_INLINE void session::close() { state_->closed.store(true, std::memory_order_release); }
 TENON_INLINE const graph& session::bound_graph() const { return state_->graph; }
 

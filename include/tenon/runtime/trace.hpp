@@ -16,6 +16,8 @@ public:
     trace(const trace&) = delete;
     trace& operator=(const trace&) = delete;
 
+    /// The row of the calling thread: threads are numbered as they come.
+    int row_of_this_thread();
     /// One node's run, in nanoseconds of the steady clock. `row` is a thread of a device.
     void add(const std::string& name, const std::string& op, int row, std::int64_t begin, std::int64_t end);
     std::size_t size() const;

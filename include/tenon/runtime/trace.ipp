@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <map>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -21,10 +22,16 @@ struct trace::state {
     };
     mutable std::mutex guard;
     std::vector<event> events;
+    std::map<std::thread::id, int> rows;
 };
 
 TENON_INLINE trace::trace() : state_(new state) {}
 TENON_INLINE trace::~trace() = default;
+
+TENON_INLINE int trace::row_of_this_thread() {
+    const std::lock_guard lock(state_->guard);
+    return state_->rows.try_emplace(std::this_thread::get_id(), static_cast<int>(state_->rows.size())).first->second;
+}
 
 TENON_INLINE void trace::add(const std::string& name, const std::string& op, int row, std::int64_t begin,
                              std::int64_t end) {
