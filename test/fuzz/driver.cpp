@@ -15,6 +15,7 @@
 #include <iterator>
 #include <memory>
 #include <random>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -101,6 +102,108 @@ void mutate(bytes& input, const std::vector<bytes>& seeds, std::mt19937_64& rand
     }
 }
 
+// A number, a text, a word or a mark of a text such as JSON.
+struct token {
+    std::size_t begin, end;
+};
+
+std::vector<token> tokens_of(const bytes& input) {
+    const auto is_word = [&](std::size_t i) {
+        const std::uint8_t c = input[i];
+        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '+' ||
+               c == '.';
+    };
+    std::vector<token> tokens;
+    for (std::size_t i = 0, end = 0; i < input.size(); i = end) {
+        end = i + 1;
+        if (input[i] <= ' ') continue;
+        if (input[i] == '"') {
+            while (end < input.size() && input[end] != '"') end += input[end] == '\\' ? 2 : 1;
+            end = std::min(end + 1, input.size());
+        } else if (is_word(i)) {
+            while (end < input.size() && is_word(end)) ++end;
+        }
+        tokens.push_back({i, end});
+    }
+    return tokens;
+}
+
+// From this token to the end of the value that it begins: all of a list or an object, else itself.
+token value_at(const bytes& input, const std::vector<token>& tokens, std::size_t n) {
+    const token first = tokens[n];
+    for (int depth = 0; n < tokens.size(); ++n) {
+        const std::uint8_t c = input[tokens[n].begin];
+        depth += c == '[' || c == '{' ? 1 : c == ']' || c == '}' ? -1 : 0;
+        if (depth <= 0) return {first.begin, tokens[n].end};
+    }
+    return {first.begin, input.size()};
+}
+
+bool is_text(const bytes& input) { return std::find(input.begin(), input.end(), '{') != input.end(); }
+
+// A change that leaves a text's words whole: numbers and names that are others, values that are missing, doubled or
+// elsewhere.
+void mutate_text(bytes& input, const std::vector<bytes>& seeds, std::mt19937_64& random) {
+    constexpr std::string_view numbers[] = {
+        "-1", "0", "-0", "1", "2", "3", "4", "7", "8", "9", "0.5", "-2.5", "1e308", "1e999", "-1e999", "1e-320",
+        "null", "true", "127", "-128", "255", "256", "2147483647", "2147483648", "-2147483648", "4294967296",
+        "3037000500", "1099511627776", "9223372036854775807", "9223372036854775808", "-9223372036854775808",
+        "18446744073709551615", "18446744073709551616"};
+    const std::vector<token> tokens = tokens_of(input);
+    if (tokens.empty()) return mutate(input, seeds, random);
+    const auto copy = [](const bytes& from, token t) {
+        return bytes(from.begin() + static_cast<std::ptrdiff_t>(t.begin),
+                     from.begin() + static_cast<std::ptrdiff_t>(t.end));
+    };
+    const auto replace = [&](token t, const auto& by) {
+        const auto at = input.erase(input.begin() + static_cast<std::ptrdiff_t>(t.begin),
+                                    input.begin() + static_cast<std::ptrdiff_t>(t.end));
+        input.insert(at, by.begin(), by.end());
+    };
+    const auto is_number = [&](token t) {
+        return input[t.begin] == '-' || (input[t.begin] >= '0' && input[t.begin] <= '9');
+    };
+    const auto is_name = [&](token t) { return input[t.begin] == '"'; };
+    // The next token of a kind, from some token on; any token where there is none.
+    const auto some = [&](const auto& kind) {
+        const std::size_t from = below(random, tokens.size());
+        for (std::size_t i = 0; i < tokens.size(); ++i)
+            if (const token t = tokens[(from + i) % tokens.size()]; kind(t)) return t;
+        return tokens[from];
+    };
+    const std::size_t n = below(random, tokens.size());
+    switch (below(random, 8)) {
+    case 0: replace(some(is_number), numbers[below(random, std::size(numbers))]); break;
+    case 1: replace(some(is_number), std::to_string(below(random, 12))); break;
+    case 2: replace(some(is_name), copy(input, some(is_name))); break;
+    case 3: replace(tokens[n], std::string_view()); break;
+    case 4: { // twice, as elements of a list are
+        bytes twice = copy(input, value_at(input, tokens, n));
+        const bytes once = twice;
+        if (random() & 1) twice.push_back(',');
+        twice.insert(twice.end(), once.begin(), once.end());
+        replace(value_at(input, tokens, n), twice);
+        break;
+    }
+    case 5: { // without it, and the comma after it
+        token t = value_at(input, tokens, n);
+        if (t.end < input.size() && input[t.end] == ',') ++t.end;
+        replace(t, std::string_view());
+        break;
+    }
+    case 6:
+        replace(value_at(input, tokens, n), copy(input, value_at(input, tokens, below(random, tokens.size()))));
+        break;
+    case 7: { // a value of another seed
+        const bytes& other = seeds[below(random, seeds.size())];
+        const std::vector<token> theirs = tokens_of(other);
+        if (!theirs.empty())
+            replace(value_at(input, tokens, n), copy(other, value_at(other, theirs, below(random, theirs.size()))));
+        break;
+    }
+    }
+}
+
 void read_seeds(const std::filesystem::path& path, std::vector<bytes>& seeds) {
     if (std::filesystem::is_directory(path)) {
         std::vector<std::filesystem::path> inside(std::filesystem::directory_iterator(path), {});
@@ -151,8 +254,9 @@ int main(int argc, char** argv) {
     std::mt19937_64 random(seed);
     for (std::uint64_t i = 0; i < runs; ++i) {
         current = seeds[below(random, seeds.size())];
-        for (std::size_t changes = 1 + below(random, 6); changes > 0; --changes)
-            mutate(current, seeds, random);
+        const bool by_words = is_text(current) && below(random, 4) != 0;
+        for (std::size_t changes = 1 + below(random, by_words ? 2 : 6); changes > 0; --changes)
+            by_words ? mutate_text(current, seeds, random) : mutate(current, seeds, random);
         if (current.size() > longest) current.resize(longest);
         run_current(static_cast<unsigned>(timeout));
     }
