@@ -97,6 +97,32 @@ TEST_CASE("side by side takes more memory than in order, but never more than mem
     CHECK(two.run(tn::feed(x, v), left, right) == one.run(tn::feed(x, v), left, right));
 }
 
+TEST_CASE("SEMANTICS 14: more branches than threads overlap too, in the memory of as many as run at a time") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<256, 256>>("x");
+    std::vector<tn::any_tensor> sums;
+    for (int i = 1; i <= 6; ++i) {
+        const auto t = watched(tanh(matmul(x, tn::identity(x * static_cast<float>(i)))), "branch", deed::meet);
+        sums.push_back(sum(matmul(t, t)));
+    }
+    tn::array<float, tn::shape<256, 256>> v;
+    v.fill(1);
+    tn::session one(with_threads(2, 1)), two(with_threads(2, 0));
+    const auto run = [&](tn::session& s, int there) {
+        present() = there;
+        crowd() = 0;
+        std::vector<tn::fed_value> feeds;
+        feeds.push_back(tn::feed(x, v));
+        for (const tn::any_array& r : s.run_untyped(std::move(feeds), sums)) CHECK(*r.data<float>() == 256 * 256 * 256);
+        return crowd().load();
+    };
+    CHECK(run(one, 2) == 1);
+    CHECK(run(two, 0) == 2);
+    CHECK(two.statistics().plan_bytes > one.statistics().plan_bytes);
+    CHECK(two.statistics().plan_bytes <= 2 * one.statistics().plan_bytes + (1 << 20));
+}
+
 TEST_CASE("SEMANTICS 14: inter_op_threads is the number of nodes that run at the same time") {
     const tn::graph g;
     const tn::graph_scope in(g);

@@ -314,10 +314,14 @@ private:
             const program_item& it = item(s_.order[static_cast<std::size_t>(at)]);
             for (std::size_t k = 0; k < it.inputs.size(); ++k)
                 if (it.read[k]) {
-                    last[static_cast<std::size_t>(p_.root(it.inputs[k]))] = at;
+                    int& end = last[static_cast<std::size_t>(p_.root(it.inputs[k]))];
+                    end = std::max(end, until(at));
                     readers[static_cast<std::size_t>(p_.root(it.inputs[k]))].push_back(at);
                 }
-            for (const int o : it.outputs) last[static_cast<std::size_t>(o)] = std::max(last[static_cast<std::size_t>(o)], at);
+            for (const int o : it.outputs) {
+                int& end = last[static_cast<std::size_t>(o)];
+                end = std::max(end, until(at));
+            }
         }
         // Feeds, constants and variables lie where they lie.
         for (std::size_t v = 0; v < p_.values.size(); ++v) {
@@ -337,7 +341,7 @@ private:
         for (int at = 0; at < n; ++at) {
             program_item& it = item(s_.order[static_cast<std::size_t>(at)]);
             if (const std::size_t scratch = it.kernel->scratch_bytes())
-                blocks.push_back({-1, at, round_up(scratch), 0, at, at, {at}, {}});
+                blocks.push_back({-1, at, round_up(scratch), 0, at, until(at), {at}, {}});
             for (std::size_t o = 0; o < it.outputs.size(); ++o) {
                 const int v = it.outputs[o];
                 placement& place = s_.placements[static_cast<std::size_t>(v)];
@@ -360,7 +364,8 @@ private:
                         !it.kernel->may_share(static_cast<int>(k), static_cast<int>(o)))
                         continue;
                     block_of[static_cast<std::size_t>(v)] = b;
-                    blocks[static_cast<std::size_t>(b)].last = end;
+                    int& block_end = blocks[static_cast<std::size_t>(b)].last;
+                    block_end = std::max(block_end, end);
                 }
                 int& b = block_of[static_cast<std::size_t>(v)];
                 if (b < 0) {
@@ -392,15 +397,16 @@ private:
 
     static std::size_t round_up(std::size_t bytes) { return (std::max<std::size_t>(bytes, 1) + 63) / 64 * 64; }
 
+    // The last position that begins before this one ends.
+    int until(int at) const { return until_.empty() ? at : until_[static_cast<std::size_t>(at)]; }
     std::size_t words() const { return (s_.order.size() + 63) / 64; }
     static bool has(const std::uint64_t* set, int position) {
         return set[static_cast<std::size_t>(position) / 64] >> (static_cast<unsigned>(position) % 64) & 1;
     }
     // True when a position that uses a block is its last user: in order, or whichever way the threads go.
     bool ends_at(const block& b, int at) const {
-        if (later_.empty()) return b.last == at;
         return std::all_of(b.users.begin(), b.users.end(), [&](int u) {
-            return u == at || has(&later_[static_cast<std::size_t>(u) * words()], at);
+            return u == at || (later_.empty() ? until(u) < at : has(&later_[static_cast<std::size_t>(u) * words()], at));
         });
     }
     bool never_together(const block& a, const block& b) const {
@@ -513,28 +519,73 @@ private:
         return cost > 2e5 && critical_path < 0.75 * cost;
     }
 
-    // Memory passes on between nodes only where the second waits for the first anyway. That takes more of it: where it
-    // is more than the limit, or more than as many times the serial step's as nodes run at a time, the serial layout is
-    // kept, and what takes over memory waits for those that had it.
+    // At first memory passes on between nodes only where the second waits for the first anyway. Where that takes more
+    // than the limit, or more times the serial step's than nodes run at a time, the lifetimes are those on so many
+    // threads, and what takes over memory waits for those that had it.
     void lay_out_side_by_side() {
         const scheduled in_order = s_;
-        const int n = static_cast<int>(s_.order.size());
-        later_.assign(static_cast<std::size_t>(n) * words(), 0);
-        for (int at = n - 1; at >= 0; --at)
-            for (const int w : s_.waits_for[static_cast<std::size_t>(at)]) {
-                std::uint64_t* const set = &later_[static_cast<std::size_t>(w) * words()];
-                const std::uint64_t* const more = &later_[static_cast<std::size_t>(at) * words()];
-                for (std::size_t k = 0; k < words(); ++k) set[k] |= more[k];
-                set[static_cast<std::size_t>(at) / 64] |= std::uint64_t{1} << (static_cast<unsigned>(at) % 64);
-            }
+        const auto fits = [&] { return o_.memory_limit == 0 || s_.arena_bytes + s_.fetched_bytes <= o_.memory_limit; };
+        find_later();
         lay_out();
         constexpr std::size_t little = 1 << 20;
-        if (s_.arena_bytes <= in_order.arena_bytes * static_cast<std::size_t>(o_.side_by_side) + little &&
-            (o_.memory_limit == 0 || s_.arena_bytes + s_.fetched_bytes <= o_.memory_limit))
-            return;
-        s_ = in_order;
+        if (fits() && s_.arena_bytes <= in_order.arena_bytes * static_cast<std::size_t>(o_.side_by_side) + little) return;
+        later_.clear();
+        order_on_threads();
+        find_dependencies();
+        lay_out();
         wait_for_memory();
-        if (!worth_side_by_side()) s_.waits_for.clear();
+        if (fits() && worth_side_by_side()) return;
+        s_ = in_order;
+        s_.waits_for.clear();
+    }
+
+    void find_later() {
+        later_.assign(s_.order.size() * words(), 0);
+        for (std::size_t at = s_.order.size(); at-- > 0;)
+            for (const int w : s_.waits_for[at]) {
+                std::uint64_t* const set = &later_[static_cast<std::size_t>(w) * words()];
+                const std::uint64_t* const more = &later_[at * words()];
+                for (std::size_t k = 0; k < words(); ++k) set[k] |= more[k];
+                set[at / 64] |= std::uint64_t{1} << (at % 64);
+            }
+    }
+
+    // The order in which nodes begin on as many threads as run them side by side, if they take the time they are
+    // thought to; and which begin before each ends.
+    void order_on_threads() {
+        const std::size_t n = s_.order.size();
+        const edges after = reversed(s_.waits_for);
+        std::vector<std::size_t> waiting(n);
+        std::vector<double> begins, ends; // by place in the new order
+        std::vector<int> order;
+        using ending = std::pair<double, int>;
+        std::priority_queue<ending, std::vector<ending>, std::greater<>> running;
+        std::priority_queue<int, std::vector<int>, std::greater<>> ready;
+        for (std::size_t at = 0; at < n; ++at) {
+            waiting[at] = s_.waits_for[at].size();
+            if (waiting[at] == 0) ready.push(static_cast<int>(at));
+        }
+        double now = 0;
+        while (order.size() < n) {
+            while (!ready.empty() && running.size() < static_cast<std::size_t>(o_.side_by_side)) {
+                const int at = ready.top();
+                ready.pop();
+                order.push_back(s_.order[static_cast<std::size_t>(at)]);
+                begins.push_back(now);
+                ends.push_back(now + item(order.back()).kernel->cost());
+                running.push({ends.back(), at});
+            }
+            now = running.top().first;
+            for (const int next : after[static_cast<std::size_t>(running.top().second)])
+                if (--waiting[static_cast<std::size_t>(next)] == 0) ready.push(next);
+            running.pop();
+        }
+        s_.order = std::move(order);
+        until_.resize(n);
+        for (std::size_t at = 0; at < n; ++at) {
+            const auto before = std::lower_bound(begins.begin(), begins.end(), ends[at]) - begins.begin() - 1;
+            until_[at] = static_cast<int>(std::max(before, static_cast<std::ptrdiff_t>(at)));
+        }
     }
 
     void wait_for_memory() {
@@ -579,6 +630,7 @@ private:
     edges before_;                                           // the same, and readers before what writes their variables
     std::vector<std::pair<int, variable_resource*>> writes_; // item, variable it writes
     std::vector<std::uint64_t> later_; // side by side: by position, the set of those that come after it
+    std::vector<int> until_;           // on threads: by position, the last that begins before it ends
 };
 
 } // namespace detail
