@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
+#include <tenon/kernel/stop_scope.hpp>
 #include <tenon/kernel/thread_pool.hpp>
 
 using tenon::pool_task;
@@ -258,4 +259,28 @@ TEST_CASE("a pool takes part in nothing it cannot do") {
     CHECK(thread_pool(0).size() >= 1);
     CHECK(thread_pool::shared().size() >= 1);
     CHECK(&thread_pool::shared() == &thread_pool::shared());
+}
+
+TEST_CASE("a stop_scope is asked before each piece of the loops its thread begins; a loop that is stopped throws") {
+    tenon::thread_pool pool(3);
+    std::atomic<int> pieces{0};
+    const auto loop = [&] { pool.parallel_for(120, 1, [&](std::int64_t, std::int64_t) { ++pieces; }); };
+    const auto stop = [&] { return pieces >= 4; };
+    {
+        const tenon::stop_scope scope(stop);
+        CHECK_THROWS_AS(loop(), tenon::cancelled_error);
+        CHECK(pieces >= 4);
+        CHECK(pieces <= 6); // of 12: the other two threads may have begun one each
+        pieces = 0;
+        {
+            const auto never = [] { return false; };
+            const tenon::stop_scope inner(never);
+            loop();
+            CHECK(pieces == 12);
+        }
+        CHECK_THROWS_AS(loop(), tenon::cancelled_error);
+        CHECK(pieces == 12);
+    }
+    loop();
+    CHECK(pieces == 24);
 }

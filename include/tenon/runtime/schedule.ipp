@@ -528,7 +528,8 @@ private:
         find_later();
         lay_out();
         constexpr std::size_t little = 1 << 20;
-        if (fits() && s_.arena_bytes <= in_order.arena_bytes * static_cast<std::size_t>(o_.side_by_side) + little) return;
+        const std::size_t enough = in_order.arena_bytes * static_cast<std::size_t>(o_.side_by_side) + little;
+        if (fits() && s_.arena_bytes <= enough) return;
         later_.clear();
         order_on_threads();
         find_dependencies();
