@@ -8,11 +8,8 @@
 #include <new>
 #include <type_traits>
 
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
-
 #include <tenon/core/any_array.hpp>
+#include <tenon/core/large_memory.hpp>
 #include <tenon/core/with_element.hpp>
 
 namespace tenon {
@@ -33,7 +30,6 @@ struct adopted_storage : storage {
 };
 
 inline constexpr std::size_t array_alignment = 64;
-inline constexpr std::size_t huge_page = std::size_t{2} << 20;
 
 TENON_INLINE void retain(storage* s) noexcept { s->owners.fetch_add(1, std::memory_order_relaxed); }
 
@@ -45,7 +41,7 @@ TENON_INLINE void release(storage* s) noexcept {
 }
 
 inline void end_small(storage* s) noexcept { ::operator delete(s->block); }
-inline void end_large(storage* s) noexcept { ::operator delete (s->block, std::align_val_t{huge_page}); }
+inline void end_large(storage* s) noexcept { delete_large(s->block); }
 inline void end_strings(storage* s) noexcept {
     std::destroy_n(reinterpret_cast<std::string*>(s + 1), s->strings);
     ::operator delete(s->block);
@@ -65,12 +61,8 @@ inline storage* make_storage(element_type element, const extents& sizes, std::in
     std::size_t offset = 0; // of the elements
     if (bytes >= huge_page && element != element_type::string) {
         offset = array_alignment;
-        block = ::operator new (bytes + offset, std::align_val_t{huge_page}, std::nothrow);
+        block = new_large(bytes + offset);
         end = end_large;
-#if defined(__linux__) && defined(MADV_HUGEPAGE)
-        // First touch is several times faster on huge pages; where they are switched off nothing is lost.
-        if (block) (void)::madvise(block, bytes + offset, MADV_HUGEPAGE);
-#endif
     } else {
         block = ::operator new(bytes + sizeof(storage) + array_alignment - 1, std::nothrow);
         const auto address = reinterpret_cast<std::uintptr_t>(block) + sizeof(storage);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tenon/kernel/kernel.hpp>
@@ -11,6 +12,8 @@
 /// What a session asks of a device: its own memory, its own kernels, and work that goes on while the caller does.
 
 namespace tenon {
+
+struct op_definition;
 
 struct device_attributes {
     std::string name;        ///< "/device:CPU:0"
@@ -41,11 +44,36 @@ public:
     virtual void copy_to_host(void* to, const void* from, std::size_t bytes) = 0;
 
     /// This device's kernel for an op; nullptr where it has none.
-    virtual kernel_factory kernels(const std::string& op) const = 0;
+    virtual kernel_factory kernel_of(const op_definition& op) const = 0;
     virtual void launch(kernel& k, const kernel_run& r) = 0;
     virtual std::unique_ptr<device_event> record() = 0;
 
     virtual resource_manager& resources() = 0;
+};
+
+/// Memory of a device, which must outlive it.
+class device_memory {
+public:
+    device_memory() = default;
+    /// Throws what device::allocate throws.
+    device_memory(device& d, std::size_t bytes) : device_(&d), data_(d.allocate(bytes)), bytes_(bytes) {}
+    ~device_memory() {
+        if (device_) device_->deallocate(data_, bytes_);
+    }
+    device_memory(device_memory&& from) noexcept
+        : device_(std::exchange(from.device_, nullptr)), data_(from.data_), bytes_(from.bytes_) {}
+    device_memory& operator=(device_memory&& from) noexcept {
+        std::swap(device_, from.device_);
+        std::swap(data_, from.data_);
+        std::swap(bytes_, from.bytes_);
+        return *this;
+    }
+    void* data() const noexcept { return data_; }
+
+private:
+    device* device_ = nullptr;
+    void* data_ = nullptr;
+    std::size_t bytes_ = 0;
 };
 
 /// The CPU of this process. `threads` is the parallelism kernels are made for.

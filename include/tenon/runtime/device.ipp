@@ -8,6 +8,7 @@
 #endif
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/large_memory.hpp>
 #include <tenon/graph/op.hpp>
 #include <tenon/kernel/simd/isa.hpp>
 #include <tenon/runtime/device.hpp>
@@ -29,22 +30,21 @@ public:
     const device_attributes& attributes() const override { return attributes_; }
 
     void* allocate(std::size_t bytes) override {
-        void* memory = ::operator new(bytes, std::align_val_t{64}, std::nothrow);
+        void* memory = bytes < huge_page ? ::operator new(bytes, std::align_val_t{64}, std::nothrow) : new_large(bytes);
         if (!memory)
             throw resource_exhausted_error(attributes_.name + ": no memory for " + std::to_string(bytes) + " bytes");
         return memory;
     }
-    void deallocate(void* memory, std::size_t) noexcept override { ::operator delete(memory, std::align_val_t{64}); }
+    void deallocate(void* memory, std::size_t bytes) noexcept override {
+        bytes < huge_page ? ::operator delete(memory, std::align_val_t{64}) : delete_large(memory);
+    }
     void copy_from_host(void* to, const void* from, std::size_t bytes) override {
         if (bytes) std::memcpy(to, from, bytes);
     }
     void copy_to_host(void* to, const void* from, std::size_t bytes) override {
         if (bytes) std::memcpy(to, from, bytes);
     }
-    kernel_factory kernels(const std::string& op) const override {
-        const op_definition* d = find_op(op);
-        return d ? d->cpu : nullptr;
-    }
+    kernel_factory kernel_of(const op_definition& op) const override { return op.cpu; }
     void launch(kernel& k, const kernel_run& r) override { k.run(r); }
     std::unique_ptr<device_event> record() override {
         // All that was launched has ended.

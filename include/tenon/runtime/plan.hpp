@@ -98,6 +98,7 @@ private:
     void check_numerics(std::size_t s, const frame& f) const;
     [[noreturn]] void rethrow_with_place(const std::exception_ptr& what, std::size_t s) const;
 
+    device* device_;
     program program_;
     scheduled schedule_;
     std::vector<step> steps_;
@@ -117,7 +118,7 @@ private:
 
 // The memory of one step in flight, with its pointers.
 struct plan::frame {
-    any_array arena;
+    device_memory arena;
     std::vector<const void*> in;
     std::vector<void*> out;
     std::vector<kernel_run> runs;

@@ -54,7 +54,7 @@ private:
 
 } // namespace detail
 
-TENON_INLINE plan::plan(const request& r, const plan_options& o) : program_(prune(r, o)) {
+TENON_INLINE plan::plan(const request& r, const plan_options& o) : device_(o.on), program_(prune(r, o)) {
     rewrite(program_, o);
     schedule_ = schedule(program_, o);
     feed_types_ = r.feed_types;
@@ -121,8 +121,9 @@ TENON_INLINE plan::plan(const request& r, const plan_options& o) : program_(prun
     summary_.fetched_bytes = schedule_.fetched_bytes;
     summary_.largest = schedule_.largest;
     if (o.memory_limit && summary_.peak_bytes() > o.memory_limit) {
-        std::string text = "this step needs " + std::to_string(summary_.peak_bytes()) + " bytes on /device:CPU:0, of which " +
-                           std::to_string(o.memory_limit) + " may be used; the largest tensors:";
+        std::string text = "this step needs " + std::to_string(summary_.peak_bytes()) + " bytes on " +
+                           device_->attributes().name + ", of which " + std::to_string(o.memory_limit) +
+                           " may be used; the largest tensors:";
         for (const auto& [bytes, name] : summary_.largest) text += "\n  " + std::to_string(bytes) + " bytes: " + name;
         text += "\nfeed smaller batches, fetch less, or raise session_options::memory_limit";
         throw resource_exhausted_error(text);
@@ -141,7 +142,7 @@ TENON_INLINE plan::~plan() {
 TENON_INLINE std::unique_ptr<plan::frame> plan::make_frame() {
     auto f = std::make_unique<frame>();
     try {
-        f->arena = any_array(element_type::uint8, extents(static_cast<std::int64_t>(schedule_.arena_bytes)));
+        f->arena = device_memory(*device_, schedule_.arena_bytes);
     } catch (const resource_exhausted_error&) {
         std::string text = "no memory for this step: its tensors need " + std::to_string(schedule_.arena_bytes) +
                            " bytes; the largest:";

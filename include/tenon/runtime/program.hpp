@@ -5,7 +5,7 @@
 #include <vector>
 
 #include <tenon/graph/op.hpp>
-#include <tenon/kernel/resources.hpp>
+#include <tenon/runtime/device.hpp>
 
 /// What the planner works on: the part of a graph that one step needs, with all sizes known. It is made by
 /// `prune`, changed by `rewrite`, ordered and laid out by `schedule`, and frozen into a plan.
@@ -75,7 +75,7 @@ struct plan_options {
     bool check_numerics = false;  ///< the step is refused where a number is not finite
     std::size_t memory_limit = 0; ///< bytes a step may take; 0: no limit
     std::uint64_t graph_seed = 0;
-    resource_manager* resources = nullptr;
+    device* on = nullptr;         ///< gives memory, kernels and resources; outlives the plan
 };
 
 /// The nodes that the request needs, with all sizes. Errors: a placeholder that is not fed, sizes that do not

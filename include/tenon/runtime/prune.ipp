@@ -74,16 +74,18 @@ TENON_INLINE kernel_pointer prepare_kernel(const program& p, const program_item&
     std::vector<tensor_type> in, out;
     for (const int v : i.inputs) in.push_back(p.value(v).type);
     for (const int v : i.outputs) out.push_back(p.value(v).type);
-    if (!i.op->cpu)
-        throw invalid_argument_error(place_of(*i.origin) + ": op " + i.op->name + " has no kernel for CPU devices");
+    const kernel_factory factory = o.on->kernel_of(*i.op);
+    if (!factory)
+        throw invalid_argument_error(place_of(*i.origin) + ": op " + i.op->name + " has no kernel for " +
+                                     o.on->attributes().type + " devices");
     const kernel_setup s{.node = *i.origin,
                          .attrs = i.attributes,
                          .inputs = type_list(in.data(), static_cast<int>(in.size())),
                          .outputs = type_list(out.data(), static_cast<int>(out.size())),
                          .threads = o.threads,
-                         .resources = o.resources,
+                         .resources = &o.on->resources(),
                          .graph_seed = o.graph_seed};
-    return i.op->cpu(s);
+    return factory(s);
 }
 
 TENON_INLINE program prune(const request& r, const plan_options& o) {
@@ -189,12 +191,12 @@ TENON_INLINE program prune(const request& r, const plan_options& o) {
         } else {
             for (node* c : n->controls) it.after.push_back(item_of.at(c));
             if (n->op == &variable_definition)
-                p.value(it.outputs[0]).variable = &o.resources->variable(n->container, n->name, n->outputs[0]);
+                p.value(it.outputs[0]).variable = &o.on->resources().variable(n->container, n->name, n->outputs[0]);
             else if (n->op == &assign_definition) {
                 const node& v = *n->inputs[0].node;
                 if (v.op != &variable_definition)
                     throw invalid_argument_error(place_of(*n) + ": input 0 is no variable but a " + v.op->name);
-                p.value(it.outputs[0]).variable = &o.resources->variable(v.container, v.name, v.outputs[0]);
+                p.value(it.outputs[0]).variable = &o.on->resources().variable(v.container, v.name, v.outputs[0]);
             }
         }
         item_of.emplace(n, index);

@@ -65,7 +65,7 @@ inline void fold_constants(program& p, const plan_options& o) {
             i.removed = !uses.awaited[n];
             continue;
         }
-        if (!o.fold || uses.awaited[n] || i.op->is(op_flags::stateful) || i.op->is(op_flags::source) || !i.op->cpu) continue;
+        if (!o.fold || uses.awaited[n] || i.op->is(op_flags::stateful) || i.op->is(op_flags::source) || !o.on->kernel_of(*i.op)) continue;
         bool known = true;
         std::int64_t bytes = 0;
         for (std::size_t k = 0; k < i.inputs.size(); ++k)

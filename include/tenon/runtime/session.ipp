@@ -135,7 +135,7 @@ public:
         o.check_numerics = options.check_numerics;
         o.memory_limit = options.memory_limit;
         o.graph_seed = seed;
-        o.resources = &cpu->resources();
+        o.on = cpu.get();
         auto made = std::make_shared<runtime::plan>(q, o);
         std::vector<std::shared_ptr<runtime::plan>> dropped; // end after the lock does
         const std::lock_guard lock(guard);
