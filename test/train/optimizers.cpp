@@ -268,6 +268,21 @@ TEST_CASE("mistakes are named") {
                          tn::invalid_argument_error);
     CHECK_THROWS_AS(o.apply_gradients({}), tn::invalid_argument_error);
     CHECK_THROWS_WITH_AS(o.minimize(tn::any_tensor(w)), doctest::Contains("must be a scalar"), tn::invalid_argument_error);
+    const auto refused = [](const char* words, auto make) {
+        CHECK_THROWS_WITH_AS(make(), doctest::Contains(words), tn::invalid_argument_error);
+    };
+    const double nan = std::nan(""), inf = HUGE_VAL;
+    refused("gradient_descent: the learning rate is nan", [&] { return tn::gradient_descent(nan); });
+    refused("adam: the learning rate is inf", [&] { return tn::adam(inf); });
+    refused("momentum: the factor is 1", [] { return tn::momentum(0.1, 1.0); });
+    refused("adagrad: the initial sum is -1", [] { return tn::adagrad(0.1, {.initial = -1}); });
+    refused("adagrad: the epsilon is nan", [&] { return tn::adagrad(0.1, {.epsilon = nan}); });
+    refused("rmsprop: the decay is -0.5", [] { return tn::rmsprop(0.1, {.decay = -0.5}); });
+    refused("rmsprop: the momentum is 2", [] { return tn::rmsprop(0.1, {.momentum = 2}); });
+    refused("adam: the beta1 is 1.000000; give a number from 0, less than 1",
+            [] { return tn::adam(0.1, {.beta1 = 1}); });
+    refused("adam: the beta2 is nan", [&] { return tn::adam(0.1, {.beta2 = nan}); });
+    refused("adam: the weight_decay is inf", [&] { return tn::adam(0.1, {.weight_decay = inf}); });
     CHECK_THROWS_AS(tn::clip_by_global_norm({{w, w}}, 0), tn::invalid_argument_error);
 }
 

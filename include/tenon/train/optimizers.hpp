@@ -62,7 +62,8 @@ class update_writer;
 class update_setup;
 } // namespace detail
 
-/// What all optimisers can do. A value: it holds its settings only, and may be used for several losses.
+/// What all optimisers can do. A value: it holds its settings only, and may be used for several losses. A setting that
+/// makes no sense (a NaN, a beta that is not in [0, 1), ..) is an invalid_argument_error when the optimiser is made.
 class optimizer {
 public:
     virtual ~optimizer() = default;
@@ -101,7 +102,7 @@ public:
     operation apply_gradients(const std::vector<gradient_and_variable>& gradients, const minimize_options& o = {}) const;
 
 protected:
-    optimizer(std::string name, learning_rate rate) : name_(std::move(name)), rate_(std::move(rate)) {}
+    optimizer(std::string name, learning_rate rate);
     optimizer(const optimizer&) = default;
     optimizer& operator=(const optimizer&) = default;
 
@@ -140,8 +141,7 @@ struct momentum_options {
 /// With nesterov, w -= rate * (g + factor * m): I. Sutskever et al., ICML 2013.
 class momentum : public optimizer {
 public:
-    explicit momentum(learning_rate rate, double factor = 0.9, const momentum_options& o = {})
-        : optimizer("momentum", std::move(rate)), momentum_(factor), options_(o) {}
+    explicit momentum(learning_rate rate, double factor = 0.9, const momentum_options& o = {});
 
 private:
     void write(detail::update_writer&) const override;
@@ -157,8 +157,7 @@ struct adagrad_options {
 /// s += g^2; w -= rate * g / (sqrt(s) + epsilon). J. Duchi et al., JMLR 12 (2011).
 class adagrad : public optimizer {
 public:
-    explicit adagrad(learning_rate rate, const adagrad_options& o = {})
-        : optimizer("adagrad", std::move(rate)), options_(o) {}
+    explicit adagrad(learning_rate rate, const adagrad_options& o = {});
 
 private:
     void write(detail::update_writer&) const override;
@@ -177,8 +176,7 @@ struct rmsprop_options {
 /// the root: A. Graves, arXiv:1308.0850.
 class rmsprop : public optimizer {
 public:
-    explicit rmsprop(learning_rate rate, const rmsprop_options& o = {})
-        : optimizer("rmsprop", std::move(rate)), options_(o) {}
+    explicit rmsprop(learning_rate rate, const rmsprop_options& o = {});
 
 private:
     void write(detail::update_writer&) const override;
@@ -197,8 +195,7 @@ struct adam_options {
 /// D. Kingma, J. Ba, ICLR 2015; the decay of weights: I. Loshchilov, F. Hutter, ICLR 2019.
 class adam : public optimizer {
 public:
-    explicit adam(learning_rate rate = 0.001, const adam_options& o = {})
-        : optimizer("adam", std::move(rate)), options_(o) {}
+    explicit adam(learning_rate rate = 0.001, const adam_options& o = {});
 
 private:
     void begin(detail::update_setup&) const override;

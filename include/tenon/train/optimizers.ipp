@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <map>
 #include <optional>
 
@@ -177,6 +178,54 @@ TENON_INLINE operation optimizer::apply_gradients(const std::vector<gradient_and
                 .operation());
     }
     return group(setup.operations(), o.name);
+}
+
+namespace detail {
+
+[[noreturn]] inline void throw_bad_setting(const std::string& optimizer, const char* setting, double value,
+                                           const char* range) {
+    throw invalid_argument_error(optimizer + ": the " + setting + " is " + std::to_string(value) + "; give " + range);
+}
+// What is averaged with this weight is neither forgotten nor grows without bound.
+inline void check_weight(const char* optimizer, const char* setting, double value) {
+    if (!(value >= 0 && value < 1)) throw_bad_setting(optimizer, setting, value, "a number from 0, less than 1");
+}
+inline void check_not_negative(const char* optimizer, const char* setting, double value) {
+    if (!(value >= 0 && std::isfinite(value)))
+        throw_bad_setting(optimizer, setting, value, "a finite number that is not negative");
+}
+
+} // namespace detail
+
+TENON_INLINE optimizer::optimizer(std::string name, learning_rate rate)
+    : name_(std::move(name)), rate_(std::move(rate)) {
+    if (rate_.is_number() && !std::isfinite(rate_.number()))
+        detail::throw_bad_setting(name_, "learning rate", rate_.number(), "a finite number");
+}
+
+TENON_INLINE momentum::momentum(learning_rate rate, double factor, const momentum_options& o)
+    : optimizer("momentum", std::move(rate)), momentum_(factor), options_(o) {
+    detail::check_weight("momentum", "factor", factor);
+}
+
+TENON_INLINE adagrad::adagrad(learning_rate rate, const adagrad_options& o)
+    : optimizer("adagrad", std::move(rate)), options_(o) {
+    detail::check_not_negative("adagrad", "initial sum", o.initial);
+    detail::check_not_negative("adagrad", "epsilon", o.epsilon);
+}
+
+TENON_INLINE rmsprop::rmsprop(learning_rate rate, const rmsprop_options& o)
+    : optimizer("rmsprop", std::move(rate)), options_(o) {
+    detail::check_weight("rmsprop", "decay", o.decay);
+    detail::check_weight("rmsprop", "momentum", o.momentum);
+    detail::check_not_negative("rmsprop", "epsilon", o.epsilon);
+}
+
+TENON_INLINE adam::adam(learning_rate rate, const adam_options& o) : optimizer("adam", std::move(rate)), options_(o) {
+    detail::check_weight("adam", "beta1", o.beta1);
+    detail::check_weight("adam", "beta2", o.beta2);
+    detail::check_not_negative("adam", "epsilon", o.epsilon);
+    detail::check_not_negative("adam", "weight_decay", o.weight_decay);
 }
 
 TENON_INLINE void gradient_descent::write(detail::update_writer& u) const {

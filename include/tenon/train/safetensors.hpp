@@ -58,9 +58,13 @@ public:
     /// none) takes a copy(). Throws not_found_error that says what there is.
     any_array load(const std::string& name) const;
     /// The same; invalid_argument_error when its elements are not of type T.
-    template <Element T> array<T> load(const std::string& name) const { return array<T>(load(name)); }
+    template <Element T> array<T> load(const std::string& name) const {
+        return array<T>(load_as(name, element_type_of<T>));
+    }
 
 private:
+    any_array load_as(const std::string& name, element_type element) const;
+
     array<std::uint8_t> bytes_;
     std::string name_;
     std::vector<tensor> tensors_;

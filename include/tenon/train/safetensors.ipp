@@ -262,6 +262,14 @@ TENON_INLINE any_array safetensors_file::load(const std::string& name) const {
     return a;
 }
 
+TENON_INLINE any_array safetensors_file::load_as(const std::string& name, element_type element) const {
+    any_array a = load(name);
+    if (a.element() != element)
+        throw invalid_argument_error("read_safetensors: '" + name_ + "': '" + name + "' is " + to_string(a.type()) +
+                                     ", but its elements are asked for as " + name_of(element));
+    return a;
+}
+
 TENON_INLINE safetensors_file read_safetensors(const std::string& path) {
     auto map = std::make_unique<detail::mapped_file>("read_safetensors", path);
     if (map->size() == 0) return safetensors_file(array<std::uint8_t>(), path);
