@@ -292,3 +292,31 @@ TEST_CASE("a variable whose memory there is not is a resource_exhausted_error th
     CHECK_MESSAGE(has(text, "enormous"), text);
     CHECK(s.run(tn::constant(1.0f) + 1.0f).item() == 2);
 }
+
+TEST_CASE("an initialiser that cannot begin the variable is refused before there is a variable") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    using bad = tn::invalid_argument_error;
+    using pair = tn::shape<2>;
+    const auto refused = [](const tn::initializer& how) {
+        return words_of<bad>([&] { tn::variable<float, pair>("bad", how); });
+    };
+    CHECK(has(refused(tn::uniform(1, 0)), "variable \"bad\": uniform: [1"));
+    CHECK(has(refused(tn::normal(0, -1)), "variable \"bad\": normal: mean 0"));
+    CHECK(has(refused(tn::truncated_normal(std::nan(""))), "truncated_normal"));
+    CHECK(has(words_of<bad>([] { tn::variable<std::int32_t, pair>("bad", tn::glorot_uniform()); }),
+              "variable \"bad\": its elements are int32"));
+    CHECK(has(words_of<bad>([] { tn::variable<std::string, pair>("bad", tn::zeros()); }), "strings"));
+    CHECK(g.size() == 0);
+    CHECK(g.collection(tn::global_variables).empty());
+}
+
+TEST_CASE("a number that is assigned is one the variable can hold") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto v = tn::variable<std::uint8_t, tn::shape<>>("v", tn::zeros());
+    CHECK_THROWS_WITH_AS(v.assign(300), doctest::Contains("300 is not a value of uint8"), tn::invalid_argument_error);
+    CHECK_THROWS_AS(v.assign(-1), tn::invalid_argument_error);
+    tn::session s;
+    CHECK(s.run(v.assign(200)).item() == 200);
+}

@@ -180,3 +180,21 @@ TEST_CASE("strings are fed and fetched") {
     CHECK(s.run(tn::feed(x, std::string("hello")), tn::identity(x, "y")).item() == "hello");
     CHECK(s.run(tn::constant("Hello distributed Tenon!")).item() == "Hello distributed Tenon!");
 }
+
+TEST_CASE("16: a number that is fed is one the element type can hold") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto small = tn::placeholder<std::uint8_t>("small");
+    const auto wide = tn::placeholder<std::uint64_t>("wide");
+    const auto real = tn::placeholder<tn::half>("real");
+    tn::session s;
+    CHECK(s.run(tn::feed(small, 255), small).item() == 255);
+    CHECK_THROWS_WITH_AS(tn::feed(small, 256), doctest::Contains("256 is not a value of uint8"),
+                         tn::invalid_argument_error);
+    CHECK_THROWS_AS(tn::feed(small, -1), tn::invalid_argument_error);
+    CHECK_THROWS_AS(tn::feed(wide, -1), tn::invalid_argument_error);
+    CHECK(s.run(tn::feed(real, 1.5), real).item() == tn::half(1.5f)); // rounded to the type, as in a list
+    const auto next = s.callable(tn::feeds(small), tn::fetches(small + std::uint8_t{1}));
+    CHECK(std::get<0>(next(7)).item() == 8);
+    CHECK_THROWS_AS(next(1000), tn::invalid_argument_error);
+}

@@ -69,6 +69,7 @@ public:
         else value_ = static_cast<T>(value);
     }
     nested(std::initializer_list<nested> list) : list_(list), is_list_(true) {}
+    const T& value() const noexcept { return value_; }
 
     static extents sizes_of(std::initializer_list<nested> list) {
         extents sizes{static_cast<std::int64_t>(list.size())};

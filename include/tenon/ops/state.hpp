@@ -137,6 +137,8 @@ namespace detail {
 any_tensor add_variable(const std::string& name, const tensor_type& type, const variable_options& o);
 /// Gives a variable its initialising assignment.
 operation set_initial_value(const any_tensor& variable, const any_tensor& value, const variable_options& o);
+/// Throws invalid_argument_error, naming the variable, where `how` cannot begin a variable of this type.
+void check_initializer(const std::string& name, const initializer& how, element_type element);
 any_tensor initial_value(const initializer& how, const any_tensor& variable);
 operation initializer_of(const any_tensor& variable);
 any_tensor add_assign(const any_tensor& variable, const any_tensor& value, const char* name);
@@ -166,7 +168,11 @@ public:
 private:
     const tensor<T, S>& as_plain() const { return *this; }
     template <class V> static auto value_of(const V& v) {
-        if constexpr (detail::Number<V>) return constant(static_cast<T>(v));
+        if constexpr (detail::Number<V>) {
+            static_assert(detail::Literal<V, T>,
+                          "tenon::assign: the number would lose its fraction in the variable's type");
+            return constant(detail::nested<T>(v).value());
+        }
         else return v;
     }
     template <class V> auto update(const V& value, const char* name) const {
@@ -191,6 +197,7 @@ variable_tensor<T, canonical_t<S>> variable(const std::string& name, const initi
                                             const variable_options& o = {}) {
     static_assert(S::extents.is_static(), "tenon::variable: the sizes of a variable must be numbers");
     const tensor_type type{element_type_of<T>, S::extents};
+    detail::check_initializer(name, how, type.element); // before there is a node that nothing begins
     const any_tensor v = detail::add_variable(name, type, o);
     detail::set_initial_value(v, detail::initial_value(how, v), o);
     return variable_tensor<T, canonical_t<S>>(v);
@@ -286,6 +293,21 @@ inline std::pair<double, double> fans(const extents& e) {
     double window = 1;
     for (int i = 0; i + 2 < e.rank(); ++i) window *= static_cast<double>(e[i].size);
     return {window * static_cast<double>(e[e.rank() - 2].size), window * static_cast<double>(e[e.rank() - 1].size)};
+}
+
+TENON_INLINE void check_initializer(const std::string& name, const initializer& how, element_type element) {
+    using enum initializer::distribution;
+    const std::string who = "variable \"" + name + "\"";
+    if (element == element_type::string)
+        throw invalid_argument_error(who + ": its elements are strings, which no initialiser makes; give a value");
+    if (how.kind == constant) return;
+    if (!is_floating(element))
+        throw invalid_argument_error(who + ": its elements are " + name_of(element) +
+                                     "; an initialiser that draws random numbers makes floating ones, so give a value, "
+                                     "zeros() or the tensor random_integers<T, S>(low, high)");
+    if (how.scaled != initializer::scale::fixed) return;
+    if (how.kind == uniform) check_interval((who + ": uniform").c_str(), how.a, how.b);
+    else check_deviation((who + (how.kind == normal ? ": normal" : ": truncated_normal")).c_str(), how.a, how.b);
 }
 
 TENON_INLINE any_tensor initial_value(const initializer& how, const any_tensor& variable) {

@@ -112,9 +112,10 @@ template <class X, class A> constexpr bool check_feed() {
             return std::is_same_v<T, typename X::element_type>;
         }
     } else {
-        static_assert(X::shape_type::rank == 0 && std::is_convertible_v<A, typename X::element_type>,
-                      "tenon::feed: what is fed must be an array, or a number for a scalar tensor");
-        return X::shape_type::rank == 0;
+        constexpr bool fits = X::shape_type::rank == 0 && Literal<A, typename X::element_type>;
+        static_assert(fits, "tenon::feed: what is fed must be an array, or for a scalar tensor a number of its kind: "
+                            "none with a fraction where the elements are integers");
+        return fits;
     }
 }
 
@@ -124,7 +125,7 @@ template <class X, class A> any_array feed_view(const A& a) {
     else if constexpr (is_array<A>) return a.untyped().share();
     else {
         any_array scalar(element_type_of<typename X::element_type>, {});
-        *static_cast<typename X::element_type*>(scalar.data()) = static_cast<typename X::element_type>(a);
+        *static_cast<typename X::element_type*>(scalar.data()) = nested<typename X::element_type>(a).value();
         return scalar;
     }
 }
@@ -171,8 +172,10 @@ std::vector<any_array> run_once(session_state& s, run_request&& r);
 
 } // namespace detail
 
-/// A value for x in one run: an array, or a number for a scalar. A wrong element type or shape does not compile
-/// where it is known by type, and is an invalid_argument_error with both shapes where not (SEMANTICS 16).
+/// A value for x in one run: an array, or a number for a scalar, which x's element type must hold: a floating number
+/// for integers does not compile, an integer out of range is an invalid_argument_error. A wrong element type or shape
+/// does not compile where it is known by type, and is an invalid_argument_error with both shapes where not (SEMANTICS
+/// 16).
 template <Operand X, class A> fed_value feed(const X& x, const A& value) {
     if constexpr (detail::check_feed<X, A>()) return {detail::as_tensor(x), detail::feed_view<X>(value)};
     else return {};
