@@ -139,6 +139,10 @@ TEST_CASE("real functions are the C library's") {
     unary("sigmoid", OF(sigmoid), [](double x) { return 1 / (1 + std::exp(-x)); }, usual);
     unary("softplus", OF(softplus), [](double x) { return std::log1p(std::exp(x)); }, usual);
     unary("logit", OF(logit), [](double p) { return std::log(p / (1 - p)); }, {0.01, 0.25, 0.625, 0.9});
+    unary("sinc", OF(sinc), [](double x) { return x == 0 ? 1 : std::sin(std::acos(-1.0) * x) / (std::acos(-1.0) * x); },
+          {-2.5, -0.3, 0, 1e-3, 0.25, 0.5, 1.75});
+    unary("deg2rad", OF(deg2rad), [](double x) { return x / 180 * std::acos(-1.0); }, {-720, -45, 0, 1, 90});
+    unary("rad2deg", OF(rad2deg), [](double x) { return x * 180 / std::acos(-1.0); }, usual);
     unary("log_sigmoid", OF(log_sigmoid), [](double x) { return -std::log1p(std::exp(-x)); }, usual);
 }
 
@@ -164,6 +168,13 @@ TEST_CASE("functions that cut and round") {
     unary("relu6", OF(relu6), [](double x) { return std::isnan(x) ? x : std::fmin(std::fmax(x, 0), 6); }, special);
     unary("clip", [](const auto& x) { return clip(x, -1, 1.5); },
           [](double x) { return std::isnan(x) ? x : std::fmin(std::fmax(x, -1), 1.5); }, special);
+    unary("rint", OF(rint), STD(rint), {-2.5, -2, -0.5, 0, 0.5, 1.5, 2.5, 1e10});
+    unary("soft_shrink", OF(soft_shrink),
+          [](double x) { return x > 0.5 ? x - 0.5 : x < -0.5 ? x + 0.5 : x != x ? x : 0; }, special);
+    unary("hard_shrink", [](const auto& x) { return hard_shrink(x, 1.5); },
+          [](double x) { return std::fabs(x) <= 1.5 ? 0 : x; }, special);
+    unary("threshold", [](const auto& x) { return threshold(x, 0.25, 20); },
+          [](double x) { return x <= 0.25 ? 20 : x; }, special);
     unary("hard_tanh", OF(hard_tanh), [](double x) { return std::fmin(std::fmax(x, -1), 1); }, usual);
 }
 
@@ -213,6 +224,15 @@ TEST_CASE("functions of two numbers, with a column and a row broadcast") {
     binary("xlogy", OF2(xlogy), [](double x, double y) { return x == 0 ? 0 : x * std::log(y); }, {0, 0.5, 2}, {0, 0.5, 3});
     binary("xlog1py", OF2(xlog1py), [](double x, double y) { return x == 0 ? 0 : x * std::log1p(y); }, {0, 0.5, 2}, {-1, 0.5, 3});
     binary("xdivy", OF2(xdivy), [](double x, double y) { return x == 0 ? 0 : x / y; }, {0, 0.5, 2}, {0, 0.5, 3});
+    binary("logaddexp2", OF2(logaddexp2), [](double a, double b) {
+        return a == b ? a + 1 : std::fmax(a, b) + std::log2(1 + std::exp2(-std::fabs(a - b)));
+    }, {-infinity, -800, 0.5, 800, infinity}, {-infinity, -801, 0.25, 800, infinity});
+    binary("copysign", OF2(copysign), [](double a, double b) { return std::copysign(a, b); }, special,
+           {-infinity, -2, -0.0, 0, 3, infinity});
+    binary("heaviside", OF2(heaviside), [](double x, double h) { return x == 0 ? h : x < 0 ? 0 : x > 0 ? 1 : x; },
+           special, usual);
+    binary("fmin", OF2(fmin), [](double a, double b) { return std::fmin(a, b); }, special, special);
+    binary("fmax", OF2(fmax), [](double a, double b) { return std::fmax(a, b); }, special, special);
     binary("logaddexp", OF2(logaddexp), [](double a, double b) {
         return a == b ? a + std::log(2.0) : std::fmax(a, b) + std::log1p(std::exp(-std::fabs(a - b)));
     }, {-infinity, -800, 0.5, 800, infinity}, {-infinity, -801, 0.25, 800, infinity});
@@ -221,6 +241,29 @@ TEST_CASE("functions of two numbers, with a column and a row broadcast") {
 TEST_CASE("1 // 0.1 is 9, as in Python") {
     auto x = placeholder<double, shape<1>>();
     CHECK(run(floor_divide(x, 0.1), fed(x, numbers<double>(extents(1), {1.0})))[0] == 9);
+}
+
+TEST_CASE("nan_to_num: finite numbers of the tensor's own type") {
+    const graph g;
+    const graph_scope scope(g);
+    const auto check = [](auto x, double most) {
+        using T = typename decltype(x)::element_type;
+        CHECK(run(nan_to_num(x), fed(x, numbers<T>(extents(4), {-infinity, 1.5, infinity, not_a_number}))) ==
+              std::vector<double>{-most, 1.5, most, 0});
+        CHECK(run(nan_to_num(x, 7), fed(x, numbers<T>(extents(4), {0, 0, 0, not_a_number})))[3] == 7);
+    };
+    check(placeholder<double, shape<4>>(), std::numeric_limits<double>::max());
+    check(placeholder<float, shape<4>>(), static_cast<double>(std::numeric_limits<float>::max()));
+    check(placeholder<half, shape<4>>(), 65504);
+}
+
+TEST_CASE("copysign sees the sign of -0") {
+    const graph g;
+    const graph_scope scope(g);
+    auto x = placeholder<float, shape<2>>();
+    const auto signs = run(copysign(0, x), fed(x, numbers<float>(extents(2), {-0.0, 0.0})));
+    CHECK(std::signbit(signs[0]));
+    CHECK(!std::signbit(signs[1]));
 }
 
 TEST_CASE("functions of three numbers") {
@@ -367,6 +410,30 @@ TEST_CASE("gradients of composites") {
     CHECK(check_gradients([](auto a, auto b) { return hypot(a, b) + atan2(a, b) + pow(b, a); }, x, p) == "");
     CHECK(check_gradients([](auto a, auto b) { return select(a > b, a * b, a - b); }, x, p) == "");
     CHECK(check_gradients([](auto a) { return lgamma(a); }, p) == "");
+    CHECK(check_gradients([](auto a) { return sinc(a) + deg2rad(a) + rad2deg(a) + nan_to_num(a); }, x) == "");
+    CHECK(check_gradients([](auto a) { return soft_shrink(a) + hard_shrink(a) * a + threshold(a, 0.1, 2); }, x) == "");
+    CHECK(check_gradients([](auto a, auto b) { return logaddexp2(a, b) + fmin(a, b) * fmax(b, a); }, x, p) == "");
+    CHECK(check_gradients([](auto a, auto b) { return copysign(a, b - 0.3) * a + heaviside(a, b); }, x, p) == "");
+}
+
+TEST_CASE("gradients of composites over broadcast, dynamic and named sizes") {
+    const auto rows = given(input<shape<batch, 3>>(2, 3), {-2.5, -1.1, -0.2, 0.3, 1.2, 2.6});
+    const auto some = given(input<shape<dyn, 3>>(2, 3), {0.1, 0.2, 0.35, 0.45, 0.75, 0.9});
+    const auto row = given(input<shape<3>>(), {0.15, 0.4, 0.8});
+    const auto column = given(input<shape<dyn, 1>>(2, 1), {0.7, 0.25});
+    CHECK(check_gradients([](auto a, auto b) { return prelu(a, b) + gelu(a) * elu(a, b); }, rows, row) == "");
+    CHECK(check_gradients([](auto a, auto b) { return xlogy(a, b) + logaddexp(a, b) + hypot(a, b); }, rows, column) ==
+          "");
+    CHECK(check_gradients([](auto a, auto b) { return lerp(a, b, a) + logit(a) + divide_no_nan(b, a); }, some, row) ==
+          "");
+    CHECK(check_gradients([](auto a, auto b) { return squared_difference(a, b) + pow(b, a) + fmax(a, b); }, some,
+                          column) == "");
+    CHECK(check_gradients([](auto a, auto b) { return clip(a, -b, b * 2.2) + select(a > b, a * b, b); }, rows, row) ==
+          "");
+    CHECK(check_gradients([](auto a) { return lgamma(a); }, some) == "");
+    CHECK(check_gradients([](auto a) { return lgamma(a) * a; },
+                          given(input<shape<batch, 2>>(2, 2), {0.4, 1.5, 3, 12})) == "");
+    CHECK(check_gradients([](auto a, auto b) { return lgamma(a + b); }, row, column) == "");
 }
 
 TEST_CASE("no NaN comes from a value that was not chosen") {

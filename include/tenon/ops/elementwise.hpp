@@ -1,5 +1,7 @@
 #pragma once
 
+#include <limits>
+
 #include <tenon/expr/tree.hpp>
 
 /// Functions of each element. They are lazy expressions: what is written in one expression runs as one pass over
@@ -48,6 +50,15 @@ template <fixed_string Name, bool Floating> struct composite_rule {
 // Types with names of their own: clang prints the text in a template argument as numbers.
 struct square_rule : composite_rule<"square", false> {};
 struct logaddexp_rule : composite_rule<"logaddexp", true> {};
+struct logaddexp2_rule : composite_rule<"logaddexp2", true> {};
+struct copysign_rule : composite_rule<"copysign", true> {};
+struct nan_to_num_rule : composite_rule<"nan_to_num", true> {};
+struct heaviside_rule : composite_rule<"heaviside", true> {};
+struct fmin_rule : composite_rule<"fmin", true> {};
+struct fmax_rule : composite_rule<"fmax", true> {};
+struct sinc_rule : composite_rule<"sinc", true> {};
+struct deg2rad_rule : composite_rule<"deg2rad", true> {};
+struct rad2deg_rule : composite_rule<"rad2deg", true> {};
 struct pow_rule : composite_rule<"pow", false> {};
 struct squared_difference_rule : composite_rule<"squared_difference", false> {};
 struct floor_divide_rule : composite_rule<"floor_divide", false> {};
@@ -73,6 +84,9 @@ struct softsign_rule : composite_rule<"softsign", true> {};
 struct mish_rule : composite_rule<"mish", true> {};
 struct log_sigmoid_rule : composite_rule<"log_sigmoid", true> {};
 struct tanh_shrink_rule : composite_rule<"tanh_shrink", true> {};
+struct soft_shrink_rule : composite_rule<"soft_shrink", true> {};
+struct hard_shrink_rule : composite_rule<"hard_shrink", true> {};
+struct threshold_rule : composite_rule<"threshold", false> {};
 
 } // namespace detail
 
@@ -118,6 +132,8 @@ template <OperandOrIllShaped X> auto floor(X&& x) { return elementwise<opcode::f
 template <OperandOrIllShaped X> auto ceil(X&& x) { return elementwise<opcode::ceil>(static_cast<X&&>(x)); }
 /// To the nearest integer, halves to the even one.
 template <OperandOrIllShaped X> auto round(X&& x) { return elementwise<opcode::round>(static_cast<X&&>(x)); }
+/// Another name of round.
+template <OperandOrIllShaped X> auto rint(X&& x) { return elementwise<opcode::round>(static_cast<X&&>(x)); }
 template <OperandOrIllShaped X> auto trunc(X&& x) { return elementwise<opcode::trunc>(static_cast<X&&>(x)); }
 /// NaN where either is NaN.
 template <class A, detail::ElementwiseBeside<A> B>
@@ -310,6 +326,38 @@ inline constexpr auto logaddexp_of = [](auto a, auto b) {
     return elementwise_composite<logaddexp_rule>(logaddexp_with_difference, a, b,
                                                  select((a == b) && is_inf(a), zero, a - b));
 };
+inline constexpr auto log_of_2 = number_of<bits_of(0.69314718055994530942)>;
+inline constexpr auto one_by_log_of_2 = number_of<bits_of(1.44269504088896340736)>;
+inline constexpr auto logaddexp2_with_difference = [](auto a, auto b, auto d) {
+    return select(d > zero, a + one_by_log_of_2 * softplus(-d), b + one_by_log_of_2 * softplus(d));
+};
+inline constexpr auto logaddexp2_of = [](auto a, auto b) {
+    return elementwise_composite<logaddexp2_rule>(logaddexp2_with_difference, a, b,
+                                                  select((a == b) && is_inf(a), zero, (a - b) * log_of_2));
+};
+// 1 / -0 is less than 0.
+inline constexpr auto copysign_of = [](auto a, auto b) { return select(b < zero || one / b < zero, -abs(a), abs(a)); };
+inline constexpr auto heaviside_of = [](auto x, auto h) {
+    return select(x == zero, h, half_of_one * sign(x) + half_of_one);
+};
+inline constexpr auto fmin_of = [](auto a, auto b) {
+    return select(is_nan(a), b, select(is_nan(b), a, minimum(a, b)));
+};
+inline constexpr auto fmax_of = [](auto a, auto b) {
+    return select(is_nan(a), b, select(is_nan(b), a, maximum(a, b)));
+};
+inline constexpr auto pi = number_of<bits_of(3.14159265358979323846)>;
+inline constexpr auto sinc_of_angle = [](auto y) { return select(y == zero, one, sin(y) / select(y == zero, one, y)); };
+inline constexpr auto sinc_of = [](auto x) { return elementwise_composite<sinc_rule>(sinc_of_angle, pi * x); };
+inline constexpr auto deg2rad_of = [](auto x) { return number_of<bits_of(0.01745329251994329577)> * x; };
+inline constexpr auto rad2deg_of = [](auto x) { return number_of<bits_of(57.2957795130823208768)> * x; };
+struct nan_to_num_of {
+    double nan;
+    auto operator()(auto x) const {
+        constexpr double most = static_cast<double>(std::numeric_limits<typename decltype(x)::element_type>::max());
+        return select(is_nan(x), nan, minimum(maximum(x, number_of<bits_of(-most)>), number_of<bits_of(most)>));
+    }
+};
 inline constexpr auto logit_of = [](auto p) { return log(p) - log1p(-p); };
 
 inline constexpr auto minus_root_of_half = number_of<bits_of(-0.70710678118654752440)>;
@@ -338,6 +386,9 @@ inline constexpr auto softsign_of = [](auto x) { return x / (abs(x) + one); };
 inline constexpr auto mish_of = [](auto x) { return x * tanh(softplus(x)); };
 inline constexpr auto log_sigmoid_of = [](auto x) { return -softplus(-x); };
 inline constexpr auto tanh_shrink_of = [](auto x) { return x - tanh(x); };
+inline constexpr auto soft_shrink_of = [](auto x, auto width) { return x - minimum(maximum(x, -width), width); };
+inline constexpr auto hard_shrink_of = [](auto x, auto width) { return select(abs(x) <= width, zero, x); };
+inline constexpr auto threshold_of = [](auto x, auto limit, auto value) { return select(x <= limit, value, x); };
 struct is_close_of {
     double rtol, atol;
     auto operator()(auto a, auto b) const { return a == b || abs(a - b) <= rtol * abs(b) + atol; }
@@ -422,6 +473,54 @@ auto logaddexp(A&& a, B&& b) {
     return elementwise_composite<detail::logaddexp_rule>(detail::logaddexp_of,
         static_cast<A&&>(a), static_cast<B&&>(b));
 }
+/// log2(2^a + 2^b) without overflow.
+template <class A, class B>
+    requires detail::ElementwiseOperands<A, B>
+auto logaddexp2(A&& a, B&& b) {
+    return elementwise_composite<detail::logaddexp2_rule>(detail::logaddexp2_of,
+        static_cast<A&&>(a), static_cast<B&&>(b));
+}
+/// The magnitude of a with the sign of b, also that of -0. No gradient flows to b.
+template <class A, class B>
+    requires detail::ElementwiseOperands<A, B>
+auto copysign(A&& a, B&& b) {
+    return elementwise_composite<detail::copysign_rule>(detail::copysign_of,
+        static_cast<A&&>(a), static_cast<B&&>(b));
+}
+/// 0 where x is negative, 1 where it is positive, `at_zero` where it is 0; NaN stays.
+template <class X, class H>
+    requires detail::ElementwiseOperands<X, H>
+auto heaviside(X&& x, H&& at_zero) {
+    return elementwise_composite<detail::heaviside_rule>(detail::heaviside_of,
+        static_cast<X&&>(x), static_cast<H&&>(at_zero));
+}
+/// The lesser of two numbers; where one is NaN the other, as C has it.
+template <class A, class B>
+    requires detail::ElementwiseOperands<A, B>
+auto fmin(A&& a, B&& b) {
+    return elementwise_composite<detail::fmin_rule>(detail::fmin_of, static_cast<A&&>(a), static_cast<B&&>(b));
+}
+template <class A, class B>
+    requires detail::ElementwiseOperands<A, B>
+auto fmax(A&& a, B&& b) {
+    return elementwise_composite<detail::fmax_rule>(detail::fmax_of, static_cast<A&&>(a), static_cast<B&&>(b));
+}
+/// x, but `nan` where it is NaN, and the largest finite numbers in place of infinities.
+template <OperandOrIllShaped X> auto nan_to_num(X&& x, double nan = 0) {
+    return elementwise_composite<detail::nan_to_num_rule>(detail::nan_to_num_of{nan}, static_cast<X&&>(x));
+}
+/// sin(pi x) / (pi x), 1 at 0.
+template <OperandOrIllShaped X> auto sinc(X&& x) {
+    return elementwise_composite<detail::sinc_rule>(detail::sinc_of, static_cast<X&&>(x));
+}
+/// Degrees as radians.
+template <OperandOrIllShaped X> auto deg2rad(X&& x) {
+    return elementwise_composite<detail::deg2rad_rule>(detail::deg2rad_of, static_cast<X&&>(x));
+}
+/// Radians as degrees.
+template <OperandOrIllShaped X> auto rad2deg(X&& x) {
+    return elementwise_composite<detail::rad2deg_rule>(detail::rad2deg_of, static_cast<X&&>(x));
+}
 /// log(p / (1 - p)), the inverse of sigmoid.
 template <OperandOrIllShaped X> auto logit(X&& p) {
     return elementwise_composite<detail::logit_rule>(detail::logit_of, static_cast<X&&>(p));
@@ -446,6 +545,10 @@ template <OperandOrIllShaped X, class S = double>
 auto leaky_relu(X&& x, S&& slope = 0.01) {
     return elementwise_composite<detail::leaky_relu_rule>(detail::leaky_relu_of,
         static_cast<X&&>(x), static_cast<S&&>(slope));
+}
+/// leaky_relu whose slope is learnt: a tensor that broadcasts to x.
+template <OperandOrIllShaped X, OperandOrIllShaped S> auto prelu(X&& x, S&& slope) {
+    return leaky_relu(static_cast<X&&>(x), static_cast<S&&>(slope));
 }
 /// x where it is positive, else alpha (e^x - 1) (Clevert et al. 2015).
 template <OperandOrIllShaped X, class S = double>
@@ -502,6 +605,27 @@ template <OperandOrIllShaped X> auto log_sigmoid(X&& x) {
 /// x - tanh(x).
 template <OperandOrIllShaped X> auto tanh_shrink(X&& x) {
     return elementwise_composite<detail::tanh_shrink_rule>(detail::tanh_shrink_of, static_cast<X&&>(x));
+}
+/// x moved by `width` towards 0, and 0 where |x| is less.
+template <OperandOrIllShaped X, class S = double>
+    requires detail::ElementwiseOperand<S>
+auto soft_shrink(X&& x, S&& width = 0.5) {
+    return elementwise_composite<detail::soft_shrink_rule>(detail::soft_shrink_of,
+        static_cast<X&&>(x), static_cast<S&&>(width));
+}
+/// x, but 0 where |x| is not above `width`.
+template <OperandOrIllShaped X, class S = double>
+    requires detail::ElementwiseOperand<S>
+auto hard_shrink(X&& x, S&& width = 0.5) {
+    return elementwise_composite<detail::hard_shrink_rule>(detail::hard_shrink_of,
+        static_cast<X&&>(x), static_cast<S&&>(width));
+}
+/// x where it is above `limit`, else `value`; NaN stays.
+template <OperandOrIllShaped X, class L, class V>
+    requires(detail::ElementwiseOperand<L> && detail::ElementwiseOperand<V>)
+auto threshold(X&& x, L&& limit, V&& value) {
+    return elementwise_composite<detail::threshold_rule>(detail::threshold_of,
+        static_cast<X&&>(x), static_cast<L&&>(limit), static_cast<V&&>(value));
 }
 
 /// The instructions on tensors whose types are known at run time only. A mistake throws invalid_argument_error with
