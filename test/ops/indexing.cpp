@@ -182,6 +182,30 @@ TEST_CASE("gather: the gradient of many equal indices is their sum, with any num
     }
 }
 
+TEST_CASE("roll and repeat: values, and sizes as far as they are known") {
+    const graph g;
+    const graph_scope scope(g);
+    const auto x = placeholder<float, shape<batch, 3>>();
+    static_assert(std::is_same_v<decltype(roll<1>(x))::shape_type, shape<batch, 3>>);
+    static_assert(std::is_same_v<decltype(roll<-4, 1>(x))::shape_type, shape<batch, 3>>);
+    static_assert(std::is_same_v<decltype(roll<3, 1>(x))::shape_type, shape<batch, 3>>);
+    static_assert(std::is_same_v<decltype(repeat<2, 1>(x))::shape_type, shape<batch, 6>>);
+    static_assert(std::is_same_v<decltype(repeat<2>(x))::shape_type, shape<dyn, 3>>);
+    session s;
+    const array<float> v{{0, 1, 2}, {3, 4, 5}};
+    const auto [down, back, same, each, rows] =
+        s.run(feed(x, v), roll<1>(x), roll<-4, -1>(x), roll<3, 1>(x), repeat<2, -1>(x), repeat<3>(x));
+    for (std::int64_t i = 0; i < 2; ++i)
+        for (std::int64_t j = 0; j < 3; ++j) {
+            CHECK(down(i, j) == v(1 - i, j));
+            CHECK(back(i, j) == v(i, (j + 1) % 3));
+            CHECK(same(i, j) == v(i, j));
+            for (std::int64_t k = 0; k < 2; ++k) CHECK(each(i, 2 * j + k) == v(i, j));
+            for (std::int64_t k = 0; k < 3; ++k) CHECK(rows(3 * i + k, j) == v(i, j));
+        }
+    CHECK_THROWS_AS(s.run(feed(x, v), roll<3>(x)), invalid_argument_error); // more than there are
+}
+
 TEST_CASE("indexing: gradients agree with central differences") {
     CHECK(check_gradients(
               [](const auto& x) {
@@ -215,4 +239,13 @@ TEST_CASE("indexing: gradients agree with central differences") {
               },
               input<shape<dyn, 3>>(2, 3)) == "");
     CHECK(check_gradients([](const auto& x) { return tile<2, 3>(x); }, input<shape<batch, 2>>(3, 2)) == "");
+    CHECK(check_gradients([](const auto& x) { return tile<2, 1, 2>(x); }, input<shape<dyn, 3, dyn>>(2, 3, 1)) == "");
+    CHECK(check_gradients([](const auto& x) { return slice<range{.step = -1}, range{0, -1}>(x); },
+                          input<shape<dyn, dyn>>(3, 4)) == "");
+    CHECK(check_gradients([](const auto& x) { return reverse(x); }, input<shape<dyn, batch>>(2, 3)) == "");
+    CHECK(check_gradients([](const auto& x) { return pad<margin{0, 2}>(x); }, input<shape<batch, dyn>>(2, 3)) == "");
+    CHECK(check_gradients([](const auto& x) { return gather<-1>(x, constant({1, 0, 1})); },
+                          input<shape<batch, dyn>>(2, 2)) == "");
+    CHECK(check_gradients([](const auto& x) { return roll<1>(roll<2, 1>(x)); }, input<shape<batch, 3>>(2, 3)) == "");
+    CHECK(check_gradients([](const auto& x) { return repeat<3, 1>(x); }, input<shape<dyn, dyn>>(2, 3)) == "");
 }

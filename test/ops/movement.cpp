@@ -169,6 +169,26 @@ TEST_CASE("broadcast_to, broadcast_like: sizes that do not repeat") {
                          invalid_argument_error);
 }
 
+TEST_CASE("swapaxes, moveaxis and flatten know what they can of the sizes") {
+    const graph g;
+    const graph_scope scope(g);
+    const auto x = placeholder<float, shape<batch, 3, 2>>();
+    static_assert(std::is_same_v<decltype(swapaxes<0, -1>(x))::shape_type, shape<2, 3, batch>>);
+    static_assert(std::is_same_v<decltype(moveaxis<0, -1>(x))::shape_type, shape<3, 2, batch>>);
+    static_assert(std::is_same_v<decltype(moveaxis<-1, 0>(x))::shape_type, shape<2, batch, 3>>);
+    static_assert(std::is_same_v<decltype(flatten<1>(x))::shape_type, shape<batch, 6>>);
+    static_assert(std::is_same_v<decltype(flatten(x))::shape_type, shape<dyn>>);
+    static_assert(std::is_same_v<decltype(flatten(placeholder<float, shape<4, 3>>()))::shape_type, shape<12>>);
+    static_assert(std::is_same_v<decltype(flatten(placeholder<float, shape<>>()))::shape_type, shape<1>>);
+    session s;
+    array<float> v{{{1, 2}, {3, 4}, {5, 6}}};
+    const auto [swapped, moved, flat] = s.run(feed(x, v), swapaxes<0, 1>(x), moveaxis<2, 0>(x), flatten(x));
+    CHECK(swapped(2, 0, 1) == 6);
+    CHECK(moved(1, 0, 2) == 6);
+    CHECK(flat.extents() == extents(6));
+    CHECK(flat[4] == 5);
+}
+
 TEST_CASE("movement: gradients agree with central differences") {
     CHECK(check_gradients([](const auto& x) { return transpose(x); }, input<shape<3, 4>>()) == "");
     CHECK(check_gradients([](const auto& x) { return transpose<2, 0, 1>(x); },
@@ -178,6 +198,9 @@ TEST_CASE("movement: gradients agree with central differences") {
     CHECK(check_gradients([](const auto& x) { return reshape<shape<deduce>>(x); },
                           input<shape<dyn, 4>>(3, 4)) == "");
     CHECK(check_gradients([](const auto& x) { return reshape<shape<4, 3>>(x); }, input<shape<2, 6>>()) == "");
+    CHECK(check_gradients([](const auto& x) { return swapaxes<0, 2>(moveaxis<0, 1>(x)); },
+                          input<shape<dyn, 2, batch>>(3, 2, 2)) == "");
+    CHECK(check_gradients([](const auto& x) { return flatten<1>(x); }, input<shape<batch, 2, dyn>>(3, 2, 2)) == "");
     CHECK(check_gradients([](const auto& x) { return reshape<shape<batch, 2, 2>>(x); },
                           input<shape<batch, 4>>(3, 4)) == "");
     CHECK(check_gradients([](const auto& x) { return squeeze<1>(x); }, input<shape<3, 1, 2>>()) == "");

@@ -5,6 +5,8 @@
 #include <tenon/graph/axes.hpp>
 #include <tenon/graph/gradients.hpp>
 #include <tenon/graph/tensor.hpp>
+#include <tenon/ops/assembly.hpp>
+#include <tenon/ops/reshape.hpp>
 
 /// Parts of a tensor, and tensors around a tensor.
 ///
@@ -349,6 +351,61 @@ template <int... Counts, OperandOrIllShaped X> auto tile(const X& x) {
 template <std::int64_t Depth, Element T = float, int Axis = -1, OperandOrIllShaped I>
 auto one_hot(const I& indices) {
     return apply_op<one_hot_op, one_hot_op::attributes{Depth, Axis, element_type_of<T>}>(indices);
+}
+
+namespace detail {
+constexpr slice_op::attributes slicing_along(int axis, const range& r) {
+    range ranges[max_rank]{};
+    ranges[axis] = r;
+    return slice_op::attributes_of(ranges, axis + 1);
+}
+constexpr tile_op::attributes tiling_along(int axis, int rank, int count) {
+    tile_op::attributes a;
+    for (int i = 0; i < rank; ++i) a.counts.push_back(i == axis ? count : 1);
+    return a;
+}
+// Sizes of a tensor whose dimension Axis has been joined with the next one.
+template <int Axis, int I> constexpr auto joined_size() {
+    if constexpr (I == Axis) return deduce;
+    else return kept<(I < Axis ? I : I + 1)>;
+}
+template <int Axis, class I> struct joined_with_next;
+template <int Axis, int... I> struct joined_with_next<Axis, std::integer_sequence<int, I...>> {
+    using type = shape<joined_size<Axis, I>()...>;
+};
+} // namespace detail
+
+/// x moved on by Shift places along Axis; what leaves at one end comes in at the other. Where the size is known in the
+/// step only, Shift is not above it.
+template <int Shift, int Axis = 0, OperandOrIllShaped X> auto roll(const X& x) {
+    if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
+    else if constexpr (constexpr int axis = detail::axis_of(Axis, X::rank()); axis < 0) {
+        return concat<Axis>(x); // which complains of the axis
+    } else {
+        constexpr extent n = X::shape_type::extents[axis];
+        constexpr std::int64_t shift = !n.is_number() ? Shift : n.size == 0 ? 0 : Shift % n.size;
+        const auto& t = detail::as_tensor(x);
+        if constexpr (shift == 0) return std::remove_cvref_t<decltype(t)>(t);
+        else {
+            const auto moved = concat<axis>(apply_op<slice_op, detail::slicing_along(axis, {-shift, unbounded, 1})>(t),
+                                            apply_op<slice_op, detail::slicing_along(axis, {unbounded, -shift, 1})>(t));
+            if constexpr (n.is_number()) return moved;
+            else return reshape_like(moved, t);
+        }
+    }
+}
+/// Each element of x Count times, one after the other, along Axis. (tile repeats the whole.)
+template <int Count, int Axis = 0, OperandOrIllShaped X> auto repeat(const X& x) {
+    static_assert(Count > 0, "tenon::repeat: the count is at least 1");
+    if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
+    else if constexpr (constexpr int axis = detail::axis_of(Axis, X::rank()); axis < 0) {
+        return concat<Axis>(x); // which complains of the axis
+    } else {
+        constexpr int rank = X::rank();
+        using joined = typename detail::joined_with_next<axis, std::make_integer_sequence<int, rank>>::type;
+        return reshape<joined>(
+            apply_op<tile_op, detail::tiling_along(axis + 1, rank + 1, Count)>(expand_dims<axis + 1>(x)));
+    }
 }
 
 namespace untyped {

@@ -108,6 +108,38 @@ template <int... Axes, OperandOrIllShaped X> auto transpose(const X& x) {
     return apply_op<transpose_op, transpose_op::attributes{index_list(Axes...)}>(x);
 }
 
+namespace detail {
+// The order of `rank` dimensions of which `from` is put at `to`; what is no permutation where one of them is none.
+constexpr index_list moved_axis(int from, int to, int rank) {
+    const int a = axis_of(from, rank), b = axis_of(to, rank);
+    if (a < 0 || b < 0) return index_list(from, to);
+    index_list order;
+    for (int i = 0, next = 0; i < rank; ++i) {
+        if (next == a) ++next;
+        order.push_back(i == b ? a : next++);
+    }
+    return order;
+}
+constexpr index_list swapped_axes(int first, int second, int rank) {
+    const int a = axis_of(first, rank), b = axis_of(second, rank);
+    if (a < 0 || b < 0) return index_list(first, second);
+    index_list order;
+    for (int i = 0; i < rank; ++i) order.push_back(i == a ? b : i == b ? a : i);
+    return order;
+}
+} // namespace detail
+
+/// x with the dimensions A and B in each other's place.
+template <int A, int B, OperandOrIllShaped X> auto swapaxes(const X& x) {
+    if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
+    else return apply_op<transpose_op, transpose_op::attributes{detail::swapped_axes(A, B, X::rank())}>(x);
+}
+/// x with the dimension From as dimension To of the result; the others keep their order.
+template <int From, int To, OperandOrIllShaped X> auto moveaxis(const X& x) {
+    if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
+    else return apply_op<transpose_op, transpose_op::attributes{detail::moved_axis(From, To, X::rank())}>(x);
+}
+
 /// x repeated to the sizes of Target: numbers, or sizes that x has at the same place (counted from the last).
 template <Shape Target, OperandOrIllShaped X> auto broadcast_to(const X& x) {
     return detail::apply_to_shape<broadcast_to_op, Target>(x);

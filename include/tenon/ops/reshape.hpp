@@ -1,5 +1,7 @@
 #pragma once
 
+#include <utility>
+
 #include <tenon/graph/tensor.hpp>
 #include <tenon/graph/axes.hpp>
 #include <tenon/graph/gradients.hpp>
@@ -259,6 +261,20 @@ constexpr inferred reshape_op::infer(const attributes& a, type_list in, int) {
 /// What the compiler cannot decide is checked when the step's sizes are known.
 template <Shape Target, OperandOrIllShaped X> auto reshape(const X& x) {
     return detail::apply_to_shape<reshape_op, Target>(x);
+}
+
+namespace detail {
+template <class Before> struct flattened;
+template <int... Before> struct flattened<std::integer_sequence<int, Before...>> {
+    using type = shape<kept<Before>..., deduce>;
+};
+} // namespace detail
+
+/// x with the dimensions from From on joined into one: flatten(x) is all of x as one row, flatten<1>(x) is
+/// [batch, 28, 28, 1] -> [batch, 784].
+template <int From = 0, OperandOrIllShaped X> auto flatten(const X& x) {
+    static_assert(From >= 0 && From < max_rank, "tenon::flatten: the first dimension to be joined is one of 0 to 7");
+    return reshape<typename detail::flattened<std::make_integer_sequence<int, From>>::type>(x);
 }
 
 /// x without the dimensions Axes, which must have size 1; without all that have, where none is named.
