@@ -26,6 +26,7 @@
 #include <tenon/ops/movement.hpp>         // transpose, broadcast_to, broadcast_like
 #include <tenon/ops/assembly.hpp>         // concat, split, stack, unstack
 #include <tenon/ops/indexing.hpp>         // slice, gather, pad, tile, ...
+#include <tenon/ops/fill.hpp>             // zeros, ones, eye, arange, linspace
 #include <tenon/ops/convolution.hpp>      // conv2d
 #include <tenon/ops/pooling.hpp>          // max_pool, average_pool
 #include <tenon/ops/softmax.hpp>          // softmax and the cross entropies
