@@ -8,6 +8,8 @@
 #include <tenon/ops/control.hpp>
 #include <tenon/runtime/session.hpp>
 
+#include "ops/check_gradients.hpp"
+
 namespace tn = tenon;
 namespace nn = tenon::nn;
 
@@ -35,6 +37,38 @@ TEST_CASE("losses are means over all elements") {
     CHECK(square.item() == doctest::Approx(squares / 6));
     CHECK(absolute.item() == doctest::Approx(distances / 6));
     CHECK(binary.item() == doctest::Approx(bits / 6));
+}
+
+TEST_CASE("huber is a square near the target and a line far from it; log_loss takes probabilities") {
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    auto p = tn::placeholder<double, tn::shape<batch, 2>>("p");
+    auto t = tn::placeholder<double, tn::shape<batch, 2>>("t");
+    const tn::array<double> ps{{0.5, 0.9}, {0.25, 0}, {1, 0.125}}, ts{{0, 1}, {1, 0}, {1, 0.5}};
+    tn::session s;
+    const auto [far, near, log] =
+        s.run(tn::feed(p, ps), tn::feed(t, ts), nn::huber(p, t), nn::huber(p, t, 0.2), nn::log_loss(p, t));
+    double squares = 0, lines = 0, bits = 0;
+    for (std::int64_t i = 0; i < 6; ++i) {
+        const double d = std::abs(ps[i] - ts[i]);
+        squares += d * d / 2;
+        lines += d <= 0.2 ? d * d / 2 : 0.2 * (d - 0.1);
+        if (ts[i] != 0) bits -= ts[i] * std::log(ps[i]);
+        if (ts[i] != 1) bits -= (1 - ts[i]) * std::log(1 - ps[i]);
+    }
+    CHECK(far.item() == doctest::Approx(squares / 6));
+    CHECK(near.item() == doctest::Approx(lines / 6));
+    CHECK(log.item() == doctest::Approx(bits / 6)); // finite where what is certain is right
+    CHECK_THROWS_WITH_AS(nn::huber(p, t, 0), doctest::Contains("huber: delta is 0"), tn::invalid_argument_error);
+    CHECK_THROWS_AS(nn::huber(p, t, std::nan("")), tn::invalid_argument_error);
+}
+
+TEST_CASE("gradients of huber and log_loss agree with central differences") {
+    using tn::test::check_gradients, tn::test::given, tn::test::input;
+    const auto p = given(input<tn::shape<batch, 3>>(2, 3), {0.1, 0.3, 0.45, 0.6, 0.75, 0.9});
+    const auto t = given(input<tn::shape<batch, 3>>(2, 3), {0.2, 0.9, 0.05, 0.5, 0.45, 0.1});
+    CHECK(check_gradients([](auto a, auto b) { return nn::huber(a, b, 0.35); }, p, t) == "");
+    CHECK(check_gradients([](auto a, auto b) { return nn::log_loss(a, b); }, p, t) == "");
 }
 
 TEST_CASE("cross entropy and accuracy are means over the batch") {

@@ -503,3 +503,31 @@ TEST_CASE("gradients of gradients: sum, mean, max, logsumexp; prod says that it 
     const auto [dx] = gradients(prod(x), x);
     CHECK_THROWS_AS(gradients(sum(dx), x), unimplemented_error);
 }
+
+TEST_CASE("moments are the mean and the variance; l2_normalize divides by the length") {
+    const graph g;
+    const graph_scope scope(g);
+    const auto x = placeholder<double, shape<batch, 2>>();
+    session s;
+    const auto [mean_of_x, variance_of_x] = moments<0>(x);
+    const auto [all, spread] = moments(x, keepdims);
+    static_assert(std::is_same_v<std::remove_cvref_t<decltype(spread)>::shape_type, shape<1, 1>>);
+    const array<double> v{{3, 4}, {0, 0}, {-6, 8}};
+    const auto [m, d, a, rows, whole] =
+        s.run(feed(x, v), mean_of_x, variance_of_x, all, l2_normalize<1>(x), l2_normalize(x));
+    CHECK(m(0) == -1);
+    CHECK(m(1) == 4);
+    CHECK(d(0) == doctest::Approx(14));
+    CHECK(a(0, 0) == 1.5);
+    CHECK(rows(0, 0) == doctest::Approx(0.6));
+    CHECK(rows(1, 1) == 0); // not NaN
+    CHECK(rows(2, 1) == doctest::Approx(0.8));
+    CHECK(whole(2, 0) == doctest::Approx(-6 / std::sqrt(125.0)));
+    CHECK(check_gradients([](const auto& t) { return l2_normalize<1>(t); }, input<shape<3, 4>>()) == "");
+    CHECK(check_gradients([](const auto& t) { return l2_normalize<0>(t); }, input<shape<batch, dyn>>(3, 2)) == "");
+    const auto product = [](const auto& t) {
+        const auto [first, second] = moments<0>(t);
+        return elementwise<opcode::multiply>(first, second);
+    };
+    CHECK(check_gradients(product, input<shape<dyn, 2>>(4, 2)) == "");
+}

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+
+#include <tenon/core/error.hpp>
 #include <tenon/ops/elementwise.hpp>
 #include <tenon/ops/reduction.hpp>
 #include <tenon/ops/softmax.hpp>
@@ -28,6 +31,14 @@ struct mean_squared_error_rule : loss_rule {
 };
 struct mean_absolute_error_rule : loss_rule {
     static constexpr const char* name = "mean_absolute_error";
+};
+
+struct huber_rule : loss_rule {
+    static constexpr const char* name = "huber";
+};
+struct huber_of_distance_rule : composite_rule<"huber", true> {};
+struct log_loss_rule : loss_rule {
+    static constexpr const char* name = "log_loss";
 };
 
 // Integer labels [...] for logits [..., classes].
@@ -59,6 +70,23 @@ template <class Rule, class F, class A, class B> auto checked_loss(F formula, co
 inline constexpr auto mean_of_squares = [](const auto& p, const auto& t) { return mean(squared_difference(p, t)); };
 inline constexpr auto mean_of_distances = [](const auto& p, const auto& t) { return mean(abs(p - t)); };
 
+// With m = min(d, delta), d^2 / 2 up to delta and delta (d - delta / 2) from there are m (d - m / 2).
+inline constexpr auto huber_of_distance = [](auto d, auto delta) {
+    return minimum(d, delta) * (d - half_of_one * minimum(d, delta));
+};
+struct mean_of_huber {
+    double delta;
+    template <class P, class T> auto operator()(const P& p, const T& t) const {
+        return mean(elementwise_composite<huber_of_distance_rule>(huber_of_distance, abs(p - t), delta));
+    }
+};
+inline constexpr auto mean_of_log_losses = [](const auto& p, const auto& t) {
+    return mean(-(xlogy(t, p) + xlog1py(1 - t, -p)));
+};
+[[noreturn]] inline void throw_bad_delta(double delta) {
+    throw invalid_argument_error("huber: delta is " + std::to_string(delta) + "; give a number greater than 0");
+}
+
 } // namespace detail
 
 namespace nn {
@@ -73,6 +101,14 @@ template <OperandOrIllShaped P, OperandOrIllShaped T> auto mean_absolute_error(c
     return detail::checked_loss<detail::mean_absolute_error_rule>(detail::mean_of_distances, prediction, target);
 }
 
+/// Mean of d^2 / 2 where the distance d = |prediction - target| is at most delta, else of delta (d - delta / 2): what
+/// is far off counts linearly (P. Huber, Ann. Math. Stat. 35 (1964)). Throws invalid_argument_error unless delta > 0.
+template <OperandOrIllShaped P, OperandOrIllShaped T>
+auto huber(const P& prediction, const T& target, double delta = 1) {
+    if (!(delta > 0)) detail::throw_bad_delta(delta);
+    return detail::checked_loss<detail::huber_rule>(detail::mean_of_huber{delta}, prediction, target);
+}
+
 /// Mean of -log(softmax(logits)[label]): logits [..., classes], integer labels [...] in 0 .. classes-1.
 template <OperandOrIllShaped L, OperandOrIllShaped Y> auto cross_entropy(const L& logits, const Y& labels) {
     return mean(sparse_softmax_cross_entropy(logits, labels));
@@ -81,6 +117,12 @@ template <OperandOrIllShaped L, OperandOrIllShaped Y> auto cross_entropy(const L
 /// Mean of -(y log(sigmoid(x)) + (1 - y) log(1 - sigmoid(x))) for logits x and targets y in 0 .. 1 of the same sizes.
 template <OperandOrIllShaped L, OperandOrIllShaped Y> auto binary_cross_entropy(const L& logits, const Y& targets) {
     return mean(sigmoid_cross_entropy(logits, targets));
+}
+
+/// Mean of -(y log(p) + (1 - y) log(1 - p)) for probabilities p and targets y in 0 .. 1 of the same sizes; infinite
+/// where what is certain is wrong. Where there are logits, binary_cross_entropy is more exact.
+template <OperandOrIllShaped P, OperandOrIllShaped Y> auto log_loss(const P& probabilities, const Y& targets) {
+    return detail::checked_loss<detail::log_loss_rule>(detail::mean_of_log_losses, probabilities, targets);
 }
 
 /// The class with the largest logit: [..., classes] -> [...].

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <utility>
+
 #include <tenon/expr/tree.hpp>
 #include <tenon/graph/axes.hpp>
 #include <tenon/graph/gradients.hpp>
@@ -354,6 +356,22 @@ template <int Order, int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = d
 auto norm(const X& x, K = {}) {
     static_assert(Order >= 0 && Order <= 2, "tenon::norm: the order is 1, 2 or largest_magnitude");
     return apply_op<norm_op, norm_op::attributes{index_list(Axes...), K::kept, Order}>(x);
+}
+/// Mean and variance (of ddof 0), as a pair.
+template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims> auto moments(const X& x, K k = {}) {
+    auto m = mean<Axes...>(x, k);
+    if constexpr (std::is_same_v<decltype(m), ill_shaped>) return std::pair(m, m);
+    else return std::pair(m, variance<Axes...>(x, k));
+}
+/// x / sqrt(max(sum(x^2), epsilon)): of length 1 along the axes, unless it is shorter than sqrt(epsilon).
+template <int... Axes, OperandOrIllShaped X> auto l2_normalize(const X& x, double epsilon = 1e-12) {
+    if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
+    else {
+        const auto& t = detail::as_tensor(x);
+        auto squares = sum<Axes...>(detail::as_tensor(elementwise<opcode::multiply>(t, t)), keepdims);
+        return elementwise<opcode::multiply>(
+            t, elementwise<opcode::rsqrt>(elementwise<opcode::maximum>(std::move(squares), epsilon)));
+    }
 }
 /// x summed to the sizes of `like`, which x was repeated from.
 template <OperandOrIllShaped X, OperandOrIllShaped L> auto sum_like(const X& x, const L& like) {
