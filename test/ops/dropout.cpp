@@ -48,6 +48,28 @@ TEST_CASE("the gradient goes through the mask of the same run, and each run has 
     }
 }
 
+TEST_CASE_TEMPLATE("the gradient has x's sizes, static, dynamic and named", S, shape<5, 40>, shape<tn::dyn, 40>,
+                   shape<batch, tn::dyn>) {
+    const tn::graph_scope scope{tn::graph()};
+    const auto x = tn::placeholder<double, S>("x");
+    const auto row = tn::placeholder<double, shape<40>>("row");
+    const tn::tensor<double, S> y = tn::dropout(x * row, 0.25, 3);
+    const auto [dx, drow] = tn::gradients(tn::sum(y * y), x, row);
+    tn::session s(tn::graph::current());
+    const auto [v, d, r] = s.run(tn::feed(x, tn::any_array(array<double>::full({5, 40}, 2.0))),
+                                 tn::feed(row, tn::any_array(array<double>::full({40}, 3.0))), y, dx, drow);
+    REQUIRE(d.extents() == extents(5, 40));
+    for (std::int64_t j = 0; j < 40; ++j) {
+        double sum = 0;
+        for (std::int64_t i = 0; i < 5; ++i) {
+            CHECK((v(i, j) == 0 || v(i, j) == 8)); // 2 * 3 / (1 - 1/4)
+            CHECK(d(i, j) == 2 * v(i, j) * (v(i, j) == 0 ? 0 : 4)); // 3 / (1 - 1/4)
+            sum += d(i, j) * 2 / 3;
+        }
+        CHECK(r(j) == doctest::Approx(sum));
+    }
+}
+
 TEST_CASE("SEMANTICS 21: same seeds give the same mask") {
     const auto mask = [](std::uint64_t graph_seed, std::uint64_t seed) {
         const tn::graph_scope scope{tn::graph()};

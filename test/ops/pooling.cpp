@@ -148,6 +148,12 @@ TEST_CASE("gradients agree with central differences") {
     CHECK(check_gradients([](auto x) { return tn::max_pool2d<3, 1, tn::same>(x); }, distinct) == "");
     CHECK(check_gradients([](auto x) { return tn::average_pool2d<3, 2, tn::same>(x); }, distinct) == "");
     CHECK(check_gradients([](auto x) { return tn::global_average_pool(x); }, distinct) == "");
+    const auto open = drawn(input<shape<tn::dyn, tn::dyn, tn::dyn, 2>>(2, 4, 3, 2), tn::test::values::distinct);
+    CHECK(check_gradients([](auto x) { return tn::max_pool2d<2, 1>(x); }, open) == "");
+    CHECK(check_gradients([](auto x) { return tn::average_pool2d<3, 2, tn::same>(x); }, open) == "");
+    CHECK(check_gradients([](auto x) { return tn::global_average_pool(x); }, open) == "");
+    const auto fixed = drawn(input<shape<1, 4, 4, 1>>(), tn::test::values::distinct);
+    CHECK(check_gradients([](auto x) { return tn::max_pool2d<2>(x) * tn::average_pool2d<2>(x); }, fixed) == "");
     CHECK(check_gradients(
               [](auto x) {
                   const auto y = tn::average_pool2d<2, 1>(x);

@@ -234,6 +234,13 @@ TEST_CASE("gradients agree with central differences") {
                           drawn(input<shape<3, 5>>(), tn::test::values::positive)) == "");
     CHECK(check_gradients([](auto x, auto z) { return tn::sigmoid_cross_entropy(x, z); }, input<shape<3, 5>>(),
                           input<shape<3, 5>>()) == "");
+    CHECK(check_gradients([](auto x, auto p) { return tn::softmax_cross_entropy(x, p); }, input<shape<batch, 5>>(2, 5),
+                          drawn(input<shape<tn::dyn, 5>>(2, 5), tn::test::values::positive)) == "");
+    CHECK(check_gradients([](auto x, auto p) { return tn::softmax_cross_entropy(x, p); },
+                          input<shape<2, batch, 3>>(2, 2, 3),
+                          drawn(input<shape<2, batch, 3>>(2, 2, 3), tn::test::values::positive)) == "");
+    CHECK(check_gradients([](auto x, auto z) { return tn::sigmoid_cross_entropy(x, z); }, input<shape<batch, 3>>(2, 3),
+                          input<shape<tn::dyn, 3>>(2, 3)) == "");
     const auto sparse = [](auto x) {
         const auto labels = tn::cast<std::int32_t>(tn::zeros_like(tn::sum<1>(x)) + 2);
         return tn::sparse_softmax_cross_entropy(x, labels);

@@ -201,7 +201,10 @@ TENON_INLINE void average_pool2d_op::gradient(gradient_context& g) {
 TENON_INLINE void pool2d_gradient_op::gradient(gradient_context& g) {
     const auto a = g.attributes<attributes>();
     if (!a.average)
-        throw unimplemented_error("gradients: max_pool2d (" + g.node().name + ") can be differentiated once only");
+        throw unimplemented_error("gradients: max_pool2d (" + g.node().name +
+                                  ") can be differentiated once only; where second gradients are needed, pool with "
+                                  "average_pool2d, or take the maximum of slices of the image, one for each place "
+                                  "of the window");
     g.set(2, tenon::add<average_pool2d_op>(a, {g.output_gradient()}));
 }
 
