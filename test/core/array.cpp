@@ -290,3 +290,18 @@ TEST_CASE("an untyped array gives its elements only as what they are") {
     CHECK(a);
     CHECK_THROWS_AS((array<float>{1, 2}.item()), tn::invalid_argument_error);
 }
+
+TEST_CASE("an array that was moved from holds nothing, and messages say so") {
+    tn::array<float> a{1, 2};
+    const tn::array<float> b = std::move(a);
+    CHECK(b.size() == 2);
+    CHECK(a.size() == 0); // NOLINT: what this is about
+    CHECK(a.rank() == 0);
+    CHECK(to_string(a.type()) == "nothing (empty, or moved from)");
+    CHECK(contains(message_of<tn::out_of_range_error>([&] { (void)a(0); }), "moved from"));
+    CHECK(contains(message_of<tn::out_of_range_error>([&] { (void)a.row(0); }), "moved from"));
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { (void)a.reshape({2}); }), "moved from"));
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { (void)a.as<tn::shape<2>>(); }), "moved from"));
+    a = b.copy();
+    CHECK(a(1) == 2);
+}

@@ -81,8 +81,7 @@ public:
     /// True for what does not keep its memory alive.
     bool is_view() const noexcept { return owner_ == nullptr; }
 
-    /// False for what holds nothing: made by the default constructor, or moved from (then extents() is left
-    /// over).
+    /// False for what holds nothing: made by the default constructor, or moved from.
     explicit operator bool() const noexcept { return type_.element != element_type::none; }
 
     const tensor_type& type() const noexcept { return type_; }
@@ -119,9 +118,9 @@ private:
     any_array(element_type element, const tenon::extents& sizes, std::int64_t elements, void* data,
               detail::storage* owner) noexcept :
         type_{element, sizes}, elements_(elements), data_(data), owner_(owner) {}
-    // After a move. The sizes stay as they were: clearing them would cost as much as the move.
-    void forget() noexcept {
+    void forget() noexcept { // after a move
         type_.element = element_type::none;
+        type_.extents.clear();
         elements_ = 0;
         data_ = nullptr;
         owner_ = nullptr;

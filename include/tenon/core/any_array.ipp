@@ -168,7 +168,8 @@ TENON_INLINE void any_array::wrong_element(element_type wanted) const {
 
 TENON_INLINE any_array any_array::row(std::int64_t i) const {
     if (rank() == 0)
-        throw out_of_range_error("array: row " + std::to_string(i) + " of a scalar, which has no rows");
+        throw out_of_range_error("array: row " + std::to_string(i) + " of " +
+                                 (*this ? std::string("a scalar, which has no rows") : to_string(type_)));
     if (i < 0 || i >= extents()[0].size)
         throw out_of_range_error("array: row " + std::to_string(i) + " of " + to_string(type_) +
                                  " does not exist");

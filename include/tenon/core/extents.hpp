@@ -70,6 +70,10 @@ public:
         else overfull_ = true;
     }
     constexpr bool overfull() const noexcept { return overfull_; }
+    constexpr void clear() noexcept {
+        rank_ = 0;
+        overfull_ = false;
+    }
     constexpr void erase(int axis) noexcept {
         for (int i = axis; i + 1 < rank_; ++i) dims_[i] = dims_[i + 1];
         dims_[--rank_] = extent{};
@@ -131,7 +135,7 @@ constexpr std::int64_t bytes_of(const tensor_type& t) noexcept {
 std::string to_string(const extent& e);
 /// "[batch, 784]"; "[]" for a scalar.
 std::string to_string(const extents& e);
-/// "float[batch, 784]".
+/// "float[batch, 784]"; "nothing (empty, or moved from)" for the type of what holds nothing.
 std::string to_string(const tensor_type& t);
 
 /// A name for a size that lives for ever: equal texts give the same pointer.

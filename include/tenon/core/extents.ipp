@@ -22,6 +22,7 @@ TENON_INLINE std::string to_string(const extents& e) {
 }
 
 TENON_INLINE std::string to_string(const tensor_type& t) {
+    if (t.element == element_type::none) return "nothing (empty, or moved from)";
     return name_of(t.element) + to_string(t.extents);
 }
 
