@@ -15,6 +15,7 @@
 #include <tenon/graph/graph.hpp>          // graphs, and the scopes in which nodes are made
 #include <tenon/graph/tensor.hpp>         // the typed handle on a node
 #include <tenon/graph/gradients.hpp>      // reverse-mode differentiation
+#include <tenon/graph/json.hpp>           // graphs as text, and back
 
 #include <tenon/ops/control.hpp>          // placeholder, identity, group, print, assert
 #include <tenon/ops/state.hpp>            // constant, variable, assign, initialisers
