@@ -1,5 +1,5 @@
-// error[gcc]: reshape: numbers of elements differ: \[6, 784\]
-// error[clang]: reshape_op, tenon::fault::element_counts_differ, .*<float, .*size<6>, .*size<784> ?>
+// error[gcc]: reshape: numbers of elements differ: \[6, 784\] x \[6, 28, 27\]
+// error[clang]: reshape_op, tenon::fault::element_counts_differ, .*<float, .*size<6>, .*size<784> ?>, .*asked_sizes<.*size<6>, .*size<28>, .*size<27> ?>
 #include <tenon/tenon.hpp>
 
 namespace tn = tenon;

@@ -78,7 +78,7 @@ static_assert(is<float, shape<batch, 7, 10>, decltype(one_hot<10>(ids))>);
 static_assert(is<bool, shape<10, batch, 7>, decltype(one_hot<10, bool, 0>(ids))>);
 
 static_assert(std::is_same_v<decltype(reshape<shape<2>>(ill_shaped{})), ill_shaped>);
-static_assert(std::is_same_v<decltype(split<2>(ill_shaped{})), ill_shaped>);
+static_assert(std::is_same_v<decltype(split<2>(ill_shaped{})), std::array<ill_shaped, 2>>);
 static_assert(std::is_same_v<decltype(concat<0>(x, ill_shaped{})), ill_shaped>);
 
 // The rules, at run time as at compile time.

@@ -55,10 +55,10 @@ static_assert(std::is_same_v<decltype(tn::zeros_like(ill{})), ill>);
 static_assert(std::is_same_v<decltype(exp(ill{})), ill>);
 static_assert(std::is_same_v<decltype(ill{} + std::declval<x_type>()), ill>);
 static_assert(std::is_same_v<decltype(2.0f * ill{}), ill>);
-static_assert(std::is_same_v<decltype(tn::gradients(ill{}, std::declval<x_type>())), ill>);
+static_assert(std::is_same_v<decltype(tn::gradients(ill{}, std::declval<x_type>())), std::tuple<ill>>);
 static_assert(std::is_same_v<decltype(std::declval<tn::variable_tensor<float, shape<3>>&>().assign(ill{})), ill>);
 static_assert(std::is_same_v<decltype(std::declval<tn::variable_tensor<float, shape<3>>&>().assign_add(ill{})), ill>);
-static_assert(std::is_same_v<decltype(std::declval<tn::session&>().run(ill{}, std::declval<x_type>())), ill>);
+static_assert(std::is_same_v<decltype(std::declval<tn::session&>().run(ill{}, std::declval<x_type>())), std::tuple<ill, ill>>);
 
 // A gradient has its input's type.
 using scalar = tensor<double, shape<>>;

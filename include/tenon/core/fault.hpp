@@ -96,6 +96,12 @@ constexpr bool is_about_elements(fault f) noexcept {
            f == fault::element_type_must_be_bool || f == fault::element_type_not_supported;
 }
 
+/// True when the fault is about axes, so that those asked for are shown with the shapes.
+constexpr bool is_about_axes(fault f) noexcept {
+    return f == fault::axis_out_of_range || f == fault::axis_given_twice || f == fault::axes_are_not_a_permutation ||
+           f == fault::squeezed_size_is_not_1;
+}
+
 /// A rule's answer.
 struct inferred {
     fault what = fault::none;

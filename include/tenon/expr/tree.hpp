@@ -287,8 +287,6 @@ template <class X, class... Rest> struct first_element<X, Rest...> {
     using type = typename std::conditional_t<std::is_void_v<own>, first_element<Rest...>, own_element<X>>::type;
 };
 
-template <class... X> inline constexpr bool any_ill_shaped = (std::is_same_v<std::remove_cvref_t<X>, ill_shaped> || ...);
-
 // The rule's answer for operands and numbers of element type T. Asked before the result's type is made, so that a
 // complaint is few steps away from the user's line.
 template <class Rule, class T, class... X>

@@ -103,9 +103,19 @@ TENON_INLINE std::vector<any_tensor> add_gradients(const std::vector<any_tensor>
 } // namespace detail
 
 TENON_INLINE std::vector<any_tensor> gradients(const any_tensor& loss, const std::vector<any_tensor>& xs) {
-    const type_list types(&loss.type(), 1);
-    const inferred r = detail::gradients_rule::infer({}, types, 0);
-    if (!r) throw invalid_argument_error(fault_sentence("gradients", r.what, types) + " (" + loss.name() + ")");
+    std::vector<tensor_type> types{loss.type()};
+    std::string names = loss.name();
+    const auto check = [&] {
+        const type_list list(types.data(), static_cast<int>(types.size()));
+        if (const inferred r = detail::gradients_rule::infer({}, list, 0); !r)
+            throw invalid_argument_error(fault_sentence("gradients", r.what, list) + " (" + names + ")");
+    };
+    check(); // the loss alone first
+    for (const any_tensor& x : xs) {
+        types.push_back(x.type());
+        names += " " + x.name();
+    }
+    check();
     return detail::add_gradients({loss}, xs);
 }
 

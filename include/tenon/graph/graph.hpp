@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include <tenon/core/check.hpp>
 #include <tenon/graph/node.hpp>
 
 /// Graphs, and the scopes in which nodes are made.
@@ -104,6 +105,7 @@ public:
 
 private:
     void depend_on(const operation& o) { add(o.node()); }
+    void depend_on(ill_shaped) {}
     template <class T>
         requires std::is_base_of_v<any_tensor, T>
     void depend_on(const T& t) { add(t.node()); }

@@ -38,6 +38,11 @@ public:
 
 namespace detail {
 
+TENON_INLINE void throw_empty(const char* what) {
+    throw invalid_argument_error(std::string(what) +
+                                 " is empty: it was made by its default constructor, or moved from, and is of no graph");
+}
+
 TENON_INLINE void retain(graph_state* g) noexcept {
     if (g) g->references.fetch_add(1, std::memory_order_relaxed);
 }
@@ -90,7 +95,10 @@ TENON_INLINE std::int64_t graph::size() const {
 
 TENON_INLINE node* graph::at(std::int64_t number) const {
     const std::lock_guard lock(state_->guard);
-    return &state_->nodes.at(static_cast<std::size_t>(number));
+    if (number < 0 || number >= static_cast<std::int64_t>(state_->nodes.size()))
+        throw out_of_range_error("the graph has no node number " + std::to_string(number) + " among its " +
+                                 std::to_string(state_->nodes.size()));
+    return &state_->nodes[static_cast<std::size_t>(number)];
 }
 
 TENON_INLINE node* graph::find(const std::string& name) const {
@@ -138,6 +146,7 @@ TENON_INLINE std::vector<any_tensor> graph::collection(const std::string& name) 
 }
 
 TENON_INLINE void graph::add_to_collection(const std::string& name, const any_tensor& t) {
+    detail::require_node(t.node(), "add_to_collection: the tensor");
     if (t.node()->graph != state_)
         throw invalid_argument_error("collection \"" + name + "\": " + t.name() + " belongs to another graph");
     const std::lock_guard lock(state_->guard);
@@ -187,6 +196,7 @@ TENON_INLINE container_scope::container_scope(const std::string& name) { detail:
 TENON_INLINE device_scope::device_scope(const std::string& device) { detail::scopes().back().device = device; }
 
 TENON_INLINE void control_dependencies::add(node* n) {
+    detail::require_node(n, "control_dependencies: an operation or tensor");
     if (n->graph != detail::current_graph())
         throw invalid_argument_error("control_dependencies: " + n->name + " belongs to another graph");
     std::vector<node*>& controls = detail::scopes().back().controls;
@@ -196,6 +206,24 @@ TENON_INLINE void control_dependencies::add(node* n) {
 TENON_INLINE std::string any_tensor::name() const {
     if (!node()) return "(no tensor)";
     return index_ == 0 ? node()->name : node()->name + ":" + std::to_string(index_);
+}
+
+TENON_INLINE std::string fault_sentence(const op_definition& op, fault what, type_list operands, const attributes& a) {
+    std::string text = fault_sentence(op.name, what, operands);
+    bool first = operands.size() == 0;
+    for (const auto& [name, value] : a) {
+        if (const auto* sizes = std::get_if<extents>(&value); sizes && !is_about_elements(what)) {
+            text += (first ? "" : " x ") + to_string(*sizes);
+            first = false;
+        } else if (is_about_axes(what) && name == "axis") {
+            if (const auto* axis = std::get_if<std::int64_t>(&value)) text += ", axis " + std::to_string(*axis);
+        } else if (is_about_axes(what) && name == "axes") {
+            if (const auto* axes = std::get_if<std::vector<std::int64_t>>(&value))
+                for (std::size_t i = 0; i < axes->size(); ++i)
+                    text += (i ? ", " : axes->size() > 1 ? ", axes " : ", axis ") + std::to_string((*axes)[i]);
+        }
+    }
+    return text;
 }
 
 namespace detail {
@@ -229,8 +257,7 @@ inline void infer_outputs(node& n) {
     for (int o = 0; o < (outputs > 0 ? outputs : 1); ++o) {
         const inferred r = n.op->infer(n.attributes, list, o);
         if (!r)
-            throw invalid_argument_error(fault_sentence(n.op->name, r.what, list) +
-                                         (inputs ? names() : to_string(r.type)));
+            throw invalid_argument_error(fault_sentence(*n.op, r.what, list, n.attributes) + names());
         if (outputs == 0) break;
         if (r.type.element == element_type::none)
             throw invalid_argument_error(std::string(n.op->name) + ": output " + std::to_string(o) +
@@ -302,7 +329,7 @@ TENON_INLINE node* add_node(const op_definition& op, std::vector<any_tensor> inp
     n.controls = scope.controls;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         if (!inputs[i])
-            throw invalid_argument_error(shown + ": input " + std::to_string(i) + " is no tensor of any graph");
+            detail::throw_empty((shown + ": input " + std::to_string(i)).c_str());
         if (inputs[i].node()->graph != g)
             throw invalid_argument_error(shown + ": input " + inputs[i].name() +
                                          " belongs to another graph; make this node inside graph_scope of its graph");

@@ -42,6 +42,13 @@ struct node {
 };
 
 namespace detail {
+[[noreturn]] void throw_empty(const char* what);
+/// n, or invalid_argument_error("`what` is empty: ...") where a handle holds no node.
+inline node* require_node(node* n, const char* what) {
+    if (!n) throw_empty(what);
+    return n;
+}
+
 void retain(graph_state*) noexcept;
 void release(graph_state*) noexcept;
 
@@ -77,7 +84,7 @@ public:
     operation() = default;
     explicit operation(tenon::node* n) noexcept : handle_(n) {}
     tenon::node* node() const noexcept { return handle_.get(); }
-    const std::string& name() const { return handle_.get()->name; }
+    const std::string& name() const { return detail::require_node(node(), "operation")->name; }
     explicit operator bool() const noexcept { return handle_.get() != nullptr; }
 
 private:
@@ -96,7 +103,10 @@ public:
     node_output output() const noexcept { return {handle_.get(), index_}; }
     explicit operator bool() const noexcept { return handle_.get() != nullptr; }
 
-    const tensor_type& type() const { return handle_.get()->outputs[static_cast<std::size_t>(index_)]; }
+    /// Throws invalid_argument_error where the handle is empty, here and below.
+    const tensor_type& type() const {
+        return detail::require_node(node(), "tensor")->outputs[static_cast<std::size_t>(index_)];
+    }
     element_type element() const { return type().element; }
     const tenon::extents& extents() const { return type().extents; }
     int rank() const { return extents().rank(); }

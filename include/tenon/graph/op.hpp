@@ -38,6 +38,9 @@ struct op_definition {
     bool reads(const attributes& a, int input) const { return !needs_value || needs_value(a, input); }
 };
 
+/// The rule's complaint at run time: the operands, and what the attributes ask for beside them, sizes or axes.
+std::string fault_sentence(const op_definition& op, fault what, type_list operands, const attributes& a);
+
 /// Enters an op into the process's registry; the first definition of a name stays.
 const op_definition& register_op(const op_definition&);
 /// nullptr where no op of this name is known.

@@ -17,7 +17,9 @@ constexpr bool is_less_static(const extents& to, const extents& from) noexcept {
     return true;
 }
 
-[[noreturn]] void throw_wrong_type(const any_tensor& t, const tensor_type& asked);
+/// t, with the sizes that are asked for where they say more than its own: by way of a node that checks them
+/// (ops/control.hpp).
+any_tensor checked_as(const any_tensor& t, const tensor_type& asked);
 
 /// What elementwise operators are found through, by argument-dependent lookup.
 struct operand {};
@@ -48,13 +50,14 @@ public:
 };
 
 /// An untyped tensor seen with types again. Throws invalid_argument_error naming both types when they cannot
-/// agree; a size the graph does not know is checked in the step.
+/// agree; a size the graph does not know is checked in the step, and a named one is bound there.
 template <class T, Shape S> tensor<T, canonical_t<S>> as(const any_tensor& t) {
-    const tensor_type asked{element_type_of<T>, S::extents};
-    if (t.element() != asked.element || equal_shapes(t.extents(), asked.extents).what != fault::none)
-        detail::throw_wrong_type(t, asked);
-    return tensor<T, canonical_t<S>>::unchecked(t);
+    return tensor<T, canonical_t<S>>::unchecked(detail::checked_as(t, {element_type_of<T>, S::extents}));
 }
+/// What a mistaken call returned stays what it is.
+template <class T, Shape S, class X>
+    requires std::is_same_v<X, ill_shaped>
+ill_shaped as(const X&) { return {}; }
 
 namespace detail {
 
@@ -106,7 +109,8 @@ auto apply_op(const typename Op::attributes& a, const Xs&... xs) {
     if constexpr ((std::is_same_v<Xs, ill_shaped> || ...)) return ill_shaped{};
     else if constexpr (constexpr fault what = detail::inference<Op, Static, 0, detail::operand_of_t<Xs>...>::answer.what;
                        what != fault::none) {
-        static_assert(detail::shapes_of<Op, what, detail::shown_of<detail::operand_of_t<Xs>>...>::agree,
+        static_assert(detail::shapes_of<Op, what, detail::shown_of<detail::operand_of_t<Xs>>...,
+                                        detail::asked_of<Static, what>>::agree,
                       "tenon: shapes do not agree");
         return ill_shaped{};
     } else {
@@ -121,7 +125,8 @@ template <class Op, auto Attributes, class... Xs> auto apply_op(const Xs&... xs)
     if constexpr ((std::is_same_v<Xs, ill_shaped> || ...)) return ill_shaped{};
     else if constexpr (constexpr fault what = detail::inference<Op, statics, 0, detail::operand_of_t<Xs>...>::answer.what;
                        what != fault::none) {
-        static_assert(detail::shapes_of<Op, what, detail::shown_of<detail::operand_of_t<Xs>>...>::agree,
+        static_assert(detail::shapes_of<Op, what, detail::shown_of<detail::operand_of_t<Xs>>...,
+                                        detail::asked_of<statics, what>>::agree,
                       "tenon: shapes do not agree");
         return ill_shaped{};
     } else {
@@ -131,7 +136,3 @@ template <class Op, auto Attributes, class... Xs> auto apply_op(const Xs&... xs)
 }
 
 } // namespace tenon
-
-#if TENON_HEADER_ONLY
-#include <tenon/graph/tensor.ipp>
-#endif

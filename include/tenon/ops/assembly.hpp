@@ -175,16 +175,18 @@ struct unstack_op {
 
 namespace detail {
 
-// The typed results of an op with several outputs: a tuple, or ill_shaped. A mistake is reported once.
+// The typed results of an op with several outputs: a tuple, of ill_shaped where there is a mistake.
 template <class Op, class Static, class X, std::size_t... O>
 auto apply_parts(const X& x, std::index_sequence<O...>) {
-    if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
+    using mistaken = std::tuple<ill_shaped_for<std::integral_constant<std::size_t, O>>...>;
+    if constexpr (std::is_same_v<X, ill_shaped>) return mistaken{};
     else {
         using rule = inference<Op, Static, 0, operand_of_t<X>>;
         if constexpr (rule::answer.what != fault::none) {
-            static_assert(shapes_of<Op, rule::answer.what, shown_of<operand_of_t<X>>>::agree,
+            static_assert(shapes_of<Op, rule::answer.what, shown_of<operand_of_t<X>>,
+                                    asked_of<Static, rule::answer.what>>::agree,
                           "tenon: shapes do not agree");
-            return ill_shaped{};
+            return mistaken{};
         } else {
             node* n = add_node(definition_of<Op>(), {as_tensor(x)}, encode(Static::value));
             return std::tuple(
@@ -194,8 +196,7 @@ auto apply_parts(const X& x, std::index_sequence<O...>) {
     }
 }
 template <class Tuple> auto as_array(const Tuple& parts) {
-    if constexpr (std::is_same_v<Tuple, ill_shaped>) return ill_shaped{};
-    else return std::apply([](const auto&... p) { return std::array{p...}; }, parts);
+    return std::apply([](const auto&... p) { return std::array{p...}; }, parts);
 }
 
 } // namespace detail

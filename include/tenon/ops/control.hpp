@@ -52,6 +52,22 @@ struct identity_op {
     static kernel_pointer prepare(const kernel_setup& s);
 };
 
+/// Its input, whose sizes are those of the attribute, or the step fails: a number is checked, a named size has one value.
+struct ensure_shape_op {
+    static constexpr const char* name = "ensure_shape";
+    struct attributes {
+        extents shape;
+        static constexpr void fields(auto&& field) { field("shape", &attributes::shape); }
+    };
+    static constexpr inferred infer(const attributes& a, type_list in, int) {
+        if (in.size() != 1) return fault::expects_more_operands;
+        const merged_extents m = equal_shapes(in[0].extents, a.shape);
+        return m.what == fault::none ? inferred(in[0].element, m.extents) : inferred(m.what);
+    }
+    static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+
 /// Its input, through which no gradient flows.
 struct stop_gradient_op {
     static constexpr const char* name = "stop_gradient";
@@ -121,15 +137,19 @@ template <Element T, Shape S = shape<>> tensor<T, canonical_t<S>> placeholder(co
 }
 
 /// The value of x unless it is fed; may ask for less static sizes than x has, so that others can be fed.
-template <Shape S, Operand X> auto placeholder_with_default(const X& x, const std::string& name = {}) {
-    using T = typename X::element_type;
-    static_assert(detail::is_less_static(canonical_t<S>::extents, X::shape_type::extents),
-                  "tenon::placeholder_with_default: the default does not have the sizes asked for");
-    return tensor<T, canonical_t<S>>::unchecked(tenon::add<placeholder_with_default_op>(
-        {element_type_of<T>, S::extents}, {detail::as_tensor(x)}, name.empty() ? "placeholder_with_default" : name));
+template <Shape S, OperandOrIllShaped X> auto placeholder_with_default(const X& x, const std::string& name = {}) {
+    if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
+    else {
+        using T = typename X::element_type;
+        static_assert(detail::is_less_static(canonical_t<S>::extents, X::shape_type::extents),
+                      "tenon::placeholder_with_default: the default does not have the sizes asked for");
+        return tensor<T, canonical_t<S>>::unchecked(tenon::add<placeholder_with_default_op>(
+            {element_type_of<T>, S::extents}, {detail::as_tensor(x)}, name.empty() ? "placeholder_with_default" : name));
+    }
 }
-template <Operand X> auto placeholder_with_default(const X& x, const std::string& name = {}) {
-    return placeholder_with_default<typename X::shape_type>(x, name);
+template <OperandOrIllShaped X> auto placeholder_with_default(const X& x, const std::string& name = {}) {
+    if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
+    else return placeholder_with_default<typename X::shape_type>(x, name);
 }
 
 /// x itself, as a node of its own: made inside scopes, with another name.
@@ -157,6 +177,7 @@ namespace detail {
 operation add_group(const std::vector<node*>& members, const std::string& name);
 template <class N> node* node_of(const N& n) {
     if constexpr (requires { n.materialize(); }) return n.materialize().node();
+    else if constexpr (std::is_same_v<N, ill_shaped>) return nullptr;
     else return n.node();
 }
 } // namespace detail
@@ -166,27 +187,34 @@ operation no_op(const std::string& name = {});
 
 /// An operation that has run when all the given operations and tensors have.
 template <class... N>
-    requires((std::is_same_v<N, operation> || std::is_base_of_v<any_tensor, N> || Operand<N>) && ...)
+    requires((std::is_same_v<N, operation> || std::is_base_of_v<any_tensor, N> || OperandOrIllShaped<N>) && ...)
 operation group(const N&... members) {
     return detail::add_group({detail::node_of(members)...}, {});
 }
 operation group(const std::vector<operation>& members, const std::string& name = {});
 
 /// x; prints "message" and the values of x and of more when it runs.
-template <Operand X, Operand... More> auto print(const X& x, const std::string& message, const More&... more) {
-    const auto t = detail::as_tensor(x);
-    return std::remove_cvref_t<decltype(t)>::unchecked(
-        tenon::add<print_op>({message}, {t, any_tensor(detail::as_tensor(more))...}, "print"));
+template <OperandOrIllShaped X, OperandOrIllShaped... More>
+auto print(const X& x, const std::string& message, const More&... more) {
+    if constexpr (detail::any_ill_shaped<X, More...>) return ill_shaped{};
+    else {
+        const auto t = detail::as_tensor(x);
+        return std::remove_cvref_t<decltype(t)>::unchecked(
+            tenon::add<print_op>({message}, {t, any_tensor(detail::as_tensor(more))...}, "print"));
+    }
 }
 
 /// An operation that fails the step unless every element of `condition` is true. Run it, or make what it guards
 /// under control_dependencies of it.
-template <Operand C, Operand... Shown>
+template <OperandOrIllShaped C, OperandOrIllShaped... Shown>
 operation assert_true(const C& condition, const std::string& message, const Shown&... shown) {
-    static_assert(std::is_same_v<typename C::element_type, bool>, "tenon::assert_true: the condition must be bool");
-    return operation(add_node(definition_of<assert_op>(),
-                              {any_tensor(detail::as_tensor(condition)), any_tensor(detail::as_tensor(shown))...},
-                              encode(assert_op::attributes{message}), "assert"));
+    if constexpr (detail::any_ill_shaped<C, Shown...>) return {};
+    else {
+        static_assert(std::is_same_v<typename C::element_type, bool>, "tenon::assert_true: the condition must be bool");
+        return operation(add_node(definition_of<assert_op>(),
+                                  {any_tensor(detail::as_tensor(condition)), any_tensor(detail::as_tensor(shown))...},
+                                  encode(assert_op::attributes{message}), "assert"));
+    }
 }
 
 namespace untyped {
@@ -200,6 +228,7 @@ any_tensor placeholder(element_type element, const extents& shape, const std::st
 TENON_DECLARE_OP(placeholder_definition, placeholder_op);
 TENON_DECLARE_OP(placeholder_with_default_definition, placeholder_with_default_op);
 TENON_DECLARE_OP(identity_definition, identity_op);
+TENON_DECLARE_OP(ensure_shape_definition, ensure_shape_op);
 TENON_DECLARE_OP(stop_gradient_definition, stop_gradient_op);
 TENON_DECLARE_OP(no_op_definition, no_op_op);
 TENON_DECLARE_OP(fill_like_definition, fill_like_op);
@@ -212,7 +241,9 @@ TENON_DECLARE_OP(assert_definition, assert_op);
 
 #include <cstdio>
 #include <cstring>
+#include <optional>
 
+#include <tenon/core/error.hpp>
 #include <tenon/core/print.hpp>
 #include <tenon/core/with_element.hpp>
 #include <tenon/graph/gradients.hpp>
@@ -222,6 +253,7 @@ namespace tenon {
 TENON_DEFINE_OP(placeholder_op);
 TENON_DEFINE_OP(placeholder_with_default_op);
 TENON_DEFINE_OP(identity_op);
+TENON_DEFINE_OP(ensure_shape_op);
 TENON_DEFINE_OP(stop_gradient_op);
 TENON_DEFINE_OP(no_op_op);
 TENON_DEFINE_OP(fill_like_op);
@@ -241,8 +273,20 @@ TENON_INLINE any_tensor placeholder(element_type element, const extents& shape, 
 } // namespace untyped
 
 namespace detail {
+TENON_INLINE any_tensor checked_as(const any_tensor& t, const tensor_type& asked) {
+    const merged_extents both = equal_shapes(t.extents(), asked.extents);
+    if (t.element() != asked.element || both.what != fault::none)
+        throw invalid_argument_error("as: " + t.name() + " is " + to_string(t.type()) + ", not " + to_string(asked));
+    if (both.extents == t.extents()) return t;
+    const graph home(t.node()->graph);
+    std::optional<graph_scope> scope;
+    if (!(graph::current() == home)) scope.emplace(home);
+    return tenon::add<ensure_shape_op>({both.extents}, {t});
+}
+
 TENON_INLINE operation add_group(const std::vector<node*>& members, const std::string& name) {
     if (members.empty()) return operation(add_node(definition_of<no_op_op>(), {}, {}, name.empty() ? "group" : name));
+    for (node* n : members) require_node(n, "group: a member");
     const graph_scope scope{graph(members[0]->graph)};
     std::vector<std::unique_ptr<control_dependencies>> held;
     for (node* n : members) held.push_back(std::make_unique<control_dependencies>(operation(n)));
@@ -338,6 +382,7 @@ TENON_INLINE operation group(const std::vector<operation>& members, const std::s
 }
 
 TENON_INLINE void identity_op::gradient(gradient_context& g) { g.set(0, g.output_gradient()); }
+TENON_INLINE void ensure_shape_op::gradient(gradient_context& g) { g.set(0, g.output_gradient()); }
 TENON_INLINE void placeholder_with_default_op::gradient(gradient_context& g) { g.set(0, g.output_gradient()); }
 TENON_INLINE void print_op::gradient(gradient_context& g) { g.set(0, g.output_gradient()); }
 
@@ -345,6 +390,9 @@ TENON_INLINE kernel_pointer placeholder_with_default_op::prepare(const kernel_se
     return std::make_unique<detail::identity_kernel>(s);
 }
 TENON_INLINE kernel_pointer identity_op::prepare(const kernel_setup& s) {
+    return std::make_unique<detail::identity_kernel>(s);
+}
+TENON_INLINE kernel_pointer ensure_shape_op::prepare(const kernel_setup& s) {
     return std::make_unique<detail::identity_kernel>(s);
 }
 TENON_INLINE kernel_pointer stop_gradient_op::prepare(const kernel_setup& s) {

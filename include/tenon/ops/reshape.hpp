@@ -195,7 +195,8 @@ template <class Op, class Target, class X> auto apply_to_shape(const X& x) {
         using attrs = reshape_target<Target, typename X::shape_type>;
         using rule = inference<Op, attrs, 0, operand_of_t<X>>;
         if constexpr (!rule::answer) {
-            static_assert(shapes_of<Op, rule::answer.what, shown_of<operand_of_t<X>>>::agree,
+            static_assert(shapes_of<Op, rule::answer.what, shown_of<operand_of_t<X>>,
+                                    asked_of<attrs, rule::answer.what, Target>>::agree,
                           "tenon: shapes do not agree");
             return ill_shaped{};
         } else {

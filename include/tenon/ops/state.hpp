@@ -58,6 +58,7 @@ template <Element T> tensor<T, shape<>> constant(const T& value) {
     return tensor<T, shape<>>::unchecked(tenon::add<constant_op>({std::make_shared<const any_array>(std::move(a))}, {}));
 }
 inline tensor<std::string, shape<>> constant(const char* text) { return constant(std::string(text)); }
+inline ill_shaped constant(ill_shaped) { return {}; }
 
 /// A list in the graph: constant({1.f, 2.f}) is a tensor<float, shape<2>>.
 template <Element T, std::size_t N> tensor<T, shape<static_cast<int>(N)>> constant(const T (&values)[N]) {
@@ -203,16 +204,19 @@ variable_tensor<T, canonical_t<S>> variable(const std::string& name, const initi
     return variable_tensor<T, canonical_t<S>>(v);
 }
 /// A variable that begins with the value of a tensor, which may be fed.
-template <Operand X>
+template <OperandOrIllShaped X>
 auto variable(const std::string& name, const X& initial, const variable_options& o = {}) {
-    using T = typename X::element_type;
-    using S = typename X::shape_type;
-    static_assert(S::extents.is_static(), "tenon::variable: the sizes of a variable must be numbers");
-    const any_tensor v = detail::add_variable(name, {element_type_of<T>, S::extents}, o);
-    detail::set_initial_value(v, detail::as_tensor(initial), o);
-    return variable_tensor<T, S>(v);
+    if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
+    else {
+        using T = typename X::element_type;
+        using S = typename X::shape_type;
+        static_assert(S::extents.is_static(), "tenon::variable: the sizes of a variable must be numbers");
+        const any_tensor v = detail::add_variable(name, {element_type_of<T>, S::extents}, o);
+        detail::set_initial_value(v, detail::as_tensor(initial), o);
+        return variable_tensor<T, S>(v);
+    }
 }
-template <Operand X> auto variable(const X& initial) { return variable("variable", initial); }
+template <OperandOrIllShaped X> auto variable(const X& initial) { return variable("variable", initial); }
 template <Element T> auto variable(const T& initial) { return variable("variable", constant(initial)); }
 template <Element T> auto variable(const std::string& name, const T& initial, const variable_options& o = {}) {
     return variable(name, constant(initial), o);
@@ -277,6 +281,7 @@ TENON_INLINE operation set_initial_value(const any_tensor& variable, const any_t
 }
 
 TENON_INLINE operation initializer_of(const any_tensor& variable) {
+    require_node(variable.node(), "initializer: the variable");
     const std::vector<any_tensor> a = graph(variable.node()->graph).collection(variable.node()->name + "/initializer");
     if (a.empty()) throw not_found_error("variable " + variable.name() + " has no initial value; assign one");
     return a.front().operation();
@@ -384,6 +389,7 @@ TENON_INLINE any_tensor variable(const std::string& name, const any_tensor& init
     return v;
 }
 TENON_INLINE any_tensor assign(const any_tensor& variable, const any_tensor& value) {
+    tenon::detail::require_node(variable.node(), "assign: the variable");
     if (!variable.node()->op->name || std::string(variable.node()->op->name) != variable_op::name)
         throw invalid_argument_error("assign: " + variable.name() + " is no variable but a " +
                                      variable.node()->op->name);

@@ -154,16 +154,17 @@ TENON_INLINE program prune(const request& r, const plan_options& o) {
             in.push_back(p.value(it.inputs.back()).type);
         }
         // Its own sizes leave room for what may be fed; unless it is, they are its input's.
-        if (n->op == &placeholder_with_default_definition) it.attributes.set("shape", in[0].extents);
+        const bool ensured = n->op == &ensure_shape_definition;
+        if (ensured || n->op == &placeholder_with_default_definition) it.attributes.set("shape", in[0].extents);
         const int index = static_cast<int>(p.items.size());
         const type_list list(in.data(), static_cast<int>(in.size()));
         for (int k = 0; k < static_cast<int>(n->outputs.size()); ++k) {
             inferred t = n->op->infer(it.attributes, list, k);
             if (!t)
-                throw invalid_argument_error(fault_sentence(n->op->name, t.what, list) + " in this step's sizes [" +
+                throw invalid_argument_error(fault_sentence(*n->op, t.what, list, it.attributes) + " in this step's sizes [" +
                                              place_of(*n) + "]");
             t.type.extents = sizes.known(t.type.extents);
-            const std::string name = any_tensor({n, k}).name();
+            const std::string name = any_tensor(ensured ? n->inputs[0] : node_output{n, k}).name(); // that the user knows
             if (!t.type.extents.is_static())
                 throw invalid_argument_error(name + ": its sizes " + to_string(t.type.extents) +
                                              " are not known from what is fed");

@@ -109,7 +109,7 @@ inline void forward_views(program& p) {
         program_item& i = p.items[n];
         if (i.removed || !i.after.empty() || uses.awaited[n] || i.outputs.size() != 1 || i.inputs.empty()) continue;
         const bool same = i.op == &identity_definition || i.op == &stop_gradient_definition ||
-                          i.op == &placeholder_with_default_definition;
+                          i.op == &ensure_shape_definition || i.op == &placeholder_with_default_definition;
         const std::string name = i.op->name;
         const bool reshaped = name == "reshape" || name == "squeeze" || name == "expand_dims";
         if (!same && !reshaped) continue;

@@ -130,11 +130,13 @@ template <class X, class A> any_array feed_view(const A& a) {
     }
 }
 
-template <class F> inline constexpr bool is_fetched_tensor = std::is_base_of_v<any_tensor, F> || Operand<F>;
+template <class F>
+inline constexpr bool is_fetched_tensor = std::is_base_of_v<any_tensor, F> || OperandOrIllShaped<F>;
 
 // What fetching an F gives, as a tuple: nothing for an operation.
 template <class F> auto fetched_array(any_array&& a) {
     if constexpr (std::is_same_v<F, any_tensor>) return std::tuple<any_array>(std::move(a));
+    else if constexpr (std::is_same_v<F, ill_shaped>) return std::tuple<ill_shaped>();
     else if constexpr (is_fetched_tensor<F>)
         return std::tuple<array<typename F::element_type, typename F::shape_type>>(
             array<typename F::element_type, typename F::shape_type>(std::move(a)));
@@ -159,6 +161,11 @@ template <class... F> auto results(any_array* values) {
     return std::apply([](auto&&... p) { return std::tuple_cat(std::move(p)...); }, std::move(parts));
 }
 
+// The results of a step with a mistake in it: as many as there would be.
+template <class... F> auto ill_shaped_results() {
+    return std::tuple_cat(std::conditional_t<is_fetched_tensor<F>, std::tuple<ill_shaped>, std::tuple<>>{}...);
+}
+
 void add_fetch(run_request& r, const any_tensor& t);
 void add_fetch(run_request& r, const operation& o);
 template <class E>
@@ -167,6 +174,7 @@ void add_fetch(run_request& r, const E& e) {
     add_fetch(r, static_cast<const any_tensor&>(e.materialize()));
 }
 inline void add_fetch(run_request& r, fed_value&& f) { r.feeds.push_back(std::move(f)); }
+inline void add_fetch(run_request&, ill_shaped) {}
 
 std::vector<any_array> run_once(session_state& s, run_request&& r);
 
@@ -176,8 +184,9 @@ std::vector<any_array> run_once(session_state& s, run_request&& r);
 /// for integers does not compile, an integer out of range is an invalid_argument_error. A wrong element type or shape
 /// does not compile where it is known by type, and is an invalid_argument_error with both shapes where not (SEMANTICS
 /// 16).
-template <Operand X, class A> fed_value feed(const X& x, const A& value) {
-    if constexpr (detail::check_feed<X, A>()) return {detail::as_tensor(x), detail::feed_view<X>(value)};
+template <OperandOrIllShaped X, class A> fed_value feed(const X& x, const A& value) {
+    if constexpr (detail::any_ill_shaped<X, A>) return {};
+    else if constexpr (detail::check_feed<X, A>()) return {detail::as_tensor(x), detail::feed_view<X>(value)};
     else return {};
 }
 /// The same for an untyped tensor.
@@ -187,7 +196,7 @@ inline fed_value feed(const any_tensor& x, any_array value) { return {x, std::mo
 template <class... X> struct feed_list {
     std::tuple<X...> tensors;
 };
-template <Operand... X> feed_list<X...> feeds(const X&... x) { return {std::tuple<X...>(x...)}; }
+template <OperandOrIllShaped... X> feed_list<X...> feeds(const X&... x) { return {std::tuple<X...>(x...)}; }
 
 /// What a callable fetches, in order: tensors and operations.
 template <class... F> struct fetch_list {
@@ -211,7 +220,8 @@ public:
     template <class... A>
         requires(sizeof...(A) == sizeof...(X))
     auto run_for(double seconds, const A&... values) const {
-        if constexpr ((detail::check_feed<X, A>() && ...)) {
+        if constexpr (detail::any_ill_shaped<X..., F..., A...>) return detail::ill_shaped_results<F...>();
+        else if constexpr ((detail::check_feed<X, A>() && ...)) {
             constexpr std::size_t tensors = (std::size_t{detail::is_fetched_tensor<F>} + ... + 0);
             any_array fetched[tensors + 1];
             if constexpr ((detail::is_array<A> && ...)) {
@@ -224,7 +234,7 @@ public:
                 run(fed, fetched, seconds);
             }
             return detail::results<F...>(fetched);
-        }
+        } else return detail::ill_shaped_results<F...>();
     }
 
 private:
@@ -263,7 +273,8 @@ public:
     /// computing, is a deadline_exceeded_error that says what it was waiting for; variables, session and graph stay
     /// usable (SEMANTICS 17). A limit that is negative or not a number is an invalid_argument_error.
     template <class... F> auto run_for(double seconds, F&&... arguments) {
-        if constexpr ((std::is_same_v<std::remove_cvref_t<F>, ill_shaped> || ...)) return ill_shaped{};
+        if constexpr (detail::any_ill_shaped<F...>)
+            return detail::single(detail::ill_shaped_results<std::remove_cvref_t<F>...>());
         else {
             detail::run_request r;
             r.timeout = seconds;
@@ -278,12 +289,15 @@ public:
 
     template <class... X, class... F>
     tenon::callable<feed_list<X...>, fetch_list<F...>> callable(const feed_list<X...>& fed, const fetch_list<F...>& f) {
-        detail::run_request r;
-        std::apply([&](const auto&... m) { (detail::add_fetch(r, m), ...); }, f.members);
-        std::vector<any_tensor> tensors;
-        std::apply([&](const auto&... x) { (tensors.push_back(detail::as_tensor(x)), ...); }, fed.tensors);
-        return tenon::callable<feed_list<X...>, fetch_list<F...>>(
-            detail::make_callable(state_, std::move(tensors), std::move(r)));
+        using result = tenon::callable<feed_list<X...>, fetch_list<F...>>;
+        if constexpr (detail::any_ill_shaped<X..., F...>) return result(nullptr);
+        else {
+            detail::run_request r;
+            std::apply([&](const auto&... m) { (detail::add_fetch(r, m), ...); }, f.members);
+            std::vector<any_tensor> tensors;
+            std::apply([&](const auto&... x) { (tensors.push_back(detail::as_tensor(x)), ...); }, fed.tensors);
+            return result(detail::make_callable(state_, std::move(tensors), std::move(r)));
+        }
     }
 
     /// What a run of these feeds and fetches will take, without running it.

@@ -70,12 +70,12 @@ public:
 
     /// An operation that computes the gradients of a scalar loss and changes the variables by them, all from the
     /// values before the step. Throws invalid_argument_error when the loss depends on none of the variables.
-    template <class L> auto minimize(const L& loss, const minimize_options& o = {}) const {
-        if constexpr (std::is_same_v<L, ill_shaped>) return ill_shaped{};
+    template <class L> operation minimize(const L& loss, const minimize_options& o = {}) const {
+        if constexpr (std::is_same_v<L, ill_shaped>) return {};
         else if constexpr (constexpr fault what = loss_rule<L>::answer.what; what != fault::none) {
             static_assert(detail::shapes_of<detail::gradients_rule, what, detail::shown_of<detail::operand_of_t<L>>>::agree,
                           "tenon: shapes do not agree");
-            return ill_shaped{};
+            return {};
         } else return apply_gradients(gradients_of(detail::as_tensor(loss), o.variables), o);
     }
     operation minimize(const any_tensor& loss, const minimize_options& o = {}) const {
@@ -84,12 +84,13 @@ public:
 
     /// The first half of minimize. `variables` empty: all trainable ones that the loss depends on.
     template <class L>
-    static auto compute_gradients(const L& loss, const std::vector<any_tensor>& variables = {}) {
-        if constexpr (std::is_same_v<L, ill_shaped>) return ill_shaped{};
+    static std::vector<gradient_and_variable> compute_gradients(const L& loss,
+                                                                const std::vector<any_tensor>& variables = {}) {
+        if constexpr (std::is_same_v<L, ill_shaped>) return {};
         else if constexpr (constexpr fault what = loss_rule<L>::answer.what; what != fault::none) {
             static_assert(detail::shapes_of<detail::gradients_rule, what, detail::shown_of<detail::operand_of_t<L>>>::agree,
                           "tenon: shapes do not agree");
-            return ill_shaped{};
+            return {};
         } else return gradients_of(detail::as_tensor(loss), variables);
     }
     static std::vector<gradient_and_variable> compute_gradients(const any_tensor& loss,
@@ -212,11 +213,6 @@ std::vector<gradient_and_variable> clip_by_norm(std::vector<gradient_and_variabl
 std::vector<gradient_and_variable> clip_by_global_norm(std::vector<gradient_and_variable> gradients, double limit);
 /// The Euclidean norm of all gradients together.
 tensor<double, shape<>> global_norm(const std::vector<gradient_and_variable>& gradients);
-
-// An expression that was the result of a mistake is absorbed, as everywhere.
-inline ill_shaped clip_by_value(ill_shaped, double, double) { return {}; }
-inline ill_shaped clip_by_norm(ill_shaped, double) { return {}; }
-inline ill_shaped clip_by_global_norm(ill_shaped, double) { return {}; }
 
 } // namespace tenon
 
