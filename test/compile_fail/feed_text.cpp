@@ -1,6 +1,6 @@
 // What is no array and no number is fed to nothing, and the step gives as many results as ever.
 // error: feed
-// error: tenon::feed: what is fed must be an array, or a number for a scalar tensor
+// error: tenon::feed: what is fed must be an array, or for a scalar tensor a number of its kind
 #include <tenon/tenon.hpp>
 
 namespace tn = tenon;
