@@ -198,8 +198,10 @@ template <class Op, fault Fault, class... Shown> constexpr auto sentence() {
     return text;
 }
 
+// Never defined, so that the line with the word error shows the sentence too.
+template <fixed_string Complaint> struct shapes_do_not_agree;
 template <fixed_string Complaint> struct complaint {
-    static_assert(Complaint.text[0] == 0, "tenon: the shapes of an operation do not agree");
+    static_assert(sizeof(shapes_do_not_agree<Complaint>) > 0);
     static constexpr bool agree = true; // it has been said
 };
 template <class Operand> using shown_of = Operand;
