@@ -49,15 +49,14 @@ class conv2d_layer {
     static constexpr conv2d_layer_rule::attributes attributes{Filters, Window, Options};
 
 public:
+    template <class X> using judged = judgement<conv2d_layer_rule, detail::constant_attributes<attributes>, X>;
+
     explicit conv2d_layer(Activation a = {}, conv2d_layer_options o = {})
         : activation_(std::move(a)), options_(std::move(o)) {}
 
     template <OperandOrIllShaped X> auto operator()(const X& x) const {
-        using attrs = detail::constant_attributes<attributes>;
         if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
-        else if constexpr (constexpr fault what =
-                               detail::inference<conv2d_layer_rule, attrs, 0, detail::operand_of_t<X>>::answer.what;
-                           what != fault::none) {
+        else if constexpr (constexpr fault what = judged<X>::what; what != fault::none) {
             static_assert(detail::shapes_of<conv2d_layer_rule, what, detail::shown_of<detail::operand_of_t<X>>>::agree,
                           "tenon: shapes do not agree");
             return ill_shaped{};

@@ -40,13 +40,14 @@ template <int Units, class Activation = linear_activation> class dense_layer {
     static_assert(Units > 0, "tenon::nn::dense: the number of units must be positive");
 
 public:
+    template <class X>
+    using judged = judgement<dense_rule, detail::constant_attributes<dense_rule::attributes{Units}>, X>;
+
     explicit dense_layer(Activation a = {}, dense_options o = {}) : activation_(std::move(a)), options_(std::move(o)) {}
 
     template <OperandOrIllShaped X> auto operator()(const X& x) const {
-        using units = detail::constant_attributes<dense_rule::attributes{Units}>;
         if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
-        else if constexpr (constexpr fault what = detail::inference<dense_rule, units, 0, detail::operand_of_t<X>>::answer.what;
-                           what != fault::none) {
+        else if constexpr (constexpr fault what = judged<X>::what; what != fault::none) {
             static_assert(detail::shapes_of<dense_rule, what, detail::shown_of<detail::operand_of_t<X>>>::agree,
                           "tenon: shapes do not agree");
             return ill_shaped{};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tenon/nn/layer.hpp>
 #include <tenon/ops/pooling.hpp>
 
 /// Pooling layers: the ops of ops/pooling.hpp as values.
@@ -11,6 +12,9 @@ namespace tenon::nn {
 /// The largest element of each window, channel by channel: max_pool<2> is [b, 28, 28, c] -> [b, 14, 14, c].
 /// Stride 0: as far as the window is large.
 template <height_width Window, height_width Stride = 0, padding Padding = valid> struct max_pool {
+    template <class X>
+    using judged = judgement<max_pool2d_op,
+                             detail::constant_attributes<detail::attributes_of(pool2d_options{Window, Stride, Padding}, false)>, X>;
     template <OperandOrIllShaped X> auto operator()(const X& x) const {
         return apply_op<max_pool2d_op, detail::attributes_of(pool2d_options{Window, Stride, Padding}, false)>(x);
     }
@@ -18,6 +22,9 @@ template <height_width Window, height_width Stride = 0, padding Padding = valid>
 
 /// The mean of each window, channel by channel.
 template <height_width Window, height_width Stride = 0, padding Padding = valid> struct average_pool {
+    template <class X>
+    using judged = judgement<average_pool2d_op,
+                             detail::constant_attributes<detail::attributes_of(pool2d_options{Window, Stride, Padding}, true)>, X>;
     template <OperandOrIllShaped X> auto operator()(const X& x) const {
         return apply_op<average_pool2d_op, detail::attributes_of(pool2d_options{Window, Stride, Padding}, true)>(x);
     }
