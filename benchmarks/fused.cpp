@@ -59,7 +59,9 @@ public:
             out_.push_back(memory(outputs_.back()));
         }
         kernel_ = std::make_unique<tn::detail::fused_kernel>(
-            tn::kernel_setup{node, node.attributes, {inputs_.data(), static_cast<int>(inputs_.size())},
+            tn::kernel_setup{node,
+                             node.attributes,
+                             {inputs_.data(), static_cast<int>(inputs_.size())},
                              {outputs_.data(), static_cast<int>(outputs_.size())}},
             tn::decode<tn::fused_op::attributes>(node.attributes), compiled);
         scratch_ = tn::any_array(tn::element_type::uint8, {static_cast<std::int64_t>(kernel_->scratch_bytes()) + 1});
@@ -158,7 +160,8 @@ int main(int argc, char** argv) {
         add("hand" + size, by_hand, n);
         rows.push_back({"P3 forward," + size + ", Eigen", "forward" + size, "eigen" + size, 1.0, per, "ns"});
         rows.push_back({"   interpreted", "forward interpreted" + size, "eigen" + size, 0, per, "ns"});
-        rows.push_back({"P4 four gradients," + size + ", by hand with y", "gradients" + size, "hand" + size, 0.9, per, "ns"});
+        rows.push_back(
+            {"P4 four gradients," + size + ", by hand with y", "gradients" + size, "hand" + size, 0.9, per, "ns"});
         rows.push_back({"   interpreted", "gradients interpreted" + size, "hand" + size, 0, per, "ns"});
         rows.push_back({"   y, then four gradients", "both" + size, "hand" + size, 0, per, "ns"});
     }

@@ -27,16 +27,11 @@ struct product {
 tn::any_array random_matrix(std::int64_t rows, std::int64_t columns, unsigned seed) {
     tn::any_array a(tn::element_type::float32, tn::extents(rows, columns));
     std::minstd_rand r(seed);
-    for (std::int64_t i = 0; i < a.elements(); ++i)
-        a.data<float>()[i] = static_cast<float>(r()) * 0x1p-30F - 1.0F;
+    for (std::int64_t i = 0; i < a.elements(); ++i) a.data<float>()[i] = static_cast<float>(r()) * 0x1p-30F - 1.0F;
     return a;
 }
-tn::any_array left(const product& p) {
-    return p.ta ? random_matrix(p.k, p.m, 1) : random_matrix(p.m, p.k, 1);
-}
-tn::any_array right(const product& p) {
-    return p.tb ? random_matrix(p.n, p.k, 2) : random_matrix(p.k, p.n, 2);
-}
+tn::any_array left(const product& p) { return p.ta ? random_matrix(p.k, p.m, 1) : random_matrix(p.m, p.k, 1); }
+tn::any_array right(const product& p) { return p.tb ? random_matrix(p.n, p.k, 2) : random_matrix(p.k, p.n, 2); }
 
 // Many products in one step, so that what a step costs is not what is measured (benchmarks/steps.cpp does
 // that).
@@ -117,8 +112,8 @@ int main(int argc, char** argv) {
 #endif
         // In nanoseconds for 1,000 multiplications and additions.
         const double operations = 2.0 * static_cast<double>(p.m * p.k * p.n) * products;
-        rows.push_back({std::string("P7 ") + p.name + ", ns per 1000 operations", ours, theirs, p.target,
-                        operations / 1000});
+        rows.push_back(
+            {std::string("P7 ") + p.name + ", ns per 1000 operations", ours, theirs, p.target, operations / 1000});
     }
     return ratio::run(argc, argv, rows);
 }

@@ -1,5 +1,5 @@
-// Memory (the lines below PERFORMANCE's targets): what a step's arena takes beside the lower bound given by the largest set
-// of tensors that live at one time, and what a process holds after a thousand steps and after a million.
+// Memory (the lines below PERFORMANCE's targets): what a step's arena takes beside the lower bound given by the largest
+// set of tensors that live at one time, and what a process holds after a thousand steps and after a million.
 
 #include <cstdio>
 #include <fstream>
@@ -15,8 +15,8 @@ namespace {
 
 void print(const char* what, const tn::step_report& r) {
     const double arena = static_cast<double>(r.arena_bytes), bound = static_cast<double>(r.lower_bound);
-    std::printf("%-44s %9.1f KiB %9.1f KiB %9.3f %9.2f\n", what, arena / 1024, bound / 1024, bound > 0 ? arena / bound : 1.0,
-                1.1);
+    std::printf("%-44s %9.1f KiB %9.1f KiB %9.3f %9.2f\n", what, arena / 1024, bound / 1024,
+                bound > 0 ? arena / bound : 1.0, 1.1);
 }
 
 template <class Model, class Data> void training_step(const char* what) {
@@ -72,7 +72,8 @@ void many_steps() {
 
 int main() {
     std::printf("%-44s %13s %13s %9s %9s\n", "", "Tenon", "other", "ratio", "target");
-    training_step<models::mlp<128>, models::random_batch<tn::shape<128, 784>, 128>>("MLP step, batch 128: arena / bound");
+    training_step<models::mlp<128>, models::random_batch<tn::shape<128, 784>, 128>>(
+        "MLP step, batch 128: arena / bound");
     training_step<models::conv<64>, models::random_batch<tn::shape<64, 28, 28, 1>, 64>>("convolutional step, batch 64");
     chain();
     many_steps();

@@ -47,17 +47,22 @@ template <int Batch> struct mlp {
     tn::graph_scope scope{g};
     tn::tensor<float, images_shape> x = tn::placeholder<float, images_shape>("x");
     tn::tensor<std::int32_t, tn::shape<Batch>> y = tn::placeholder<std::int32_t, tn::shape<Batch>>("y");
-    tn::variable_tensor<float, tn::shape<784, 300>> w1 = tn::variable<float, tn::shape<784, 300>>("w1", tn::glorot_uniform(1));
+    tn::variable_tensor<float, tn::shape<784, 300>> w1 =
+        tn::variable<float, tn::shape<784, 300>>("w1", tn::glorot_uniform(1));
     tn::variable_tensor<float, tn::shape<300>> b1 = tn::variable<float, tn::shape<300>>("b1", tn::zeros());
-    tn::variable_tensor<float, tn::shape<300, 100>> w2 = tn::variable<float, tn::shape<300, 100>>("w2", tn::glorot_uniform(2));
+    tn::variable_tensor<float, tn::shape<300, 100>> w2 =
+        tn::variable<float, tn::shape<300, 100>>("w2", tn::glorot_uniform(2));
     tn::variable_tensor<float, tn::shape<100>> b2 = tn::variable<float, tn::shape<100>>("b2", tn::zeros());
-    tn::variable_tensor<float, tn::shape<100, 10>> w3 = tn::variable<float, tn::shape<100, 10>>("w3", tn::glorot_uniform(3));
+    tn::variable_tensor<float, tn::shape<100, 10>> w3 =
+        tn::variable<float, tn::shape<100, 10>>("w3", tn::glorot_uniform(3));
     tn::variable_tensor<float, tn::shape<10>> b3 = tn::variable<float, tn::shape<10>>("b3", tn::zeros());
     tn::tensor<float, tn::shape<>> loss;
     tn::operation train;
     tn::session session;
 
-    explicit mlp(int threads) : session((build(), g), with_threads(threads)) { session.run(tn::initialize_variables()); }
+    explicit mlp(int threads) : session((build(), g), with_threads(threads)) {
+        session.run(tn::initialize_variables());
+    }
 
 private:
     void build() {
@@ -77,11 +82,14 @@ template <int Batch> struct conv {
     tn::graph_scope scope{g};
     tn::tensor<float, images_shape> x = tn::placeholder<float, images_shape>("x");
     tn::tensor<std::int32_t, tn::shape<Batch>> y = tn::placeholder<std::int32_t, tn::shape<Batch>>("y");
-    tn::variable_tensor<float, tn::shape<5, 5, 1, 32>> w1 = tn::variable<float, tn::shape<5, 5, 1, 32>>("w1", tn::he_normal(1));
+    tn::variable_tensor<float, tn::shape<5, 5, 1, 32>> w1 =
+        tn::variable<float, tn::shape<5, 5, 1, 32>>("w1", tn::he_normal(1));
     tn::variable_tensor<float, tn::shape<32>> b1 = tn::variable<float, tn::shape<32>>("b1", tn::zeros());
-    tn::variable_tensor<float, tn::shape<5, 5, 32, 64>> w2 = tn::variable<float, tn::shape<5, 5, 32, 64>>("w2", tn::he_normal(2));
+    tn::variable_tensor<float, tn::shape<5, 5, 32, 64>> w2 =
+        tn::variable<float, tn::shape<5, 5, 32, 64>>("w2", tn::he_normal(2));
     tn::variable_tensor<float, tn::shape<64>> b2 = tn::variable<float, tn::shape<64>>("b2", tn::zeros());
-    tn::variable_tensor<float, tn::shape<3136, 256>> w3 = tn::variable<float, tn::shape<3136, 256>>("w3", tn::he_normal(3));
+    tn::variable_tensor<float, tn::shape<3136, 256>> w3 =
+        tn::variable<float, tn::shape<3136, 256>>("w3", tn::he_normal(3));
     tn::variable_tensor<float, tn::shape<256>> b3 = tn::variable<float, tn::shape<256>>("b3", tn::zeros());
     tn::variable_tensor<float, tn::shape<256, 10>> w4 = tn::variable<float, tn::shape<256, 10>>("w4", tn::he_normal(4));
     tn::variable_tensor<float, tn::shape<10>> b4 = tn::variable<float, tn::shape<10>>("b4", tn::zeros());
@@ -89,7 +97,9 @@ template <int Batch> struct conv {
     tn::operation train;
     tn::session session;
 
-    explicit conv(int threads) : session((build(), g), with_threads(threads)) { session.run(tn::initialize_variables()); }
+    explicit conv(int threads) : session((build(), g), with_threads(threads)) {
+        session.run(tn::initialize_variables());
+    }
 
 private:
     void build() {

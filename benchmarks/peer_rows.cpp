@@ -152,7 +152,8 @@ int main(int argc, char** argv) {
         if (a == "--row" && i + 1 < argc) name = argv[++i];
         else if (a == "--threads" && i + 1 < argc) threads = std::atoi(argv[++i]);
         else {
-            std::fprintf(stderr, "peer_rows: unknown argument %s; there are --list, --row NAME, --threads N\n", a.c_str());
+            std::fprintf(stderr, "peer_rows: unknown argument %s; there are --list, --row NAME, --threads N\n",
+                         a.c_str());
             return 2;
         }
     }
@@ -162,5 +163,6 @@ int main(int argc, char** argv) {
         return 2;
     }
     const measured m = at->second(threads);
-    std::printf("{\"row\": \"%s\", \"threads\": %d, \"value\": %.6g, \"unit\": \"%s\"}\n", name.c_str(), threads, m.value, m.unit);
+    std::printf("{\"row\": \"%s\", \"threads\": %d, \"value\": %.6g, \"unit\": \"%s\"}\n", name.c_str(), threads,
+                m.value, m.unit);
 }

@@ -15,8 +15,8 @@ namespace ratio {
 /// One row: `ours` and `theirs` are the names of two registered benchmarks. The speed is theirs / ours in time.
 struct row {
     std::string title, ours, theirs;
-    double target = 0;      ///< speed to reach; 0: none
-    double per = 1;         ///< what one iteration counts: elements, nodes, steps
+    double target = 0; ///< speed to reach; 0: none
+    double per = 1;    ///< what one iteration counts: elements, nodes, steps
     const char* unit = "ns";
 };
 
@@ -31,7 +31,9 @@ public:
         for (const Run& r : runs) {
             if (r.run_type != Run::RT_Iteration) continue;
             if (r.error_occurred) std::printf("%s: %s\n", r.run_name.function_name.c_str(), r.error_message.c_str());
-            else times_[r.run_name.function_name].push_back(r.real_accumulated_time / static_cast<double>(r.iterations) * 1e9);
+            else
+                times_[r.run_name.function_name].push_back(r.real_accumulated_time / static_cast<double>(r.iterations) *
+                                                           1e9);
         }
     }
     double median(const std::string& name) const {

@@ -46,8 +46,7 @@ void copy(benchmark::State& state, int threads) {
 using reduction = std::function<tn::any_tensor(const tn::any_tensor&)>;
 
 // The sizes are run-time ones: nothing is compiled for them.
-void reduce(benchmark::State& state, const tn::extents& sizes, const reduction& r, double wanted,
-            int threads) {
+void reduce(benchmark::State& state, const tn::extents& sizes, const reduction& r, double wanted, int threads) {
     const tn::graph g;
     const tn::graph_scope scope(g);
     const tn::any_array x = values().reshape(sizes);
@@ -87,29 +86,24 @@ int main(int argc, char** argv) {
         {"sum of all", extents(n), [](const any_tensor& x) { return sum(x); }, 0.5 * static_cast<double>(n)},
         {"mean of all", extents(n), [](const any_tensor& x) { return tn::untyped::mean(x); }, 0.5},
         {"max of all", extents(n), [](const any_tensor& x) { return tn::untyped::max(x); }, 1},
-        {"sum of rows of 4096", extents(n / 4096, 4096), [](const any_tensor& x) { return sum(x, {1}); },
-         2048},
+        {"sum of rows of 4096", extents(n / 4096, 4096), [](const any_tensor& x) { return sum(x, {1}); }, 2048},
         {"sum of rows of 256", extents(n / 256, 256), [](const any_tensor& x) { return sum(x, {1}); }, 128},
         {"sum of rows of 32", extents(n / 32, 32), [](const any_tensor& x) { return sum(x, {1}); }, 0},
-        {"sum of columns, 4096 wide", extents(n / 4096, 4096),
-         [](const any_tensor& x) { return sum(x, {0}); }, 4096},
-        {"sum of columns, 256 wide", extents(n / 256, 256), [](const any_tensor& x) { return sum(x, {0}); },
-         65536},
-        {"sum of columns, 16 wide", extents(n / 16, 16), [](const any_tensor& x) { return sum(x, {0}); },
-         1048576},
-        {"sum of columns, 65536 wide", extents(n / 65536, 65536),
-         [](const any_tensor& x) { return sum(x, {0}); }, 256},
+        {"sum of columns, 4096 wide", extents(n / 4096, 4096), [](const any_tensor& x) { return sum(x, {0}); }, 4096},
+        {"sum of columns, 256 wide", extents(n / 256, 256), [](const any_tensor& x) { return sum(x, {0}); }, 65536},
+        {"sum of columns, 16 wide", extents(n / 16, 16), [](const any_tensor& x) { return sum(x, {0}); }, 1048576},
+        {"sum of columns, 65536 wide", extents(n / 65536, 65536), [](const any_tensor& x) { return sum(x, {0}); }, 256},
         {"sum of the middle of [32, 1024, 1024]", extents(32, 1024, 1024),
          [](const any_tensor& x) { return sum(x, {1}); }, 512},
-        {"sum of the middle of [8192, 64, 64]", extents(8192, 64, 64),
-         [](const any_tensor& x) { return sum(x, {1}); }, 0},
+        {"sum of the middle of [8192, 64, 64]", extents(8192, 64, 64), [](const any_tensor& x) { return sum(x, {1}); },
+         0},
         {"sum of both ends of [32, 64, 16384]", extents(32, 64, 16384),
          [](const any_tensor& x) {
              return sum(x, {0, 2});
          },
          262144},
-        {"max of rows of 4096", extents(n / 4096, 4096),
-         [](const any_tensor& x) { return tn::untyped::max(x, {1}); }, 1},
+        {"max of rows of 4096", extents(n / 4096, 4096), [](const any_tensor& x) { return tn::untyped::max(x, {1}); },
+         1},
         {"max of columns, 4096 wide", extents(n / 4096, 4096),
          [](const any_tensor& x) { return tn::untyped::max(x, {0}); }, 1},
         {"norm of rows of 4096", extents(n / 4096, 4096),
@@ -124,9 +118,7 @@ int main(int argc, char** argv) {
     names.reserve(all.size() * 2);
     for (const int threads : {1, 2}) {
         const std::string copy_name = "copy_" + std::to_string(threads);
-        benchmark::RegisterBenchmark(copy_name.c_str(), [=](benchmark::State& s) {
-            copy(s, threads);
-        })->UseRealTime();
+        benchmark::RegisterBenchmark(copy_name.c_str(), [=](benchmark::State& s) { copy(s, threads); })->UseRealTime();
         for (const made& m : all) {
             const std::string name = std::string(m.name) + ", " + std::to_string(threads) + " thr.";
             benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& s) {

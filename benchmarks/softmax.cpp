@@ -1,6 +1,6 @@
-// Softmax, its losses and layer normalisation on tensors in memory, beside a copy of the same bytes (PERFORMANCE P8): what is
-// read and what is written counts, so a backward pass, with two operands, is set beside a copy of half as much again. One thread,
-// then two. Then the sizes of a small classifier's loss, in nanoseconds a step.
+// Softmax, its losses and layer normalisation on tensors in memory, beside a copy of the same bytes (PERFORMANCE P8):
+// what is read and what is written counts, so a backward pass, with two operands, is set beside a copy of half as much
+// again. One thread, then two. Then the sizes of a small classifier's loss, in nanoseconds a step.
 
 #include <cmath>
 #include <cstring>
@@ -27,7 +27,8 @@ struct tensors {
     static tn::any_array filled(unsigned seed) {
         tn::any_array a(tn::element_type::float32, {elements + elements / 2});
         std::minstd_rand r(seed);
-        for (std::int64_t i = 0; i < a.elements(); ++i) a.data<float>()[i] = (static_cast<float>(r()) * 0x1p-31F - 0.5F) * 8;
+        for (std::int64_t i = 0; i < a.elements(); ++i)
+            a.data<float>()[i] = (static_cast<float>(r()) * 0x1p-31F - 0.5F) * 8;
         return a;
     }
 };
@@ -55,11 +56,21 @@ struct work {
     std::vector<std::int32_t> labels;
     std::vector<float> loss, mean, factor, gamma, beta, dgamma, dbeta, partial;
 
-    work(std::int64_t r, std::int64_t c, tn::thread_pool* p)
-        : rows(r), classes(c), pool(p), labels(static_cast<std::size_t>(r)), loss(labels.size()), mean(labels.size()),
-          factor(labels.size()), gamma(static_cast<std::size_t>(c), 1.5F), beta(gamma), dgamma(gamma), dbeta(gamma),
-          partial(static_cast<std::size_t>(td::layer_norm_partials(r) * 2 * c)) {
-        for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int32_t>(static_cast<std::int64_t>(i) % c);
+    work(std::int64_t r, std::int64_t c, tn::thread_pool* p) :
+        rows(r),
+        classes(c),
+        pool(p),
+        labels(static_cast<std::size_t>(r)),
+        loss(labels.size()),
+        mean(labels.size()),
+        factor(labels.size()),
+        gamma(static_cast<std::size_t>(c), 1.5F),
+        beta(gamma),
+        dgamma(gamma),
+        dbeta(gamma),
+        partial(static_cast<std::size_t>(td::layer_norm_partials(r) * 2 * c)) {
+        for (std::size_t i = 0; i < labels.size(); ++i)
+            labels[i] = static_cast<std::int32_t>(static_cast<std::int64_t>(i) % c);
     }
 };
 using step = std::function<void(work&, const float* x, const float* y, const float* g, float* out)>;
@@ -80,7 +91,8 @@ void cross_entropy(work& w, const float* x, const float*, const float*, float* o
     td::sparse_cross_entropy(x, w.labels.data(), w.loss.data(), out, w.rows, w.classes, w.pool);
 }
 void layer_norm(work& w, const float* x, const float*, const float*, float* out) {
-    td::layer_norm(x, w.gamma.data(), w.beta.data(), out, w.mean.data(), w.factor.data(), w.rows, w.classes, 1e-5, w.pool);
+    td::layer_norm(x, w.gamma.data(), w.beta.data(), out, w.mean.data(), w.factor.data(), w.rows, w.classes, 1e-5,
+                   w.pool);
 }
 void layer_norm_backward(work& w, const float* x, const float*, const float* g, float* out) {
     td::layer_norm_backward(x, w.gamma.data(), g, w.mean.data(), w.factor.data(), out, w.dgamma.data(), w.dbeta.data(),
@@ -129,20 +141,25 @@ int main(int argc, char** argv) {
     for (const int threads : {1, 2}) {
         const std::string suffix = threads == 1 ? ", 1 thread" : ", 2 threads";
         for (const bool half_more : {false, true})
-            benchmark::RegisterBenchmark((std::string("copy") + (half_more ? " and a half" : "") + suffix).c_str(),
-                                         [=](benchmark::State& s) { copy(s, half_more ? elements + elements / 2 : elements, threads); })
+            benchmark::RegisterBenchmark(
+                (std::string("copy") + (half_more ? " and a half" : "") + suffix).c_str(),
+                [=](benchmark::State& s) { copy(s, half_more ? elements + elements / 2 : elements, threads); })
                 ->UseRealTime();
         for (const made& m : all) {
             const std::string name = m.name + suffix;
-            benchmark::RegisterBenchmark(name.c_str(), [m, threads](benchmark::State& s) { run(s, elements / m.classes, m.classes, threads, m.s); })
-                ->UseRealTime();
-            rows.push_back({name + ", ns an element", name, std::string("copy") + (m.backward ? " and a half" : "") + suffix, 0.8,
+            benchmark::RegisterBenchmark(name.c_str(), [m, threads](benchmark::State& s) {
+                run(s, elements / m.classes, m.classes, threads, m.s);
+            })->UseRealTime();
+            rows.push_back({name + ", ns an element", name,
+                            std::string("copy") + (m.backward ? " and a half" : "") + suffix, 0.8,
                             static_cast<double>(elements)});
         }
     }
     for (const std::int64_t batch : {50, 128}) {
         const std::string name = "cross entropy with gradient, " + std::to_string(batch) + " x 10";
-        benchmark::RegisterBenchmark(name.c_str(), [batch](benchmark::State& s) { run(s, batch, 10, 1, cross_entropy); })->UseRealTime();
+        benchmark::RegisterBenchmark(name.c_str(), [batch](benchmark::State& s) {
+            run(s, batch, 10, 1, cross_entropy);
+        })->UseRealTime();
         rows.push_back({name, name, "", 0, 1});
     }
     return ratio::run(argc, argv, rows);

@@ -16,7 +16,9 @@ namespace {
 
 template <int Batch> void copy_weights(models::mlp<Batch>& m, baseline::hand_mlp& h) {
     const auto [w1, b1, w2, b2, w3, b3] = m.session.run(m.w1, m.b1, m.w2, m.b2, m.w3, m.b3);
-    const auto copy = [](float* to, const auto& from) { std::memcpy(to, from.data(), static_cast<std::size_t>(from.size()) * 4); };
+    const auto copy = [](float* to, const auto& from) {
+        std::memcpy(to, from.data(), static_cast<std::size_t>(from.size()) * 4);
+    };
     copy(h.weights(0), w1), copy(h.bias(0), b1);
     copy(h.weights(1), w2), copy(h.bias(1), b2);
     copy(h.weights(2), w3), copy(h.bias(2), b3);
@@ -58,7 +60,9 @@ template <int Threads> void hand_conv(benchmark::State& state) {
     if (!baseline::has_onednn()) return state.SkipWithError("the hand-written side needs oneDNN");
     models::conv<64> m(Threads);
     baseline::hand_conv h(64, Threads, static_cast<float>(m.rate));
-    const auto copy = [](float* to, const auto& from) { std::memcpy(to, from.data(), static_cast<std::size_t>(from.size()) * 4); };
+    const auto copy = [](float* to, const auto& from) {
+        std::memcpy(to, from.data(), static_cast<std::size_t>(from.size()) * 4);
+    };
     const auto [w1, b1, w2, b2, w3, b3, w4, b4] = m.session.run(m.w1, m.b1, m.w2, m.b2, m.w3, m.b3, m.w4, m.b4);
     copy(h.weights(0), w1), copy(h.bias(0), b1);
     copy(h.weights(1), w2), copy(h.bias(1), b2);

@@ -26,11 +26,9 @@ struct entry {
     loop loops[simd::isa_count];
 };
 #if defined(__x86_64__)
-#define TENON_ENTRY(NAME)                                                                                  \
-    {                                                                                                      \
-#NAME, {                                                                                           \
-            simd::baseline::math_loops::NAME, simd::avx2::math_loops::NAME, simd::avx512::math_loops::NAME \
-        }                                                                                                  \
+#define TENON_ENTRY(NAME)                                                                                         \
+    {                                                                                                             \
+#NAME, { simd::baseline::math_loops::NAME, simd::avx2::math_loops::NAME, simd::avx512::math_loops::NAME } \
     }
 #else
 #define TENON_ENTRY(NAME)                                             \
@@ -79,8 +77,7 @@ template <class A, class B> void check(const std::string& name, A a, B b) {
     b(x.data(), s.data(), count);
     for (std::size_t i = 0; i < count; ++i)
         if (!(std::fabs(r[i] - s[i]) <= 1e-5F * (1 + std::fabs(s[i])))) {
-            std::fprintf(stderr, "%s(%g): %g and %g\n", name.c_str(), double(x[i]), double(r[i]),
-                         double(s[i]));
+            std::fprintf(stderr, "%s(%g): %g and %g\n", name.c_str(), double(x[i]), double(r[i]), double(s[i]));
             std::exit(1);
         }
 }

@@ -12,6 +12,4 @@ template <class Error, class F> std::string message_of(F f) {
     return "nothing was thrown";
 }
 
-inline bool contains(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
+inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }

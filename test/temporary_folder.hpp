@@ -27,9 +27,7 @@ public:
     const std::filesystem::path& path() const { return path_; }
     std::string operator/(const std::string& name) const { return (path_ / name).string(); }
     /// How many files are in it.
-    int file_count() const {
-        return static_cast<int>(std::distance(std::filesystem::directory_iterator(path_), {}));
-    }
+    int file_count() const { return static_cast<int>(std::distance(std::filesystem::directory_iterator(path_), {})); }
 
 private:
     std::filesystem::path path_;

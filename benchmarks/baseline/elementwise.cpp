@@ -46,8 +46,8 @@ namespace {
 
 /// 1 / (1 + exp(-u)). The exponential as in Cephes: reduced by multiples of ln 2, a polynomial of degree 6.
 inline __m512 sigmoid(__m512 u) {
-    const __m512 v = _mm512_max_ps(
-        _mm512_min_ps(_mm512_sub_ps(_mm512_setzero_ps(), u), _mm512_set1_ps(88.0F)), _mm512_set1_ps(-88.0F));
+    const __m512 v = _mm512_max_ps(_mm512_min_ps(_mm512_sub_ps(_mm512_setzero_ps(), u), _mm512_set1_ps(88.0F)),
+                                   _mm512_set1_ps(-88.0F));
     const __m512 whole = _mm512_roundscale_ps(_mm512_mul_ps(v, _mm512_set1_ps(1.44269504F)),
                                               _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
     __m512 r = _mm512_fnmadd_ps(whole, _mm512_set1_ps(0.693359375F), v);
@@ -66,8 +66,7 @@ inline __m512 sigmoid(__m512 u) {
 
 template <class Load, class Store>
 inline void gradients_of(const Load& load, const Store& store, const float* a, const float* b, const float* c,
-                         const float* x, const float* dy, float* y, float* da, float* db, float* dc,
-                         float* dx) {
+                         const float* x, const float* dy, float* y, float* da, float* db, float* dc, float* dx) {
     const __m512 zero = _mm512_setzero_ps();
     const __m512 va = load(a), vx = load(x);
     const __m512 t = _mm512_fmadd_ps(va, vx, load(b));
@@ -88,8 +87,8 @@ inline void gradients_of(const Load& load, const Store& store, const float* a, c
 
 const char* hand_gradients_kind() { return "avx512"; }
 
-void hand_gradients(std::int64_t n, const float* a, const float* b, const float* c, const float* x,
-                    const float* dy, float* y, float* da, float* db, float* dc, float* dx) {
+void hand_gradients(std::int64_t n, const float* a, const float* b, const float* c, const float* x, const float* dy,
+                    float* y, float* da, float* db, float* dc, float* dx) {
     std::int64_t i = 0;
     const auto load = [&](const float* from) { return _mm512_loadu_ps(from + i); };
     const auto store = [&](float* to, __m512 v) { _mm512_storeu_ps(to + i, v); };
@@ -126,10 +125,10 @@ inline void gradients_of_one(std::int64_t i, const float* a, const float* b, con
 namespace {
 
 inline __m256 sigmoid(__m256 u) {
-    const __m256 v = _mm256_max_ps(
-        _mm256_min_ps(_mm256_sub_ps(_mm256_setzero_ps(), u), _mm256_set1_ps(88.0F)), _mm256_set1_ps(-87.0F));
-    const __m256 whole = _mm256_round_ps(_mm256_mul_ps(v, _mm256_set1_ps(1.44269504F)),
-                                         _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    const __m256 v = _mm256_max_ps(_mm256_min_ps(_mm256_sub_ps(_mm256_setzero_ps(), u), _mm256_set1_ps(88.0F)),
+                                   _mm256_set1_ps(-87.0F));
+    const __m256 whole =
+        _mm256_round_ps(_mm256_mul_ps(v, _mm256_set1_ps(1.44269504F)), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
     __m256 r = _mm256_fnmadd_ps(whole, _mm256_set1_ps(0.693359375F), v);
     r = _mm256_fnmadd_ps(whole, _mm256_set1_ps(-2.12194440e-4F), r);
     __m256 p = _mm256_set1_ps(1.9875691500e-4F);
@@ -139,8 +138,7 @@ inline __m256 sigmoid(__m256 u) {
     p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.6666665459e-1F));
     p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(5.0000001201e-1F));
     p = _mm256_fmadd_ps(_mm256_mul_ps(p, r), r, _mm256_add_ps(r, _mm256_set1_ps(1.0F)));
-    const __m256i power =
-        _mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(whole), _mm256_set1_epi32(127)), 23);
+    const __m256i power = _mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(whole), _mm256_set1_epi32(127)), 23);
     const __m256 d = _mm256_fmadd_ps(p, _mm256_castsi256_ps(power), _mm256_set1_ps(1.0F));
     return _mm256_div_ps(_mm256_set1_ps(1.0F), d);
 }
@@ -149,8 +147,8 @@ inline __m256 sigmoid(__m256 u) {
 
 const char* hand_gradients_kind() { return "avx2"; }
 
-void hand_gradients(std::int64_t n, const float* a, const float* b, const float* c, const float* x,
-                    const float* dy, float* y, float* da, float* db, float* dc, float* dx) {
+void hand_gradients(std::int64_t n, const float* a, const float* b, const float* c, const float* x, const float* dy,
+                    float* y, float* da, float* db, float* dc, float* dx) {
     const __m256 zero = _mm256_setzero_ps();
     std::int64_t i = 0;
     for (; i + 8 <= n; i += 8) {
@@ -174,8 +172,8 @@ void hand_gradients(std::int64_t n, const float* a, const float* b, const float*
 
 const char* hand_gradients_kind() { return "plain"; }
 
-void hand_gradients(std::int64_t n, const float* a, const float* b, const float* c, const float* x,
-                    const float* dy, float* y, float* da, float* db, float* dc, float* dx) {
+void hand_gradients(std::int64_t n, const float* a, const float* b, const float* c, const float* x, const float* dy,
+                    float* y, float* da, float* db, float* dc, float* dx) {
     for (std::int64_t i = 0; i < n; ++i) gradients_of_one(i, a, b, c, x, dy, y, da, db, dc, dx);
 }
 

@@ -96,20 +96,19 @@ struct hand_conv::state {
         relu.append_eltwise(1.0F, dnnl::algorithm::eltwise_relu, 0.0F, 0.0F);
         dnnl::primitive_attr attributes;
         attributes.set_post_ops(relu);
-        const dnnl::convolution_forward::primitive_desc forward(
-            {dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct, wanted_x, wanted_w,
-             of_bias, wanted_y, one, two, two},
-            attributes, engine);
+        const dnnl::convolution_forward::primitive_desc forward({dnnl::prop_kind::forward_training,
+                                                                 dnnl::algorithm::convolution_direct, wanted_x,
+                                                                 wanted_w, of_bias, wanted_y, one, two, two},
+                                                                attributes, engine);
         const dnnl::pooling_forward::primitive_desc pool(
             {dnnl::prop_kind::forward_training, dnnl::algorithm::pooling_max, forward.dst_desc(),
              memory::desc(pooled, f32, memory::format_tag::any), two, two, none, none},
             engine);
         const dnnl::pooling_backward::primitive_desc unpool(
-            {dnnl::algorithm::pooling_max, forward.dst_desc(), pool.dst_desc(), two, two, none, none}, engine,
-            pool);
+            {dnnl::algorithm::pooling_max, forward.dst_desc(), pool.dst_desc(), two, two, none, none}, engine, pool);
         const dnnl::convolution_backward_weights::primitive_desc weights_gradient(
-            {dnnl::algorithm::convolution_direct, wanted_x, wanted_w, of_bias, wanted_y, one, two, two},
-            engine, forward);
+            {dnnl::algorithm::convolution_direct, wanted_x, wanted_w, of_bias, wanted_y, one, two, two}, engine,
+            forward);
 
         b.x = l == 0 ? memory(forward.src_desc(), engine, nullptr) : w.blocks[0].pooled;
         if (b.x.get_desc() != forward.src_desc()) {
@@ -126,9 +125,8 @@ struct hand_conv::state {
         b.forward.push_back(
             {dnnl::convolution_forward(forward),
              {{DNNL_ARG_SRC, b.x}, {DNNL_ARG_WEIGHTS, b.w}, {DNNL_ARG_BIAS, b.bias}, {DNNL_ARG_DST, b.y}}});
-        b.forward.push_back(
-            {dnnl::pooling_forward(pool),
-             {{DNNL_ARG_SRC, b.y}, {DNNL_ARG_DST, b.pooled}, {DNNL_ARG_WORKSPACE, b.workspace}}});
+        b.forward.push_back({dnnl::pooling_forward(pool),
+                             {{DNNL_ARG_SRC, b.y}, {DNNL_ARG_DST, b.pooled}, {DNNL_ARG_WORKSPACE, b.workspace}}});
 
         b.dpooled = memory(pool.dst_desc(), engine);
         b.dy = memory(forward.dst_desc(), engine);
@@ -159,8 +157,7 @@ struct hand_conv::state {
         if (l == 0) return;
 
         const dnnl::convolution_backward_data::primitive_desc data_gradient(
-            {dnnl::algorithm::convolution_direct, wanted_x, wanted_w, wanted_y, one, two, two}, engine,
-            forward);
+            {dnnl::algorithm::convolution_direct, wanted_x, wanted_w, wanted_y, one, two, two}, engine, forward);
         b.backward_w = b.w;
         if (data_gradient.weights_desc() != b.w.get_desc()) {
             b.backward_w = memory(data_gradient.weights_desc(), engine);
@@ -199,22 +196,20 @@ struct hand_conv::state {
         };
         const auto w1 = dense_matrix(weights[2].data(), flat, hidden);
         const auto w2 = dense_matrix(weights[3].data(), hidden, 10);
-        w.dense.push_back(make_product(engine, mine(features, flat), w1, mine(h, hidden), bias[2].data(),
-                                       after_product::bias_relu));
         w.dense.push_back(
-            make_product(engine, mine(h, hidden), w2, mine(z, 10), bias[3].data(), after_product::bias));
-        w.gradient.push_back(make_product(engine, mine(dz, 10), w2.transposed(), mine(dh, hidden), nullptr,
+            make_product(engine, mine(features, flat), w1, mine(h, hidden), bias[2].data(), after_product::bias_relu));
+        w.dense.push_back(make_product(engine, mine(h, hidden), w2, mine(z, 10), bias[3].data(), after_product::bias));
+        w.gradient.push_back(
+            make_product(engine, mine(dz, 10), w2.transposed(), mine(dh, hidden), nullptr, after_product::nothing));
+        w.gradient.push_back(make_product(engine, mine(dh, hidden), w1.transposed(), mine(dfeatures, flat), nullptr,
                                           after_product::nothing));
-        w.gradient.push_back(make_product(engine, mine(dh, hidden), w1.transposed(), mine(dfeatures, flat),
-                                          nullptr, after_product::nothing));
-        const auto add_update = [&](std::vector<float>& in, std::vector<float>& grad,
-                                    std::vector<float>& weight, std::int64_t columns, std::int64_t n) {
+        const auto add_update = [&](std::vector<float>& in, std::vector<float>& grad, std::vector<float>& weight,
+                                    std::int64_t columns, std::int64_t n) {
             const std::int64_t first = columns * t / all.size();
             const std::int64_t last = columns * (t + 1) / all.size();
-            w.update.push_back(
-                make_scaled_update(engine, {in.data() + first, last - first, batch, 1, columns},
-                                   dense_matrix(grad.data(), batch, n),
-                                   dense_matrix(weight.data() + first * n, last - first, n), -rate));
+            w.update.push_back(make_scaled_update(engine, {in.data() + first, last - first, batch, 1, columns},
+                                                  dense_matrix(grad.data(), batch, n),
+                                                  dense_matrix(weight.data() + first * n, last - first, n), -rate));
         };
         add_update(features, dh, weights[2], flat, hidden);
         add_update(h, dz, weights[3], hidden, 10);
@@ -235,8 +230,8 @@ struct hand_conv::state {
             run_all(w.blocks[1].forward, w.stream);
             run_all(w.between, w.stream);
             run_all(w.dense, w.stream);
-            w.loss = softmax_cross_entropy(z.data() + w.begin * 10, labels + w.begin,
-                                           dz.data() + w.begin * 10, w.rows, batch);
+            w.loss = softmax_cross_entropy(z.data() + w.begin * 10, labels + w.begin, dz.data() + w.begin * 10, w.rows,
+                                           batch);
             w.gradient[0].run(w.stream);
             relu_backward(h.data() + w.begin * hidden, dh.data() + w.begin * hidden, w.rows * hidden);
             w.gradient[1].run(w.stream);
@@ -254,8 +249,7 @@ struct hand_conv::state {
             for (const worker& each : workers) {
                 for (int l = 0; l < 2; ++l) {
                     const block& b = each.blocks[l];
-                    descend(weights[l].data(), b.dw_plain.data(), rate,
-                            static_cast<std::int64_t>(b.dw_plain.size()));
+                    descend(weights[l].data(), b.dw_plain.data(), rate, static_cast<std::int64_t>(b.dw_plain.size()));
                     descend(bias[l].data(), b.dbias_plain.data(), rate,
                             static_cast<std::int64_t>(b.dbias_plain.size()));
                     descend(bias[2 + l].data(), each.bias_sums[l].data(), rate,
@@ -287,12 +281,8 @@ float* hand_conv::bias(int layer) { return state_->bias[layer].data(); }
 std::int64_t hand_conv::weight_count(int layer) const {
     return static_cast<std::int64_t>(state_->weights[layer].size());
 }
-std::int64_t hand_conv::bias_count(int layer) const {
-    return static_cast<std::int64_t>(state_->bias[layer].size());
-}
-double hand_conv::step(const float* images, const std::int32_t* labels) {
-    return state_->step(images, labels);
-}
+std::int64_t hand_conv::bias_count(int layer) const { return static_cast<std::int64_t>(state_->bias[layer].size()); }
+double hand_conv::step(const float* images, const std::int32_t* labels) { return state_->step(images, labels); }
 
 #else
 

@@ -63,22 +63,20 @@ struct hand_mlp::state {
             const std::int64_t n = sizes[l + 1];
             const auto weight = dense_matrix(weights[l].data(), in, n);
             w.bias_sums[l].resize(static_cast<std::size_t>(n));
-            w.forward.push_back(make_product(
-                engine, dense_matrix(input(l) + w.begin * in, rows, in), weight, mine(out[l], n),
-                bias[l].data(), l + 1 < layers ? after_product::bias_relu : after_product::bias));
+            w.forward.push_back(make_product(engine, dense_matrix(input(l) + w.begin * in, rows, in), weight,
+                                             mine(out[l], n), bias[l].data(),
+                                             l + 1 < layers ? after_product::bias_relu : after_product::bias));
             const int b = static_cast<int>(layers) - 1 - l;
             if (b > 0) {
-                w.backward.push_back(
-                    make_product(engine, mine(grad[b], sizes[b + 1]),
-                                 dense_matrix(weights[b].data(), sizes[b], sizes[b + 1]).transposed(),
-                                 mine(grad[b - 1], sizes[b]), nullptr, after_product::nothing));
+                w.backward.push_back(make_product(engine, mine(grad[b], sizes[b + 1]),
+                                                  dense_matrix(weights[b].data(), sizes[b], sizes[b + 1]).transposed(),
+                                                  mine(grad[b - 1], sizes[b]), nullptr, after_product::nothing));
             }
             const std::int64_t first = in * t / all.size();
             const std::int64_t last = in * (t + 1) / all.size();
             const matrix columns{input(l) + first, last - first, batch, 1, in};
-            w.update.push_back(
-                make_scaled_update(engine, columns, dense_matrix(grad[l].data(), batch, n),
-                                   dense_matrix(weights[l].data() + first * n, last - first, n), -rate));
+            w.update.push_back(make_scaled_update(engine, columns, dense_matrix(grad[l].data(), batch, n),
+                                                  dense_matrix(weights[l].data() + first * n, last - first, n), -rate));
         }
     }
 
@@ -86,9 +84,7 @@ struct hand_mlp::state {
         all.run([&](int t) {
             worker& w = workers[static_cast<std::size_t>(t)];
             const std::int64_t rows = w.end - w.begin;
-            w.forward[0]
-                .operands.at(DNNL_ARG_SRC)
-                .set_data_handle(const_cast<float*>(x) + w.begin * sizes[0]);
+            w.forward[0].operands.at(DNNL_ARG_SRC).set_data_handle(const_cast<float*>(x) + w.begin * sizes[0]);
             for (const auto& product : w.forward) product.run(w.stream);
             w.loss = softmax_cross_entropy(out[2].data() + w.begin * 10, labels + w.begin,
                                            grad[2].data() + w.begin * 10, rows, batch);
@@ -102,14 +98,11 @@ struct hand_mlp::state {
                 sum_rows(grad[l].data() + w.begin * sizes[l + 1], rows, sizes[l + 1], w.bias_sums[l].data());
             }
             all.barrier();
-            w.update[0]
-                .operands.at(DNNL_ARG_SRC)
-                .set_data_handle(const_cast<float*>(x) + sizes[0] * t / all.size());
+            w.update[0].operands.at(DNNL_ARG_SRC).set_data_handle(const_cast<float*>(x) + sizes[0] * t / all.size());
             for (const auto& product : w.update) product.run(w.stream);
             if (t != 0) return;
             for (const worker& each : workers) {
-                for (int l = 0; l < layers; ++l)
-                    descend(bias[l].data(), each.bias_sums[l].data(), rate, sizes[l + 1]);
+                for (int l = 0; l < layers; ++l) descend(bias[l].data(), each.bias_sums[l].data(), rate, sizes[l + 1]);
             }
         });
         double sum = 0.0;
@@ -134,12 +127,8 @@ hand_mlp::hand_mlp(std::int64_t batch, int threads, float rate) :
 hand_mlp::~hand_mlp() = default;
 float* hand_mlp::weights(int layer) { return state_->weights[layer].data(); }
 float* hand_mlp::bias(int layer) { return state_->bias[layer].data(); }
-double hand_mlp::step(const float* images, const std::int32_t* labels) {
-    return state_->run(images, labels, true);
-}
-double hand_mlp::loss(const float* images, const std::int32_t* labels) {
-    return state_->run(images, labels, false);
-}
+double hand_mlp::step(const float* images, const std::int32_t* labels) { return state_->run(images, labels, true); }
+double hand_mlp::loss(const float* images, const std::int32_t* labels) { return state_->run(images, labels, false); }
 
 #else
 

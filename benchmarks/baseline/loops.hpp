@@ -15,8 +15,7 @@ inline void relu_backward(const float* __restrict y, float* __restrict dy, std::
 }
 
 /// sums[j] = sum of from[i, j].
-inline void sum_rows(const float* __restrict from, std::int64_t rows, std::int64_t columns,
-                     float* __restrict sums) {
+inline void sum_rows(const float* __restrict from, std::int64_t rows, std::int64_t columns, float* __restrict sums) {
     std::memset(sums, 0, static_cast<std::size_t>(columns) * sizeof(float));
     for (std::int64_t i = 0; i < rows; ++i) {
         for (std::int64_t j = 0; j < columns; ++j) sums[j] += from[i * columns + j];

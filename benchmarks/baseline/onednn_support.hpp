@@ -36,9 +36,7 @@ struct matrix {
     std::int64_t rows, columns, row, column;
 
     matrix transposed() const { return {data, columns, rows, column, row}; }
-    dnnl::memory::desc description() const {
-        return {{rows, columns}, dnnl::memory::data_type::f32, {row, column}};
-    }
+    dnnl::memory::desc description() const { return {{rows, columns}, dnnl::memory::data_type::f32, {row, column}}; }
 };
 
 inline matrix dense_matrix(float* data, std::int64_t rows, std::int64_t columns) {
@@ -66,21 +64,18 @@ inline bound_primitive make_product(const dnnl::engine& engine, matrix a, matrix
                             {{DNNL_ARG_SRC, {a.description(), engine, a.data}},
                              {DNNL_ARG_WEIGHTS, {b.description(), engine, b.data}},
                              {DNNL_ARG_DST, {c.description(), engine, c.data}}}};
-    if (after != after_product::nothing)
-        product.operands.emplace(DNNL_ARG_BIAS, memory(of_bias, engine, bias));
+    if (after != after_product::nothing) product.operands.emplace(DNNL_ARG_BIAS, memory(of_bias, engine, bias));
     return product;
 }
 
 /// c += scale * a * b.
-inline bound_primitive make_scaled_update(const dnnl::engine& engine, matrix a, matrix b, matrix c,
-                                          float scale) {
+inline bound_primitive make_scaled_update(const dnnl::engine& engine, matrix a, matrix b, matrix c, float scale) {
     dnnl::primitive_attr attributes;
     attributes.set_output_scales(0, {scale});
     dnnl::post_ops sum;
     sum.append_sum(1.0F);
     attributes.set_post_ops(sum);
-    const dnnl::matmul::primitive_desc chosen({a.description(), b.description(), c.description()}, attributes,
-                                              engine);
+    const dnnl::matmul::primitive_desc chosen({a.description(), b.description(), c.description()}, attributes, engine);
     return {dnnl::matmul(chosen),
             {{DNNL_ARG_SRC, {a.description(), engine, a.data}},
              {DNNL_ARG_WEIGHTS, {b.description(), engine, b.data}},

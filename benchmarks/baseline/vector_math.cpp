@@ -29,8 +29,7 @@ function vector_math(const char* name) {
     if (is("exp")) return [](const float* x, float* r, int n) { array(r, n) = const_array(x, n).exp(); };
     if (is("log")) return [](const float* x, float* r, int n) { array(r, n) = const_array(x, n).log(); };
     if (is("tanh")) return [](const float* x, float* r, int n) { array(r, n) = const_array(x, n).tanh(); };
-    if (is("sigmoid"))
-        return [](const float* x, float* r, int n) { array(r, n) = const_array(x, n).logistic(); };
+    if (is("sigmoid")) return [](const float* x, float* r, int n) { array(r, n) = const_array(x, n).logistic(); };
     if (is("sin")) return [](const float* x, float* r, int n) { array(r, n) = const_array(x, n).sin(); };
     if (is("cos")) return [](const float* x, float* r, int n) { array(r, n) = const_array(x, n).cos(); };
     if (is("log1p")) return [](const float* x, float* r, int n) { array(r, n) = const_array(x, n).log1p(); };

@@ -3,58 +3,58 @@
 /// Tenon: typed lazy tensors for C++20. All public headers, in the order in which they build on each other; each can be
 /// included alone.
 
-#include <tenon/core/config.hpp>          // how this program uses Tenon
-#include <tenon/core/error.hpp>           // exceptions, one type for each canonical code
-#include <tenon/core/element_type.hpp>    // float, half, int32, ...: what tensors are made of
-#include <tenon/core/extents.hpp>         // sizes as values
-#include <tenon/core/shape.hpp>           // sizes as types: shape<batch, 784>
-#include <tenon/core/check.hpp>           // the wording of compile-time complaints
-#include <tenon/core/array.hpp>           // host tensors
-#include <tenon/core/print.hpp>           // host tensors as text
+#include <tenon/core/config.hpp>       // how this program uses Tenon
+#include <tenon/core/error.hpp>        // exceptions, one type for each canonical code
+#include <tenon/core/element_type.hpp> // float, half, int32, ...: what tensors are made of
+#include <tenon/core/extents.hpp>      // sizes as values
+#include <tenon/core/shape.hpp>        // sizes as types: shape<batch, 784>
+#include <tenon/core/check.hpp>        // the wording of compile-time complaints
+#include <tenon/core/array.hpp>        // host tensors
+#include <tenon/core/print.hpp>        // host tensors as text
 
-#include <tenon/graph/graph.hpp>          // graphs, and the scopes in which nodes are made
-#include <tenon/graph/tensor.hpp>         // the typed handle on a node
-#include <tenon/graph/gradients.hpp>      // reverse-mode differentiation
-#include <tenon/graph/json.hpp>           // graphs as text, and back
+#include <tenon/graph/graph.hpp>     // graphs, and the scopes in which nodes are made
+#include <tenon/graph/tensor.hpp>    // the typed handle on a node
+#include <tenon/graph/gradients.hpp> // reverse-mode differentiation
+#include <tenon/graph/json.hpp>      // graphs as text, and back
 
-#include <tenon/ops/control.hpp>          // placeholder, identity, group, print, assert
-#include <tenon/ops/state.hpp>            // constant, variable, assign, initialisers
-#include <tenon/ops/elementwise.hpp>      // + - * /, exp, tanh, relu, comparisons, select, cast, ...
-#include <tenon/ops/matmul.hpp>           // products of matrices and batches of them
-#include <tenon/ops/reduction.hpp>        // sum, mean, max, argmax, logsumexp, ...
-#include <tenon/ops/scan.hpp>             // running sums
-#include <tenon/ops/reshape.hpp>          // reshape, squeeze, expand_dims
-#include <tenon/ops/movement.hpp>         // transpose, broadcast_to, broadcast_like
-#include <tenon/ops/assembly.hpp>         // concat, split, stack, unstack
-#include <tenon/ops/indexing.hpp>         // slice, gather, pad, tile, ...
-#include <tenon/ops/fill.hpp>             // zeros, ones, eye, arange, linspace
-#include <tenon/ops/convolution.hpp>      // conv2d
-#include <tenon/ops/pooling.hpp>          // max_pool, average_pool
-#include <tenon/ops/softmax.hpp>          // softmax and the cross entropies
-#include <tenon/ops/normalization.hpp>    // layer normalisation
-#include <tenon/ops/dropout.hpp>          // dropout
-#include <tenon/ops/random.hpp>           // random numbers, the same everywhere
+#include <tenon/ops/control.hpp>       // placeholder, identity, group, print, assert
+#include <tenon/ops/state.hpp>         // constant, variable, assign, initialisers
+#include <tenon/ops/elementwise.hpp>   // + - * /, exp, tanh, relu, comparisons, select, cast, ...
+#include <tenon/ops/matmul.hpp>        // products of matrices and batches of them
+#include <tenon/ops/reduction.hpp>     // sum, mean, max, argmax, logsumexp, ...
+#include <tenon/ops/scan.hpp>          // running sums
+#include <tenon/ops/reshape.hpp>       // reshape, squeeze, expand_dims
+#include <tenon/ops/movement.hpp>      // transpose, broadcast_to, broadcast_like
+#include <tenon/ops/assembly.hpp>      // concat, split, stack, unstack
+#include <tenon/ops/indexing.hpp>      // slice, gather, pad, tile, ...
+#include <tenon/ops/fill.hpp>          // zeros, ones, eye, arange, linspace
+#include <tenon/ops/convolution.hpp>   // conv2d
+#include <tenon/ops/pooling.hpp>       // max_pool, average_pool
+#include <tenon/ops/softmax.hpp>       // softmax and the cross entropies
+#include <tenon/ops/normalization.hpp> // layer normalisation
+#include <tenon/ops/dropout.hpp>       // dropout
+#include <tenon/ops/random.hpp>        // random numbers, the same everywhere
 
 #include <tenon/runtime/session.hpp>      // running a graph
 #include <tenon/runtime/trace.hpp>        // what ran when
 #include <tenon/runtime/print_config.hpp> // what this build has, and which instruction set it uses
 
-#include <tenon/nn/layer.hpp>             // what layers are made of
-#include <tenon/nn/activation.hpp>        // relu, tanh, ... as layers
-#include <tenon/nn/dense.hpp>             // fully connected
-#include <tenon/nn/convolution.hpp>       // convolutional
-#include <tenon/nn/pooling.hpp>           // maximum and average of windows
-#include <tenon/nn/flatten.hpp>           // images to rows
-#include <tenon/nn/dropout.hpp>           // noise while training
-#include <tenon/nn/sequential.hpp>        // layers one after another
-#include <tenon/nn/losses.hpp>            // losses and accuracy
-#include <tenon/nn/confusion_matrix.hpp>  // which class is taken for which
+#include <tenon/nn/layer.hpp>            // what layers are made of
+#include <tenon/nn/activation.hpp>       // relu, tanh, ... as layers
+#include <tenon/nn/dense.hpp>            // fully connected
+#include <tenon/nn/convolution.hpp>      // convolutional
+#include <tenon/nn/pooling.hpp>          // maximum and average of windows
+#include <tenon/nn/flatten.hpp>          // images to rows
+#include <tenon/nn/dropout.hpp>          // noise while training
+#include <tenon/nn/sequential.hpp>       // layers one after another
+#include <tenon/nn/losses.hpp>           // losses and accuracy
+#include <tenon/nn/confusion_matrix.hpp> // which class is taken for which
 
-#include <tenon/train/schedules.hpp>      // learning rates that follow the global step
-#include <tenon/train/optimizers.hpp>     // gradient descent, momentum, Adam, ...; clipping
-#include <tenon/train/safetensors.hpp>    // named arrays in files
-#include <tenon/train/checkpoint.hpp>     // variables in such files
+#include <tenon/train/schedules.hpp>   // learning rates that follow the global step
+#include <tenon/train/optimizers.hpp>  // gradient descent, momentum, Adam, ...; clipping
+#include <tenon/train/safetensors.hpp> // named arrays in files
+#include <tenon/train/checkpoint.hpp>  // variables in such files
 
-#include <tenon/data/idx.hpp>             // the files of MNIST and its relatives
-#include <tenon/data/minibatches.hpp>     // shuffled minibatches
-#include <tenon/data/progress.hpp>        // a line that tells how far it is
+#include <tenon/data/idx.hpp>         // the files of MNIST and its relatives
+#include <tenon/data/minibatches.hpp> // shuffled minibatches
+#include <tenon/data/progress.hpp>    // a line that tells how far it is

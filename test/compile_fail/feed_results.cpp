@@ -4,10 +4,11 @@
 #include <tenon/tenon.hpp>
 
 namespace tn = tenon;
-inline constexpr struct batch : tn::dim<"batch"> {} batch;
+inline constexpr struct batch : tn::dim<"batch"> {
+} batch;
 
-float f(tn::session& s, const tn::tensor<float, tn::shape<batch, 784>>& x, const tn::array<float, tn::shape<batch, 784>>& fits,
-        const tn::array<float, tn::shape<batch, 300>>& wrong) {
+float f(tn::session& s, const tn::tensor<float, tn::shape<batch, 784>>& x,
+        const tn::array<float, tn::shape<batch, 784>>& fits, const tn::array<float, tn::shape<batch, 300>>& wrong) {
     const auto step = s.callable(tn::feeds(x), tn::fetches(mean(x), tn::no_op(), sum(x)));
 #ifdef TENON_EXPECT_ERROR
     (void)fits;

@@ -5,7 +5,8 @@
 
 namespace tn = tenon;
 namespace nn = tenon::nn;
-inline constexpr struct batch : tn::dim<"batch"> {} batch;
+inline constexpr struct batch : tn::dim<"batch"> {
+} batch;
 
 constexpr tn::conv2d_options padded{.padding = tn::same};
 auto conv() { return nn::conv2d<8, 3, padded>(nn::relu); }
@@ -13,14 +14,14 @@ auto eight() { return nn::sequential(conv(), conv(), conv(), conv(), conv(), con
 
 int main() {
     auto x = tn::placeholder<float, tn::shape<batch, 4, 4, 3>>("x");
-    auto model = nn::sequential(conv(), conv(), conv(), conv(), conv(), conv(), conv(), conv(), conv(), conv(),
-                                conv(), conv(), conv(), conv(), conv(), conv(), conv(), conv(), conv(), conv(),
+    auto model = nn::sequential(conv(), conv(), conv(), conv(), conv(), conv(), conv(), conv(), conv(), conv(), conv(),
+                                conv(), conv(), conv(), conv(), conv(), conv(), conv(), conv(), conv(),
                                 nn::max_pool<4>(), conv(), conv(), conv(), conv(),
 #ifdef TENON_EXPECT_ERROR
                                 nn::max_pool<2>(),
 #endif
-                                conv(), conv(), conv(), conv(), conv(), conv(), conv(), conv(), conv(), conv(),
-                                conv(), conv(), conv(), conv(), conv(), conv(), conv(), conv(), conv(), conv(),
-                                nn::flatten(), nn::dense<100>(nn::relu), nn::dense<100>(nn::relu), nn::dense<10>());
+                                conv(), conv(), conv(), conv(), conv(), conv(), conv(), conv(), conv(), conv(), conv(),
+                                conv(), conv(), conv(), conv(), conv(), conv(), conv(), conv(), conv(), nn::flatten(),
+                                nn::dense<100>(nn::relu), nn::dense<100>(nn::relu), nn::dense<10>());
     auto logits = model(x);
 }

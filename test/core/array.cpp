@@ -139,8 +139,7 @@ TEST_CASE("rows, slices and reshaped arrays share memory and keep it alive") {
 TEST_CASE("an array is moved, never silently copied; copy and share say which") {
     static_assert(!std::is_copy_constructible_v<array<float>> && !std::is_copy_assignable_v<array<float>>);
     static_assert(!std::is_copy_constructible_v<any_array>);
-    static_assert(std::is_nothrow_move_constructible_v<any_array> &&
-                  std::is_nothrow_move_assignable_v<any_array>);
+    static_assert(std::is_nothrow_move_constructible_v<any_array> && std::is_nothrow_move_assignable_v<any_array>);
     static_assert(std::is_nothrow_move_constructible_v<array<float, shape<2, 3>>>);
     array<float> a{1, 2, 3};
     const array<float> copy = a.copy(), share = a.share();
@@ -185,8 +184,7 @@ TEST_CASE("threads may share and let go of one tensor; the last to do so ends it
     counting_owner owner;
     alignas(8) float values[2] = {1, 2};
     {
-        const any_array a =
-            any_array::adopt(values, tn::element_type::float32, {2}, counting_owner::release, &owner);
+        const any_array a = any_array::adopt(values, tn::element_type::float32, {2}, counting_owner::release, &owner);
         std::vector<std::thread> threads;
         for (int t = 0; t < 4; ++t)
             threads.emplace_back([mine = a.share()] {
@@ -223,8 +221,7 @@ TEST_CASE("arrays are equal when sizes and elements are; a NaN equals nothing") 
 }
 
 TEST_CASE("all_close weighs absolute and relative error; infinities match, NaNs never") {
-    const double inf = std::numeric_limits<double>::infinity(),
-                 nan = std::numeric_limits<double>::quiet_NaN();
+    const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
     CHECK(all_close(array<double>{1.0, 100.0}, array<double>{1.0 + 9e-6, 100.0 + 9e-4}));
     CHECK_FALSE(all_close(array<double>{1.0}, array<double>{1.0 + 2e-5}));
     CHECK(all_close(array<double>{0.0}, array<double>{0.5}, 0, 0.5));

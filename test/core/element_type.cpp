@@ -36,8 +36,7 @@ TEST_CASE("every element type is one C++ type of the same size, and has a name o
 }
 
 TEST_CASE("kinds of element types") {
-    for (const auto e :
-         {element_type::float32, element_type::float64, element_type::float16, element_type::bfloat16}) {
+    for (const auto e : {element_type::float32, element_type::float64, element_type::float16, element_type::bfloat16}) {
         CHECK(tn::is_floating(e));
         CHECK_FALSE(tn::is_integer(e));
     }
@@ -45,8 +44,7 @@ TEST_CASE("kinds of element types") {
         CHECK(tn::is_signed_integer(e));
         CHECK(tn::is_integer(e));
     }
-    for (const auto e :
-         {element_type::uint8, element_type::uint16, element_type::uint32, element_type::uint64}) {
+    for (const auto e : {element_type::uint8, element_type::uint16, element_type::uint32, element_type::uint64}) {
         CHECK_FALSE(tn::is_signed_integer(e));
         CHECK(tn::is_integer(e));
     }

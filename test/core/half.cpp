@@ -60,16 +60,14 @@ template <class T> double value_by_definition(unsigned bits) {
 
 } // namespace
 
-TEST_CASE_TEMPLATE("every bit pattern has the value that IEEE 754 defines, and comes back from it", T, half,
-                   bfloat16) {
+TEST_CASE_TEMPLATE("every bit pattern has the value that IEEE 754 defines, and comes back from it", T, half, bfloat16) {
     int wrong = 0;
     for (unsigned bits = 0; bits < 65536; ++bits) {
         const T x = T::from_bits(static_cast<std::uint16_t>(bits));
         const double expected = value_by_definition<T>(bits);
         const double value = static_cast<double>(float(x));
         if (std::isnan(expected)) {
-            wrong +=
-                std::isnan(value) && std::isnan(float(T(float(x)))) && std::isnan(float(T(value))) ? 0 : 1;
+            wrong += std::isnan(value) && std::isnan(float(T(float(x)))) && std::isnan(float(T(value))) ? 0 : 1;
         } else {
             wrong += value == expected && std::signbit(value) == std::signbit(expected) ? 0 : 1;
             wrong += T(float(x)).bits() == bits && T(value).bits() == bits ? 0 : 1;
@@ -99,8 +97,7 @@ TEST_CASE_TEMPLATE("float and double are rounded to nearest, ties to even", T, h
     CHECK(half(static_cast<float>(1.0 + 0x1p-11 + 0x1p-40)).bits() == 0x3C00);
 }
 
-TEST_CASE_TEMPLATE("too large is infinity, too small is zero, NaN stays NaN, signs are kept", T, half,
-                   bfloat16) {
+TEST_CASE_TEMPLATE("too large is infinity, too small is zero, NaN stays NaN, signs are kept", T, half, bfloat16) {
     using limits = std::numeric_limits<T>;
     CHECK(T(1e300) == limits::infinity());
     CHECK(T(-1e300).bits() == (limits::infinity().bits() | 0x8000));

@@ -83,6 +83,5 @@ TEST_CASE("long rows are broken at 100 columns") {
 
 TEST_CASE("strings are quoted, escaped, and cut after 200 bytes") {
     CHECK(to_string(array<std::string>{"a\"b", "x\ny\x01"}) == R"(string[2] ["a\"b", "x\ny\x01"])");
-    CHECK(to_string(array<std::string>(std::string(300, 'x'))) ==
-          "string[] \"" + std::string(200, 'x') + "...\"");
+    CHECK(to_string(array<std::string>(std::string(300, 'x'))) == "string[] \"" + std::string(200, 'x') + "...\"");
 }

@@ -23,16 +23,16 @@ const std::string
     packed_abc("\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\x63\x60\xe0\x60\x64\x60\x60\x60\x4e\x4c\x4a\x06\x00"
                "\x54\x24\x25\xc4\x0b\x00\x00\x00",
                31);
-const std::string packed_a(
-    "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\x63\x60\xe0\x60\x64\x60\x60\x60\x4e\x04\x00\x61\x8b\x22"
-    "\x0f\x09\x00\x00\x00",
-    29);
 const std::string
-    packed_bc("\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\x4b\x4a\x06\x00\x38\x2b\xa9\xc2\x02\x00\x00\x00", 22);
-const std::string packed_promise(
-    "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\x63\x60\xe0\x60\x76\x60\x00\x02\x01\x10\xc1\xc0\x98"
-    "\x98\x94\x9c\x92\x9a\x06\x00\xb9\xa4\x15\xc4\x16\x00\x00\x00",
-    38);
+    packed_a("\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\x63\x60\xe0\x60\x64\x60\x60\x60\x4e\x04\x00\x61\x8b\x22"
+             "\x0f\x09\x00\x00\x00",
+             29);
+const std::string packed_bc("\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\x4b\x4a\x06\x00\x38\x2b\xa9\xc2\x02\x00\x00\x00",
+                            22);
+const std::string
+    packed_promise("\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\x63\x60\xe0\x60\x76\x60\x00\x02\x01\x10\xc1\xc0\x98"
+                   "\x98\x94\x9c\x92\x9a\x06\x00\xb9\xa4\x15\xc4\x16\x00\x00\x00",
+                   38);
 constexpr bool has_zlib = true;
 #else
 constexpr bool has_zlib = false;
@@ -108,8 +108,7 @@ TEST_CASE("without zlib, a gzipped file is refused with what to do") {
 TEST_CASE("a file that is too short or too long says what was promised and what is there") {
     const std::string good = "\0\0\x08\x02\0\0\0\x02\0\0\0\x03"s + "abcdef";
     CHECK(parse(good).extents() == extents{2, 3});
-    for (std::size_t n = 0; n < good.size(); ++n)
-        CHECK_THROWS_AS(parse(good.substr(0, n)), tn::data_loss_error);
+    for (std::size_t n = 0; n < good.size(); ++n) CHECK_THROWS_AS(parse(good.substr(0, n)), tn::data_loss_error);
     CHECK(contains(message_of<tn::data_loss_error>([&] { parse(good.substr(0, 16)); }),
                    "'bytes': the header promises uint8[2, 3], 6 bytes of elements, but there are 4"));
     CHECK_THROWS_AS(parse(good + "g"), tn::data_loss_error);
@@ -118,14 +117,12 @@ TEST_CASE("a file that is too short or too long says what was promised and what 
 TEST_CASE("a small file that promises much is refused before memory is taken") {
     const std::string huge = "\0\0\x0E\x03\x40\0\0\0\0\x10\0\0\0\0\0\x01"s;
     CHECK(contains(message_of<tn::data_loss_error>([&] { parse(huge + "abcd"); }), "but there are 4"));
-    CHECK_THROWS_AS(parse("\0\0\x0E\x03\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF"s),
-                    tn::invalid_argument_error);
+    CHECK_THROWS_AS(parse("\0\0\x0E\x03\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF"s), tn::invalid_argument_error);
 }
 
 TEST_CASE("what is no IDX file is invalid_argument_error") {
     CHECK_THROWS_AS(parse("PK\x03\x04 something"s), tn::invalid_argument_error);
-    CHECK(contains(message_of<tn::invalid_argument_error>([] { parse("\0\0\x07\x01\0\0\0\0"s); }),
-                   "element type 7"));
+    CHECK(contains(message_of<tn::invalid_argument_error>([] { parse("\0\0\x07\x01\0\0\0\0"s); }), "element type 7"));
     CHECK(contains(message_of<tn::invalid_argument_error>([] { parse("\0\0\x08\x09"s); }), "rank 9"));
 }
 
@@ -139,9 +136,8 @@ TEST_CASE("a file that cannot be opened is named, with what to do") {
 TEST_CASE("element types are checked by readers and writers") {
     const temporary_folder folder;
     tn::write_idx(folder / "a", array<float>{1});
-    CHECK(contains(
-        message_of<tn::invalid_argument_error>([&] { (void)tn::read_idx<std::uint8_t>(folder / "a"); }),
-        "holds float[1], not elements of type uint8"));
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { (void)tn::read_idx<std::uint8_t>(folder / "a"); }),
+                   "holds float[1], not elements of type uint8"));
     CHECK_THROWS_AS(tn::write_idx(folder / "b", array<std::int64_t>{1}), tn::invalid_argument_error);
     CHECK(folder.file_count() == 1);
 }
@@ -152,8 +148,7 @@ TEST_CASE("a data set like MNIST is four files, found under their usual names") 
     tn::write_idx(folder / (has_zlib ? "train-images-idx3-ubyte.gz" : "train-images-idx3-ubyte"), images);
     tn::write_idx(folder / "train-labels.idx1-ubyte", labels);
     tn::write_idx(folder / "t10k-images-idx3-ubyte", images);
-    const std::string text =
-        message_of<tn::not_found_error>([&] { tn::load_mnist_like(folder.path().string()); });
+    const std::string text = message_of<tn::not_found_error>([&] { tn::load_mnist_like(folder.path().string()); });
     CHECK(contains(text, "t10k-labels-idx1-ubyte, t10k-labels-idx1-ubyte.gz, t10k-labels.idx1-ubyte"));
     CHECK_FALSE(contains(text, "train"));
 
@@ -163,11 +158,9 @@ TEST_CASE("a data set like MNIST is four files, found under their usual names") 
     CHECK(data.test_labels == labels);
 
     tn::write_idx(folder / "t10k-labels-idx1-ubyte", array<std::uint8_t>{1, 2});
-    CHECK(
-        contains(message_of<tn::invalid_argument_error>([&] { tn::load_mnist_like(folder.path().string()); }),
-                 "as many labels as images"));
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { tn::load_mnist_like(folder.path().string()); }),
+                   "as many labels as images"));
     tn::write_idx(folder / "t10k-labels-idx1-ubyte", images);
-    CHECK(
-        contains(message_of<tn::invalid_argument_error>([&] { tn::load_mnist_like(folder.path().string()); }),
-                 "rank 1 is needed"));
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { tn::load_mnist_like(folder.path().string()); }),
+                   "rank 1 is needed"));
 }

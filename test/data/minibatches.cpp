@@ -117,8 +117,8 @@ TEST_CASE("scaled rows are converted as they are taken, in order or shuffled") {
     for (std::int64_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<std::uint8_t>(i * 7);
     const array<std::int32_t> index = counted({10});
     for (const bool shuffle : {false, true}) {
-        minibatches batches({.size = 4, .seed = 9, .shuffle = shuffle},
-                            tn::scaled<float>(pixels, 1 / 255.0F, -0.5F), index);
+        minibatches batches({.size = 4, .seed = 9, .shuffle = shuffle}, tn::scaled<float>(pixels, 1 / 255.0F, -0.5F),
+                            index);
         for (auto [x, i] : batches) {
             static_assert(std::is_same_v<decltype(x), array<float>>);
             REQUIRE(x.extents() == extents{i.size(), 37});

@@ -38,8 +38,7 @@ TEST_CASE("elsewhere than on a terminal, a plain line is written at each tenth a
         }
     }
     REQUIRE(out.written.size() == 10);
-    CHECK(out.written[0] ==
-          "training: 100/1000 (10%), 100 steps/s, 12.8k samples/s, loss 0.01, 1.0 s, 9.0 s left\n");
+    CHECK(out.written[0] == "training: 100/1000 (10%), 100 steps/s, 12.8k samples/s, loss 0.01, 1.0 s, 9.0 s left\n");
     CHECK(out.written[9] == "training: 1000/1000 (100%), 100 steps/s, 12.8k samples/s, loss 0.001, 10.0 s\n");
     for (const std::string& line : out.written)
         CHECK(std::count_if(line.begin(), line.end(), [](char c) { return c < ' '; }) == 1);
@@ -114,8 +113,7 @@ TEST_CASE("a drawn line fits the terminal, however narrow, and letters are not c
         bar.advance(50, {{"loss", 1}});
         REQUIRE(out.written.size() == 2);
         const std::string text = out.written[1].substr(1, out.written[1].size() - 4);
-        const auto columns =
-            std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; });
+        const auto columns = std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; });
         CHECK(columns <= std::max(width - 1, 1));
         CHECK((text.empty() || text.back() != '\xC3'));
         CHECK(std::none_of(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\x1b'; }));

@@ -1,5 +1,5 @@
-// The README shows a program, what it prints, and what the compiler says to a mistake; docs/adding-an-op.md shows parts of
-// a program: all of it must stay true.
+// The README shows a program, what it prints, and what the compiler says to a mistake; docs/adding-an-op.md shows parts
+// of a program: all of it must stay true.
 #define main linear_regression
 #include "../../examples/linear_regression.cpp"
 #undef main

@@ -50,7 +50,8 @@ TEST_CASE("the interpreter computes random tapes over random shapes as one eleme
             how.in_place = random() % 2;
             const auto got = run(t, constants, inputs, how);
             for (std::size_t o = 0; o < got.size(); ++o) {
-                INFO(name_of(isa), " repeat ", repeat, " output ", o, " in place ", how.in_place, ": ", shown(t, inputs));
+                INFO(name_of(isa), " repeat ", repeat, " output ", o, " in place ", how.in_place, ": ",
+                     shown(t, inputs));
                 REQUIRE(matches(got[o], want, o));
             }
         }
@@ -138,7 +139,8 @@ TEST_CASE("outputs that are merged are added together, full, summed and in half"
 
 TEST_CASE("an empty iteration space writes nothing, and sums over nothing are zero") {
     tape t;
-    const int x = t.emit_input(t.add_input(element_type::float32)), b = t.emit_input(t.add_input(element_type::float32));
+    const int x = t.emit_input(t.add_input(element_type::float32)),
+              b = t.emit_input(t.add_input(element_type::float32));
     const int y = t.emit(opcode::multiply, element_type::float32, x, b);
     t.add_output(y, element_type::float32);
     t.add_output(y, element_type::float32, 1);

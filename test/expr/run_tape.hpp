@@ -35,7 +35,8 @@ struct buffer {
     std::byte* data() { return memory.data() + gap(); }
     const std::byte* data() const { return memory.data() + gap(); }
     bool guard_is_whole() const {
-        return std::all_of(data() + bytes(), memory.data() + memory.size(), [](std::byte b) { return b == std::byte{0x5a}; });
+        return std::all_of(data() + bytes(), memory.data() + memory.size(),
+                           [](std::byte b) { return b == std::byte{0x5a}; });
     }
     double at(std::size_t i) const {
         const std::byte* p = data() + i * size_of(element);
@@ -87,7 +88,9 @@ inline buffer random_buffer(element_type e, const extents& s, std::mt19937& rand
     buffer b(e, s);
     std::uniform_real_distribution<double> real(low, high);
     for (std::size_t i = 0; i < b.count(); ++i)
-        b.set(i, e == element_type::boolean ? static_cast<double>(random() % 2) : is_floating(e) ? real(random) : std::round(real(random) * 10));
+        b.set(i, e == element_type::boolean ? static_cast<double>(random() % 2)
+                 : is_floating(e)           ? real(random)
+                                            : std::round(real(random) * 10));
     return b;
 }
 
@@ -96,14 +99,14 @@ struct options {
     bool compiled = false;
     int threads = 1;
     thread_pool* pool = nullptr;
-    bool in_place = false;              ///< outputs lie where inputs lie, wherever the kernel says they may
+    bool in_place = false; ///< outputs lie where inputs lie, wherever the kernel says they may
     std::vector<std::int64_t> merge{};
-    std::uint32_t unwanted = 0;         ///< bit o: output o has no memory
+    std::uint32_t unwanted = 0; ///< bit o: output o has no memory
 };
 
 /// The outputs of a tape's kernel.
-inline std::vector<buffer> run(const tape& t, const std::vector<std::int64_t>& constants, const std::vector<buffer>& inputs,
-                               const options& how = {}) {
+inline std::vector<buffer> run(const tape& t, const std::vector<std::int64_t>& constants,
+                               const std::vector<buffer>& inputs, const options& how = {}) {
     fused_op::attributes a;
     a.tape = std::shared_ptr<const tape>(std::shared_ptr<void>(), &t);
     a.constants = constants;
@@ -121,7 +124,8 @@ inline std::vector<buffer> run(const tape& t, const std::vector<std::int64_t>& c
     const attributes attrs;
     const simd::isa before = simd::best_isa();
     simd::set_isa_for_testing(how.isa);
-    detail::fused_kernel kernel({n, attrs, in_list, type_list(out_types.data(), outputs), how.threads}, a, how.compiled);
+    detail::fused_kernel kernel({n, attrs, in_list, type_list(out_types.data(), outputs), how.threads}, a,
+                                how.compiled);
 
     std::vector<buffer> in, out;
     for (const buffer& b : inputs) in.emplace_back(b);
@@ -139,7 +143,7 @@ inline std::vector<buffer> run(const tape& t, const std::vector<std::int64_t>& c
         if (lies_at[at] >= 0) taken[static_cast<std::size_t>(lies_at[at])] = true;
         out_pointers.push_back((how.unwanted >> o & 1U) != 0 ? nullptr
                                : lies_at[at] < 0             ? out[at].data()
-                                                 : in[static_cast<std::size_t>(lies_at[at])].data());
+                                                             : in[static_cast<std::size_t>(lies_at[at])].data());
     }
     buffer scratch(element_type::uint8, extents(static_cast<std::int64_t>(kernel.scratch_bytes())));
     kernel.run({in_pointers.data(), out_pointers.data(), scratch.data(), how.pool});
@@ -149,7 +153,8 @@ inline std::vector<buffer> run(const tape& t, const std::vector<std::int64_t>& c
         if (!b.guard_is_whole()) throw internal_error("wrote beyond an input");
     for (int o = 0; o < outputs; ++o) {
         const auto at = static_cast<std::size_t>(o);
-        if (lies_at[at] >= 0) std::memcpy(out[at].data(), in[static_cast<std::size_t>(lies_at[at])].data(), out[at].bytes());
+        if (lies_at[at] >= 0)
+            std::memcpy(out[at].data(), in[static_cast<std::size_t>(lies_at[at])].data(), out[at].bytes());
         if (!out[at].guard_is_whole()) throw internal_error("wrote beyond an output");
     }
     return out;
@@ -176,8 +181,8 @@ struct expected {
 };
 
 /// What the kernel must give: each instruction on one element, by the same function.
-inline expected run_naively(const tape& t, const std::vector<std::int64_t>& constants, const std::vector<buffer>& inputs,
-                            simd::isa isa) {
+inline expected run_naively(const tape& t, const std::vector<std::int64_t>& constants,
+                            const std::vector<buffer>& inputs, simd::isa isa) {
     extents shape;
     for (const buffer& b : inputs) shape = broadcast(shape, b.sizes).extents;
     expected e;
@@ -250,7 +255,7 @@ inline bool same_bits(const buffer& a, const buffer& b) {
 /// Equal to the bit, but for sums, which are compared to `tolerance` of the sum of their magnitudes.
 inline bool matches(const buffer& got, const expected& e, std::size_t o) {
     if (e.weight[o].empty()) return same_bits(got, e.outputs[o]);
-    const double tolerance = got.element == element_type::float64  ? 1e-12
+    const double tolerance = got.element == element_type::float64   ? 1e-12
                              : got.element == element_type::float32 ? 1e-6
                              : got.element == element_type::float16 ? 1e-3
                                                                     : 8e-3;
@@ -267,11 +272,11 @@ inline bool matches(const buffer& got, const expected& e, std::size_t o) {
 
 /// A random sound tape, of instructions that the element types allow.
 inline tape random_tape(std::mt19937& random, std::vector<std::int64_t>& constants) {
-    constexpr element_type stored[] = {element_type::float32, element_type::float32, element_type::float64, element_type::float16,
-                                       element_type::bfloat16, element_type::int8, element_type::int16,
-                                       element_type::int32, element_type::int64, element_type::uint8,
-                                       element_type::uint16, element_type::uint32, element_type::uint64,
-                                       element_type::boolean};
+    constexpr element_type stored[] = {element_type::float32, element_type::float32,  element_type::float64,
+                                       element_type::float16, element_type::bfloat16, element_type::int8,
+                                       element_type::int16,   element_type::int32,    element_type::int64,
+                                       element_type::uint8,   element_type::uint16,   element_type::uint32,
+                                       element_type::uint64,  element_type::boolean};
     const auto any = [&](auto n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
     constants.clear();
     for (;;) {

@@ -143,8 +143,8 @@ TEST_CASE("a choice passes the gradient to what was chosen") {
 
 TEST_CASE("random smooth tapes: first and second derivatives") {
     std::mt19937 random(13);
-    constexpr opcode unary[] = {opcode::tanh, opcode::sigmoid, opcode::sin, opcode::softplus, opcode::relu, opcode::negative,
-                                opcode::atan, opcode::erf};
+    constexpr opcode unary[] = {opcode::tanh, opcode::sigmoid,  opcode::sin,  opcode::softplus,
+                                opcode::relu, opcode::negative, opcode::atan, opcode::erf};
     constexpr opcode binary[] = {opcode::add, opcode::subtract, opcode::multiply, opcode::maximum, opcode::minimum};
     const auto any = [&](auto n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
     int compared = 0;
@@ -216,6 +216,6 @@ static_assert([] {
     tape t;
     const int x = t.emit_input(t.add_input(element_type::float32));
     const int one = t.emit_literal(1, element_type::float32);
-    return t.emit(opcode::multiply, element_type::float32, x, one) == x &&
-           t.emit_input(0) == x && t.emit_literal(1, element_type::float32) == one;
+    return t.emit(opcode::multiply, element_type::float32, x, one) == x && t.emit_input(0) == x &&
+           t.emit_literal(1, element_type::float32) == one;
 }());

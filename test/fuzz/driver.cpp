@@ -63,8 +63,7 @@ std::size_t below(std::mt19937_64& random, std::size_t limit) { return limit == 
 // One small change, of the kinds that upset parsers: lengths, signs, ends, repeats, pieces of other inputs.
 void mutate(bytes& input, const std::vector<bytes>& seeds, std::mt19937_64& random) {
     constexpr std::array<std::uint64_t, 12> edges{
-        0,    1, 0x7f, 0x80, 0xff, 0x7fff, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff, 0x7fffffffffffffff,
-        ~0ULL};
+        0, 1, 0x7f, 0x80, 0xff, 0x7fff, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff, 0x7fffffffffffffff, ~0ULL};
     constexpr std::string_view marks = "{}[]\",:-+.eE0123456789 \\";
     const std::size_t size = input.size();
     const std::size_t at = below(random, size);
@@ -144,11 +143,39 @@ bool is_text(const bytes& input) { return std::find(input.begin(), input.end(), 
 // A change that leaves a text's words whole: numbers and names that are others, values that are missing, doubled or
 // elsewhere.
 void mutate_text(bytes& input, const std::vector<bytes>& seeds, std::mt19937_64& random) {
-    constexpr std::string_view numbers[] = {
-        "-1", "0", "-0", "1", "2", "3", "4", "7", "8", "9", "0.5", "-2.5", "1e308", "1e999", "-1e999", "1e-320",
-        "null", "true", "127", "-128", "255", "256", "2147483647", "2147483648", "-2147483648", "4294967296",
-        "3037000500", "1099511627776", "9223372036854775807", "9223372036854775808", "-9223372036854775808",
-        "18446744073709551615", "18446744073709551616"};
+    constexpr std::string_view numbers[] = {"-1",
+                                            "0",
+                                            "-0",
+                                            "1",
+                                            "2",
+                                            "3",
+                                            "4",
+                                            "7",
+                                            "8",
+                                            "9",
+                                            "0.5",
+                                            "-2.5",
+                                            "1e308",
+                                            "1e999",
+                                            "-1e999",
+                                            "1e-320",
+                                            "null",
+                                            "true",
+                                            "127",
+                                            "-128",
+                                            "255",
+                                            "256",
+                                            "2147483647",
+                                            "2147483648",
+                                            "-2147483648",
+                                            "4294967296",
+                                            "3037000500",
+                                            "1099511627776",
+                                            "9223372036854775807",
+                                            "9223372036854775808",
+                                            "-9223372036854775808",
+                                            "18446744073709551615",
+                                            "18446744073709551616"};
     const std::vector<token> tokens = tokens_of(input);
     if (tokens.empty()) return mutate(input, seeds, random);
     const auto copy = [](const bytes& from, token t) {

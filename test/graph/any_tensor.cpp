@@ -16,8 +16,10 @@
 namespace tn = tenon;
 
 namespace {
-inline constexpr struct batch : tn::dim<"batch"> {} batch;
-inline constexpr struct time_step : tn::dim<"time"> {} time_step;
+inline constexpr struct batch : tn::dim<"batch"> {
+} batch;
+inline constexpr struct time_step : tn::dim<"time"> {
+} time_step;
 
 template <class F> std::string words_of(F&& f) {
     try {
@@ -43,10 +45,12 @@ TEST_CASE("as checks what is known: numbers, names and element types") {
     const tn::graph g;
     const tn::graph_scope in(g);
     const tn::any_tensor t = tn::placeholder<float, tn::shape<batch, 784>>("x");
-    CHECK(words_of([&] { (void)tn::as<float, tn::shape<batch, 300>>(t); }) == "as: x is float[batch, 784], not float[batch, 300]");
+    CHECK(words_of([&] { (void)tn::as<float, tn::shape<batch, 300>>(t); }) ==
+          "as: x is float[batch, 784], not float[batch, 300]");
     CHECK(words_of([&] { (void)tn::as<double, tn::shape<batch, 784>>(t); }) ==
           "as: x is float[batch, 784], not double[batch, 784]");
-    CHECK(words_of([&] { (void)tn::as<float, tn::shape<batch>>(t); }) == "as: x is float[batch, 784], not float[batch]");
+    CHECK(words_of([&] { (void)tn::as<float, tn::shape<batch>>(t); }) ==
+          "as: x is float[batch, 784], not float[batch]");
     CHECK(words_of([&] { (void)tn::as<float, tn::shape<time_step, 784>>(t); }) ==
           "as: x is float[batch, 784], not float[time, 784]");
     CHECK_NOTHROW((void)tn::as<float, tn::shape<tn::dyn, 784>>(t));
@@ -84,8 +88,7 @@ TEST_CASE("2: a name that as gives to an unknown size has one value in a step") 
     };
     CHECK(std::get<0>(run(3, 3)).item() == 6);
     CHECK(std::get<0>(run(4, 4)).item() == 8);
-    CHECK(words_of([&] { run(2, 3); }) ==
-          "size batch is 3 in y and 2 in x; in one step a named size has one value");
+    CHECK(words_of([&] { run(2, 3); }) == "size batch is 3 in y and 2 in x; in one step a named size has one value");
 }
 
 TEST_CASE("as adds nothing where the graph knows as much, and no work where it does not") {
@@ -168,7 +171,8 @@ TEST_CASE("a tensor known more exactly stands for one known less, not the revers
 TEST_CASE("untyped ops say the words of the typed ones, as exceptions") {
     const tn::graph g;
     const tn::graph_scope in(g);
-    const tn::any_tensor a = tn::placeholder<float, tn::shape<2, 3>>("a"), b = tn::placeholder<double, tn::shape<2, 3>>("b");
+    const tn::any_tensor a = tn::placeholder<float, tn::shape<2, 3>>("a"),
+                         b = tn::placeholder<double, tn::shape<2, 3>>("b");
     const tn::any_tensor n = tn::placeholder<std::int32_t, tn::shape<2, 3>>("n");
     const auto add = [](const tn::any_tensor& x, const tn::any_tensor& y) {
         return tn::detail::add_instruction(tn::opcode::add, {x, y});
@@ -184,10 +188,12 @@ TEST_CASE("what an op was asked for is shown beside its operands") {
     const tn::graph_scope in(g);
     const tn::any_tensor x = tn::placeholder<float, tn::shape<batch, 784>>("x");
     const tn::any_tensor i = tn::placeholder<std::int32_t, tn::shape<5>>("i");
-    CHECK(words_of([&] { tn::untyped::reshape(x, {tn::extent::named("batch"), 28, 27}); }) ==
-          "reshape: numbers of elements differ: [batch, 784] x [batch, 28, 27] (inputs x)");
-    CHECK(words_of([&] { tn::untyped::broadcast_to(x, {3, 784}); }) ==
-          "broadcast_to: sizes do not broadcast: [batch, 784] x [3, 784] (inputs x)");
+    CHECK(words_of([&] {
+              tn::untyped::reshape(x, {tn::extent::named("batch"), 28, 27});
+          }) == "reshape: numbers of elements differ: [batch, 784] x [batch, 28, 27] (inputs x)");
+    CHECK(words_of([&] {
+              tn::untyped::broadcast_to(x, {3, 784});
+          }) == "broadcast_to: sizes do not broadcast: [batch, 784] x [3, 784] (inputs x)");
     CHECK(words_of([&] { tn::untyped::sum(x, tn::index_list(2)); }) ==
           "sum: axis is out of range: [batch, 784], axis 2 (inputs x)");
     CHECK(words_of([&] { tn::untyped::sum(x, tn::index_list(0, -2)); }) ==
@@ -197,8 +203,9 @@ TEST_CASE("what an op was asked for is shown beside its operands") {
     // In the step's sizes too.
     const auto d = tn::placeholder<float, tn::shape<tn::dyn>>("d");
     tn::session s;
-    const std::string text =
-        words_of([&] { s.run(tn::feed(d, tn::array<float>{1, 2, 3}), tn::reshape<tn::shape<2, tn::dyn>>(d)); });
+    const std::string text = words_of([&] {
+        s.run(tn::feed(d, tn::array<float>{1, 2, 3}), tn::reshape<tn::shape<2, tn::dyn>>(d));
+    });
     CHECK_MESSAGE(text.find("[3] x [2, ?] in this step's sizes") != std::string::npos, text);
 }
 
@@ -208,7 +215,8 @@ TEST_CASE("only floating tensors have gradients") {
     const auto x = tn::placeholder<float, tn::shape<2>>("x");
     const auto n = tn::placeholder<std::int32_t, tn::shape<2>>("n");
     const tn::any_tensor loss = sum(x * tn::cast<float>(n));
-    CHECK(words_of([&] { (void)tn::gradients(loss, {x, n}); }) ==
-          "gradients: element type must be float, double, half or bfloat16: float[] x float[2] x int32[2] (" +
-              loss.name() + " x n)");
+    CHECK(words_of([&] {
+              (void)tn::gradients(loss, {x, n});
+          }) == "gradients: element type must be float, double, half or bfloat16: float[] x float[2] x int32[2] (" +
+                    loss.name() + " x n)");
 }

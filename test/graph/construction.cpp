@@ -12,7 +12,8 @@
 namespace tn = tenon;
 
 namespace {
-inline constexpr struct batch : tn::dim<"batch"> {} batch;
+inline constexpr struct batch : tn::dim<"batch"> {
+} batch;
 
 // What an expression throws, as text.
 template <class Error, class F> std::string words_of(F&& f) {
@@ -226,8 +227,9 @@ TEST_CASE("a rule's fault is an invalid_argument_error with the op, the shapes a
     const tn::any_tensor a = tn::placeholder<float, tn::shape<batch, 784>>("a");
     const tn::any_tensor b = tn::placeholder<float, tn::shape<300>>("b");
     const std::int64_t nodes = g.size();
-    const std::string text =
-        words_of<tn::invalid_argument_error>([&] { tn::detail::add_instruction(tn::opcode::add, {a, b}); });
+    const std::string text = words_of<tn::invalid_argument_error>([&] {
+        tn::detail::add_instruction(tn::opcode::add, {a, b});
+    });
     CHECK(text == "add: sizes do not broadcast: [batch, 784] x [300] (inputs a b)");
     CHECK(g.size() == nodes); // nothing was added
 }

@@ -15,7 +15,8 @@
 namespace tn = tenon;
 
 namespace {
-inline constexpr struct batch : tn::dim<"batch"> {} batch;
+inline constexpr struct batch : tn::dim<"batch"> {
+} batch;
 
 template <class F> std::string words_of(F&& f) {
     try {
@@ -48,7 +49,8 @@ TEST_CASE("gradients are right where a broadcast operand was repeated: they are 
     const auto loss = sum(x * b);
     const auto [dx, db] = gradients(loss, x, b);
     tn::session s;
-    const auto [vx, vb] = s.run(tn::feed(x, tn::array<double>{{1, 2}, {3, 4}, {5, 6}}), tn::feed(b, tn::array<double>{10, 20}), dx, db);
+    const auto [vx, vb] =
+        s.run(tn::feed(x, tn::array<double>{{1, 2}, {3, 4}, {5, 6}}), tn::feed(b, tn::array<double>{10, 20}), dx, db);
     CHECK(vb(0) == 9);
     CHECK(vb(1) == 12);
     for (int i = 0; i < 3; ++i) {
@@ -125,7 +127,8 @@ TEST_CASE("gradient nodes are named under gradients/") {
     CHECK(e.name().starts_with("gradients_1/"));
 }
 
-TEST_CASE("a backward pass reads no more nodes than it needs: a chain in one expression is one node forward, one back") {
+TEST_CASE(
+    "a backward pass reads no more nodes than it needs: a chain in one expression is one node forward, one back") {
     const tn::graph g;
     const tn::graph_scope in(g);
     const auto x = tn::placeholder<float, tn::shape<8>>("x");

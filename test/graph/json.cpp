@@ -22,7 +22,8 @@ namespace tn = tenon;
 
 namespace {
 
-inline constexpr struct batch : tn::dim<"batch"> {} batch;
+inline constexpr struct batch : tn::dim<"batch"> {
+} batch;
 
 // A small model with everything a graph can hold.
 tn::graph model() {
@@ -78,8 +79,8 @@ std::string constant_of(const std::string& array) {
     return graph_of(R"({"name": "c", "op": "constant", "attributes": {"value": {"array": )" + array + "}}}");
 }
 std::string fused_of(const std::string& tape) {
-    return graph_of(scalar_x + R"(, {"name": "y", "op": "fused", "inputs": ["x"], "attributes": {"tape": {"tape": )" + tape +
-                    R"(}, "constants": [], "merge": []}})");
+    return graph_of(scalar_x + R"(, {"name": "y", "op": "fused", "inputs": ["x"], "attributes": {"tape": {"tape": )" +
+                    tape + R"(}, "constants": [], "merge": []}})");
 }
 
 } // namespace
@@ -233,7 +234,8 @@ TEST_CASE("names with colons, quotes and other letters come back") {
 
 TEST_CASE("nodes may stand in another order than their inputs") {
     const tn::graph g = tn::graph_from_json(graph_of(R"({"name": "b", "op": "identity", "inputs": ["a"]},
-                                                        {"name": "a", "op": "identity", "inputs": ["x"]},)" + scalar_x));
+                                                        {"name": "a", "op": "identity", "inputs": ["x"]},)" +
+                                                     scalar_x));
     CHECK(g.find("b")->number == 2);
     CHECK(g.find("b")->inputs[0].node->name == "a");
 }
@@ -258,17 +260,22 @@ TEST_CASE("deep nesting is refused before it is built") {
 TEST_CASE("a format or version of another program is refused") {
     CHECK(has(mistake("[]"), "a graph must be an object, not a list"));
     CHECK(has(mistake("{}"), "it does not say \"format\": \"tenon graph\""));
-    CHECK(has(mistake(R"({"format": "tenon graph", "version": 2, "nodes": []})"), "its version is 2; this program reads version 1"));
+    CHECK(has(mistake(R"({"format": "tenon graph", "version": 2, "nodes": []})"),
+              "its version is 2; this program reads version 1"));
     CHECK(has(mistake(R"({"format": "tenon graph", "nodes": []})"), "its version is not given"));
     CHECK(has(mistake(R"({"format": "tenon graph", "version": 1})"), "it has no \"nodes\""));
-    CHECK(has(mistake(R"({"format": "tenon graph", "version": 1, "nodes": [], "sede": 1})"), "a graph has no member \"sede\""));
-    CHECK(has(mistake(R"({"format": "tenon graph", "version": 1, "version": 1, "nodes": []})"), "the member \"version\" twice"));
-    CHECK(has(mistake(R"({"format": "tenon graph", "version": 1, "nodes": [], "seed": -1})"), "\"seed\" must be a number from 0, not -1"));
+    CHECK(has(mistake(R"({"format": "tenon graph", "version": 1, "nodes": [], "sede": 1})"),
+              "a graph has no member \"sede\""));
+    CHECK(has(mistake(R"({"format": "tenon graph", "version": 1, "version": 1, "nodes": []})"),
+              "the member \"version\" twice"));
+    CHECK(has(mistake(R"({"format": "tenon graph", "version": 1, "nodes": [], "seed": -1})"),
+              "\"seed\" must be a number from 0, not -1"));
 }
 
 TEST_CASE("an unknown op names the node, similar ops and what to include") {
     const std::string text = mistake(graph_of(R"({"name": "n", "op": "identty"})"));
-    CHECK(has(text, "graph JSON: node \"n\" (identty): op \"identty\" is not known to this program; similar ones: identity"));
+    CHECK(has(text,
+              "graph JSON: node \"n\" (identty): op \"identty\" is not known to this program; similar ones: identity"));
     CHECK(has(text, "include the header that defines it"));
 }
 
@@ -277,9 +284,12 @@ TEST_CASE("an input that is not there names the node, the input and similar name
               "input 0 of node \"y\" is \"z\", but no node has this name; similar names: x, y"));
     CHECK(has(mistake(graph_of(scalar_x + R"(,{"name": "y", "op": "identity", "inputs": ["x:1"]})")),
               "node \"y\" (identity): it takes output 1 of \"x\", which has 1"));
-    CHECK(has(mistake(graph_of(scalar_x + R"(,{"name": "y", "op": "identity", "inputs": ["x:99999"]})")), "takes output 99999"));
-    CHECK(has(mistake(graph_of(scalar_x + R"(,{"name": "y", "op": "identity", "inputs": "x"})")), "must be a list, not the text \"x\""));
-    CHECK(has(mistake(graph_of(scalar_x + R"(,{"name": "y", "op": "identity", "inputs": [3]})")), "must be a text, not 3"));
+    CHECK(has(mistake(graph_of(scalar_x + R"(,{"name": "y", "op": "identity", "inputs": ["x:99999"]})")),
+              "takes output 99999"));
+    CHECK(has(mistake(graph_of(scalar_x + R"(,{"name": "y", "op": "identity", "inputs": "x"})")),
+              "must be a list, not the text \"x\""));
+    CHECK(has(mistake(graph_of(scalar_x + R"(,{"name": "y", "op": "identity", "inputs": [3]})")),
+              "must be a text, not 3"));
     CHECK(has(mistake(graph_of(scalar_x + R"(,{"name": "y", "op": "identity", "controls": ["no"]})")),
               "a control input of node \"y\" is \"no\", but no node has this name"));
 }
@@ -293,15 +303,16 @@ TEST_CASE("a cycle names the nodes that are on it, and no others") {
     CHECK(has(text, "there is a cycle: "));
     for (const char* member : {"\"a\"", "\"b\"", "\"c\""}) CHECK(has(text, member));
     CHECK(text.find("after") == std::string::npos);
-    CHECK(has(mistake(graph_of(R"({"name": "self", "op": "no_op", "controls": ["self"]})")), "there is a cycle: \"self\" -> \"self\""));
+    CHECK(has(mistake(graph_of(R"({"name": "self", "op": "no_op", "controls": ["self"]})")),
+              "there is a cycle: \"self\" -> \"self\""));
 }
 
 TEST_CASE("a cycle of many nodes is shown in part") {
     std::string nodes;
     constexpr int count = 2000;
     for (int i = 0; i < count; ++i)
-        nodes += (i ? "," : "") + std::string("{\"name\": \"n") + std::to_string(i) + "\", \"op\": \"identity\", \"inputs\": [\"n" +
-                 std::to_string((i + 1) % count) + "\"]}";
+        nodes += (i ? "," : "") + std::string("{\"name\": \"n") + std::to_string(i) +
+                 "\", \"op\": \"identity\", \"inputs\": [\"n" + std::to_string((i + 1) % count) + "\"]}";
     const std::string text = mistake(graph_of(nodes));
     CHECK(has(text, "there is a cycle"));
     CHECK(text.size() < 1000);
@@ -312,8 +323,10 @@ TEST_CASE("names must be there, not empty, and different") {
     CHECK(has(mistake(graph_of(R"({"name": "", "op": "no_op"})")), "\"name\" of node 0 is empty"));
     CHECK(has(mistake(graph_of(R"({"name": "n"})")), "node 0 has no \"op\""));
     CHECK(has(mistake(graph_of(R"({"name": "n", "op": 3})")), "\"op\" of node 0 must be a text, not 3"));
-    CHECK(has(mistake(graph_of(R"({"name": "n", "op": "no_op"}, {"name": "n", "op": "no_op"})")), "two nodes called \"n\""));
-    CHECK(has(mistake(graph_of(R"({"name": "n", "op": "no_op", "input": []})")), "node \"n\" has no member \"input\"; there are name, op, inputs"));
+    CHECK(has(mistake(graph_of(R"({"name": "n", "op": "no_op"}, {"name": "n", "op": "no_op"})")),
+              "two nodes called \"n\""));
+    CHECK(has(mistake(graph_of(R"({"name": "n", "op": "no_op", "input": []})")),
+              "node \"n\" has no member \"input\"; there are name, op, inputs"));
     CHECK(has(mistake(graph_of("7")), "node 0 must be an object, not 7"));
 }
 
@@ -322,19 +335,24 @@ TEST_CASE("attributes of the wrong type, missing or too many name the node and t
         return mistake(graph_of(R"({"name": "p", "op": "placeholder", "attributes": )" + attributes + "}"));
     };
     CHECK(has(placeholder("{}"), "node \"p\" (placeholder): attribute \"element\" is missing or of another type"));
-    CHECK(has(placeholder(R"({"element": 3, "shape": {"shape": []}})"), "attribute \"element\" is missing or of another type; there are: element = 3"));
-    CHECK(has(placeholder(R"({"element": {"element": "flaot"}, "shape": {"shape": []}})"), "attribute \"element\": \"flaot\" is no element type"));
+    CHECK(has(placeholder(R"({"element": 3, "shape": {"shape": []}})"),
+              "attribute \"element\" is missing or of another type; there are: element = 3"));
+    CHECK(has(placeholder(R"({"element": {"element": "flaot"}, "shape": {"shape": []}})"),
+              "attribute \"element\": \"flaot\" is no element type"));
     CHECK(has(placeholder(R"({"element": {"element": "none"}, "shape": {"shape": []}})"), "has no element type"));
     CHECK(has(placeholder(R"({"element": {"element": "float"}, "shape": {"shape": []}, "colour": 1})"),
               "the op has no attribute \"colour\"; it has element, shape"));
-    CHECK(has(placeholder(R"({"element": {"colour": 1}, "shape": {"shape": []}})"), "attribute \"element\": it must be an integer, a text, a list"));
+    CHECK(has(placeholder(R"({"element": {"colour": 1}, "shape": {"shape": []}})"),
+              "attribute \"element\": it must be an integer, a text, a list"));
     CHECK(has(placeholder("[]"), "\"attributes\" must be an object, not a list"));
     CHECK(has(mistake(graph_of(R"({"name": "n", "op": "no_op", "device": 1})")), "\"device\" must be a text, not 1"));
 }
 
 TEST_CASE("sizes that are no sizes, or overflow, are refused before anything is multiplied") {
     const auto shaped = [](const std::string& sizes) {
-        return mistake(graph_of(R"({"name": "p", "op": "placeholder", "attributes": {"element": {"element": "double"}, "shape": {"shape": )" + sizes + "}}}"));
+        return mistake(graph_of(
+            R"({"name": "p", "op": "placeholder", "attributes": {"element": {"element": "double"}, "shape": {"shape": )" +
+            sizes + "}}}"));
     };
     CHECK(has(shaped("[-1]"), "a size must be a number from 0, a name or null, not -1"));
     CHECK(has(shaped("[1.5]"), "not the number 1.5"));
@@ -355,33 +373,49 @@ TEST_CASE("shapes that do not fit are told in the rule's own words") {
 }
 
 TEST_CASE("types that the text states are compared with the rule's") {
-    CHECK(has(mistake(graph_of(scalar_x + R"(,{"name": "y", "op": "identity", "inputs": ["x"], "outputs": [{"element": "float", "shape": [2]}]})")),
-              "node \"y\" (identity): the text states that output 0 is float[2], the op's rule gives float[]"));
+    CHECK(has(
+        mistake(graph_of(
+            scalar_x +
+            R"(,{"name": "y", "op": "identity", "inputs": ["x"], "outputs": [{"element": "float", "shape": [2]}]})")),
+        "node \"y\" (identity): the text states that output 0 is float[2], the op's rule gives float[]"));
     CHECK(has(mistake(graph_of(scalar_x + R"(,{"name": "y", "op": "identity", "inputs": ["x"], "outputs": []})")),
               "the text states 0 outputs, the op's rule gives 1"));
-    CHECK(has(mistake(graph_of(scalar_x + R"(,{"name": "y", "op": "identity", "inputs": ["x"], "outputs": ["float"]})")), "a type must be"));
+    CHECK(
+        has(mistake(graph_of(scalar_x + R"(,{"name": "y", "op": "identity", "inputs": ["x"], "outputs": ["float"]})")),
+            "a type must be"));
 }
 
 TEST_CASE("an op with too few or too many inputs is refused by its rule") {
     CHECK(has(mistake(graph_of(R"({"name": "y", "op": "identity"})")), "more operands are needed"));
-    CHECK(has(mistake(graph_of(R"({"name": "y", "op": "matmul", "attributes": {"transpose_a": 0, "transpose_b": 0}})")), "node \"y\" (matmul)"));
+    CHECK(has(mistake(graph_of(R"({"name": "y", "op": "matmul", "attributes": {"transpose_a": 0, "transpose_b": 0}})")),
+              "node \"y\" (matmul)"));
 }
 
-TEST_CASE("an array whose bytes or values do not match its sizes is a data_loss_error, and nothing is allocated for it") {
-    CHECK(has(defect(constant_of(R"({"element": "float", "shape": [2], "values": [1]})")), "float[2] has 2 elements, but there are 1 values"));
-    CHECK(has(defect(constant_of(R"({"element": "float", "shape": [2], "base64": "AAAAAA=="})")), "float[2] has 8 bytes, but its base64 text of 8 characters does not hold them"));
-    CHECK(has(defect(constant_of(R"({"element": "float", "shape": [1], "base64": "AAAA!A=="})")), "does not hold them"));
-    CHECK(has(defect(constant_of(R"({"element": "double", "shape": [288230376151711744], "base64": ""})")), "node \"c\" (constant): attribute \"value\": an array of type"));
-    CHECK(has(mistake(constant_of(R"({"element": "double", "shape": [576460752303423489], "base64": ""})")), "node \"c\""));
+TEST_CASE(
+    "an array whose bytes or values do not match its sizes is a data_loss_error, and nothing is allocated for it") {
+    CHECK(has(defect(constant_of(R"({"element": "float", "shape": [2], "values": [1]})")),
+              "float[2] has 2 elements, but there are 1 values"));
+    CHECK(has(defect(constant_of(R"({"element": "float", "shape": [2], "base64": "AAAAAA=="})")),
+              "float[2] has 8 bytes, but its base64 text of 8 characters does not hold them"));
+    CHECK(
+        has(defect(constant_of(R"({"element": "float", "shape": [1], "base64": "AAAA!A=="})")), "does not hold them"));
+    CHECK(has(defect(constant_of(R"({"element": "double", "shape": [288230376151711744], "base64": ""})")),
+              "node \"c\" (constant): attribute \"value\": an array of type"));
+    CHECK(has(mistake(constant_of(R"({"element": "double", "shape": [576460752303423489], "base64": ""})")),
+              "node \"c\""));
     CHECK(has(mistake(constant_of(R"({"element": "float", "shape": ["batch"], "values": []})")), "not a number"));
     CHECK(has(mistake(constant_of(R"({"element": "float", "shape": [1]})")), "either \"values\" or \"base64\""));
     CHECK(has(mistake(constant_of(R"({"element": "int8", "shape": [1], "values": [128]})")), "128 is no int8"));
-    CHECK(has(mistake(constant_of(R"({"element": "bool", "shape": [1], "values": [1]})")), "an element must be true or false, not 1"));
-    CHECK(has(mistake(constant_of(R"({"element": "bool", "shape": [1], "base64": "Ag=="})")), "byte 0 of an array of bool is neither 0 nor 1"));
+    CHECK(has(mistake(constant_of(R"({"element": "bool", "shape": [1], "values": [1]})")),
+              "an element must be true or false, not 1"));
+    CHECK(has(mistake(constant_of(R"({"element": "bool", "shape": [1], "base64": "Ag=="})")),
+              "byte 0 of an array of bool is neither 0 nor 1"));
     CHECK(has(mistake(constant_of(R"({"element": "float", "shape": [1], "values": [1e300]})")), "too large for float"));
     CHECK(has(mistake(constant_of(R"({"element": "half", "shape": [1], "values": [70000]})")), "too large for half"));
-    CHECK(has(mistake(constant_of(R"({"element": "string", "shape": [1], "values": [1]})")), "a text is needed, not 1"));
-    CHECK(has(mistake(constant_of(R"({"element": "string", "shape": [1], "values": [{"hex": "f"}]})")), "pairs of the digits"));
+    CHECK(
+        has(mistake(constant_of(R"({"element": "string", "shape": [1], "values": [1]})")), "a text is needed, not 1"));
+    CHECK(has(mistake(constant_of(R"({"element": "string", "shape": [1], "values": [{"hex": "f"}]})")),
+              "pairs of the digits"));
     CHECK(has(mistake(constant_of(R"({"element": "none", "shape": [1], "values": [1]})")), "element type"));
 }
 
@@ -390,14 +424,17 @@ TEST_CASE("a tape that is not sound is refused") {
         return mistake(fused_of(R"({"inputs": ["float"], "code": [)" + code + R"(], "outputs": [)" + outputs + "]}"));
     };
     CHECK(tape(R"(["input", "float", 0], ["exp", "float", 0])", R"(["float", 1])") == "nothing was thrown");
-    CHECK(has(tape(R"(["input", "float", 1])", R"(["float", 0])"), "the tape is not sound: an input's index is out of range"));
+    CHECK(has(tape(R"(["input", "float", 1])", R"(["float", 0])"),
+              "the tape is not sound: an input's index is out of range"));
     CHECK(has(tape(R"(["exp", "float", 0])", R"(["float", 0])"), "a register is used before it is computed"));
     CHECK(has(tape(R"(["input", "float", 0])", R"(["float", 5])"), "an output's register is out of range"));
     CHECK(has(tape(R"(["input", "float", 0])", R"(["float", 0, 7])"), "like an input that is not there"));
     CHECK(has(tape(R"(["input", "float", 0])", ""), "its counts are out of range"));
     CHECK(has(tape(R"(["explode", "float", 0])", R"(["float", 0])"), "\"explode\" is no instruction"));
-    CHECK(has(tape(R"(["input", "float", 0], ["add", "float", 0])", R"(["float", 1])"), "instruction add takes 2 operands, not 1"));
-    CHECK(has(tape(R"(["input", "float", 70000])", R"(["float", 0])"), "an operand must be a number from 0, not 70000"));
+    CHECK(has(tape(R"(["input", "float", 0], ["add", "float", 0])", R"(["float", 1])"),
+              "instruction add takes 2 operands, not 1"));
+    CHECK(
+        has(tape(R"(["input", "float", 70000])", R"(["float", 0])"), "an operand must be a number from 0, not 70000"));
     CHECK(has(tape(R"(["input", "float", -1])", R"(["float", 0])"), "an operand must be a number from 0, not -1"));
     std::string lines = R"(["input", "float", 0])";
     for (int i = 0; i < 200; ++i) lines += R"(,["exp", "float", 0])";
@@ -406,7 +443,8 @@ TEST_CASE("a tape that is not sound is refused") {
 
 TEST_CASE("members of collections are looked up like inputs") {
     const auto collected = [](const std::string& members) {
-        return mistake(R"({"format": "tenon graph", "version": 1, "nodes": [)" + scalar_x + R"(], "collections": {"c": )" + members + "}}");
+        return mistake(R"({"format": "tenon graph", "version": 1, "nodes": [)" + scalar_x +
+                       R"(], "collections": {"c": )" + members + "}}");
     };
     CHECK(collected("[\"x\"]") == "nothing was thrown");
     CHECK(has(collected("[\"y\"]"), "a member of collection \"c\" is \"y\", but no node has this name"));

@@ -30,14 +30,11 @@ template <class Visit> void for_each_term(const convolution_description& d, Visi
                         if (u < 0 || u >= d.height || v < 0 || v >= d.width) continue;
                         for (std::int64_t o = 0; o < d.out_channels; ++o) {
                             for (std::int64_t c = 0; c < in; ++c) {
-                                visit(
-                                    static_cast<std::size_t>(((b * d.height + u) * d.width + v) *
-                                                                 d.in_channels +
-                                                             o / out * in + c),
-                                    static_cast<std::size_t>(
-                                        ((p * d.kernel_w + q) * in + c) * d.out_channels + o),
-                                    static_cast<std::size_t>(
-                                        ((b * d.out_height() + i) * d.out_width() + j) * d.out_channels + o));
+                                visit(static_cast<std::size_t>(((b * d.height + u) * d.width + v) * d.in_channels +
+                                                               o / out * in + c),
+                                      static_cast<std::size_t>(((p * d.kernel_w + q) * in + c) * d.out_channels + o),
+                                      static_cast<std::size_t>(
+                                          ((b * d.out_height() + i) * d.out_width() + j) * d.out_channels + o));
                             }
                         }
                     }
@@ -101,8 +98,7 @@ template <class T> void check_all_products(convolution_description d) {
     const double weights_scale = static_cast<double>(d.batch * d.out_height() * d.out_width()) + 2;
 
     std::vector<backend> backends{backend::best, backend::eigen};
-    if (has_backend(backend::onednn) && d.element == element_type::float32)
-        backends.push_back(backend::onednn);
+    if (has_backend(backend::onednn) && d.element == element_type::float32) backends.push_back(backend::onednn);
     for (const auto with : backends) {
         for (const int threads : {1, 2, 4}) {
             CAPTURE(name_of(with));
@@ -150,9 +146,8 @@ convolution_description image(std::int64_t batch, std::int64_t height, std::int6
 
 } // namespace
 
-TEST_CASE_TEMPLATE(
-    "convolution and its gradients equal the naive sums, for every stride, dilation and padding", T, float,
-    double) {
+TEST_CASE_TEMPLATE("convolution and its gradients equal the naive sums, for every stride, dilation and padding", T,
+                   float, double) {
     for_each_isa([](simd::isa isa) {
         CAPTURE(simd::name_of(isa));
         for (const std::int64_t stride : {1, 2, 3}) {
@@ -199,8 +194,7 @@ TEST_CASE_TEMPLATE("convolution in groups, down to one channel each", T, float, 
     }
 }
 
-TEST_CASE_TEMPLATE("convolution's epilogues add the bias of the channel, clip at zero, or both", T, float,
-                   double) {
+TEST_CASE_TEMPLATE("convolution's epilogues add the bias of the channel, clip at zero, or both", T, float, double) {
     for (const auto after : {epilogue::none, epilogue::bias, epilogue::relu, epilogue::bias_relu}) {
         auto d = image(4, 6, 6, 8, 5, 20);
         d.pad_top = d.pad_bottom = d.pad_left = d.pad_right = 2;
@@ -211,8 +205,8 @@ TEST_CASE_TEMPLATE("convolution's epilogues add the bias of the channel, clip at
     }
 }
 
-TEST_CASE_TEMPLATE("convolution of one pixel, of one large image, and of kernels that cross the whole image",
-                   T, float, double) {
+TEST_CASE_TEMPLATE("convolution of one pixel, of one large image, and of kernels that cross the whole image", T, float,
+                   double) {
     check_all_products<T>(image(9, 1, 1, 40, 1, 70));
     check_all_products<T>(image(1, 4, 5, 3, 4, 6));
     auto large = image(1, 40, 37, 3, 7, 16);
@@ -282,8 +276,7 @@ TEST_CASE("one convolution may be run by several threads at once") {
 
 TEST_CASE("convolution refuses what it cannot compute, in words that name the sizes") {
     auto d = image(1, 4, 4, 3, 5, 8);
-    CHECK_THROWS_WITH_AS(convolution{d}, doctest::Contains("[1, 4, 4, 3] with [5, 5, 3, 8]"),
-                         invalid_argument_error);
+    CHECK_THROWS_WITH_AS(convolution{d}, doctest::Contains("[1, 4, 4, 3] with [5, 5, 3, 8]"), invalid_argument_error);
     d = image(1, 4, 4, 3, 3, 8);
     d.groups = 2;
     CHECK_THROWS_WITH_AS(convolution{d}, doctest::Contains("groups"), invalid_argument_error);

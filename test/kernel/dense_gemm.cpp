@@ -85,8 +85,7 @@ template <class T> void check_product(gemm_description d) {
         std::vector<T> c(static_cast<std::size_t>(size.c) + 2, T(77));
         for (int round = 0; round < 2; ++round) {
             std::copy(before.begin(), before.end(), c.begin() + 1);
-            product.run(a.data(), b.data(), bias.data(), c.data() + 1,
-                        threads == 1 ? nullptr : &pool_of(threads));
+            product.run(a.data(), b.data(), bias.data(), c.data() + 1, threads == 1 ? nullptr : &pool_of(threads));
             CHECK(c.front() == T(77));
             CHECK(c.back() == T(77));
             CHECK(worst_error(std::vector<T>(c.begin() + 1, c.end() - 1), expected) <= tolerance);
@@ -95,15 +94,14 @@ template <class T> void check_product(gemm_description d) {
 }
 
 std::vector<backend> backends_for(element_type element) {
-    if (has_backend(backend::onednn) && element == element_type::float32)
-        return {backend::eigen, backend::onednn};
+    if (has_backend(backend::onednn) && element == element_type::float32) return {backend::eigen, backend::onednn};
     return {backend::eigen};
 }
 
 } // namespace
 
-TEST_CASE_TEMPLATE("gemm equals the naive product for sizes around those of tiles, whatever is transposed", T,
-                   float, double) {
+TEST_CASE_TEMPLATE("gemm equals the naive product for sizes around those of tiles, whatever is transposed", T, float,
+                   double) {
     for_each_isa([](simd::isa isa) {
         CAPTURE(simd::name_of(isa));
         for (const auto with : backends_for(element_type_of<T>)) {
@@ -127,8 +125,7 @@ TEST_CASE_TEMPLATE("gemm equals the naive product for sizes around those of tile
     });
 }
 
-TEST_CASE_TEMPLATE("gemm equals the naive product where k is cut into blocks and threads share it", T, float,
-                   double) {
+TEST_CASE_TEMPLATE("gemm equals the naive product where k is cut into blocks and threads share it", T, float, double) {
     for_each_isa([](simd::isa isa) {
         CAPTURE(simd::name_of(isa));
         for (const auto with : backends_for(element_type_of<T>)) {
@@ -160,8 +157,8 @@ TEST_CASE_TEMPLATE("gemm equals the naive product where k is cut into blocks and
     });
 }
 
-TEST_CASE_TEMPLATE("gemm's epilogues add the bias of the column, clip at zero, or both; accumulate adds to c",
-                   T, float, double) {
+TEST_CASE_TEMPLATE("gemm's epilogues add the bias of the column, clip at zero, or both; accumulate adds to c", T, float,
+                   double) {
     for (const auto with : backends_for(element_type_of<T>)) {
         for (const auto after : {epilogue::none, epilogue::bias, epilogue::relu, epilogue::bias_relu}) {
             for (const std::int64_t n : {10, 64, 77}) {

@@ -16,8 +16,7 @@ using namespace tenon::dense;
 
 namespace {
 
-std::size_t x_index(const pooling_description& d, std::int64_t b, std::int64_t u, std::int64_t v,
-                    std::int64_t c) {
+std::size_t x_index(const pooling_description& d, std::int64_t b, std::int64_t u, std::int64_t v, std::int64_t c) {
     return static_cast<std::size_t>(((b * d.height + u) * d.width + v) * d.channels + c);
 }
 
@@ -37,8 +36,7 @@ template <class Visit> void for_each_window(const pooling_description& d, Visit 
                             inside.push_back(x_index(d, b, u, v, c));
                         }
                     }
-                    visit(static_cast<std::size_t>(
-                              ((b * d.out_height() + i) * d.out_width() + j) * d.channels + c),
+                    visit(static_cast<std::size_t>(((b * d.out_height() + i) * d.out_width() + j) * d.channels + c),
                           inside);
                 }
             }
@@ -115,8 +113,7 @@ pooling_description windows(pooling_kind kind, std::int64_t height, std::int64_t
 
 } // namespace
 
-TEST_CASE_TEMPLATE("pooling and its gradient equal the naive ones, ties going to the first", T, float,
-                   double) {
+TEST_CASE_TEMPLATE("pooling and its gradient equal the naive ones, ties going to the first", T, float, double) {
     for_each_isa([](simd::isa isa) {
         CAPTURE(simd::name_of(isa));
         for (const auto kind : {pooling_kind::maximum, pooling_kind::average}) {
@@ -153,8 +150,8 @@ TEST_CASE_TEMPLATE("pooling in windows that are not square, and over the whole i
     }
 }
 
-TEST_CASE_TEMPLATE("a NaN is the largest of its window and takes the gradient; -inf alone is the largest", T,
-                   float, double) {
+TEST_CASE_TEMPLATE("a NaN is the largest of its window and takes the gradient; -inf alone is the largest", T, float,
+                   double) {
     auto d = windows(pooling_kind::maximum, 2, 4, 1, 2, 2);
     d.batch = 1;
     d.element = element_type_of<T>;
@@ -175,8 +172,7 @@ TEST_CASE("pooling refuses windows that can miss the image, in words that name t
     d.pad_left = 2;
     CHECK_THROWS_WITH_AS(check(d), doctest::Contains("padding"), invalid_argument_error);
     d = windows(pooling_kind::average, 4, 4, 3, 5, 2);
-    CHECK_THROWS_WITH_AS(check(d), doctest::Contains("[3, 4, 4, 3] in windows [5, 5]"),
-                         invalid_argument_error);
+    CHECK_THROWS_WITH_AS(check(d), doctest::Contains("[3, 4, 4, 3] in windows [5, 5]"), invalid_argument_error);
     d = windows(pooling_kind::average, 4, 4, 3, 2, 0);
     CHECK_THROWS_AS(check(d), invalid_argument_error);
     d = windows(pooling_kind::average, 4, 4, 3, 2, 2);

@@ -99,14 +99,14 @@ template <class T, class F> double distance(std::vector<T> v, F distribution) {
 TEST_CASE("SEMANTICS 21: uniform numbers are the documented words of the stream, on every instruction set") {
     for_each_isa([] {
         for (const std::size_t n : {0U, 1U, 3U, 4U, 63U, 64U, 65U, 200U}) {
-            const auto f = filled<float>(n, [](float* p, std::int64_t k) { td::fill_uniform(p, k, stream, -1.0F, 3.0F); });
-            const auto d = filled<double>(n, [](double* p, std::int64_t k) { td::fill_uniform(p, k, stream, 0.0, 1.0); });
-            const auto h = filled<half>(n, [](half* p, std::int64_t k) {
-                td::fill_uniform(p, k, stream, half(0.0F), half(1.0F));
-            });
-            const auto b = filled<bfloat16>(n, [](bfloat16* p, std::int64_t k) {
-                td::fill_uniform(p, k, stream, bfloat16(0.0F), bfloat16(1.0F));
-            });
+            const auto f =
+                filled<float>(n, [](float* p, std::int64_t k) { td::fill_uniform(p, k, stream, -1.0F, 3.0F); });
+            const auto d =
+                filled<double>(n, [](double* p, std::int64_t k) { td::fill_uniform(p, k, stream, 0.0, 1.0); });
+            const auto h = filled<half>(
+                n, [](half* p, std::int64_t k) { td::fill_uniform(p, k, stream, half(0.0F), half(1.0F)); });
+            const auto b = filled<bfloat16>(
+                n, [](bfloat16* p, std::int64_t k) { td::fill_uniform(p, k, stream, bfloat16(0.0F), bfloat16(1.0F)); });
             for (std::size_t i = 0; i < n; ++i) {
                 const std::uint32_t word = stream.block(i / 4).word[i % 4];
                 CHECK(f[i] == static_cast<float>(word >> 8) * 0x1p-24F * 4.0F + -1.0F);
@@ -127,12 +127,14 @@ TEST_CASE("SEMANTICS 21: every distribution gives the same bits on every instruc
         const auto f = filled<float>(n, [](float* p, std::int64_t k) { td::fill_normal(p, k, stream, 0.5F, 2.0F); });
         const auto d = filled<double>(n, [](double* p, std::int64_t k) { td::fill_normal(p, k, stream, 0.5, 2.0); });
         const auto h = filled<half>(n, [](half* p, std::int64_t k) { td::fill_normal(p, k, stream, 0.5F, 2.0F); });
-        const auto b = filled<bfloat16>(n, [](bfloat16* p, std::int64_t k) { td::fill_normal(p, k, stream, 0.5F, 2.0F); });
-        const auto tf = filled<float>(n, [](float* p, std::int64_t k) { td::fill_truncated_normal(p, k, stream, 0.5F, 2.0F); });
-        const auto te = filled<double>(n, [](double* p, std::int64_t k) { td::fill_truncated_normal(p, k, stream, 0.5, 2.0); });
-        const auto i = filled<std::int32_t>(n, [](std::int32_t* p, std::int64_t k) {
-            td::fill_integers(p, 4, k, stream, -1000, 12345);
-        });
+        const auto b =
+            filled<bfloat16>(n, [](bfloat16* p, std::int64_t k) { td::fill_normal(p, k, stream, 0.5F, 2.0F); });
+        const auto tf =
+            filled<float>(n, [](float* p, std::int64_t k) { td::fill_truncated_normal(p, k, stream, 0.5F, 2.0F); });
+        const auto te =
+            filled<double>(n, [](double* p, std::int64_t k) { td::fill_truncated_normal(p, k, stream, 0.5, 2.0); });
+        const auto i = filled<std::int32_t>(
+            n, [](std::int32_t* p, std::int64_t k) { td::fill_integers(p, 4, k, stream, -1000, 12345); });
         CHECK(hash_of(f.data(), n * 4) == 0x38492ae2945ae8e7);
         CHECK(hash_of(d.data(), n * 8) == 0xfef97417d2782953);
         CHECK(hash_of(h.data(), n * 2) == 0xfdbf97350f825446);
@@ -140,7 +142,8 @@ TEST_CASE("SEMANTICS 21: every distribution gives the same bits on every instruc
         CHECK(hash_of(tf.data(), n * 4) == 0x71e3b216e7e4ccee);
         CHECK(hash_of(te.data(), n * 8) == 0xe98f32ece2384912);
         CHECK(hash_of(i.data(), n * 4) == 0x23bde9d397e7b026);
-        const auto order = filled<std::int32_t>(n, [](std::int32_t* p, std::int64_t k) { td::fill_permutation(p, k, stream); });
+        const auto order =
+            filled<std::int32_t>(n, [](std::int32_t* p, std::int64_t k) { td::fill_permutation(p, k, stream); });
         CHECK(hash_of(order.data(), n * 4) == 0x9cba1673a587c803);
     });
 }
@@ -169,13 +172,14 @@ TEST_CASE("SEMANTICS 21: the number of threads changes nothing") {
 TEST_CASE("uniform numbers are in [lo, hi), also where rounding would give hi") {
     for_each_isa([] {
         constexpr std::size_t n = 100'000;
-        const auto near_one = filled<float>(n, [](float* p, std::int64_t k) { td::fill_uniform(p, k, stream, 1.0F, 1.0F + 0x1p-22F); });
+        const auto near_one =
+            filled<float>(n, [](float* p, std::int64_t k) { td::fill_uniform(p, k, stream, 1.0F, 1.0F + 0x1p-22F); });
         for (const float x : near_one) REQUIRE((x >= 1.0F && x < 1.0F + 0x1p-22F));
-        const auto h = filled<half>(n, [](half* p, std::int64_t k) { td::fill_uniform(p, k, stream, half(-3.0F), half(1000.0F)); });
+        const auto h = filled<half>(
+            n, [](half* p, std::int64_t k) { td::fill_uniform(p, k, stream, half(-3.0F), half(1000.0F)); });
         for (const half x : h) REQUIRE((x >= half(-3.0F) && x < half(1000.0F)));
-        const auto b = filled<bfloat16>(n, [](bfloat16* p, std::int64_t k) {
-            td::fill_uniform(p, k, stream, bfloat16(-1.0F), bfloat16(0.0F));
-        });
+        const auto b = filled<bfloat16>(
+            n, [](bfloat16* p, std::int64_t k) { td::fill_uniform(p, k, stream, bfloat16(-1.0F), bfloat16(0.0F)); });
         for (const bfloat16 x : b) REQUIRE((x >= bfloat16(-1.0F) && x < bfloat16(0.0F)));
     });
 }
@@ -209,14 +213,16 @@ TEST_CASE("distributions have their moments and pass Kolmogorov and Smirnov's te
         CHECK(m.most > 1.999);
         CHECK(m.least >= -2);
         CHECK(m.least < -1.999);
-        CHECK(distance(v, [&](double z) { return (normal_distribution(z) - normal_distribution(-2)) / inside; }) < 1.95);
+        CHECK(distance(v, [&](double z) { return (normal_distribution(z) - normal_distribution(-2)) / inside; }) <
+              1.95);
     };
-    check_truncated(filled<float>(n, [](float* p, std::int64_t k) { td::fill_truncated_normal(p, k, stream, 0.0F, 1.0F); }));
-    check_truncated(filled<double>(n, [](double* p, std::int64_t k) { td::fill_truncated_normal(p, k, stream, 0.0, 1.0); }));
+    check_truncated(
+        filled<float>(n, [](float* p, std::int64_t k) { td::fill_truncated_normal(p, k, stream, 0.0F, 1.0F); }));
+    check_truncated(
+        filled<double>(n, [](double* p, std::int64_t k) { td::fill_truncated_normal(p, k, stream, 0.0, 1.0); }));
 
-    const auto mask = filled<std::uint8_t>(n, [](std::uint8_t* p, std::int64_t k) {
-        td::fill_bernoulli(reinterpret_cast<bool*>(p), k, stream, 0.3);
-    });
+    const auto mask = filled<std::uint8_t>(
+        n, [](std::uint8_t* p, std::int64_t k) { td::fill_bernoulli(reinterpret_cast<bool*>(p), k, stream, 0.3); });
     CHECK(moments(mask).mean == doctest::Approx(0.3).epsilon(0.005));
 }
 
@@ -227,7 +233,8 @@ TEST_CASE("normal numbers are Box and Muller's, to a few units in the last place
     const double turn = 2 * 3.14159265358979323846;
     for (std::size_t i = 0; i < n; i += 2) {
         const philox_block w = stream.block(i / 4);
-        const double u = (static_cast<float>(static_cast<std::int32_t>(w.word[i % 4] >> 1)) + 0.5F) * 0x1p-31F; // rounded to a float
+        const double u =
+            (static_cast<float>(static_cast<std::int32_t>(w.word[i % 4] >> 1)) + 0.5F) * 0x1p-31F; // rounded to a float
         const double v = w.word[i % 4 + 1] * 0x1p-32;
         const double r = std::sqrt(-2 * std::log(u));
         CHECK(std::fabs(f[i] - r * std::cos(turn * v)) <= 4e-7 * (r + 0.01));
@@ -243,8 +250,10 @@ TEST_CASE("normal numbers are Box and Muller's, to a few units in the last place
 
 TEST_CASE("truncated normal numbers are the inverse of the distribution function") {
     constexpr std::size_t n = 4096;
-    const auto f = filled<float>(n, [](float* p, std::int64_t k) { td::fill_truncated_normal(p, k, stream, 0.0F, 1.0F); });
-    const auto d = filled<double>(n, [](double* p, std::int64_t k) { td::fill_truncated_normal(p, k, stream, 0.0, 1.0); });
+    const auto f =
+        filled<float>(n, [](float* p, std::int64_t k) { td::fill_truncated_normal(p, k, stream, 0.0F, 1.0F); });
+    const auto d =
+        filled<double>(n, [](double* p, std::int64_t k) { td::fill_truncated_normal(p, k, stream, 0.0, 1.0); });
     const double part = std::erf(std::sqrt(2.0));
     for (std::size_t i = 0; i < n; ++i) {
         const double v = ((stream.block(i / 4).word[i % 4] >> 8) + 0.5) * 0x1p-23 - 1;
@@ -258,11 +267,11 @@ TEST_CASE("truncated normal numbers are the inverse of the distribution function
 
 TEST_CASE("integers are the upper half of a product, for small and large ranges") {
     for_each_isa([] {
-        for (const std::uint64_t range : {std::uint64_t{1}, std::uint64_t{10}, std::uint64_t{0xFFFFFFFF}, std::uint64_t{0x100000001},
-                                          std::uint64_t{0x9E3779B97F4A7C15}, ~std::uint64_t{0}}) {
-            const auto v = filled<std::int64_t>(99, [&](std::int64_t* p, std::int64_t k) {
-                td::fill_integers(p, 8, k, stream, -5, range);
-            });
+        for (const std::uint64_t range :
+             {std::uint64_t{1}, std::uint64_t{10}, std::uint64_t{0xFFFFFFFF}, std::uint64_t{0x100000001},
+              std::uint64_t{0x9E3779B97F4A7C15}, ~std::uint64_t{0}}) {
+            const auto v = filled<std::int64_t>(
+                99, [&](std::int64_t* p, std::int64_t k) { td::fill_integers(p, 8, k, stream, -5, range); });
             for (std::size_t i = 0; i < v.size(); ++i) {
                 const philox_block x = stream.block(i / 2);
                 const std::uint64_t x0 = x.word[i % 2 * 2], x1 = x.word[i % 2 * 2 + 1];
@@ -272,16 +281,19 @@ TEST_CASE("integers are the upper half of a product, for small and large ranges"
                 CHECK(static_cast<std::uint64_t>(v[i]) == upper + static_cast<std::uint64_t>(-5));
             }
         }
-        const auto bytes = filled<std::uint8_t>(1000, [](std::uint8_t* p, std::int64_t k) { td::fill_integers(p, 1, k, stream, 250, 6); });
+        const auto bytes = filled<std::uint8_t>(
+            1000, [](std::uint8_t* p, std::int64_t k) { td::fill_integers(p, 1, k, stream, 250, 6); });
         for (const std::uint8_t b : bytes) REQUIRE(b >= 250);
-        const auto small = filled<std::int16_t>(1000, [](std::int16_t* p, std::int64_t k) { td::fill_integers(p, 2, k, stream, -3, 7); });
+        const auto small = filled<std::int16_t>(
+            1000, [](std::int16_t* p, std::int64_t k) { td::fill_integers(p, 2, k, stream, -3, 7); });
         for (const std::int16_t s : small) REQUIRE((s >= -3 && s < 4));
     });
 }
 
 TEST_CASE("integers are evenly spread: chi squared") {
     constexpr std::size_t n = 700'000;
-    const auto v = filled<std::int32_t>(n, [](std::int32_t* p, std::int64_t k) { td::fill_integers(p, 4, k, stream, 0, 7); });
+    const auto v =
+        filled<std::int32_t>(n, [](std::int32_t* p, std::int64_t k) { td::fill_integers(p, 4, k, stream, 0, 7); });
     double counts[7] = {};
     for (const std::int32_t x : v) counts[x] += 1;
     double chi = 0;
@@ -300,7 +312,8 @@ TEST_CASE("truth values: never at probability 0, always at 1") {
 }
 
 TEST_CASE("a permutation has every number once, and all orders of three are as likely") {
-    const auto order = filled<std::int64_t>(10'000, [](std::int64_t* p, std::int64_t k) { td::fill_permutation(p, k, stream); });
+    const auto order =
+        filled<std::int64_t>(10'000, [](std::int64_t* p, std::int64_t k) { td::fill_permutation(p, k, stream); });
     std::vector<bool> seen(order.size());
     for (const std::int64_t i : order) {
         REQUIRE((i >= 0 && i < 10'000));
@@ -314,7 +327,8 @@ TEST_CASE("a permutation has every number once, and all orders of three are as l
         counts[three[0] * 9 + three[1] * 3 + three[2]] += 1;
     }
     double chi = 0;
-    for (const int k : {0 * 9 + 1 * 3 + 2, 0 * 9 + 2 * 3 + 1, 1 * 9 + 0 * 3 + 2, 1 * 9 + 2 * 3 + 0, 2 * 9 + 0 * 3 + 1, 2 * 9 + 1 * 3 + 0})
+    for (const int k : {0 * 9 + 1 * 3 + 2, 0 * 9 + 2 * 3 + 1, 1 * 9 + 0 * 3 + 2, 1 * 9 + 2 * 3 + 0, 2 * 9 + 0 * 3 + 1,
+                        2 * 9 + 1 * 3 + 0})
         chi += (counts[k] - 1e4) * (counts[k] - 1e4) / 1e4;
     CHECK(chi < 20.6); // 5 degrees of freedom: beyond with a chance of 0.001
     std::int32_t one = 7;

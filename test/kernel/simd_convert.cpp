@@ -26,12 +26,11 @@ TEST_CASE("convert is static_cast, but saturates where that is undefined and mak
             using From = typename decltype(from)::type;
             on_each_number([](auto to) {
                 using To = typename decltype(to)::type;
-                check_unary<From, To>(
-                    (std::string("convert to ") + (std::is_floating_point_v<To> ? "floating " : "") +
-                     (std::is_signed_v<To> ? "signed " : "unsigned ") + std::to_string(sizeof(To)) +
-                     " from " + (std::is_floating_point_v<From> ? "floating" : "integer"))
-                        .c_str(),
-                    P::which, P::template convert<To, From>, reference_convert<To, From>);
+                check_unary<From, To>((std::string("convert to ") + (std::is_floating_point_v<To> ? "floating " : "") +
+                                       (std::is_signed_v<To> ? "signed " : "unsigned ") + std::to_string(sizeof(To)) +
+                                       " from " + (std::is_floating_point_v<From> ? "floating" : "integer"))
+                                          .c_str(),
+                                      P::which, P::template convert<To, From>, reference_convert<To, From>);
             });
             check_unary<From, bool>("convert to bool", P::which, P::template convert<bool, From>,
                                     [](From x) { return x != 0; });
@@ -62,12 +61,10 @@ TEST_CASE("half and bfloat16 are widened exactly and rounded to nearest even") {
                 const float x = wide[i];
                 const float next = float(T::from_bits(static_cast<std::uint16_t>(i + 1)));
                 const float tie = x + (next - x) / 2;
-                for (float y : {x, tie, std::nextafter(tie, x), std::nextafter(tie, next)})
-                    between.push_back(y);
+                for (float y : {x, tie, std::nextafter(tie, x), std::nextafter(tie, next)}) between.push_back(y);
             }
             const float max = float(std::numeric_limits<T>::max());
-            for (std::size_t i = 0; i < 16; ++i)
-                between.push_back(max * (1 + static_cast<float>(i) * 0x1p-13F));
+            for (std::size_t i = 0; i < 16; ++i) between.push_back(max * (1 + static_cast<float>(i) * 0x1p-13F));
             const auto any = samples<float>(5);
             between.insert(between.end(), any.begin(), any.end());
             const int n = static_cast<int>(between.size()) / 16 * 16;

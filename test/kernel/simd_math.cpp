@@ -25,28 +25,20 @@ template <class T, class Exact> double error_in_ulp(T got, Exact exact) {
     constexpr double wrong = std::numeric_limits<double>::infinity();
     if (std::isnan(exact) || std::isnan(got)) return std::isnan(exact) && std::isnan(got) ? 0 : wrong;
     const T rounded = static_cast<T>(exact);
-    if (got == rounded && (std::isinf(got) || (exact == 0 && std::signbit(got) == std::signbit(exact))))
-        return 0;
+    if (got == rounded && (std::isinf(got) || (exact == 0 && std::signbit(got) == std::signbit(exact)))) return 0;
     if (exact == 0 || std::isinf(exact)) return wrong;
     // Where overflow begins, infinity counts as the number that would follow the largest.
     Exact value = static_cast<Exact>(got);
-    if (std::isinf(got))
-        value = std::copysign(std::ldexp(Exact(1), std::numeric_limits<T>::max_exponent), value);
+    if (std::isinf(got)) value = std::copysign(std::ldexp(Exact(1), std::numeric_limits<T>::max_exponent), value);
     int exponent = std::ilogb(exact);
-    if (exponent < std::numeric_limits<T>::min_exponent - 1)
-        exponent = std::numeric_limits<T>::min_exponent - 1;
-    if (exponent > std::numeric_limits<T>::max_exponent - 1)
-        exponent = std::numeric_limits<T>::max_exponent - 1;
+    if (exponent < std::numeric_limits<T>::min_exponent - 1) exponent = std::numeric_limits<T>::min_exponent - 1;
+    if (exponent > std::numeric_limits<T>::max_exponent - 1) exponent = std::numeric_limits<T>::max_exponent - 1;
     const Exact ulp = std::ldexp(Exact(1), exponent - std::numeric_limits<T>::digits + 1);
     return static_cast<double>(std::fabs((value - exact) / ulp));
 }
 
-template <class E> E exact_sigmoid(E x) {
-    return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x));
-}
-template <class E> E exact_softplus(E x) {
-    return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
-}
+template <class E> E exact_sigmoid(E x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); }
+template <class E> E exact_softplus(E x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
 /// By recurrence to 40, where eight terms of the asymptotic series are exact; negative numbers by reflection.
 template <class E> E exact_digamma(E x) {
     if (x == 0) return std::copysign(std::numeric_limits<E>::infinity(), -x);
@@ -63,9 +55,8 @@ template <class E> E exact_digamma(E x) {
     for (; y < 40; y += 1) r -= 1 / y;
     const long double z = 1 / (y * y);
     r += std::log(y) - 0.5L / y;
-    r -= z * (1.0L / 12 -
-              z * (1.0L / 120 -
-                   z * (1.0L / 252 - z * (1.0L / 240 - z * (1.0L / 132 - z * (691.0L / 32760 - z / 12))))));
+    r -= z * (1.0L / 12 - z * (1.0L / 120 -
+                               z * (1.0L / 252 - z * (1.0L / 240 - z * (1.0L / 132 - z * (691.0L / 32760 - z / 12))))));
     return static_cast<E>(r);
 }
 
@@ -171,8 +162,8 @@ template <class T> std::vector<T> special_values() {
 
 template <class T> std::string description(const char* name, simd::isa which, double error, T at, T got) {
     char text[160];
-    std::snprintf(text, sizeof(text), "%s, %s: %.3g ulp at %a, which gave %a", name, simd::name_of(which),
-                  error, static_cast<double>(at), static_cast<double>(got));
+    std::snprintf(text, sizeof(text), "%s, %s: %.3g ulp at %a, which gave %a", name, simd::name_of(which), error,
+                  static_cast<double>(at), static_cast<double>(got));
     return text;
 }
 
@@ -216,8 +207,7 @@ template <class T> T random_number(std::mt19937_64& random) {
 
 } // namespace
 
-TEST_CASE(
-    "float functions are within 2 ulp of the exact value over the whole range, special values as in C") {
+TEST_CASE("float functions are within 2 ulp of the exact value over the whole range, special values as in C") {
     for (const unary_function& f : unary_functions) {
         // 1,048,000 numbers, evenly spread over the bit patterns.
         std::vector<float> x;
@@ -269,8 +259,7 @@ TEST_CASE("double lgamma and digamma are accurate compared to the terms they are
             double worst = 0;
             for (std::size_t i = 0; i < x.size(); ++i) {
                 const long double expected = f.exact_double(static_cast<long double>(x[i]));
-                const auto error =
-                    static_cast<double>(std::fabs(static_cast<long double>(got[i]) - expected));
+                const auto error = static_cast<double>(std::fabs(static_cast<long double>(got[i]) - expected));
                 // Near a negative number the terms have about the size of pi / tan(pi x), at most 100 here.
                 worst = std::max(worst, error / (100 + std::fabs(static_cast<double>(expected))));
             }
@@ -288,8 +277,8 @@ TEST_CASE("double lgamma and digamma are accurate compared to the terms they are
 namespace {
 
 template <class T, class Exact>
-void check_pairs(const char* name, const binary_kernel<T> (&kernels)[simd::isa_count],
-                 Exact (*exact)(Exact, Exact), double bound) {
+void check_pairs(const char* name, const binary_kernel<T> (&kernels)[simd::isa_count], Exact (*exact)(Exact, Exact),
+                 double bound) {
     std::vector<T> x;
     std::vector<T> y;
     for (T a : special_values<T>())
@@ -307,8 +296,7 @@ void check_pairs(const char* name, const binary_kernel<T> (&kernels)[simd::isa_c
         double worst = 0;
         std::size_t at = 0;
         for (std::size_t i = 0; i < x.size(); ++i) {
-            const double error =
-                error_in_ulp(got[i], exact(static_cast<Exact>(x[i]), static_cast<Exact>(y[i])));
+            const double error = error_in_ulp(got[i], exact(static_cast<Exact>(x[i]), static_cast<Exact>(y[i])));
             if (error > worst) worst = error, at = i;
         }
         INFO(description(name, which, worst, x[at], got[at]), ", second ", static_cast<double>(y[at]));

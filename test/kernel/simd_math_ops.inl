@@ -7,10 +7,9 @@ struct math_ops {
     template <class T> static void NAME(const T* a, T* r, int n) {                               \
         for (int i = 0; i < n; i += lanes) store(r + i, simd::TENON_SIMD_NS::NAME(load(a + i))); \
     }
-#define TENON_TEST_BINARY(NAME)                                                \
-    template <class T> static void NAME(const T* a, const T* b, T* r, int n) { \
-        for (int i = 0; i < n; i += lanes)                                     \
-            store(r + i, simd::TENON_SIMD_NS::NAME(load(a + i), load(b + i))); \
+#define TENON_TEST_BINARY(NAME)                                                                               \
+    template <class T> static void NAME(const T* a, const T* b, T* r, int n) {                                \
+        for (int i = 0; i < n; i += lanes) store(r + i, simd::TENON_SIMD_NS::NAME(load(a + i), load(b + i))); \
     }
     TENON_TEST_UNARY(exp)
     TENON_TEST_UNARY(exp2)

@@ -14,16 +14,14 @@ template <class T> using wrap = std::conditional_t<sizeof(T) == 8, std::uint64_t
 template <class T> T reference_divide(T a, T b) {
     if constexpr (std::is_integral_v<T>) {
         if (b == 0) return 0;
-        if (std::is_signed_v<T> && b == static_cast<T>(-1))
-            return static_cast<T>(wrap<T>(0) - static_cast<wrap<T>>(a));
+        if (std::is_signed_v<T> && b == static_cast<T>(-1)) return static_cast<T>(wrap<T>(0) - static_cast<wrap<T>>(a));
         return static_cast<T>(a / b);
     } else {
         return a / b;
     }
 }
 template <class T> T multiplied(T a, T b) {
-    if constexpr (std::is_integral_v<T>)
-        return static_cast<T>(static_cast<wrap<T>>(a) * static_cast<wrap<T>>(b));
+    if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<wrap<T>>(a) * static_cast<wrap<T>>(b));
     else return a * b;
 }
 template <class T> T reference_fmod(T a, T b) {
@@ -34,8 +32,7 @@ template <class T> T reference_fmod(T a, T b) {
 /// Python's %, as NumPy has it for arrays.
 template <class T> T reference_mod(T a, T b) {
     T r = reference_fmod(a, b);
-    if (std::is_floating_point_v<T> && r == 0)
-        return static_cast<T>(std::copysign(0.0, static_cast<double>(b)));
+    if (std::is_floating_point_v<T> && r == 0) return static_cast<T>(std::copysign(0.0, static_cast<double>(b)));
     if (r != 0 && (r < 0) != (b < 0)) r = static_cast<T>(r + b);
     return r;
 }
@@ -89,10 +86,8 @@ TEST_CASE("arithmetic of packs is arithmetic of their elements; integers wrap an
                 check_binary<T, T>("*", w, P::template multiply<T>, [](T x, T y) { return x * y; });
             } else {
                 using W = wrap<T>;
-                check_unary<T, T>("-", w, P::template negate<T>,
-                                  [](T x) { return static_cast<T>(W(0) - W(x)); });
-                check_binary<T, T>("+", w, P::template add<T>,
-                                   [](T x, T y) { return static_cast<T>(W(x) + W(y)); });
+                check_unary<T, T>("-", w, P::template negate<T>, [](T x) { return static_cast<T>(W(0) - W(x)); });
+                check_binary<T, T>("+", w, P::template add<T>, [](T x, T y) { return static_cast<T>(W(x) + W(y)); });
                 check_binary<T, T>("-", w, P::template subtract<T>,
                                    [](T x, T y) { return static_cast<T>(W(x) - W(y)); });
                 check_binary<T, T>("*", w, P::template multiply<T>,
@@ -159,8 +154,7 @@ TEST_CASE("square roots are correctly rounded, rounding is that of <cmath>") {
             check_unary<T, T>("floor", w, P::template floor<T>, [](T x) { return std::floor(x); });
             check_unary<T, T>("ceil", w, P::template ceil<T>, [](T x) { return std::ceil(x); });
             check_unary<T, T>("trunc", w, P::template trunc<T>, [](T x) { return std::trunc(x); });
-            check_binary<T, T>("copysign", w, P::template copysign<T>,
-                               [](T x, T y) { return std::copysign(x, y); });
+            check_binary<T, T>("copysign", w, P::template copysign<T>, [](T x, T y) { return std::copysign(x, y); });
         };
         check(tag<float>{});
         check(tag<double>{});
@@ -182,14 +176,12 @@ TEST_CASE("comparisons follow IEEE 754 for NaN and give masks that select") {
             check_binary<T, bool>(">", w, P::template greater<T>, [](T x, T y) { return x > y; });
             check_binary<T, bool>(">=", w, P::template greater_equal<T>, [](T x, T y) { return x >= y; });
             check_binary<T, T>("select", w, P::template larger_or_sum<T>, [](T x, T y) {
-                if constexpr (std::is_integral_v<T>)
-                    return x > y ? x : static_cast<T>(wrap<T>(x) + wrap<T>(y));
+                if constexpr (std::is_integral_v<T>) return x > y ? x : static_cast<T>(wrap<T>(x) + wrap<T>(y));
                 else return x > y ? x : x + y;
             });
             check_unary<T, bool>("is_nan", w, P::template is_nan<T>, [](T x) { return x != x; });
-            check_unary<T, bool>("is_inf", w, P::template is_inf<T>, [](T x) {
-                return std::is_floating_point_v<T> && std::isinf(static_cast<double>(x));
-            });
+            check_unary<T, bool>("is_inf", w, P::template is_inf<T>,
+                                 [](T x) { return std::is_floating_point_v<T> && std::isinf(static_cast<double>(x)); });
             check_unary<T, bool>("is_finite", w, P::template is_finite<T>,
                                  [](T x) { return std::isfinite(static_cast<double>(x)); });
         });
@@ -204,11 +196,9 @@ TEST_CASE("bits and shifts: a count beyond the width leaves only what is shifted
             using W = wrap<T>;
             constexpr auto w = P::which;
             constexpr auto width = static_cast<std::make_unsigned_t<T>>(8 * sizeof(T));
-            check_binary<T, T>("&", w, P::template bit_and<T>,
-                               [](T x, T y) { return static_cast<T>(x & y); });
+            check_binary<T, T>("&", w, P::template bit_and<T>, [](T x, T y) { return static_cast<T>(x & y); });
             check_binary<T, T>("|", w, P::template bit_or<T>, [](T x, T y) { return static_cast<T>(x | y); });
-            check_binary<T, T>("^", w, P::template bit_xor<T>,
-                               [](T x, T y) { return static_cast<T>(x ^ y); });
+            check_binary<T, T>("^", w, P::template bit_xor<T>, [](T x, T y) { return static_cast<T>(x ^ y); });
             check_unary<T, T>("~", w, P::template complement<T>, [](T x) { return static_cast<T>(~x); });
             check_binary<T, T>("<<", w, P::template shift_left<T>, [](T x, T y) {
                 const auto count = static_cast<std::make_unsigned_t<T>>(y);
@@ -265,8 +255,7 @@ TEST_CASE("partial loads and stores touch the first n elements only; lanes beyon
                 for (T& x : r) x = T(0);
                 const T untouched = r[17];
                 P::template copy_partial<T>(source.get(), r + 1, n);
-                for (int i = 0; i < 18; ++i)
-                    CHECK(r[i] == (i >= 1 && i <= n ? T((i - 1) % 2 + 1) : untouched));
+                for (int i = 0; i < 18; ++i) CHECK(r[i] == (i >= 1 && i <= n ? T((i - 1) % 2 + 1) : untouched));
                 for (T& x : r) x = T(1);
                 P::template load_partial_store_all<T>(source.get(), r, n);
                 for (int i = 0; i < P::lane_count; ++i) CHECK(r[i] == (i < n ? T(i % 2 + 1) : T(0)));

@@ -66,23 +66,16 @@ struct pack_ops {
     }
     /// Memory formats: whatever is loaded is stored as To.
     template <class To, class From> static void reformat(const From* a, To* r, int n) {
-        for (int i = 0; i < n; i += lanes)
-            store(r + i, simd::TENON_SIMD_NS::convert<compute_t<To>>(load(a + i)));
+        for (int i = 0; i < n; i += lanes) store(r + i, simd::TENON_SIMD_NS::convert<compute_t<To>>(load(a + i)));
     }
     template <class T> static void round_to(const float* a, float* r, int n) {
         for (int i = 0; i < n; i += lanes) store(r + i, simd::TENON_SIMD_NS::round_to<T>(load(a + i)));
     }
-    template <class T> static void copy_partial(const T* a, T* r, int n) {
-        store_partial(r, load_partial(a, n), n);
-    }
-    template <class T> static void load_partial_store_all(const T* a, T* r, int n) {
-        store(r, load_partial(a, n));
-    }
+    template <class T> static void copy_partial(const T* a, T* r, int n) { store_partial(r, load_partial(a, n), n); }
+    template <class T> static void load_partial_store_all(const T* a, T* r, int n) { store(r, load_partial(a, n)); }
     template <class T> static void fill(T value, T* r) { store(r, broadcast<T>(value)); }
     template <class T> static void count(T* r) { store(r, iota<T>()); }
-    template <class T> static T extract(const T* a, int i) {
-        return simd::TENON_SIMD_NS::extract(load(a), i);
-    }
+    template <class T> static T extract(const T* a, int i) { return simd::TENON_SIMD_NS::extract(load(a), i); }
     template <class T> static void reduce(const T* a, T* add, T* mul, T* least, T* largest) {
         *add = reduce_add(load(a));
         *mul = reduce_mul(load(a));

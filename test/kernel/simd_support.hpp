@@ -140,8 +140,7 @@ void check_unary(const char* name, simd::isa which, void (*kernel)(const T*, R*,
         if (same(buffer[i], expected)) continue;
         if (wrong++ == 0) first = text(a[i]) + " gave " + text(buffer[i]) + ", expected " + text(expected);
     }
-    INFO(std::string(name), " of ", sizeof(T), "-byte elements, ", std::string(simd::name_of(which)), ": ",
-         first);
+    INFO(std::string(name), " of ", sizeof(T), "-byte elements, ", std::string(simd::name_of(which)), ": ", first);
     CHECK(wrong == 0);
 }
 template <class T, class R>
@@ -163,11 +162,9 @@ void check_binary(const char* name, simd::isa which, void (*kernel)(const T*, co
         const R expected = reference(a[i], b[i]);
         if (same(buffer[i], expected)) continue;
         if (wrong++ == 0)
-            first =
-                text(a[i]) + ", " + text(b[i]) + " gave " + text(buffer[i]) + ", expected " + text(expected);
+            first = text(a[i]) + ", " + text(b[i]) + " gave " + text(buffer[i]) + ", expected " + text(expected);
     }
-    INFO(std::string(name), " of ", sizeof(T), "-byte elements, ", std::string(simd::name_of(which)), ": ",
-         first);
+    INFO(std::string(name), " of ", sizeof(T), "-byte elements, ", std::string(simd::name_of(which)), ": ", first);
     CHECK(wrong == 0);
 }
 

@@ -18,15 +18,15 @@ namespace tn = tenon;
 namespace nn = tenon::nn;
 
 namespace {
-inline constexpr struct batch : tn::dim<"batch"> {} batch;
-} // namespace
+inline constexpr struct batch : tn::dim<"batch"> { } batch; } // namespace
 
 TEST_CASE("a convolutional layer is activation(conv2d(x, kernel) + bias)") {
     const tn::graph g;
     const tn::graph_scope scope(g);
     constexpr tn::conv2d_options strided{.stride = 2, .padding = tn::same};
     auto x = tn::placeholder<double, tn::shape<batch, 5, 4, 2>>("x");
-    const auto layer = nn::conv2d<3, 3, strided>(nn::tanh, {.kernel = tn::uniform(-1, 1, 3), .bias = tn::uniform(-1, 1, 4)});
+    const auto layer =
+        nn::conv2d<3, 3, strided>(nn::tanh, {.kernel = tn::uniform(-1, 1, 3), .bias = tn::uniform(-1, 1, 4)});
     auto y = layer(x);
     static_assert(std::is_same_v<decltype(y), tn::tensor<double, tn::shape<batch, 3, 2, 3>>>);
     tn::session s;
@@ -47,7 +47,8 @@ TEST_CASE("a convolutional layer is activation(conv2d(x, kernel) + bias)") {
                         for (int q = 0; q < 3; ++q)
                             for (int c = 0; c < 2; ++c) {
                                 const int row = 2 * i + p - 1, column = 2 * j + q;
-                                if (row >= 0 && row < 5 && column < 4) sum += fed(b, row, column, c) * kernel(p, q, c, o);
+                                if (row >= 0 && row < 5 && column < 4)
+                                    sum += fed(b, row, column, c) * kernel(p, q, c, o);
                             }
                     CHECK(out(b, i, j, o) == doctest::Approx(std::tanh(sum)));
                 }

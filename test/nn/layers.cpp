@@ -16,7 +16,8 @@ namespace nn = tenon::nn;
 
 namespace {
 
-inline constexpr struct batch : tn::dim<"batch"> {} batch;
+inline constexpr struct batch : tn::dim<"batch"> {
+} batch;
 
 std::vector<std::string> names_of(const std::vector<tn::any_tensor>& tensors) {
     std::vector<std::string> names;
@@ -91,8 +92,9 @@ TEST_CASE("a layer that is called with other sizes, or in another graph, says so
         const tn::graph_scope scope(g);
         layer(tn::placeholder<float, tn::shape<batch, 3>>("x"));
         auto wider = tn::placeholder<float, tn::shape<batch, 4>>("wider");
-        CHECK_THROWS_WITH_AS(layer(wider), doctest::Contains("dense/kernel is float[3, 2] is called with an input for which it "
-                                                             "would be float[4, 2]"),
+        CHECK_THROWS_WITH_AS(layer(wider),
+                             doctest::Contains("dense/kernel is float[3, 2] is called with an input for which it "
+                                               "would be float[4, 2]"),
                              tn::invalid_argument_error);
     }
     const tn::graph other;
@@ -125,8 +127,9 @@ TEST_CASE("sequential calls layers one after another, and tells those that ask w
     const auto only_in_training = [](const auto& t, nn::phase p) {
         return tn::detail::as_tensor(p == nn::training ? t * 100.0f : t * 1.0f);
     };
-    const auto model = nn::sequential(nn::dense<3>(nn::relu, {.kernel = tn::ones()}), only_in_training,
-                                      [](const auto& t) { return t + 1.0f; }, nn::dense<2>({.kernel = tn::ones()}));
+    const auto model = nn::sequential(
+        nn::dense<3>(nn::relu, {.kernel = tn::ones()}), only_in_training, [](const auto& t) { return t + 1.0f; },
+        nn::dense<2>({.kernel = tn::ones()}));
     auto trained = model(x, nn::training);
     auto predicted = model(x);
     static_assert(std::is_same_v<decltype(trained), tn::tensor<float, tn::shape<batch, 2>>>);

@@ -14,8 +14,7 @@ namespace tn = tenon;
 namespace nn = tenon::nn;
 
 namespace {
-inline constexpr struct batch : tn::dim<"batch"> {} batch;
-}
+inline constexpr struct batch : tn::dim<"batch"> { } batch; } // namespace
 
 TEST_CASE("losses are means over all elements") {
     const tn::graph g;
@@ -24,9 +23,8 @@ TEST_CASE("losses are means over all elements") {
     auto t = tn::placeholder<double, tn::shape<batch, 2>>("t");
     const tn::array<double> ps{{0.5, -1}, {2, 0}, {1, 3}}, ts{{0, 1}, {1, 0}, {0.25, 1}};
     tn::session s;
-    const auto [square, absolute, binary] =
-        s.run(tn::feed(p, ps), tn::feed(t, ts), nn::mean_squared_error(p, t), nn::mean_absolute_error(p, t),
-              nn::binary_cross_entropy(p, t));
+    const auto [square, absolute, binary] = s.run(tn::feed(p, ps), tn::feed(t, ts), nn::mean_squared_error(p, t),
+                                                  nn::mean_absolute_error(p, t), nn::binary_cross_entropy(p, t));
     double squares = 0, distances = 0, bits = 0;
     for (std::int64_t i = 0; i < 6; ++i) {
         const double d = ps[i] - ts[i], q = 1 / (1 + std::exp(-ps[i]));
@@ -79,8 +77,9 @@ TEST_CASE("cross entropy and accuracy are means over the batch") {
     const tn::array<float> l{{1, 2, 0}, {0, 0, 5}, {3, 1, 1}, {0, 1, 0}};
     const tn::array<std::int32_t> y{1, 2, 1, 0};
     tn::session s;
-    const auto [loss, right, guessed] = s.run(tn::feed(logits, l), tn::feed(labels, y), nn::cross_entropy(logits, labels),
-                                              nn::accuracy(logits, labels), nn::predicted_class(logits));
+    const auto [loss, right, guessed] =
+        s.run(tn::feed(logits, l), tn::feed(labels, y), nn::cross_entropy(logits, labels), nn::accuracy(logits, labels),
+              nn::predicted_class(logits));
     double sum = 0;
     for (int b = 0; b < 4; ++b) {
         double total = 0;

@@ -42,8 +42,8 @@ TEST_CASE("concat, split, stack, unstack: small examples") {
     CHECK(s.run(bottom) == array<int, shape<2>>{5, 6});
 }
 
-TEST_CASE_TEMPLATE("split is the reverse of concat, unstack of stack, along any axis of any element type", T,
-                   float, double, half, std::int8_t, bool) {
+TEST_CASE_TEMPLATE("split is the reverse of concat, unstack of stack, along any axis of any element type", T, float,
+                   double, half, std::int8_t, bool) {
     for (const int axis : {0, 1, 2, -1}) {
         const graph g;
         const graph_scope scope(g);
@@ -71,8 +71,7 @@ TEST_CASE_TEMPLATE("split is the reverse of concat, unstack of stack, along any 
         std::vector<fed_value> one;
         one.push_back({x, value.share()});
         const int size = axis < 0 ? 4 : axis + 2;
-        CHECK(s.run_untyped(std::move(one), {untyped::stack(untyped::unstack(x, size, axis), axis)})[0] ==
-              value);
+        CHECK(s.run_untyped(std::move(one), {untyped::stack(untyped::unstack(x, size, axis), axis)})[0] == value);
     }
 }
 
@@ -81,8 +80,7 @@ TEST_CASE("concat: large, on several threads") {
     const graph_scope scope(g);
     const auto a = placeholder<float, shape<dyn, 300>>("a");
     const auto b = placeholder<float, shape<dyn, 500>>("b");
-    const any_array va = random_array<float>(extents(900, 300), 1),
-                    vb = random_array<float>(extents(900, 500), 2);
+    const any_array va = random_array<float>(extents(900, 300), 1), vb = random_array<float>(extents(900, 500), 2);
     session s(g);
     const any_array c = s.run(concat<1>(a, b), feed(a, va), feed(b, vb)).untyped().share();
     for (std::int64_t i = 0; i < 900; ++i)
@@ -102,9 +100,8 @@ TEST_CASE("concat, split, unstack: sizes that only the run knows are checked the
                          doctest::Contains("concat: sizes differ: [4, 3] x [2, 3]"), invalid_argument_error);
     CHECK_THROWS_WITH_AS(s.run(split<3>(x)[0], feed(x, random_array<float>(extents(4, 3)))),
                          doctest::Contains("split: size is not divisible: [4, 3]"), invalid_argument_error);
-    CHECK_THROWS_WITH_AS(
-        s.run(std::get<0>(split_sizes<0, 2, 3>(x)), feed(x, random_array<float>(extents(4, 3)))),
-        doctest::Contains("split: sizes of the parts do not add up: [4, 3]"), invalid_argument_error);
+    CHECK_THROWS_WITH_AS(s.run(std::get<0>(split_sizes<0, 2, 3>(x)), feed(x, random_array<float>(extents(4, 3)))),
+                         doctest::Contains("split: sizes of the parts do not add up: [4, 3]"), invalid_argument_error);
     CHECK_THROWS_WITH_AS(s.run(unstack<3>(x)[0], feed(x, random_array<float>(extents(4, 3)))),
                          doctest::Contains("unstack: sizes differ: [4, 3]"), invalid_argument_error);
 }
@@ -112,14 +109,13 @@ TEST_CASE("concat, split, unstack: sizes that only the run knows are checked the
 TEST_CASE("concat, split, stack, unstack: gradients agree with central differences") {
     CHECK(check_gradients([](const auto& a, const auto& b) { return concat<1>(a, b); }, input<shape<2, 3>>(),
                           input<shape<2, 2>>()) == "");
-    CHECK(check_gradients([](const auto& a, const auto& b) { return concat<0>(a, b, a); },
-                          input<shape<batch, 3>>(2, 3), input<shape<dyn, 3>>(4, 3)) == "");
+    CHECK(check_gradients([](const auto& a, const auto& b) { return concat<0>(a, b, a); }, input<shape<batch, 3>>(2, 3),
+                          input<shape<dyn, 3>>(4, 3)) == "");
     // One part is used: the others have no gradient.
     CHECK(check_gradients([](const auto& x) { return split<3>(x)[1]; }, input<shape<6, 2>>()) == "");
     CHECK(check_gradients([](const auto& x) { return std::get<1>(split_sizes<1, 1, 3>(x)); },
                           input<shape<batch, 4>>(2, 4)) == "");
     CHECK(check_gradients([](const auto& a, const auto& b) { return stack<1>(a, b); }, input<shape<2, 3>>(),
                           input<shape<2, 3>>()) == "");
-    CHECK(check_gradients([](const auto& x) { return unstack<3, 1>(x)[2]; },
-                          input<shape<batch, 3, 2>>(2, 3, 2)) == "");
+    CHECK(check_gradients([](const auto& x) { return unstack<3, 1>(x)[2]; }, input<shape<batch, 3, 2>>(2, 3, 2)) == "");
 }

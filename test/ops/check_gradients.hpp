@@ -86,8 +86,7 @@ template <class S> any_array drawn_values(const gradient_input<S>& in, random_nu
 /// Empty when the gradients of `build(placeholders..)` with respect to all its inputs agree with central
 /// differences, else a sentence that names the worst element. A result that is not a scalar is multiplied by
 /// fixed random weights and summed up, so that every element of it counts.
-template <class Build, class... S>
-std::string check_gradients(const Build& build, const gradient_input<S>&... inputs) {
+template <class Build, class... S> std::string check_gradients(const Build& build, const gradient_input<S>&... inputs) {
     const graph g;
     const graph_scope scope(g);
     auto xs = std::tuple(placeholder<double, S>()...);
@@ -114,8 +113,7 @@ std::string check_gradients(const Build& build, const gradient_input<S>&... inpu
         {out});
     any_tensor weights = untyped::placeholder(element_type::float64, out.extents());
     any_array w(element_type::float64, plain[0].extents());
-    for (std::int64_t i = 0; i < w.elements(); ++i)
-        w.data<double>()[i] = out.rank() == 0 ? 1 : 0.5 + random.next();
+    for (std::int64_t i = 0; i < w.elements(); ++i) w.data<double>()[i] = out.rank() == 0 ? 1 : 0.5 + random.next();
     const any_tensor weighted = tenon::detail::add_instruction(opcode::multiply, {out, weights});
     const any_tensor loss = weighted.rank() == 0 ? weighted : untyped::sum(weighted);
 
@@ -136,8 +134,8 @@ std::string check_gradients(const Build& build, const gradient_input<S>&... inpu
     message.precision(12);
     for (std::size_t k = 0; k < feeds.size(); ++k) {
         if (exact[k].extents() != feeds[k].value.extents())
-            return "the gradient of input " + std::to_string(k) + " is " + to_string(exact[k].type()) +
-                   ", the input " + to_string(feeds[k].value.type());
+            return "the gradient of input " + std::to_string(k) + " is " + to_string(exact[k].type()) + ", the input " +
+                   to_string(feeds[k].value.type());
         double* x = feeds[k].value.template data<double>();
         for (std::int64_t i = 0; i < feeds[k].value.elements(); ++i) {
             const double at = x[i], h = 1e-6 * std::fmax(1.0, std::fabs(at));
@@ -154,8 +152,8 @@ std::string check_gradients(const Build& build, const gradient_input<S>&... inpu
             if (error <= 1 || error <= worst) continue;
             worst = error;
             message.str("");
-            message << "input " << k << " " << to_string(feeds[k].value.type()) << ", element " << i
-                    << ": gradient " << found << ", central difference " << wanted;
+            message << "input " << k << " " << to_string(feeds[k].value.type()) << ", element " << i << ": gradient "
+                    << found << ", central difference " << wanted;
         }
     }
     return message.str();

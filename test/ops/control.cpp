@@ -18,7 +18,8 @@ namespace tn = tenon;
 
 namespace {
 
-inline constexpr struct batch : tn::dim<"batch"> {} batch;
+inline constexpr struct batch : tn::dim<"batch"> {
+} batch;
 
 template <class F> std::string words_of(F&& f) {
     try {
@@ -70,7 +71,9 @@ TEST_CASE("placeholder_with_default: its default unless it is fed, also with oth
     CHECK(other.size() == 3);
     CHECK(other(2) == 14);
     CHECK(s.run(same)(0) == 1);
-    CHECK(words_of([&] { s.run(tn::feed(same, tn::array<float>{5, 6, 7}), same); }).starts_with("feed of placeholder_with_default"));
+    CHECK(words_of([&] {
+              s.run(tn::feed(same, tn::array<float>{5, 6, 7}), same);
+          }).starts_with("feed of placeholder_with_default"));
     // An expression may be the default.
     const auto e = tn::placeholder_with_default(usual + 1.0f, "e");
     CHECK(s.run(e)(0) == 2);
@@ -116,7 +119,8 @@ TEST_CASE("zeros_like and ones_like have the sizes of their input, whose value i
     CHECK(s.run(tn::feed(x, v), tn::ones_like(guarded)).size() == 6);
     CHECK_THROWS_AS(s.run(tn::feed(x, v), guarded), tn::invalid_argument_error);
     const tn::any_tensor text = tn::constant("text");
-    CHECK(words_of([&] { tn::untyped::zeros_like(text); }).find("element type is not supported: string[]") != std::string::npos);
+    CHECK(words_of([&] { tn::untyped::zeros_like(text); }).find("element type is not supported: string[]") !=
+          std::string::npos);
 }
 
 TEST_CASE("fill_like in every element type") {
@@ -205,8 +209,9 @@ TEST_CASE("assert_true fails the step with its message, the first bad element an
     CHECK_NOTHROW(s.run(tn::feed(x, tn::array<float>(tn::extents{0})), positive)); // all of nothing is true
     CHECK_NOTHROW(s.run(tn::feed(x, tn::array<float>{1}), positive));
     const tn::any_tensor number = x;
-    CHECK(words_of([&] { tn::add_node(tn::assert_definition, {number}, tn::encode(tn::assert_op::attributes{"no bool"})); })
-              .find("element type must be bool: float[batch]") != std::string::npos);
+    CHECK(words_of([&] {
+              tn::add_node(tn::assert_definition, {number}, tn::encode(tn::assert_op::attributes{"no bool"}));
+          }).find("element type must be bool: float[batch]") != std::string::npos);
 }
 
 TEST_CASE("untyped placeholders and identities") {

@@ -18,7 +18,8 @@ using tn::test::check_gradients, tn::test::input, tn::test::random_array;
 
 namespace {
 
-inline constexpr struct batch : tn::dim<"batch"> {} batch;
+inline constexpr struct batch : tn::dim<"batch"> {
+} batch;
 
 // A convolution in double, from its formula. `before` is what the padding rule puts above and to the left.
 struct naive {
@@ -26,9 +27,10 @@ struct naive {
     conv2d_options o;
     std::int64_t top = 0, left = 0, rows = 0, columns = 0;
 
-    naive(const extents& image, const extents& window, const conv2d_options& options) : x(image), w(window), o(options) {
-        const auto axis = [&](std::int64_t n, std::int64_t k, std::int64_t stride, std::int64_t dilation, std::int64_t before,
-                              std::int64_t after, std::int64_t& first, std::int64_t& count) {
+    naive(const extents& image, const extents& window, const conv2d_options& options) :
+        x(image), w(window), o(options) {
+        const auto axis = [&](std::int64_t n, std::int64_t k, std::int64_t stride, std::int64_t dilation,
+                              std::int64_t before, std::int64_t after, std::int64_t& first, std::int64_t& count) {
             const std::int64_t reach = dilation * (k - 1) + 1;
             if (o.padding.kind == tn::padding::rule::same) {
                 count = (n + stride - 1) / stride;
@@ -68,7 +70,10 @@ struct naive {
 };
 
 template <class T> double tolerance() {
-    return std::is_same_v<T, double> ? 1e-13 : std::is_same_v<T, float> ? 2e-6 : std::is_same_v<T, tn::half> ? 1e-3 : 8e-3;
+    return std::is_same_v<T, double>     ? 1e-13
+           : std::is_same_v<T, float>    ? 2e-6
+           : std::is_same_v<T, tn::half> ? 1e-3
+                                         : 8e-3;
 }
 
 template <class T> std::vector<double> numbers(const any_array& a) {
@@ -202,8 +207,8 @@ TEST_CASE("conv2d_transpose is what conv2d does to gradients") {
 TEST_CASE("gradients agree with central differences; named and dynamic sizes") {
     CHECK(check_gradients([](auto x, auto w) { return tn::conv2d(x, w); }, input<shape<batch, 4, 5, 2>>(2, 4, 5, 2),
                           input<shape<3, 2, 2, 3>>()) == "");
-    CHECK(check_gradients([](auto x, auto w) { return tn::conv2d<2, tn::same>(x, w); }, input<shape<batch, tn::dyn, tn::dyn, 2>>(1, 4, 5, 2),
-                          input<shape<3, 3, 2, 2>>()) == "");
+    CHECK(check_gradients([](auto x, auto w) { return tn::conv2d<2, tn::same>(x, w); },
+                          input<shape<batch, tn::dyn, tn::dyn, 2>>(1, 4, 5, 2), input<shape<3, 3, 2, 2>>()) == "");
     CHECK(check_gradients([](auto x, auto w) { return tn::conv2d_transpose<2>(x, w); }, input<shape<1, 3, 2, 2>>(),
                           input<shape<2, 3, 2, 2>>()) == "");
 }
@@ -211,7 +216,8 @@ TEST_CASE("gradients agree with central differences; named and dynamic sizes") {
 TEST_CASE("second gradients agree with central differences") {
     CHECK(check_gradients(
               [](auto x, auto w) {
-                  const auto y = tn::conv2d<conv2d_options{.stride = 2, .padding = tn::pad(1), .dilation = 1, .groups = 2}>(x, w);
+                  const auto y =
+                      tn::conv2d<conv2d_options{.stride = 2, .padding = tn::pad(1), .dilation = 1, .groups = 2}>(x, w);
                   const auto [gx, gw] = tn::gradients(tn::sum(y * y), x, w);
                   return tn::sum(gx * gx) + tn::sum(gw * gw * gw) * 1e-3;
               },
@@ -236,7 +242,8 @@ TEST_CASE("operands that do not fit are refused with the rule's words") {
         }
         return std::string("nothing was thrown");
     };
-    CHECK(refused({1, 8, 8, 3}, {3, 3, 4, 8}, {}).find("numbers of channels differ: [1, 8, 8, 3] x [3, 3, 4, 8]") != std::string::npos);
+    CHECK(refused({1, 8, 8, 3}, {3, 3, 4, 8}, {}).find("numbers of channels differ: [1, 8, 8, 3] x [3, 3, 4, 8]") !=
+          std::string::npos);
     CHECK(refused({1, 8, 8, 4}, {3, 3, 4, 8}, {.groups = 2}).find("numbers of channels differ") != std::string::npos);
     CHECK(refused({1, 8, 8, 3}, {3, 3, 1, 8}, {.groups = 2}).find("not divisible by groups") != std::string::npos);
     CHECK(refused({1, 8, 8, 4}, {3, 3, 2, 7}, {.groups = 2}).find("not divisible by groups") != std::string::npos);

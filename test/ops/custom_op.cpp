@@ -6,7 +6,8 @@
 
 TEST_CASE("the code in docs/adding-an-op.md is that of examples/custom_op.cpp") {
     const std::string root = std::string(TENON_TEST_DIR) + "/../";
-    const std::string page = read_bytes(root + "docs/adding-an-op.md"), program = read_bytes(root + "examples/custom_op.cpp");
+    const std::string page = read_bytes(root + "docs/adding-an-op.md"),
+                      program = read_bytes(root + "examples/custom_op.cpp");
     REQUIRE(!page.empty());
     REQUIRE(!program.empty());
     int blocks = 0;

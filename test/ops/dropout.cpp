@@ -16,10 +16,10 @@ namespace tn = tenon;
 using tn::array, tn::shape, tn::extents;
 
 namespace {
-inline constexpr struct batch : tn::dim<"batch"> {} batch;
-} // namespace
+inline constexpr struct batch : tn::dim<"batch"> { } batch; } // namespace
 
-TEST_CASE_TEMPLATE("dropout keeps the part 1 - rate of the elements, scaled by 1 / (1 - rate)", T, float, double, tn::half, tn::bfloat16) {
+TEST_CASE_TEMPLATE("dropout keeps the part 1 - rate of the elements, scaled by 1 / (1 - rate)", T, float, double,
+                   tn::half, tn::bfloat16) {
     const tn::graph_scope scope{tn::graph()};
     const auto x = tn::placeholder<T, shape<batch, 100>>("x");
     const tn::tensor<T, shape<batch, 100>> y = tn::dropout(x, 0.75, 3);
@@ -62,7 +62,7 @@ TEST_CASE_TEMPLATE("the gradient has x's sizes, static, dynamic and named", S, s
     for (std::int64_t j = 0; j < 40; ++j) {
         double sum = 0;
         for (std::int64_t i = 0; i < 5; ++i) {
-            CHECK((v(i, j) == 0 || v(i, j) == 8)); // 2 * 3 / (1 - 1/4)
+            CHECK((v(i, j) == 0 || v(i, j) == 8));                  // 2 * 3 / (1 - 1/4)
             CHECK(d(i, j) == 2 * v(i, j) * (v(i, j) == 0 ? 0 : 4)); // 3 / (1 - 1/4)
             sum += d(i, j) * 2 / 3;
         }

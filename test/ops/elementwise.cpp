@@ -18,7 +18,8 @@ using test::input;
 
 namespace {
 
-inline constexpr struct batch_size : dim<"batch"> {} batch;
+inline constexpr struct batch_size : dim<"batch"> {
+} batch;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 const double not_a_number = std::nan("");
@@ -118,9 +119,11 @@ TEST_CASE("real functions are the C library's") {
     unary("log10", OF(log10), STD(log10), positive);
     unary("log1p", OF(log1p), STD(log1p), inner);
     unary("sqrt", OF(sqrt), STD(sqrt), positive);
-    unary("rsqrt", OF(rsqrt), [](double x) { return 1 / std::sqrt(x); }, positive);
+    unary(
+        "rsqrt", OF(rsqrt), [](double x) { return 1 / std::sqrt(x); }, positive);
     unary("cbrt", OF(cbrt), STD(cbrt), usual);
-    unary("reciprocal", OF(reciprocal), [](double x) { return 1 / x; }, positive);
+    unary(
+        "reciprocal", OF(reciprocal), [](double x) { return 1 / x; }, positive);
     unary("sin", OF(sin), STD(sin), usual);
     unary("cos", OF(cos), STD(cos), usual);
     unary("tan", OF(tan), STD(tan), usual);
@@ -136,106 +139,179 @@ TEST_CASE("real functions are the C library's") {
     unary("erf", OF(erf), STD(erf), usual);
     unary("erfc", OF(erfc), STD(erfc), usual);
     unary("lgamma", OF(lgamma), STD(lgamma), {0.25, 0.5, 3, 10, 40});
-    unary("sigmoid", OF(sigmoid), [](double x) { return 1 / (1 + std::exp(-x)); }, usual);
-    unary("softplus", OF(softplus), [](double x) { return std::log1p(std::exp(x)); }, usual);
+    unary(
+        "sigmoid", OF(sigmoid), [](double x) { return 1 / (1 + std::exp(-x)); }, usual);
+    unary(
+        "softplus", OF(softplus), [](double x) { return std::log1p(std::exp(x)); }, usual);
     unary("logit", OF(logit), [](double p) { return std::log(p / (1 - p)); }, {0.01, 0.25, 0.625, 0.9});
     unary("sinc", OF(sinc), [](double x) { return x == 0 ? 1 : std::sin(std::acos(-1.0) * x) / (std::acos(-1.0) * x); },
           {-2.5, -0.3, 0, 1e-3, 0.25, 0.5, 1.75});
     unary("deg2rad", OF(deg2rad), [](double x) { return x / 180 * std::acos(-1.0); }, {-720, -45, 0, 1, 90});
-    unary("rad2deg", OF(rad2deg), [](double x) { return x * 180 / std::acos(-1.0); }, usual);
-    unary("log_sigmoid", OF(log_sigmoid), [](double x) { return -std::log1p(std::exp(-x)); }, usual);
+    unary(
+        "rad2deg", OF(rad2deg), [](double x) { return x * 180 / std::acos(-1.0); }, usual);
+    unary(
+        "log_sigmoid", OF(log_sigmoid), [](double x) { return -std::log1p(std::exp(-x)); }, usual);
 }
 
 TEST_CASE("digamma is the slope of lgamma") {
-    unary("digamma", OF(digamma), [](double x) {
-        // by its recurrence, and its series from 20 on
-        double sum = 0;
-        for (; x < 20; x += 1) sum -= 1 / x;
-        const double r = 1 / (x * x);
-        return sum + std::log(x) - 0.5 / x - r * (1.0 / 12 - r * (1.0 / 120 - r * (1.0 / 252 - r * (1.0 / 240 - r / 132))));
-    }, {0.5, 1, 2.25, 3, 10, 40});
+    unary("digamma", OF(digamma),
+          [](double x) {
+              // by its recurrence, and its series from 20 on
+              double sum = 0;
+              for (; x < 20; x += 1) sum -= 1 / x;
+              const double r = 1 / (x * x);
+              return sum + std::log(x) - 0.5 / x -
+                     r * (1.0 / 12 - r * (1.0 / 120 - r * (1.0 / 252 - r * (1.0 / 240 - r / 132))));
+          },
+          {0.5, 1, 2.25, 3, 10, 40});
 }
 
 TEST_CASE("functions that cut and round") {
     unary("abs", OF(abs), STD(fabs), special);
-    unary("negative", [](const auto& x) { return -x; }, [](double x) { return -x; }, special);
-    unary("sign", OF(sign), [](double x) { return x > 0 ? 1.0 : x < 0 ? -1.0 : x; }, special);
+    unary(
+        "negative", [](const auto& x) { return -x; }, [](double x) { return -x; }, special);
+    unary(
+        "sign", OF(sign), [](double x) { return x > 0   ? 1.0
+                                                : x < 0 ? -1.0
+                                                        : x; }, special);
     unary("floor", OF(floor), STD(floor), {-2.5, -2, -0.5, 0, 0.5, 1.5, 2.5, 1e10});
     unary("ceil", OF(ceil), STD(ceil), {-2.5, -2, -0.5, 0, 0.5, 1.5, 2.5, 1e10});
     unary("round", OF(round), STD(nearbyint), {-2.5, -2, -0.5, 0, 0.5, 1.5, 2.5, 1e10});
     unary("trunc", OF(trunc), STD(trunc), {-2.5, -2, -0.5, 0, 0.5, 1.5, 2.5, 1e10});
-    unary("relu", OF(relu), [](double x) { return std::isnan(x) ? x : std::fmax(x, 0); }, special);
-    unary("relu6", OF(relu6), [](double x) { return std::isnan(x) ? x : std::fmin(std::fmax(x, 0), 6); }, special);
-    unary("clip", [](const auto& x) { return clip(x, -1, 1.5); },
-          [](double x) { return std::isnan(x) ? x : std::fmin(std::fmax(x, -1), 1.5); }, special);
+    unary(
+        "relu", OF(relu), [](double x) { return std::isnan(x) ? x : std::fmax(x, 0); }, special);
+    unary(
+        "relu6", OF(relu6), [](double x) { return std::isnan(x) ? x : std::fmin(std::fmax(x, 0), 6); }, special);
+    unary(
+        "clip", [](const auto& x) { return clip(x, -1, 1.5); },
+        [](double x) { return std::isnan(x) ? x : std::fmin(std::fmax(x, -1), 1.5); }, special);
     unary("rint", OF(rint), STD(rint), {-2.5, -2, -0.5, 0, 0.5, 1.5, 2.5, 1e10});
-    unary("soft_shrink", OF(soft_shrink),
-          [](double x) { return x > 0.5 ? x - 0.5 : x < -0.5 ? x + 0.5 : x != x ? x : 0; }, special);
-    unary("hard_shrink", [](const auto& x) { return hard_shrink(x, 1.5); },
-          [](double x) { return std::fabs(x) <= 1.5 ? 0 : x; }, special);
-    unary("threshold", [](const auto& x) { return threshold(x, 0.25, 20); },
-          [](double x) { return x <= 0.25 ? 20 : x; }, special);
-    unary("hard_tanh", OF(hard_tanh), [](double x) { return std::fmin(std::fmax(x, -1), 1); }, usual);
+    unary(
+        "soft_shrink", OF(soft_shrink),
+        [](double x) { return x > 0.5    ? x - 0.5
+                              : x < -0.5 ? x + 0.5
+                              : x != x   ? x
+                                         : 0; }, special);
+    unary(
+        "hard_shrink", [](const auto& x) { return hard_shrink(x, 1.5); },
+        [](double x) { return std::fabs(x) <= 1.5 ? 0 : x; }, special);
+    unary(
+        "threshold", [](const auto& x) { return threshold(x, 0.25, 20); }, [](double x) { return x <= 0.25 ? 20 : x; },
+        special);
+    unary(
+        "hard_tanh", OF(hard_tanh), [](double x) { return std::fmin(std::fmax(x, -1), 1); }, usual);
 }
 
 TEST_CASE("activations follow their papers") {
-    unary("leaky_relu", [](const auto& x) { return leaky_relu(x, 0.125); }, [](double x) { return x > 0 ? x : 0.125 * x; }, usual);
-    unary("elu", OF(elu), [](double x) { return x > 0 ? x : std::expm1(x); }, usual);
-    unary("elu of alpha", [](const auto& x) { return elu(x, 0.5); }, [](double x) { return x > 0 ? x : 0.5 * std::expm1(x); }, usual);
-    unary("selu", OF(selu), [](double x) {
-        constexpr double alpha = 1.6732632423543772, scale = 1.0507009873554805;
-        return scale * (x > 0 ? x : alpha * std::expm1(x));
-    }, usual);
-    unary("celu", [](const auto& x) { return celu(x, 2); }, [](double x) { return x > 0 ? x : 2 * std::expm1(x / 2); }, usual);
-    unary("gelu", OF(gelu), [](double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }, usual);
-    unary("gelu_tanh", OF(gelu_tanh), [](double x) {
-        return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x)));
-    }, usual);
-    unary("silu", OF(silu), [](double x) { return x / (1 + std::exp(-x)); }, usual);
-    unary("swish", OF(swish), [](double x) { return x / (1 + std::exp(-x)); }, usual);
-    unary("hard_sigmoid", OF(hard_sigmoid), [](double x) { return std::fmin(std::fmax(x + 3, 0), 6) / 6; }, usual);
-    unary("hard_swish", OF(hard_swish), [](double x) { return x * std::fmin(std::fmax(x + 3, 0), 6) / 6; }, usual);
-    unary("softsign", OF(softsign), [](double x) { return x / (1 + std::fabs(x)); }, usual);
-    unary("mish", OF(mish), [](double x) { return x * std::tanh(std::log1p(std::exp(x))); }, usual);
+    unary(
+        "leaky_relu", [](const auto& x) { return leaky_relu(x, 0.125); },
+        [](double x) { return x > 0 ? x : 0.125 * x; }, usual);
+    unary(
+        "elu", OF(elu), [](double x) { return x > 0 ? x : std::expm1(x); }, usual);
+    unary(
+        "elu of alpha", [](const auto& x) { return elu(x, 0.5); },
+        [](double x) { return x > 0 ? x : 0.5 * std::expm1(x); }, usual);
+    unary(
+        "selu", OF(selu),
+        [](double x) {
+            constexpr double alpha = 1.6732632423543772, scale = 1.0507009873554805;
+            return scale * (x > 0 ? x : alpha * std::expm1(x));
+        },
+        usual);
+    unary(
+        "celu", [](const auto& x) { return celu(x, 2); }, [](double x) { return x > 0 ? x : 2 * std::expm1(x / 2); },
+        usual);
+    unary(
+        "gelu", OF(gelu), [](double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }, usual);
+    unary(
+        "gelu_tanh", OF(gelu_tanh),
+        [](double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x))); },
+        usual);
+    unary(
+        "silu", OF(silu), [](double x) { return x / (1 + std::exp(-x)); }, usual);
+    unary(
+        "swish", OF(swish), [](double x) { return x / (1 + std::exp(-x)); }, usual);
+    unary(
+        "hard_sigmoid", OF(hard_sigmoid), [](double x) { return std::fmin(std::fmax(x + 3, 0), 6) / 6; }, usual);
+    unary(
+        "hard_swish", OF(hard_swish), [](double x) { return x * std::fmin(std::fmax(x + 3, 0), 6) / 6; }, usual);
+    unary(
+        "softsign", OF(softsign), [](double x) { return x / (1 + std::fabs(x)); }, usual);
+    unary(
+        "mish", OF(mish), [](double x) { return x * std::tanh(std::log1p(std::exp(x))); }, usual);
     unary("tanh_shrink", OF(tanh_shrink), [](double x) { return x - std::tanh(x); }, {-2.5, -1, 1, 3});
-    unary("square", OF(square), [](double x) { return x * x; }, usual);
-    unary("pow<5>", OF(pow<5>), [](double x) { return x * x * x * x * x; }, usual);
+    unary(
+        "square", OF(square), [](double x) { return x * x; }, usual);
+    unary(
+        "pow<5>", OF(pow<5>), [](double x) { return x * x * x * x * x; }, usual);
 }
 
 TEST_CASE("functions of two numbers, with a column and a row broadcast") {
-    binary("+", [](const auto& a, const auto& b) { return a + b; }, [](double a, double b) { return a + b; }, usual, special);
-    binary("-", [](const auto& a, const auto& b) { return a - b; }, [](double a, double b) { return a - b; }, usual, special);
-    binary("*", [](const auto& a, const auto& b) { return a * b; }, [](double a, double b) { return a * b; }, usual, special);
-    binary("/", [](const auto& a, const auto& b) { return a / b; }, [](double a, double b) { return a / b; }, usual, special);
-    binary("mod", [](const auto& a, const auto& b) { return a % b; }, [](double a, double b) {
-        const double r = std::fmod(a, b);
-        return r != 0 && (r < 0) != (b < 0) ? r + b : r;
-    }, usual, {-2, -0.75, 0.4, 3});
+    binary(
+        "+", [](const auto& a, const auto& b) { return a + b; }, [](double a, double b) { return a + b; }, usual,
+        special);
+    binary(
+        "-", [](const auto& a, const auto& b) { return a - b; }, [](double a, double b) { return a - b; }, usual,
+        special);
+    binary(
+        "*", [](const auto& a, const auto& b) { return a * b; }, [](double a, double b) { return a * b; }, usual,
+        special);
+    binary(
+        "/", [](const auto& a, const auto& b) { return a / b; }, [](double a, double b) { return a / b; }, usual,
+        special);
+    binary(
+        "mod", [](const auto& a, const auto& b) { return a % b; },
+        [](double a, double b) {
+            const double r = std::fmod(a, b);
+            return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+        },
+        usual, {-2, -0.75, 0.4, 3});
     binary("fmod", OF2(fmod), [](double a, double b) { return std::fmod(a, b); }, usual, {-2, -0.75, 0.4, 3});
-    binary("floor_divide", OF2(floor_divide), [](double a, double b) { return std::floor(a / b); }, usual, {-2, -0.75, 3});
-    binary("divide_no_nan", OF2(divide_no_nan), [](double a, double b) { return b == 0 ? 0 : a / b; }, usual, usual);
-    binary("minimum", OF2(minimum), [](double a, double b) { return std::isnan(b) ? b : std::fmin(a, b); }, usual, special);
-    binary("maximum", OF2(maximum), [](double a, double b) { return std::isnan(b) ? b : std::fmax(a, b); }, usual, special);
+    binary("floor_divide", OF2(floor_divide), [](double a, double b) { return std::floor(a / b); }, usual,
+           {-2, -0.75, 3});
+    binary(
+        "divide_no_nan", OF2(divide_no_nan), [](double a, double b) { return b == 0 ? 0 : a / b; }, usual, usual);
+    binary(
+        "minimum", OF2(minimum), [](double a, double b) { return std::isnan(b) ? b : std::fmin(a, b); }, usual,
+        special);
+    binary(
+        "maximum", OF2(maximum), [](double a, double b) { return std::isnan(b) ? b : std::fmax(a, b); }, usual,
+        special);
     binary("pow", OF2(pow), [](double a, double b) { return std::pow(a, b); }, {0, 0.5, 1, 2.5}, {-1.5, 0, 1, 2, 3.5});
     binary("pow", OF2(pow), [](double a, double b) { return std::pow(a, b); }, {-2, -0.5}, {-3, 0, 2, 0.5});
-    binary("atan2", OF2(atan2), [](double a, double b) { return std::atan2(a, b); }, {-2, -0.5, 1, 3}, {-2, -0.5, 1, 3});
+    binary("atan2", OF2(atan2), [](double a, double b) { return std::atan2(a, b); }, {-2, -0.5, 1, 3},
+           {-2, -0.5, 1, 3});
     binary("hypot", OF2(hypot), [](double a, double b) { return std::hypot(a, b); }, usual, {-2, 0.5, 1e200});
-    binary("squared_difference", OF2(squared_difference), [](double a, double b) { return (a - b) * (a - b); }, usual, positive);
-    binary("xlogy", OF2(xlogy), [](double x, double y) { return x == 0 ? 0 : x * std::log(y); }, {0, 0.5, 2}, {0, 0.5, 3});
-    binary("xlog1py", OF2(xlog1py), [](double x, double y) { return x == 0 ? 0 : x * std::log1p(y); }, {0, 0.5, 2}, {-1, 0.5, 3});
+    binary(
+        "squared_difference", OF2(squared_difference), [](double a, double b) { return (a - b) * (a - b); }, usual,
+        positive);
+    binary("xlogy", OF2(xlogy), [](double x, double y) { return x == 0 ? 0 : x * std::log(y); }, {0, 0.5, 2},
+           {0, 0.5, 3});
+    binary("xlog1py", OF2(xlog1py), [](double x, double y) { return x == 0 ? 0 : x * std::log1p(y); }, {0, 0.5, 2},
+           {-1, 0.5, 3});
     binary("xdivy", OF2(xdivy), [](double x, double y) { return x == 0 ? 0 : x / y; }, {0, 0.5, 2}, {0, 0.5, 3});
-    binary("logaddexp2", OF2(logaddexp2), [](double a, double b) {
-        return a == b ? a + 1 : std::fmax(a, b) + std::log2(1 + std::exp2(-std::fabs(a - b)));
-    }, {-infinity, -800, 0.5, 800, infinity}, {-infinity, -801, 0.25, 800, infinity});
+    binary("logaddexp2", OF2(logaddexp2),
+           [](double a, double b) {
+               return a == b ? a + 1 : std::fmax(a, b) + std::log2(1 + std::exp2(-std::fabs(a - b)));
+           },
+           {-infinity, -800, 0.5, 800, infinity}, {-infinity, -801, 0.25, 800, infinity});
     binary("copysign", OF2(copysign), [](double a, double b) { return std::copysign(a, b); }, special,
            {-infinity, -2, -0.0, 0, 3, infinity});
-    binary("heaviside", OF2(heaviside), [](double x, double h) { return x == 0 ? h : x < 0 ? 0 : x > 0 ? 1 : x; },
-           special, usual);
-    binary("fmin", OF2(fmin), [](double a, double b) { return std::fmin(a, b); }, special, special);
-    binary("fmax", OF2(fmax), [](double a, double b) { return std::fmax(a, b); }, special, special);
-    binary("logaddexp", OF2(logaddexp), [](double a, double b) {
-        return a == b ? a + std::log(2.0) : std::fmax(a, b) + std::log1p(std::exp(-std::fabs(a - b)));
-    }, {-infinity, -800, 0.5, 800, infinity}, {-infinity, -801, 0.25, 800, infinity});
+    binary(
+        "heaviside", OF2(heaviside), [](double x, double h) { return x == 0  ? h
+                                                                     : x < 0 ? 0
+                                                                     : x > 0 ? 1
+                                                                             : x; }, special,
+        usual);
+    binary(
+        "fmin", OF2(fmin), [](double a, double b) { return std::fmin(a, b); }, special, special);
+    binary(
+        "fmax", OF2(fmax), [](double a, double b) { return std::fmax(a, b); }, special, special);
+    binary("logaddexp", OF2(logaddexp),
+           [](double a, double b) {
+               return a == b ? a + std::log(2.0) : std::fmax(a, b) + std::log1p(std::exp(-std::fabs(a - b)));
+           },
+           {-infinity, -800, 0.5, 800, infinity}, {-infinity, -801, 0.25, 800, infinity});
 }
 
 TEST_CASE("1 // 0.1 is 9, as in Python") {
@@ -493,7 +569,8 @@ TEST_CASE("digamma says that it has no gradient") {
     const graph_scope scope(g);
     auto x = placeholder<double, shape<2>>("x");
     const auto y = detail::as_tensor(digamma(x) * 2);
-    CHECK_THROWS_WITH_AS(detail::add_gradients({y}, {x}), doctest::Contains("digamma has no gradient"), invalid_argument_error);
+    CHECK_THROWS_WITH_AS(detail::add_gradients({y}, {x}), doctest::Contains("digamma has no gradient"),
+                         invalid_argument_error);
 }
 
 TEST_CASE("untyped functions run the same rules and say the same words") {
@@ -502,14 +579,18 @@ TEST_CASE("untyped functions run the same rules and say the same words") {
     auto a = placeholder<float, shape<3, 4>>("a");
     auto b = placeholder<float, shape<5>>("b");
     auto i = placeholder<std::int32_t, shape<4>>("i");
-    CHECK_THROWS_WITH_AS(untyped::add(a, b), "add: sizes do not broadcast: [3, 4] x [5] (inputs a b)", invalid_argument_error);
-    CHECK_THROWS_WITH_AS(untyped::multiply(a, i), doctest::Contains("multiply: element types differ: float[3, 4] x int32[4]"),
+    CHECK_THROWS_WITH_AS(untyped::add(a, b), "add: sizes do not broadcast: [3, 4] x [5] (inputs a b)",
+                         invalid_argument_error);
+    CHECK_THROWS_WITH_AS(untyped::multiply(a, i),
+                         doctest::Contains("multiply: element types differ: float[3, 4] x int32[4]"),
                          invalid_argument_error);
     CHECK_THROWS_WITH_AS(untyped::exp(i), doctest::Contains("exp: element type must be float"), invalid_argument_error);
-    CHECK_THROWS_WITH_AS(untyped::logical_not(a), doctest::Contains("logical_not: element type must be bool"), invalid_argument_error);
-    CHECK_THROWS_WITH_AS(detail::add_instruction(opcode::add, {a}), doctest::Contains("add: takes 2 operands, 1 are given"),
+    CHECK_THROWS_WITH_AS(untyped::logical_not(a), doctest::Contains("logical_not: element type must be bool"),
                          invalid_argument_error);
-    const any_tensor c = untyped::select(untyped::greater(i, 2), untyped::cast(i, element_type::float32), untyped::scalar(0.5, element_type::float32));
+    CHECK_THROWS_WITH_AS(detail::add_instruction(opcode::add, {a}),
+                         doctest::Contains("add: takes 2 operands, 1 are given"), invalid_argument_error);
+    const any_tensor c = untyped::select(untyped::greater(i, 2), untyped::cast(i, element_type::float32),
+                                         untyped::scalar(0.5, element_type::float32));
     session s(g);
     std::vector<fed_value> feeds;
     feeds.push_back({i, numbers<std::int32_t>(extents(4), {1, 2, 3, 4})});
@@ -526,11 +607,11 @@ TEST_CASE("a tape that is not sound is refused with the reason") {
     t.add_input(element_type::float32);
     t.emit_input(0);
     t.add_output(3, element_type::float32);
-    CHECK_THROWS_WITH_AS(detail::add_fused(std::make_shared<const tape>(t), {}, {x}), doctest::Contains("an output's register is out of range"),
-                         invalid_argument_error);
+    CHECK_THROWS_WITH_AS(detail::add_fused(std::make_shared<const tape>(t), {}, {x}),
+                         doctest::Contains("an output's register is out of range"), invalid_argument_error);
     t.outputs[0].reg = 0;
-    CHECK_THROWS_WITH_AS(detail::add_fused(std::make_shared<const tape>(t), {5}, {x}), doctest::Contains("0 constants, 1 are given"),
-                         invalid_argument_error);
-    CHECK_THROWS_WITH_AS(detail::add_fused(std::make_shared<const tape>(t), {}, {x, x}), doctest::Contains("1 inputs, 2 are given"),
-                         invalid_argument_error);
+    CHECK_THROWS_WITH_AS(detail::add_fused(std::make_shared<const tape>(t), {5}, {x}),
+                         doctest::Contains("0 constants, 1 are given"), invalid_argument_error);
+    CHECK_THROWS_WITH_AS(detail::add_fused(std::make_shared<const tape>(t), {}, {x, x}),
+                         doctest::Contains("1 inputs, 2 are given"), invalid_argument_error);
 }

@@ -9,7 +9,8 @@
 
 using namespace tenon;
 
-TEST_CASE_TEMPLATE("zeros, ones and full: one value everywhere", T, float, double, half, bfloat16, std::int8_t, std::int64_t, bool) {
+TEST_CASE_TEMPLATE("zeros, ones and full: one value everywhere", T, float, double, half, bfloat16, std::int8_t,
+                   std::int64_t, bool) {
     const graph g;
     const graph_scope scope(g);
     session s;
@@ -48,8 +49,8 @@ TEST_CASE("arange steps from its start, linspace meets both its ends") {
     const graph g;
     const graph_scope scope(g);
     session s;
-    const auto [ids, steps, grid, point] =
-        s.run(arange<std::int32_t, 5>(), arange<half, 3>(1, -0.5), linspace<double, 11>(-0.3, 0.7), linspace<float, 1>(2, 3));
+    const auto [ids, steps, grid, point] = s.run(arange<std::int32_t, 5>(), arange<half, 3>(1, -0.5),
+                                                 linspace<double, 11>(-0.3, 0.7), linspace<float, 1>(2, 3));
     for (int i = 0; i < 5; ++i) CHECK(ids(i) == i);
     CHECK(steps(2) == half(0.0f));
     for (int i = 0; i < 11; ++i) CHECK(grid(i) == doctest::Approx(-0.3 + 0.1 * i));

@@ -57,8 +57,7 @@ TEST_CASE("slice, reverse, gather, pad, tile, one_hot: small examples") {
     CHECK(s.run(pad<margin{1, 0}, margin{0, 2}>(x)) ==
           array<int, shape<3, 6>>{{0, 0, 0, 0, 0, 0}, {1, 2, 3, 4, 0, 0}, {5, 6, 7, 8, 0, 0}});
     CHECK(s.run(pad<margin{1, 1}>(constant({1.5F}), -2)) == array<float, shape<3>>{-2, 1.5F, -2});
-    CHECK(s.run(tile<2, 1>(x)) ==
-          array<int, shape<4, 4>>{{1, 2, 3, 4}, {5, 6, 7, 8}, {1, 2, 3, 4}, {5, 6, 7, 8}});
+    CHECK(s.run(tile<2, 1>(x)) == array<int, shape<4, 4>>{{1, 2, 3, 4}, {5, 6, 7, 8}, {1, 2, 3, 4}, {5, 6, 7, 8}});
     CHECK(s.run(tile<2>(constant({1, 2}))) == array<int, shape<4>>{1, 2, 1, 2});
     CHECK(s.run(one_hot<3>(constant({2, 0, -1, 3}))) ==
           array<float, shape<4, 3>>{{0, 0, 1}, {1, 0, 0}, {0, 0, 0}, {0, 0, 0}});
@@ -84,20 +83,18 @@ TEST_CASE_TEMPLATE("slice: any ranges, as Python has them", T, float, double, ha
             const graph g;
             const graph_scope scope(g);
             const range third = ranges[(i + 2 * j) % ranges.size()];
-            const any_tensor in =
-                untyped::placeholder(element_type_of<T>, extents(extent{}, extent{}, extent{}));
+            const any_tensor in = untyped::placeholder(element_type_of<T>, extents(extent{}, extent{}, extent{}));
             session s(g);
             std::vector<fed_value> feeds;
             feeds.push_back({in, x.share()});
-            const any_array y = std::move(
-                s.run_untyped(std::move(feeds), {untyped::slice(in, {ranges[i], ranges[j], third})})[0]);
+            const any_array y =
+                std::move(s.run_untyped(std::move(feeds), {untyped::slice(in, {ranges[i], ranges[j], third})})[0]);
             const auto p = positions(ranges[i], 7), q = positions(ranges[j], 8), r = positions(third, 9);
             REQUIRE(y.extents() == extents(p.size(), q.size(), r.size()));
             std::int64_t at = 0;
             for (const std::int64_t a : p)
                 for (const std::int64_t b : q)
-                    for (const std::int64_t c : r)
-                        REQUIRE(element<T>(y, at++) == element<T>(x, (a * 8 + b) * 9 + c));
+                    for (const std::int64_t c : r) REQUIRE(element<T>(y, at++) == element<T>(x, (a * 8 + b) * 9 + c));
         }
 }
 
@@ -143,8 +140,8 @@ TEST_CASE_TEMPLATE("gather: along any axis of any element type", T, float, doubl
         session s(g);
         std::vector<fed_value> feeds;
         feeds.push_back({in, x.share()});
-        const any_array y = std::move(
-            s.run_untyped(std::move(feeds), {untyped::gather(in, constant({3, 0, 0, 2}), axis)})[0]);
+        const any_array y =
+            std::move(s.run_untyped(std::move(feeds), {untyped::gather(in, constant({3, 0, 0, 2}), axis)})[0]);
         const std::int64_t wanted[] = {3, 0, 0, 2};
         const int d = axis < 0 ? 2 : axis;
         std::int64_t sizes[] = {4, 5, 6};
@@ -240,12 +237,18 @@ TEST_CASE("indexing: gradients agree with central differences") {
               input<shape<dyn, 3>>(2, 3)) == "");
     CHECK(check_gradients([](const auto& x) { return tile<2, 3>(x); }, input<shape<batch, 2>>(3, 2)) == "");
     CHECK(check_gradients([](const auto& x) { return tile<2, 1, 2>(x); }, input<shape<dyn, 3, dyn>>(2, 3, 1)) == "");
-    CHECK(check_gradients([](const auto& x) { return slice<range{.step = -1}, range{0, -1}>(x); },
-                          input<shape<dyn, dyn>>(3, 4)) == "");
+    CHECK(check_gradients(
+              [](const auto& x) {
+                  return slice<range{.step = -1}, range{0, -1}>(x);
+              },
+              input<shape<dyn, dyn>>(3, 4)) == "");
     CHECK(check_gradients([](const auto& x) { return reverse(x); }, input<shape<dyn, batch>>(2, 3)) == "");
     CHECK(check_gradients([](const auto& x) { return pad<margin{0, 2}>(x); }, input<shape<batch, dyn>>(2, 3)) == "");
-    CHECK(check_gradients([](const auto& x) { return gather<-1>(x, constant({1, 0, 1})); },
-                          input<shape<batch, dyn>>(2, 2)) == "");
+    CHECK(check_gradients(
+              [](const auto& x) {
+                  return gather<-1>(x, constant({1, 0, 1}));
+              },
+              input<shape<batch, dyn>>(2, 2)) == "");
     CHECK(check_gradients([](const auto& x) { return roll<1>(roll<2, 1>(x)); }, input<shape<batch, 3>>(2, 3)) == "");
     CHECK(check_gradients([](const auto& x) { return repeat<3, 1>(x); }, input<shape<dyn, dyn>>(2, 3)) == "");
 }

@@ -77,8 +77,7 @@ template <class T> double tolerance() {
     else return 0;
 }
 
-template <class T>
-void check_product(const extents& ea, const extents& eb, bool ta = false, bool tb = false) {
+template <class T> void check_product(const extents& ea, const extents& eb, bool ta = false, bool tb = false) {
     const graph g;
     const graph_scope scope(g);
     const any_array a = random_array<T>(ea, 1), b = random_array<T>(eb, 2);
@@ -97,8 +96,7 @@ void check_product(const extents& ea, const extents& eb, bool ta = false, bool t
     REQUIRE(static_cast<std::int64_t>(wanted.size()) == c.elements());
     for (std::int64_t i = 0; i < c.elements(); ++i) {
         const double w = wanted[static_cast<std::size_t>(i)];
-        const double scale =
-            std::fmax(std::fabs(w), std::sqrt(static_cast<double>(ea[ea.rank() - 1].size)) * 3);
+        const double scale = std::fmax(std::fabs(w), std::sqrt(static_cast<double>(ea[ea.rank() - 1].size)) * 3);
         REQUIRE(std::fabs(element<T>(c, i) - w) <= tolerance<T>() * scale);
     }
 }
@@ -113,14 +111,13 @@ TEST_CASE("matmul: the example of two small matrices") {
     CHECK(s.run(matmul(a, b)) == array<int, shape<2, 2>>{{22, 28}, {49, 64}});
 }
 
-TEST_CASE_TEMPLATE("matmul: equals its formula for matrices, batches and vectors", T, float, double, half,
-                   bfloat16, std::int32_t, std::int64_t) {
+TEST_CASE_TEMPLATE("matmul: equals its formula for matrices, batches and vectors", T, float, double, half, bfloat16,
+                   std::int32_t, std::int64_t) {
     for (const bool ta : {false, true})
         for (const bool tb : {false, true})
             for (const auto [m, n, k] : {std::array{1, 1, 1}, std::array{3, 5, 7}, std::array{50, 10, 31},
                                          std::array{17, 65, 33}, std::array{64, 48, 128}})
-                check_product<T>(ta ? extents(k, m) : extents(m, k), tb ? extents(n, k) : extents(k, n), ta,
-                                 tb);
+                check_product<T>(ta ? extents(k, m) : extents(m, k), tb ? extents(n, k) : extents(k, n), ta, tb);
     check_product<T>(extents(7), extents(7));
     check_product<T>(extents(7), extents(7, 5));
     check_product<T>(extents(7), extents(5, 7), false, true);
@@ -158,8 +155,7 @@ TEST_CASE("matmul: integers wrap around") {
     CHECK(s.run(matmul(a, b)) == array<std::int32_t, shape<1, 1>>{{0}});
 }
 
-TEST_CASE_TEMPLATE("matmul_bias: product, bias and relu in one kernel", T, float, double, half,
-                   std::int32_t) {
+TEST_CASE_TEMPLATE("matmul_bias: product, bias and relu in one kernel", T, float, double, half, std::int32_t) {
     const graph_scope scope{graph()};
     const auto x = untyped::placeholder(element_type_of<T>, extents(extent{}, 9));
     const auto w = untyped::placeholder(element_type_of<T>, extents(9, 20));
@@ -167,14 +163,13 @@ TEST_CASE_TEMPLATE("matmul_bias: product, bias and relu in one kernel", T, float
     const any_array xv = random_array<T>(extents(6, 9), 1), wv = random_array<T>(extents(9, 20), 2),
                     bv = random_array<T>(extents(20), 3);
     for (const bool relu : {false, true}) {
-        const any_array c = run(untyped::matmul_bias(x, w, b, relu), feed(x, xv.share()), feed(w, wv.share()),
-                                feed(b, bv.share()));
+        const any_array c =
+            run(untyped::matmul_bias(x, w, b, relu), feed(x, xv.share()), feed(w, wv.share()), feed(b, bv.share()));
         const std::vector<double> product = naive<T>(xv, wv, false, false, c.extents());
         for (std::int64_t i = 0; i < c.elements(); ++i) {
             double wanted = product[static_cast<std::size_t>(i)] + element<T>(bv, i % 20);
             if (relu) wanted = std::fmax(wanted, 0.0);
-            REQUIRE(std::fabs(element<T>(c, i) - wanted) <=
-                    tolerance<T>() * std::fmax(std::fabs(wanted), 10));
+            REQUIRE(std::fabs(element<T>(c, i) - wanted) <= tolerance<T>() * std::fmax(std::fabs(wanted), 10));
         }
     }
 }
@@ -184,13 +179,12 @@ TEST_CASE("matmul: gradients agree with central differences") {
     CHECK(check_gradients(product, input<shape<3, 4>>(), input<shape<4, 2>>()) == "");
     CHECK(check_gradients(product, input<shape<dyn, 4>>(3, 4), input<shape<4, dyn>>(4, 2)) == "");
     CHECK(check_gradients(product, input<shape<batch, 4>>(3, 4), input<shape<4, 2>>()) == "");
-    CHECK(check_gradients([](const auto& a, const auto& b) { return matmul<transpose_a>(a, b); },
-                          input<shape<4, 3>>(), input<shape<4, 2>>()) == "");
-    CHECK(check_gradients([](const auto& a, const auto& b) { return matmul<transpose_b>(a, b); },
-                          input<shape<3, 4>>(), input<shape<2, 4>>()) == "");
-    CHECK(
-        check_gradients([](const auto& a, const auto& b) { return matmul<transpose_a | transpose_b>(a, b); },
-                        input<shape<4, 3>>(), input<shape<2, 4>>()) == "");
+    CHECK(check_gradients([](const auto& a, const auto& b) { return matmul<transpose_a>(a, b); }, input<shape<4, 3>>(),
+                          input<shape<4, 2>>()) == "");
+    CHECK(check_gradients([](const auto& a, const auto& b) { return matmul<transpose_b>(a, b); }, input<shape<3, 4>>(),
+                          input<shape<2, 4>>()) == "");
+    CHECK(check_gradients([](const auto& a, const auto& b) { return matmul<transpose_a | transpose_b>(a, b); },
+                          input<shape<4, 3>>(), input<shape<2, 4>>()) == "");
 }
 
 TEST_CASE("matmul: gradients of vectors") {
@@ -200,10 +194,10 @@ TEST_CASE("matmul: gradients of vectors") {
     CHECK(check_gradients(product, input<shape<3, 4>>(), input<shape<4>>()) == "");
     CHECK(check_gradients(product, input<shape<batch, 3, 4>>(2, 3, 4), input<shape<4>>()) == "");
     CHECK(check_gradients(product, input<shape<4>>(), input<shape<batch, 4, 2>>(3, 4, 2)) == "");
-    CHECK(check_gradients([](const auto& a, const auto& b) { return matmul<transpose_a>(a, b); },
-                          input<shape<4, 3>>(), input<shape<4>>()) == "");
-    CHECK(check_gradients([](const auto& a, const auto& b) { return matmul<transpose_b>(a, b); },
-                          input<shape<4>>(), input<shape<3, 4>>()) == "");
+    CHECK(check_gradients([](const auto& a, const auto& b) { return matmul<transpose_a>(a, b); }, input<shape<4, 3>>(),
+                          input<shape<4>>()) == "");
+    CHECK(check_gradients([](const auto& a, const auto& b) { return matmul<transpose_b>(a, b); }, input<shape<4>>(),
+                          input<shape<3, 4>>()) == "");
 }
 
 TEST_CASE("matmul: gradients of batches, also repeated ones, are summed to the operand") {
@@ -212,8 +206,7 @@ TEST_CASE("matmul: gradients of batches, also repeated ones, are summed to the o
     CHECK(check_gradients(product, input<shape<5, 2, 3>>(), input<shape<3, 2>>()) == "");
     CHECK(check_gradients(product, input<shape<2, 3>>(), input<shape<5, 3, 2>>()) == "");
     CHECK(check_gradients(product, input<shape<2, 1, 2, 3>>(), input<shape<4, 3, 2>>()) == "");
-    CHECK(check_gradients(product, input<shape<dyn, dyn, 2, 3>>(2, 1, 2, 3),
-                          input<shape<dyn, 3, 2>>(4, 3, 2)) == "");
+    CHECK(check_gradients(product, input<shape<dyn, dyn, 2, 3>>(2, 1, 2, 3), input<shape<dyn, 3, 2>>(4, 3, 2)) == "");
     CHECK(check_gradients(product, input<shape<batch, 2, 3>>(4, 2, 3), input<shape<1, 3, 2>>()) == "");
 }
 
@@ -224,17 +217,14 @@ TEST_CASE("matmul: sizes that only the run knows are checked there, in the words
     const auto c = matmul(a, b);
     session s(graph::current());
     try {
-        s.run(c, feed(a, random_array<float>(extents(4, 784))),
-              feed(b, random_array<float>(extents(300, 10))));
+        s.run(c, feed(a, random_array<float>(extents(4, 784))), feed(b, random_array<float>(extents(300, 10))));
         FAIL("no error");
     } catch (const invalid_argument_error& e) {
-        CHECK(std::string(e.what()).find("matmul: inner dimensions differ: [4, 784] x [300, 10]") !=
-              std::string::npos);
+        CHECK(std::string(e.what()).find("matmul: inner dimensions differ: [4, 784] x [300, 10]") != std::string::npos);
     }
     CHECK_THROWS_WITH_AS(untyped::matmul(untyped::placeholder(element_type::float32, extents(2, 3)),
                                          untyped::placeholder(element_type::float64, extents(3, 2))),
-                         doctest::Contains("element types differ: float[2, 3] x double[3, 2]"),
-                         invalid_argument_error);
+                         doctest::Contains("element types differ: float[2, 3] x double[3, 2]"), invalid_argument_error);
     CHECK_THROWS_WITH_AS(untyped::matmul(untyped::placeholder(element_type::float32, {}),
                                          untyped::placeholder(element_type::float32, extents(3, 2))),
                          doctest::Contains("rank is too low"), invalid_argument_error);
@@ -246,7 +236,7 @@ TEST_CASE("check_gradients finds a wrong gradient and says where") {
         check_gradients([](const auto& x) { return matmul(x, stop_gradient(x)); }, input<shape<3>>());
     CHECK(found.find("input 0 double[3], element") != std::string::npos);
     CHECK(found.find("central difference") != std::string::npos);
-    CHECK(check_gradients([](const auto& x, const auto& y) { return matmul(x, stop_gradient(y)); },
-                          input<shape<3>>(), input<shape<3>>())
+    CHECK(check_gradients([](const auto& x, const auto& y) { return matmul(x, stop_gradient(y)); }, input<shape<3>>(),
+                          input<shape<3>>())
               .find("input 1") != std::string::npos);
 }

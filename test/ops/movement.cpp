@@ -121,11 +121,9 @@ TEST_CASE("reshape: sizes that only the run knows") {
     CHECK(s.run(reshape<shape<kept<0>, kept<2>, dyn>>(x), fed()).extents() == extents(3, 4, 5));
     CHECK(s.run(reshape<shape<15, 4>>(x), fed()).extents() == extents(15, 4));
     CHECK_THROWS_WITH_AS(s.run(reshape<shape<4, 4>>(x), fed()),
-                         doctest::Contains("reshape: numbers of elements differ: [3, 5, 4]"),
-                         invalid_argument_error);
+                         doctest::Contains("reshape: numbers of elements differ: [3, 5, 4]"), invalid_argument_error);
     CHECK_THROWS_WITH_AS(s.run(reshape<shape<8, deduce>>(x), fed()),
-                         doctest::Contains("reshape: size is not divisible: [3, 5, 4]"),
-                         invalid_argument_error);
+                         doctest::Contains("reshape: size is not divisible: [3, 5, 4]"), invalid_argument_error);
 }
 
 TEST_CASE("reshape: tensors without elements") {
@@ -145,8 +143,7 @@ TEST_CASE("squeeze: a size that turns out not to be 1") {
     session s(g);
     CHECK(s.run(squeeze<0>(x), feed(x, random_array<float>(extents(1, 4)))).extents() == extents(4));
     CHECK_THROWS_WITH_AS(s.run(squeeze<0>(x), feed(x, random_array<float>(extents(2, 4)))),
-                         doctest::Contains("squeeze: a squeezed size is not 1: [2, 4]"),
-                         invalid_argument_error);
+                         doctest::Contains("squeeze: a squeezed size is not 1: [2, 4]"), invalid_argument_error);
 }
 
 TEST_CASE("broadcast_to, broadcast_like: sizes that do not repeat") {
@@ -158,8 +155,7 @@ TEST_CASE("broadcast_to, broadcast_like: sizes that do not repeat") {
     const any_array one = random_array<float>(extents(1, 3)), two = random_array<float>(extents(2, 3));
     CHECK(s.run(broadcast_to<shape<5, 3>>(x), feed(x, one)).extents() == extents(5, 3));
     CHECK_THROWS_WITH_AS(s.run(broadcast_to<shape<5, 3>>(x), feed(x, two)),
-                         doctest::Contains("broadcast_to: sizes do not broadcast: [2, 3]"),
-                         invalid_argument_error);
+                         doctest::Contains("broadcast_to: sizes do not broadcast: [2, 3]"), invalid_argument_error);
     const any_array like = random_array<float>(extents(4, 6, 3));
     const any_array repeated = s.run(broadcast_like(x, y), feed(x, one), feed(y, like)).untyped().share();
     for (std::int64_t i = 0; i < repeated.elements(); ++i)
@@ -191,30 +187,27 @@ TEST_CASE("swapaxes, moveaxis and flatten know what they can of the sizes") {
 
 TEST_CASE("movement: gradients agree with central differences") {
     CHECK(check_gradients([](const auto& x) { return transpose(x); }, input<shape<3, 4>>()) == "");
-    CHECK(check_gradients([](const auto& x) { return transpose<2, 0, 1>(x); },
-                          input<shape<2, batch, 4>>(2, 3, 4)) == "");
-    CHECK(check_gradients([](const auto& x) { return transpose<1, -1, 0>(x); },
-                          input<shape<dyn, dyn, dyn>>(2, 3, 4)) == "");
-    CHECK(check_gradients([](const auto& x) { return reshape<shape<deduce>>(x); },
-                          input<shape<dyn, 4>>(3, 4)) == "");
+    CHECK(check_gradients([](const auto& x) { return transpose<2, 0, 1>(x); }, input<shape<2, batch, 4>>(2, 3, 4)) ==
+          "");
+    CHECK(check_gradients([](const auto& x) { return transpose<1, -1, 0>(x); }, input<shape<dyn, dyn, dyn>>(2, 3, 4)) ==
+          "");
+    CHECK(check_gradients([](const auto& x) { return reshape<shape<deduce>>(x); }, input<shape<dyn, 4>>(3, 4)) == "");
     CHECK(check_gradients([](const auto& x) { return reshape<shape<4, 3>>(x); }, input<shape<2, 6>>()) == "");
     CHECK(check_gradients([](const auto& x) { return swapaxes<0, 2>(moveaxis<0, 1>(x)); },
                           input<shape<dyn, 2, batch>>(3, 2, 2)) == "");
     CHECK(check_gradients([](const auto& x) { return flatten<1>(x); }, input<shape<batch, 2, dyn>>(3, 2, 2)) == "");
-    CHECK(check_gradients([](const auto& x) { return reshape<shape<batch, 2, 2>>(x); },
-                          input<shape<batch, 4>>(3, 4)) == "");
+    CHECK(check_gradients([](const auto& x) { return reshape<shape<batch, 2, 2>>(x); }, input<shape<batch, 4>>(3, 4)) ==
+          "");
     CHECK(check_gradients([](const auto& x) { return squeeze<1>(x); }, input<shape<3, 1, 2>>()) == "");
     CHECK(check_gradients([](const auto& x) { return squeeze<0>(x); }, input<shape<dyn, 2>>(1, 2)) == "");
-    CHECK(check_gradients([](const auto& x) { return expand_dims<-1, 0>(x); },
-                          input<shape<3, batch>>(3, 2)) == "");
-    CHECK(check_gradients([](const auto& x) { return broadcast_to<shape<4, 3, 2>>(x); },
+    CHECK(check_gradients([](const auto& x) { return expand_dims<-1, 0>(x); }, input<shape<3, batch>>(3, 2)) == "");
+    CHECK(check_gradients([](const auto& x) { return broadcast_to<shape<4, 3, 2>>(x); }, input<shape<3, 1>>()) == "");
+    CHECK(check_gradients([](const auto& x) { return broadcast_to<shape<4, 3, 2>>(x); }, input<shape<dyn, 2>>(1, 2)) ==
+          "");
+    CHECK(check_gradients([](const auto& x, const auto& y) { return broadcast_like(x, y); }, input<shape<3, 1>>(),
+                          input<shape<batch, 3, 2>>(2, 3, 2)) == "");
+    CHECK(check_gradients([](const auto& x, const auto& y) { return sum_like(x, y); }, input<shape<4, 3, 2>>(),
                           input<shape<3, 1>>()) == "");
-    CHECK(check_gradients([](const auto& x) { return broadcast_to<shape<4, 3, 2>>(x); },
-                          input<shape<dyn, 2>>(1, 2)) == "");
-    CHECK(check_gradients([](const auto& x, const auto& y) { return broadcast_like(x, y); },
-                          input<shape<3, 1>>(), input<shape<batch, 3, 2>>(2, 3, 2)) == "");
-    CHECK(check_gradients([](const auto& x, const auto& y) { return sum_like(x, y); },
-                          input<shape<4, 3, 2>>(), input<shape<3, 1>>()) == "");
-    CHECK(check_gradients([](const auto& x, const auto& y) { return reshape_like(x, y); },
-                          input<shape<4, 3>>(), input<shape<2, 6>>()) == "");
+    CHECK(check_gradients([](const auto& x, const auto& y) { return reshape_like(x, y); }, input<shape<4, 3>>(),
+                          input<shape<2, 6>>()) == "");
 }

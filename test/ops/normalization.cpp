@@ -19,10 +19,14 @@ using tn::test::check_gradients, tn::test::input, tn::test::random_array;
 
 namespace {
 
-inline constexpr struct batch : tn::dim<"batch"> {} batch;
+inline constexpr struct batch : tn::dim<"batch"> {
+} batch;
 
 template <class T> double tolerance() {
-    return std::is_same_v<T, double> ? 1e-13 : std::is_same_v<T, float> ? 2e-6 : std::is_same_v<T, tn::half> ? 2e-3 : 1.6e-2;
+    return std::is_same_v<T, double>     ? 1e-13
+           : std::is_same_v<T, float>    ? 2e-6
+           : std::is_same_v<T, tn::half> ? 2e-3
+                                         : 1.6e-2;
 }
 
 // layer_norm and its gradients, from the formulas in double.
@@ -89,7 +93,8 @@ TEST_CASE_TEMPLATE("layer_norm and its gradients are the formulas", T, float, do
         if (!tn::simd::has_isa(isa)) continue;
         tn::simd::set_isa_for_testing(isa);
         CAPTURE(tn::simd::name_of(isa));
-        for (const extents& sizes : {extents{5}, extents{3, 16}, extents{70, 17}, extents{2, 3, 100}, extents{600, 3}, extents{0, 4}})
+        for (const extents& sizes :
+             {extents{5}, extents{3, 16}, extents{70, 17}, extents{2, 3, 100}, extents{600, 3}, extents{0, 4}})
             check_layer_norm<T>(sizes, 0);
     }
     tn::simd::set_isa_for_testing(best);
@@ -107,8 +112,9 @@ TEST_CASE("the number of threads changes nothing") {
         o.intra_op_threads = threads;
         o.use_per_session_threads = true;
         tn::session s(tn::graph::current(), o);
-        const auto [a, b, c] = s.run(tn::feed(x, random_array<float>({2000, 50}, 1)), tn::feed(gamma, random_array<float>({50}, 2)),
-                                     tn::feed(beta, random_array<float>({50}, 3)), gx, gg, gb);
+        const auto [a, b, c] =
+            s.run(tn::feed(x, random_array<float>({2000, 50}, 1)), tn::feed(gamma, random_array<float>({50}, 2)),
+                  tn::feed(beta, random_array<float>({50}, 3)), gx, gg, gb);
         std::vector<float> all(a.begin(), a.end());
         all.insert(all.end(), b.begin(), b.end());
         all.insert(all.end(), c.begin(), c.end());
@@ -133,7 +139,8 @@ TEST_CASE("gradients, first and second, agree with central differences") {
 TEST_CASE("operands that do not fit are refused with the rule's words") {
     const tn::graph_scope scope{tn::graph()};
     const any_tensor x = tn::untyped::placeholder(tn::element_type::float32, {4, 6});
-    const any_tensor six = tn::untyped::placeholder(tn::element_type::float32, {6}), five = tn::untyped::placeholder(tn::element_type::float32, {5});
+    const any_tensor six = tn::untyped::placeholder(tn::element_type::float32, {6}),
+                     five = tn::untyped::placeholder(tn::element_type::float32, {5});
     CHECK_NOTHROW(tn::untyped::layer_norm(x, six, six));
     try {
         tn::untyped::layer_norm(x, six, five);

@@ -19,17 +19,22 @@ using tn::test::check_gradients, tn::test::drawn, tn::test::input, tn::test::ran
 
 namespace {
 
-inline constexpr struct batch : tn::dim<"batch"> {} batch;
+inline constexpr struct batch : tn::dim<"batch"> {
+} batch;
 
 template <class T> double tolerance() {
-    return std::is_same_v<T, double> ? 1e-14 : std::is_same_v<T, float> ? 1e-6 : std::is_same_v<T, tn::half> ? 1e-3 : 8e-3;
+    return std::is_same_v<T, double>     ? 1e-14
+           : std::is_same_v<T, float>    ? 1e-6
+           : std::is_same_v<T, tn::half> ? 1e-3
+                                         : 8e-3;
 }
 
 // Both pools and their gradients, from their definitions.
 template <class T> void check_pools(const extents& image, const pool2d_options& o) {
     CAPTURE(tn::to_string(image));
     const std::int64_t n = image[0].size, height = image[1].size, width = image[2].size, channels = image[3].size;
-    const std::int64_t sh = o.stride.height ? o.stride.height : o.window.height, sw = o.stride.width ? o.stride.width : o.window.width;
+    const std::int64_t sh = o.stride.height ? o.stride.height : o.window.height,
+                       sw = o.stride.width ? o.stride.width : o.window.width;
     std::int64_t top = o.padding.top, left = o.padding.left;
     std::int64_t rows = (height + top + o.padding.bottom - o.window.height) / sh + 1;
     std::int64_t columns = (width + left + o.padding.right - o.window.width) / sw + 1;
@@ -55,7 +60,9 @@ template <class T> void check_pools(const extents& image, const pool2d_options& 
     feeds.push_back({dy, ady.share()});
     const auto found = s.run_untyped(std::move(feeds), {largest, mean, dmax, dmean});
 
-    const auto at = [&](std::int64_t b, std::int64_t u, std::int64_t v, std::int64_t c) { return ((b * height + u) * width + v) * channels + c; };
+    const auto at = [&](std::int64_t b, std::int64_t u, std::int64_t v, std::int64_t c) {
+        return ((b * height + u) * width + v) * channels + c;
+    };
     std::vector<double> ymax, ymean, gmax(static_cast<std::size_t>(ax.elements())), gmean(gmax);
     for (std::int64_t b = 0; b < n; ++b)
         for (std::int64_t i = 0; i < rows; ++i)
@@ -97,7 +104,8 @@ template <class T> void check_pools(const extents& image, const pool2d_options& 
 
 } // namespace
 
-TEST_CASE_TEMPLATE("pools and their gradients are the definitions: windows, strides, paddings", T, float, double, tn::half, tn::bfloat16) {
+TEST_CASE_TEMPLATE("pools and their gradients are the definitions: windows, strides, paddings", T, float, double,
+                   tn::half, tn::bfloat16) {
     check_pools<T>({2, 6, 8, 3}, {});
     check_pools<T>({1, 7, 7, 2}, {.window = 2});
     check_pools<T>({1, 7, 7, 2}, {.window = 3, .stride = 2, .padding = tn::same});
@@ -185,6 +193,8 @@ TEST_CASE("windows that do not fit are refused with the rule's words") {
     CHECK(refused(x, {.window = 5}).find("window is larger than the padded input: [1, 4, 6, 3]") != std::string::npos);
     CHECK(refused(x, {.window = 0}).find("out of range") != std::string::npos);
     CHECK(refused(x, {.window = 2, .padding = tn::pad(2)}).find("out of range") != std::string::npos);
-    CHECK(refused(tn::untyped::placeholder(tn::element_type::float32, {4, 6, 3}), {}).find("rank must be 4") != std::string::npos);
-    CHECK(refused(tn::untyped::placeholder(tn::element_type::int32, {1, 4, 6, 3}), {}).find("must be float") != std::string::npos);
+    CHECK(refused(tn::untyped::placeholder(tn::element_type::float32, {4, 6, 3}), {}).find("rank must be 4") !=
+          std::string::npos);
+    CHECK(refused(tn::untyped::placeholder(tn::element_type::int32, {1, 4, 6, 3}), {}).find("must be float") !=
+          std::string::npos);
 }

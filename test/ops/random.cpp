@@ -20,7 +20,8 @@ using tn::array, tn::shape, tn::extents;
 
 namespace {
 
-inline constexpr struct batch : tn::dim<"batch"> {} batch;
+inline constexpr struct batch : tn::dim<"batch"> {
+} batch;
 
 // The numbers of one run in a new graph and a new session.
 template <class Build> auto first_run(std::uint64_t graph_seed, Build build, tn::session_options o = {}) {
@@ -164,6 +165,7 @@ TEST_CASE("bounds and deviations that make no sense are refused where they are w
     const auto t = tn::random_uniform<float>(1, 1 + 1e-12);
     tn::session s(tn::graph::current());
     CHECK(contains(message_of<tn::invalid_argument_error>([&] { s.run(t); }), "no number of type float"));
-    CHECK_THROWS_AS(tn::untyped::random_uniform(tn::element_type::float32, {tn::dynamic_extent}, 0, 1), tn::invalid_argument_error);
+    CHECK_THROWS_AS(tn::untyped::random_uniform(tn::element_type::float32, {tn::dynamic_extent}, 0, 1),
+                    tn::invalid_argument_error);
     CHECK_THROWS_AS(tn::untyped::random_uniform(tn::element_type::int32, {3}, 0, 1), tn::invalid_argument_error);
 }

@@ -26,8 +26,6 @@ template <class T> any_array random_array(const extents& sizes, std::uint64_t se
 }
 
 /// Element i, in row-major order.
-template <class T> double element(const any_array& a, std::int64_t i) {
-    return static_cast<double>(a.data<T>()[i]);
-}
+template <class T> double element(const any_array& a, std::int64_t i) { return static_cast<double>(a.data<T>()[i]); }
 
 } // namespace tenon::test

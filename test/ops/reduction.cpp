@@ -78,10 +78,9 @@ template <class T> double rounding() {
 template <class T, class Out>
 void check_values(const reduction& reduce, const formula& wanted, double tolerance = rounding<Out>(),
                   bool empty = true) {
-    std::vector<extents> shapes{extents(1),          extents(7),          extents(1000),
-                                extents(5, 3),       extents(3, 70),      extents(70, 3),
-                                extents(33, 130),    extents(4, 6, 5),    extents(3, 17, 40),
-                                extents(2, 3, 4, 5), extents(1, 9, 1, 8), extents(2, 1, 300)};
+    std::vector<extents> shapes{extents(1),         extents(7),          extents(1000),       extents(5, 3),
+                                extents(3, 70),     extents(70, 3),      extents(33, 130),    extents(4, 6, 5),
+                                extents(3, 17, 40), extents(2, 3, 4, 5), extents(1, 9, 1, 8), extents(2, 1, 300)};
     if (empty) shapes.insert(shapes.end(), {extents(0), extents(0, 3), extents(3, 0), extents(2, 0, 3)});
     for (const extents& shape : shapes)
         for (unsigned bits = 0; bits < (1U << shape.rank()); ++bits) {
@@ -97,8 +96,7 @@ void check_values(const reduction& reduce, const formula& wanted, double toleran
             CAPTURE(to_string(shape));
             CAPTURE(bits);
             REQUIRE(y.element() == element_type_of<Out>);
-            REQUIRE(y.extents() ==
-                    detail::reduced_extents(shape, detail::axes_or_all(axes, shape.rank()), keepdims));
+            REQUIRE(y.extents() == detail::reduced_extents(shape, detail::axes_or_all(axes, shape.rank()), keepdims));
             const auto from = groups<T>(x, axes);
             REQUIRE(static_cast<std::int64_t>(from.size()) == y.elements());
             for (std::size_t i = 0; i < from.size(); ++i) {
@@ -130,8 +128,8 @@ double largest_of(const std::vector<double>& v) {
 
 } // namespace
 
-TEST_CASE_TEMPLATE("sum: over any axes", T, float, double, half, bfloat16, std::int32_t, std::int64_t,
-                   std::int8_t, std::uint8_t, std::int16_t, std::uint16_t, std::uint32_t, std::uint64_t) {
+TEST_CASE_TEMPLATE("sum: over any axes", T, float, double, half, bfloat16, std::int32_t, std::int64_t, std::int8_t,
+                   std::uint8_t, std::int16_t, std::uint16_t, std::uint32_t, std::uint64_t) {
     check_values<T, T>([](const any_tensor& x, const index_list& a, bool k) { return untyped::sum(x, a, k); },
                        [](const std::vector<double>& v) {
                            const double s = sum_of(v);
@@ -143,36 +141,32 @@ TEST_CASE_TEMPLATE("sum: over any axes", T, float, double, half, bfloat16, std::
 }
 
 TEST_CASE_TEMPLATE("mean, norms: over any axes", T, float, double, half, bfloat16) {
-    check_values<T, T>(
-        [](const any_tensor& x, const index_list& a, bool k) { return untyped::mean(x, a, k); }, mean_of,
-        3 * rounding<T>());
-    check_values<T, T>(
-        [](const any_tensor& x, const index_list& a, bool k) { return untyped::norm(x, 1, a, k); },
-        [](const std::vector<double>& v) {
-            double s = 0;
-            for (const double x : v) s += std::fabs(x);
-            return s;
-        });
-    check_values<T, T>(
-        [](const any_tensor& x, const index_list& a, bool k) { return untyped::norm(x, 2, a, k); },
-        [](const std::vector<double>& v) {
-            double s = 0;
-            for (const double x : v) s += x * x;
-            return std::sqrt(s);
-        });
-    check_values<T, T>(
-        [](const any_tensor& x, const index_list& a, bool k) { return untyped::norm(x, 0, a, k); },
-        [](const std::vector<double>& v) {
-            double s = 0;
-            for (const double x : v) s = std::fmax(s, std::fabs(x));
-            return s;
-        });
+    check_values<T, T>([](const any_tensor& x, const index_list& a, bool k) { return untyped::mean(x, a, k); }, mean_of,
+                       3 * rounding<T>());
+    check_values<T, T>([](const any_tensor& x, const index_list& a, bool k) { return untyped::norm(x, 1, a, k); },
+                       [](const std::vector<double>& v) {
+                           double s = 0;
+                           for (const double x : v) s += std::fabs(x);
+                           return s;
+                       });
+    check_values<T, T>([](const any_tensor& x, const index_list& a, bool k) { return untyped::norm(x, 2, a, k); },
+                       [](const std::vector<double>& v) {
+                           double s = 0;
+                           for (const double x : v) s += x * x;
+                           return std::sqrt(s);
+                       });
+    check_values<T, T>([](const any_tensor& x, const index_list& a, bool k) { return untyped::norm(x, 0, a, k); },
+                       [](const std::vector<double>& v) {
+                           double s = 0;
+                           for (const double x : v) s = std::fmax(s, std::fabs(x));
+                           return s;
+                       });
 }
 
-TEST_CASE_TEMPLATE("min, max: over any axes", T, float, double, half, bfloat16, std::int32_t, std::int64_t,
-                   std::int8_t, std::uint8_t, std::int16_t, std::uint16_t, std::uint32_t, std::uint64_t) {
-    check_values<T, T>([](const any_tensor& x, const index_list& a, bool k) { return untyped::min(x, a, k); },
-                       least_of, 0, false);
+TEST_CASE_TEMPLATE("min, max: over any axes", T, float, double, half, bfloat16, std::int32_t, std::int64_t, std::int8_t,
+                   std::uint8_t, std::int16_t, std::uint16_t, std::uint32_t, std::uint64_t) {
+    check_values<T, T>([](const any_tensor& x, const index_list& a, bool k) { return untyped::min(x, a, k); }, least_of,
+                       0, false);
     check_values<T, T>([](const any_tensor& x, const index_list& a, bool k) { return untyped::max(x, a, k); },
                        largest_of, 0, false);
 }
@@ -214,16 +208,14 @@ TEST_CASE_TEMPLATE("prod: over any axes", T, double, float, std::int64_t, std::i
 }
 
 TEST_CASE("any, all: over any axes") {
-    check_values<bool, bool>(
-        [](const any_tensor& x, const index_list& a, bool k) { return untyped::any(x, a, k); },
-        [](const std::vector<double>& v) { return largest_of(v) > 0 ? 1.0 : 0.0; }, 0);
-    check_values<bool, bool>(
-        [](const any_tensor& x, const index_list& a, bool k) { return untyped::all(x, a, k); },
-        [](const std::vector<double>& v) { return least_of(v) > 0 ? 1.0 : 0.0; }, 0);
+    check_values<bool, bool>([](const any_tensor& x, const index_list& a, bool k) { return untyped::any(x, a, k); },
+                             [](const std::vector<double>& v) { return largest_of(v) > 0 ? 1.0 : 0.0; }, 0);
+    check_values<bool, bool>([](const any_tensor& x, const index_list& a, bool k) { return untyped::all(x, a, k); },
+                             [](const std::vector<double>& v) { return least_of(v) > 0 ? 1.0 : 0.0; }, 0);
 }
 
-TEST_CASE_TEMPLATE("count_nonzero: over any axes", T, bool, float, double, half, bfloat16, std::int8_t,
-                   std::int16_t, std::int32_t, std::int64_t, std::uint64_t) {
+TEST_CASE_TEMPLATE("count_nonzero: over any axes", T, bool, float, double, half, bfloat16, std::int8_t, std::int16_t,
+                   std::int32_t, std::int64_t, std::uint64_t) {
     check_values<T, std::int64_t>(
         [](const any_tensor& x, const index_list& a, bool k) { return untyped::count_nonzero(x, a, k); },
         [](const std::vector<double>& v) {
@@ -235,24 +227,23 @@ TEST_CASE_TEMPLATE("count_nonzero: over any axes", T, bool, float, double, half,
 }
 
 TEST_CASE_TEMPLATE("logsumexp, variance: over any axes", T, float, double, half, bfloat16) {
-    check_values<T, T>(
-        [](const any_tensor& x, const index_list& a, bool k) { return untyped::logsumexp(x, a, k); },
-        [](const std::vector<double>& v) {
-            double s = 0;
-            for (const double x : v) s += std::exp(x);
-            return std::log(s);
-        });
+    check_values<T, T>([](const any_tensor& x, const index_list& a, bool k) { return untyped::logsumexp(x, a, k); },
+                       [](const std::vector<double>& v) {
+                           double s = 0;
+                           for (const double x : v) s += std::exp(x);
+                           return std::log(s);
+                       });
     for (const int less : {0, 1})
-        check_values<T, T>([=](const any_tensor& x, const index_list& a,
-                               bool k) { return untyped::variance(x, a, k, less); },
-                           [=](const std::vector<double>& v) {
-                               double s = 0;
-                               const double m = mean_of(v);
-                               for (const double x : v) s += (x - m) * (x - m);
-                               const double divisor = static_cast<double>(v.size()) - less;
-                               return divisor > 0 ? s / divisor : std::nan("");
-                           },
-                           4 * rounding<T>());
+        check_values<T, T>(
+            [=](const any_tensor& x, const index_list& a, bool k) { return untyped::variance(x, a, k, less); },
+            [=](const std::vector<double>& v) {
+                double s = 0;
+                const double m = mean_of(v);
+                for (const double x : v) s += (x - m) * (x - m);
+                const double divisor = static_cast<double>(v.size()) - less;
+                return divisor > 0 ? s / divisor : std::nan("");
+            },
+            4 * rounding<T>());
 }
 
 TEST_CASE("reductions: every instruction set gives the same") {
@@ -260,15 +251,13 @@ TEST_CASE("reductions: every instruction set gives the same") {
     for (const simd::isa which : {simd::isa::baseline, simd::isa::avx2, simd::isa::avx512}) {
         if (!simd::has_isa(which)) continue;
         simd::set_isa_for_testing(which);
-        const auto untyped_sum = [](const any_tensor& x, const index_list& a, bool k) {
-            return untyped::sum(x, a, k);
-        };
+        const auto untyped_sum = [](const any_tensor& x, const index_list& a, bool k) { return untyped::sum(x, a, k); };
         check_values<float, float>(untyped_sum, sum_of, 6e-5);
         check_values<double, double>(untyped_sum, sum_of, 1e-12);
         check_values<half, half>(untyped_sum, sum_of, 0.1);
         check_values<float, float>(
-            [](const any_tensor& x, const index_list& a, bool k) { return untyped::max(x, a, k); },
-            largest_of, 0, false);
+            [](const any_tensor& x, const index_list& a, bool k) { return untyped::max(x, a, k); }, largest_of, 0,
+            false);
         check_values<float, float>(
             [](const any_tensor& x, const index_list& a, bool k) { return untyped::norm(x, 2, a, k); },
             [](const std::vector<double>& v) {
@@ -303,8 +292,7 @@ TEST_CASE("sum: ten million ones are exact in float; a mean is accurate to a few
 
 TEST_CASE("reductions: the result does not depend on the number of threads") {
     const any_array x = random_array<float>(extents(300, 7, 1000), 5);
-    for (const index_list& axes :
-         {index_list{}, index_list{0}, index_list{1}, index_list{2}, index_list{0, 2}}) {
+    for (const index_list& axes : {index_list{}, index_list{0}, index_list{1}, index_list{2}, index_list{0, 2}}) {
         any_array first;
         for (const int threads : {1, 2, 3, 5}) {
             const graph g;
@@ -417,14 +405,11 @@ TEST_CASE("reductions: axes and element types are checked") {
     const any_tensor flags = untyped::placeholder(element_type::boolean, extents(2, 3));
     CHECK_THROWS_WITH_AS(untyped::sum(x, {2}), doctest::Contains("sum: axis is out of range: [2, 3]"),
                          invalid_argument_error);
-    CHECK_THROWS_WITH_AS(untyped::sum(x, {1, -1}), doctest::Contains("axis is given twice"),
-                         invalid_argument_error);
+    CHECK_THROWS_WITH_AS(untyped::sum(x, {1, -1}), doctest::Contains("axis is given twice"), invalid_argument_error);
     CHECK_THROWS_WITH_AS(untyped::sum(flags), doctest::Contains("element type must be a number: bool[2, 3]"),
                          invalid_argument_error);
-    CHECK_THROWS_WITH_AS(untyped::any(x), doctest::Contains("element type must be bool"),
-                         invalid_argument_error);
-    CHECK_THROWS_AS(untyped::mean(untyped::placeholder(element_type::int32, extents(2))),
-                    invalid_argument_error);
+    CHECK_THROWS_WITH_AS(untyped::any(x), doctest::Contains("element type must be bool"), invalid_argument_error);
+    CHECK_THROWS_AS(untyped::mean(untyped::placeholder(element_type::int32, extents(2))), invalid_argument_error);
 }
 
 TEST_CASE("reductions: gradients agree with central differences") {
@@ -492,8 +477,8 @@ TEST_CASE("gradients of gradients: sum, mean, max, logsumexp; prod says that it 
             return sum(detail::as_tensor(elementwise<opcode::multiply>(dx, dx)));
         };
     };
-    CHECK(check_gradients(second([](const auto& x) { return sum(elementwise<opcode::exp>(x)); }),
-                          input<shape<3>>()) == "");
+    CHECK(check_gradients(second([](const auto& x) { return sum(elementwise<opcode::exp>(x)); }), input<shape<3>>()) ==
+          "");
     CHECK(check_gradients(second([](const auto& x) { return logsumexp(x); }), input<shape<4>>()) == "");
     CHECK(check_gradients(second([](const auto& x) { return variance(x); }), input<shape<4>>()) == "");
     CHECK(check_gradients(second([](const auto& x) { return norm<2>(x); }), input<shape<4>>()) == "");

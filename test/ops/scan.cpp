@@ -20,8 +20,8 @@ namespace {
 inline constexpr struct batch_size : dim<"batch"> {
 } batch;
 
-static_assert(std::is_same_v<decltype(cumsum<-1>(std::declval<tensor<int, shape<batch, 3>>>())),
-                             tensor<int, shape<batch, 3>>>);
+static_assert(
+    std::is_same_v<decltype(cumsum<-1>(std::declval<tensor<int, shape<batch, 3>>>())), tensor<int, shape<batch, 3>>>);
 static_assert(std::is_same_v<decltype(cumsum<0>(ill_shaped{})), ill_shaped>);
 } // namespace
 
@@ -38,10 +38,8 @@ TEST_CASE("cumsum: forward, backward, with and without the element itself") {
                          invalid_argument_error);
 }
 
-TEST_CASE_TEMPLATE("cumsum: along any axis", T, float, double, half, std::int8_t, std::uint32_t,
-                   std::int64_t) {
-    for (const extents& shape :
-         {extents(3, 4, 5), extents(2, 300, 301), extents(70000), extents(0, 3), extents(3, 0)})
+TEST_CASE_TEMPLATE("cumsum: along any axis", T, float, double, half, std::int8_t, std::uint32_t, std::int64_t) {
+    for (const extents& shape : {extents(3, 4, 5), extents(2, 300, 301), extents(70000), extents(0, 3), extents(3, 0)})
         for (int axis = 0; axis < shape.rank(); ++axis) {
             const graph g;
             const graph_scope scope(g);

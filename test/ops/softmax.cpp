@@ -20,7 +20,8 @@ using tn::test::check_gradients, tn::test::input, tn::test::random_array;
 
 namespace {
 
-inline constexpr struct batch : tn::dim<"batch"> {} batch;
+inline constexpr struct batch : tn::dim<"batch"> {
+} batch;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 template <class F> void for_each_isa(F f) {
@@ -40,7 +41,8 @@ template <class T> double tolerance() {
 }
 
 // softmax or its logarithm in double, along the middle of [outer, n, inner].
-std::vector<double> naive_softmax(const std::vector<double>& x, std::int64_t outer, std::int64_t n, std::int64_t inner, bool log) {
+std::vector<double> naive_softmax(const std::vector<double>& x, std::int64_t outer, std::int64_t n, std::int64_t inner,
+                                  bool log) {
     std::vector<double> y(x.size());
     for (std::int64_t o = 0; o < outer; ++o)
         for (std::int64_t i = 0; i < inner; ++i) {
@@ -80,9 +82,9 @@ any_array run_one(const any_tensor& t, const any_tensor& fed, const any_array& v
 
 TEST_CASE_TEMPLATE("softmax and log_softmax along every axis are the formulas", T, float, double, half, bfloat16) {
     for_each_isa([] {
-        for (const extents& sizes : {extents{7}, extents{1, 1}, extents{3, 1}, extents{5, 10}, extents{4, 16}, extents{3, 100},
-                                     extents{2, 129}, extents{2, 3, 4}, extents{3, 17, 5}, extents{2, 4, 70}, extents{0, 4},
-                                     extents{4, 0}, extents{3, 2, 0}}) {
+        for (const extents& sizes : {extents{7}, extents{1, 1}, extents{3, 1}, extents{5, 10}, extents{4, 16},
+                                     extents{3, 100}, extents{2, 129}, extents{2, 3, 4}, extents{3, 17, 5},
+                                     extents{2, 4, 70}, extents{0, 4}, extents{4, 0}, extents{3, 2, 0}}) {
             const tn::graph_scope scope{tn::graph()};
             const any_array x = random_array<T>(sizes, 3);
             const any_tensor in = tn::untyped::placeholder(tn::element_type_of<T>, sizes);
@@ -100,7 +102,8 @@ TEST_CASE_TEMPLATE("softmax and log_softmax along every axis are the formulas", 
     });
 }
 
-TEST_CASE_TEMPLATE("extreme logits: nothing overflows; -inf is probability 0; NaN, +inf and nothing but -inf are NaN", T, float, double) {
+TEST_CASE_TEMPLATE("extreme logits: nothing overflows; -inf is probability 0; NaN, +inf and nothing but -inf are NaN",
+                   T, float, double) {
     const T inf = std::numeric_limits<T>::infinity(), nan = std::numeric_limits<T>::quiet_NaN();
     const T most = std::numeric_limits<T>::max();
     for_each_isa([&] {
@@ -108,7 +111,8 @@ TEST_CASE_TEMPLATE("extreme logits: nothing overflows; -inf is probability 0; Na
         const auto x = tn::placeholder<T, shape<tn::dyn, 3>>("x");
         tn::session s(tn::graph::current());
         const auto run = [&](array<T> a) { return s.run(tn::feed(x, a), tn::softmax(x), tn::log_softmax(x)); };
-        const auto [p, l] = run({{1000, 1001, 999}, {-inf, 0, 0}, {most, most, -most}, {-1e30F, 0, -1e30F}, {-inf, -inf, 5}});
+        const auto [p, l] =
+            run({{1000, 1001, 999}, {-inf, 0, 0}, {most, most, -most}, {-1e30F, 0, -1e30F}, {-inf, -inf, 5}});
         CHECK(p(0, 1) == doctest::Approx(0.6652409558));
         CHECK(p(1, 0) == 0);
         CHECK(p(1, 1) == doctest::Approx(0.5));
@@ -127,7 +131,8 @@ TEST_CASE_TEMPLATE("extreme logits: nothing overflows; -inf is probability 0; Na
     });
 }
 
-TEST_CASE_TEMPLATE("sparse cross entropy and its gradient are the formulas, for both label types", T, float, double, half, bfloat16) {
+TEST_CASE_TEMPLATE("sparse cross entropy and its gradient are the formulas, for both label types", T, float, double,
+                   half, bfloat16) {
     for_each_isa([] {
         for (const std::int64_t classes : {1, 2, 10, 16, 17, 100}) {
             const std::int64_t rows = 37;
@@ -182,7 +187,8 @@ TEST_CASE("a label that is no class fails the step, naming label, row and number
         CHECK(message.find("label " + std::to_string(bad) + " of row 2") != std::string::npos);
         CHECK(message.find("10 classes") != std::string::npos);
     }
-    const auto good = s.run(tn::feed(x, array<float>(extents{3, 10})), tn::feed(labels, array<std::int32_t>{0, 9, 5}), loss);
+    const auto good =
+        s.run(tn::feed(x, array<float>(extents{3, 10})), tn::feed(labels, array<std::int32_t>{0, 9, 5}), loss);
     CHECK(good[2] == doctest::Approx(std::log(10.0)));
 }
 
@@ -214,15 +220,18 @@ TEST_CASE("leading dimensions of any number, named, dynamic and static sizes") {
     const auto loss = tn::sparse_softmax_cross_entropy(x, labels);
     static_assert(std::is_same_v<decltype(loss), const tn::tensor<float, shape<batch, 5>>>);
     tn::session s(tn::graph::current());
-    const auto a = s.run(tn::feed(x, array<float>(extents{2, 5, 4})), tn::feed(labels, array<std::int64_t>(extents{2, 5})), loss);
+    const auto a =
+        s.run(tn::feed(x, array<float>(extents{2, 5, 4})), tn::feed(labels, array<std::int64_t>(extents{2, 5})), loss);
     CHECK(a.extents() == extents{2, 5});
     CHECK(a(1, 4) == doctest::Approx(std::log(4.0)));
     const auto one = tn::placeholder<float, shape<4>>("one");
     const auto label = tn::placeholder<std::int32_t>("label");
-    CHECK(s.run(tn::feed(one, array<float>{0, 0, 0, 0}), tn::feed(label, 2), tn::sparse_softmax_cross_entropy(one, label)).item() ==
-          doctest::Approx(std::log(4.0)));
-    CHECK_THROWS_AS(s.run(tn::feed(x, array<float>(extents{2, 5, 4})), tn::feed(labels, array<std::int64_t>(extents{3, 5})), loss),
-                    tn::invalid_argument_error);
+    CHECK(
+        s.run(tn::feed(one, array<float>{0, 0, 0, 0}), tn::feed(label, 2), tn::sparse_softmax_cross_entropy(one, label))
+            .item() == doctest::Approx(std::log(4.0)));
+    CHECK_THROWS_AS(
+        s.run(tn::feed(x, array<float>(extents{2, 5, 4})), tn::feed(labels, array<std::int64_t>(extents{3, 5})), loss),
+        tn::invalid_argument_error);
 }
 
 TEST_CASE("gradients agree with central differences") {
@@ -259,7 +268,8 @@ TEST_CASE("second gradients agree with central differences") {
     CHECK(check_gradients(twice([](auto x) { return tn::softmax(x); }), input<shape<2, 4>>()) == "");
     CHECK(check_gradients(twice([](auto x) { return tn::log_softmax<0>(x); }), input<shape<3, 2>>()) == "");
     CHECK(check_gradients(twice([](auto x) {
-                              return tn::sparse_softmax_cross_entropy(x, tn::cast<std::int32_t>(tn::zeros_like(tn::sum<1>(x)) + 1));
+                              return tn::sparse_softmax_cross_entropy(
+                                  x, tn::cast<std::int32_t>(tn::zeros_like(tn::sum<1>(x)) + 1));
                           }),
                           input<shape<2, 4>>()) == "");
     CHECK(check_gradients(
@@ -275,9 +285,10 @@ TEST_CASE("sigmoid_cross_entropy keeps its precision at both ends") {
     const tn::graph_scope scope{tn::graph()};
     const auto x = tn::placeholder<float, shape<tn::dyn>>("x"), z = tn::placeholder<float, shape<tn::dyn>>("z");
     tn::session s(tn::graph::current());
-    const auto a = s.run(tn::feed(x, array<float>{-100, -20, 0, 20, 100, 100}), tn::feed(z, array<float>{0, 0, 1, 1, 1, 0}),
-                         tn::sigmoid_cross_entropy(x, z));
-    const double wanted[] = {std::exp(-100.0), std::log1p(std::exp(-20.0)), std::log(2.0), std::log1p(std::exp(-20.0)),
+    const auto a = s.run(tn::feed(x, array<float>{-100, -20, 0, 20, 100, 100}),
+                         tn::feed(z, array<float>{0, 0, 1, 1, 1, 0}), tn::sigmoid_cross_entropy(x, z));
+    const double wanted[] = {std::exp(-100.0), std::log1p(std::exp(-20.0)),
+                             std::log(2.0),    std::log1p(std::exp(-20.0)),
                              std::exp(-100.0), 100};
     for (std::int64_t i = 0; i < 6; ++i) CHECK(a[i] == doctest::Approx(wanted[i]).epsilon(1e-5));
 }

@@ -269,8 +269,10 @@ TEST_CASE("untyped variables: made and assigned by types known at run time, with
     const tn::any_tensor v = tn::untyped::variable("v", tn::untyped::constant(tn::any_array(tn::array<float>{1, 2})));
     const tn::any_tensor x = tn::placeholder<float, tn::shape<3>>("x"), d = tn::placeholder<double, tn::shape<2>>("d");
     using bad = tn::invalid_argument_error;
-    CHECK(words_of<bad>([&] { tn::untyped::assign(v, x); }) == "assign: value does not fit the variable: [2] x [3] (inputs v x)");
-    CHECK(words_of<bad>([&] { tn::untyped::assign(v, d); }) == "assign: element types differ: float[2] x double[2] (inputs v d)");
+    CHECK(words_of<bad>([&] { tn::untyped::assign(v, x); }) ==
+          "assign: value does not fit the variable: [2] x [3] (inputs v x)");
+    CHECK(words_of<bad>([&] { tn::untyped::assign(v, d); }) ==
+          "assign: element types differ: float[2] x double[2] (inputs v d)");
     CHECK(has(words_of<bad>([&] { tn::untyped::assign(x, x); }), "assign: x is no variable but a placeholder"));
     const tn::any_tensor loose = tn::placeholder<float, tn::shape<tn::dyn>>("loose");
     CHECK_THROWS_AS(tn::untyped::variable("u", loose), bad);

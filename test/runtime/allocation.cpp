@@ -37,8 +37,12 @@ void* operator new(std::size_t n, std::align_val_t a) { return take_or_throw(n, 
 void* operator new[](std::size_t n, std::align_val_t a) { return take_or_throw(n, static_cast<std::size_t>(a)); }
 void* operator new(std::size_t n, const std::nothrow_t&) noexcept { return take(n, 1); }
 void* operator new[](std::size_t n, const std::nothrow_t&) noexcept { return take(n, 1); }
-void* operator new(std::size_t n, std::align_val_t a, const std::nothrow_t&) noexcept { return take(n, static_cast<std::size_t>(a)); }
-void* operator new[](std::size_t n, std::align_val_t a, const std::nothrow_t&) noexcept { return take(n, static_cast<std::size_t>(a)); }
+void* operator new(std::size_t n, std::align_val_t a, const std::nothrow_t&) noexcept {
+    return take(n, static_cast<std::size_t>(a));
+}
+void* operator new[](std::size_t n, std::align_val_t a, const std::nothrow_t&) noexcept {
+    return take(n, static_cast<std::size_t>(a));
+}
 void operator delete(void* p) noexcept { give(p); }
 void operator delete[](void* p) noexcept { give(p); }
 void operator delete(void* p, std::size_t) noexcept { give(p); }
@@ -55,7 +59,8 @@ void operator delete[](void* p, std::align_val_t, const std::nothrow_t&) noexcep
 namespace tn = tenon;
 
 namespace {
-inline constexpr struct batch : tn::dim<"batch"> {} batch;
+inline constexpr struct batch : tn::dim<"batch"> {
+} batch;
 
 template <class F> int taken_by(F&& f, std::size_t at_least = 0) {
     taken = 0;
@@ -110,8 +115,7 @@ TEST_CASE("products take no memory for tensors in steady state") {
     const auto w2 = tn::variable<float, tn::shape<160, 40>>("w2", tn::constant_value(0.02));
     const auto loss = mean(square(matmul(relu(matmul(x, w1) + b1), w2)));
     const auto [d1, e1, d2] = gradients(loss, w1, b1, w2);
-    const tn::operation train =
-        tn::group(w1.assign_sub(d1 * 0.1f), b1.assign_sub(e1 * 0.1f), w2.assign_sub(d2 * 0.1f));
+    const tn::operation train = tn::group(w1.assign_sub(d1 * 0.1f), b1.assign_sub(e1 * 0.1f), w2.assign_sub(d2 * 0.1f));
     tn::session s(tn::session_options{.intra_op_threads = 1, .use_per_session_threads = true});
     s.run(tn::initialize_variables());
     tn::array<float, tn::shape<batch, 320>> v(64);

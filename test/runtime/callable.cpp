@@ -16,8 +16,7 @@ namespace tn = tenon;
 using namespace probe;
 
 namespace {
-inline constexpr struct batch : tn::dim<"batch"> {} batch;
-} // namespace
+inline constexpr struct batch : tn::dim<"batch"> { } batch; } // namespace
 
 TEST_CASE("a callable gives a tuple of what it fetches, with types and sizes") {
     const tn::graph g;
@@ -78,8 +77,7 @@ TEST_CASE("changing batch sizes are planned once each, and every size gives righ
             for (std::int64_t i = 0; i < v.size(); ++i) v[i] = static_cast<float>(i % 5);
             const auto [r] = f(v);
             REQUIRE(r.extent(0) == n);
-            for (std::int64_t i = 0; i < n; ++i)
-                CHECK(r(i, 1) == v(i, 0) * 2 + v(i, 1) * 4 + v(i, 2) * 6);
+            for (std::int64_t i = 0; i < n; ++i) CHECK(r(i, 1) == v(i, 0) * 2 + v(i, 1) * 4 + v(i, 2) * 6);
         }
 }
 

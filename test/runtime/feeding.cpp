@@ -13,7 +13,8 @@ namespace tn = tenon;
 using namespace probe;
 
 namespace {
-inline constexpr struct batch : tn::dim<"batch"> {} batch;
+inline constexpr struct batch : tn::dim<"batch"> {
+} batch;
 using bad = tn::invalid_argument_error;
 } // namespace
 
@@ -61,7 +62,8 @@ TEST_CASE("SEMANTICS 16: a needed placeholder that is not fed is an error naming
     const tn::graph_scope in(g);
     const auto x = tn::placeholder<float, tn::shape<batch, 3>>("images");
     tn::session s;
-    CHECK(words_of<bad>([&] { s.run(exp(x)); }) == "placeholder images of type float[batch, 3] must be fed in this step");
+    CHECK(words_of<bad>([&] { s.run(exp(x)); }) ==
+          "placeholder images of type float[batch, 3] must be fed in this step");
 }
 
 TEST_CASE("a placeholder of which only the sizes matter need not be fed where they are known") {
@@ -87,13 +89,17 @@ TEST_CASE("SEMANTICS 16: a value of the wrong dtype or sizes, known at run time,
     CHECK(has(sizes, "feed of x: it is float[batch, 3], the value is float[1, 2]"));
     const std::string rank = words_of<bad>([&] { s.run(tn::feed(x, tn::array<float>{1, 2, 3}), y); });
     CHECK(has(rank, "feed of x: it is float[batch, 3], the value is float[3]"));
-    const std::string type =
-        words_of<bad>([&] { s.run(tn::feed(any, tn::any_array(tn::array<double>{{1, 2, 3}})), y); });
+    const std::string type = words_of<bad>([&] {
+        s.run(tn::feed(any, tn::any_array(tn::array<double>{{1, 2, 3}})), y);
+    });
     CHECK(has(type, "feed of x: it is float[batch, 3], the value is double[1, 3]"));
     // The callable says the same, also when it has a plan already.
     const auto step = s.callable(tn::feeds(x), tn::fetches(y));
     step(tn::array<float>{{1, 2, 3}});
-    CHECK(has(words_of<bad>([&] { step(tn::array<float>{{1, 2}}); }), "feed of x: it is float[batch, 3], the value is float[1, 2]"));
+    CHECK(has(words_of<bad>([&] {
+                  step(tn::array<float>{{1, 2}});
+              }),
+              "feed of x: it is float[batch, 3], the value is float[1, 2]"));
     CHECK(has(words_of<bad>([&] { s.report(tn::feed(x, tn::array<float>{{1, 2}}), y); }), "feed of x"));
 }
 
@@ -120,8 +126,9 @@ TEST_CASE("a named size has one value in a step; a conflict names both tensors")
     const auto y = tn::placeholder<float, tn::shape<batch>>("labels");
     const auto both = sum(x) + sum(y);
     tn::session s;
-    CHECK(words_of<bad>([&] { s.run(tn::feed(x, tn::array<float>{{1, 2}, {3, 4}}), tn::feed(y, tn::array<float>{1, 2, 3}), both); }) ==
-          "size batch is 2 in images and 3 in labels; in one step a named size has one value");
+    CHECK(words_of<bad>([&] {
+              s.run(tn::feed(x, tn::array<float>{{1, 2}, {3, 4}}), tn::feed(y, tn::array<float>{1, 2, 3}), both);
+          }) == "size batch is 2 in images and 3 in labels; in one step a named size has one value");
     CHECK(s.run(tn::feed(x, tn::array<float>{{1, 2}, {3, 4}}), tn::feed(y, tn::array<float>{1, 2}), both).item() == 13);
 }
 
@@ -142,7 +149,9 @@ TEST_CASE("what flows into a tensor whose sizes were declared is checked against
     const auto z = x + y;
     tn::session s;
     CHECK(s.run(tn::feed(x, tn::array<float>{1, 2}), tn::feed(y, tn::array<float>{1}), z)(1) == 3); // broadcast
-    const std::string text = words_of<bad>([&] { s.run(tn::feed(x, tn::array<float>{1, 2}), tn::feed(y, tn::array<float>{1, 2, 3}), z); });
+    const std::string text = words_of<bad>([&] {
+        s.run(tn::feed(x, tn::array<float>{1, 2}), tn::feed(y, tn::array<float>{1, 2, 3}), z);
+    });
     CHECK(has(text, "sizes do not broadcast: [2] x [3]"));
     CHECK(has(text, "in this step's sizes"));
 }

@@ -25,7 +25,9 @@ TEST_CASE("check_numerics names the first node that made a number that is not fi
     tn::session checking(tn::session_options{.check_numerics = true}), careless;
     const tn::array<float> bad{1, -2, 3}, good{1, 2, 3};
     const std::string text = words_of<tn::invalid_argument_error>([&] { checking.run(tn::feed(x, bad), after); });
-    CHECK(has(text, "check_numerics: element 1 of output 0, float[3], is the first in this step that is not a finite number"));
+    CHECK(
+        has(text,
+            "check_numerics: element 1 of output 0, float[3], is the first in this step that is not a finite number"));
     CHECK(has(text, "[node log (fused)"));
     CHECK(checking.run(tn::feed(x, good), after).item() == careless.run(tn::feed(x, good), after).item());
     CHECK(careless.run(tn::feed(x, bad), after).item() != 0); // without the option nothing is said

@@ -17,7 +17,8 @@ using namespace probe;
 
 namespace {
 
-inline constexpr struct batch : tn::dim<"batch"> {} batch;
+inline constexpr struct batch : tn::dim<"batch"> {
+} batch;
 
 bool runs(const tn::step_report& r, const std::string& what) {
     for (const std::string& line : r.order)
@@ -94,7 +95,8 @@ TEST_CASE("elementwise nodes that feed each other alone run as one pass") {
     // Names make nodes; the planner joins them again, since nothing else reads them.
     tn::any_tensor t = x;
     constexpr int steps = 10;
-    for (int i = 0; i < steps; ++i) t = tn::detail::add_instruction(i % 2 ? tn::opcode::negative : tn::opcode::relu, {t});
+    for (int i = 0; i < steps; ++i)
+        t = tn::detail::add_instruction(i % 2 ? tn::opcode::negative : tn::opcode::relu, {t});
     tn::session fusing, plain(tn::session_options{.fuse = false});
     const tn::array<float> v({{1, 2, 3, 4, 5, 6, 7, 8}});
     CHECK(fusing.report(tn::feed(x, v), t).nodes == 1);
@@ -243,7 +245,8 @@ TEST_CASE("a step that needs more than memory_limit is refused before it runs, b
     const std::string fetched = words_of<tn::resource_exhausted_error>([&] { s.run(tn::feed(x, large), h); });
     CHECK(has(fetched, "4000000 bytes: huge float[1000, 1000], fetched"));
     const auto v = tn::variable<float, tn::shape<600, 600>>("big", tn::zeros());
-    CHECK(has(words_of<tn::resource_exhausted_error>([&] { s.run(v); }), "1440000 bytes: big float[600, 600], fetched"));
+    CHECK(
+        has(words_of<tn::resource_exhausted_error>([&] { s.run(v); }), "1440000 bytes: big float[600, 600], fetched"));
     CHECK_THROWS_AS(s.report(tn::feed(x, large), y), tn::resource_exhausted_error);
     CHECK(s.run(tn::feed(x, small), y).size() == 40);
 }
@@ -259,9 +262,11 @@ TEST_CASE("a tensor that no machine can hold is a resource_exhausted_error that 
     const std::int64_t n = 2000000; // n * n floats: 16 TB
     const tn::array<float, tn::shape<tn::dyn, 1>> c(n);
     const tn::array<float, tn::shape<1, tn::dyn>> r(n);
-    const std::string text = words_of<tn::resource_exhausted_error>([&] { s.run(tn::feed(column, c), tn::feed(row, r), outer); });
+    const std::string text =
+        words_of<tn::resource_exhausted_error>([&] { s.run(tn::feed(column, c), tn::feed(row, r), outer); });
     CHECK(has(text, "no memory for what is fetched of outer, float[2000000, 2000000]"));
-    CHECK(has(words_of<tn::resource_exhausted_error>([&] { s.run(tn::feed(column, c), tn::feed(row, r), total); }), "float[2000000, 2000000]"));
+    CHECK(has(words_of<tn::resource_exhausted_error>([&] { s.run(tn::feed(column, c), tn::feed(row, r), total); }),
+              "float[2000000, 2000000]"));
     const tn::array<float, tn::shape<tn::dyn, 1>> c2(2);
     CHECK(s.run(tn::feed(column, c2), tn::feed(row, tn::array<float>{{1, 2}}), total).item() == 0);
 }
@@ -277,7 +282,8 @@ TEST_CASE("sizes that overflow in a step are an error, not a small number") {
     const auto all = a + b + c + d;
     tn::session s;
     const std::int64_t n = 100000; // n^4 = 10^20 elements
-    const tn::array<std::int8_t> va(tn::extents{n, 1, 1, 1}), vb(tn::extents{n, 1, 1}), vc(tn::extents{n, 1}), vd(tn::extents{n});
+    const tn::array<std::int8_t> va(tn::extents{n, 1, 1, 1}), vb(tn::extents{n, 1, 1}), vc(tn::extents{n, 1}),
+        vd(tn::extents{n});
     CHECK_THROWS_AS(s.run(tn::feed(a, va), tn::feed(b, vb), tn::feed(c, vc), tn::feed(d, vd), all), tn::error);
 }
 

@@ -23,8 +23,8 @@ std::string line_of(const std::string& name) {
 
 TEST_CASE("config_text begins with the version") {
     CHECK(tenon::config_text().starts_with("Tenon " TENON_VERSION "\n"));
-    CHECK(TENON_VERSION == std::to_string(TENON_VERSION_MAJOR) + '.' + std::to_string(TENON_VERSION_MINOR) +
-                               '.' + std::to_string(TENON_VERSION_PATCH));
+    CHECK(TENON_VERSION == std::to_string(TENON_VERSION_MAJOR) + '.' + std::to_string(TENON_VERSION_MINOR) + '.' +
+                               std::to_string(TENON_VERSION_PATCH));
 }
 
 TEST_CASE("config_text says how Tenon was compiled, with what, and for what it runs") {

@@ -18,8 +18,7 @@ namespace tn = tenon;
 using namespace probe;
 
 namespace {
-inline constexpr struct batch : tn::dim<"batch"> {} batch;
-} // namespace
+inline constexpr struct batch : tn::dim<"batch"> { } batch; } // namespace
 
 TEST_CASE("SEMANTICS 13: only what the fetches need runs") {
     const tn::graph g;
@@ -78,8 +77,9 @@ TEST_CASE("a run gives an array, a tuple of them, or nothing, with element types
     const auto one = s.run(tn::feed(x, v), y);
     static_assert(std::is_same_v<decltype(one), const tn::array<float, tn::shape<batch, 2>>>);
     const auto two = s.run(tn::feed(x, v), y, nothing, y > 2.0f);
-    static_assert(std::is_same_v<decltype(two), const std::tuple<tn::array<float, tn::shape<batch, 2>>,
-                                                                 tn::array<bool, tn::shape<batch, 2>>>>);
+    static_assert(
+        std::is_same_v<decltype(two),
+                       const std::tuple<tn::array<float, tn::shape<batch, 2>>, tn::array<bool, tn::shape<batch, 2>>>>);
     static_assert(std::is_void_v<decltype(s.run(nothing))>);
     const tn::any_tensor untyped = y;
     static_assert(std::is_same_v<decltype(s.run(tn::feed(x, v), untyped)), tn::any_array>);
@@ -263,7 +263,8 @@ TEST_CASE("SEMANTICS 17: a call of a callable may have a limit; a limit that is 
     const auto y = watched(x, "slow", deed::dawdle);
     tn::session s;
     const auto step = s.callable(tn::feeds(x), tn::fetches(y));
-    CHECK(has(words_of<tn::deadline_exceeded_error>([&] { step.run_for(0.001, 1.0f); }), "run's time limit of 0.001 s"));
+    CHECK(
+        has(words_of<tn::deadline_exceeded_error>([&] { step.run_for(0.001, 1.0f); }), "run's time limit of 0.001 s"));
     CHECK(std::get<0>(step.run_for(1000, 1.0f)).item() == 1);
     CHECK(std::get<0>(step.run_for(0, 2.0f)).item() == 2);
     using bad = tn::invalid_argument_error;
@@ -333,7 +334,8 @@ TEST_CASE("an exception in a kernel keeps its type and names the node; the sessi
           "the end is reached [node broken (test_watched) on /device:CPU:0]");
     CHECK(words_of<tn::internal_error>([&] { run(deed::fail_std, "foreign"); }) ==
           "an error of another library [node foreign (test_watched) on /device:CPU:0]");
-    CHECK(has(words_of<tn::resource_exhausted_error>([&] { run(deed::fail_memory, "large"); }), "[node large (test_watched)"));
+    CHECK(has(words_of<tn::resource_exhausted_error>([&] { run(deed::fail_memory, "large"); }),
+              "[node large (test_watched)"));
     CHECK(s.run(tn::feed(x, 1.0f), x + 1.0f).item() == 2);
 }
 
@@ -363,9 +365,13 @@ TEST_CASE("sessions of one graph have variables of their own") {
 TEST_CASE("SEMANTICS 26: one identity with two types is an error naming both") {
     tn::resource_manager r;
     (void)r.variable("", "v", {tn::element_type::float32, {2}});
-    CHECK(has(words_of<tn::invalid_argument_error>([&] { (void)r.variable("", "v", {tn::element_type::float32, {3}}); }),
+    CHECK(has(words_of<tn::invalid_argument_error>([&] {
+                  (void)r.variable("", "v", {tn::element_type::float32, {3}});
+              }),
               "variable \"v\" exists as float[2], not as float[3]"));
-    CHECK(has(words_of<tn::invalid_argument_error>([&] { (void)r.variable("box", "v", {tn::element_type::float32, {3}}); }),
+    CHECK(has(words_of<tn::invalid_argument_error>([&] {
+                  (void)r.variable("box", "v", {tn::element_type::float32, {3}});
+              }),
               "nothing was thrown"));
     CHECK(r.bytes() == 20);
 }

@@ -128,8 +128,7 @@ TEST_CASE("SEMANTICS 14: inter_op_threads is the number of nodes that run at the
     const tn::graph_scope in(g);
     const auto x = tn::placeholder<float>("x");
     std::vector<tn::any_tensor> branches;
-    for (int i = 0; i < 6; ++i)
-        branches.push_back(watched(watched(x, "first", deed::meet), "second", deed::meet));
+    for (int i = 0; i < 6; ++i) branches.push_back(watched(watched(x, "first", deed::meet), "second", deed::meet));
     const auto run = [&](int nodes, int there) {
         tn::session s(with_threads(4, nodes));
         present() = there;
@@ -168,7 +167,8 @@ TEST_CASE("SEMANTICS 14: what depends on both branches waits for both, and error
     const auto broken = watched(watched(x, "slow2", deed::dawdle), "broken", deed::fail);
     const auto joined = watched(broken + watched(x, "fine", deed::dawdle), "joined");
     journal::get().take();
-    CHECK(has(words_of<tn::out_of_range_error>([&] { s.run(tn::feed(x, 1.0f), joined); }), "[node broken (test_watched)"));
+    CHECK(has(words_of<tn::out_of_range_error>([&] { s.run(tn::feed(x, 1.0f), joined); }),
+              "[node broken (test_watched)"));
     CHECK(position(journal::get().take(), "joined") < 0);
     CHECK(s.run(tn::feed(x, 1.0f), both).item() == 2);
 }
@@ -180,7 +180,8 @@ TEST_CASE("SEMANTICS 17: a step that runs side by side ends at its deadline too"
     const auto a = watched(watched(x, "a1", deed::dawdle), "a2", deed::dawdle);
     const auto b = watched(watched(x, "b1", deed::dawdle), "b2", deed::dawdle);
     tn::session s(with_threads(2, 0));
-    CHECK(has(words_of<tn::deadline_exceeded_error>([&] { s.run_for(0.001, tn::feed(x, 1.0f), a + b); }), "time limit"));
+    CHECK(
+        has(words_of<tn::deadline_exceeded_error>([&] { s.run_for(0.001, tn::feed(x, 1.0f), a + b); }), "time limit"));
     CHECK(s.run(tn::feed(x, 1.0f), a + b).item() == 2);
 }
 
@@ -215,7 +216,8 @@ TEST_CASE("one after another and side by side give the same numbers, bit by bit"
         }
         return results;
     };
-    tn::session one(with_threads(1, 1)), in_order(with_threads(2, 1)), parallel(with_threads(2, 0)), many(with_threads(4, 0));
+    tn::session one(with_threads(1, 1)), in_order(with_threads(2, 1)), parallel(with_threads(2, 0)),
+        many(with_threads(4, 0));
     const auto expected = run(one);
     for (tn::session* s : {&in_order, &parallel, &many}) {
         const auto got = run(*s);
@@ -239,7 +241,8 @@ TEST_CASE("memory that two branches take over from each other is waited for") {
         sums.push_back(t);
     }
     tn::any_tensor total = sums[0];
-    for (std::size_t i = 1; i < sums.size(); ++i) total = tn::detail::add_instruction(tn::opcode::add, {total, sums[i]});
+    for (std::size_t i = 1; i < sums.size(); ++i)
+        total = tn::detail::add_instruction(tn::opcode::add, {total, sums[i]});
     // The four are equal nodes, so give each its own start.
     std::vector<tn::any_tensor> apart;
     for (int branch = 0; branch < 4; ++branch) {

@@ -41,14 +41,14 @@ private:
 };
 
 enum class deed {
-    note,      ///< nothing besides the line in the journal
-    fail,      ///< throws out_of_range_error
-    fail_std,  ///< throws std::runtime_error
+    note,        ///< nothing besides the line in the journal
+    fail,        ///< throws out_of_range_error
+    fail_std,    ///< throws std::runtime_error
     fail_memory, ///< throws std::bad_alloc
-    dawdle,    ///< takes at least 3 milliseconds
-    meet,      ///< waits until two kernels are here, at most 20 seconds; its result says whether they met
-    stay,      ///< waits until leave() is set, at most 20 seconds
-    loop,      ///< takes at least 2 milliseconds for each piece of a loop on the pool; present() counts pieces
+    dawdle,      ///< takes at least 3 milliseconds
+    meet,        ///< waits until two kernels are here, at most 20 seconds; its result says whether they met
+    stay,        ///< waits until leave() is set, at most 20 seconds
+    loop,        ///< takes at least 2 milliseconds for each piece of a loop on the pool; present() counts pieces
 };
 
 inline std::atomic<int>& present() {
@@ -84,8 +84,8 @@ struct watched_op {
     }
 
     struct watched_kernel final : tn::kernel {
-        explicit watched_kernel(const tn::kernel_setup& s)
-            : name(s.node.name), what(tn::decode<attributes>(s.attrs).what), type(s.inputs[0]) {
+        explicit watched_kernel(const tn::kernel_setup& s) :
+            name(s.node.name), what(tn::decode<attributes>(s.attrs).what), type(s.inputs[0]) {
             ++prepared();
         }
         void run(const tn::kernel_run& r) override {
@@ -98,15 +98,18 @@ struct watched_op {
             case deed::fail_std: throw std::runtime_error("an error of another library");
             case deed::fail_memory: throw std::bad_alloc();
             case deed::dawdle:
-                for (const auto until = clock::now() + std::chrono::milliseconds(3); clock::now() < until;) {}
+                for (const auto until = clock::now() + std::chrono::milliseconds(3); clock::now() < until;) {
+                }
                 break;
             case deed::meet: {
                 static std::atomic<int> here{0};
                 const int now = ++here;
-                for (int most = crowd(); most < now && !crowd().compare_exchange_weak(most, now);) {}
+                for (int most = crowd(); most < now && !crowd().compare_exchange_weak(most, now);) {
+                }
                 ++present();
                 const auto until = clock::now() + std::chrono::seconds(20);
-                while (present() < 2 && clock::now() < until) {}
+                while (present() < 2 && clock::now() < until) {
+                }
                 result = present() >= 2 ? 1.0f : 0.0f;
                 --here;
                 break;
@@ -114,13 +117,15 @@ struct watched_op {
             case deed::stay: {
                 ++present();
                 const auto until = clock::now() + std::chrono::seconds(20);
-                while (!leave() && clock::now() < until) {}
+                while (!leave() && clock::now() < until) {
+                }
                 break;
             }
             case deed::loop:
                 r.pool->parallel_for(64, 1, [](std::int64_t, std::int64_t) {
                     ++present();
-                    for (const auto until = clock::now() + std::chrono::milliseconds(2); clock::now() < until;) {}
+                    for (const auto until = clock::now() + std::chrono::milliseconds(2); clock::now() < until;) {
+                    }
                 });
                 break;
             }

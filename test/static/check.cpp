@@ -2,16 +2,19 @@
 #include <tenon/core/fault.hpp>
 #include <tenon/graph/tensor.hpp>
 
-// The shape rules at compile time: what two sizes become, what is said of those that do not fit, and that the rules give
-// the same answers as values.
+// The shape rules at compile time: what two sizes become, what is said of those that do not fit, and that the rules
+// give the same answers as values.
 
 namespace tn = tenon;
-using tn::dynamic_extent, tn::element_type, tn::extent, tn::extents, tn::fault, tn::shape, tn::tensor_type, tn::type_list;
+using tn::dynamic_extent, tn::element_type, tn::extent, tn::extents, tn::fault, tn::shape, tn::tensor_type,
+    tn::type_list;
 
 namespace rules_of_sizes {
 
-inline constexpr struct batch : tn::dim<"batch"> {} batch;
-inline constexpr struct time_step : tn::dim<"time"> {} time_step;
+inline constexpr struct batch : tn::dim<"batch"> {
+} batch;
+inline constexpr struct time_step : tn::dim<"time"> {
+} time_step;
 
 constexpr extent b = extent::named("batch"), t = extent::named("time");
 
@@ -25,7 +28,8 @@ constexpr bool differ(const extent& x, const extent& y, fault what) {
 }
 static_assert(equal(3, 3, 3) && equal(b, b, b) && equal(dynamic_extent, dynamic_extent, dynamic_extent));
 static_assert(equal(3, dynamic_extent, 3) && equal(b, dynamic_extent, b)); // the more static one is kept
-static_assert(differ(3, 4, fault::sizes_differ) && differ(b, 3, fault::sizes_differ) && differ(b, t, fault::named_sizes_differ));
+static_assert(differ(3, 4, fault::sizes_differ) && differ(b, 3, fault::sizes_differ) &&
+              differ(b, t, fault::named_sizes_differ));
 static_assert(differ(0, 1, fault::sizes_differ) && equal(0, 0, 0));
 
 // Two sizes of which a 1 is repeated.
@@ -87,22 +91,29 @@ struct doubling_rule {
     }
 };
 template <int Axis, class... Operands>
-using doubled = tn::detail::inference<doubling_rule, tn::detail::constant_attributes<doubling_rule::attributes{Axis}>, 0, Operands...>;
+using doubled = tn::detail::inference<doubling_rule, tn::detail::constant_attributes<doubling_rule::attributes{Axis}>,
+                                      0, Operands...>;
 using matrix = tn::detail::operand_type<float, shape<batch, 3>>;
 static_assert(doubled<1, matrix>::answer.type == tensor_type{element_type::float32, extents{b, 6}});
 static_assert(doubled<2, matrix>::answer.what == fault::axis_out_of_range);
 
 // From the rule's answer to types: names keep their types, not only their texts.
-using result = typename tn::detail::op_result<doubling_rule, tn::detail::constant_attributes<doubling_rule::attributes{1}>, 0, void, matrix>::type;
+using result =
+    typename tn::detail::op_result<doubling_rule, tn::detail::constant_attributes<doubling_rule::attributes{1}>, 0,
+                                   void, matrix>::type;
 static_assert(std::is_same_v<result, tn::tensor<float, shape<batch, 6>>>);
-using as_bool = typename tn::detail::op_result<doubling_rule, tn::detail::constant_attributes<doubling_rule::attributes{1}>, 0, bool, matrix>::type;
+using as_bool =
+    typename tn::detail::op_result<doubling_rule, tn::detail::constant_attributes<doubling_rule::attributes{1}>, 0,
+                                   bool, matrix>::type;
 static_assert(std::is_same_v<as_bool, tn::tensor<bool, shape<batch, 6>>>);
 
 #if !defined(__clang__)
 // What g++ prints is the sentence that the graph says at run time.
-constexpr auto complaint = tn::detail::sentence<doubling_rule, fault::axis_out_of_range, matrix, tn::detail::operand_type<double, shape<tn::dyn, time_step>>>();
+constexpr auto complaint = tn::detail::sentence<doubling_rule, fault::axis_out_of_range, matrix,
+                                                tn::detail::operand_type<double, shape<tn::dyn, time_step>>>();
 static_assert(tn::detail::same_text(complaint.text, "doubling: axis is out of range: [batch, 3] x [?, time]"));
-constexpr auto with_types = tn::detail::sentence<doubling_rule, fault::element_types_differ, matrix, tn::detail::operand_type<double, shape<>>>();
+constexpr auto with_types = tn::detail::sentence<doubling_rule, fault::element_types_differ, matrix,
+                                                 tn::detail::operand_type<double, shape<>>>();
 static_assert(tn::detail::same_text(with_types.text, "doubling: element types differ: float[batch, 3] x double[]"));
 #endif
 

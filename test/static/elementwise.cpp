@@ -5,10 +5,11 @@ using namespace tenon;
 
 namespace {
 
-inline constexpr struct batch_size : dim<"batch"> {} batch;
+inline constexpr struct batch_size : dim<"batch"> {
+} batch;
 
 template <class E, class T, class S>
-inline constexpr bool is = std::is_same_v<typename E::element_type, T> && std::is_same_v<typename E::shape_type, S>;
+inline constexpr bool is = std::is_same_v<typename E::element_type, T>&& std::is_same_v<typename E::shape_type, S>;
 template <class T, class S> T&& of_type();
 template <class T, auto... D> tensor<T, shape<D...>>& t();
 
@@ -57,7 +58,9 @@ static_assert(std::is_convertible_v<decltype(t<float, 3>() + 1), any_tensor>);
 
 // Operators are for tensors only: nothing is taken from other types.
 template <class A, class B>
-concept CanAdd = requires(A a, B b) { a + b; };
+concept CanAdd = requires(A a, B b) {
+    a + b;
+};
 struct stranger {};
 static_assert(!CanAdd<stranger, stranger>);
 static_assert(!CanAdd<tensor<float, shape<3>>, stranger>);

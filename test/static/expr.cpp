@@ -88,7 +88,9 @@ static_assert([] {
     }
     return true;
 }());
-static_assert(accepts_element(opcode::exp, element_type::bfloat16) && !accepts_element(opcode::exp, element_type::int32));
-static_assert(accepts_element(opcode::bit_and, element_type::boolean) && !accepts_element(opcode::shift_left, element_type::boolean));
+static_assert(accepts_element(opcode::exp, element_type::bfloat16) &&
+              !accepts_element(opcode::exp, element_type::int32));
+static_assert(accepts_element(opcode::bit_and, element_type::boolean) &&
+              !accepts_element(opcode::shift_left, element_type::boolean));
 
 } // namespace

@@ -14,8 +14,10 @@ namespace nn = tenon::nn;
 
 namespace {
 
-inline constexpr struct batch : tn::dim<"batch"> {} batch;
-inline constexpr struct steps : tn::dim<"steps"> {} steps;
+inline constexpr struct batch : tn::dim<"batch"> {
+} batch;
+inline constexpr struct steps : tn::dim<"steps"> {
+} steps;
 
 template <class T, auto... D> using given = tn::tensor<T, tn::shape<D...>>;
 
@@ -49,12 +51,14 @@ static_assert(gives<nn::reshaped_to<2, 8>, given<int, batch, 16>, given<int, bat
 
 // dropout keeps types, in both phases
 static_assert(gives<nn::dropout, given<float, batch, 5>, given<float, batch, 5>>);
-static_assert(std::is_same_v<decltype(nn::dropout(0.5)(std::declval<given<double, 5>>(), nn::training)), given<double, 5>>);
+static_assert(
+    std::is_same_v<decltype(nn::dropout(0.5)(std::declval<given<double, 5>>(), nn::training)), given<double, 5>>);
 static_assert(gives<nn::switched_dropout<given<bool>>, given<float, batch, 5>, given<float, batch, 5>>);
 
 // a model is a layer
-using model = nn::sequential<nn::reshaped_to<28, 28, 1>, nn::conv2d_layer<16, 5, tn::conv2d_options{}, nn::relu_activation>,
-                             nn::max_pool<2>, nn::flatten, nn::dense_layer<10>>;
+using model =
+    nn::sequential<nn::reshaped_to<28, 28, 1>, nn::conv2d_layer<16, 5, tn::conv2d_options{}, nn::relu_activation>,
+                   nn::max_pool<2>, nn::flatten, nn::dense_layer<10>>;
 static_assert(gives<model, given<float, batch, 784>, given<float, batch, 10>>);
 static_assert(gives<nn::sequential<model, nn::dense_layer<2>>, given<float, 7, 784>, given<float, 7, 2>>);
 static_assert(gives<nn::sequential<>, given<float, batch>, given<float, batch>>);
@@ -63,10 +67,12 @@ static_assert(gives<model, tn::ill_shaped, tn::ill_shaped>);
 // losses are scalars; what was a mistake before stays silent
 using logits = given<float, batch, 10>;
 using labels = given<std::int32_t, batch>;
-static_assert(std::is_same_v<decltype(nn::cross_entropy(std::declval<logits>(), std::declval<labels>())), given<float>>);
+static_assert(
+    std::is_same_v<decltype(nn::cross_entropy(std::declval<logits>(), std::declval<labels>())), given<float>>);
 static_assert(std::is_same_v<decltype(nn::accuracy(std::declval<logits>(), std::declval<labels>())), given<float>>);
 static_assert(std::is_same_v<decltype(nn::predicted_class(std::declval<logits>())), labels>);
-static_assert(std::is_same_v<decltype(nn::mean_squared_error(tn::ill_shaped{}, std::declval<labels>())), tn::ill_shaped>);
+static_assert(
+    std::is_same_v<decltype(nn::mean_squared_error(tn::ill_shaped{}, std::declval<labels>())), tn::ill_shaped>);
 static_assert(std::is_same_v<decltype(tn::adam().minimize(tn::ill_shaped{})), tn::operation>);
 static_assert(std::is_same_v<decltype(tn::adam().minimize(std::declval<given<float>>())), tn::operation>);
 

@@ -15,29 +15,25 @@ inline constexpr struct width_size : dim<"width"> {
 
 template <class T, class S> using t = tensor<T, S>;
 template <class A, class B> using product = decltype(matmul(std::declval<A>(), std::declval<B>()));
-template <class A, class B>
-using product_nt = decltype(matmul<transpose_b>(std::declval<A>(), std::declval<B>()));
-template <class A, class B>
-using product_tn = decltype(matmul<transpose_a>(std::declval<A>(), std::declval<B>()));
+template <class A, class B> using product_nt = decltype(matmul<transpose_b>(std::declval<A>(), std::declval<B>()));
+template <class A, class B> using product_tn = decltype(matmul<transpose_a>(std::declval<A>(), std::declval<B>()));
 
 static_assert(std::is_same_v<product<t<float, shape<2, 3>>, t<float, shape<3, 4>>>, t<float, shape<2, 4>>>);
-static_assert(std::is_same_v<product<t<float, shape<batch, 784>>, t<float, shape<784, 300>>>,
-                             t<float, shape<batch, 300>>>);
-static_assert(std::is_same_v<product<t<double, shape<dyn, dyn>>, t<double, shape<3, width>>>,
-                             t<double, shape<dyn, width>>>);
+static_assert(
+    std::is_same_v<product<t<float, shape<batch, 784>>, t<float, shape<784, 300>>>, t<float, shape<batch, 300>>>);
+static_assert(
+    std::is_same_v<product<t<double, shape<dyn, dyn>>, t<double, shape<3, width>>>, t<double, shape<dyn, width>>>);
 static_assert(std::is_same_v<product<t<half, shape<3>>, t<half, shape<3>>>, t<half, shape<>>>);
 static_assert(std::is_same_v<product<t<int, shape<3>>, t<int, shape<3, 4>>>, t<int, shape<4>>>);
 static_assert(std::is_same_v<product<t<float, shape<batch, 3>>, t<float, shape<3>>>, t<float, shape<batch>>>);
-static_assert(std::is_same_v<product<t<float, shape<batch, 2, 3>>, t<float, shape<3, 4>>>,
-                             t<float, shape<batch, 2, 4>>>);
+static_assert(
+    std::is_same_v<product<t<float, shape<batch, 2, 3>>, t<float, shape<3, 4>>>, t<float, shape<batch, 2, 4>>>);
 static_assert(std::is_same_v<product<t<float, shape<batch, 1, 2, 3>>, t<float, shape<5, 3, 4>>>,
                              t<float, shape<batch, 5, 2, 4>>>);
+static_assert(std::is_same_v<product<t<float, shape<dyn, 2, 3>>, t<float, shape<7, 3, 4>>>, t<float, shape<7, 2, 4>>>);
 static_assert(
-    std::is_same_v<product<t<float, shape<dyn, 2, 3>>, t<float, shape<7, 3, 4>>>, t<float, shape<7, 2, 4>>>);
-static_assert(std::is_same_v<product_nt<t<float, shape<batch, 3>>, t<float, shape<width, 3>>>,
-                             t<float, shape<batch, width>>>);
-static_assert(
-    std::is_same_v<product_tn<t<float, shape<batch, 3>>, t<float, shape<batch, 5>>>, t<float, shape<3, 5>>>);
+    std::is_same_v<product_nt<t<float, shape<batch, 3>>, t<float, shape<width, 3>>>, t<float, shape<batch, width>>>);
+static_assert(std::is_same_v<product_tn<t<float, shape<batch, 3>>, t<float, shape<batch, 5>>>, t<float, shape<3, 5>>>);
 
 // What a mistaken call returned goes through in silence.
 static_assert(std::is_same_v<product<ill_shaped, t<float, shape<3, 4>>>, ill_shaped>);

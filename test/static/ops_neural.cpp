@@ -15,8 +15,10 @@ using tn::dyn, tn::shape, tn::tensor, tn::ill_shaped, tn::conv2d_options, tn::po
 
 namespace {
 
-inline constexpr struct batch : tn::dim<"batch"> {} batch;
-inline constexpr struct channel : tn::dim<"channel"> {} channel;
+inline constexpr struct batch : tn::dim<"batch"> {
+} batch;
+inline constexpr struct channel : tn::dim<"channel"> {
+} channel;
 
 template <class T, class... U> inline constexpr bool is = (std::is_same_v<T, U> && ...);
 template <auto... D> using f32 = tensor<float, shape<D...>>;
@@ -30,18 +32,24 @@ static_assert(is<decltype(conv2d(some<f32<batch, 28, 28, 1>>(), some<f32<5, 5, 1
 static_assert(is<decltype(conv2d<1, same>(some<f32<8, 28, 27, 1>>(), some<f32<5, 5, 1, 32>>())), f32<8, 28, 27, 32>>);
 static_assert(is<decltype(conv2d<2, same>(some<f32<8, 28, 27, 1>>(), some<f32<5, 5, 1, 32>>())), f32<8, 14, 14, 32>>);
 static_assert(is<decltype(conv2d<2>(some<f32<8, 28, 27, 1>>(), some<f32<5, 5, 1, 32>>())), f32<8, 12, 12, 32>>);
-static_assert(is<decltype(conv2d<1, pad(2, 3)>(some<f32<8, 28, 27, 1>>(), some<f32<5, 5, 1, 32>>())), f32<8, 28, 29, 32>>);
+static_assert(
+    is<decltype(conv2d<1, pad(2, 3)>(some<f32<8, 28, 27, 1>>(), some<f32<5, 5, 1, 32>>())), f32<8, 28, 29, 32>>);
 static_assert(is<decltype(conv2d<conv2d_options{.stride = {2, 3}, .padding = pad(1, 0, 0, 2), .dilation = {2, 1}}>(
                      some<f32<1, 9, 9, 2>>(), some<f32<3, 3, 2, 4>>())),
                  f32<1, 3, 3, 4>>);
-static_assert(is<decltype(conv2d<conv2d_options{.groups = 2}>(some<f32<1, 5, 5, 6>>(), some<f32<3, 3, 3, 4>>())), f32<1, 3, 3, 4>>);
-static_assert(is<decltype(conv2d(some<f32<dyn, dyn, batch, channel>>(), some<f32<3, 3, channel, channel>>())), f32<dyn, dyn, dyn, channel>>);
-static_assert(is<decltype(conv2d<1, same>(some<f32<dyn, dyn, batch, 3>>(), some<f32<3, 3, dyn, channel>>())), f32<dyn, dyn, batch, channel>>);
+static_assert(is<decltype(conv2d<conv2d_options{.groups = 2}>(some<f32<1, 5, 5, 6>>(), some<f32<3, 3, 3, 4>>())),
+                 f32<1, 3, 3, 4>>);
+static_assert(is<decltype(conv2d(some<f32<dyn, dyn, batch, channel>>(), some<f32<3, 3, channel, channel>>())),
+                 f32<dyn, dyn, dyn, channel>>);
+static_assert(is<decltype(conv2d<1, same>(some<f32<dyn, dyn, batch, 3>>(), some<f32<3, 3, dyn, channel>>())),
+                 f32<dyn, dyn, batch, channel>>);
 static_assert(is<decltype(conv2d(some<f32<1, batch, batch, 3>>(), some<f32<1, 1, 3, 4>>())), f32<1, batch, batch, 4>>);
 static_assert(is<decltype(conv2d(some<f32<1, 4, 4, 3>>(), some<f32<dyn, 1, 3, dyn>>())), f32<1, dyn, 4, dyn>>);
 static_assert(is<decltype(conv2d(some<ill_shaped>(), some<f32<1, 1, 3, 4>>())), ill_shaped>);
-static_assert(is<decltype(tn::conv2d_transpose<2, same>(some<f32<batch, 7, 7, 8>>(), some<f32<3, 3, 4, 8>>())), f32<batch, 14, 14, 4>>);
-static_assert(is<decltype(tn::conv2d_transpose<2>(some<f32<batch, 7, dyn, 8>>(), some<f32<3, 3, 4, 8>>())), f32<batch, 15, dyn, 4>>);
+static_assert(is<decltype(tn::conv2d_transpose<2, same>(some<f32<batch, 7, 7, 8>>(), some<f32<3, 3, 4, 8>>())),
+                 f32<batch, 14, 14, 4>>);
+static_assert(is<decltype(tn::conv2d_transpose<2>(some<f32<batch, 7, dyn, 8>>(), some<f32<3, 3, 4, 8>>())),
+                 f32<batch, 15, dyn, 4>>);
 
 static_assert(is<decltype(tn::max_pool2d<2>(some<f32<batch, 28, 27, 3>>())), f32<batch, 14, 13, 3>>);
 static_assert(is<decltype(tn::max_pool2d<3, 2, same>(some<f32<batch, 28, 27, dyn>>())), f32<batch, 14, 14, dyn>>);
@@ -62,13 +70,15 @@ static_assert(is<decltype(tn::sparse_softmax_cross_entropy(some<ill_shaped>(), s
 using sigmoid_loss = decltype(tn::sigmoid_cross_entropy(some<f32<dyn, 10>>(), some<f32<batch, 10>>()));
 static_assert(is<sigmoid_loss::shape_type, shape<batch, 10>> && is<sigmoid_loss::element_type, float>);
 
-static_assert(is<decltype(tn::layer_norm(some<f32<batch, 5, dyn>>(), some<f32<64>>(), some<f32<dyn>>())), f32<batch, 5, 64>>);
+static_assert(
+    is<decltype(tn::layer_norm(some<f32<batch, 5, dyn>>(), some<f32<64>>(), some<f32<dyn>>())), f32<batch, 5, 64>>);
 static_assert(is<decltype(tn::layer_norm(some<f32<batch, 5>>(), some<ill_shaped>(), some<f32<5>>())), ill_shaped>);
 
 static_assert(is<decltype(tn::random_uniform<double, shape<2, 3>>()), tensor<double, shape<2, 3>>>);
 static_assert(is<decltype(tn::random_normal()), f32<>>);
 static_assert(is<decltype(tn::random_uniform_like(some<f32<batch, 3>>())), f32<batch, 3>>);
-static_assert(is<decltype(tn::truncated_normal_like<tn::half>(some<i32<batch, 3>>())), tensor<tn::half, shape<batch, 3>>>);
+static_assert(
+    is<decltype(tn::truncated_normal_like<tn::half>(some<i32<batch, 3>>())), tensor<tn::half, shape<batch, 3>>>);
 static_assert(is<decltype(tn::random_integers_like(some<f32<batch, 3>>(), 0, 5)), i32<batch, 3>>);
 static_assert(is<decltype(tn::random_permutation_like<std::int32_t>(some<f32<batch, 3>>())), i32<batch>>);
 static_assert(is<decltype(tn::random_permutation<std::int64_t, shape<5>>()), tensor<std::int64_t, shape<5>>>);

@@ -30,8 +30,7 @@ static_assert(std::is_same_v<decltype(logsumexp<1>(x, keepdims)), tensor<float, 
 static_assert(std::is_same_v<decltype(variance<0, 1, 2>(x)), tensor<float, shape<>>>);
 static_assert(std::is_same_v<decltype(standard_deviation<0>(x, ddof{1})), tensor<float, shape<28, dyn>>>);
 static_assert(std::is_same_v<decltype(norm<2, 1>(x, keepdims)), tensor<float, shape<batch, 1, dyn>>>);
-static_assert(
-    std::is_same_v<decltype(any<0>(std::declval<tensor<bool, shape<batch, 3>>>())), tensor<bool, shape<3>>>);
+static_assert(std::is_same_v<decltype(any<0>(std::declval<tensor<bool, shape<batch, 3>>>())), tensor<bool, shape<3>>>);
 static_assert(std::is_same_v<decltype(sum(std::declval<tensor<int, shape<>>>())), tensor<int, shape<>>>);
 static_assert(std::is_same_v<decltype(sum<0>(ill_shaped{})), ill_shaped>);
 

@@ -43,8 +43,8 @@ static_assert(!std::is_same_v<shape<batch>, shape<classes>>);
 
 // From values back to types: names are found among the operands' dimensions.
 static_assert(std::is_same_v<shape_from_t<scalar>, shape<>>);
-static_assert(std::is_same_v<shape_from_t<mixed, shape<batch, 3>, shape<tn::dyn, classes>>,
-                             shape<classes, 3, tn::dyn, batch>>);
+static_assert(
+    std::is_same_v<shape_from_t<mixed, shape<batch, 3>, shape<tn::dyn, classes>>, shape<classes, 3, tn::dyn, batch>>);
 static_assert(std::is_same_v<shape_from_t<large>, shape<(std::int64_t{1} << 40)>>);
 
 // Extents as values.

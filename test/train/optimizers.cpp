@@ -51,7 +51,8 @@ template <class T> struct problem {
             for (std::size_t i = 0; i < size; ++i) {
                 CAPTURE(t);
                 CAPTURE(i);
-                CHECK(static_cast<double>(got[static_cast<std::int64_t>(i)]) == doctest::Approx(expected[i]).epsilon(tolerance));
+                CHECK(static_cast<double>(got[static_cast<std::int64_t>(i)]) ==
+                      doctest::Approx(expected[i]).epsilon(tolerance));
             }
         }
         CHECK(s.run(tn::global_step()).item() == steps);
@@ -82,9 +83,8 @@ template <class Update> auto each(Update update) {
 
 TEST_CASE("SEMANTICS 39: gradient descent is w -= rate g") {
     check_both(20, [] {
-        return std::pair(tn::gradient_descent(0.1f), each([](int, std::size_t, double& w, double g) {
-                             w -= static_cast<double>(0.1f) * g;
-                         }));
+        return std::pair(tn::gradient_descent(0.1f),
+                         each([](int, std::size_t, double& w, double g) { w -= static_cast<double>(0.1f) * g; }));
     });
 }
 
@@ -259,15 +259,16 @@ TEST_CASE("mistakes are named") {
     CHECK_THROWS_WITH_AS(o.minimize(tn::sum(x)),
                          doctest::Contains("depends on none of the graph's 2 trainable variables"),
                          tn::invalid_argument_error);
-    CHECK_THROWS_WITH_AS(o.minimize(tn::sum(w), {.variables = {w, unused}}), doctest::Contains("does not depend on unused"),
-                         tn::invalid_argument_error);
+    CHECK_THROWS_WITH_AS(o.minimize(tn::sum(w), {.variables = {w, unused}}),
+                         doctest::Contains("does not depend on unused"), tn::invalid_argument_error);
     CHECK_THROWS_WITH_AS(o.apply_gradients({{x, w}}),
                          doctest::Contains("gradient does not have the shape of its input: [3] x [2]"),
                          tn::invalid_argument_error);
     CHECK_THROWS_WITH_AS(o.apply_gradients({{x, x}}), doctest::Contains("x is no variable but a placeholder"),
                          tn::invalid_argument_error);
     CHECK_THROWS_AS(o.apply_gradients({}), tn::invalid_argument_error);
-    CHECK_THROWS_WITH_AS(o.minimize(tn::any_tensor(w)), doctest::Contains("must be a scalar"), tn::invalid_argument_error);
+    CHECK_THROWS_WITH_AS(o.minimize(tn::any_tensor(w)), doctest::Contains("must be a scalar"),
+                         tn::invalid_argument_error);
     const auto refused = [](const char* words, auto make) {
         CHECK_THROWS_WITH_AS(make(), doctest::Contains(words), tn::invalid_argument_error);
     };
@@ -294,11 +295,12 @@ template <class Clip> values clipped(Clip clip) {
     const tn::graph_scope scope(g);
     auto a = tn::variable<float, tn::shape<2>>("a", tn::ones());
     auto b = tn::variable<double, tn::shape<1>>("b", tn::ones());
-    const std::vector<tn::gradient_and_variable> pairs = clip(std::vector<tn::gradient_and_variable>{
-        {tn::constant({3.0f, 4.0f}), a}, {tn::constant({-12.0}), b}});
+    const std::vector<tn::gradient_and_variable> pairs =
+        clip(std::vector<tn::gradient_and_variable>{{tn::constant({3.0f, 4.0f}), a}, {tn::constant({-12.0}), b}});
     tn::session s;
     const std::vector<tn::any_array> r = s.run_untyped({}, {pairs[0].gradient, pairs[1].gradient});
-    return {static_cast<double>(r[0].data<float>()[0]), static_cast<double>(r[0].data<float>()[1]), r[1].data<double>()[0]};
+    return {static_cast<double>(r[0].data<float>()[0]), static_cast<double>(r[0].data<float>()[1]),
+            r[1].data<double>()[0]};
 }
 
 void check_close(const values& got, const values& expected) {

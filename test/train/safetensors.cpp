@@ -85,8 +85,8 @@ TEST_CASE("names, types and metadata are known without reading elements") {
     CHECK(file.find("layer \"1\"/w\n") == &file.tensors()[1]);
     CHECK(file.find("c") == nullptr);
     CHECK(file.metadata() == tn::safetensors_metadata{{"k", "v\u00e9"}, {"", ""}});
-    CHECK(contains(message_of<tn::not_found_error>([&] { file.load("c"); }),
-                   "has no tensor 'c'; it has 2: 'b', 'layer"));
+    CHECK(
+        contains(message_of<tn::not_found_error>([&] { file.load("c"); }), "has no tensor 'c'; it has 2: 'b', 'layer"));
     CHECK_THROWS_WITH_AS(file.load<float>("b"), doctest::Contains(": 'b' is "), tn::invalid_argument_error);
     CHECK_THROWS_WITH_AS(file.load<float>("b"), doctest::Contains("asked for as float"), tn::invalid_argument_error);
 }
@@ -124,8 +124,7 @@ TEST_CASE("a file without tensors is a file") {
 TEST_CASE("a truncated file is data_loss_error, wherever it ends") {
     const std::string good = file_of(R"({"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", "01234567");
     CHECK(open_bytes(good).tensors().size() == 1);
-    for (std::size_t n = 0; n < good.size(); ++n)
-        CHECK_THROWS_AS(open_bytes(good.substr(0, n)), tn::data_loss_error);
+    for (std::size_t n = 0; n < good.size(); ++n) CHECK_THROWS_AS(open_bytes(good.substr(0, n)), tn::data_loss_error);
     CHECK_THROWS_AS(open_bytes(good + "8"), tn::data_loss_error);
     CHECK(contains(message_of<tn::data_loss_error>([&] { open_bytes(good.substr(0, good.size() - 1)); }),
                    "promises 8 bytes of elements, but there are 7"));
@@ -145,16 +144,14 @@ TEST_CASE("places that overlap, leave holes or have the wrong length are refused
         return R"({"a":{"dtype":"U8","shape":[2],"data_offsets":)"s + a +
                R"(},"b":{"dtype":"U8","shape":[2],"data_offsets":)" + b + "}}";
     };
-    CHECK(open_bytes(file_of(two("[2,4]", "[0,2]"), "abcd")).load<std::uint8_t>("a") ==
-          array<std::uint8_t>{'c', 'd'});
+    CHECK(open_bytes(file_of(two("[2,4]", "[0,2]"), "abcd")).load<std::uint8_t>("a") == array<std::uint8_t>{'c', 'd'});
     CHECK(contains(message_for<tn::data_loss_error>(two("[0,2]", "[1,3]"), "abc"),
                    "'b', uint8[2] at bytes 1 to 3 overlaps"));
     CHECK(contains(message_for<tn::data_loss_error>(two("[0,2]", "[3,5]"), "abcde"), "leaves a hole"));
     CHECK(contains(message_for<tn::data_loss_error>(two("[1,3]", "[3,5]"), "abcde"), "leaves a hole"));
     CHECK(contains(message_for<tn::data_loss_error>(two("[0,2]", "[2,5]"), "abcde"), "should take 2 bytes"));
     CHECK(contains(message_for<tn::data_loss_error>(two("[2,0]", "[2,4]"), "abcd"), "should take 2 bytes"));
-    CHECK(contains(message_for<tn::data_loss_error>(two("[0]", "[2,4]"), "abcd"),
-                   "1 data_offsets instead of 2"));
+    CHECK(contains(message_for<tn::data_loss_error>(two("[0]", "[2,4]"), "abcd"), "1 data_offsets instead of 2"));
     CHECK(contains(message_for<tn::data_loss_error>(two("[0,2,4]", "[2,4]"), "abcd"), "3 data_offsets"));
     const std::string huge = R"({"a":{"dtype":"F64","shape":[4294967296,4294967296],"data_offsets":[0,0]}})";
     CHECK(contains(message_for<tn::data_loss_error>(huge, ""), "2^62"));
@@ -168,44 +165,39 @@ TEST_CASE("a header of another form is refused with what is wrong in it") {
     CHECK(contains(message_for<loss>(entry(rest), "a"), "lacks dtype"));
     CHECK(contains(message_for<loss>(entry(all + ",\"dtype\":\"U8\""), "a"), "'dtype' comes twice in 'x'"));
     CHECK(contains(message_for<loss>(entry(all + ",\"more\":1"), "a"), "unknown key 'more'"));
-    CHECK(contains(message_for<loss>("{\"x\":{" + all + "},\"x\":{" + all + "}}", "a"),
-                   "the name 'x' comes twice"));
-    CHECK(contains(message_for<loss>(R"({"__metadata__":{"a":"1","a":"2"}})", ""),
-                   "the metadata 'a' comes twice"));
+    CHECK(contains(message_for<loss>("{\"x\":{" + all + "},\"x\":{" + all + "}}", "a"), "the name 'x' comes twice"));
+    CHECK(contains(message_for<loss>(R"({"__metadata__":{"a":"1","a":"2"}})", ""), "the metadata 'a' comes twice"));
     CHECK(contains(message_for<loss>(R"({"__metadata__":{"a":1}})", ""), "the number 1"));
     CHECK(contains(message_for<loss>(R"({"x":3})", ""), "the number 3"));
-    CHECK(contains(message_for<loss>(entry(R"("dtype":"U8","shape":[-1],"data_offsets":[0,1])"), "a"),
-                   "the number -1"));
+    CHECK(
+        contains(message_for<loss>(entry(R"("dtype":"U8","shape":[-1],"data_offsets":[0,1])"), "a"), "the number -1"));
     CHECK(contains(message_for<loss>(entry(R"("dtype":"U8","shape":[1.5],"data_offsets":[0,1])"), "a"),
                    "the number 1.5"));
-    CHECK(contains(
-        message_for<loss>(entry(R"("dtype":"U8","shape":[9223372036854775808],"data_offsets":[0,1])"), "a"),
-        "9223372036854775808"));
+    CHECK(contains(message_for<loss>(entry(R"("dtype":"U8","shape":[9223372036854775808],"data_offsets":[0,1])"), "a"),
+                   "9223372036854775808"));
     CHECK(contains(message_for<loss>(entry(R"("dtype":"U8","shape":[[1]],"data_offsets":[0,1])"), "a"),
                    "a list where none belongs"));
     CHECK(contains(message_for<loss>(entry(R"("dtype":null)"), "a"), "a null"));
     CHECK(contains(message_for<loss>("{\"x\":{", ""), "no JSON at byte"));
     CHECK(contains(message_for<loss>("{} {}", ""), "no JSON at byte"));
     CHECK(contains(message_for<loss>("{\"\xFF\":{}}", ""), "no JSON at byte"));
-    CHECK(contains(message_for<loss>("{\"a\":" + std::string(1'000'000, '['), ""),
-                   "a list where none belongs"));
+    CHECK(contains(message_for<loss>("{\"a\":" + std::string(1'000'000, '['), ""), "a list where none belongs"));
     std::string deep;
     for (int i = 0; i < 100'000; ++i) deep += "{\"a\":";
     CHECK(contains(message_for<loss>(deep, ""), "unknown key 'a'"));
 }
 
 TEST_CASE("element types and ranks that Tenon lacks are unimplemented_error") {
-    CHECK(contains(message_for<tn::unimplemented_error>(
-                       R"({"x":{"dtype":"F8_E4M3","shape":[1],"data_offsets":[0,1]}})", "a"),
-                   "'x' has elements of type F8_E4M3"));
+    CHECK(contains(
+        message_for<tn::unimplemented_error>(R"({"x":{"dtype":"F8_E4M3","shape":[1],"data_offsets":[0,1]}})", "a"),
+        "'x' has elements of type F8_E4M3"));
     CHECK_THROWS_AS(
         open_bytes(file_of(R"({"x":{"dtype":"U8","shape":[1,1,1,1,1,1,1,1,1],"data_offsets":[0,1]}})", "a")),
         tn::unimplemented_error);
 }
 
 TEST_CASE("a bool that is neither 0 nor 1 is data_loss_error when it is loaded") {
-    const auto file =
-        open_bytes(file_of(R"({"x":{"dtype":"BOOL","shape":[2],"data_offsets":[0,2]}})", "\x01\x02"));
+    const auto file = open_bytes(file_of(R"({"x":{"dtype":"BOOL","shape":[2],"data_offsets":[0,2]}})", "\x01\x02"));
     CHECK_THROWS_AS(file.load("x"), tn::data_loss_error);
 }
 
@@ -256,8 +248,7 @@ assert t["none"].dtype == numpy.float16 and t["none"].shape == (2, 0)
 a = numpy.arange(6, dtype=numpy.uint16).reshape(2, 3)
 st.save_file({"a": a, "b": numpy.array(2.5)}, sys.argv[2], {"k": "v"})
 )");
-    REQUIRE(std::system(("python3 '" + folder / "check.py" + "' '" + folder / "ours" + "' '" +
-                         folder / "theirs" + "'")
+    REQUIRE(std::system(("python3 '" + folder / "check.py" + "' '" + folder / "ours" + "' '" + folder / "theirs" + "'")
                             .c_str()) == 0);
     const auto file = tn::read_safetensors(folder / "theirs");
     CHECK(file.load("a") == array<std::uint16_t>{{0, 1, 2}, {3, 4, 5}});

@@ -89,9 +89,7 @@ public:
     const tenon::extents& extents() const noexcept { return type_.extents; }
     int rank() const noexcept { return type_.extents.rank(); }
     std::int64_t elements() const noexcept { return elements_; }
-    std::size_t bytes() const noexcept {
-        return static_cast<std::size_t>(elements_) * size_of(type_.element);
-    }
+    std::size_t bytes() const noexcept { return static_cast<std::size_t>(elements_) * size_of(type_.element); }
 
     void* data() noexcept { return data_; }
     const void* data() const noexcept { return data_; }
@@ -127,8 +125,7 @@ private:
     }
     [[noreturn]] void wrong_element(element_type wanted) const;
     std::byte* at(std::int64_t element_index) const noexcept {
-        return static_cast<std::byte*>(data_) +
-               static_cast<std::size_t>(element_index) * size_of(type_.element);
+        return static_cast<std::byte*>(data_) + static_cast<std::size_t>(element_index) * size_of(type_.element);
     }
 
     tensor_type type_;

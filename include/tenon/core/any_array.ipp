@@ -35,8 +35,7 @@ TENON_INLINE void retain(storage* s) noexcept { s->owners.fetch_add(1, std::memo
 
 TENON_INLINE void release(storage* s) noexcept {
     // The only owner needs no atomic decrement: nobody else can reach the count.
-    if (s->owners.load(std::memory_order_acquire) == 1 ||
-        s->owners.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    if (s->owners.load(std::memory_order_acquire) == 1 || s->owners.fetch_sub(1, std::memory_order_acq_rel) == 1)
         s->end(s);
 }
 
@@ -69,9 +68,8 @@ inline storage* make_storage(element_type element, const extents& sizes, std::in
         offset = sizeof(storage) + (array_alignment - address % array_alignment) % array_alignment;
     }
     if (!block)
-        throw resource_exhausted_error("array: no memory for " + to_string(tensor_type{element, sizes}) +
-                                       ", " + std::to_string(bytes) +
-                                       " bytes; use smaller sizes or free other arrays");
+        throw resource_exhausted_error("array: no memory for " + to_string(tensor_type{element, sizes}) + ", " +
+                                       std::to_string(bytes) + " bytes; use smaller sizes or free other arrays");
     auto* data = static_cast<std::byte*>(block) + offset;
     auto* s = new (data - sizeof(storage)) storage{.end = end, .block = block};
     if (element == element_type::string) {
@@ -85,9 +83,8 @@ inline storage* make_storage(element_type element, const extents& sizes, std::in
 inline void require_aligned(const void* data, element_type element, const char* what) {
     const std::size_t alignment = element == element_type::string ? alignof(std::string) : size_of(element);
     if (reinterpret_cast<std::uintptr_t>(data) % alignment != 0)
-        throw invalid_argument_error(std::string(what) + ": the memory is not aligned to " +
-                                     std::to_string(alignment) + " bytes, as " + name_of(element) +
-                                     " must be");
+        throw invalid_argument_error(std::string(what) + ": the memory is not aligned to " + std::to_string(alignment) +
+                                     " bytes, as " + name_of(element) + " must be");
 }
 
 } // namespace detail
@@ -95,21 +92,18 @@ inline void require_aligned(const void* data, element_type element, const char* 
 TENON_INLINE std::int64_t checked_elements(element_type element, const extents& sizes) {
     const auto text = [&] { return to_string(tensor_type{element, sizes}); };
     if (element == element_type::none) throw invalid_argument_error("array: an element type is needed");
-    if (sizes.overfull())
-        throw invalid_argument_error("array: more than " + std::to_string(max_rank) + " dimensions");
+    if (sizes.overfull()) throw invalid_argument_error("array: more than " + std::to_string(max_rank) + " dimensions");
     bool empty = false;
     for (const extent& e : sizes) {
         if (!e.is_number())
-            throw invalid_argument_error("array: " + text() +
-                                         " has a size that is not a number; give its value");
+            throw invalid_argument_error("array: " + text() + " has a size that is not a number; give its value");
         empty = empty || e.size == 0;
     }
     if (empty) return 0;
     constexpr std::int64_t limit = std::int64_t{1} << 62;
     std::int64_t bytes = static_cast<std::int64_t>(size_of(element)), elements = 1;
     for (const extent& e : sizes) {
-        if (e.size > limit / bytes)
-            throw invalid_argument_error("array: " + text() + " takes more than 2^62 bytes");
+        if (e.size > limit / bytes) throw invalid_argument_error("array: " + text() + " takes more than 2^62 bytes");
         bytes *= e.size;
         elements *= e.size;
     }
@@ -162,8 +156,7 @@ TENON_INLINE bool any_array::is_unique() const noexcept {
 }
 
 TENON_INLINE void any_array::wrong_element(element_type wanted) const {
-    throw invalid_argument_error("array: " + to_string(type_) + " does not hold elements of type " +
-                                 name_of(wanted));
+    throw invalid_argument_error("array: " + to_string(type_) + " does not hold elements of type " + name_of(wanted));
 }
 
 TENON_INLINE any_array any_array::row(std::int64_t i) const {
@@ -171,8 +164,7 @@ TENON_INLINE any_array any_array::row(std::int64_t i) const {
         throw out_of_range_error("array: row " + std::to_string(i) + " of " +
                                  (*this ? std::string("a scalar, which has no rows") : to_string(type_)));
     if (i < 0 || i >= extents()[0].size)
-        throw out_of_range_error("array: row " + std::to_string(i) + " of " + to_string(type_) +
-                                 " does not exist");
+        throw out_of_range_error("array: row " + std::to_string(i) + " of " + to_string(type_) + " does not exist");
     any_array a = share();
     a.type_.extents.erase(0);
     a.elements_ = elements_ / extents()[0].size;
@@ -182,8 +174,8 @@ TENON_INLINE any_array any_array::row(std::int64_t i) const {
 
 TENON_INLINE any_array any_array::slice(std::int64_t begin, std::int64_t end) const {
     if (rank() == 0 || begin < 0 || begin > end || end > extents()[0].size)
-        throw out_of_range_error("array: rows " + std::to_string(begin) + " to " + std::to_string(end) +
-                                 " of " + to_string(type_) + " do not exist");
+        throw out_of_range_error("array: rows " + std::to_string(begin) + " to " + std::to_string(end) + " of " +
+                                 to_string(type_) + " do not exist");
     any_array a = share();
     const std::int64_t row_elements = extents()[0].size == 0 ? 0 : elements_ / extents()[0].size;
     a.type_.extents[0] = end - begin;
@@ -192,9 +184,7 @@ TENON_INLINE any_array any_array::slice(std::int64_t begin, std::int64_t end) co
     return a;
 }
 
-TENON_INLINE any_array any_array::reshape(const tenon::extents& sizes) const& {
-    return share().reshape(sizes);
-}
+TENON_INLINE any_array any_array::reshape(const tenon::extents& sizes) const& { return share().reshape(sizes); }
 
 TENON_INLINE any_array any_array::reshape(const tenon::extents& sizes) && {
     tenon::extents wanted = sizes;
@@ -252,19 +242,16 @@ TENON_INLINE std::string misfit(const tensor_type& given, const tensor_type& dec
         return to_string(given) + " does not fit " + to_string(declared) + ": " + why;
     };
     if (given.element != declared.element)
-        return say(std::string("the elements are ") + name_of(given.element) + ", not " +
-                   name_of(declared.element));
+        return say(std::string("the elements are ") + name_of(given.element) + ", not " + name_of(declared.element));
     const extents &is = given.extents, &want = declared.extents;
     if (is.rank() != want.rank())
         return say("the rank is " + std::to_string(is.rank()) + ", not " + std::to_string(want.rank()));
     for (int i = 0; i < want.rank(); ++i) {
         if (want[i].is_number() && is[i].size != want[i].size)
-            return say("size " + std::to_string(i) + " is " + to_string(is[i]) + ", not " +
-                       to_string(want[i]));
+            return say("size " + std::to_string(i) + " is " + to_string(is[i]) + ", not " + to_string(want[i]));
         for (int j = 0; j < i && want[i].is_named(); ++j)
             if (want[i] == want[j] && is[i].size != is[j].size)
-                return say(std::string(want[i].name) + " is both " + to_string(is[j]) + " and " +
-                           to_string(is[i]));
+                return say(std::string(want[i].name) + " is both " + to_string(is[j]) + " and " + to_string(is[i]));
     }
     return {};
 }

@@ -39,20 +39,17 @@ constexpr int run_time_sizes(const extents& declared) {
     int n = 0;
     for (int i = 0; i < declared.rank(); ++i) {
         bool is_new = !declared[i].is_number();
-        for (int j = 0; j < i && declared[i].is_named(); ++j)
-            is_new = is_new && !(declared[i] == declared[j]);
+        for (int j = 0; j < i && declared[i].is_named(); ++j) is_new = is_new && !(declared[i] == declared[j]);
         n += is_new;
     }
     return n;
 }
 
-template <class T>
-inline constexpr bool is_small_float = std::is_same_v<T, half> || std::is_same_v<T, bfloat16>;
+template <class T> inline constexpr bool is_small_float = std::is_same_v<T, half> || std::is_same_v<T, bfloat16>;
 
 // What may stand for a T in a nested list: nothing that loses a fraction or turns a pointer into a bool.
 template <class U, class T>
-concept Literal = std::is_same_v<U, T> ||
-                  (is_small_float<T> && (std::is_arithmetic_v<U> || is_small_float<U>)) ||
+concept Literal = std::is_same_v<U, T> ||(is_small_float<T> && (std::is_arithmetic_v<U> || is_small_float<U>)) ||
                   (std::is_floating_point_v<T> && std::is_arithmetic_v<U>) ||
                   (std::is_integral_v<T> && !std::is_same_v<T, bool> && std::is_integral_v<U>) ||
                   (std::is_same_v<T, std::string> && std::is_convertible_v<const U&, std::string>);
@@ -62,8 +59,7 @@ template <Element T> class nested {
 public:
     template <Literal<T> U> nested(const U& value) { // NOLINT: a value is a nested list of depth 0
         if constexpr (std::is_integral_v<T> && !std::is_same_v<T, U>) {
-            if (!std::in_range<T>(+value))
-                throw_value_out_of_range(element_type_of<T>, std::to_string(+value));
+            if (!std::in_range<T>(+value)) throw_value_out_of_range(element_type_of<T>, std::to_string(+value));
         }
         if constexpr (std::is_same_v<T, std::string>) value_ = value;
         else value_ = static_cast<T>(value);
@@ -224,21 +220,15 @@ template <Element T> class array<T, unranked> : public array_base<T> {
 public:
     /// No elements, of sizes [0].
     array() : array_base<T>(any_array::view(nullptr, element_type_of<T>, tenon::extents{0})) {}
-    explicit array(const T& scalar) : array_base<T>(any_array(element_type_of<T>, {})) {
-        *this->data() = scalar;
-    }
+    explicit array(const T& scalar) : array_base<T>(any_array(element_type_of<T>, {})) { *this->data() = scalar; }
     /// From nested braces, which must not be ragged: invalid_argument_error.
-    array(std::initializer_list<detail::nested<T>> values) :
-        array_base<T>(detail::nested<T>::collect(values)) {}
+    array(std::initializer_list<detail::nested<T>> values) : array_base<T>(detail::nested<T>::collect(values)) {}
     /// Zeros (false, empty strings).
-    explicit array(const tenon::extents& sizes) :
-        array_base<T>(any_array::zeros(element_type_of<T>, sizes)) {}
-    array(uninitialized_t, const tenon::extents& sizes) :
-        array_base<T>(any_array(element_type_of<T>, sizes)) {}
+    explicit array(const tenon::extents& sizes) : array_base<T>(any_array::zeros(element_type_of<T>, sizes)) {}
+    array(uninitialized_t, const tenon::extents& sizes) : array_base<T>(any_array(element_type_of<T>, sizes)) {}
     /// A copy of `values`, in row-major order; invalid_argument_error when they are not as many as `sizes`
     /// asks for.
-    array(std::span<const T> values, const tenon::extents& sizes) :
-        array_base<T>(detail::copied<T>(values, sizes)) {}
+    array(std::span<const T> values, const tenon::extents& sizes) : array_base<T>(detail::copied<T>(values, sizes)) {}
     explicit array(std::span<const T> values) :
         array(values, tenon::extents{static_cast<std::int64_t>(values.size())}) {}
     /// Takes over a tensor of T; invalid_argument_error when its elements are of another type.
@@ -267,8 +257,7 @@ public:
 
 private:
     static any_array&& checked(any_array&& a) {
-        if (a.element() != element_type_of<T>)
-            detail::require_fit(a.type(), {element_type_of<T>, a.extents()});
+        if (a.element() != element_type_of<T>) detail::require_fit(a.type(), {element_type_of<T>, a.extents()});
         return std::move(a);
     }
 };
@@ -286,8 +275,7 @@ public:
 
     /// Zeros; named and dynamic sizes are 0.
     array() : array_base<T>(any_array::zeros(element_type_of<T>, sizes_from())) {}
-    explicit array(const T& scalar) requires(S::rank == 0) :
-        array_base<T>(any_array(element_type_of<T>, {})) {
+    explicit array(const T& scalar) requires(S::rank == 0) : array_base<T>(any_array(element_type_of<T>, {})) {
         *this->data() = scalar;
     }
     /// Zeros, from a value for each named and each dynamic size in order of first appearance.
@@ -296,8 +284,7 @@ public:
     explicit array(I... sizes) : array_base<T>(any_array::zeros(element_type_of<T>, sizes_from(sizes...))) {}
     template <class... I>
         requires(sizeof...(I) == sizes_needed && (std::is_integral_v<I> && ...))
-    explicit array(uninitialized_t, I... sizes) :
-        array_base<T>(any_array(element_type_of<T>, sizes_from(sizes...))) {}
+    explicit array(uninitialized_t, I... sizes) : array_base<T>(any_array(element_type_of<T>, sizes_from(sizes...))) {}
     /// From nested braces that fit S: invalid_argument_error.
     array(std::initializer_list<detail::nested<T>> values) :
         array_base<T>(checked(detail::nested<T>::collect(values))) {}
@@ -323,9 +310,7 @@ public:
     template <class R = S> array<T, typename detail::rows_of<R>::row> row(std::int64_t i) const {
         return array<T, typename detail::rows_of<R>::row>(this->a_.row(i));
     }
-    template <class R = S> array<T, typename detail::rows_of<R>::row> at(std::int64_t i) const {
-        return row<R>(i);
-    }
+    template <class R = S> array<T, typename detail::rows_of<R>::row> at(std::int64_t i) const { return row<R>(i); }
     /// Elements begin .. end-1 of dimension 0; shares the memory. Throws out_of_range_error.
     template <class R = S>
     array<T, typename detail::rows_of<R>::slice> slice(std::int64_t begin, std::int64_t end) const {

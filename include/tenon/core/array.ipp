@@ -11,16 +11,15 @@ TENON_INLINE void throw_bad_index(const any_array& a, const std::int64_t* index,
 }
 
 TENON_INLINE void throw_bad_flat_index(const any_array& a, std::int64_t index) {
-    throw out_of_range_error("array: no element [" + std::to_string(index) + "] in " + to_string(a.type()) +
-                             " of " + std::to_string(a.elements()) + " elements");
+    throw out_of_range_error("array: no element [" + std::to_string(index) + "] in " + to_string(a.type()) + " of " +
+                             std::to_string(a.elements()) + " elements");
 }
 
 TENON_INLINE void throw_ragged(const extents& sizes, int depth, std::int64_t found) {
     std::string text = "array: the nested list is ragged: its first entries make it " + to_string(sizes) +
                        ", but at depth " + std::to_string(depth) + " there is ";
     text += found < 0 ? std::string("a value") : "a list of " + std::to_string(found);
-    text +=
-        depth < sizes.rank() ? " where a list of " + to_string(sizes[depth]) : std::string(" where a value");
+    text += depth < sizes.rank() ? " where a list of " + to_string(sizes[depth]) : std::string(" where a value");
     throw invalid_argument_error(text + " is needed");
 }
 
@@ -34,8 +33,7 @@ TENON_INLINE void throw_not_one_element(const any_array& a) {
 }
 
 TENON_INLINE void require_fit(const tensor_type& given, const tensor_type& declared) {
-    if (const std::string why = misfit(given, declared); !why.empty())
-        throw invalid_argument_error("array: " + why);
+    if (const std::string why = misfit(given, declared); !why.empty()) throw invalid_argument_error("array: " + why);
 }
 
 TENON_INLINE void require_count(element_type element, const extents& sizes, std::int64_t given) {
@@ -57,8 +55,7 @@ TENON_INLINE extents with_sizes(const extents& declared, const std::int64_t* val
         }
         if (*values < 0)
             throw invalid_argument_error("array: " + to_string(declared[i]) + " in " + to_string(declared) +
-                                         " cannot be " + std::to_string(*values) +
-                                         "; a size is not negative");
+                                         " cannot be " + std::to_string(*values) + "; a size is not negative");
         sizes[i] = *values++;
     }
     return sizes;

@@ -11,8 +11,8 @@
 
 namespace tenon {
 
-/// What a call with a shape mistake returns. Every op takes it and returns it again, and what a tensor, a variable or an
-/// array can be asked for it answers with itself, so that one mistake gives one error. Nothing of it is ever called.
+/// What a call with a shape mistake returns. Every op takes it and returns it again, and what a tensor, a variable or
+/// an array can be asked for it answers with itself, so that one mistake gives one error. Nothing of it is ever called.
 struct ill_shaped {
     template <class... A> ill_shaped operator()(const A&...) const;
     template <class I> ill_shaped operator[](const I&) const;
@@ -56,7 +56,8 @@ struct ill_shaped {
 
 namespace detail {
 
-template <class... X> inline constexpr bool any_ill_shaped = (std::is_same_v<std::remove_cvref_t<X>, ill_shaped> || ...);
+template <class... X>
+inline constexpr bool any_ill_shaped = (std::is_same_v<std::remove_cvref_t<X>, ill_shaped> || ...);
 
 /// For `auto [a, b] = ...`: as many as there are Xs.
 template <class X> using ill_shaped_for = ill_shaped;
@@ -70,7 +71,9 @@ template <auto D> struct shown_dim { using type = std::remove_cvref_t<decltype(D
 template <> struct shown_dim<dyn> { using type = unknown_size; };
 template <auto D>
     requires std::is_integral_v<std::remove_cvref_t<decltype(D)>>
-struct shown_dim<D> { using type = size<static_cast<int>(D)>; };
+struct shown_dim<D> {
+    using type = size<static_cast<int>(D)>;
+};
 
 template <class T, class... Sizes> struct shown_tensor {};
 template <class T, class S> struct shown;
@@ -89,21 +92,20 @@ template <auto... D> struct asked_shape<shape<D...>> { using type = asked_sizes<
 
 template <class Static> constexpr auto asked_axes_of() {
     using A = std::remove_cvref_t<decltype(Static::value)>;
-    if constexpr (requires { A::axes.count; })
-        return []<std::size_t... I>(std::index_sequence<I...>) {
+    if constexpr (requires { A::axes.count; }) return []<std::size_t... I>(std::index_sequence<I...>) {
             return asked_axes<static_cast<int>(Static::value.axes.values[I])...>{};
-        }(std::make_index_sequence<static_cast<std::size_t>(Static::value.axes.count)>{});
+        }
+    (std::make_index_sequence<static_cast<std::size_t>(Static::value.axes.count)>{});
     else if constexpr (requires { A::axis; }) return asked_axes<static_cast<int>(Static::value.axis)>{};
-    else return nothing_asked{};
-}
+    else return nothing_asked{}; }
 template <class Static, bool Axes, class Target> struct asked : asked_shape<Target> {};
-template <class Static, class Target> struct asked<Static, true, Target> { using type = decltype(asked_axes_of<Static>()); };
+template <class Static, class Target> struct asked<Static, true, Target> {
+    using type = decltype(asked_axes_of<Static>());
+};
 template <class Static, fault Fault, class Target = void>
 using asked_of = typename asked<Static, is_about_axes(Fault), Target>::type;
 
-template <class Op, fault Fault, class... Shown> struct shapes_of {
-    static constexpr bool agree = false;
-};
+template <class Op, fault Fault, class... Shown> struct shapes_of { static constexpr bool agree = false; };
 
 #else
 
@@ -228,14 +230,10 @@ template <class Op, class Static, int Output, class... Operands> struct inferenc
 };
 
 /// Attributes of an op as a type: `Static::value`.
-template <auto Attributes> struct constant_attributes {
-    static constexpr auto value = Attributes;
-};
+template <auto Attributes> struct constant_attributes { static constexpr auto value = Attributes; };
 
 /// The defaults, for ops whose shapes do not depend on attributes.
-template <class Op> struct default_attributes {
-    static constexpr typename Op::attributes value{};
-};
+template <class Op> struct default_attributes { static constexpr typename Op::attributes value{}; };
 
 } // namespace detail
 

@@ -23,8 +23,7 @@ template <class T> using eigen_vector = Eigen::Matrix<T, Eigen::Dynamic, 1>;
 inline void require_rank(const any_array& a, int rank, const char* what) {
     if (a.rank() != rank)
         throw invalid_argument_error(std::string(what) + ": " + to_string(a.type()) + " has rank " +
-                                     std::to_string(a.rank()) + "; reshape it to rank " +
-                                     std::to_string(rank));
+                                     std::to_string(a.rank()) + "; reshape it to rank " + std::to_string(rank));
 }
 
 } // namespace detail
@@ -36,8 +35,7 @@ template <Element T>
         return {a.data(), a.extent(0), a.extent(1)};
     }
 template <Element T>
-    requires std::is_arithmetic_v<T> Eigen::Map<const detail::eigen_matrix<T>>
-    as_matrix(const array_base<T>& a) {
+    requires std::is_arithmetic_v<T> Eigen::Map<const detail::eigen_matrix<T>> as_matrix(const array_base<T>& a) {
         detail::require_rank(a, 2, "as_matrix");
         return {a.data(), a.extent(0), a.extent(1)};
     }
@@ -49,8 +47,7 @@ template <Element T>
         return {a.data(), a.extent(0)};
     }
 template <Element T>
-    requires std::is_arithmetic_v<T> Eigen::Map<const detail::eigen_vector<T>>
-    as_vector(const array_base<T>& a) {
+    requires std::is_arithmetic_v<T> Eigen::Map<const detail::eigen_vector<T>> as_vector(const array_base<T>& a) {
         detail::require_rank(a, 1, "as_vector");
         return {a.data(), a.extent(0)};
     }

@@ -69,7 +69,8 @@ template <> inline constexpr element_type element_type_of<std::string> = element
 
 /// A C++ type that can be a tensor's element.
 template <class T>
-concept Element = element_type_of<T> != element_type::none;
+concept Element = element_type_of<T>
+!= element_type::none;
 
 namespace detail {
 template <element_type E> struct element;

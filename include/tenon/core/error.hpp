@@ -58,8 +58,7 @@ private:
 };
 
 /// One exception type per canonical code, so that a caller catches what it can handle.
-template <error_code Code>
-class coded_error : public error {
+template <error_code Code> class coded_error : public error {
 public:
     explicit coded_error(const std::string& message) : error(Code, message) {}
 };

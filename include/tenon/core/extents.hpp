@@ -16,7 +16,8 @@ inline constexpr int max_rank = 8;
 
 namespace detail {
 constexpr bool same_text(const char* a, const char* b) noexcept {
-    for (; *a && *a == *b; ++a, ++b) {}
+    for (; *a && *a == *b; ++a, ++b) {
+    }
     return *a == *b;
 }
 } // namespace detail
@@ -53,7 +54,7 @@ class extents {
 public:
     constexpr extents() = default;
     template <class... E>
-        requires(sizeof...(E) > 0 && ((std::is_integral_v<E> || std::is_same_v<E, extent>) && ...))
+        requires(sizeof...(E) > 0 && ((std::is_integral_v<E> || std::is_same_v<E, extent>)&&...))
     constexpr extents(E... dims) { // NOLINT: a list of dimensions is extents
         (push_back(one(dims)), ...);
     }

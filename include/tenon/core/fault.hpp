@@ -108,8 +108,8 @@ struct inferred {
     tensor_type type;
 
     constexpr inferred() = default;
-    constexpr inferred(fault f) : what(f) {}                // NOLINT: a fault is an answer
-    constexpr inferred(const tensor_type& t) : type(t) {}   // NOLINT: a type is an answer
+    constexpr inferred(fault f) : what(f) {}              // NOLINT: a fault is an answer
+    constexpr inferred(const tensor_type& t) : type(t) {} // NOLINT: a type is an answer
     constexpr inferred(element_type e, const extents& s) : type{e, s} {
         if (s.overfull()) what = fault::rank_too_high;
     }

@@ -20,8 +20,8 @@ TENON_INLINE void throw_file_error(const char* what, const std::string& path, in
         std::string(what) + ": '" + path + "': " + std::generic_category().message(error_number);
     switch (error_number) {
     case ENOENT:
-        throw not_found_error(
-            message + "; check the path, which is relative to the current folder unless it starts with '/'");
+        throw not_found_error(message +
+                              "; check the path, which is relative to the current folder unless it starts with '/'");
     case EACCES:
     case EPERM:
     case EROFS: throw permission_denied_error(message + "; check the permissions of the file and its folder");
@@ -31,8 +31,7 @@ TENON_INLINE void throw_file_error(const char* what, const std::string& path, in
     case EINVAL:
     case ENAMETOOLONG: throw invalid_argument_error(message);
     case EMFILE:
-    case ENFILE:
-        throw resource_exhausted_error(message + "; close other files or raise the limit (ulimit -n)");
+    case ENFILE: throw resource_exhausted_error(message + "; close other files or raise the limit (ulimit -n)");
     case ENOSPC:
     case EDQUOT:
     case EFBIG: throw resource_exhausted_error(message + "; free space on the disk");
@@ -42,8 +41,7 @@ TENON_INLINE void throw_file_error(const char* what, const std::string& path, in
     }
 }
 
-TENON_INLINE input_file::input_file(const char* what, std::string path) :
-    what_(what), path_(std::move(path)) {
+TENON_INLINE input_file::input_file(const char* what, std::string path) : what_(what), path_(std::move(path)) {
     descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
     if (descriptor_ < 0) throw_file_error(what_, path_, errno);
     struct stat status {};
@@ -69,8 +67,7 @@ TENON_INLINE std::size_t input_file::read(void* to, std::size_t bytes) {
     return done;
 }
 
-TENON_INLINE output_file::output_file(const char* what, std::string path) :
-    what_(what), path_(std::move(path)) {
+TENON_INLINE output_file::output_file(const char* what, std::string path) : what_(what), path_(std::move(path)) {
     static std::atomic<unsigned> count{0};
     // What another process left behind in a crash may have this name: then take the next.
     for (int attempt = 0; descriptor_ < 0; ++attempt) {

@@ -12,8 +12,7 @@ namespace detail {
 /// The bits of `value` rounded to the nearest number (ties to even) with a sign, `ExponentBits` of exponent
 /// and `MantissaBits` of fraction, in the layout of IEEE 754. Too large gives infinity; a NaN stays a NaN and
 /// becomes quiet.
-template <int ExponentBits, int MantissaBits, class Float>
-constexpr std::uint16_t narrow_float(Float value) noexcept {
+template <int ExponentBits, int MantissaBits, class Float> constexpr std::uint16_t narrow_float(Float value) noexcept {
     static_assert(std::numeric_limits<Float>::is_iec559 && (sizeof(Float) == 4 || sizeof(Float) == 8));
     using bits_type = std::conditional_t<sizeof(Float) == 4, std::uint32_t, std::uint64_t>;
     constexpr int from_mantissa = std::numeric_limits<Float>::digits - 1;
@@ -29,8 +28,8 @@ constexpr std::uint16_t narrow_float(Float value) noexcept {
     if (from_exponent == from_max_exponent) {
         magnitude = infinity;
         if (significand != 0)
-            magnitude |= static_cast<std::uint32_t>(significand >> (from_mantissa - MantissaBits)) |
-                         (1U << (MantissaBits - 1));
+            magnitude |=
+                static_cast<std::uint32_t>(significand >> (from_mantissa - MantissaBits)) | (1U << (MantissaBits - 1));
     } else {
         int exponent = (from_exponent == 0 ? 1 : from_exponent) + rebias;
         if (from_exponent != 0) significand |= bits_type{1} << from_mantissa;
@@ -46,8 +45,8 @@ constexpr std::uint16_t narrow_float(Float value) noexcept {
             const bool up = dropped > tie || (dropped == tie && (kept & 1) != 0);
             // A normal `kept` has its leading one at MantissaBits, which adds the missing one to the
             // exponent; a carry out of the fraction does the same.
-            magnitude = (static_cast<std::uint32_t>(exponent - 1) << MantissaBits) +
-                        static_cast<std::uint32_t>(kept) + (up ? 1U : 0U);
+            magnitude = (static_cast<std::uint32_t>(exponent - 1) << MantissaBits) + static_cast<std::uint32_t>(kept) +
+                        (up ? 1U : 0U);
             if (magnitude > infinity) magnitude = infinity;
         }
     }
@@ -145,9 +144,7 @@ namespace detail {
 template <class Self> struct small_float_limits {
     static constexpr int exponent_bias = (1 << (Self::exponent_bits - 1)) - 1;
     static constexpr unsigned infinity_bits = ((1U << Self::exponent_bits) - 1U) << Self::mantissa_bits;
-    static constexpr Self of(unsigned bits) noexcept {
-        return Self::from_bits(static_cast<std::uint16_t>(bits));
-    }
+    static constexpr Self of(unsigned bits) noexcept { return Self::from_bits(static_cast<std::uint16_t>(bits)); }
 
     static constexpr bool is_specialized = true;
     static constexpr bool is_signed = true;
@@ -179,9 +176,7 @@ template <class Self> struct small_float_limits {
     }
     static constexpr Self round_error() noexcept { return Self(0.5F); }
     static constexpr Self infinity() noexcept { return of(infinity_bits); }
-    static constexpr Self quiet_NaN() noexcept {
-        return of(infinity_bits | (1U << (Self::mantissa_bits - 1)));
-    }
+    static constexpr Self quiet_NaN() noexcept { return of(infinity_bits | (1U << (Self::mantissa_bits - 1))); }
     static constexpr Self signaling_NaN() noexcept { return of(infinity_bits | 1U); }
     static constexpr Self denorm_min() noexcept { return of(1U); }
 };
@@ -190,5 +185,4 @@ template <class Self> struct small_float_limits {
 } // namespace tenon
 
 template <> struct std::numeric_limits<tenon::half> : tenon::detail::small_float_limits<tenon::half> {};
-template <>
-struct std::numeric_limits<tenon::bfloat16> : tenon::detail::small_float_limits<tenon::bfloat16> {};
+template <> struct std::numeric_limits<tenon::bfloat16> : tenon::detail::small_float_limits<tenon::bfloat16> {};

@@ -20,9 +20,7 @@ std::string to_string(const any_array& a);
 /// As to_string, with the names that `declared` gives to sizes; it has the array's rank.
 std::string to_string(const any_array& a, const extents& declared);
 
-template <Element T, Shape S> std::string to_string(const array<T, S>& a) {
-    return to_string(a.untyped(), S::extents);
-}
+template <Element T, Shape S> std::string to_string(const array<T, S>& a) { return to_string(a.untyped(), S::extents); }
 
 std::ostream& operator<<(std::ostream& out, const any_array& a);
 namespace detail {

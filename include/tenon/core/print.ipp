@@ -100,9 +100,9 @@ private:
     void align() {
         if (a_.element() == element_type::string) return;
         const auto point = [](const std::string& s) { return std::min(s.find('.'), s.size()); };
-        const bool at_point = is_floating(a_.element()) &&
-                              std::none_of(texts_.begin(), texts_.end(),
-                                           [](const auto& s) { return s.find('e') != std::string::npos; });
+        const bool at_point =
+            is_floating(a_.element()) &&
+            std::none_of(texts_.begin(), texts_.end(), [](const auto& s) { return s.find('e') != std::string::npos; });
         std::size_t before = 0, after = 0;
         for (const std::string& s : texts_) {
             before = std::max(before, at_point ? point(s) : s.size());

@@ -22,9 +22,7 @@ template <std::size_t N> struct fixed_string {
 /// A named size, known at run time, with one value during a step. Two named sizes are equal exactly when they
 /// have the same name. Define one as
 ///     inline constexpr struct batch : tenon::dim<"batch"> {} batch;
-template <fixed_string Name> struct dim {
-    static constexpr const char* name = Name.text;
-};
+template <fixed_string Name> struct dim { static constexpr const char* name = Name.text; };
 
 /// A size known at run time, about which nothing else is known.
 struct dynamic_size {};
@@ -69,9 +67,7 @@ template <auto D> constexpr auto canonical_dim() {
     } else return D;
 }
 template <class S> struct canonical;
-template <auto... D> struct canonical<shape<D...>> {
-    using type = shape<canonical_dim<D>()...>;
-};
+template <auto... D> struct canonical<shape<D...>> { using type = shape<canonical_dim<D>()...>; };
 
 } // namespace detail
 
@@ -84,9 +80,7 @@ concept Shape = detail::is_shape<S>;
 namespace detail {
 
 // From values back to types: a named size is looked up by its name among the dimensions of `Sources`.
-template <auto D> struct dim_constant {
-    static constexpr auto value = D;
-};
+template <auto D> struct dim_constant { static constexpr auto value = D; };
 
 template <class S> struct dim_table;
 template <auto... D> struct dim_table<shape<D...>> {
@@ -96,9 +90,8 @@ template <auto... D> struct dim_table<shape<D...>> {
         return found;
     }
     template <int I> static constexpr auto at() {
-        return []<std::size_t... J>(std::index_sequence<J...>) {
-            return pick<I>(dim_constant<D>{}...);
-        }(std::make_index_sequence<sizeof...(D)>{});
+        return []<std::size_t... J>(std::index_sequence<J...>) { return pick<I>(dim_constant<D>{}...); }
+        (std::make_index_sequence<sizeof...(D)>{});
     }
 
 private:
@@ -117,9 +110,7 @@ template <class Name, class First, class... Rest> constexpr auto named_dim() {
     }
 }
 
-template <class Holder, int I> struct name_at {
-    static constexpr const char* value = Holder::value[I].name;
-};
+template <class Holder, int I> struct name_at { static constexpr const char* value = Holder::value[I].name; };
 
 template <class Holder, int I, class... Sources> constexpr auto dim_at() {
     constexpr extent e = Holder::value[I];
@@ -137,8 +128,9 @@ struct shape_from<Holder, std::index_sequence<I...>, Sources...> {
 
 /// The shape whose extents are Holder::value, with named sizes taken from the shapes in Sources.
 template <class Holder, class... Sources>
-using shape_from_t = typename shape_from<
-    Holder, std::make_index_sequence<static_cast<std::size_t>(Holder::value.rank())>, Sources...>::type;
+using shape_from_t =
+    typename shape_from<Holder, std::make_index_sequence<static_cast<std::size_t>(Holder::value.rank())>,
+                        Sources...>::type;
 
 } // namespace detail
 } // namespace tenon

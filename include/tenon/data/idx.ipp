@@ -68,8 +68,7 @@ private:
 class gzip_reader {
 public:
     explicit gzip_reader(idx_source& from) : from_(from), packed_(1 << 16) {
-        if (::inflateInit2(&stream_, 15 + 16) != Z_OK)
-            throw resource_exhausted_error("read_idx: no memory for zlib");
+        if (::inflateInit2(&stream_, 15 + 16) != Z_OK) throw resource_exhausted_error("read_idx: no memory for zlib");
     }
     gzip_reader(const gzip_reader&) = delete;
     gzip_reader& operator=(const gzip_reader&) = delete;
@@ -83,8 +82,7 @@ public:
                 stream_.avail_in = static_cast<uInt>(from_.read(packed_.data(), packed_.size()));
                 if (stream_.avail_in == 0) {
                     if (!between_members_)
-                        throw data_loss_error("read_idx: '" + from_.name() +
-                                              "': the gzipped data ends too early");
+                        throw data_loss_error("read_idx: '" + from_.name() + "': the gzipped data ends too early");
                     ended_ = true;
                     break;
                 }
@@ -131,9 +129,7 @@ inline tensor_type read_idx_header(auto& from, const std::string& name, std::siz
     const auto say = [&](const std::string& why) { return "read_idx: '" + name + "': " + why; };
     unsigned char bytes[4 + 4 * max_rank];
     const std::size_t got = from.read(bytes, 4);
-    if (got < 4)
-        throw data_loss_error(
-            say("the file ends after " + std::to_string(got) + " bytes, within its header"));
+    if (got < 4) throw data_loss_error(say("the file ends after " + std::to_string(got) + " bytes, within its header"));
     if (bytes[0] != 0 || bytes[1] != 0)
         throw invalid_argument_error(say("not an IDX file: it does not start with two zero bytes"));
     tensor_type type;
@@ -143,12 +139,11 @@ inline tensor_type read_idx_header(auto& from, const std::string& name, std::siz
         throw invalid_argument_error(say("unknown IDX element type " + std::to_string(bytes[2])));
     const int rank = bytes[3];
     if (rank > max_rank)
-        throw invalid_argument_error(
-            say("rank " + std::to_string(rank) + " is more than " + std::to_string(max_rank)));
+        throw invalid_argument_error(say("rank " + std::to_string(rank) + " is more than " + std::to_string(max_rank)));
     const std::size_t size_bytes = 4 * static_cast<std::size_t>(rank);
     if (const std::size_t n = from.read(bytes + 4, size_bytes); n < size_bytes)
-        throw data_loss_error(say("the file ends after " + std::to_string(4 + n) +
-                                  " bytes, within its header of " + std::to_string(4 + size_bytes)));
+        throw data_loss_error(say("the file ends after " + std::to_string(4 + n) + " bytes, within its header of " +
+                                  std::to_string(4 + size_bytes)));
     for (int i = 0; i < rank; ++i) {
         std::uint32_t size = 0;
         for (int j = 0; j < 4; ++j) size = size << 8 | bytes[4 + 4 * i + j];
@@ -171,8 +166,8 @@ inline any_array read_idx_from(auto& from, const std::string& name, std::int64_t
     const auto size = static_cast<std::int64_t>(size_of(type.element));
     const std::int64_t promised = elements * size;
     const auto say = [&](const std::string& found) {
-        return "read_idx: '" + name + "': the header promises " + to_string(type) + ", " +
-               std::to_string(promised) + " bytes of elements, but " + found;
+        return "read_idx: '" + name + "': the header promises " + to_string(type) + ", " + std::to_string(promised) +
+               " bytes of elements, but " + found;
     };
     const std::int64_t most = there - static_cast<std::int64_t>(header_bytes);
     if (there >= 0 && (most < promised || (exact && most != promised)))
@@ -240,8 +235,7 @@ TENON_INLINE void require_idx_element(const std::string& path, const any_array& 
 class gzip_writer {
 public:
     explicit gzip_writer(output_file& to) : to_(to), packed_(1 << 16) {
-        if (::deflateInit2(&stream_, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) !=
-            Z_OK)
+        if (::deflateInit2(&stream_, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
             throw resource_exhausted_error("write_idx: no memory for zlib");
     }
     gzip_writer(const gzip_writer&) = delete;
@@ -294,8 +288,7 @@ TENON_INLINE void write_idx(const std::string& path, const any_array& a) {
     std::uint8_t code = 0;
     for (const detail::idx_element& e : detail::idx_elements)
         if (e.element == a.element()) code = e.code;
-    const bool fits =
-        std::all_of(a.extents().begin(), a.extents().end(), [](extent e) { return e.size >> 32 == 0; });
+    const bool fits = std::all_of(a.extents().begin(), a.extents().end(), [](extent e) { return e.size >> 32 == 0; });
     if (code == 0 || !fits)
         throw invalid_argument_error(
             "write_idx: '" + path + "': " + to_string(a.type()) +
@@ -303,8 +296,7 @@ TENON_INLINE void write_idx(const std::string& path, const any_array& a) {
             "sizes below 2^32");
     std::vector<std::uint8_t> header{0, 0, code, static_cast<std::uint8_t>(a.rank())};
     for (const extent& e : a.extents())
-        for (int shift = 24; shift >= 0; shift -= 8)
-            header.push_back(static_cast<std::uint8_t>(e.size >> shift));
+        for (int shift = 24; shift >= 0; shift -= 8) header.push_back(static_cast<std::uint8_t>(e.size >> shift));
     any_array elements = a.copy();
     detail::swap_idx_bytes(elements);
 
@@ -316,9 +308,8 @@ TENON_INLINE void write_idx(const std::string& path, const any_array& a) {
         packed.write(elements.data(), elements.bytes());
         packed.finish();
 #else
-        throw unimplemented_error(
-            "write_idx: '" + path +
-            "': this build of Tenon has no zlib; leave .gz out of the name or build with zlib");
+        throw unimplemented_error("write_idx: '" + path +
+                                  "': this build of Tenon has no zlib; leave .gz out of the name or build with zlib");
 #endif
     } else {
         file.write(header.data(), header.size());
@@ -351,14 +342,12 @@ TENON_INLINE image_data load_mnist_like(const std::string& folder) {
     for (int i = 0; i < 4; ++i) {
         *arrays[i] = read_idx<std::uint8_t>(paths[i]);
         if (arrays[i]->rank() != parts[i].rank)
-            throw invalid_argument_error("load_mnist_like: '" + paths[i] + "' holds " +
-                                         to_string(arrays[i]->type()) + ", but rank " +
-                                         std::to_string(parts[i].rank) + " is needed");
+            throw invalid_argument_error("load_mnist_like: '" + paths[i] + "' holds " + to_string(arrays[i]->type()) +
+                                         ", but rank " + std::to_string(parts[i].rank) + " is needed");
         if (i % 2 == 1 && arrays[i]->extent(0) != arrays[i - 1]->extent(0))
             throw invalid_argument_error("load_mnist_like: '" + paths[i - 1] + "' holds " +
                                          to_string(arrays[i - 1]->type()) + " and '" + paths[i] + "' " +
-                                         to_string(arrays[i]->type()) +
-                                         ": there must be as many labels as images");
+                                         to_string(arrays[i]->type()) + ": there must be as many labels as images");
     }
     return data;
 }

@@ -26,8 +26,7 @@ struct minibatch_options {
 namespace detail {
 
 /// Fills `order` with 0 .. rows-1 in an order that depends on seed and epoch alone.
-void shuffle_rows(std::vector<std::int64_t>& order, std::int64_t rows, std::uint64_t seed,
-                  std::uint64_t epoch);
+void shuffle_rows(std::vector<std::int64_t>& order, std::int64_t rows, std::uint64_t seed, std::uint64_t epoch);
 /// Copies rows order[0] .. order[count-1] of `from` to the first rows of `to`.
 void gather_rows(const any_array& from, const std::int64_t* order, std::int64_t count, any_array& to);
 /// Throws invalid_argument_error unless the arrays can be cut into batches; returns how many there are.
@@ -81,8 +80,8 @@ private:
 
 /// to[i] = from[i] * scale + offset, computed in To.
 template <class To, class From>
-[[gnu::noinline]] void scale_elements(const From* __restrict from, To* __restrict to, std::int64_t n,
-                                      To scale, To offset) {
+[[gnu::noinline]] void scale_elements(const From* __restrict from, To* __restrict to, std::int64_t n, To scale,
+                                      To offset) {
     // Blocks of a fixed length become vector code at plain -O2: four times faster in g++ 12.
     constexpr int block = 16;
     std::int64_t i = 0;
@@ -111,8 +110,8 @@ public:
         To* to = static_cast<To*>(buffer.data());
         const std::int64_t row = from_.size() / from_.extents()[0].size;
         for (std::int64_t i = 0; i < count; ++i)
-            detail::scale_elements(from_.data() + (order ? order[i] : first + i) * row, to + i * row, row,
-                                   scale_, offset_);
+            detail::scale_elements(from_.data() + (order ? order[i] : first + i) * row, to + i * row, row, scale_,
+                                   offset_);
         return batch(buffer_.first(count));
     }
 
@@ -124,8 +123,8 @@ private:
 
 /// For minibatches: the rows of `from` as To, times `scale` plus `offset`: scaled<float>(pixels, 1 / 255.0f).
 template <class To, Element From, class S>
-    requires std::is_floating_point_v<To> scaled_rows<To, array<From, S>> scaled(const array<From, S>& from,
-                                                                                 To scale, To offset = 0) {
+    requires std::is_floating_point_v<To> scaled_rows<To, array<From, S>> scaled(const array<From, S>& from, To scale,
+                                                                                 To offset = 0) {
         return {from, scale, offset};
     }
 
@@ -206,8 +205,8 @@ private:
         const std::int64_t count = first + options_.size < rows_ ? options_.size : rows_ - first;
         const std::int64_t capacity = options_.size < rows_ ? options_.size : rows_;
         const std::int64_t* order = options_.shuffle ? order_.data() + first : nullptr;
-        return std::apply(
-            [&](Rows&... rows) { return value_type(rows.take(order, first, count, capacity)...); }, sources_);
+        return std::apply([&](Rows&... rows) { return value_type(rows.take(order, first, count, capacity)...); },
+                          sources_);
     }
 
     minibatch_options options_;

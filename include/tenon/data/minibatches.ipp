@@ -41,8 +41,7 @@ TENON_INLINE void shuffle_rows(std::vector<std::int64_t>& order, std::int64_t ro
     for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
 }
 
-TENON_INLINE void gather_rows(const any_array& from, const std::int64_t* order, std::int64_t count,
-                              any_array& to) {
+TENON_INLINE void gather_rows(const any_array& from, const std::int64_t* order, std::int64_t count, any_array& to) {
     const std::int64_t row = from.elements() / from.extents()[0].size;
     if (from.element() == element_type::string) {
         const auto* source = from.data<std::string>();
@@ -57,21 +56,19 @@ TENON_INLINE void gather_rows(const any_array& from, const std::int64_t* order, 
     // Rows lie anywhere in memory: ask for one a little before its turn.
     constexpr std::int64_t ahead = 4;
     for (std::int64_t i = 0; i < count; ++i, out += bytes) {
-        if (i + ahead < count)
-            __builtin_prefetch(source + static_cast<std::size_t>(order[i + ahead]) * bytes);
+        if (i + ahead < count) __builtin_prefetch(source + static_cast<std::size_t>(order[i + ahead]) * bytes);
         std::memcpy(out, source + static_cast<std::size_t>(order[i]) * bytes, bytes);
     }
 }
 
-TENON_INLINE std::int64_t count_batches(const minibatch_options& options, const tensor_type* types,
-                                        int count) {
+TENON_INLINE std::int64_t count_batches(const minibatch_options& options, const tensor_type* types, int count) {
     if (options.size < 1)
         throw invalid_argument_error("minibatches: a batch of " + std::to_string(options.size) +
                                      " rows; size must be 1 or more");
     for (int i = 0; i < count; ++i) {
         if (types[i].extents.rank() == 0)
-            throw invalid_argument_error("minibatches: source " + std::to_string(i) + ", " +
-                                         to_string(types[i]) + ", is a scalar and has no rows");
+            throw invalid_argument_error("minibatches: source " + std::to_string(i) + ", " + to_string(types[i]) +
+                                         ", is a scalar and has no rows");
         if (!(types[i].extents[0] == types[0].extents[0]))
             throw invalid_argument_error("minibatches: source 0, " + to_string(types[0]) + ", and source " +
                                          std::to_string(i) + ", " + to_string(types[i]) +

@@ -41,8 +41,7 @@ inline std::string duration_text(double seconds) {
 
 // Columns of UTF-8 text, where each code point takes one.
 inline std::size_t columns_of(const std::string& text) {
-    return static_cast<std::size_t>(
-        std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+    return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
 inline std::string first_columns(const std::string& text, std::size_t columns) {
@@ -60,8 +59,7 @@ inline std::string without_controls(std::string text) {
 
 } // namespace detail
 
-TENON_INLINE file_console::file_console(std::FILE* file) :
-    file_(file), is_terminal_(::isatty(::fileno(file)) == 1) {
+TENON_INLINE file_console::file_console(std::FILE* file) : file_(file), is_terminal_(::isatty(::fileno(file)) == 1) {
     const char* term = std::getenv("TERM");
     if (term && std::strcmp(term, "dumb") == 0) is_terminal_ = false;
 }
@@ -83,8 +81,7 @@ TENON_INLINE double file_console::seconds() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-TENON_INLINE progress_bar::progress_bar(std::int64_t total, std::string label,
-                                        const progress_options& options) :
+TENON_INLINE progress_bar::progress_bar(std::int64_t total, std::string label, const progress_options& options) :
     standard_error_(stderr),
     console_(options.console ? options.console : &standard_error_),
     label_(detail::without_controls(std::move(label))),
@@ -107,8 +104,8 @@ TENON_INLINE progress_bar::~progress_bar() {
 TENON_INLINE void progress_bar::advance(std::int64_t steps, values shown) {
     done_ += steps;
     for (const auto& given : shown) {
-        const auto known = std::find_if(values_.begin(), values_.end(),
-                                        [&](const auto& v) { return v.first == given.first; });
+        const auto known =
+            std::find_if(values_.begin(), values_.end(), [&](const auto& v) { return v.first == given.first; });
         if (known != values_.end()) known->second = given.second;
         else values_.emplace_back(given.first, given.second);
     }

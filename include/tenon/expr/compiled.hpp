@@ -46,7 +46,8 @@ template <class Tape> void register_program() {
     if constexpr (Tape::code.output_count > 0 && !Tape::code.overfull) {
 #if defined(__x86_64__)
         using program = compiled_program<Tape>;
-        register_compiled_tape(Tape::code, {&simd::avx512::compiled<program>::run, &simd::avx2::compiled<program>::run, nullptr});
+        register_compiled_tape(Tape::code,
+                               {&simd::avx512::compiled<program>::run, &simd::avx2::compiled<program>::run, nullptr});
 #else
         register_compiled_tape(Tape::code, {nullptr, nullptr, &simd::baseline::compiled<compiled_program<Tape>>::run});
 #endif

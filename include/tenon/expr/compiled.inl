@@ -1,17 +1,13 @@
-// A tape unrolled by the compiler: registers are packs, and there is one loop over the elements. Read once per instruction
-// set by compiled.hpp.
+// A tape unrolled by the compiler: registers are packs, and there is one loop over the elements. Read once per
+// instruction set by compiled.hpp.
 
 namespace tenon::simd::TENON_SIMD_NS {
 
-template <class Program, int R> struct tape_register {
-    pack<tenon::detail::register_t<Program, R>> value;
-};
+template <class Program, int R> struct tape_register { pack<tenon::detail::register_t<Program, R>> value; };
 template <class Program, class Indices> struct tape_registers;
 template <class Program, std::size_t... R>
 struct tape_registers<Program, std::index_sequence<R...>> : tape_register<Program, static_cast<int>(R)>... {
-    template <int I> TENON_SIMD_INLINE auto& at() {
-        return static_cast<tape_register<Program, I>&>(*this).value;
-    }
+    template <int I> TENON_SIMD_INLINE auto& at() { return static_cast<tape_register<Program, I>&>(*this).value; }
 };
 
 /// Computes register R. Those that are the same for all elements are computed before the loop.
@@ -78,15 +74,17 @@ struct compiled_loop<Program, std::index_sequence<R...>, std::index_sequence<I..
         alignas(64) std::byte out[outputs][lanes * 8];
     };
 
-    template <int K> TENON_SIMD_INLINE static void tail_in(const tenon::detail::fused_call& call, tails& t, pointers& p,
-                                                           std::ptrdiff_t at, int rest) {
+    template <int K>
+    TENON_SIMD_INLINE static void tail_in(const tenon::detail::fused_call& call, tails& t, pointers& p,
+                                          std::ptrdiff_t at, int rest) {
         if constexpr (Program::loads[K]) {
             copy_partial<element_t<Program::code.inputs[K]>>(call.in[K], t.in[K], at, rest);
             p.in[K] = t.in[K];
         }
     }
-    template <int K> TENON_SIMD_INLINE static void tail_out(const tenon::detail::fused_call& call, tails& t,
-                                                            std::ptrdiff_t at, int rest) {
+    template <int K>
+    TENON_SIMD_INLINE static void tail_out(const tenon::detail::fused_call& call, tails& t, std::ptrdiff_t at,
+                                           int rest) {
         using T = element_t<Program::code.outputs[K].type>;
         if ((call.added >> K & 1U) != 0) return;
         if constexpr (!std::is_same_v<T, compute_t<T>>)

@@ -4,8 +4,7 @@
 namespace tenon::simd::TENON_SIMD_NS {
 
 /// The instruction's result on one pack of (compute) type T for each operand; a conversion is not here.
-template <opcode Op, class T>
-TENON_SIMD_INLINE auto evaluate(pack<T> a) {
+template <opcode Op, class T> TENON_SIMD_INLINE auto evaluate(pack<T> a) {
     if constexpr (Op == opcode::exp) return exp(a);
     else if constexpr (Op == opcode::exp2) return exp2(a);
     else if constexpr (Op == opcode::expm1) return expm1(a);
@@ -54,8 +53,7 @@ TENON_SIMD_INLINE auto evaluate(pack<T> a) {
     }
 }
 
-template <opcode Op, class T>
-TENON_SIMD_INLINE auto evaluate(pack<T> a, pack<T> b) {
+template <opcode Op, class T> TENON_SIMD_INLINE auto evaluate(pack<T> a, pack<T> b) {
     if constexpr (Op == opcode::add) return a + b;
     else if constexpr (Op == opcode::subtract) return a - b;
     else if constexpr (Op == opcode::multiply) return a * b;
@@ -84,8 +82,7 @@ TENON_SIMD_INLINE auto evaluate(pack<T> a, pack<T> b) {
 }
 
 /// A conversion of computed elements; To may be half or bfloat16, to which float is then rounded.
-template <class To, class From>
-TENON_SIMD_INLINE pack<compute_t<To>> evaluate_cast(pack<From> a) {
+template <class To, class From> TENON_SIMD_INLINE pack<compute_t<To>> evaluate_cast(pack<From> a) {
     if constexpr (std::is_same_v<To, compute_t<To>>) return convert<To>(a);
     else return round_to<To>(convert<float>(a));
 }

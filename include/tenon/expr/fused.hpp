@@ -51,9 +51,7 @@ struct fused_op {
             field("constants", &attributes::constants);
             field("merge", &attributes::merge);
         }
-        bool merges(int output) const {
-            return !merge.empty() && merge[static_cast<std::size_t>(output)] >= 0;
-        }
+        bool merges(int output) const { return !merge.empty() && merge[static_cast<std::size_t>(output)] >= 0; }
         /// Index in the tape of the node's output `output`.
         int tape_output_of(int output) const {
             int o = 0;

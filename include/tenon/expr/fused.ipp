@@ -18,7 +18,9 @@ TENON_DEFINE_OP(fused_op);
 namespace detail {
 
 inline void check_fused(const fused_op::attributes& a) {
-    const auto fail = [](const std::string& what) { throw invalid_argument_error("fused: the tape is not sound: " + what); };
+    const auto fail = [](const std::string& what) {
+        throw invalid_argument_error("fused: the tape is not sound: " + what);
+    };
     if (!a.tape) fail("there is none");
     const tape& t = *a.tape;
     if (const char* defect = tape_defect(t)) fail(defect);
@@ -88,8 +90,8 @@ TENON_INLINE void fused_op::gradient(gradient_context& g) {
     int next = 0;
     std::vector<int> node_output_of;
     for (int o = 0; o < a.tape->output_count; ++o)
-        node_output_of.push_back(a.merges(o) ? node_output_of[static_cast<std::size_t>(a.merge[static_cast<std::size_t>(o)])]
-                                             : next++);
+        node_output_of.push_back(
+            a.merges(o) ? node_output_of[static_cast<std::size_t>(a.merge[static_cast<std::size_t>(o)])] : next++);
     for (int o = 0; o < a.tape->output_count; ++o) {
         const int n = node_output_of[static_cast<std::size_t>(o)];
         if (!g.output_gradient(n) || !is_floating(a.tape->outputs[o].type)) continue;
@@ -105,8 +107,9 @@ TENON_INLINE void fused_op::gradient(gradient_context& g) {
 
     const gradient_tape backward = vjp(forward);
     if (backward.code.overfull)
-        throw invalid_argument_error("gradients: the expression " + g.node().name + " is too long to be differentiated (" +
-                                     std::to_string(forward.length) + " instructions); name a part of it");
+        throw invalid_argument_error("gradients: the expression " + g.node().name +
+                                     " is too long to be differentiated (" + std::to_string(forward.length) +
+                                     " instructions); name a part of it");
     const tape& t = backward.code;
     if (t.output_count == 0) return;
     for (int o = 0; o < forward.output_count; ++o)

@@ -32,22 +32,22 @@ private:
     enum class reading { unread, in_place, filled };
     struct input {
         reading how = reading::unread;
-        bool once = false;         // what is filled is the same in each stretch
-        std::uint32_t bytes = 0;   // of an element
-        std::size_t buffer = 0;    // offset in a chunk's scratch
+        bool once = false;       // what is filled is the same in each stretch
+        std::uint32_t bytes = 0; // of an element
+        std::size_t buffer = 0;  // offset in a chunk's scratch
     };
     // An output goes to its place, or to a buffer that is then summed up.
     struct output {
         bool summed = false;
-        int target = 0;            // output of the node
-        int into = -1;             // output of the tape that it is added to
+        int target = 0; // output of the node
+        int into = -1;  // output of the tape that it is added to
         int like = -1;
         element_type stored = element_type::none;
-        std::uint32_t bytes = 0;   // of an element as the function writes it
-        std::size_t buffer = 0;    // offset in a chunk's scratch
-        std::size_t sums = 0;      // offset in the scratch, of doubles
+        std::uint32_t bytes = 0; // of an element as the function writes it
+        std::size_t buffer = 0;  // offset in a chunk's scratch
+        std::size_t sums = 0;    // offset in the scratch, of doubles
         std::int64_t elements = 0;
-        bool shared_sums = false;  // chunks add to different ones
+        bool shared_sums = false; // chunks add to different ones
         const reduction_steps* reduction = nullptr;
         step_function add = nullptr;
     };
@@ -73,14 +73,14 @@ private:
     std::unique_ptr<interpreter> fast_, careful_; // careful_: for outputs that lie where inputs lie; may be nullptr
     std::vector<std::int64_t> into_;
     std::uint32_t wide_ = 0, added_ = 0;
-    bool plain_ = true;             // all inputs and outputs lie densely: one stretch
-    bool summed_ = false;           // some output is summed
-    bool by_rows_ = false;          // chunks are rows, else columns
+    bool plain_ = true;    // all inputs and outputs lie densely: one stretch
+    bool summed_ = false;  // some output is summed
+    bool by_rows_ = false; // chunks are rows, else columns
     int chunks_ = 1;
-    std::int64_t block_rows_ = 1;   // of a stretch: several whole rows, or a part of one
+    std::int64_t block_rows_ = 1; // of a stretch: several whole rows, or a part of one
     std::int64_t block_cols_ = 1;
-    std::size_t chunk_bytes_ = 0;   // of the scratch
-    std::size_t registers_ = 0;     // offset in a chunk's scratch
+    std::size_t chunk_bytes_ = 0; // of the scratch
+    std::size_t registers_ = 0;   // offset in a chunk's scratch
     std::size_t scratch_bytes_ = 0;
     double cost_ = 0;
 };

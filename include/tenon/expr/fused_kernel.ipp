@@ -18,19 +18,22 @@ TENON_INLINE double fused_kernel::estimate(const tape& t) const {
         const double width = static_cast<double>(size_of(compute_type(i.type))) / 4;
         switch (info_of(i.op).group) {
         case opcode_group::source: break;
-        case opcode_group::real: each += (i.op == opcode::sqrt || i.op == opcode::reciprocal ? 0.05 : 0.2) * width; break;
+        case opcode_group::real:
+            each += (i.op == opcode::sqrt || i.op == opcode::reciprocal ? 0.05 : 0.2) * width;
+            break;
         default: each += 0.02 * width;
         }
     }
     double bytes = 0;
     for (int i = 0; i < t.input_count; ++i)
-        if (t.loads(i)) bytes += static_cast<double>(size_of(t.inputs[i]) * static_cast<std::size_t>(layout_.operands[i].elements));
+        if (t.loads(i))
+            bytes += static_cast<double>(size_of(t.inputs[i]) * static_cast<std::size_t>(layout_.operands[i].elements));
     for (const output& o : outputs_) bytes += static_cast<double>(size_of(o.stored)) * static_cast<double>(o.elements);
     return 12 + each * static_cast<double>(layout_.elements()) + bytes * (bytes > 1e6 ? 0.05 : 0.01);
 }
 
-TENON_INLINE fused_kernel::fused_kernel(const kernel_setup& s, const fused_op::attributes& a, bool use_compiled)
-    : tape_(a.tape), layout_(make_layout(s.inputs)), constants_(a.constants) {
+TENON_INLINE fused_kernel::fused_kernel(const kernel_setup& s, const fused_op::attributes& a, bool use_compiled) :
+    tape_(a.tape), layout_(make_layout(s.inputs)), constants_(a.constants) {
     const simd::isa which = simd::best_isa();
     const fused_layout& l = layout_;
     find_function(a, which, use_compiled);
@@ -78,8 +81,7 @@ TENON_INLINE fused_kernel::fused_kernel(const kernel_setup& s, const fused_op::a
     if (plain_) {
         block_cols_ = l.cols;
     } else if (l.rows == 1 || l.cols >= 128) {
-        for (int i = 0; i < t.input_count; ++i)
-            fills = fills || (t.loads(i) && l.repeats_cols(i));
+        for (int i = 0; i < t.input_count; ++i) fills = fills || (t.loads(i) && l.repeats_cols(i));
         fills = fills || summed_;
         block_cols_ = fills && l.cols > stretch_elements ? stretch_elements : l.cols;
     } else {
@@ -147,8 +149,7 @@ TENON_INLINE bool fused_kernel::may_share(int i, int o) const {
     const input& in = inputs_[static_cast<std::size_t>(i)];
     if (in.how != reading::in_place || !layout_.operands[i].full) return false;
     for (const output& out : outputs_)
-        if (out.target == o && out.into < 0)
-            return !out.summed && size_of(out.stored) == in.bytes;
+        if (out.target == o && out.into < 0) return !out.summed && size_of(out.stored) == in.bytes;
     return false;
 }
 
@@ -156,7 +157,8 @@ TENON_INLINE fused_kernel::range fused_kernel::chunk_range(int chunk) const noex
     const auto part = [&](std::int64_t all, std::int64_t unit, int c) {
         return c == chunks_ ? all : all / unit * c / chunks_ * unit;
     };
-    if (by_rows_) return {part(layout_.rows, block_rows_, chunk), part(layout_.rows, block_rows_, chunk + 1), 0, layout_.cols};
+    if (by_rows_)
+        return {part(layout_.rows, block_rows_, chunk), part(layout_.rows, block_rows_, chunk + 1), 0, layout_.cols};
     return {0, layout_.rows, part(layout_.cols, 64, chunk), part(layout_.cols, 64, chunk + 1)};
 }
 
@@ -199,7 +201,8 @@ TENON_INLINE void fused_kernel::run(const kernel_run& r) {
             if (added_ != 0) own[o] = to;
         }
         if (wanted) {
-            function_({r.in, out, constants_.data(), layout_.cols, wide_, added_, into_.data(), r.scratch + registers_, program});
+            function_({r.in, out, constants_.data(), layout_.cols, wide_, added_, into_.data(), r.scratch + registers_,
+                       program});
             return;
         }
     }
@@ -242,7 +245,9 @@ TENON_INLINE void fused_kernel::run_chunk(const kernel_run& r, int chunk, const 
                 if (x.how == reading::unread) continue;
                 const fused_layout::operand& operand = l.operands[i];
                 const auto* from = static_cast<const std::byte*>(r.in[i]);
-                const auto place = [&](std::int64_t element) { return from + static_cast<std::size_t>(element) * x.bytes; };
+                const auto place = [&](std::int64_t element) {
+                    return from + static_cast<std::size_t>(element) * x.bytes;
+                };
                 if (x.how == reading::in_place) {
                     in[i] = place((operand.full ? row * l.cols : l.row_offset(i, row)) + col);
                     continue;
@@ -261,9 +266,9 @@ TENON_INLINE void fused_kernel::run_chunk(const kernel_run& r, int chunk, const 
             for (int o = 0; o < output_count; ++o) {
                 const output& y = outputs_[static_cast<std::size_t>(o)];
                 auto* to = static_cast<std::byte*>(r.out[y.target]);
-                out[o] = y.into >= 0          ? out[y.into]
-                         : to && !y.summed    ? to + static_cast<std::size_t>(row * l.cols + col) * y.bytes
-                                              : scratch + y.buffer;
+                out[o] = y.into >= 0       ? out[y.into]
+                         : to && !y.summed ? to + static_cast<std::size_t>(row * l.cols + col) * y.bytes
+                                           : scratch + y.buffer;
             }
             call.count = rows * cols;
             function_(call);
@@ -293,7 +298,8 @@ TENON_INLINE void fused_kernel::sum_up(const output& o, double* sums, std::byte*
     if (same_rows)
         while (rows > 1) {
             const std::int64_t half = rows / 2, kept = rows - half;
-            o.add(values, values, values + static_cast<std::size_t>(kept * cols) * o.bytes, nullptr, nullptr, half * cols);
+            o.add(values, values, values + static_cast<std::size_t>(kept * cols) * o.bytes, nullptr, nullptr,
+                  half * cols);
             rows = kept;
         }
     for (std::int64_t k = 0; k < rows; ++k)

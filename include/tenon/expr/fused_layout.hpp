@@ -15,7 +15,7 @@ struct fused_layout {
     struct operand {
         std::int64_t strides[max_rank]{}; ///< in elements; 0 where the operand is repeated
         std::int64_t elements = 1;
-        bool full = true;                 ///< has every dimension
+        bool full = true; ///< has every dimension
     };
     operand operands[max_tape_inputs];
     std::int64_t sizes[max_rank]{1};

@@ -48,7 +48,7 @@ private:
     std::vector<moving_slot> inputs_, outputs_;
     std::vector<void*> constants_; // slots after the moving ones: filled blocks in memory_
     std::vector<std::byte> memory_;
-    int registers_ = 0;            // slots after the constants: in the call's scratch
+    int registers_ = 0; // slots after the constants: in the call's scratch
     std::size_t register_bytes_ = 0;
     std::size_t scratch_bytes_ = 0;
     std::ptrdiff_t block_ = block;

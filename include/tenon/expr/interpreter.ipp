@@ -10,8 +10,8 @@ namespace tenon::detail {
 class interpreter::builder {
 public:
     builder(interpreter& made, const tape& t, const std::int64_t* constants, std::uint32_t wide, bool in_place,
-            simd::isa which)
-        : made_(made), t_(t), wide_(wide), in_place_(in_place), which_(which) {
+            simd::isa which) :
+        made_(made), t_(t), wide_(wide), in_place_(in_place), which_(which) {
         for (int r = 0; r < t_.length; ++r) {
             slot_[r] = direct_[r] = none;
             constant_[r] = t_.code[r].op != opcode::input;
@@ -41,7 +41,9 @@ private:
         return (wide_ >> o & 1U) != 0 ? compute_type(t_.outputs[o].type) : t_.outputs[o].type;
     }
     // The type by which an instruction's step is found.
-    element_type operand_type(const instruction& i) const { return type(operand_of(i, i.op == opcode::select ? 1 : 0)); }
+    element_type operand_type(const instruction& i) const {
+        return type(operand_of(i, i.op == opcode::select ? 1 : 0));
+    }
 
     bool is_output(int r) const {
         for (int o = 0; o < t_.output_count; ++o)
@@ -172,8 +174,9 @@ private:
                 find_cast(which_, element_type::float64, i.type)(element, &i.number, nullptr, nullptr, nullptr, 1);
             else if (i.op == opcode::constant) std::memcpy(element, &constants[i.a], 8);
             else
-                (i.op == opcode::cast ? find_cast(which_, operand_type(i), i.type) : find_step(which_, i.op, operand_type(i)))(
-                    element, value(0), value(1), value(2), nullptr, 1);
+                (i.op == opcode::cast
+                     ? find_cast(which_, operand_type(i), i.type)
+                     : find_step(which_, i.op, operand_type(i)))(element, value(0), value(1), value(2), nullptr, 1);
             fill_elements(at, element, size_of(type(r)), made_.block_);
             made_.constants_.push_back(at);
             at += made_.register_bytes_;
@@ -286,8 +289,8 @@ TENON_INLINE tape with_merged_outputs(const tape& t, const std::vector<std::int6
             result.outputs[result.output_count++] = t.outputs[o];
         } else {
             tape_output& sum = result.outputs[place[into]];
-            sum.reg = static_cast<std::int16_t>(
-                result.emit(opcode::add, compute_type(sum.type), sum.reg, t.outputs[o].reg));
+            sum.reg =
+                static_cast<std::int16_t>(result.emit(opcode::add, compute_type(sum.type), sum.reg, t.outputs[o].reg));
         }
     }
     for (int o = result.output_count; o < t.output_count; ++o) result.outputs[o] = tape_output{};

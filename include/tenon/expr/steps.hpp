@@ -5,8 +5,8 @@
 #include <tenon/expr/opcode.hpp>
 #include <tenon/kernel/simd/isa.hpp>
 
-/// Instructions on arrays: a function for each instruction, element type and instruction set. The interpreter is made of
-/// them, and their results are those of compiled kernels, to the bit.
+/// Instructions on arrays: a function for each instruction, element type and instruction set. The interpreter is made
+/// of them, and their results are those of compiled kernels, to the bit.
 
 namespace tenon::detail {
 
@@ -26,7 +26,9 @@ step_function find_copy(element_type e) noexcept;
 
 /// Two instructions as one step, rounded as two, where what the first one gives is needed nowhere else; nullptr where
 /// there is none. With the first's operands a, b (and c):
-///     first_operand: second(first(a, b), c)   second_operand: second(c, first(a, b))   only_operand: second(first(a, b))
+///     first_operand: second(first(a, b), c)
+///     second_operand: second(c, first(a, b))
+///     only_operand: second(first(a, b))
 /// and for a select after a comparison (a < b) ? c : d.
 enum class joint { first_operand, second_operand, only_operand };
 step_function find_pair(simd::isa which, opcode first, opcode second, joint how, element_type e) noexcept;
@@ -35,7 +37,7 @@ step_function find_pair(simd::isa which, opcode first, opcode second, joint how,
 struct reduction_steps {
     void (*add_rows)(double* sums, const void* values, std::ptrdiff_t n); ///< sums[k] += values[k]
     double (*sum)(const void* values, std::ptrdiff_t n);
-    void (*finish)(void* to, const double* sums, std::ptrdiff_t n);       ///< to[k] = sums[k], rounded
+    void (*finish)(void* to, const double* sums, std::ptrdiff_t n); ///< to[k] = sums[k], rounded
 };
 /// For elements of float32 or float64.
 const reduction_steps& find_reductions(simd::isa which, element_type e) noexcept;

@@ -78,7 +78,8 @@ template <opcode First, opcode Second, tenon::detail::joint How, class T> struct
     TENON_SIMD_INLINE static pack<T> apply(pack<T> a, pack<T> b) { return evaluate<Second>(evaluate<First>(a, b)); }
     TENON_SIMD_INLINE static pack<T> apply(pack<T> a, pack<T> b, pack<T> c) {
         if constexpr (How == tenon::detail::joint::only_operand) return evaluate<Second>(fma(a, b, c));
-        else if constexpr (How == tenon::detail::joint::first_operand) return evaluate<Second>(evaluate<First>(a, b), c);
+        else if constexpr (How == tenon::detail::joint::first_operand)
+            return evaluate<Second>(evaluate<First>(a, b), c);
         else return evaluate<Second>(c, evaluate<First>(a, b));
     }
 };
@@ -214,8 +215,7 @@ void run_step_3(void* to, const void* a, const void* b, const void* c, const voi
 
 template <opcode Op, class T> constexpr tenon::detail::step_function step_of() {
     constexpr opcode_info info = info_of(Op);
-    if constexpr (!has_steps<T> || !accepts_element(Op, element_type_of<T>) || info.operands == 0 ||
-                  Op == opcode::cast)
+    if constexpr (!has_steps<T> || !accepts_element(Op, element_type_of<T>) || info.operands == 0 || Op == opcode::cast)
         return nullptr;
     else if constexpr (Op == opcode::select) return &run_step_3<choice_step<T>>;
     else if constexpr (Op == opcode::fma) return &run_step_3<fma_step<T>>;
@@ -232,15 +232,15 @@ struct steps_of_type {
     tenon::detail::step_function ops[opcode_count];
     tenon::detail::step_function casts[16];
 };
-template <class T, int... Op>
-constexpr steps_of_type make_steps(std::integer_sequence<int, Op...>) {
+template <class T, int... Op> constexpr steps_of_type make_steps(std::integer_sequence<int, Op...>) {
     return {{step_of<static_cast<opcode>(Op), T>()...},
             {nullptr, cast_of<T, float>(), cast_of<T, double>(), cast_of<T, half>(), cast_of<T, bfloat16>(),
              cast_of<T, std::int8_t>(), cast_of<T, std::int16_t>(), cast_of<T, std::int32_t>(),
              cast_of<T, std::int64_t>(), cast_of<T, std::uint8_t>(), cast_of<T, std::uint16_t>(),
              cast_of<T, std::uint32_t>(), cast_of<T, std::uint64_t>(), cast_of<T, bool>(), nullptr, nullptr}};
 }
-template <class T> inline constexpr steps_of_type steps_for = make_steps<T>(std::make_integer_sequence<int, opcode_count>{});
+template <class T>
+inline constexpr steps_of_type steps_for = make_steps<T>(std::make_integer_sequence<int, opcode_count>{});
 
 /// nullptr: none on this instruction set.
 inline const steps_of_type* steps_of(element_type e) {
@@ -269,8 +269,7 @@ inline tenon::detail::step_function store_of(element_type stored) {
     return stored == element_type::float16 ? &run_step_1<store_step<half>> : &run_step_1<store_step<bfloat16>>;
 }
 
-template <opcode First, tenon::detail::joint How, class T>
-tenon::detail::step_function pair_after(opcode second) {
+template <opcode First, tenon::detail::joint How, class T> tenon::detail::step_function pair_after(opcode second) {
     switch (second) {
     case opcode::add: return &run_step_3<pair_step<First, opcode::add, How, T>>;
     case opcode::subtract: return &run_step_3<pair_step<First, opcode::subtract, How, T>>;
@@ -278,8 +277,7 @@ tenon::detail::step_function pair_after(opcode second) {
     default: return nullptr;
     }
 }
-template <class T>
-tenon::detail::step_function pair_of(opcode first, opcode second, tenon::detail::joint how) {
+template <class T> tenon::detail::step_function pair_of(opcode first, opcode second, tenon::detail::joint how) {
     using tenon::detail::joint;
     if (second == opcode::select) {
         switch (first) {
@@ -304,8 +302,10 @@ tenon::detail::step_function pair_of(opcode first, opcode second, tenon::detail:
     if (how == joint::second_operand && second == opcode::subtract) {
         switch (first) {
         case opcode::add: return &run_step_3<pair_step<opcode::add, opcode::subtract, joint::second_operand, T>>;
-        case opcode::subtract: return &run_step_3<pair_step<opcode::subtract, opcode::subtract, joint::second_operand, T>>;
-        case opcode::multiply: return &run_step_3<pair_step<opcode::multiply, opcode::subtract, joint::second_operand, T>>;
+        case opcode::subtract:
+            return &run_step_3<pair_step<opcode::subtract, opcode::subtract, joint::second_operand, T>>;
+        case opcode::multiply:
+            return &run_step_3<pair_step<opcode::multiply, opcode::subtract, joint::second_operand, T>>;
         default: return nullptr;
         }
     }

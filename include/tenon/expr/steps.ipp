@@ -52,9 +52,11 @@ TENON_INLINE step_function find_pair(simd::isa which, opcode first, opcode secon
     const bool single = e == element_type::float32;
     if (!single && e != element_type::float64) return nullptr;
     if (which == simd::isa::avx512)
-        return single ? simd::avx512::pair_of<float>(first, second, how) : simd::avx512::pair_of<double>(first, second, how);
+        return single ? simd::avx512::pair_of<float>(first, second, how)
+                      : simd::avx512::pair_of<double>(first, second, how);
     if (which == simd::isa::avx2)
-        return single ? simd::avx2::pair_of<float>(first, second, how) : simd::avx2::pair_of<double>(first, second, how);
+        return single ? simd::avx2::pair_of<float>(first, second, how)
+                      : simd::avx2::pair_of<double>(first, second, how);
 #else
     (void)which, (void)first, (void)second, (void)how, (void)e;
 #endif

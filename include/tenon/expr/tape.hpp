@@ -81,9 +81,7 @@ struct tape {
         i.number = n;
         return emit(i);
     }
-    constexpr int emit_input(int index) noexcept {
-        return emit(opcode::input, compute_type(inputs[index]), index);
-    }
+    constexpr int emit_input(int index) noexcept { return emit(opcode::input, compute_type(inputs[index]), index); }
     constexpr int add_input(element_type stored) noexcept {
         if (input_count == max_tape_inputs) {
             overfull = true;
@@ -171,9 +169,7 @@ constexpr const char* tape_defect(const tape& t) noexcept {
         t.constant_count < 0 || t.constant_count > max_tape_inputs || t.output_count < 1 ||
         t.output_count > max_tape_outputs)
         return "its counts are out of range";
-    const auto known = [](element_type e) {
-        return e > element_type::none && e < element_type::string;
-    };
+    const auto known = [](element_type e) { return e > element_type::none && e < element_type::string; };
     for (int i = 0; i < t.input_count; ++i)
         if (!known(t.inputs[i])) return "an input has no type that can be computed with";
     for (int i = 0; i < t.constant_count; ++i)

@@ -185,9 +185,7 @@ template <class Tree> struct forward_program {
     static constexpr tape code = write_tape<Tree>();
     static_assert(!code.overfull, "tenon: the expression is too long to be one; name a part of it");
 };
-template <class Tree> struct backward_program {
-    static constexpr tape code = vjp(forward_program<Tree>::code).code;
-};
+template <class Tree> struct backward_program { static constexpr tape code = vjp(forward_program<Tree>::code).code; };
 
 } // namespace detail
 } // namespace tenon
@@ -250,7 +248,7 @@ template <std::uint64_t Bits> inline constexpr bool is_number_constant<number_co
 
 template <class X>
 concept Number = std::is_arithmetic_v<std::remove_cvref_t<X>> || std::is_same_v<std::remove_cvref_t<X>, half> ||
-                 std::is_same_v<std::remove_cvref_t<X>, bfloat16> || is_number_constant<std::remove_cvref_t<X>>;
+    std::is_same_v<std::remove_cvref_t<X>, bfloat16> || is_number_constant<std::remove_cvref_t<X>>;
 
 template <class T, std::uint64_t Bits> number_leaf<T, Bits> leaf_of(number_constant<Bits>) { return {}; }
 template <class T, class X> scalar_leaf<T> leaf_of(X x) {
@@ -297,8 +295,7 @@ using rule_result_t =
     typename op_result<Rule, constant_attributes<no_attributes{}>, 0, void, element_beside_t<T, X>...>::type;
 
 // A body on named values: its expression as one on the operands.
-template <class F, class T, std::size_t... I, class... X>
-auto bind_values(F f, std::index_sequence<I...>, X&&... x) {
+template <class F, class T, std::size_t... I, class... X> auto bind_values(F f, std::index_sequence<I...>, X&&... x) {
     auto body = f(expr<typename element_beside_t<T, X>::element, typename element_beside_t<T, X>::shape,
                        named<typename element_beside_t<T, X>::element, static_cast<int>(I)>>({})...);
     using result = decltype(body);
@@ -316,9 +313,7 @@ auto bind_values(F f, std::index_sequence<I...>, X&&... x) {
 template <opcode Op> struct elementwise_rule {
     static constexpr const char* name = info_of(Op).name;
     using attributes = no_attributes;
-    static constexpr inferred infer(const attributes&, type_list in, int) {
-        return infer_instruction(Op, in);
-    }
+    static constexpr inferred infer(const attributes&, type_list in, int) { return infer_instruction(Op, in); }
 };
 
 /// The expression of one instruction on operands and numbers. A number takes the type of the first operand
@@ -336,8 +331,7 @@ template <opcode Op, class... X> auto elementwise(X&&... x) {
             using result = detail::rule_result_t<rule, T, X...>;
             using R = typename result::element_type;
             using tree = detail::apply<Op, R, detail::tree_of_t<T, X>...>;
-            return expr<R, typename result::shape_type, tree>(
-                tree{detail::tree_of<T>(static_cast<X&&>(x))...});
+            return expr<R, typename result::shape_type, tree>(tree{detail::tree_of<T>(static_cast<X&&>(x))...});
         }
     }
 }
@@ -359,9 +353,9 @@ auto elementwise(P&& p, A&& a, B&& b) {
             using result = detail::rule_result_t<rule, T, P, A, B>;
             using tree =
                 detail::apply<Op, T, detail::tree_of_t<bool, P>, detail::tree_of_t<T, A>, detail::tree_of_t<T, B>>;
-            return expr<T, typename result::shape_type, tree>(
-                tree{detail::tree_of<bool>(static_cast<P&&>(p)), detail::tree_of<T>(static_cast<A&&>(a)),
-                     detail::tree_of<T>(static_cast<B&&>(b))});
+            return expr<T, typename result::shape_type, tree>(tree{detail::tree_of<bool>(static_cast<P&&>(p)),
+                                                                   detail::tree_of<T>(static_cast<A&&>(a)),
+                                                                   detail::tree_of<T>(static_cast<B&&>(b))});
         }
     }
 }

@@ -109,16 +109,29 @@ private:
         const auto test = [&](opcode op, int x, int z) { return t_.emit(op, element_type::boolean, x, z); };
         const auto pick = [&](int p, int x, int z) { return t_.emit(opcode::select, e, p, x, z); };
         switch (i.op) {
-        case opcode::add: contribute(i.a, g); contribute(i.b, g); break;
-        case opcode::subtract: contribute(i.a, g); contribute(i.b, neg(g)); break;
-        case opcode::multiply: contribute(i.a, mul(g, b)); contribute(i.b, mul(g, a)); break;
+        case opcode::add:
+            contribute(i.a, g);
+            contribute(i.b, g);
+            break;
+        case opcode::subtract:
+            contribute(i.a, g);
+            contribute(i.b, neg(g));
+            break;
+        case opcode::multiply:
+            contribute(i.a, mul(g, b));
+            contribute(i.b, mul(g, a));
+            break;
         case opcode::divide: {
             const int q = div(g, b);
             contribute(i.a, q);
             contribute(i.b, neg(mul(q, y)));
             break;
         }
-        case opcode::fma: contribute(i.a, mul(g, b)); contribute(i.b, mul(g, a)); contribute(i.c, g); break;
+        case opcode::fma:
+            contribute(i.a, mul(g, b));
+            contribute(i.b, mul(g, a));
+            contribute(i.c, g);
+            break;
         case opcode::modulo:
             contribute(i.a, g);
             contribute(i.b, neg(mul(g, one(opcode::floor, div(a, b)))));
@@ -161,8 +174,7 @@ private:
             contribute(i.c, pick(a, lit(0), g));
             break;
         case opcode::cast:
-            if (is_floating(f_.code[i.a].type))
-                contribute(i.a, t_.emit(opcode::cast, f_.code[i.a].type, g));
+            if (is_floating(f_.code[i.a].type)) contribute(i.a, t_.emit(opcode::cast, f_.code[i.a].type, g));
             break;
         case opcode::negative: contribute(i.a, neg(g)); break;
         case opcode::abs: contribute(i.a, mul(g, one(opcode::sign, a))); break;
@@ -229,8 +241,8 @@ constexpr gradient_tape vjp(const tape& forward) noexcept {
     const gradient_tape again = detail::vjp_writer(forward, false).result();
     const gradient_tape reading = detail::vjp_writer(forward, true).result();
     const int loads_again = detail::loaded_inputs(again.code), loads_reading = detail::loaded_inputs(reading.code);
-    const bool read = loads_reading < loads_again ||
-                      (loads_reading == loads_again && reading.code.length < again.code.length);
+    const bool read =
+        loads_reading < loads_again || (loads_reading == loads_again && reading.code.length < again.code.length);
     return read ? reading : again;
 }
 

@@ -59,7 +59,8 @@ struct index_list {
     constexpr index_list() = default;
     template <class... I>
         requires(sizeof...(I) > 0 && sizeof...(I) <= max_rank)
-    constexpr index_list(I... i) : count(static_cast<int>(sizeof...(I))), values{static_cast<std::int64_t>(i)...} {} // NOLINT
+    constexpr index_list(I... i) :
+        count(static_cast<int>(sizeof...(I))), values{static_cast<std::int64_t>(i)...} {} // NOLINT
     constexpr void push_back(std::int64_t i) { values[count++] = i; }
     constexpr std::int64_t operator[](int i) const { return values[i]; }
     constexpr const std::int64_t* begin() const { return values; }
@@ -86,8 +87,7 @@ inline attribute to_attribute(const std::vector<std::int64_t>& v) { return v; }
 inline attribute to_attribute(std::shared_ptr<const any_array> v) { return v; }
 inline attribute to_attribute(std::shared_ptr<const tape> v) { return v; }
 template <class E>
-    requires std::is_enum_v<E>
-attribute to_attribute(E v) { return static_cast<std::int64_t>(v); }
+    requires std::is_enum_v<E> attribute to_attribute(E v) { return static_cast<std::int64_t>(v); }
 
 [[noreturn]] void list_too_long(const char* name, std::size_t count);
 [[noreturn]] void number_out_of_range(const char* name, std::int64_t value);
@@ -98,8 +98,7 @@ template <class V> void from_attribute(const attributes& from, const char* name,
         const std::int64_t n = from.get<std::int64_t>(name);
         v = static_cast<V>(n);
         if (static_cast<std::int64_t>(v) != n) number_out_of_range(name, n);
-    }
-    else if constexpr (std::is_floating_point_v<V>) v = static_cast<V>(from.get<double>(name));
+    } else if constexpr (std::is_floating_point_v<V>) v = static_cast<V>(from.get<double>(name));
     else if constexpr (std::is_same_v<V, index_list>) {
         const auto& list = from.get<std::vector<std::int64_t>>(name);
         if (list.size() > max_rank) list_too_long(name, list.size());

@@ -12,8 +12,8 @@ namespace tenon {
 /// the gradients of the inputs.
 class gradient_context {
 public:
-    explicit gradient_context(const tenon::node& n, std::vector<any_tensor> output_gradients)
-        : node_(n), output_gradients_(std::move(output_gradients)), input_gradients_(n.inputs.size()) {}
+    explicit gradient_context(const tenon::node& n, std::vector<any_tensor> output_gradients) :
+        node_(n), output_gradients_(std::move(output_gradients)), input_gradients_(n.inputs.size()) {}
 
     const tenon::node& node() const noexcept { return node_; }
     template <class A> A attributes() const { return decode<A>(node_.attributes); }
@@ -43,8 +43,8 @@ namespace detail {
 template <class Rule, class... Xs>
 inline constexpr fault fault_of = inference<Rule, default_attributes<Rule>, 0, operand_of_t<Xs>...>::answer.what;
 
-/// d(sum of ys * output gradients) / dxs; zeros where x does not matter. Throws invalid_argument_error where an op on the
-/// way has no gradient.
+/// d(sum of ys * output gradients) / dxs; zeros where x does not matter. Throws invalid_argument_error where an op on
+/// the way has no gradient.
 std::vector<any_tensor> add_gradients(const std::vector<any_tensor>& ys, const std::vector<any_tensor>& xs,
                                       std::vector<any_tensor> output_gradients = {});
 
@@ -82,7 +82,8 @@ template <class L, class... Xs> auto gradients(const L& loss, const Xs&... xs) {
         return [&]<std::size_t... I>(std::index_sequence<I...>) {
             return std::tuple(
                 tensor<typename Xs::element_type, typename Xs::shape_type>::unchecked(std::move(g[I]))...);
-        }(std::index_sequence_for<Xs...>{});
+        }
+        (std::index_sequence_for<Xs...>{});
     }
 }
 

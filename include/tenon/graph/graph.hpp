@@ -99,9 +99,7 @@ public:
 /// Nodes made while it lives run after the given operations and tensors (SEMANTICS 15).
 class control_dependencies : detail::scope_base {
 public:
-    template <class... N> explicit control_dependencies(const N&... nodes) {
-        (depend_on(nodes), ...);
-    }
+    template <class... N> explicit control_dependencies(const N&... nodes) { (depend_on(nodes), ...); }
 
 private:
     void depend_on(const operation& o) { add(o.node()); }

@@ -39,8 +39,8 @@ public:
 namespace detail {
 
 TENON_INLINE void throw_empty(const char* what) {
-    throw invalid_argument_error(std::string(what) +
-                                 " is empty: it was made by its default constructor, or moved from, and is of no graph");
+    throw invalid_argument_error(
+        std::string(what) + " is empty: it was made by its default constructor, or moved from, and is of no graph");
 }
 
 TENON_INLINE void retain(graph_state* g) noexcept {
@@ -112,16 +112,15 @@ TENON_INLINE node* graph::find(const std::string& name) const {
             similar += " " + n.name;
             ++shown;
         }
-    throw not_found_error("the graph has no node \"" + name + "\" among its " +
-                          std::to_string(state_->nodes.size()) + (shown ? "; similar names:" + similar : ""));
+    throw not_found_error("the graph has no node \"" + name + "\" among its " + std::to_string(state_->nodes.size()) +
+                          (shown ? "; similar names:" + similar : ""));
 }
 
 TENON_INLINE any_tensor graph::tensor(const std::string& name) const {
     const std::size_t colon = name.rfind(':');
     if (colon == std::string::npos) {
         node* n = find(name);
-        if (n->outputs.empty())
-            throw invalid_argument_error("\"" + name + "\" is an operation without a tensor");
+        if (n->outputs.empty()) throw invalid_argument_error("\"" + name + "\" is an operation without a tensor");
         return any_tensor({n, 0});
     }
     node* n = find(name.substr(0, colon));
@@ -229,7 +228,8 @@ TENON_INLINE std::string fault_sentence(const op_definition& op, fault what, typ
 namespace detail {
 
 TENON_INLINE bool fits_memory(const tensor_type& t) {
-    std::int64_t room = (std::int64_t{1} << 62) / static_cast<std::int64_t>(std::max<std::size_t>(1, size_of(t.element)));
+    std::int64_t room =
+        (std::int64_t{1} << 62) / static_cast<std::int64_t>(std::max<std::size_t>(1, size_of(t.element)));
     for (const extent& e : t.extents)
         if (e.size > 1) room /= e.size;
     return room > 0;
@@ -252,12 +252,12 @@ inline void infer_outputs(node& n) {
     const int outputs = n.op->outputs(n.attributes, inputs);
     if (outputs < 0 || outputs > most_outputs)
         throw invalid_argument_error(std::string(n.op->name) + ": " + std::to_string(outputs) +
-                                     " outputs are asked for, at most " + std::to_string(most_outputs) + " can be" + names());
+                                     " outputs are asked for, at most " + std::to_string(most_outputs) + " can be" +
+                                     names());
     // A rule that has no output to answer for still judges the inputs.
     for (int o = 0; o < (outputs > 0 ? outputs : 1); ++o) {
         const inferred r = n.op->infer(n.attributes, list, o);
-        if (!r)
-            throw invalid_argument_error(fault_sentence(*n.op, r.what, list, n.attributes) + names());
+        if (!r) throw invalid_argument_error(fault_sentence(*n.op, r.what, list, n.attributes) + names());
         if (outputs == 0) break;
         if (r.type.element == element_type::none)
             throw invalid_argument_error(std::string(n.op->name) + ": output " + std::to_string(o) +
@@ -328,8 +328,7 @@ TENON_INLINE node* add_node(const op_definition& op, std::vector<any_tensor> inp
     n.container = scope.container;
     n.controls = scope.controls;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-        if (!inputs[i])
-            detail::throw_empty((shown + ": input " + std::to_string(i)).c_str());
+        if (!inputs[i]) detail::throw_empty((shown + ": input " + std::to_string(i)).c_str());
         if (inputs[i].node()->graph != g)
             throw invalid_argument_error(shown + ": input " + inputs[i].name() +
                                          " belongs to another graph; make this node inside graph_scope of its graph");

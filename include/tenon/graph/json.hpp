@@ -20,9 +20,10 @@ namespace tenon {
 ///      ],
 ///      "collections": {"variables": ["w", "b"]}}
 ///
-/// An attribute is an integer, a text, a list of integers, or an object that names its kind: {"number": 0.5} ("nan", "inf"
-/// and "-inf" too), {"element": "float"}, {"shape": ["batch", 784, null]} (null: known at run time), {"array": {"element",
-/// "shape", "values" or "base64"}}, {"tape": {"inputs", "constants", "code", "outputs"}}, {"hex"} for text that is not UTF-8.
+/// An attribute is an integer, a text, a list of integers, or an object that names its kind: {"number": 0.5} ("nan",
+/// "inf" and "-inf" too), {"element": "float"}, {"shape": ["batch", 784, null]} (null: known at run time), {"array":
+/// {"element", "shape", "values" or "base64"}}, {"tape": {"inputs", "constants", "code", "outputs"}}, {"hex"} for text
+/// that is not UTF-8.
 ///
 /// Throws invalid_argument_error for a name that is not UTF-8.
 std::string to_json(const graph& g);

@@ -44,8 +44,7 @@ inline extents sizes_of_json(const json_value& v) {
         } else if (const auto* n = e.get<std::int64_t>(); n && *n >= 0) sizes.push_back(extent(*n));
         else json_mistake("a size must be a number from 0, a name or null, not " + e.described());
     }
-    if (sizes.overfull())
-        json_mistake("a shape has more than " + std::to_string(max_rank) + " sizes");
+    if (sizes.overfull()) json_mistake("a shape has more than " + std::to_string(max_rank) + " sizes");
     if (!fits_memory({element_type::uint8, sizes}))
         json_mistake("the sizes " + to_string(sizes) + " overflow: no tensor is that large");
     return sizes;
@@ -180,12 +179,13 @@ inline tape tape_of_json(const json_value& v) {
         if (!found) return none;
         const auto& list = json_get<json_value::list>(*found, "a list", "\"" + std::string(name) + "\" of a tape");
         if (list.size() > most)
-            json_mistake("a tape has " + std::to_string(list.size()) + " " + name + ", at most " + std::to_string(most) +
-                         " can be");
+            json_mistake("a tape has " + std::to_string(list.size()) + " " + name + ", at most " +
+                         std::to_string(most) + " can be");
         return list;
     };
     for (const json_value& e : member("inputs", max_tape_inputs)) t.inputs[t.input_count++] = element_of_json(e);
-    for (const json_value& e : member("constants", max_tape_inputs)) t.constants[t.constant_count++] = element_of_json(e);
+    for (const json_value& e : member("constants", max_tape_inputs))
+        t.constants[t.constant_count++] = element_of_json(e);
     for (const json_value& e : member("code", max_tape_length)) {
         const auto& line = json_get<json_value::list>(e, "a list", "an instruction");
         if (line.size() < 2) json_mistake("an instruction has a name, a type and operands");
@@ -206,7 +206,8 @@ inline tape tape_of_json(const json_value& v) {
     }
     for (const json_value& e : member("outputs", max_tape_outputs)) {
         const auto& line = json_get<json_value::list>(e, "a list", "an output of a tape");
-        if (line.size() != 2 && line.size() != 3) json_mistake("an output of a tape has a type, a register and an input it is like");
+        if (line.size() != 2 && line.size() != 3)
+            json_mistake("an output of a tape has a type, a register and an input it is like");
         tape_output& o = t.outputs[t.output_count++];
         o.type = element_of_json(line[0]);
         o.reg = index_of_json(line[1], "a register");
@@ -223,7 +224,8 @@ inline attribute attribute_of_json(const json_value& v) {
     if (const auto* s = v.get<std::string>()) return *s;
     if (const auto* list = v.get<json_value::list>()) {
         std::vector<std::int64_t> numbers;
-        for (const json_value& e : *list) numbers.push_back(json_get<std::int64_t>(e, "an integer", "an element of a list"));
+        for (const json_value& e : *list)
+            numbers.push_back(json_get<std::int64_t>(e, "an integer", "an element of a list"));
         return numbers;
     }
     const auto* object = v.get<json_value::object>();
@@ -236,8 +238,10 @@ inline attribute attribute_of_json(const json_value& v) {
         if (kind == "tape") return std::make_shared<const tape>(tape_of_json(value));
         if (kind == "hex") return text_of_json(v);
     }
-    json_mistake("it must be an integer, a text, a list, or an object with one of number, element, shape, array, tape, hex, "
-                 "not " + v.described());
+    json_mistake(
+        "it must be an integer, a text, a list, or an object with one of number, element, shape, array, tape, hex, "
+        "not " +
+        v.described());
 }
 
 // How many letters must be changed, put in or taken out to make one name of the other.
@@ -260,8 +264,9 @@ inline const op_definition& op_of_json(const std::string& name) {
     std::string similar;
     for (const op_definition* op : all_ops()) {
         const std::string other = op->name;
-        if (name.size() < 64 && (distance_of(name, other) <= 2 ||
-                                 (name.size() > 2 && (other.find(name) != std::string::npos || name.find(other) != std::string::npos))))
+        if (name.size() < 64 &&
+            (distance_of(name, other) <= 2 ||
+             (name.size() > 2 && (other.find(name) != std::string::npos || name.find(other) != std::string::npos))))
             similar += (similar.empty() ? "; similar ones: " : ", ") + other;
     }
     json_mistake("op \"" + name + "\" is not known to this program" + similar +
@@ -277,11 +282,15 @@ public:
             read_header();
             list_nodes();
             find_edges();
-        } catch (const invalid_argument_error& e) { throw invalid_argument_error("graph JSON: " + std::string(e.what())); }
+        } catch (const invalid_argument_error& e) {
+            throw invalid_argument_error("graph JSON: " + std::string(e.what()));
+        }
         for (const std::size_t n : order()) add(n);
         try {
             read_collections();
-        } catch (const invalid_argument_error& e) { throw invalid_argument_error("graph JSON: " + std::string(e.what())); }
+        } catch (const invalid_argument_error& e) {
+            throw invalid_argument_error("graph JSON: " + std::string(e.what()));
+        }
         return graph_;
     }
 
@@ -314,7 +323,8 @@ private:
                          "; this program reads version " + std::to_string(graph_format_version));
         allow_only(root_, {"format", "version", "seed", "nodes", "collections"}, "a graph");
         if (const json_value* seed = root_.find("seed")) {
-            if (const auto* i = seed->get<std::int64_t>(); i && *i >= 0) graph_.set_seed(static_cast<std::uint64_t>(*i));
+            if (const auto* i = seed->get<std::int64_t>(); i && *i >= 0)
+                graph_.set_seed(static_cast<std::uint64_t>(*i));
             else graph_.set_seed(json_get<std::uint64_t>(*seed, "a number from 0", "\"seed\""));
         }
     }
@@ -368,12 +378,14 @@ private:
     void find_edges() {
         const auto each = [](const entry& e, const char* member, const auto& f) {
             if (const json_value* list = e.source->find(member))
-                for (const json_value& v : json_get<json_value::list>(*list, "a list", "\"" + std::string(member) + "\" of node \"" + e.name + "\""))
+                for (const json_value& v : json_get<json_value::list>(
+                         *list, "a list", "\"" + std::string(member) + "\" of node \"" + e.name + "\""))
                     f(v);
         };
         for (entry& e : entries_) {
             each(e, "inputs", [&](const json_value& v) {
-                e.inputs.push_back(resolve(v, "input " + std::to_string(e.inputs.size()) + " of node \"" + e.name + "\""));
+                e.inputs.push_back(
+                    resolve(v, "input " + std::to_string(e.inputs.size()) + " of node \"" + e.name + "\""));
             });
             each(e, "controls", [&](const json_value& v) {
                 const auto [from, index] = resolve(v, "a control input of node \"" + e.name + "\"");
@@ -440,19 +452,23 @@ private:
             for (const auto& [from, index] : e.inputs) {
                 node* source = entries_[from].made;
                 if (index >= static_cast<int>(source->outputs.size()))
-                    json_mistake("it takes output " + std::to_string(index) + " of \"" + source->name + "\", which has " +
-                                 std::to_string(source->outputs.size()));
+                    json_mistake("it takes output " + std::to_string(index) + " of \"" + source->name +
+                                 "\", which has " + std::to_string(source->outputs.size()));
                 n.inputs.push_back({source, index});
             }
             for (const std::size_t from : e.controls) n.controls.push_back(entries_[from].made);
-            if (const json_value* v = e.source->find("device")) n.device = json_get<std::string>(*v, "a text", "\"device\"");
+            if (const json_value* v = e.source->find("device"))
+                n.device = json_get<std::string>(*v, "a text", "\"device\"");
             if (const json_value* v = e.source->find("container"))
                 n.container = json_get<std::string>(*v, "a text", "\"container\"");
             read_attributes(e, n);
             e.made = restore_node(graph_, std::move(n));
             compare_outputs(e);
-        } catch (const data_loss_error& x) { throw data_loss_error(place() + x.what());
-        } catch (const invalid_argument_error& x) { throw invalid_argument_error(place() + x.what()); }
+        } catch (const data_loss_error& x) {
+            throw data_loss_error(place() + x.what());
+        } catch (const invalid_argument_error& x) {
+            throw invalid_argument_error(place() + x.what());
+        }
     }
 
     static void read_attributes(const entry& e, node& n) {
@@ -460,11 +476,16 @@ private:
         const json_value* all = e.source->find("attributes");
         if (all)
             for (const auto& [name, v] : json_get<json_value::object>(*all, "an object", "\"attributes\"")) {
-                const auto words = [&, &name = name](const std::exception& x) { return "attribute \"" + name + "\": " + x.what(); };
+                const auto words = [&, &name = name](const std::exception& x) {
+                    return "attribute \"" + name + "\": " + x.what();
+                };
                 try {
                     given.set(name.c_str(), attribute_of_json(v));
-                } catch (const data_loss_error& x) { throw data_loss_error(words(x));
-                } catch (const invalid_argument_error& x) { throw invalid_argument_error(words(x)); }
+                } catch (const data_loss_error& x) {
+                    throw data_loss_error(words(x));
+                } catch (const invalid_argument_error& x) {
+                    throw invalid_argument_error(words(x));
+                }
             }
         if (!n.op->checked) {
             n.attributes = std::move(given);
@@ -502,8 +523,8 @@ private:
                 const auto [from, index] = resolve(v, "a member of collection \"" + name + "\"");
                 node* n = entries_[from].made;
                 if (index > 0 && index >= static_cast<int>(n->outputs.size()))
-                    json_mistake("collection \"" + name + "\" has output " + std::to_string(index) + " of \"" + n->name +
-                                 "\", which has " + std::to_string(n->outputs.size()));
+                    json_mistake("collection \"" + name + "\" has output " + std::to_string(index) + " of \"" +
+                                 n->name + "\", which has " + std::to_string(n->outputs.size()));
                 graph_.add_to_collection(name, any_tensor({n, index}));
             }
     }

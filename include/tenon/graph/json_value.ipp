@@ -40,7 +40,8 @@ public:
     bool boolean(bool v) { return add(json_value{v}); }
     bool number_integer(std::int64_t v) { return add(json_value{v}); }
     bool number_unsigned(std::uint64_t v) {
-        return v > static_cast<std::uint64_t>(INT64_MAX) ? add(json_value{v}) : add(json_value{static_cast<std::int64_t>(v)});
+        return v > static_cast<std::uint64_t>(INT64_MAX) ? add(json_value{v})
+                                                         : add(json_value{static_cast<std::int64_t>(v)});
     }
     bool number_float(double v, const std::string&) { return add(json_value{v}); }
     bool string(std::string& v) { return add(json_value{std::move(v)}); }
@@ -129,8 +130,7 @@ TENON_INLINE std::string to_base64(const void* data, std::size_t bytes) {
         const std::size_t n = std::min<std::size_t>(3, bytes - i);
         unsigned group = 0;
         for (std::size_t k = 0; k < 3; ++k) group = group << 8 | (k < n ? p[i + k] : 0U);
-        for (std::size_t k = 0; k < 4; ++k)
-            text += k <= n ? base64_digits[group >> (18 - 6 * k) & 63U] : '=';
+        for (std::size_t k = 0; k < 4; ++k) text += k <= n ? base64_digits[group >> (18 - 6 * k) & 63U] : '=';
     }
     return text;
 }
@@ -154,7 +154,8 @@ TENON_INLINE bool from_base64(const std::string& text, void* data, std::size_t b
             else return false;
             group = group << 6 | digit;
         }
-        for (std::size_t k = 0; k < n; ++k) to[i / 4 * 3 + k] = static_cast<unsigned char>(group >> (16 - 8 * k) & 255U);
+        for (std::size_t k = 0; k < n; ++k)
+            to[i / 4 * 3 + k] = static_cast<unsigned char>(group >> (16 - 8 * k) & 255U);
         if (n < 3 && (group & (n == 1 ? 0xffffU : 0xffU)) != 0) return false; // bits beyond the end
     }
     return true;

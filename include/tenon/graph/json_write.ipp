@@ -90,8 +90,11 @@ template <class T> ordered_json json_of_element(const T& v) {
         const double d = static_cast<double>(v);
         const T back = static_cast<T>(d);
         if (std::memcmp(&back, &v, sizeof v) != 0) return nullptr;
-        if (std::isnan(d)) return std::bit_cast<std::uint64_t>(d) == std::bit_cast<std::uint64_t>(
-                                      std::numeric_limits<double>::quiet_NaN()) ? ordered_json("nan") : ordered_json();
+        if (std::isnan(d))
+            return std::bit_cast<std::uint64_t>(d) ==
+                           std::bit_cast<std::uint64_t>(std::numeric_limits<double>::quiet_NaN())
+                       ? ordered_json("nan")
+                       : ordered_json();
         if constexpr (std::is_same_v<T, float>)
             if (std::isfinite(d)) return shortest_double(v);
         return json_of_number(d);
@@ -177,8 +180,9 @@ inline std::string line_of(const node& n) {
     try {
         return out.dump();
     } catch (const nlohmann::json::type_error&) {
-        throw invalid_argument_error("to_json: node " + std::to_string(n.number) + ", " + n.op->name +
-                                     ": its name, or that of an input, a device, a container or a size, is not UTF-8 text");
+        throw invalid_argument_error(
+            "to_json: node " + std::to_string(n.number) + ", " + n.op->name +
+            ": its name, or that of an input, a device, a container or a size, is not UTF-8 text");
     }
 }
 

@@ -27,12 +27,12 @@ struct node {
     const op_definition* op = nullptr;
     tenon::attributes attributes;
     std::vector<node_output> inputs;
-    std::vector<node*> controls;       ///< run before this node, although no data flows
+    std::vector<node*> controls; ///< run before this node, although no data flows
     std::vector<tensor_type> outputs;
     std::string name;
-    std::string device;                ///< as asked for; empty where nothing was
-    std::string container;             ///< of the resource it holds; empty: the default
-    std::int64_t number = 0;           ///< position in the graph: inputs have smaller ones
+    std::string device;      ///< as asked for; empty where nothing was
+    std::string container;   ///< of the resource it holds; empty: the default
+    std::int64_t number = 0; ///< position in the graph: inputs have smaller ones
     graph_state* graph = nullptr;
 
     const tensor_type& input_type(int i) const {

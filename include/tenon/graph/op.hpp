@@ -12,10 +12,10 @@ class graph;
 
 enum class op_flags : unsigned {
     none = 0,
-    stateful = 1,      ///< two of them are never one; never folded
-    source = 2,        ///< has a value of its own (placeholder, variable): never folded
-    updates = 4,       ///< writes the resource that its input 0 reads
-    shape_only = 8,    ///< only the sizes of its inputs from `shape_only_from` on matter
+    stateful = 1,   ///< two of them are never one; never folded
+    source = 2,     ///< has a value of its own (placeholder, variable): never folded
+    updates = 4,    ///< writes the resource that its input 0 reads
+    shape_only = 8, ///< only the sizes of its inputs from `shape_only_from` on matter
 };
 constexpr op_flags operator|(op_flags a, op_flags b) {
     return static_cast<op_flags>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
@@ -27,9 +27,9 @@ struct op_definition {
     op_flags flags = op_flags::none;
     int (*outputs)(const attributes&, int inputs) = nullptr;
     inferred (*infer)(const attributes&, type_list inputs, int output) = nullptr;
-    void (*gradient)(gradient_context&) = nullptr;                  ///< nullptr: no gradient flows
-    bool (*needs_value)(const attributes&, int input) = nullptr;    ///< nullptr: needs the values of all inputs
-    kernel_factory cpu = nullptr;                                   ///< nullptr: has none
+    void (*gradient)(gradient_context&) = nullptr;               ///< nullptr: no gradient flows
+    bool (*needs_value)(const attributes&, int input) = nullptr; ///< nullptr: needs the values of all inputs
+    kernel_factory cpu = nullptr;                                ///< nullptr: has none
     /// The same attributes in the op's own order; throws invalid_argument_error naming one that is missing or of
     /// another type. What a reader of graphs asks; nullptr: they are taken as they are.
     attributes (*checked)(const attributes&) = nullptr;
@@ -71,7 +71,7 @@ template <class Op> op_definition make_definition() {
     d.infer = [](const attributes& a, type_list inputs, int output) -> inferred {
         return Op::infer(decode<A>(a), inputs, output);
     };
-    if constexpr (requires(gradient_context& g) { Op::gradient(g); }) d.gradient = &Op::gradient;
+    if constexpr (requires(gradient_context & g) { Op::gradient(g); }) d.gradient = &Op::gradient;
     if constexpr (requires(const attributes& a) { Op::needs_value(decode<A>(a), 0); })
         d.needs_value = [](const attributes& a, int input) -> bool { return Op::needs_value(decode<A>(a), input); };
     if constexpr (requires(const kernel_setup& s) { Op::prepare(s); }) d.cpu = &Op::prepare;
@@ -94,8 +94,8 @@ template <class Op> const op_definition& definition_of() {
 #define TENON_DECLARE_OP(definition, op) inline const op_definition& definition = definition_of<op>()
 #define TENON_DEFINE_OP(op) static_assert(true)
 #else
-#define TENON_DECLARE_OP(definition, op)                                                                               \
-    extern template const op_definition& definition_of<op>();                                                          \
+#define TENON_DECLARE_OP(definition, op)                      \
+    extern template const op_definition& definition_of<op>(); \
     inline const op_definition& definition = definition_of<op>()
 #define TENON_DEFINE_OP(op) template const op_definition& definition_of<op>()
 #endif

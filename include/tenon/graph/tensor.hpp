@@ -32,7 +32,8 @@ template <class T, class S> class tensor : public any_tensor, public detail::ope
 public:
     using element_type = T;
     using shape_type = S;
-    static_assert(Element<T>, "tenon::tensor: T must be float, double, half, bfloat16, an integer, bool or std::string");
+    static_assert(Element<T>,
+                  "tenon::tensor: T must be float, double, half, bfloat16, an integer, bool or std::string");
 
     tensor() = default;
     /// For the authors of ops: the caller answers for the types.
@@ -56,8 +57,7 @@ template <class T, Shape S> tensor<T, canonical_t<S>> as(const any_tensor& t) {
 }
 /// What a mistaken call returned stays what it is.
 template <class T, Shape S, class X>
-    requires std::is_same_v<X, ill_shaped>
-ill_shaped as(const X&) { return {}; }
+    requires std::is_same_v<X, ill_shaped> ill_shaped as(const X&) { return {}; }
 
 namespace detail {
 
@@ -73,9 +73,7 @@ using operand_of_t =
 template <class T, class S> const tensor<T, S>& as_tensor(const tensor<T, S>& t) { return t; }
 template <class E>
     requires requires(const E& e) { e.materialize(); }
-auto as_tensor(const E& e) {
-    return e.materialize();
-}
+auto as_tensor(const E& e) { return e.materialize(); }
 
 template <bool Fits, class Op, class Rule, class T, class... Operands> struct typed_result {
     using element = std::conditional_t<std::is_void_v<T>, element_t<Rule::answer.type.element>, T>;
@@ -86,8 +84,8 @@ template <class Op, class Rule, class T, class... Operands> struct typed_result<
     using type = ill_shaped;
 };
 
-/// Result of op Op with static attributes Static on Operands (operand_types), whose named sizes it may have: `type` is a
-/// tensor, of element type T unless that is void, or ill_shaped where the rule finds a fault.
+/// Result of op Op with static attributes Static on Operands (operand_types), whose named sizes it may have: `type` is
+/// a tensor, of element type T unless that is void, or ill_shaped where the rule finds a fault.
 template <class Op, class Static, int Output, class T, class... Operands>
 using op_result = typed_result<static_cast<bool>(inference<Op, Static, Output, Operands...>::answer), Op,
                                inference<Op, Static, Output, Operands...>, T, Operands...>;
@@ -104,10 +102,10 @@ concept OperandOrIllShaped = Operand<X> || std::is_same_v<std::remove_cvref_t<X>
 
 /// Adds a node of op struct Op on typed operands, its rule checked by the compiler. Static gives the
 /// attributes that shapes depend on (Static::value); `a` are the attributes stored.
-template <class Op, class Static, class... Xs>
-auto apply_op(const typename Op::attributes& a, const Xs&... xs) {
+template <class Op, class Static, class... Xs> auto apply_op(const typename Op::attributes& a, const Xs&... xs) {
     if constexpr ((std::is_same_v<Xs, ill_shaped> || ...)) return ill_shaped{};
-    else if constexpr (constexpr fault what = detail::inference<Op, Static, 0, detail::operand_of_t<Xs>...>::answer.what;
+    else if constexpr (constexpr fault what =
+                           detail::inference<Op, Static, 0, detail::operand_of_t<Xs>...>::answer.what;
                        what != fault::none) {
         static_assert(detail::shapes_of<Op, what, detail::shown_of<detail::operand_of_t<Xs>>...,
                                         detail::asked_of<Static, what>>::agree,
@@ -123,7 +121,8 @@ auto apply_op(const typename Op::attributes& a, const Xs&... xs) {
 template <class Op, auto Attributes, class... Xs> auto apply_op(const Xs&... xs) {
     using statics = detail::constant_attributes<Attributes>;
     if constexpr ((std::is_same_v<Xs, ill_shaped> || ...)) return ill_shaped{};
-    else if constexpr (constexpr fault what = detail::inference<Op, statics, 0, detail::operand_of_t<Xs>...>::answer.what;
+    else if constexpr (constexpr fault what =
+                           detail::inference<Op, statics, 0, detail::operand_of_t<Xs>...>::answer.what;
                        what != fault::none) {
         static_assert(detail::shapes_of<Op, what, detail::shown_of<detail::operand_of_t<Xs>>...,
                                         detail::asked_of<statics, what>>::agree,

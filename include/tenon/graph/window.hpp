@@ -83,7 +83,8 @@ struct window_axis {
         }
         if (!n.is_number() || !size.is_number()) return {fault::none, dynamic_extent};
         if (n.size == 0) return {fault::none, extent(0)};
-        const std::int64_t rows = (n.size - 1) * stride + reach(size.size) - (kind == padding::rule::given ? before + after : 0);
+        const std::int64_t rows =
+            (n.size - 1) * stride + reach(size.size) - (kind == padding::rule::given ? before + after : 0);
         if (rows < 1) return {fault::window_larger_than_input, {}};
         return {fault::none, extent(rows)};
     }

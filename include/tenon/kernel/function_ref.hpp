@@ -22,9 +22,7 @@ public:
                 static_cast<Arguments>(arguments)...);
         }) {}
 
-    Result operator()(Arguments... arguments) const {
-        return call_(object_, static_cast<Arguments>(arguments)...);
-    }
+    Result operator()(Arguments... arguments) const { return call_(object_, static_cast<Arguments>(arguments)...); }
 
 private:
     void* object_;

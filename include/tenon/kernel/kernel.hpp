@@ -21,17 +21,17 @@ struct kernel_setup {
     const attributes& attrs;
     type_list inputs;
     type_list outputs;
-    int threads = 1;                     ///< the parallelism it may count on when run
+    int threads = 1; ///< the parallelism it may count on when run
     resource_manager* resources = nullptr;
-    std::uint64_t graph_seed = 0;        ///< 0: none was set
+    std::uint64_t graph_seed = 0; ///< 0: none was set
 };
 
 /// What a kernel is given in a step.
 struct kernel_run {
-    const void* const* in;   ///< a pointer per input; nullptr where only its sizes matter
-    void* const* out;        ///< a pointer per output; of several, nullptr where nobody reads it
-    std::byte* scratch;      ///< kernel::scratch_bytes() bytes, aligned to 64
-    thread_pool* pool;       ///< nullptr: serial
+    const void* const* in; ///< a pointer per input; nullptr where only its sizes matter
+    void* const* out;      ///< a pointer per output; of several, nullptr where nobody reads it
+    std::byte* scratch;    ///< kernel::scratch_bytes() bytes, aligned to 64
+    thread_pool* pool;     ///< nullptr: serial
 
     template <class T> const T* input(int i) const noexcept { return static_cast<const T*>(in[i]); }
     template <class T> T* output(int o) const noexcept { return static_cast<T*>(out[o]); }

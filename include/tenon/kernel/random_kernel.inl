@@ -1,5 +1,5 @@
-// Random numbers on vectors: read once per instruction set by random_numbers.ipp. Only operations that IEEE 754 rounds in
-// one way are used, and no fused multiply-add, so that every instruction set gives the same bits.
+// Random numbers on vectors: read once per instruction set by random_numbers.ipp. Only operations that IEEE 754 rounds
+// in one way are used, and no fused multiply-add, so that every instruction set gives the same bits.
 
 namespace tenon::simd::TENON_SIMD_NS {
 
@@ -9,8 +9,8 @@ TENON_SIMD_INLINE u64 multiply_lower_halves(u64 a, u64 b) {
     return (a & 0xFFFFFFFFU) * (b & 0xFFFFFFFFU);
 #elif TENON_SIMD_LEVEL == 2
     using product = native_t<long long, 8>;
-    return bits_as<u64>(__builtin_ia32_pmuludq512_mask(bits_as<i32>(a), bits_as<i32>(b), product{},
-                                                       static_cast<unsigned char>(-1)));
+    return bits_as<u64>(
+        __builtin_ia32_pmuludq512_mask(bits_as<i32>(a), bits_as<i32>(b), product{}, static_cast<unsigned char>(-1)));
 #elif TENON_SIMD_LEVEL == 1
     return bits_as<u64>(__builtin_ia32_pmuludq256(bits_as<i32>(a), bits_as<i32>(b)));
 #else
@@ -24,14 +24,13 @@ inline constexpr int chunk_words = 4 * lanes;
 
 // What is done twice is written out twice: g++ at -O2 would keep arrays in memory.
 #define TENON_RANDOM_LAMBDA __attribute__((always_inline))
-template <class F>
-TENON_SIMD_INLINE void twice(const F& f) {
+template <class F> TENON_SIMD_INLINE void twice(const F& f) {
     f(std::integral_constant<int, 0>{});
     f(std::integral_constant<int, 1>{});
 }
 
-/// The words of `lanes` blocks: w[g][k] has word k of blocks g * philox_lanes + (0 .. philox_lanes-1) in the lower halves
-/// of its lanes. The upper halves hold nothing of use.
+/// The words of `lanes` blocks: w[g][k] has word k of blocks g * philox_lanes + (0 .. philox_lanes-1) in the lower
+/// halves of its lanes. The upper halves hold nothing of use.
 struct philox_words {
     u64 w[2][4];
 };
@@ -65,23 +64,15 @@ TENON_SIMD_INLINE philox_words philox_blocks(std::uint64_t first, std::uint64_t 
 }
 
 /// a0 b0 a1 b1 ...: the first half of it, or the second.
-template <class V>
-TENON_SIMD_INLINE V interleave_lower(V a, V b) {
-    if constexpr (philox_lanes == 8)
-        return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
-    else if constexpr (philox_lanes == 4)
-        return __builtin_shufflevector(a, b, 0, 4, 1, 5);
-    else
-        return __builtin_shufflevector(a, b, 0, 2);
+template <class V> TENON_SIMD_INLINE V interleave_lower(V a, V b) {
+    if constexpr (philox_lanes == 8) return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+    else if constexpr (philox_lanes == 4) return __builtin_shufflevector(a, b, 0, 4, 1, 5);
+    else return __builtin_shufflevector(a, b, 0, 2);
 }
-template <class V>
-TENON_SIMD_INLINE V interleave_upper(V a, V b) {
-    if constexpr (philox_lanes == 8)
-        return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
-    else if constexpr (philox_lanes == 4)
-        return __builtin_shufflevector(a, b, 2, 6, 3, 7);
-    else
-        return __builtin_shufflevector(a, b, 1, 3);
+template <class V> TENON_SIMD_INLINE V interleave_upper(V a, V b) {
+    if constexpr (philox_lanes == 8) return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+    else if constexpr (philox_lanes == 4) return __builtin_shufflevector(a, b, 2, 6, 3, 7);
+    else return __builtin_shufflevector(a, b, 1, 3);
 }
 
 /// Two words in one: the lower halves of `lower` below those of `upper`.
@@ -104,8 +95,7 @@ TENON_SIMD_INLINE ordered_words in_order(const philox_words& s) {
 // Mathematics, in turns of the circle rather than radians. The polynomials interpolate at Chebyshev's points with 60
 // digits; errors are relative to the function and below 1e-8 (float) and 1e-17 (double), before rounding.
 
-template <class V, int N, class S>
-TENON_SIMD_INLINE V horner(V x, const S (&coefficients)[N]) {
+template <class V, int N, class S> TENON_SIMD_INLINE V horner(V x, const S (&coefficients)[N]) {
     V r = fill<V>(coefficients[N - 1]);
     for (int k = N - 2; k >= 0; --k) r = r * x + coefficients[k];
     return r;
@@ -145,9 +135,8 @@ TENON_SIMD_INLINE f32 plain_cos(f32 turns) {
     return horner(turns * turns, p);
 }
 TENON_SIMD_INLINE f64 plain_sin(f64 turns) {
-    constexpr double p[] = {0x1.921fb54442d18p+2,  -0x1.4abbce625be53p+5, 0x1.466bc6775aadap+6,
-                            -0x1.32d2cce62ac20p+6, 0x1.50783485cba05p+5,  -0x1.e3074b4f999bfp+3,
-                            0x1.e8eed0e86f79cp+1,  -0x1.6c5b71b14b8f8p-1};
+    constexpr double p[] = {0x1.921fb54442d18p+2, -0x1.4abbce625be53p+5, 0x1.466bc6775aadap+6, -0x1.32d2cce62ac20p+6,
+                            0x1.50783485cba05p+5, -0x1.e3074b4f999bfp+3, 0x1.e8eed0e86f79cp+1, -0x1.6c5b71b14b8f8p-1};
     return turns * horner(turns * turns, p);
 }
 TENON_SIMD_INLINE f64 plain_cos(f64 turns) {
@@ -166,21 +155,21 @@ TENON_SIMD_INLINE f64 plain_cos(f64 turns) {
 /// z of the normal distribution with P(|Z| <= |z| given |Z| <= 2) = |v|, with the sign of v, for |v| < 1:
 /// z = x R(-ln(1 - x^2)) with x = v erf(sqrt(2)).
 TENON_SIMD_INLINE f32 truncated_quantile(f32 v) {
-    constexpr float p[] = {0x1.aeaad4p+0F,  0x1.6957dp-2F,   0x1.d198bep-9F,   -0x1.a1c4e4p-9F,
+    constexpr float p[] = {0x1.aeaad4p+0F,  0x1.6957dp-2F,  0x1.d198bep-9F,   -0x1.a1c4e4p-9F,
                            0x1.a8c6c2p-13F, 0x1.71a35p-15F, -0x1.baaa18p-18F, -0x1.debc1ep-22F};
     const f32 x = v * 0x1.e8b43p-1F;
     return x * horner(-plain_log(1.0F - x * x) - 1.25F, p);
 }
 TENON_SIMD_INLINE f64 truncated_quantile(f64 v) {
-    constexpr double p[] = {0x1.aeaad3c10ba6bp+0,  0x1.6957d0994ea7dp-2,  0x1.d193551374ac1p-9,  -0x1.a1c4db20a938ep-9,
-                            0x1.a9dd3e6ce98c6p-13, 0x1.719c798d5c77dp-15, -0x1.ded2562577f21p-18, -0x1.daae91ae5011ep-22,
-                            0x1.836de5be4da79p-23, -0x1.e3804148541bap-30, -0x1.0874b2e923dbbp-28, 0x1.2e06d347a9e52p-32,
-                            0x1.300e55ece88c6p-34, -0x1.698c07e77a848p-37, -0x1.ff256fcbe702bp-41, 0x1.1bfdeded55a59p-42};
+    constexpr double p[] = {
+        0x1.aeaad3c10ba6bp+0,  0x1.6957d0994ea7dp-2,   0x1.d193551374ac1p-9,   -0x1.a1c4db20a938ep-9,
+        0x1.a9dd3e6ce98c6p-13, 0x1.719c798d5c77dp-15,  -0x1.ded2562577f21p-18, -0x1.daae91ae5011ep-22,
+        0x1.836de5be4da79p-23, -0x1.e3804148541bap-30, -0x1.0874b2e923dbbp-28, 0x1.2e06d347a9e52p-32,
+        0x1.300e55ece88c6p-34, -0x1.698c07e77a848p-37, -0x1.ff256fcbe702bp-41, 0x1.1bfdeded55a59p-42};
     const f64 x = v * 0x1.e8b4307d3627ap-1;
     return x * horner(-plain_log(1.0 - x * x) - 1.25, p);
 }
-template <class V, class S>
-TENON_SIMD_INLINE V limit(V z, S bound) {
+template <class V, class S> TENON_SIMD_INLINE V limit(V z, S bound) {
     z = choose(z < bound, z, fill<V>(bound));
     return choose(z > -bound, z, fill<V>(-bound));
 }
@@ -191,15 +180,13 @@ TENON_SIMD_INLINE V limit(V z, S bound) {
 TENON_SIMD_INLINE f64 from_one_to_two(u64 bits) { return bits_as<f64>((bits >> 12) | 0x3FF0000000000000U); }
 
 /// k / 2^Digits for the upper bits k.
-template <int Digits>
-struct unit_interval {
+template <int Digits> struct unit_interval {
     TENON_SIMD_INLINE static f32 apply(u32 bits) {
         return __builtin_convertvector(bits_as<i32>(bits >> (32 - Digits)), f32) *
                (1.0F / static_cast<float>(1 << Digits));
     }
 };
-template <>
-struct unit_interval<53> {
+template <> struct unit_interval<53> {
     TENON_SIMD_INLINE static f64 apply(u64 bits) {
         const u64 last = bits & 0x800U; // the 53rd bit
         return (from_one_to_two(bits) - 1.0) + choose(last != 0U, fill<f64>(0x1p-53), f64{});
@@ -207,18 +194,15 @@ struct unit_interval<53> {
 };
 
 /// lo + u * (hi - lo), at most `last`.
-template <int Digits, class V, class S>
-struct uniform_map {
+template <int Digits, class V, class S> struct uniform_map {
     S lo, width, last;
-    template <class Bits>
-    TENON_SIMD_INLINE V operator()(Bits bits) const {
+    template <class Bits> TENON_SIMD_INLINE V operator()(Bits bits) const {
         const V x = unit_interval<Digits>::apply(bits) * width + lo;
         return choose(x < last, x, fill<V>(last));
     }
 };
 
-template <class V, class S>
-struct truncated_map {
+template <class V, class S> struct truncated_map {
     S mean, deviation;
     TENON_SIMD_INLINE V operator()(u32 bits) const {
         const f32 k = __builtin_convertvector(bits_as<i32>(bits >> 8), f32);
@@ -282,8 +266,7 @@ TENON_SIMD_INLINE void for_chunks(T* to, std::int64_t n, std::uint64_t first, co
 }
 
 /// An element a word: map is asked with u32 vectors.
-template <class T, class Map>
-struct word_step {
+template <class T, class Map> struct word_step {
     random_stream s;
     Map map;
     TENON_SIMD_INLINE void operator()(std::uint64_t block, T* out) const {
@@ -295,8 +278,7 @@ struct word_step {
     }
 };
 /// An element two words: map is asked with u64 vectors.
-template <class Map>
-struct double_step {
+template <class Map> struct double_step {
     random_stream s;
     Map map;
     TENON_SIMD_INLINE void operator()(std::uint64_t block, double* out) const {
@@ -307,8 +289,7 @@ struct double_step {
     }
 };
 
-template <class T>
-struct normal_step {
+template <class T> struct normal_step {
     random_stream s;
     float mean, deviation;
     TENON_SIMD_INLINE f32 scaled(f32 z) const { return z * deviation + mean; }
@@ -368,16 +349,14 @@ TENON_SIMD_INLINE u64 multiply_upper(u64 x, std::uint64_t range) {
     const u64 middle = (a >> 32) + (b & 0xFFFFFFFFU) + (c & 0xFFFFFFFFU);
     return d + (b >> 32) + (c >> 32) + (middle >> 32);
 }
-template <class T>
-struct integer_step {
+template <class T> struct integer_step {
     random_stream s;
     std::uint64_t lo, range;
     TENON_SIMD_INLINE void operator()(std::uint64_t block, T* out) const {
         const ordered_words o = in_order(philox_blocks(block, s.run, s.key));
         twice([&](auto k) TENON_RANDOM_LAMBDA {
-            store<T>(out + k * lanes,
-                     convert<T>(pack<std::uint64_t>{{multiply_upper(o.v[2 * k], range) + lo,
-                                                     multiply_upper(o.v[2 * k + 1], range) + lo}}));
+            store<T>(out + k * lanes, convert<T>(pack<std::uint64_t>{{multiply_upper(o.v[2 * k], range) + lo,
+                                                                      multiply_upper(o.v[2 * k + 1], range) + lo}}));
         });
     }
 };
@@ -396,11 +375,10 @@ inline void uniform(T* to, std::int64_t n, random_stream s, std::uint64_t first,
     }
 }
 template <class T>
-inline void normal(T* to, std::int64_t n, random_stream s, std::uint64_t first, compute_t<T> mean, compute_t<T> deviation) {
-    if constexpr (std::is_same_v<T, double>)
-        for_chunks<2 * lanes, 2>(to, n, first, normal_step64{s, mean, deviation});
-    else
-        for_chunks<4 * lanes, 4>(to, n, first, normal_step<T>{s, mean, deviation});
+inline void normal(T* to, std::int64_t n, random_stream s, std::uint64_t first, compute_t<T> mean,
+                   compute_t<T> deviation) {
+    if constexpr (std::is_same_v<T, double>) for_chunks<2 * lanes, 2>(to, n, first, normal_step64{s, mean, deviation});
+    else for_chunks<4 * lanes, 4>(to, n, first, normal_step<T>{s, mean, deviation});
 }
 template <class T>
 inline void truncated_normal(T* to, std::int64_t n, random_stream s, std::uint64_t first, compute_t<T> mean,
@@ -414,10 +392,12 @@ inline void truncated_normal(T* to, std::int64_t n, random_stream s, std::uint64
     }
 }
 template <class T>
-inline void integers(T* to, std::int64_t n, random_stream s, std::uint64_t first, std::uint64_t lo, std::uint64_t range) {
+inline void integers(T* to, std::int64_t n, random_stream s, std::uint64_t first, std::uint64_t lo,
+                     std::uint64_t range) {
     for_chunks<2 * lanes, 2>(to, n, first, integer_step<T>{s, lo, range});
 }
-inline void bernoulli(bool* to, std::int64_t n, random_stream s, std::uint64_t first, std::uint32_t below, bool always) {
+inline void bernoulli(bool* to, std::int64_t n, random_stream s, std::uint64_t first, std::uint32_t below,
+                      bool always) {
     for_chunks<4 * lanes, 4>(to, n, first, bernoulli_step{s, below, always});
 }
 

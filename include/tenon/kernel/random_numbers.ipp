@@ -12,9 +12,9 @@
 
 // The function of the best instruction set.
 #if defined(__x86_64__)
-#define TENON_RANDOM_BEST(...)                                                                                       \
-    (simd::best_isa() == simd::isa::avx512 ? &simd::avx512::__VA_ARGS__                                              \
-     : simd::best_isa() == simd::isa::avx2 ? &simd::avx2::__VA_ARGS__                                                \
+#define TENON_RANDOM_BEST(...)                                          \
+    (simd::best_isa() == simd::isa::avx512 ? &simd::avx512::__VA_ARGS__ \
+     : simd::best_isa() == simd::isa::avx2 ? &simd::avx2::__VA_ARGS__   \
                                            : &simd::baseline::__VA_ARGS__)
 #else
 #define TENON_RANDOM_BEST(...) (&simd::baseline::__VA_ARGS__)
@@ -60,22 +60,22 @@ TENON_INLINE void fill_uniform(bfloat16* to, std::int64_t n, random_stream s, bf
                   float(number_below<bfloat16, std::uint16_t>(hi)));
 }
 
-#define TENON_RANDOM_FILL(NAME, FUNCTION)                                                                            \
-    TENON_INLINE void NAME(float* to, std::int64_t n, random_stream s, float mean, float deviation,                  \
-                           thread_pool* pool) {                                                                      \
-        fill_parts<4>(TENON_RANDOM_BEST(FUNCTION<float>), to, n, s, pool, mean, deviation);                          \
-    }                                                                                                                \
-    TENON_INLINE void NAME(double* to, std::int64_t n, random_stream s, double mean, double deviation,               \
-                           thread_pool* pool) {                                                                      \
-        fill_parts<2>(TENON_RANDOM_BEST(FUNCTION<double>), to, n, s, pool, mean, deviation);                         \
-    }                                                                                                                \
-    TENON_INLINE void NAME(half* to, std::int64_t n, random_stream s, float mean, float deviation,                   \
-                           thread_pool* pool) {                                                                      \
-        fill_parts<4>(TENON_RANDOM_BEST(FUNCTION<half>), to, n, s, pool, mean, deviation);                           \
-    }                                                                                                                \
-    TENON_INLINE void NAME(bfloat16* to, std::int64_t n, random_stream s, float mean, float deviation,               \
-                           thread_pool* pool) {                                                                      \
-        fill_parts<4>(TENON_RANDOM_BEST(FUNCTION<bfloat16>), to, n, s, pool, mean, deviation);                       \
+#define TENON_RANDOM_FILL(NAME, FUNCTION)                                                              \
+    TENON_INLINE void NAME(float* to, std::int64_t n, random_stream s, float mean, float deviation,    \
+                           thread_pool* pool) {                                                        \
+        fill_parts<4>(TENON_RANDOM_BEST(FUNCTION<float>), to, n, s, pool, mean, deviation);            \
+    }                                                                                                  \
+    TENON_INLINE void NAME(double* to, std::int64_t n, random_stream s, double mean, double deviation, \
+                           thread_pool* pool) {                                                        \
+        fill_parts<2>(TENON_RANDOM_BEST(FUNCTION<double>), to, n, s, pool, mean, deviation);           \
+    }                                                                                                  \
+    TENON_INLINE void NAME(half* to, std::int64_t n, random_stream s, float mean, float deviation,     \
+                           thread_pool* pool) {                                                        \
+        fill_parts<4>(TENON_RANDOM_BEST(FUNCTION<half>), to, n, s, pool, mean, deviation);             \
+    }                                                                                                  \
+    TENON_INLINE void NAME(bfloat16* to, std::int64_t n, random_stream s, float mean, float deviation, \
+                           thread_pool* pool) {                                                        \
+        fill_parts<4>(TENON_RANDOM_BEST(FUNCTION<bfloat16>), to, n, s, pool, mean, deviation);         \
     }
 TENON_RANDOM_FILL(fill_normal, normal)
 TENON_RANDOM_FILL(fill_truncated_normal, truncated_normal)
@@ -85,10 +85,22 @@ TENON_INLINE void fill_integers(void* to, int bytes, std::int64_t n, random_stre
                                 std::uint64_t range, thread_pool* pool) {
     const auto low = static_cast<std::uint64_t>(lo);
     switch (bytes) {
-    case 1: fill_parts<2>(TENON_RANDOM_BEST(integers<std::uint8_t>), static_cast<std::uint8_t*>(to), n, s, pool, low, range); break;
-    case 2: fill_parts<2>(TENON_RANDOM_BEST(integers<std::uint16_t>), static_cast<std::uint16_t*>(to), n, s, pool, low, range); break;
-    case 4: fill_parts<2>(TENON_RANDOM_BEST(integers<std::uint32_t>), static_cast<std::uint32_t*>(to), n, s, pool, low, range); break;
-    default: fill_parts<2>(TENON_RANDOM_BEST(integers<std::uint64_t>), static_cast<std::uint64_t*>(to), n, s, pool, low, range); break;
+    case 1:
+        fill_parts<2>(TENON_RANDOM_BEST(integers<std::uint8_t>), static_cast<std::uint8_t*>(to), n, s, pool, low,
+                      range);
+        break;
+    case 2:
+        fill_parts<2>(TENON_RANDOM_BEST(integers<std::uint16_t>), static_cast<std::uint16_t*>(to), n, s, pool, low,
+                      range);
+        break;
+    case 4:
+        fill_parts<2>(TENON_RANDOM_BEST(integers<std::uint32_t>), static_cast<std::uint32_t*>(to), n, s, pool, low,
+                      range);
+        break;
+    default:
+        fill_parts<2>(TENON_RANDOM_BEST(integers<std::uint64_t>), static_cast<std::uint64_t*>(to), n, s, pool, low,
+                      range);
+        break;
     }
 }
 

@@ -36,7 +36,9 @@ TENON_INLINE variable_resource& resource_manager::variable(const std::string& co
     any_array memory;
     try {
         memory = any_array(type.element, type.extents);
-    } catch (const resource_exhausted_error& e) { throw resource_exhausted_error(named() + ": " + e.what()); }
+    } catch (const resource_exhausted_error& e) {
+        throw resource_exhausted_error(named() + ": " + e.what());
+    }
     variable_resource& made = state_->variables[key];
     made.name = name;
     made.value = std::move(memory);

@@ -5,8 +5,8 @@
 #include <tenon/core/element_type.hpp>
 #include <tenon/kernel/thread_pool.hpp>
 
-/// Kernels on rows: softmax and its losses, layer normalisation. T is float, double, half or bfloat16; the 16-bit types are
-/// computed in float. Rows of one tensor follow each other. Results do not depend on the number of threads.
+/// Kernels on rows: softmax and its losses, layer normalisation. T is float, double, half or bfloat16; the 16-bit types
+/// are computed in float. Rows of one tensor follow each other. Results do not depend on the number of threads.
 
 namespace tenon::detail {
 
@@ -25,8 +25,9 @@ template <class T> void softmax_along(const T* x, T* y, const axis_view& v, bool
 template <class T>
 void softmax_backward_along(const T* y, const T* dy, T* dx, const axis_view& v, bool logarithm, thread_pool* pool);
 
-/// loss[r] = ln(sum over c of e^x[r, c]) - x[r, label[r]]; dx[r, c] = softmax(x)[r, c] - (c == label[r]). Either result may
-/// be null; dx may be x. The first row whose label is not in [0, classes), or -1; with one, nothing has been written.
+/// loss[r] = ln(sum over c of e^x[r, c]) - x[r, label[r]]; dx[r, c] = softmax(x)[r, c] - (c == label[r]). Either result
+/// may be null; dx may be x. The first row whose label is not in [0, classes), or -1; with one, nothing has been
+/// written.
 template <class T, class Label>
 std::int64_t sparse_cross_entropy(const T* x, const Label* label, T* loss, T* dx, std::int64_t rows,
                                   std::int64_t classes, thread_pool* pool);
@@ -45,13 +46,16 @@ template <class T> using row_compute_t = typename row_compute<T>::type;
 template <class T>
 void layer_norm(const T* x, const T* gamma, const T* beta, T* y, row_compute_t<T>* mean, row_compute_t<T>* factor,
                 std::int64_t rows, std::int64_t n, double epsilon, thread_pool* pool);
-/// The gradients of x, gamma and beta. Any may be null. `partial` has room for layer_norm_partials(rows) * 2 * n numbers.
+/// The gradients of x, gamma and beta. Any may be null. `partial` has room for layer_norm_partials(rows) * 2 * n
+/// numbers.
 template <class T>
 void layer_norm_backward(const T* x, const T* gamma, const T* dy, const row_compute_t<T>* mean,
                          const row_compute_t<T>* factor, T* dx, T* dgamma, T* dbeta, row_compute_t<T>* partial,
                          std::int64_t rows, std::int64_t n, thread_pool* pool);
 /// The number of parts in which the gradients of gamma and beta are summed.
-constexpr std::int64_t layer_norm_partials(std::int64_t rows) noexcept { return rows < 32 ? 1 : rows < 512 ? rows / 32 : 16; }
+constexpr std::int64_t layer_norm_partials(std::int64_t rows) noexcept {
+    return rows < 32 ? 1 : rows < 512 ? rows / 32 : 16;
+}
 
 } // namespace tenon::detail
 

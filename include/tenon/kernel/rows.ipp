@@ -11,9 +11,9 @@
 #include <tenon/kernel/simd/for_each_isa.hpp>
 
 #if defined(__x86_64__)
-#define TENON_ROWS_BEST(...)                                                                                         \
-    (simd::best_isa() == simd::isa::avx512 ? &simd::avx512::__VA_ARGS__                                              \
-     : simd::best_isa() == simd::isa::avx2 ? &simd::avx2::__VA_ARGS__                                                \
+#define TENON_ROWS_BEST(...)                                            \
+    (simd::best_isa() == simd::isa::avx512 ? &simd::avx512::__VA_ARGS__ \
+     : simd::best_isa() == simd::isa::avx2 ? &simd::avx2::__VA_ARGS__   \
                                            : &simd::baseline::__VA_ARGS__)
 #else
 #define TENON_ROWS_BEST(...) (&simd::baseline::__VA_ARGS__)
@@ -123,18 +123,18 @@ void layer_norm_backward(const T* x, const T* gamma, const T* dy, const row_comp
 }
 
 #if !TENON_HEADER_ONLY
-#define TENON_ROWS_INSTANCES(T)                                                                                      \
-    template void softmax_along<T>(const T*, T*, const axis_view&, bool, thread_pool*);                              \
-    template void softmax_backward_along<T>(const T*, const T*, T*, const axis_view&, bool, thread_pool*);           \
-    template std::int64_t sparse_cross_entropy<T, std::int32_t>(const T*, const std::int32_t*, T*, T*, std::int64_t, \
-                                                                std::int64_t, thread_pool*);                         \
-    template std::int64_t sparse_cross_entropy<T, std::int64_t>(const T*, const std::int64_t*, T*, T*, std::int64_t, \
-                                                                std::int64_t, thread_pool*);                         \
-    template void cross_entropy<T>(const T*, const T*, T*, T*, std::int64_t, std::int64_t, thread_pool*);            \
-    template void layer_norm<T>(const T*, const T*, const T*, T*, row_compute_t<T>*, row_compute_t<T>*,              \
-                                std::int64_t, std::int64_t, double, thread_pool*);                                   \
-    template void layer_norm_backward<T>(const T*, const T*, const T*, const row_compute_t<T>*,                      \
-                                         const row_compute_t<T>*, T*, T*, T*, row_compute_t<T>*, std::int64_t,       \
+#define TENON_ROWS_INSTANCES(T)                                                                                       \
+    template void softmax_along<T>(const T*, T*, const axis_view&, bool, thread_pool*);                               \
+    template void softmax_backward_along<T>(const T*, const T*, T*, const axis_view&, bool, thread_pool*);            \
+    template std::int64_t sparse_cross_entropy<T, std::int32_t>(const T*, const std::int32_t*, T*, T*, std::int64_t,  \
+                                                                std::int64_t, thread_pool*);                          \
+    template std::int64_t sparse_cross_entropy<T, std::int64_t>(const T*, const std::int64_t*, T*, T*, std::int64_t,  \
+                                                                std::int64_t, thread_pool*);                          \
+    template void cross_entropy<T>(const T*, const T*, T*, T*, std::int64_t, std::int64_t, thread_pool*);             \
+    template void layer_norm<T>(const T*, const T*, const T*, T*, row_compute_t<T>*, row_compute_t<T>*, std::int64_t, \
+                                std::int64_t, double, thread_pool*);                                                  \
+    template void layer_norm_backward<T>(const T*, const T*, const T*, const row_compute_t<T>*,                       \
+                                         const row_compute_t<T>*, T*, T*, T*, row_compute_t<T>*, std::int64_t,        \
                                          std::int64_t, thread_pool*);
 TENON_ROWS_INSTANCES(float)
 TENON_ROWS_INSTANCES(double)

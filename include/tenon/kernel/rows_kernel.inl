@@ -3,14 +3,12 @@
 namespace tenon::simd::TENON_SIMD_NS {
 
 /// What rows of T are computed in.
-template <class T>
-using row_pack = pack<compute_t<T>>;
+template <class T> using row_pack = pack<compute_t<T>>;
 
-// Lambdas are inlined like everything else, and what is done four times is written out four times: g++ at -O2 would keep
-// arrays of accumulators in memory.
+// Lambdas are inlined like everything else, and what is done four times is written out four times: g++ at -O2 would
+// keep arrays of accumulators in memory.
 #define TENON_ROWS_LAMBDA __attribute__((always_inline))
-template <class F>
-TENON_SIMD_INLINE void four_times(const F& f) {
+template <class F> TENON_SIMD_INLINE void four_times(const F& f) {
     f(std::integral_constant<int, 0>{});
     f(std::integral_constant<int, 1>{});
     f(std::integral_constant<int, 2>{});
@@ -18,25 +16,21 @@ TENON_SIMD_INLINE void four_times(const F& f) {
 }
 
 /// Calls f(index, count) for the packs of a row: count is `lanes` but for the last.
-template <class F>
-TENON_SIMD_INLINE void for_packs(std::int64_t n, const F& f) {
+template <class F> TENON_SIMD_INLINE void for_packs(std::int64_t n, const F& f) {
     std::int64_t i = 0;
     for (; i + lanes <= n; i += lanes) f(i, std::integral_constant<int, lanes>{});
     if (i < n) f(i, static_cast<int>(n - i));
 }
-template <class T, class N>
-TENON_SIMD_INLINE row_pack<T> load_some(const T* from, N n) {
+template <class T, class N> TENON_SIMD_INLINE row_pack<T> load_some(const T* from, N n) {
     if constexpr (std::is_same_v<N, int>) return load_partial(from, n);
     else return load(from);
 }
-template <class T, class N>
-TENON_SIMD_INLINE void store_some(T* to, row_pack<T> a, N n) {
+template <class T, class N> TENON_SIMD_INLINE void store_some(T* to, row_pack<T> a, N n) {
     if constexpr (std::is_same_v<N, int>) store_partial(to, a, n);
     else store(to, a);
 }
 /// The first n lanes of a; `other` in the rest.
-template <class S, class N>
-TENON_SIMD_INLINE pack<S> keep_some(pack<S> a, N n, S other) {
+template <class S, class N> TENON_SIMD_INLINE pack<S> keep_some(pack<S> a, N n, S other) {
     if constexpr (std::is_same_v<N, int>)
         return select(iota<std::int32_t>() < broadcast<std::int32_t>(n), a, broadcast<S>(other));
     else return a;
@@ -44,10 +38,7 @@ TENON_SIMD_INLINE pack<S> keep_some(pack<S> a, N n, S other) {
 
 /// The larger one; b when either is NaN: one instruction.
 #if !defined(__x86_64__)
-template <class V>
-TENON_SIMD_INLINE V quick_max(V a, V b) {
-    return choose(a > b, a, b);
-}
+template <class V> TENON_SIMD_INLINE V quick_max(V a, V b) { return choose(a > b, a, b); }
 #elif TENON_SIMD_LEVEL == 2
 #if defined(__clang__)
 TENON_SIMD_INLINE f32 quick_max(f32 a, f32 b) { return __builtin_ia32_maxps512(a, b, 4); }
@@ -68,18 +59,14 @@ TENON_SIMD_INLINE f32 quick_max(f32 a, f32 b) { return __builtin_ia32_maxps(a, b
 TENON_SIMD_INLINE f64 quick_max(f64 a, f64 b) { return __builtin_ia32_maxpd(a, b); }
 #endif
 struct combine_quick_max {
-    template <class S>
-    TENON_SIMD_INLINE static pack<S> apply(pack<S> a, pack<S> b) {
+    template <class S> TENON_SIMD_INLINE static pack<S> apply(pack<S> a, pack<S> b) {
         TENON_SIMD_PARTS(pack<S>, quick_max(a.v[p], b.v[p]));
     }
 };
-template <class S>
-TENON_SIMD_INLINE pack<S> larger(pack<S> a, pack<S> b) {
-    return combine_quick_max::apply(a, b);
-}
+template <class S> TENON_SIMD_INLINE pack<S> larger(pack<S> a, pack<S> b) { return combine_quick_max::apply(a, b); }
 
-/// e^x for x <= 0 and NaN: 2^n e^r with n = round(x / ln 2), e^r = 1 + r + r^2 P(r), to 1e-8 before rounding. What is less than
-/// 2^-126 may be zero: beside the largest term, which is 1, it does not count.
+/// e^x for x <= 0 and NaN: 2^n e^r with n = round(x / ln 2), e^r = 1 + r + r^2 P(r), to 1e-8 before rounding. What is
+/// less than 2^-126 may be zero: beside the largest term, which is 1, it does not count.
 TENON_SIMD_INLINE pack<float> exp_below_one(pack<float> a) {
 #if TENON_SIMD_LEVEL == 2
     const f32 x = quick_max(fill<f32>(-104.0F), a.v[0]);
@@ -106,8 +93,7 @@ TENON_SIMD_INLINE pack<double> exp_below_one(pack<double> x) { return exp(x); }
 
 // NaN needs no care when the largest element is sought: whatever is found, its exponential makes the sum NaN.
 
-template <class T>
-TENON_SIMD_INLINE compute_t<T> largest(const T* x, std::int64_t n) {
+template <class T> TENON_SIMD_INLINE compute_t<T> largest(const T* x, std::int64_t n) {
     using S = compute_t<T>;
     constexpr S lowest = -std::numeric_limits<S>::infinity();
     pack<S> m[4];
@@ -142,8 +128,8 @@ TENON_SIMD_INLINE compute_t<T> sum_of_exponentials(const T* x, T* to, std::int64
     return reduce_add((sums[0] + sums[1]) + (sums[2] + sums[3]));
 }
 
-/// The terms of the sum times `scale`, from where sum_of_exponentials stored them. A half of them would have been rounded,
-/// so 16-bit types compute them again.
+/// The terms of the sum times `scale`, from where sum_of_exponentials stored them. A half of them would have been
+/// rounded, so 16-bit types compute them again.
 template <class T>
 TENON_SIMD_INLINE void scale_exponentials(const T* x, T* y, std::int64_t n, compute_t<T> m, compute_t<T> scale) {
     using S = compute_t<T>;
@@ -153,13 +139,9 @@ TENON_SIMD_INLINE void scale_exponentials(const T* x, T* y, std::int64_t n, comp
         else store_some(y + i, exp_below_one(load_some(x + i, count) - shift) * factor, count);
     });
 }
-template <class T>
-inline constexpr bool keeps_exponentials = std::is_same_v<T, compute_t<T>>;
+template <class T> inline constexpr bool keeps_exponentials = std::is_same_v<T, compute_t<T>>;
 
-template <class S>
-TENON_SIMD_INLINE S log_of_one(S x) {
-    return extract(log(broadcast<S>(x)), 0);
-}
+template <class S> TENON_SIMD_INLINE S log_of_one(S x) { return extract(log(broadcast<S>(x)), 0); }
 
 // Rows of `classes` elements that follow each other: rows begin .. end-1.
 
@@ -203,8 +185,8 @@ inline void softmax_backward_rows(const T* y, const T* dy, T* dx, std::int64_t b
     }
 }
 
-// The same along the middle of [outer, classes, inner]: up to `most_columns` neighbouring columns at a time, so that memory is
-// read in long pieces. What is kept of each column lies in arrays of whole packs.
+// The same along the middle of [outer, classes, inner]: up to `most_columns` neighbouring columns at a time, so that
+// memory is read in long pieces. What is kept of each column lies in arrays of whole packs.
 
 template <class F>
 TENON_SIMD_INLINE void for_slices(std::int64_t columns, std::int64_t classes, std::int64_t inner, const F& f) {
@@ -213,7 +195,8 @@ TENON_SIMD_INLINE void for_slices(std::int64_t columns, std::int64_t classes, st
 }
 
 template <class T>
-inline void softmax_columns(const T* x, T* y, std::int64_t columns, std::int64_t classes, std::int64_t inner, bool logarithm) {
+inline void softmax_columns(const T* x, T* y, std::int64_t columns, std::int64_t classes, std::int64_t inner,
+                            bool logarithm) {
     using S = compute_t<T>;
     alignas(64) S m[tenon::detail::most_columns], sums[tenon::detail::most_columns];
     for (std::int64_t i = 0; i < columns; i += lanes) {
@@ -255,8 +238,8 @@ inline void softmax_backward_columns(const T* y, const T* dy, T* dx, std::int64_
     });
 }
 
-/// loss[r] = ln(sum over c of e^x[r, c]) - x[r, label[r]]; dx[r, c] = softmax(x)[r, c] - (c == label[r]). Either may be null.
-/// The labels have been checked.
+/// loss[r] = ln(sum over c of e^x[r, c]) - x[r, label[r]]; dx[r, c] = softmax(x)[r, c] - (c == label[r]). Either may be
+/// null. The labels have been checked.
 template <class T, class Label>
 inline void sparse_cross_entropy_rows(const T* x, const Label* label, T* loss, T* dx, std::int64_t begin,
                                       std::int64_t end, std::int64_t classes) {
@@ -277,7 +260,8 @@ inline void sparse_cross_entropy_rows(const T* x, const Label* label, T* loss, T
             out[hit] = static_cast<T>((extract(exp_below_one(broadcast<S>(at_label - m)), 0) - s) / s);
         }
         if (loss && (k == lanes - 1 || r + 1 == end))
-            store_partial(loss + r - k, log(load(static_cast<const S*>(sums))) + load(static_cast<const S*>(shifts)), k + 1);
+            store_partial(loss + r - k, log(load(static_cast<const S*>(sums))) + load(static_cast<const S*>(shifts)),
+                          k + 1);
     }
 }
 
@@ -326,7 +310,8 @@ inline void layer_norm_rows(const T* x, const T* gamma, const T* beta, T* y, com
         std::int64_t i = 0;
         for (; i + 4 * lanes <= n; i += 4 * lanes)
             four_times([&](auto k) TENON_ROWS_LAMBDA { sums[k] = sums[k] + load(in + i + k * lanes); });
-        for_packs(n - i, [&](std::int64_t j, auto count) TENON_ROWS_LAMBDA { sums[0] = sums[0] + load_some(in + i + j, count); });
+        for_packs(n - i, [&](std::int64_t j, auto count)
+                             TENON_ROWS_LAMBDA { sums[0] = sums[0] + load_some(in + i + j, count); });
         const S m = reduce_add((sums[0] + sums[1]) + (sums[2] + sums[3])) / static_cast<S>(n);
         const pack<S> center = broadcast<S>(m);
         pack<S> squares[4] = {};
@@ -353,8 +338,8 @@ inline void layer_norm_rows(const T* x, const T* gamma, const T* beta, T* y, com
     }
 }
 
-/// With z = (x - mean) factor and h = dy gamma: dx = factor (h - mean of h - z mean of h z); adds dy z to dgamma and dy to
-/// dbeta. Any of the three may be null.
+/// With z = (x - mean) factor and h = dy gamma: dx = factor (h - mean of h - z mean of h z); adds dy z to dgamma and dy
+/// to dbeta. Any of the three may be null.
 template <class T>
 inline void layer_norm_backward_rows(const T* x, const T* gamma, const T* dy, const compute_t<T>* mean,
                                      const compute_t<T>* factor, T* dx, compute_t<T>* dgamma, compute_t<T>* dbeta,

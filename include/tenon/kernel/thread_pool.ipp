@@ -179,8 +179,7 @@ struct thread_pool::state {
     alignas(64) detail::spin_lock lock;
     std::atomic<loop*> first{nullptr}; // written under the lock
     std::atomic<std::size_t> queued{0};
-    std::vector<pool_task> ring =
-        std::vector<pool_task>(64); // the queue: tasks [head, head + queued), wrapped
+    std::vector<pool_task> ring = std::vector<pool_task>(64); // the queue: tasks [head, head + queued), wrapped
     std::size_t head = 0;
 
     std::vector<std::thread> threads;
@@ -317,8 +316,8 @@ TENON_INLINE thread_pool::thread_pool(int threads) : state_(nullptr) {
         const std::size_t started = state_->threads.size();
         stop();
         throw resource_exhausted_error("thread_pool: the system refused to start thread " +
-                                       std::to_string(started + 1) + " of " + std::to_string(size_ - 1) +
-                                       ": " + failure.what());
+                                       std::to_string(started + 1) + " of " + std::to_string(size_ - 1) + ": " +
+                                       failure.what());
     }
 }
 
@@ -388,8 +387,7 @@ TENON_INLINE thread_pool::keep_awake::~keep_awake() {
 }
 
 TENON_INLINE stop_scope::stop_scope(function_ref<bool()> stop) noexcept :
-    stop_(stop),
-    outer_(std::exchange(detail::this_pool_thread().stop, &stop_)) {}
+    stop_(stop), outer_(std::exchange(detail::this_pool_thread().stop, &stop_)) {}
 TENON_INLINE stop_scope::~stop_scope() { detail::this_pool_thread().stop = outer_; }
 
 TENON_INLINE thread_pool& thread_pool::shared() {

@@ -7,8 +7,8 @@
 #include <tenon/kernel/kernel.hpp>
 #include <tenon/kernel/thread_pool.hpp>
 
-/// Lets kernels that know float and double run on half and bfloat16 too: operands are copied to floats in the kernel's scratch
-/// memory, results are rounded from there. Other types go straight through.
+/// Lets kernels that know float and double run on half and bfloat16 too: operands are copied to floats in the kernel's
+/// scratch memory, results are rounded from there. Other types go straight through.
 
 namespace tenon::detail {
 

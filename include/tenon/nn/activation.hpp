@@ -23,7 +23,9 @@ inline constexpr struct relu_activation {
 
 inline constexpr struct leaky_relu_activation {
     double slope = 0.01;
-    template <OperandOrIllShaped X> auto operator()(X&& x) const { return tenon::leaky_relu(static_cast<X&&>(x), slope); }
+    template <OperandOrIllShaped X> auto operator()(X&& x) const {
+        return tenon::leaky_relu(static_cast<X&&>(x), slope);
+    }
 } leaky_relu;
 
 inline constexpr struct elu_activation {

@@ -10,7 +10,8 @@ namespace tenon::nn {
 
 TENON_INLINE confusion_matrix::confusion_matrix(int classes) : classes_(classes) {
     if (classes < 1)
-        throw invalid_argument_error("confusion_matrix: " + std::to_string(classes) + " classes; at least one is needed");
+        throw invalid_argument_error("confusion_matrix: " + std::to_string(classes) +
+                                     " classes; at least one is needed");
     counts_.resize(static_cast<std::size_t>(classes) * static_cast<std::size_t>(classes));
 }
 
@@ -36,8 +37,9 @@ inline std::vector<std::int64_t> read_classes(const any_array& a, int classes, c
     }
     for (std::size_t i = 0; i < read.size(); ++i)
         if (read[i] < 0 || read[i] >= classes)
-            throw invalid_argument_error(std::string("confusion_matrix: the ") + role + " have " + std::to_string(read[i]) +
-                                         " at " + std::to_string(i) + "; classes are 0 to " + std::to_string(classes - 1));
+            throw invalid_argument_error(std::string("confusion_matrix: the ") + role + " have " +
+                                         std::to_string(read[i]) + " at " + std::to_string(i) + "; classes are 0 to " +
+                                         std::to_string(classes - 1));
     return read;
 }
 
@@ -58,12 +60,14 @@ TENON_INLINE std::int64_t confusion_matrix::count(int label, int predicted) cons
     if (label < 0 || label >= classes_ || predicted < 0 || predicted >= classes_)
         throw out_of_range_error("confusion_matrix: no count of label " + std::to_string(label) + ", prediction " +
                                  std::to_string(predicted) + " among " + std::to_string(classes_) + " classes");
-    return counts_[static_cast<std::size_t>(label) * static_cast<std::size_t>(classes_) + static_cast<std::size_t>(predicted)];
+    return counts_[static_cast<std::size_t>(label) * static_cast<std::size_t>(classes_) +
+                   static_cast<std::size_t>(predicted)];
 }
 
 TENON_INLINE std::int64_t confusion_matrix::right() const noexcept {
     std::int64_t n = 0;
-    for (std::size_t c = 0; c < static_cast<std::size_t>(classes_); ++c) n += counts_[c * static_cast<std::size_t>(classes_) + c];
+    for (std::size_t c = 0; c < static_cast<std::size_t>(classes_); ++c)
+        n += counts_[c * static_cast<std::size_t>(classes_) + c];
     return n;
 }
 

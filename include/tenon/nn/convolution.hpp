@@ -51,8 +51,8 @@ class conv2d_layer {
 public:
     template <class X> using judged = judgement<conv2d_layer_rule, detail::constant_attributes<attributes>, X>;
 
-    explicit conv2d_layer(Activation a = {}, conv2d_layer_options o = {})
-        : activation_(std::move(a)), options_(std::move(o)) {}
+    explicit conv2d_layer(Activation a = {}, conv2d_layer_options o = {}) :
+        activation_(std::move(a)), options_(std::move(o)) {}
 
     template <OperandOrIllShaped X> auto operator()(const X& x) const {
         if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};

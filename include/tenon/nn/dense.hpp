@@ -75,8 +75,6 @@ private:
 template <int Units, class Activation> dense_layer<Units, Activation> dense(Activation a, const dense_options& o = {}) {
     return dense_layer<Units, Activation>(std::move(a), o);
 }
-template <int Units> dense_layer<Units> dense(const dense_options& o = {}) {
-    return dense_layer<Units>({}, o);
-}
+template <int Units> dense_layer<Units> dense(const dense_options& o = {}) { return dense_layer<Units>({}, o); }
 
 } // namespace tenon::nn

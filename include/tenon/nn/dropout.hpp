@@ -5,9 +5,9 @@
 
 namespace tenon::nn {
 
-/// In training, each element is set to 0 with probability `rate` and multiplied by 1 / (1 - rate) otherwise; in inference, x
-/// itself. Throws invalid_argument_error, when it is called, unless 0 <= rate < 1.
-/// N. Srivastava et al., JMLR 15 (2014).
+/// In training, each element is set to 0 with probability `rate` and multiplied by 1 / (1 - rate) otherwise; in
+/// inference, x itself. Throws invalid_argument_error, when it is called, unless 0 <= rate < 1. N. Srivastava et al.,
+/// JMLR 15 (2014).
 class dropout {
 public:
     explicit dropout(double rate, std::uint64_t seed = 0) : rate_(rate), seed_(seed) {}
@@ -33,7 +33,8 @@ private:
 /// The same where `flag`, a bool scalar such as a placeholder, is true in the step: one graph trains and predicts.
 template <Operand Flag> class switched_dropout {
 public:
-    switched_dropout(double rate, Flag flag, std::uint64_t seed = 0) : rate_(rate), flag_(std::move(flag)), seed_(seed) {}
+    switched_dropout(double rate, Flag flag, std::uint64_t seed = 0) :
+        rate_(rate), flag_(std::move(flag)), seed_(seed) {}
 
     template <OperandOrIllShaped X> auto operator()(const X& x) const {
         auto dropped = tenon::dropout(x, rate_, flag_, seed_);

@@ -9,9 +9,9 @@
 
 /// What layers are made of.
 ///
-/// A layer is a value that is called with a tensor and returns a tensor. Its variables are made when it is first called,
-/// for their sizes follow from the input's, which the compiler knows; later calls use them again. A copy of a layer is
-/// the same layer: it shares the variables.
+/// A layer is a value that is called with a tensor and returns a tensor. Its variables are made when it is first
+/// called, for their sizes follow from the input's, which the compiler knows; later calls use them again. A copy of a
+/// layer is the same layer: it shares the variables.
 ///
 ///     auto hidden = tn::nn::dense<300>(tn::nn::relu);
 ///     auto a = hidden(x);          // makes dense/kernel [784, 300] and dense/bias [300]
@@ -49,7 +49,8 @@ public:
     }
 
 private:
-    void make(const tensor_type& type, const std::string& name, const initializer& how, const variable_options& o) const;
+    void make(const tensor_type& type, const std::string& name, const initializer& how,
+              const variable_options& o) const;
     std::shared_ptr<any_tensor> made_;
 };
 
@@ -64,11 +65,13 @@ private:
     std::optional<name_scope> scope_;
 };
 
-/// What a layer's rule says to an input of type X. Where a layer has a member template `judged<X>` that is one of these, a
-/// container of layers asks it before it calls the layer, and complains in its place: an error is shorter by a level.
+/// What a layer's rule says to an input of type X. Where a layer has a member template `judged<X>` that is one of
+/// these, a container of layers asks it before it calls the layer, and complains in its place: an error is shorter by a
+/// level.
 template <class Rule, class Static, class X> struct judgement {
     using rule = Rule;
-    static constexpr fault what = tenon::detail::inference<Rule, Static, 0, tenon::detail::operand_of_t<X>>::answer.what;
+    static constexpr fault what =
+        tenon::detail::inference<Rule, Static, 0, tenon::detail::operand_of_t<X>>::answer.what;
 };
 
 /// What any layer returns when it is called with x: a layer that tells training from inference is told.

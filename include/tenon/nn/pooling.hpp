@@ -13,8 +13,10 @@ namespace tenon::nn {
 /// Stride 0: as far as the window is large.
 template <height_width Window, height_width Stride = 0, padding Padding = valid> struct max_pool {
     template <class X>
-    using judged = judgement<max_pool2d_op,
-                             detail::constant_attributes<detail::attributes_of(pool2d_options{Window, Stride, Padding}, false)>, X>;
+    using judged =
+        judgement<max_pool2d_op,
+                  detail::constant_attributes<detail::attributes_of(pool2d_options{Window, Stride, Padding}, false)>,
+                  X>;
     template <OperandOrIllShaped X> auto operator()(const X& x) const {
         return apply_op<max_pool2d_op, detail::attributes_of(pool2d_options{Window, Stride, Padding}, false)>(x);
     }
@@ -23,8 +25,9 @@ template <height_width Window, height_width Stride = 0, padding Padding = valid>
 /// The mean of each window, channel by channel.
 template <height_width Window, height_width Stride = 0, padding Padding = valid> struct average_pool {
     template <class X>
-    using judged = judgement<average_pool2d_op,
-                             detail::constant_attributes<detail::attributes_of(pool2d_options{Window, Stride, Padding}, true)>, X>;
+    using judged =
+        judgement<average_pool2d_op,
+                  detail::constant_attributes<detail::attributes_of(pool2d_options{Window, Stride, Padding}, true)>, X>;
     template <OperandOrIllShaped X> auto operator()(const X& x) const {
         return apply_op<average_pool2d_op, detail::attributes_of(pool2d_options{Window, Stride, Padding}, true)>(x);
     }

@@ -39,14 +39,11 @@ template <class X, class Layer> auto operator>>(const layer_input<X>& in, const 
         static_assert(shapes_of<typename Layer::template judged<X>::rule, what, shown_of<operand_of_t<X>>>::agree,
                       "tenon: shapes do not agree");
         return layer_input<ill_shaped>{{}, in.p};
-    }
-    else if constexpr (requires { layer(in.x, in.p); }) return as_layer_input(layer(in.x, in.p), in.p);
+    } else if constexpr (requires { layer(in.x, in.p); }) return as_layer_input(layer(in.x, in.p), in.p);
     else return as_layer_input(layer(in.x), in.p);
 }
 
-template <std::size_t I, class Layer> struct numbered_layer {
-    Layer layer;
-};
+template <std::size_t I, class Layer> struct numbered_layer { Layer layer; };
 
 template <class Indices, class... Layers> class layer_list;
 template <std::size_t... I, class... Layers>
@@ -64,7 +61,9 @@ public:
     template <int J> const auto& layer() const { return numbered<static_cast<std::size_t>(J)>(*this); }
 
 private:
-    template <std::size_t J, class Layer> static const Layer& numbered(const numbered_layer<J, Layer>& n) { return n.layer; }
+    template <std::size_t J, class Layer> static const Layer& numbered(const numbered_layer<J, Layer>& n) {
+        return n.layer;
+    }
 };
 
 } // namespace detail
@@ -72,10 +71,9 @@ private:
 namespace nn {
 
 /// All of it is in layer_list: calling it, size() and layer<I>().
-template <class... Layers>
-struct sequential : detail::layer_list<std::index_sequence_for<Layers...>, Layers...> {
-    explicit sequential(Layers... layers)
-        : detail::layer_list<std::index_sequence_for<Layers...>, Layers...>(std::move(layers)...) {}
+template <class... Layers> struct sequential : detail::layer_list<std::index_sequence_for<Layers...>, Layers...> {
+    explicit sequential(Layers... layers) :
+        detail::layer_list<std::index_sequence_for<Layers...>, Layers...>(std::move(layers)...) {}
 };
 
 template <class... Layers> sequential(Layers...) -> sequential<Layers...>;

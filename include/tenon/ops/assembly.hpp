@@ -37,8 +37,7 @@ struct concat_op {
             if (in[i].element != in[0].element) return fault::element_types_differ;
             extents next = in[i].extents;
             if (next.rank() != sizes.rank()) return fault::ranks_differ;
-            along =
-                along.is_number() && next[axis].is_number() ? extent(along.size + next[axis].size) : extent{};
+            along = along.is_number() && next[axis].is_number() ? extent(along.size + next[axis].size) : extent{};
             next[axis] = sizes[axis];
             const merged_extents m = equal_shapes(sizes, next);
             if (m.what != fault::none) return m.what;
@@ -93,9 +92,7 @@ struct split_op {
         }
         friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
-    static constexpr int outputs(const attributes& a, int) {
-        return a.sizes.count > 0 ? a.sizes.count : a.parts;
-    }
+    static constexpr int outputs(const attributes& a, int) { return a.sizes.count > 0 ? a.sizes.count : a.parts; }
     static constexpr inferred infer(const attributes& a, type_list in, int output) {
         if (in.size() != 1) return fault::expects_more_operands;
         if (in[0].element == element_type::string) return fault::element_type_not_supported;
@@ -112,8 +109,7 @@ struct split_op {
             if (whole.is_number() && whole.size != sum) return fault::sizes_sum_differs;
             sizes[axis] = a.sizes[output];
         } else {
-            if (a.parts < 1 || (whole.is_number() && whole.size % a.parts != 0))
-                return fault::size_not_divisible;
+            if (a.parts < 1 || (whole.is_number() && whole.size % a.parts != 0)) return fault::size_not_divisible;
             if (a.parts > 1) sizes[axis] = whole.is_number() ? extent(whole.size / a.parts) : extent{};
         }
         return inferred(in[0].element, sizes);
@@ -176,22 +172,20 @@ struct unstack_op {
 namespace detail {
 
 // The typed results of an op with several outputs: a tuple, of ill_shaped where there is a mistake.
-template <class Op, class Static, class X, std::size_t... O>
-auto apply_parts(const X& x, std::index_sequence<O...>) {
+template <class Op, class Static, class X, std::size_t... O> auto apply_parts(const X& x, std::index_sequence<O...>) {
     using mistaken = std::tuple<ill_shaped_for<std::integral_constant<std::size_t, O>>...>;
     if constexpr (std::is_same_v<X, ill_shaped>) return mistaken{};
     else {
         using rule = inference<Op, Static, 0, operand_of_t<X>>;
         if constexpr (rule::answer.what != fault::none) {
-            static_assert(shapes_of<Op, rule::answer.what, shown_of<operand_of_t<X>>,
-                                    asked_of<Static, rule::answer.what>>::agree,
-                          "tenon: shapes do not agree");
+            static_assert(
+                shapes_of<Op, rule::answer.what, shown_of<operand_of_t<X>>, asked_of<Static, rule::answer.what>>::agree,
+                "tenon: shapes do not agree");
             return mistaken{};
         } else {
             node* n = add_node(definition_of<Op>(), {as_tensor(x)}, encode(Static::value));
-            return std::tuple(
-                op_result<Op, Static, static_cast<int>(O), void, operand_of_t<X>>::type::unchecked(
-                    any_tensor(node_output{n, static_cast<int>(O)}))...);
+            return std::tuple(op_result<Op, Static, static_cast<int>(O), void, operand_of_t<X>>::type::unchecked(
+                any_tensor(node_output{n, static_cast<int>(O)}))...);
         }
     }
 }
@@ -215,10 +209,9 @@ template <int N, int Axis = 0, OperandOrIllShaped X> auto split(const X& x) {
 }
 /// x in parts of the given sizes along Axis, as a std::tuple.
 template <int Axis, int... Sizes, OperandOrIllShaped X> auto split_sizes(const X& x) {
-    static_assert(sizeof...(Sizes) > 0 && sizeof...(Sizes) <= max_rank,
-                  "tenon::split_sizes: 1 to 8 sizes are needed");
-    return detail::apply_parts<
-        split_op, detail::constant_attributes<split_op::attributes{Axis, 0, index_list(Sizes...)}>>(
+    static_assert(sizeof...(Sizes) > 0 && sizeof...(Sizes) <= max_rank, "tenon::split_sizes: 1 to 8 sizes are needed");
+    return detail::apply_parts<split_op,
+                               detail::constant_attributes<split_op::attributes{Axis, 0, index_list(Sizes...)}>>(
         x, std::make_index_sequence<sizeof...(Sizes)>{});
 }
 /// xs, of equal sizes, along a new dimension Axis.
@@ -290,16 +283,12 @@ TENON_INLINE std::vector<any_tensor> split(const any_tensor& x, int parts, int a
 TENON_INLINE std::vector<any_tensor> split_sizes(const any_tensor& x, const index_list& sizes, int axis) {
     return detail::outputs_of(add_node(split_definition, {x}, encode(split_op::attributes{axis, 0, sizes})));
 }
-TENON_INLINE std::vector<any_tensor> split_like(const any_tensor& x, const std::vector<any_tensor>& like,
-                                                int axis) {
+TENON_INLINE std::vector<any_tensor> split_like(const any_tensor& x, const std::vector<any_tensor>& like, int axis) {
     std::vector<any_tensor> inputs{x};
     inputs.insert(inputs.end(), like.begin(), like.end());
-    return detail::outputs_of(
-        add_node(split_like_definition, std::move(inputs), encode(axis_attributes{axis})));
+    return detail::outputs_of(add_node(split_like_definition, std::move(inputs), encode(axis_attributes{axis})));
 }
-TENON_INLINE any_tensor stack(const std::vector<any_tensor>& xs, int axis) {
-    return tenon::add<stack_op>({axis}, xs);
-}
+TENON_INLINE any_tensor stack(const std::vector<any_tensor>& xs, int axis) { return tenon::add<stack_op>({axis}, xs); }
 TENON_INLINE std::vector<any_tensor> unstack(const any_tensor& x, int parts, int axis) {
     return detail::outputs_of(add_node(unstack_definition, {x}, encode(unstack_op::attributes{axis, parts})));
 }
@@ -317,8 +306,7 @@ TENON_INLINE void split_op::gradient(gradient_context& g) {
     g.set(0, untyped::concat(detail::output_gradients(g), g.attributes<attributes>().axis));
 }
 TENON_INLINE void stack_op::gradient(gradient_context& g) {
-    detail::set_gradients(g,
-                          untyped::unstack(g.output_gradient(), g.inputs(), g.attributes<attributes>().axis));
+    detail::set_gradients(g, untyped::unstack(g.output_gradient(), g.inputs(), g.attributes<attributes>().axis));
 }
 TENON_INLINE void unstack_op::gradient(gradient_context& g) {
     g.set(0, untyped::stack(detail::output_gradients(g), g.attributes<attributes>().axis));

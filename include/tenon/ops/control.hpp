@@ -52,7 +52,8 @@ struct identity_op {
     static kernel_pointer prepare(const kernel_setup& s);
 };
 
-/// Its input, whose sizes are those of the attribute, or the step fails: a number is checked, a named size has one value.
+/// Its input, whose sizes are those of the attribute, or the step fails: a number is checked, a named size has one
+/// value.
 struct ensure_shape_op {
     static constexpr const char* name = "ensure_shape";
     struct attributes {
@@ -143,8 +144,9 @@ template <Shape S, OperandOrIllShaped X> auto placeholder_with_default(const X& 
         using T = typename X::element_type;
         static_assert(detail::is_less_static(canonical_t<S>::extents, X::shape_type::extents),
                       "tenon::placeholder_with_default: the default does not have the sizes asked for");
-        return tensor<T, canonical_t<S>>::unchecked(tenon::add<placeholder_with_default_op>(
-            {element_type_of<T>, S::extents}, {detail::as_tensor(x)}, name.empty() ? "placeholder_with_default" : name));
+        return tensor<T, canonical_t<S>>::unchecked(
+            tenon::add<placeholder_with_default_op>({element_type_of<T>, S::extents}, {detail::as_tensor(x)},
+                                                    name.empty() ? "placeholder_with_default" : name));
     }
 }
 template <OperandOrIllShaped X> auto placeholder_with_default(const X& x, const std::string& name = {}) {
@@ -163,7 +165,9 @@ template <OperandOrIllShaped X> auto identity(const X& x, const std::string& nam
 }
 
 /// x, seen as a constant by gradients.
-template <OperandOrIllShaped X> auto stop_gradient(const X& x) { return apply_op<stop_gradient_op, no_attributes{}>(x); }
+template <OperandOrIllShaped X> auto stop_gradient(const X& x) {
+    return apply_op<stop_gradient_op, no_attributes{}>(x);
+}
 
 /// Zeros or ones of x's element type and sizes.
 template <OperandOrIllShaped X> auto zeros_like(const X& x) {
@@ -187,10 +191,8 @@ operation no_op(const std::string& name = {});
 
 /// An operation that has run when all the given operations and tensors have.
 template <class... N>
-    requires((std::is_same_v<N, operation> || std::is_base_of_v<any_tensor, N> || OperandOrIllShaped<N>) && ...)
-operation group(const N&... members) {
-    return detail::add_group({detail::node_of(members)...}, {});
-}
+    requires((std::is_same_v<N, operation> || std::is_base_of_v<any_tensor, N> || OperandOrIllShaped<N>)&&...)
+operation group(const N&... members) { return detail::add_group({detail::node_of(members)...}, {}); }
 operation group(const std::vector<operation>& members, const std::string& name = {});
 
 /// x; prints "message" and the values of x and of more when it runs.
@@ -335,8 +337,8 @@ struct fill_kernel final : kernel {
 };
 
 struct print_kernel final : kernel {
-    explicit print_kernel(const kernel_setup& s)
-        : message(s.attrs.get<std::string>("message")), types(s.inputs.begin(), s.inputs.end()), copy(s) {}
+    explicit print_kernel(const kernel_setup& s) :
+        message(s.attrs.get<std::string>("message")), types(s.inputs.begin(), s.inputs.end()), copy(s) {}
     void run(const kernel_run& r) override {
         std::string text = message;
         for (std::size_t i = 0; i < types.size(); ++i)
@@ -353,8 +355,8 @@ struct print_kernel final : kernel {
 };
 
 struct assert_kernel final : kernel {
-    explicit assert_kernel(const kernel_setup& s)
-        : message(s.attrs.get<std::string>("message")), types(s.inputs.begin(), s.inputs.end()) {}
+    explicit assert_kernel(const kernel_setup& s) :
+        message(s.attrs.get<std::string>("message")), types(s.inputs.begin(), s.inputs.end()) {}
     void run(const kernel_run& r) override {
         const bool* p = r.input<bool>(0);
         const std::int64_t n = types[0].extents.elements();
@@ -398,7 +400,9 @@ TENON_INLINE kernel_pointer ensure_shape_op::prepare(const kernel_setup& s) {
 TENON_INLINE kernel_pointer stop_gradient_op::prepare(const kernel_setup& s) {
     return std::make_unique<detail::identity_kernel>(s);
 }
-TENON_INLINE kernel_pointer no_op_op::prepare(const kernel_setup&) { return std::make_unique<detail::nothing_kernel>(); }
+TENON_INLINE kernel_pointer no_op_op::prepare(const kernel_setup&) {
+    return std::make_unique<detail::nothing_kernel>();
+}
 TENON_INLINE kernel_pointer fill_like_op::prepare(const kernel_setup& s) {
     return std::make_unique<detail::fill_kernel>(s.outputs[0], s.attrs.get<double>("value"));
 }

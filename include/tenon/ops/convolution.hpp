@@ -7,16 +7,17 @@
 
 /// Convolutions of images. x: [batch, height, width, channels], w: [rows, columns, channels / groups, outputs],
 ///
-///     y[b, i, j, o] = sum over p, q, c of x[b, i * stride + p * dilation - top, j * stride + q * dilation - left, c] * w[p, q, c, o]
+///     y[b, i, j, o] = sum over p, q, c of
+///         x[b, i * stride + p * dilation - top, j * stride + q * dilation - left, c] * w[p, q, c, o]
 ///
 /// where x is zero outside of the image.
 ///
-///     auto y = tn::conv2d(x, w);                                  // stride 1, no padding: [b, 28, 28, 1] -> [b, 24, 24, 32]
-///     auto y = tn::conv2d<2, tn::same>(x, w);                     // stride 2, zeros around: [b, 28, 28, 1] -> [b, 14, 14, 32]
+///     auto y = tn::conv2d(x, w);              // stride 1, no padding: [b, 28, 28, 1] -> [b, 24, 24, 32]
+///     auto y = tn::conv2d<2, tn::same>(x, w); // stride 2, zeros around: [b, 28, 28, 1] -> [b, 14, 14, 32]
 ///     auto y = tn::conv2d<tn::conv2d_options{.stride = {2, 1}, .padding = tn::pad(1), .groups = 4}>(x, w);
 ///
-/// With groups g output o sees the channels / g channels of its group o / (outputs / g). Element types float, double, half and
-/// bfloat16 (computed in float).
+/// With groups g output o sees the channels / g channels of its group o / (outputs / g). Element types float, double,
+/// half and bfloat16 (computed in float).
 
 namespace tenon {
 
@@ -58,8 +59,8 @@ struct conv2d_attributes {
 
 constexpr conv2d_attributes attributes_of(const conv2d_options& o) noexcept {
     const padding& p = o.padding;
-    return {o.stride.height, o.stride.width, p.kind, p.top, p.bottom, p.left, p.right, o.dilation.height, o.dilation.width,
-            o.groups};
+    return {o.stride.height, o.stride.width,    p.kind,           p.top,   p.bottom, p.left,
+            p.right,         o.dilation.height, o.dilation.width, o.groups};
 }
 
 constexpr fault convolution_operands(const conv2d_attributes& a, const tensor_type& x, const tensor_type& w) noexcept {
@@ -80,7 +81,8 @@ constexpr inferred infer_convolution(const conv2d_attributes& a, const tensor_ty
     } else {
         if (channels.is_number() && channels.size % a.groups != 0) return fault::channels_not_divisible_by_groups;
         if (outputs.is_number() && outputs.size % a.groups != 0) return fault::channels_not_divisible_by_groups;
-        if (channels.is_number() && seen.is_number() && channels.size != seen.size * a.groups) return fault::channels_differ;
+        if (channels.is_number() && seen.is_number() && channels.size != seen.size * a.groups)
+            return fault::channels_differ;
     }
     const merged_extent rows = a.vertical().windows(x.extents[1], w.extents[0]);
     if (rows.what != fault::none) return rows.what;
@@ -90,7 +92,8 @@ constexpr inferred infer_convolution(const conv2d_attributes& a, const tensor_ty
 }
 
 /// The gradient dy fits the convolution of x and w.
-constexpr fault gradient_fits(const conv2d_attributes& a, const tensor_type& x, const tensor_type& w, const tensor_type& dy) {
+constexpr fault gradient_fits(const conv2d_attributes& a, const tensor_type& x, const tensor_type& w,
+                              const tensor_type& dy) {
     const inferred y = infer_convolution(a, x, w);
     if (!y) return y.what;
     if (dy.element != y.type.element) return fault::element_types_differ;
@@ -109,8 +112,8 @@ struct conv2d_op {
     static kernel_pointer prepare(const kernel_setup& s);
 };
 
-/// in: x, w, bias [outputs]. conv2d(x, w) + bias, or max(that, 0), in one pass. The planner makes it of a convolution and what
-/// follows it.
+/// in: x, w, bias [outputs]. conv2d(x, w) + bias, or max(that, 0), in one pass. The planner makes it of a convolution
+/// and what follows it.
 struct conv2d_bias_op {
     static constexpr const char* name = "conv2d_bias";
     struct attributes : detail::conv2d_attributes {
@@ -151,8 +154,8 @@ struct conv2d_backward_input_op {
     static kernel_pointer prepare(const kernel_setup& s);
 };
 
-/// in: x, dy, and w for its sizes. The gradient of conv2d in w; and its second output, if asked for, in a bias [outputs]: the
-/// sum of dy over batch, height and width.
+/// in: x, dy, and w for its sizes. The gradient of conv2d in w; and its second output, if asked for, in a bias
+/// [outputs]: the sum of dy over batch, height and width.
 struct conv2d_backward_filter_op {
     static constexpr const char* name = "conv2d_backward_filter";
     struct attributes : detail::conv2d_attributes {
@@ -175,8 +178,9 @@ struct conv2d_backward_filter_op {
     static kernel_pointer prepare(const kernel_setup& s);
 };
 
-/// in: x [batch, height, width, channels], w [rows, columns, outputs / groups, channels]. What conv2d with these attributes does to
-/// gradients: an image of height * stride (same padding), or (height - 1) * stride + reach of the window - padding.
+/// in: x [batch, height, width, channels], w [rows, columns, outputs / groups, channels]. What conv2d with these
+/// attributes does to gradients: an image of height * stride (same padding), or (height - 1) * stride + reach of the
+/// window - padding.
 struct conv2d_transpose_op {
     static constexpr const char* name = "conv2d_transpose";
     using attributes = detail::conv2d_attributes;
@@ -210,7 +214,8 @@ auto conv2d(const X& x, const W& w) {
     return apply_op<conv2d_op, detail::attributes_of(conv2d_options{Stride, Padding, 1, 1})>(x, w);
 }
 
-/// The transposed convolution ("deconvolution"): makes images larger by the stride. w: [rows, columns, outputs / groups, channels].
+/// The transposed convolution ("deconvolution"): makes images larger by the stride. w: [rows, columns, outputs /
+/// groups, channels].
 template <conv2d_options Options = conv2d_options{}, OperandOrIllShaped X, OperandOrIllShaped W>
 auto conv2d_transpose(const X& x, const W& w) {
     return apply_op<conv2d_transpose_op, detail::attributes_of(Options)>(x, w);
@@ -317,8 +322,8 @@ TENON_INLINE void conv2d_transpose_op::gradient(gradient_context& g) {
 namespace detail {
 
 /// The dense product for an image x, windows w and a result y of numbers.
-inline dense::convolution_description describe(const conv2d_attributes& a, const extents& x, const extents& w, const extents& y,
-                                               element_type e, int threads) {
+inline dense::convolution_description describe(const conv2d_attributes& a, const extents& x, const extents& w,
+                                               const extents& y, element_type e, int threads) {
     const window_axis::amounts v = a.vertical().padding_of(x[1].size, w[0].size);
     const window_axis::amounts h = a.horizontal().padding_of(x[2].size, w[1].size);
     dense::convolution_description d;
@@ -348,10 +353,10 @@ inline dense::convolution_description describe(const conv2d_attributes& a, const
 
 /// What the three products share. Without elements anywhere there is no product: results are zero.
 template <class Product> struct convolution_kernel : kernel {
-    convolution_kernel(const kernel_setup& s, const dense::convolution_description& d, widened_arrays arrays)
-        : memory(arrays) {
-        const std::int64_t products = d.batch * d.out_height() * d.out_width() * d.kernel_h * d.kernel_w * d.out_channels *
-                                      (d.in_channels / d.groups);
+    convolution_kernel(const kernel_setup& s, const dense::convolution_description& d, widened_arrays arrays) :
+        memory(arrays) {
+        const std::int64_t products = d.batch * d.out_height() * d.out_width() * d.kernel_h * d.kernel_w *
+                                      d.out_channels * (d.in_channels / d.groups);
         nanoseconds = 500 + static_cast<double>(products) / 100;
         bool empty = products == 0;
         for (const tensor_type& t : s.inputs) empty = empty || t.extents.elements() == 0;
@@ -367,11 +372,16 @@ template <class Product> struct convolution_kernel : kernel {
 };
 
 struct conv2d_kernel final : convolution_kernel<dense::convolution> {
-    conv2d_kernel(const kernel_setup& s, const conv2d_attributes& a, dense::epilogue after)
-        : convolution_kernel(s, with(describe(a, s.inputs[0].extents, s.inputs[1].extents, s.outputs[0].extents,
-                                              s.outputs[0].element, s.threads), after), widened_arrays(s)),
-          last(s.outputs[0].extents[3].size), rows(last == 0 ? 0 : s.outputs[0].extents.elements() / last),
-          adds_bias(dense::adds_bias(after)), clips(dense::clips(after)) {}
+    conv2d_kernel(const kernel_setup& s, const conv2d_attributes& a, dense::epilogue after) :
+        convolution_kernel(s,
+                           with(describe(a, s.inputs[0].extents, s.inputs[1].extents, s.outputs[0].extents,
+                                         s.outputs[0].element, s.threads),
+                                after),
+                           widened_arrays(s)),
+        last(s.outputs[0].extents[3].size),
+        rows(last == 0 ? 0 : s.outputs[0].extents.elements() / last),
+        adds_bias(dense::adds_bias(after)),
+        clips(dense::clips(after)) {}
     static dense::convolution_description with(dense::convolution_description d, dense::epilogue after) {
         d.after = after;
         return d;
@@ -397,8 +407,8 @@ struct conv2d_kernel final : convolution_kernel<dense::convolution> {
 };
 
 struct conv2d_backward_input_kernel final : convolution_kernel<dense::convolution_backward_data> {
-    conv2d_backward_input_kernel(const kernel_setup& s, const dense::convolution_description& d)
-        : convolution_kernel(s, d, widened_arrays(s, 2)) {}
+    conv2d_backward_input_kernel(const kernel_setup& s, const dense::convolution_description& d) :
+        convolution_kernel(s, d, widened_arrays(s, 2)) {}
     void run(const kernel_run& r) override {
         const widened_run m(memory, r);
         if (product) product->run(m.input(0), m.input(1), m.output(0), r.pool);
@@ -408,9 +418,11 @@ struct conv2d_backward_input_kernel final : convolution_kernel<dense::convolutio
 };
 
 struct conv2d_backward_filter_kernel final : convolution_kernel<dense::convolution_backward_weights> {
-    conv2d_backward_filter_kernel(const kernel_setup& s, const dense::convolution_description& d, bool with_bias)
-        : convolution_kernel(s, d, widened_arrays(s, 2)), bias(with_bias), last(d.out_channels),
-          rows(d.batch * d.out_height() * d.out_width()) {}
+    conv2d_backward_filter_kernel(const kernel_setup& s, const dense::convolution_description& d, bool with_bias) :
+        convolution_kernel(s, d, widened_arrays(s, 2)),
+        bias(with_bias),
+        last(d.out_channels),
+        rows(d.batch * d.out_height() * d.out_width()) {}
     void run(const kernel_run& r) override {
         const widened_run m(memory, r);
         if (!r.out[0]) {
@@ -451,7 +463,9 @@ TENON_INLINE kernel_pointer conv2d_backward_input_op::prepare(const kernel_setup
 TENON_INLINE kernel_pointer conv2d_backward_filter_op::prepare(const kernel_setup& s) {
     const auto a = decode<attributes>(s.attrs);
     return std::make_unique<detail::conv2d_backward_filter_kernel>(
-        s, detail::describe(a, s.inputs[0].extents, s.inputs[2].extents, s.inputs[1].extents, s.outputs[0].element, s.threads),
+        s,
+        detail::describe(a, s.inputs[0].extents, s.inputs[2].extents, s.inputs[1].extents, s.outputs[0].element,
+                         s.threads),
         a.bias);
 }
 TENON_INLINE kernel_pointer conv2d_transpose_op::prepare(const kernel_setup& s) {

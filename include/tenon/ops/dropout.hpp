@@ -5,21 +5,21 @@
 #include <tenon/expr/tree.hpp>
 #include <tenon/graph/tensor.hpp>
 
-/// Dropout, and the random truth values it is made of. (N. Srivastava et al., "Dropout: a simple way to prevent neural networks
-/// from overfitting", 2014; scaled in training, so that nothing is to be done when the model is used.)
+/// Dropout, and the random truth values it is made of. (N. Srivastava et al., "Dropout: a simple way to prevent neural
+/// networks from overfitting", 2014; scaled in training, so that nothing is to be done when the model is used.)
 ///
 ///     auto h = tn::dropout(relu(matmul(x, w) + b), 0.5);             // each element 0 or twice itself
 ///     auto training = tn::placeholder<bool>("training");
 ///     auto h = tn::dropout(a, 0.5, training);                        // a itself when false is fed
 ///
-/// The result is an elementwise expression on a mask: it runs in one pass with what stands around it, forward and backward,
-/// and the gradient goes through the same mask. The mask, one byte an element, is the only memory it takes. Seeds are as in
-/// ops/random.hpp.
+/// The result is an elementwise expression on a mask: it runs in one pass with what stands around it, forward and
+/// backward, and the gradient goes through the same mask. The mask, one byte an element, is the only memory it takes.
+/// Seeds are as in ops/random.hpp.
 
 namespace tenon {
 
-/// Truth values of the sizes of input 0, each true with probability p; all true when input 1, a scalar bool, is false. Without
-/// inputs: of the sizes given.
+/// Truth values of the sizes of input 0, each true with probability p; all true when input 1, a scalar bool, is false.
+/// Without inputs: of the sizes given.
 struct random_bernoulli_op {
     static constexpr const char* name = "random_bernoulli";
     static constexpr op_flags flags = op_flags::stateful;
@@ -68,7 +68,8 @@ template <class S> struct bernoulli_statics {
     static constexpr random_bernoulli_op::attributes value{0.5, 0, S::extents};
 };
 
-template <class X, class... Training> auto masked(const X& x, double rate, std::uint64_t seed, const Training&... training) {
+template <class X, class... Training>
+auto masked(const X& x, double rate, std::uint64_t seed, const Training&... training) {
     if constexpr (std::is_same_v<X, ill_shaped> || (std::is_same_v<Training, ill_shaped> || ...)) return ill_shaped{};
     else {
         using result = typename op_result<dropout_rule, constant_attributes<no_attributes{}>, 0, void, operand_of_t<X>,
@@ -79,7 +80,8 @@ template <class X, class... Training> auto masked(const X& x, double rate, std::
             using T = typename X::element_type;
             const auto t = as_tensor(x);
             const auto mask = apply_op<random_bernoulli_op, bernoulli_statics<shape<>>>(
-                random_bernoulli_op::attributes{1 - rate, static_cast<std::int64_t>(seed), {}}, t, as_tensor(training)...);
+                random_bernoulli_op::attributes{1 - rate, static_cast<std::int64_t>(seed), {}}, t,
+                as_tensor(training)...);
             const auto scale = static_cast<computed_t<T>>(1 / (1 - rate));
             if constexpr (sizeof...(Training) == 0) {
                 return elementwise<opcode::select>(mask, elementwise<opcode::multiply>(t, scale), 0);
@@ -87,7 +89,8 @@ template <class X, class... Training> auto masked(const X& x, double rate, std::
                 // A scalar: 1 / (1 - rate), or 1 where nothing is dropped. In the number type that T is computed in, so
                 // that a 16-bit T is rounded once.
                 const auto flag = as_tensor((training, ...));
-                return elementwise<opcode::select>(mask, elementwise<opcode::select>(flag, elementwise<opcode::multiply>(t, scale), t), 0);
+                return elementwise<opcode::select>(
+                    mask, elementwise<opcode::select>(flag, elementwise<opcode::multiply>(t, scale), t), 0);
             }
         }
     }
@@ -95,8 +98,8 @@ template <class X, class... Training> auto masked(const X& x, double rate, std::
 
 } // namespace detail
 
-/// x with each element, independently, set to 0 with probability `rate` and multiplied by 1 / (1 - rate) otherwise. Throws
-/// invalid_argument_error unless 0 <= rate < 1.
+/// x with each element, independently, set to 0 with probability `rate` and multiplied by 1 / (1 - rate) otherwise.
+/// Throws invalid_argument_error unless 0 <= rate < 1.
 template <OperandOrIllShaped X> auto dropout(const X& x, double rate, std::uint64_t seed = 0) {
     return detail::masked(x, rate, seed);
 }
@@ -106,8 +109,8 @@ auto dropout(const X& x, double rate, const Training& training, std::uint64_t se
     return detail::masked(x, rate, seed, training);
 }
 
-/// bool tensors whose elements are true with probability p, of given sizes or those of x. Throw invalid_argument_error unless
-/// 0 <= p <= 1.
+/// bool tensors whose elements are true with probability p, of given sizes or those of x. Throw invalid_argument_error
+/// unless 0 <= p <= 1.
 template <Shape S = shape<>> auto random_bernoulli(double p, std::uint64_t seed = 0) {
     detail::check_probability("random_bernoulli", p);
     using rule = detail::inference<random_bernoulli_op, detail::bernoulli_statics<S>, 0>;
@@ -163,9 +166,11 @@ TENON_INLINE void check_rate(double rate) {
 }
 
 struct random_bernoulli_kernel final : kernel {
-    explicit random_bernoulli_kernel(const kernel_setup& s)
-        : n(s.outputs[0].extents.elements()), p(s.attrs.get<double>("probability")), has_flag(s.inputs.size() > 1),
-          source(s, s.attrs.get<std::int64_t>("seed")) {
+    explicit random_bernoulli_kernel(const kernel_setup& s) :
+        n(s.outputs[0].extents.elements()),
+        p(s.attrs.get<double>("probability")),
+        has_flag(s.inputs.size() > 1),
+        source(s, s.attrs.get<std::int64_t>("seed")) {
         check_probability("random_bernoulli", p);
     }
     void run(const kernel_run& r) override {

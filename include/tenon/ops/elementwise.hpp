@@ -95,36 +95,45 @@ struct threshold_rule : composite_rule<"threshold", false> {};
 
 // Arithmetic of numbers.
 
-template <class A, detail::ElementwiseBeside<A> B>
-auto operator+(A&& a, B&& b) { return elementwise<opcode::add>(static_cast<A&&>(a), static_cast<B&&>(b)); }
-template <class A, detail::ElementwiseBeside<A> B>
-auto operator-(A&& a, B&& b) { return elementwise<opcode::subtract>(static_cast<A&&>(a), static_cast<B&&>(b)); }
-template <class A, detail::ElementwiseBeside<A> B>
-auto operator*(A&& a, B&& b) { return elementwise<opcode::multiply>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <class A, detail::ElementwiseBeside<A> B> auto operator+(A&& a, B&& b) {
+    return elementwise<opcode::add>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
+template <class A, detail::ElementwiseBeside<A> B> auto operator-(A&& a, B&& b) {
+    return elementwise<opcode::subtract>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
+template <class A, detail::ElementwiseBeside<A> B> auto operator*(A&& a, B&& b) {
+    return elementwise<opcode::multiply>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
 /// Of integers: towards zero.
-template <class A, detail::ElementwiseBeside<A> B>
-auto operator/(A&& a, B&& b) { return elementwise<opcode::divide>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <class A, detail::ElementwiseBeside<A> B> auto operator/(A&& a, B&& b) {
+    return elementwise<opcode::divide>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
 /// What is left of a / b rounded down, as Python and NumPy have it: it has b's sign.
-template <class A, detail::ElementwiseBeside<A> B>
-auto operator%(A&& a, B&& b) { return elementwise<opcode::modulo>(static_cast<A&&>(a), static_cast<B&&>(b)); }
-template <OperandOrIllShaped X>
-auto operator-(X&& x) { return elementwise<opcode::negative>(static_cast<X&&>(x)); }
+template <class A, detail::ElementwiseBeside<A> B> auto operator%(A&& a, B&& b) {
+    return elementwise<opcode::modulo>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
+template <OperandOrIllShaped X> auto operator-(X&& x) { return elementwise<opcode::negative>(static_cast<X&&>(x)); }
 
-template <class A, detail::ElementwiseBeside<A> B>
-auto add(A&& a, B&& b) { return elementwise<opcode::add>(static_cast<A&&>(a), static_cast<B&&>(b)); }
-template <class A, detail::ElementwiseBeside<A> B>
-auto subtract(A&& a, B&& b) { return elementwise<opcode::subtract>(static_cast<A&&>(a), static_cast<B&&>(b)); }
-template <class A, detail::ElementwiseBeside<A> B>
-auto multiply(A&& a, B&& b) { return elementwise<opcode::multiply>(static_cast<A&&>(a), static_cast<B&&>(b)); }
-template <class A, detail::ElementwiseBeside<A> B>
-auto divide(A&& a, B&& b) { return elementwise<opcode::divide>(static_cast<A&&>(a), static_cast<B&&>(b)); }
-template <class A, detail::ElementwiseBeside<A> B>
-auto mod(A&& a, B&& b) { return elementwise<opcode::modulo>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <class A, detail::ElementwiseBeside<A> B> auto add(A&& a, B&& b) {
+    return elementwise<opcode::add>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
+template <class A, detail::ElementwiseBeside<A> B> auto subtract(A&& a, B&& b) {
+    return elementwise<opcode::subtract>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
+template <class A, detail::ElementwiseBeside<A> B> auto multiply(A&& a, B&& b) {
+    return elementwise<opcode::multiply>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
+template <class A, detail::ElementwiseBeside<A> B> auto divide(A&& a, B&& b) {
+    return elementwise<opcode::divide>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
+template <class A, detail::ElementwiseBeside<A> B> auto mod(A&& a, B&& b) {
+    return elementwise<opcode::modulo>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
 /// What is left of a / b rounded towards zero, as C has it: it has a's sign.
-template <class A, detail::ElementwiseBeside<A> B>
-auto fmod(A&& a, B&& b) { return elementwise<opcode::remainder>(static_cast<A&&>(a), static_cast<B&&>(b)); }
-template <OperandOrIllShaped X>
-auto negative(X&& x) { return elementwise<opcode::negative>(static_cast<X&&>(x)); }
+template <class A, detail::ElementwiseBeside<A> B> auto fmod(A&& a, B&& b) {
+    return elementwise<opcode::remainder>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
+template <OperandOrIllShaped X> auto negative(X&& x) { return elementwise<opcode::negative>(static_cast<X&&>(x)); }
 template <OperandOrIllShaped X> auto abs(X&& x) { return elementwise<opcode::abs>(static_cast<X&&>(x)); }
 /// -1, 0 or 1; NaN stays.
 template <OperandOrIllShaped X> auto sign(X&& x) { return elementwise<opcode::sign>(static_cast<X&&>(x)); }
@@ -136,10 +145,12 @@ template <OperandOrIllShaped X> auto round(X&& x) { return elementwise<opcode::r
 template <OperandOrIllShaped X> auto rint(X&& x) { return elementwise<opcode::round>(static_cast<X&&>(x)); }
 template <OperandOrIllShaped X> auto trunc(X&& x) { return elementwise<opcode::trunc>(static_cast<X&&>(x)); }
 /// NaN where either is NaN.
-template <class A, detail::ElementwiseBeside<A> B>
-auto minimum(A&& a, B&& b) { return elementwise<opcode::minimum>(static_cast<A&&>(a), static_cast<B&&>(b)); }
-template <class A, detail::ElementwiseBeside<A> B>
-auto maximum(A&& a, B&& b) { return elementwise<opcode::maximum>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <class A, detail::ElementwiseBeside<A> B> auto minimum(A&& a, B&& b) {
+    return elementwise<opcode::minimum>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
+template <class A, detail::ElementwiseBeside<A> B> auto maximum(A&& a, B&& b) {
+    return elementwise<opcode::maximum>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
 /// a * b + c, rounded once where the processor can.
 template <class A, class B, class C>
     requires detail::ElementwiseOperands<A, B, C>
@@ -149,83 +160,105 @@ auto fma(A&& a, B&& b, C&& c) {
 
 // Comparisons. The result is bool.
 
-template <class A, detail::ElementwiseBeside<A> B>
-auto operator==(A&& a, B&& b) { return elementwise<opcode::equal>(static_cast<A&&>(a), static_cast<B&&>(b)); }
-template <class A, detail::ElementwiseBeside<A> B>
-auto operator!=(A&& a, B&& b) { return elementwise<opcode::not_equal>(static_cast<A&&>(a), static_cast<B&&>(b)); }
-template <class A, detail::ElementwiseBeside<A> B>
-auto operator<(A&& a, B&& b) { return elementwise<opcode::less>(static_cast<A&&>(a), static_cast<B&&>(b)); }
-template <class A, detail::ElementwiseBeside<A> B>
-auto operator<=(A&& a, B&& b) { return elementwise<opcode::less_equal>(static_cast<A&&>(a), static_cast<B&&>(b)); }
-template <class A, detail::ElementwiseBeside<A> B>
-auto operator>(A&& a, B&& b) { return elementwise<opcode::greater>(static_cast<A&&>(a), static_cast<B&&>(b)); }
-template <class A, detail::ElementwiseBeside<A> B>
-auto operator>=(A&& a, B&& b) { return elementwise<opcode::greater_equal>(static_cast<A&&>(a), static_cast<B&&>(b)); }
-template <class A, detail::ElementwiseBeside<A> B>
-auto equal(A&& a, B&& b) { return elementwise<opcode::equal>(static_cast<A&&>(a), static_cast<B&&>(b)); }
-template <class A, detail::ElementwiseBeside<A> B>
-auto not_equal(A&& a, B&& b) { return elementwise<opcode::not_equal>(static_cast<A&&>(a), static_cast<B&&>(b)); }
-template <class A, detail::ElementwiseBeside<A> B>
-auto less(A&& a, B&& b) { return elementwise<opcode::less>(static_cast<A&&>(a), static_cast<B&&>(b)); }
-template <class A, detail::ElementwiseBeside<A> B>
-auto less_equal(A&& a, B&& b) { return elementwise<opcode::less_equal>(static_cast<A&&>(a), static_cast<B&&>(b)); }
-template <class A, detail::ElementwiseBeside<A> B>
-auto greater(A&& a, B&& b) { return elementwise<opcode::greater>(static_cast<A&&>(a), static_cast<B&&>(b)); }
-template <class A, detail::ElementwiseBeside<A> B>
-auto greater_equal(A&& a, B&& b) { return elementwise<opcode::greater_equal>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <class A, detail::ElementwiseBeside<A> B> auto operator==(A&& a, B&& b) {
+    return elementwise<opcode::equal>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
+template <class A, detail::ElementwiseBeside<A> B> auto operator!=(A&& a, B&& b) {
+    return elementwise<opcode::not_equal>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
+template <class A, detail::ElementwiseBeside<A> B> auto operator<(A&& a, B&& b) {
+    return elementwise<opcode::less>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
+template <class A, detail::ElementwiseBeside<A> B> auto operator<=(A&& a, B&& b) {
+    return elementwise<opcode::less_equal>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
+template <class A, detail::ElementwiseBeside<A> B> auto operator>(A&& a, B&& b) {
+    return elementwise<opcode::greater>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
+template <class A, detail::ElementwiseBeside<A> B> auto operator>=(A&& a, B&& b) {
+    return elementwise<opcode::greater_equal>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
+template <class A, detail::ElementwiseBeside<A> B> auto equal(A&& a, B&& b) {
+    return elementwise<opcode::equal>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
+template <class A, detail::ElementwiseBeside<A> B> auto not_equal(A&& a, B&& b) {
+    return elementwise<opcode::not_equal>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
+template <class A, detail::ElementwiseBeside<A> B> auto less(A&& a, B&& b) {
+    return elementwise<opcode::less>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
+template <class A, detail::ElementwiseBeside<A> B> auto less_equal(A&& a, B&& b) {
+    return elementwise<opcode::less_equal>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
+template <class A, detail::ElementwiseBeside<A> B> auto greater(A&& a, B&& b) {
+    return elementwise<opcode::greater>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
+template <class A, detail::ElementwiseBeside<A> B> auto greater_equal(A&& a, B&& b) {
+    return elementwise<opcode::greater_equal>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
 
-template <OperandOrIllShaped X>
-auto is_nan(X&& x) { return elementwise<opcode::is_nan>(static_cast<X&&>(x)); }
-template <OperandOrIllShaped X>
-auto is_inf(X&& x) { return elementwise<opcode::is_inf>(static_cast<X&&>(x)); }
-template <OperandOrIllShaped X>
-auto is_finite(X&& x) { return elementwise<opcode::is_finite>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto is_nan(X&& x) { return elementwise<opcode::is_nan>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto is_inf(X&& x) { return elementwise<opcode::is_inf>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto is_finite(X&& x) { return elementwise<opcode::is_finite>(static_cast<X&&>(x)); }
 
 // Truth values. Both operands are always computed.
 
-template <class A, detail::ElementwiseBeside<A> B>
-auto operator&&(A&& a, B&& b) { return elementwise<opcode::logical_and>(static_cast<A&&>(a), static_cast<B&&>(b)); }
-template <class A, detail::ElementwiseBeside<A> B>
-auto operator||(A&& a, B&& b) { return elementwise<opcode::logical_or>(static_cast<A&&>(a), static_cast<B&&>(b)); }
-template <OperandOrIllShaped X>
-auto operator!(X&& x) { return elementwise<opcode::logical_not>(static_cast<X&&>(x)); }
-template <class A, detail::ElementwiseBeside<A> B>
-auto logical_and(A&& a, B&& b) { return elementwise<opcode::logical_and>(static_cast<A&&>(a), static_cast<B&&>(b)); }
-template <class A, detail::ElementwiseBeside<A> B>
-auto logical_or(A&& a, B&& b) { return elementwise<opcode::logical_or>(static_cast<A&&>(a), static_cast<B&&>(b)); }
-template <class A, detail::ElementwiseBeside<A> B>
-auto logical_xor(A&& a, B&& b) { return elementwise<opcode::logical_xor>(static_cast<A&&>(a), static_cast<B&&>(b)); }
-template <OperandOrIllShaped X>
-auto logical_not(X&& x) { return elementwise<opcode::logical_not>(static_cast<X&&>(x)); }
+template <class A, detail::ElementwiseBeside<A> B> auto operator&&(A&& a, B&& b) {
+    return elementwise<opcode::logical_and>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
+template <class A, detail::ElementwiseBeside<A> B> auto operator||(A&& a, B&& b) {
+    return elementwise<opcode::logical_or>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
+template <OperandOrIllShaped X> auto operator!(X&& x) { return elementwise<opcode::logical_not>(static_cast<X&&>(x)); }
+template <class A, detail::ElementwiseBeside<A> B> auto logical_and(A&& a, B&& b) {
+    return elementwise<opcode::logical_and>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
+template <class A, detail::ElementwiseBeside<A> B> auto logical_or(A&& a, B&& b) {
+    return elementwise<opcode::logical_or>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
+template <class A, detail::ElementwiseBeside<A> B> auto logical_xor(A&& a, B&& b) {
+    return elementwise<opcode::logical_xor>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
+template <OperandOrIllShaped X> auto logical_not(X&& x) {
+    return elementwise<opcode::logical_not>(static_cast<X&&>(x));
+}
 
 // Bits of integers and bools.
 
-template <class A, detail::ElementwiseBeside<A> B>
-auto operator&(A&& a, B&& b) { return elementwise<opcode::bit_and>(static_cast<A&&>(a), static_cast<B&&>(b)); }
-template <class A, detail::ElementwiseBeside<A> B>
-auto operator|(A&& a, B&& b) { return elementwise<opcode::bit_or>(static_cast<A&&>(a), static_cast<B&&>(b)); }
-template <class A, detail::ElementwiseBeside<A> B>
-auto operator^(A&& a, B&& b) { return elementwise<opcode::bit_xor>(static_cast<A&&>(a), static_cast<B&&>(b)); }
-template <OperandOrIllShaped X>
-auto operator~(X&& x) { return elementwise<opcode::bit_not>(static_cast<X&&>(x)); }
+template <class A, detail::ElementwiseBeside<A> B> auto operator&(A&& a, B&& b) {
+    return elementwise<opcode::bit_and>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
+template <class A, detail::ElementwiseBeside<A> B> auto operator|(A&& a, B&& b) {
+    return elementwise<opcode::bit_or>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
+template <class A, detail::ElementwiseBeside<A> B> auto operator^(A&& a, B&& b) {
+    return elementwise<opcode::bit_xor>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
+template <OperandOrIllShaped X> auto operator~(X&& x) { return elementwise<opcode::bit_not>(static_cast<X&&>(x)); }
 /// Shifts of integers; by the width or more, or by less than 0, all bits are shifted out.
-template <class A, detail::ElementwiseBeside<A> B>
-auto operator<<(A&& a, B&& b) { return elementwise<opcode::shift_left>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <class A, detail::ElementwiseBeside<A> B> auto operator<<(A&& a, B&& b) {
+    return elementwise<opcode::shift_left>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
 /// Signed numbers keep their sign.
-template <class A, detail::ElementwiseBeside<A> B>
-auto operator>>(A&& a, B&& b) { return elementwise<opcode::shift_right>(static_cast<A&&>(a), static_cast<B&&>(b)); }
-template <class A, detail::ElementwiseBeside<A> B>
-auto bit_and(A&& a, B&& b) { return elementwise<opcode::bit_and>(static_cast<A&&>(a), static_cast<B&&>(b)); }
-template <class A, detail::ElementwiseBeside<A> B>
-auto bit_or(A&& a, B&& b) { return elementwise<opcode::bit_or>(static_cast<A&&>(a), static_cast<B&&>(b)); }
-template <class A, detail::ElementwiseBeside<A> B>
-auto bit_xor(A&& a, B&& b) { return elementwise<opcode::bit_xor>(static_cast<A&&>(a), static_cast<B&&>(b)); }
-template <OperandOrIllShaped X>
-auto bit_not(X&& x) { return elementwise<opcode::bit_not>(static_cast<X&&>(x)); }
-template <class A, detail::ElementwiseBeside<A> B>
-auto shift_left(A&& a, B&& b) { return elementwise<opcode::shift_left>(static_cast<A&&>(a), static_cast<B&&>(b)); }
-template <class A, detail::ElementwiseBeside<A> B>
-auto shift_right(A&& a, B&& b) { return elementwise<opcode::shift_right>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <class A, detail::ElementwiseBeside<A> B> auto operator>>(A&& a, B&& b) {
+    return elementwise<opcode::shift_right>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
+template <class A, detail::ElementwiseBeside<A> B> auto bit_and(A&& a, B&& b) {
+    return elementwise<opcode::bit_and>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
+template <class A, detail::ElementwiseBeside<A> B> auto bit_or(A&& a, B&& b) {
+    return elementwise<opcode::bit_or>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
+template <class A, detail::ElementwiseBeside<A> B> auto bit_xor(A&& a, B&& b) {
+    return elementwise<opcode::bit_xor>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
+template <OperandOrIllShaped X> auto bit_not(X&& x) { return elementwise<opcode::bit_not>(static_cast<X&&>(x)); }
+template <class A, detail::ElementwiseBeside<A> B> auto shift_left(A&& a, B&& b) {
+    return elementwise<opcode::shift_left>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
+template <class A, detail::ElementwiseBeside<A> B> auto shift_right(A&& a, B&& b) {
+    return elementwise<opcode::shift_right>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
 
 /// a where the condition (bool) is true, else b. No gradient, so no NaN either, comes from the other one's value.
 template <OperandOrIllShaped P, class A, class B>
@@ -256,8 +289,7 @@ template <OperandOrIllShaped X> auto sqrt(X&& x) { return elementwise<opcode::sq
 /// 1 / sqrt(x).
 template <OperandOrIllShaped X> auto rsqrt(X&& x) { return elementwise<opcode::rsqrt>(static_cast<X&&>(x)); }
 template <OperandOrIllShaped X> auto cbrt(X&& x) { return elementwise<opcode::cbrt>(static_cast<X&&>(x)); }
-template <OperandOrIllShaped X>
-auto reciprocal(X&& x) { return elementwise<opcode::reciprocal>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto reciprocal(X&& x) { return elementwise<opcode::reciprocal>(static_cast<X&&>(x)); }
 template <OperandOrIllShaped X> auto sin(X&& x) { return elementwise<opcode::sin>(static_cast<X&&>(x)); }
 template <OperandOrIllShaped X> auto cos(X&& x) { return elementwise<opcode::cos>(static_cast<X&&>(x)); }
 template <OperandOrIllShaped X> auto tan(X&& x) { return elementwise<opcode::tan>(static_cast<X&&>(x)); }
@@ -271,29 +303,28 @@ template <OperandOrIllShaped X> auto asinh(X&& x) { return elementwise<opcode::a
 template <OperandOrIllShaped X> auto acosh(X&& x) { return elementwise<opcode::acosh>(static_cast<X&&>(x)); }
 template <OperandOrIllShaped X> auto atanh(X&& x) { return elementwise<opcode::atanh>(static_cast<X&&>(x)); }
 /// The angle of the point (x = b, y = a), in (-pi, pi].
-template <class A, detail::ElementwiseBeside<A> B>
-auto atan2(A&& a, B&& b) { return elementwise<opcode::atan2>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <class A, detail::ElementwiseBeside<A> B> auto atan2(A&& a, B&& b) {
+    return elementwise<opcode::atan2>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
 /// sqrt(a^2 + b^2) without overflow.
-template <class A, detail::ElementwiseBeside<A> B>
-auto hypot(A&& a, B&& b) { return elementwise<opcode::hypot>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <class A, detail::ElementwiseBeside<A> B> auto hypot(A&& a, B&& b) {
+    return elementwise<opcode::hypot>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
 /// a^b as C has it: NaN for negative a and fractional b. The gradient in b is 0 where a <= 0.
-template <class A, detail::ElementwiseBeside<A> B>
-auto pow(A&& a, B&& b) { return elementwise<opcode::power>(static_cast<A&&>(a), static_cast<B&&>(b)); }
+template <class A, detail::ElementwiseBeside<A> B> auto pow(A&& a, B&& b) {
+    return elementwise<opcode::power>(static_cast<A&&>(a), static_cast<B&&>(b));
+}
 template <OperandOrIllShaped X> auto erf(X&& x) { return elementwise<opcode::erf>(static_cast<X&&>(x)); }
 /// 1 - erf(x), exact for large x.
 template <OperandOrIllShaped X> auto erfc(X&& x) { return elementwise<opcode::erfc>(static_cast<X&&>(x)); }
 /// log |gamma(x)|.
-template <OperandOrIllShaped X>
-auto lgamma(X&& x) { return elementwise<opcode::lgamma>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto lgamma(X&& x) { return elementwise<opcode::lgamma>(static_cast<X&&>(x)); }
 /// The slope of lgamma. It has no gradient itself.
-template <OperandOrIllShaped X>
-auto digamma(X&& x) { return elementwise<opcode::digamma>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto digamma(X&& x) { return elementwise<opcode::digamma>(static_cast<X&&>(x)); }
 /// 1 / (1 + e^-x).
-template <OperandOrIllShaped X>
-auto sigmoid(X&& x) { return elementwise<opcode::sigmoid>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto sigmoid(X&& x) { return elementwise<opcode::sigmoid>(static_cast<X&&>(x)); }
 /// log(1 + e^x), exact for all x.
-template <OperandOrIllShaped X>
-auto softplus(X&& x) { return elementwise<opcode::softplus>(static_cast<X&&>(x)); }
+template <OperandOrIllShaped X> auto softplus(X&& x) { return elementwise<opcode::softplus>(static_cast<X&&>(x)); }
 /// max(x, 0); NaN stays.
 template <OperandOrIllShaped X> auto relu(X&& x) { return elementwise<opcode::relu>(static_cast<X&&>(x)); }
 
@@ -313,7 +344,9 @@ inline constexpr auto floor_divide_of = [](auto a, auto b) {
 inline constexpr auto divide_no_nan_of = [](auto a, auto b) {
     return select(b == zero, zero, a / select(b == zero, one, b));
 };
-inline constexpr auto xlogy_of = [](auto x, auto y) { return select(x == zero, zero, x * log(select(x == zero, one, y))); };
+inline constexpr auto xlogy_of = [](auto x, auto y) {
+    return select(x == zero, zero, x * log(select(x == zero, one, y)));
+};
 inline constexpr auto xlog1py_of = [](auto x, auto y) {
     return select(x == zero, zero, x * log1p(select(x == zero, zero, y)));
 };
@@ -418,35 +451,35 @@ template <class A, class B>
     requires detail::ElementwiseOperands<A, B>
 auto squared_difference(A&& a, B&& b) {
     return elementwise_composite<detail::squared_difference_rule>(detail::squared_difference_of, static_cast<A&&>(a),
-                                                         static_cast<B&&>(b));
+                                                                  static_cast<B&&>(b));
 }
 /// a / b rounded down, so that b * floor_divide(a, b) + a % b is a.
 template <class A, class B>
     requires detail::ElementwiseOperands<A, B>
 auto floor_divide(A&& a, B&& b) {
-    return elementwise_composite<detail::floor_divide_rule>(detail::floor_divide_of,
-        static_cast<A&&>(a), static_cast<B&&>(b));
+    return elementwise_composite<detail::floor_divide_rule>(detail::floor_divide_of, static_cast<A&&>(a),
+                                                            static_cast<B&&>(b));
 }
 /// a / b, but 0 where b is 0.
 template <class A, class B>
     requires detail::ElementwiseOperands<A, B>
 auto divide_no_nan(A&& a, B&& b) {
-    return elementwise_composite<detail::divide_no_nan_rule>(detail::divide_no_nan_of,
-        static_cast<A&&>(a), static_cast<B&&>(b));
+    return elementwise_composite<detail::divide_no_nan_rule>(detail::divide_no_nan_of, static_cast<A&&>(a),
+                                                             static_cast<B&&>(b));
 }
 /// x, but at least low and at most high: numbers or tensors.
 template <class X, class L, class H>
     requires detail::ElementwiseOperands<X, L, H>
 auto clip(X&& x, L&& low, H&& high) {
     return elementwise_composite<detail::clip_rule>(detail::clip_of, static_cast<X&&>(x), static_cast<L&&>(low),
-                                           static_cast<H&&>(high));
+                                                    static_cast<H&&>(high));
 }
 /// a + t * (b - a): a at t = 0, b at t = 1.
 template <class A, class B, class T>
     requires detail::ElementwiseOperands<A, B, T>
 auto lerp(A&& a, B&& b, T&& t) {
-    return elementwise_composite<detail::lerp_rule>(detail::lerp_of,
-        static_cast<A&&>(a), static_cast<B&&>(b), static_cast<T&&>(t));
+    return elementwise_composite<detail::lerp_rule>(detail::lerp_of, static_cast<A&&>(a), static_cast<B&&>(b),
+                                                    static_cast<T&&>(t));
 }
 /// x log(y), but 0 where x is 0.
 template <class X, class Y>
@@ -470,29 +503,28 @@ auto xdivy(X&& x, Y&& y) {
 template <class A, class B>
     requires detail::ElementwiseOperands<A, B>
 auto logaddexp(A&& a, B&& b) {
-    return elementwise_composite<detail::logaddexp_rule>(detail::logaddexp_of,
-        static_cast<A&&>(a), static_cast<B&&>(b));
+    return elementwise_composite<detail::logaddexp_rule>(detail::logaddexp_of, static_cast<A&&>(a),
+                                                         static_cast<B&&>(b));
 }
 /// log2(2^a + 2^b) without overflow.
 template <class A, class B>
     requires detail::ElementwiseOperands<A, B>
 auto logaddexp2(A&& a, B&& b) {
-    return elementwise_composite<detail::logaddexp2_rule>(detail::logaddexp2_of,
-        static_cast<A&&>(a), static_cast<B&&>(b));
+    return elementwise_composite<detail::logaddexp2_rule>(detail::logaddexp2_of, static_cast<A&&>(a),
+                                                          static_cast<B&&>(b));
 }
 /// The magnitude of a with the sign of b, also that of -0. No gradient flows to b.
 template <class A, class B>
     requires detail::ElementwiseOperands<A, B>
 auto copysign(A&& a, B&& b) {
-    return elementwise_composite<detail::copysign_rule>(detail::copysign_of,
-        static_cast<A&&>(a), static_cast<B&&>(b));
+    return elementwise_composite<detail::copysign_rule>(detail::copysign_of, static_cast<A&&>(a), static_cast<B&&>(b));
 }
 /// 0 where x is negative, 1 where it is positive, `at_zero` where it is 0; NaN stays.
 template <class X, class H>
     requires detail::ElementwiseOperands<X, H>
 auto heaviside(X&& x, H&& at_zero) {
-    return elementwise_composite<detail::heaviside_rule>(detail::heaviside_of,
-        static_cast<X&&>(x), static_cast<H&&>(at_zero));
+    return elementwise_composite<detail::heaviside_rule>(detail::heaviside_of, static_cast<X&&>(x),
+                                                         static_cast<H&&>(at_zero));
 }
 /// The lesser of two numbers; where one is NaN the other, as C has it.
 template <class A, class B>
@@ -529,8 +561,8 @@ template <OperandOrIllShaped X> auto logit(X&& p) {
 template <class A, class B>
     requires detail::ElementwiseOperands<A, B>
 auto is_close(A&& a, B&& b, double rtol = 1e-5, double atol = 1e-8) {
-    return elementwise_composite<detail::is_close_rule>(detail::is_close_of{rtol, atol},
-        static_cast<A&&>(a), static_cast<B&&>(b));
+    return elementwise_composite<detail::is_close_rule>(detail::is_close_of{rtol, atol}, static_cast<A&&>(a),
+                                                        static_cast<B&&>(b));
 }
 
 // Activations.
@@ -543,8 +575,8 @@ template <OperandOrIllShaped X> auto relu6(X&& x) {
 template <OperandOrIllShaped X, class S = double>
     requires detail::ElementwiseOperand<S>
 auto leaky_relu(X&& x, S&& slope = 0.01) {
-    return elementwise_composite<detail::leaky_relu_rule>(detail::leaky_relu_of,
-        static_cast<X&&>(x), static_cast<S&&>(slope));
+    return elementwise_composite<detail::leaky_relu_rule>(detail::leaky_relu_of, static_cast<X&&>(x),
+                                                          static_cast<S&&>(slope));
 }
 /// leaky_relu whose slope is learnt: a tensor that broadcasts to x.
 template <OperandOrIllShaped X, OperandOrIllShaped S> auto prelu(X&& x, S&& slope) {
@@ -610,22 +642,22 @@ template <OperandOrIllShaped X> auto tanh_shrink(X&& x) {
 template <OperandOrIllShaped X, class S = double>
     requires detail::ElementwiseOperand<S>
 auto soft_shrink(X&& x, S&& width = 0.5) {
-    return elementwise_composite<detail::soft_shrink_rule>(detail::soft_shrink_of,
-        static_cast<X&&>(x), static_cast<S&&>(width));
+    return elementwise_composite<detail::soft_shrink_rule>(detail::soft_shrink_of, static_cast<X&&>(x),
+                                                           static_cast<S&&>(width));
 }
 /// x, but 0 where |x| is not above `width`.
 template <OperandOrIllShaped X, class S = double>
     requires detail::ElementwiseOperand<S>
 auto hard_shrink(X&& x, S&& width = 0.5) {
-    return elementwise_composite<detail::hard_shrink_rule>(detail::hard_shrink_of,
-        static_cast<X&&>(x), static_cast<S&&>(width));
+    return elementwise_composite<detail::hard_shrink_rule>(detail::hard_shrink_of, static_cast<X&&>(x),
+                                                           static_cast<S&&>(width));
 }
 /// x where it is above `limit`, else `value`; NaN stays.
 template <OperandOrIllShaped X, class L, class V>
-    requires(detail::ElementwiseOperand<L> && detail::ElementwiseOperand<V>)
+    requires(detail::ElementwiseOperand<L>&& detail::ElementwiseOperand<V>)
 auto threshold(X&& x, L&& limit, V&& value) {
-    return elementwise_composite<detail::threshold_rule>(detail::threshold_of,
-        static_cast<X&&>(x), static_cast<L&&>(limit), static_cast<V&&>(value));
+    return elementwise_composite<detail::threshold_rule>(detail::threshold_of, static_cast<X&&>(x),
+                                                         static_cast<L&&>(limit), static_cast<V&&>(value));
 }
 
 /// The instructions on tensors whose types are known at run time only. A mistake throws invalid_argument_error with
@@ -639,13 +671,13 @@ inline any_tensor cast(const any_tensor& x, element_type to) {
     return x.element() == to ? x : detail::add_instruction(opcode::cast, {x}, to);
 }
 
-#define TENON_UNARY(NAME)                                                                                             \
+#define TENON_UNARY(NAME) \
     inline any_tensor NAME(const any_tensor& x) { return detail::add_instruction(opcode::NAME, {x}); }
-#define TENON_BINARY(NAME)                                                                                            \
-    inline any_tensor NAME(const any_tensor& a, const any_tensor& b) {                                               \
-        return detail::add_instruction(opcode::NAME, {a, b});                                                        \
-    }                                                                                                                \
-    inline any_tensor NAME(const any_tensor& a, double b) { return NAME(a, scalar(b, a.element())); }                \
+#define TENON_BINARY(NAME)                                                                            \
+    inline any_tensor NAME(const any_tensor& a, const any_tensor& b) {                                \
+        return detail::add_instruction(opcode::NAME, {a, b});                                         \
+    }                                                                                                 \
+    inline any_tensor NAME(const any_tensor& a, double b) { return NAME(a, scalar(b, a.element())); } \
     inline any_tensor NAME(double a, const any_tensor& b) { return NAME(scalar(a, b.element()), b); }
 TENON_UNARY(exp)
 TENON_UNARY(exp2)

@@ -40,12 +40,10 @@ struct bounded_range {
 constexpr bounded_range bound_range(const range& r, const extent& e) {
     if (r.step == 0) return {fault::slice_out_of_range, {}, 0};
     const bool open = r.begin == unbounded && r.end == unbounded;
-    if (open && (r.step == 1 || r.step == -1))
-        return {fault::none, e, r.step == 1 || !e.is_number() ? 0 : e.size - 1};
+    if (open && (r.step == 1 || r.step == -1)) return {fault::none, e, r.step == 1 || !e.is_number() ? 0 : e.size - 1};
     if (!e.is_number()) {
         // Bounds on one side of the dimension say the size; whether they fit is seen when it is known.
-        const bool same_side =
-            !open && r.begin != unbounded && r.end != unbounded && (r.begin < 0) == (r.end < 0);
+        const bool same_side = !open && r.begin != unbounded && r.end != unbounded && (r.begin < 0) == (r.end < 0);
         if (!same_side) return {fault::none, extent{}, 0};
         const std::int64_t distance = r.step > 0 ? r.end - r.begin : r.begin - r.end;
         const std::int64_t step = r.step > 0 ? r.step : -r.step;
@@ -94,8 +92,7 @@ struct slice_op {
     }
     static constexpr inferred sliced(const attributes& a, const tensor_type& x) {
         if (x.element == element_type::string) return fault::element_type_not_supported;
-        if (a.begins.count != a.ends.count || a.begins.count != a.steps.count)
-            return fault::slice_out_of_range;
+        if (a.begins.count != a.ends.count || a.begins.count != a.steps.count) return fault::slice_out_of_range;
         if (a.begins.count > x.extents.rank()) return fault::rank_too_low;
         extents result;
         for (int i = 0; i < x.extents.rank(); ++i) {
@@ -157,8 +154,7 @@ struct gather_op {
         static constexpr void fields(auto&& field) { field("axis", &attributes::axis); }
         friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
-    static constexpr inferred gathered(const attributes& a, const tensor_type& x,
-                                       const tensor_type& indices) {
+    static constexpr inferred gathered(const attributes& a, const tensor_type& x, const tensor_type& indices) {
         if (x.element == element_type::string) return fault::element_type_not_supported;
         if (indices.element != element_type::int32 && indices.element != element_type::int64)
             return fault::element_type_must_be_integer;
@@ -219,8 +215,7 @@ struct pad_op {
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != 1) return fault::expects_more_operands;
         if (in[0].element == element_type::string) return fault::element_type_not_supported;
-        if (a.before.count != a.after.count || a.before.count > in[0].extents.rank())
-            return fault::rank_too_low;
+        if (a.before.count != a.after.count || a.before.count > in[0].extents.rank()) return fault::rank_too_low;
         extents result = in[0].extents;
         for (int i = 0; i < a.before.count; ++i) {
             if (a.before[i] < 0 || a.after[i] < 0) return fault::slice_out_of_range;
@@ -248,8 +243,7 @@ struct tile_op {
         extents result = in[0].extents;
         for (int i = 0; i < a.counts.count; ++i) {
             if (a.counts[i] < 0) return fault::slice_out_of_range;
-            if (a.counts[i] != 1)
-                result[i] = result[i].is_number() ? extent(result[i].size * a.counts[i]) : extent{};
+            if (a.counts[i] != 1) result[i] = result[i].is_number() ? extent(result[i].size * a.counts[i]) : extent{};
         }
         return inferred(in[0].element, result);
     }
@@ -328,19 +322,15 @@ template <int... Axes, OperandOrIllShaped X> auto reverse(const X& x) {
 }
 /// The slices of x that indices (int32 or int64) name along Axis. An index outside 0 .. size - 1 fails the
 /// step with invalid_argument_error; negative ones do too.
-template <int Axis = 0, OperandOrIllShaped X, OperandOrIllShaped I>
-auto gather(const X& x, const I& indices) {
+template <int Axis = 0, OperandOrIllShaped X, OperandOrIllShaped I> auto gather(const X& x, const I& indices) {
     return apply_op<gather_op, gather_op::attributes{Axis}>(x, indices);
 }
 /// x with P.before and P.after elements of `value` around its leading dimensions.
 template <margin... P, OperandOrIllShaped X> auto pad(const X& x, double value = 0) {
     static_assert(((P.before >= 0 && P.after >= 0) && ...), "tenon::pad: a padding is not negative");
-    static_assert(sizeof...(P) > 0 && sizeof...(P) <= max_rank,
-                  "tenon::pad: one to eight paddings are needed");
+    static_assert(sizeof...(P) > 0 && sizeof...(P) <= max_rank, "tenon::pad: one to eight paddings are needed");
     return apply_op<pad_op, detail::padding_of<P...>>(
-        pad_op::attributes{detail::padding_of<P...>::value.before, detail::padding_of<P...>::value.after,
-                           value},
-        x);
+        pad_op::attributes{detail::padding_of<P...>::value.before, detail::padding_of<P...>::value.after, value}, x);
 }
 /// x repeated, Counts[i] times along dimension i.
 template <int... Counts, OperandOrIllShaped X> auto tile(const X& x) {
@@ -348,8 +338,7 @@ template <int... Counts, OperandOrIllShaped X> auto tile(const X& x) {
     return apply_op<tile_op, tile_op::attributes{index_list(Counts...)}>(x);
 }
 /// A new dimension Axis of Depth elements: 1 at the index, else 0; all 0 for an index outside 0 .. Depth - 1.
-template <std::int64_t Depth, Element T = float, int Axis = -1, OperandOrIllShaped I>
-auto one_hot(const I& indices) {
+template <std::int64_t Depth, Element T = float, int Axis = -1, OperandOrIllShaped I> auto one_hot(const I& indices) {
     return apply_op<one_hot_op, one_hot_op::attributes{Depth, Axis, element_type_of<T>}>(indices);
 }
 
@@ -414,8 +403,8 @@ any_tensor reverse(const any_tensor& x, const index_list& axes = {});
 any_tensor gather(const any_tensor& x, const any_tensor& indices, int axis = 0);
 any_tensor pad(const any_tensor& x, const std::vector<margin>& paddings, double value = 0);
 any_tensor tile(const any_tensor& x, const index_list& counts);
-any_tensor one_hot(const any_tensor& indices, std::int64_t depth,
-                   element_type element = element_type::float32, int axis = -1);
+any_tensor one_hot(const any_tensor& indices, std::int64_t depth, element_type element = element_type::float32,
+                   int axis = -1);
 } // namespace untyped
 
 TENON_DECLARE_OP(slice_definition, slice_op);
@@ -470,8 +459,7 @@ TENON_INLINE any_tensor pad(const any_tensor& x, const std::vector<margin>& padd
 TENON_INLINE any_tensor tile(const any_tensor& x, const index_list& counts) {
     return tenon::add<tile_op>({counts}, {x});
 }
-TENON_INLINE any_tensor one_hot(const any_tensor& indices, std::int64_t depth, element_type element,
-                                int axis) {
+TENON_INLINE any_tensor one_hot(const any_tensor& indices, std::int64_t depth, element_type element, int axis) {
     return tenon::add<one_hot_op>({depth, axis, element}, {indices});
 }
 } // namespace untyped
@@ -486,8 +474,7 @@ TENON_INLINE void reverse_op::gradient(gradient_context& g) {
     g.set(0, untyped::reverse(g.output_gradient(), g.attributes<attributes>().axes));
 }
 TENON_INLINE void gather_op::gradient(gradient_context& g) {
-    g.set(0, tenon::add<gather_gradient_op>(g.attributes<attributes>(),
-                                            {g.output_gradient(), g.input(1), g.input(0)}));
+    g.set(0, tenon::add<gather_gradient_op>(g.attributes<attributes>(), {g.output_gradient(), g.input(1), g.input(0)}));
 }
 TENON_INLINE void gather_gradient_op::gradient(gradient_context& g) {
     g.set(0, untyped::gather(g.output_gradient(), g.input(1), g.attributes<attributes>().axis));

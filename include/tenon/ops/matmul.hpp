@@ -101,8 +101,7 @@ auto matmul(const A& a, const B& b) {
 }
 
 namespace untyped {
-any_tensor matmul(const any_tensor& a, const any_tensor& b, bool a_transposed = false,
-                  bool b_transposed = false);
+any_tensor matmul(const any_tensor& a, const any_tensor& b, bool a_transposed = false, bool b_transposed = false);
 any_tensor matmul_bias(const any_tensor& a, const any_tensor& b, const any_tensor& bias, bool relu,
                        bool a_transposed = false, bool b_transposed = false);
 } // namespace untyped
@@ -125,12 +124,11 @@ TENON_DEFINE_OP(matmul_op);
 TENON_DEFINE_OP(matmul_bias_op);
 
 namespace untyped {
-TENON_INLINE any_tensor matmul(const any_tensor& a, const any_tensor& b, bool a_transposed,
-                               bool b_transposed) {
+TENON_INLINE any_tensor matmul(const any_tensor& a, const any_tensor& b, bool a_transposed, bool b_transposed) {
     return tenon::add<matmul_op>({a_transposed, b_transposed}, {a, b});
 }
-TENON_INLINE any_tensor matmul_bias(const any_tensor& a, const any_tensor& b, const any_tensor& bias,
-                                    bool relu, bool a_transposed, bool b_transposed) {
+TENON_INLINE any_tensor matmul_bias(const any_tensor& a, const any_tensor& b, const any_tensor& bias, bool relu,
+                                    bool a_transposed, bool b_transposed) {
     return tenon::add<matmul_bias_op>({a_transposed, b_transposed, relu}, {a, b, bias});
 }
 } // namespace untyped

@@ -53,8 +53,7 @@ struct broadcast_to_op {
             const int axis = i - (a.sizes.count - x.rank());
             if (size < 0 && (axis < 0 || size != reshape_op::copied(axis))) return fault::size_must_be_known;
             const extent wanted = size < 0 ? x[axis] : extent(size);
-            const merged_extent m =
-                axis < 0 ? merged_extent{fault::none, wanted} : broadcast_sizes(x[axis], wanted);
+            const merged_extent m = axis < 0 ? merged_extent{fault::none, wanted} : broadcast_sizes(x[axis], wanted);
             if (m.what != fault::none) return m.what;
             // A 1 is repeated, but nothing becomes a 1.
             if (axis >= 0 && wanted == extent(1) && !(m.size == wanted) && x[axis].is_number())
@@ -181,8 +180,7 @@ TENON_INLINE any_tensor transpose(const any_tensor& x, const index_list& axes) {
 TENON_INLINE any_tensor broadcast_to(const any_tensor& x, const extents& target) {
     broadcast_to_op::attributes a;
     for (int i = 0; i < target.rank(); ++i) {
-        a.sizes.push_back(target[i].is_number() ? target[i].size
-                                                : reshape_op::copied(i - (target.rank() - x.rank())));
+        a.sizes.push_back(target[i].is_number() ? target[i].size : reshape_op::copied(i - (target.rank() - x.rank())));
         a.declared.push_back(target[i]);
     }
     return tenon::add<broadcast_to_op>(a, {x});

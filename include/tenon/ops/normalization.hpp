@@ -61,7 +61,8 @@ struct layer_norm_gradient_op {
             const inferred r = layer_norm_op::infer(a, type_list(forward, 3), i);
             if (!r) return r;
             if (in[2 + i].element != r.type.element) return fault::element_types_differ;
-            if (equal_shapes(r.type.extents, in[2 + i].extents).what != fault::none) return fault::gradient_shape_differs;
+            if (equal_shapes(r.type.extents, in[2 + i].extents).what != fault::none)
+                return fault::gradient_shape_differs;
         }
         return output == 0 ? inferred(in[0]) : inferred(in[1]);
     }
@@ -102,7 +103,8 @@ TENON_DEFINE_OP(layer_norm_op);
 TENON_DEFINE_OP(layer_norm_gradient_op);
 
 namespace untyped {
-TENON_INLINE any_tensor layer_norm(const any_tensor& x, const any_tensor& gamma, const any_tensor& beta, double epsilon) {
+TENON_INLINE any_tensor layer_norm(const any_tensor& x, const any_tensor& gamma, const any_tensor& beta,
+                                   double epsilon) {
     return tenon::add<layer_norm_op>({epsilon}, {x, gamma, beta});
 }
 } // namespace untyped
@@ -148,11 +150,13 @@ namespace detail {
 
 template <class T> struct layer_norm_kernel final : kernel {
     using computed = row_compute_t<T>;
-    explicit layer_norm_kernel(const kernel_setup& s)
-        : n(s.inputs[1].extents[0].size), rows(s.outputs[1].extents.elements()), epsilon(s.attrs.get<double>("epsilon")) {}
+    explicit layer_norm_kernel(const kernel_setup& s) :
+        n(s.inputs[1].extents[0].size),
+        rows(s.outputs[1].extents.elements()),
+        epsilon(s.attrs.get<double>("epsilon")) {}
     void run(const kernel_run& r) override {
-        layer_norm(r.input<T>(0), r.input<T>(1), r.input<T>(2), r.output<T>(0), r.output<computed>(1), r.output<computed>(2),
-                   rows, n, epsilon, r.pool);
+        layer_norm(r.input<T>(0), r.input<T>(1), r.input<T>(2), r.output<T>(0), r.output<computed>(1),
+                   r.output<computed>(2), rows, n, epsilon, r.pool);
     }
     double cost() const override { return 30 + static_cast<double>(rows) * (15 + 0.3 * static_cast<double>(n)); }
     bool may_share(int i, int o) const override { return i == 0 && o == 0; }
@@ -162,12 +166,12 @@ template <class T> struct layer_norm_kernel final : kernel {
 
 template <class T> struct layer_norm_gradient_kernel final : kernel {
     using computed = row_compute_t<T>;
-    explicit layer_norm_gradient_kernel(const kernel_setup& s)
-        : n(s.inputs[1].extents[0].size), rows(s.inputs[3].extents.elements()) {}
+    explicit layer_norm_gradient_kernel(const kernel_setup& s) :
+        n(s.inputs[1].extents[0].size), rows(s.inputs[3].extents.elements()) {}
     void run(const kernel_run& r) override {
         layer_norm_backward(r.input<T>(0), r.input<T>(1), r.input<T>(2), r.input<computed>(3), r.input<computed>(4),
-                            r.output<T>(0), r.output<T>(1), r.output<T>(2), reinterpret_cast<computed*>(r.scratch), rows, n,
-                            r.pool);
+                            r.output<T>(0), r.output<T>(1), r.output<T>(2), reinterpret_cast<computed*>(r.scratch),
+                            rows, n, r.pool);
     }
     std::size_t scratch_bytes() const override {
         return static_cast<std::size_t>(layer_norm_partials(rows) * 2 * n) * sizeof(computed);

@@ -13,8 +13,8 @@
 ///     auto y = tn::average_pool2d<tn::pool2d_options{.window = {2, 3}, .stride = 2, .padding = tn::pad(0, 1)}>(x);
 ///     auto y = tn::global_average_pool(x);            // [b, h, w, c] -> [b, c]
 ///
-/// What lies outside of the image takes no part: neither in the largest element nor in the count of a mean. Of equal largest
-/// elements the first (in row-major order) gets the gradient. float, double, half, bfloat16.
+/// What lies outside of the image takes no part: neither in the largest element nor in the count of a mean. Of equal
+/// largest elements the first (in row-major order) gets the gradient. float, double, half, bfloat16.
 
 namespace tenon {
 
@@ -71,7 +71,8 @@ constexpr inferred infer_pool(const pool2d_attributes& a, const tensor_type& x) 
     if (x.extents.rank() != 4) return fault::rank_must_be_4;
     if (!a.vertical().possible() || !a.horizontal().possible()) return fault::window_not_possible;
     // Every window must meet the image.
-    if (a.kind == padding::rule::given && (a.top >= a.window_h || a.bottom >= a.window_h || a.left >= a.window_w || a.right >= a.window_w))
+    if (a.kind == padding::rule::given &&
+        (a.top >= a.window_h || a.bottom >= a.window_h || a.left >= a.window_w || a.right >= a.window_w))
         return fault::window_not_possible;
     const merged_extent rows = a.vertical().windows(x.extents[1], extent(a.window_h));
     if (rows.what != fault::none) return rows.what;
@@ -146,15 +147,17 @@ template <int Window, int Stride = Window, padding Padding = valid, OperandOrIll
 template <pool2d_options Options, OperandOrIllShaped X> auto average_pool2d(const X& x) {
     return apply_op<average_pool2d_op, detail::attributes_of(Options, true)>(x);
 }
-template <int Window, int Stride = Window, padding Padding = valid, OperandOrIllShaped X> auto average_pool2d(const X& x) {
+template <int Window, int Stride = Window, padding Padding = valid, OperandOrIllShaped X>
+auto average_pool2d(const X& x) {
     return apply_op<average_pool2d_op, detail::attributes_of(pool2d_options{Window, Stride, Padding}, true)>(x);
 }
 /// The mean of each channel of each image: [batch, channels].
 template <OperandOrIllShaped X> auto global_average_pool(const X& x) {
     if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
     else {
-        using result = typename detail::op_result<detail::global_average_pool_rule, detail::constant_attributes<no_attributes{}>,
-                                                  0, void, detail::operand_of_t<X>>::type;
+        using result =
+            typename detail::op_result<detail::global_average_pool_rule, detail::constant_attributes<no_attributes{}>,
+                                       0, void, detail::operand_of_t<X>>::type;
         if constexpr (std::is_same_v<result, ill_shaped>) return ill_shaped{};
         else return mean<1, 2>(x);
     }
@@ -232,9 +235,10 @@ inline dense::pooling_description describe(const pool2d_attributes& a, const ext
 }
 
 struct pool2d_kernel final : kernel {
-    explicit pool2d_kernel(const kernel_setup& s)
-        : description(describe(decode<pool2d_attributes>(s.attrs), s.inputs[0].extents, s.outputs[0].element)), memory(s),
-          windows(static_cast<double>(s.outputs[0].extents.elements())) {
+    explicit pool2d_kernel(const kernel_setup& s) :
+        description(describe(decode<pool2d_attributes>(s.attrs), s.inputs[0].extents, s.outputs[0].element)),
+        memory(s),
+        windows(static_cast<double>(s.outputs[0].extents.elements())) {
         if (windows > 0) dense::check(description);
     }
     void run(const kernel_run& r) override {
@@ -244,16 +248,19 @@ struct pool2d_kernel final : kernel {
         m.finish();
     }
     std::size_t scratch_bytes() const override { return memory.scratch_bytes(); }
-    double cost() const override { return 50 + 0.05 * windows * static_cast<double>(description.window_h * description.window_w); }
+    double cost() const override {
+        return 50 + 0.05 * windows * static_cast<double>(description.window_h * description.window_w);
+    }
     dense::pooling_description description;
     widened_arrays memory;
     double windows;
 };
 
 struct pool2d_gradient_kernel final : kernel {
-    explicit pool2d_gradient_kernel(const kernel_setup& s)
-        : description(describe(decode<pool2d_attributes>(s.attrs), s.inputs[0].extents, s.outputs[0].element)), memory(s),
-          windows(static_cast<double>(s.inputs[2].extents.elements())) {
+    explicit pool2d_gradient_kernel(const kernel_setup& s) :
+        description(describe(decode<pool2d_attributes>(s.attrs), s.inputs[0].extents, s.outputs[0].element)),
+        memory(s),
+        windows(static_cast<double>(s.inputs[2].extents.elements())) {
         if (windows > 0) dense::check(description);
     }
     void run(const kernel_run& r) override {
@@ -262,12 +269,14 @@ struct pool2d_gradient_kernel final : kernel {
         const bool average = description.kind == dense::pooling_kind::average;
         if (windows == 0) m.clear(0);
         else
-            dense::pooling_backward(description, average ? nullptr : m.input(0), average ? nullptr : m.input(1), m.input(2),
-                                    m.output(0), r.pool);
+            dense::pooling_backward(description, average ? nullptr : m.input(0), average ? nullptr : m.input(1),
+                                    m.input(2), m.output(0), r.pool);
         m.finish();
     }
     std::size_t scratch_bytes() const override { return memory.scratch_bytes(); }
-    double cost() const override { return 50 + 0.1 * windows * static_cast<double>(description.window_h * description.window_w); }
+    double cost() const override {
+        return 50 + 0.1 * windows * static_cast<double>(description.window_h * description.window_w);
+    }
     dense::pooling_description description;
     widened_arrays memory;
     double windows;

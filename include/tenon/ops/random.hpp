@@ -13,11 +13,12 @@
 ///     auto die = tn::random_integers<std::int32_t, tn::shape<2>>(1, 7);   // 1 .. 6
 ///     auto rows = tn::random_shuffle(x);                                  // x's rows in random order
 ///
-/// Seeds (SEMANTICS 21): the graph's (graph::set_seed) and the op's, its last argument; 0 is "not set". Equal seeds give
-/// equal numbers on every device, with any number of threads, from every compiler. With only the op's seed, the graph's
-/// is default_graph_seed. With only the graph's, the op's is made from the node's name. With neither, the key is drawn from
-/// the system when the node is prepared. A node counts its runs in the session's resources: run r of a session gives the
-/// same numbers in every session. kernel/random_numbers.hpp says how the numbers are made. No gradient flows through.
+/// Seeds (SEMANTICS 21): the graph's (graph::set_seed) and the op's, its last argument; 0 is "not set". Equal seeds
+/// give equal numbers on every device, with any number of threads, from every compiler. With only the op's seed, the
+/// graph's is default_graph_seed. With only the graph's, the op's is made from the node's name. With neither, the key
+/// is drawn from the system when the node is prepared. A node counts its runs in the session's resources: run r of a
+/// session gives the same numbers in every session. kernel/random_numbers.hpp says how the numbers are made. No
+/// gradient flows through.
 
 namespace tenon {
 
@@ -183,7 +184,9 @@ template <class Op, Element T, class S> auto add_random(typename Op::attributes 
 template <class T, class X> struct random_element { using type = T; };
 template <class X>
     requires requires { typename X::element_type; }
-struct random_element<void, X> { using type = typename X::element_type; };
+struct random_element<void, X> {
+    using type = typename X::element_type;
+};
 template <> struct random_element<void, ill_shaped> { using type = float; };
 
 /// A random tensor of x's sizes; T void: and of its element type.
@@ -262,11 +265,14 @@ auto random_integers_like(const X& x, std::int64_t low, std::int64_t high, std::
 
 /// 0 .. n-1 in random order, n the one size of S; T is int32 or int64.
 template <Element T, Shape S> auto random_permutation(std::uint64_t seed = 0) {
-    return detail::add_random<random_permutation_op, T, S>({element_type_of<T>, extents{}, static_cast<std::int64_t>(seed)});
+    return detail::add_random<random_permutation_op, T, S>(
+        {element_type_of<T>, extents{}, static_cast<std::int64_t>(seed)});
 }
 /// The same for n = x's first size.
-template <Element T = std::int64_t, OperandOrIllShaped X> auto random_permutation_like(const X& x, std::uint64_t seed = 0) {
-    return detail::add_random_like<random_permutation_op, T>({element_type_of<T>, extents{}, static_cast<std::int64_t>(seed)}, x);
+template <Element T = std::int64_t, OperandOrIllShaped X>
+auto random_permutation_like(const X& x, std::uint64_t seed = 0) {
+    return detail::add_random_like<random_permutation_op, T>(
+        {element_type_of<T>, extents{}, static_cast<std::int64_t>(seed)}, x);
 }
 
 /// x with its rows (dimension 0) in random order.
@@ -278,7 +284,8 @@ template <OperandOrIllShaped X> auto random_shuffle(const X& x, std::uint64_t se
 namespace untyped {
 any_tensor random_uniform(element_type element, const extents& shape, double low, double high, std::uint64_t seed = 0);
 any_tensor random_uniform_like(const any_tensor& x, double low, double high, std::uint64_t seed = 0);
-any_tensor random_normal(element_type element, const extents& shape, double mean, double deviation, std::uint64_t seed = 0);
+any_tensor random_normal(element_type element, const extents& shape, double mean, double deviation,
+                         std::uint64_t seed = 0);
 any_tensor random_normal_like(const any_tensor& x, double mean, double deviation, std::uint64_t seed = 0);
 any_tensor truncated_normal(element_type element, const extents& shape, double mean, double deviation,
                             std::uint64_t seed = 0);
@@ -329,27 +336,30 @@ TENON_INLINE void check_deviation(const char* op, double mean, double deviation)
 TENON_INLINE void check_integers(const char* op, element_type element, std::int64_t low, std::int64_t high) {
     const std::string interval = "[" + std::to_string(low) + ", " + std::to_string(high) + ")";
     if (low >= high)
-        throw invalid_argument_error(std::string(op) + ": " + interval + " holds no number; the lower bound comes first");
+        throw invalid_argument_error(std::string(op) + ": " + interval +
+                                     " holds no number; the lower bound comes first");
     if (!is_integer(element)) return; // the rule complains
     const int bits = 8 * static_cast<int>(size_of(element));
     const bool is_signed = is_signed_integer(element);
-    const std::int64_t least = !is_signed ? 0 : bits == 64 ? std::numeric_limits<std::int64_t>::min()
-                                                           : -(std::int64_t{1} << (bits - 1));
-    const std::int64_t most = bits == 64 ? std::numeric_limits<std::int64_t>::max()
-                                         : (std::int64_t{1} << (is_signed ? bits - 1 : bits)) - 1;
+    const std::int64_t least = !is_signed   ? 0
+                               : bits == 64 ? std::numeric_limits<std::int64_t>::min()
+                                            : -(std::int64_t{1} << (bits - 1));
+    const std::int64_t most =
+        bits == 64 ? std::numeric_limits<std::int64_t>::max() : (std::int64_t{1} << (is_signed ? bits - 1 : bits)) - 1;
     if (low < least || high - 1 > most)
         throw invalid_argument_error(std::string(op) + ": " + interval + " holds numbers that " + name_of(element) +
                                      " does not have");
 }
 
 struct random_uniform_kernel final : kernel {
-    explicit random_uniform_kernel(const kernel_setup& s)
-        : type(s.outputs[0]), a(decode<random_uniform_op::attributes>(s.attrs)), source(s, a.seed) {
+    explicit random_uniform_kernel(const kernel_setup& s) :
+        type(s.outputs[0]), a(decode<random_uniform_op::attributes>(s.attrs)), source(s, a.seed) {
         check_interval("random_uniform", a.low, a.high);
         const auto check = [&]<class T>(T low, T high) {
             if (!(low < high) || !std::isfinite(static_cast<float>(high - low)))
-                throw invalid_argument_error(s.node.name + ": [" + std::to_string(a.low) + ", " + std::to_string(a.high) +
-                                             ") holds no number of type " + name_of(type.element));
+                throw invalid_argument_error(s.node.name + ": [" + std::to_string(a.low) + ", " +
+                                             std::to_string(a.high) + ") holds no number of type " +
+                                             name_of(type.element));
         };
         if (type.element == element_type::float32) check(static_cast<float>(a.low), static_cast<float>(a.high));
         if (type.element == element_type::float16) check(half(a.low), half(a.high));
@@ -361,12 +371,12 @@ struct random_uniform_kernel final : kernel {
         const std::int64_t n = type.extents.elements();
         switch (type.element) {
         case element_type::float32:
-            return fill_uniform(r.output<float>(0), n, stream, static_cast<float>(a.low), static_cast<float>(a.high), r.pool);
+            return fill_uniform(r.output<float>(0), n, stream, static_cast<float>(a.low), static_cast<float>(a.high),
+                                r.pool);
         case element_type::float64: return fill_uniform(r.output<double>(0), n, stream, a.low, a.high, r.pool);
         case element_type::float16:
             return fill_uniform(r.output<half>(0), n, stream, half(a.low), half(a.high), r.pool);
-        default:
-            return fill_uniform(r.output<bfloat16>(0), n, stream, bfloat16(a.low), bfloat16(a.high), r.pool);
+        default: return fill_uniform(r.output<bfloat16>(0), n, stream, bfloat16(a.low), bfloat16(a.high), r.pool);
         }
     }
     double cost() const override { return 30 + static_cast<double>(type.extents.elements()); }
@@ -376,8 +386,8 @@ struct random_uniform_kernel final : kernel {
 };
 
 struct random_normal_kernel final : kernel {
-    explicit random_normal_kernel(const kernel_setup& s)
-        : type(s.outputs[0]), a(decode<random_normal_op::attributes>(s.attrs)), source(s, a.seed) {
+    explicit random_normal_kernel(const kernel_setup& s) :
+        type(s.outputs[0]), a(decode<random_normal_op::attributes>(s.attrs)), source(s, a.seed) {
         check_deviation("random_normal", a.mean, a.deviation);
     }
     void run(const kernel_run& r) override {
@@ -403,8 +413,8 @@ struct random_normal_kernel final : kernel {
 };
 
 struct random_integers_kernel final : kernel {
-    explicit random_integers_kernel(const kernel_setup& s)
-        : type(s.outputs[0]), a(decode<random_integers_op::attributes>(s.attrs)), source(s, a.seed) {
+    explicit random_integers_kernel(const kernel_setup& s) :
+        type(s.outputs[0]), a(decode<random_integers_op::attributes>(s.attrs)), source(s, a.seed) {
         check_integers("random_integers", type.element, a.low, a.high);
     }
     void run(const kernel_run& r) override {
@@ -420,8 +430,8 @@ struct random_integers_kernel final : kernel {
 };
 
 struct random_permutation_kernel final : kernel {
-    explicit random_permutation_kernel(const kernel_setup& s)
-        : type(s.outputs[0]), source(s, s.attrs.get<std::int64_t>("seed")) {
+    explicit random_permutation_kernel(const kernel_setup& s) :
+        type(s.outputs[0]), source(s, s.attrs.get<std::int64_t>("seed")) {
         const std::int64_t n = type.extents.elements();
         if (type.element == element_type::int32 && n > std::numeric_limits<std::int32_t>::max())
             throw invalid_argument_error(s.node.name + ": int32 does not have " + std::to_string(n) +
@@ -440,8 +450,8 @@ struct random_permutation_kernel final : kernel {
 };
 
 struct random_shuffle_kernel final : kernel {
-    explicit random_shuffle_kernel(const kernel_setup& s)
-        : type(s.inputs[0]), rows(type.extents[0].size), source(s, s.attrs.get<std::int64_t>("seed")) {
+    explicit random_shuffle_kernel(const kernel_setup& s) :
+        type(s.inputs[0]), rows(type.extents[0].size), source(s, s.attrs.get<std::int64_t>("seed")) {
         for (int d = 1; d < type.extents.rank(); ++d) row *= type.extents[d].size;
     }
     std::size_t scratch_bytes() const override { return static_cast<std::size_t>(rows) * sizeof(std::int64_t); }
@@ -465,7 +475,8 @@ struct random_shuffle_kernel final : kernel {
         else copy(0, rows);
     }
     double cost() const override {
-        return 30 + static_cast<double>(rows) * (20 + 0.1 * static_cast<double>(row) * static_cast<double>(size_of(type.element)));
+        return 30 + static_cast<double>(rows) *
+                        (20 + 0.1 * static_cast<double>(row) * static_cast<double>(size_of(type.element)));
     }
     tensor_type type;
     std::int64_t rows, row = 1;
@@ -491,7 +502,8 @@ TENON_INLINE any_tensor random_normal(element_type element, const extents& shape
 }
 TENON_INLINE any_tensor random_normal_like(const any_tensor& x, double mean, double deviation, std::uint64_t seed) {
     detail::check_deviation("random_normal", mean, deviation);
-    return tenon::add<random_normal_op>({x.element(), {}, mean, deviation, false, static_cast<std::int64_t>(seed)}, {x});
+    return tenon::add<random_normal_op>({x.element(), {}, mean, deviation, false, static_cast<std::int64_t>(seed)},
+                                        {x});
 }
 TENON_INLINE any_tensor truncated_normal(element_type element, const extents& shape, double mean, double deviation,
                                          std::uint64_t seed) {

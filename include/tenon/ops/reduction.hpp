@@ -39,8 +39,7 @@ namespace detail {
 enum class reduces { numbers, real_numbers, truth, anything };
 
 template <class A>
-constexpr inferred reduction_rule(const A& a, type_list in, reduces what, element_type result,
-                                  bool needs_elements) {
+constexpr inferred reduction_rule(const A& a, type_list in, reduces what, element_type result, bool needs_elements) {
     if (in.size() != 1) return fault::expects_more_operands;
     const element_type e = in[0].element;
     if (what == reduces::numbers && !is_numeric(e)) return fault::element_type_must_be_numeric;
@@ -57,8 +56,7 @@ constexpr inferred reduction_rule(const A& a, type_list in, reduces what, elemen
 }
 
 /// The rule of a reduction of elements of kind What to elements of type Result (none: the same).
-template <reduces What, element_type Result = element_type::none, bool NeedsElements = false>
-struct reduction_of {
+template <reduces What, element_type Result = element_type::none, bool NeedsElements = false> struct reduction_of {
     using attributes = reduction_attributes;
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         return reduction_rule(a, in, What, Result, NeedsElements);
@@ -276,8 +274,7 @@ namespace detail {
 template <class K>
 concept KeepOrDrop = std::is_same_v<K, keep_dims> || std::is_same_v<K, drop_dims>;
 
-template <class K, int... Axes>
-inline constexpr reduction_attributes reducing_axes{index_list(Axes...), K::kept};
+template <class K, int... Axes> inline constexpr reduction_attributes reducing_axes{index_list(Axes...), K::kept};
 } // namespace detail
 
 /// Sum. float, double, half, bfloat16, integers.
@@ -302,13 +299,11 @@ template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims> a
 }
 /// Position (int64) of the first least element; of the first NaN where there is one. Over several axes: the
 /// position in row-major order of those.
-template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims>
-auto argmin(const X& x, K = {}) {
+template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims> auto argmin(const X& x, K = {}) {
     return apply_op<argmin_op, detail::reducing_axes<K, Axes...>>(x);
 }
 /// Position of the first largest element; as argmin.
-template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims>
-auto argmax(const X& x, K = {}) {
+template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims> auto argmax(const X& x, K = {}) {
     return apply_op<argmax_op, detail::reducing_axes<K, Axes...>>(x);
 }
 /// True where any element is; x is bool.
@@ -320,14 +315,12 @@ template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims> a
     return apply_op<all_op, detail::reducing_axes<K, Axes...>>(x);
 }
 /// Number (int64) of elements that are not 0; a NaN is not.
-template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims>
-auto count_nonzero(const X& x, K = {}) {
+template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims> auto count_nonzero(const X& x, K = {}) {
     return apply_op<count_nonzero_op, detail::reducing_axes<K, Axes...>>(x);
 }
 /// log(sum(exp(x))), with the largest element taken out first: no overflow, and infinities as the limits have
 /// them.
-template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims>
-auto logsumexp(const X& x, K = {}) {
+template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims> auto logsumexp(const X& x, K = {}) {
     return apply_op<logsumexp_op, detail::reducing_axes<K, Axes...>>(x);
 }
 /// sum((x - mean)^2) / (count - d.value), in two passes.
@@ -391,14 +384,12 @@ any_tensor all(const any_tensor& x, const index_list& axes = {}, bool keepdims =
 any_tensor count_nonzero(const any_tensor& x, const index_list& axes = {}, bool keepdims = false);
 any_tensor logsumexp(const any_tensor& x, const index_list& axes = {}, bool keepdims = false);
 any_tensor variance(const any_tensor& x, const index_list& axes = {}, bool keepdims = false, int ddof = 0);
-any_tensor standard_deviation(const any_tensor& x, const index_list& axes = {}, bool keepdims = false,
-                              int ddof = 0);
+any_tensor standard_deviation(const any_tensor& x, const index_list& axes = {}, bool keepdims = false, int ddof = 0);
 any_tensor norm(const any_tensor& x, int order, const index_list& axes = {}, bool keepdims = false);
 /// `like` lacks the dimensions `axes` of x.
 any_tensor sum_like(const any_tensor& x, const any_tensor& like, const index_list& axes = {});
 /// x divided by the number of elements of `sizes` along the axes (less `ddof`).
-any_tensor divide_by_count(const any_tensor& x, const any_tensor& sizes, const index_list& axes,
-                           int ddof = 0);
+any_tensor divide_by_count(const any_tensor& x, const any_tensor& sizes, const index_list& axes, int ddof = 0);
 } // namespace untyped
 
 TENON_DECLARE_OP(sum_definition, sum_op);
@@ -478,8 +469,7 @@ TENON_INLINE any_tensor divide_by_count(const any_tensor& x, const any_tensor& s
     // In float for the 16-bit types, which do not hold large counts.
     const element_type e = compute_type(x.element());
     any_tensor count = tenon::add<element_count_op>({axes, e}, {sizes});
-    if (less != 0)
-        count = detail::add_instruction(opcode::subtract, {count, detail::scalar_constant(less, e)});
+    if (less != 0) count = detail::add_instruction(opcode::subtract, {count, detail::scalar_constant(less, e)});
     const any_tensor wide = e == x.element() ? x : detail::add_instruction(opcode::cast, {x}, e);
     const any_tensor quotient = detail::add_instruction(opcode::divide, {wide, count});
     return e == x.element() ? quotient : detail::add_instruction(opcode::cast, {quotient}, x.element());
@@ -525,16 +515,14 @@ template <class A> any_tensor shared_among(const any_tensor& values, const reduc
 TENON_INLINE void sum_op::gradient(gradient_context& g) {
     const attributes a = g.attributes<attributes>();
     const any_tensor x = g.input(0);
-    g.set(0,
-          untyped::broadcast_like(g.output_gradient(), x,
-                                  a.keepdims ? index_list{} : detail::reduced_input::list_of(a, x.rank())));
+    g.set(0, untyped::broadcast_like(g.output_gradient(), x,
+                                     a.keepdims ? index_list{} : detail::reduced_input::list_of(a, x.rank())));
 }
 TENON_INLINE void mean_op::gradient(gradient_context& g) {
     const attributes a = g.attributes<attributes>();
     const any_tensor x = g.input(0);
-    g.set(0,
-          untyped::broadcast_like(untyped::divide_by_count(g.output_gradient(), x, a.axes), x,
-                                  a.keepdims ? index_list{} : detail::reduced_input::list_of(a, x.rank())));
+    g.set(0, untyped::broadcast_like(untyped::divide_by_count(g.output_gradient(), x, a.axes), x,
+                                     a.keepdims ? index_list{} : detail::reduced_input::list_of(a, x.rank())));
 }
 TENON_INLINE void prod_op::gradient(gradient_context& g) {
     const attributes a = g.attributes<attributes>();
@@ -562,8 +550,7 @@ TENON_INLINE void logsumexp_op::gradient(gradient_context& g) {
     // Where the result is infinite, infinity - infinity must not spoil the other elements.
     const any_tensor finite = add_instruction(opcode::is_finite, {in.y});
     const any_tensor shift = add_instruction(opcode::select, {finite, in.y, detail::zero_of(in.x)});
-    const any_tensor weight =
-        add_instruction(opcode::exp, {add_instruction(opcode::subtract, {in.x, shift})});
+    const any_tensor weight = add_instruction(opcode::exp, {add_instruction(opcode::subtract, {in.x, shift})});
     g.set(0, add_instruction(opcode::multiply, {in.gradient, weight}));
 }
 TENON_INLINE void variance_op::gradient(gradient_context& g) {
@@ -574,8 +561,7 @@ TENON_INLINE void variance_op::gradient(gradient_context& g) {
         add_instruction(opcode::subtract, {in.x, in.with_axes(untyped::mean(in.x, a.axes, a.keepdims), a)});
     any_tensor scale = untyped::divide_by_count(in.gradient, in.x, a.axes, a.ddof);
     // d variance = 2 / (n - ddof) * deviation; d sqrt(variance) = that / (2 sqrt(variance)).
-    scale = a.root ? add_instruction(opcode::divide, {scale, in.y})
-                   : add_instruction(opcode::add, {scale, scale});
+    scale = a.root ? add_instruction(opcode::divide, {scale, in.y}) : add_instruction(opcode::add, {scale, scale});
     g.set(0, add_instruction(opcode::multiply, {deviation, scale}));
 }
 TENON_INLINE void norm_op::gradient(gradient_context& g) {
@@ -584,9 +570,8 @@ TENON_INLINE void norm_op::gradient(gradient_context& g) {
     const detail::reduced_input in(g, a);
     if (a.order == 2) {
         const any_tensor is_zero = add_instruction(opcode::equal, {in.y, detail::zero_of(in.x)});
-        const any_tensor scale =
-            add_instruction(opcode::select, {is_zero, detail::zero_of(in.x),
-                                             add_instruction(opcode::divide, {in.gradient, in.y})});
+        const any_tensor scale = add_instruction(
+            opcode::select, {is_zero, detail::zero_of(in.x), add_instruction(opcode::divide, {in.gradient, in.y})});
         g.set(0, add_instruction(opcode::multiply, {in.x, scale}));
         return;
     }

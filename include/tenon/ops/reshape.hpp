@@ -73,8 +73,7 @@ struct squeeze_op {
         const detail::axis_set axes = detail::axes_of(a.axes, x.rank());
         if (axes.what != fault::none) return axes.what;
         for (int i = 0; i < x.rank(); ++i)
-            if (axes.has(i) && !x[i].is_dynamic() && !(x[i] == extent(1)))
-                return fault::squeezed_size_is_not_1;
+            if (axes.has(i) && !x[i].is_dynamic() && !(x[i] == extent(1))) return fault::squeezed_size_is_not_1;
         return inferred(in[0].element, detail::reduced_extents(x, axes, false));
     }
     static void gradient(gradient_context& g);
@@ -184,9 +183,7 @@ template <auto... K, auto First, auto... Rest> struct named_part_of<shape<K...>,
     using type = typename std::conditional_t < requires { std::remove_cvref_t<decltype(First)>::name; }
     , named_part_of<shape<K..., First>, Rest...>, named_part_of < shape<K...>, Rest... >> ::type;
 };
-template <auto... D> struct named_part<shape<D...>> {
-    using type = typename named_part_of<shape<>, D...>::type;
-};
+template <auto... D> struct named_part<shape<D...>> { using type = typename named_part_of<shape<>, D...>::type; };
 
 // Op applied to x with sizes from a shape<> given by the user.
 template <class Op, class Target, class X> auto apply_to_shape(const X& x) {
@@ -201,8 +198,7 @@ template <class Op, class Target, class X> auto apply_to_shape(const X& x) {
             return ill_shaped{};
         } else {
             using sizes = shape_from_t<rule, typename X::shape_type, typename named_part<Target>::type>;
-            return tensor<typename X::element_type, sizes>::unchecked(
-                tenon::add<Op>(attrs::value, {as_tensor(x)}));
+            return tensor<typename X::element_type, sizes>::unchecked(tenon::add<Op>(attrs::value, {as_tensor(x)}));
         }
     }
 }
@@ -237,8 +233,7 @@ constexpr inferred reshape_op::infer(const attributes& a, type_list in, int) {
         else result.push_back(s >= 0 ? extent(s) : x[static_cast<int>(-2 - s)]);
     }
     if (!count.open && !count.zero) {
-        if (unknown < 0)
-            return count.from == count.to ? inferred(in[0].element, result) : fault::element_counts_differ;
+        if (unknown < 0) return count.from == count.to ? inferred(in[0].element, result) : fault::element_counts_differ;
         if (count.to == 0 || count.from % count.to != 0) return fault::size_not_divisible;
         result[unknown] = count.from / count.to;
     } else if (x.is_static()) { // without elements
@@ -281,8 +276,7 @@ template <int From = 0, OperandOrIllShaped X> auto flatten(const X& x) {
 /// x without the dimensions Axes, which must have size 1; without all that have, where none is named.
 template <int... Axes, OperandOrIllShaped X> auto squeeze(const X& x) {
     if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
-    else if constexpr (sizeof...(Axes) > 0)
-        return apply_op<squeeze_op, squeeze_op::attributes{index_list(Axes...)}>(x);
+    else if constexpr (sizeof...(Axes) > 0) return apply_op<squeeze_op, squeeze_op::attributes{index_list(Axes...)}>(x);
     else return apply_op<squeeze_op, detail::ones_of<typename X::shape_type>::value>(x);
 }
 

@@ -97,8 +97,7 @@ public:
         const auto some = [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t i = begin; i < end; ++i) {
                 const std::int64_t at = i / tiles * count_ * inner_, j = i % tiles * tile;
-                columns(r.input<T>(0) + at + j, r.output<T>(0) + at + j,
-                        inner_ - j < tile ? inner_ - j : tile);
+                columns(r.input<T>(0) + at + j, r.output<T>(0) + at + j, inner_ - j < tile ? inner_ - j : tile);
             }
         };
         const std::int64_t units = outer_ * tiles;

@@ -44,7 +44,9 @@ struct softmax_op {
         static constexpr void fields(auto&& field) { field("axis", &attributes::axis); }
         friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
-    static constexpr inferred infer(const attributes& a, type_list in, int) { return detail::infer_softmax(a.axis, in, 1); }
+    static constexpr inferred infer(const attributes& a, type_list in, int) {
+        return detail::infer_softmax(a.axis, in, 1);
+    }
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
@@ -52,7 +54,9 @@ struct softmax_op {
 struct log_softmax_op {
     static constexpr const char* name = "log_softmax";
     using attributes = softmax_op::attributes;
-    static constexpr inferred infer(const attributes& a, type_list in, int) { return detail::infer_softmax(a.axis, in, 1); }
+    static constexpr inferred infer(const attributes& a, type_list in, int) {
+        return detail::infer_softmax(a.axis, in, 1);
+    }
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
@@ -70,7 +74,9 @@ struct softmax_gradient_op {
         }
         friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
-    static constexpr inferred infer(const attributes& a, type_list in, int) { return detail::infer_softmax(a.axis, in, 2); }
+    static constexpr inferred infer(const attributes& a, type_list in, int) {
+        return detail::infer_softmax(a.axis, in, 2);
+    }
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
@@ -102,9 +108,9 @@ struct sparse_softmax_cross_entropy_op {
     static kernel_pointer prepare(const kernel_setup& s);
 };
 
-/// Inputs: logits x and weights p, both [.., classes]; p is a distribution where a gradient in the usual sense is wanted,
-/// but need not be. Outputs: loss [..] = sum over c of p[.., c] (ln(sum over k of e^x[.., k]) - x[.., c]), where p = 0 gives 0;
-/// and softmax(x) (sum over c of p) - p.
+/// Inputs: logits x and weights p, both [.., classes]; p is a distribution where a gradient in the usual sense is
+/// wanted, but need not be. Outputs: loss [..] = sum over c of p[.., c] (ln(sum over k of e^x[.., k]) - x[.., c]),
+/// where p = 0 gives 0; and softmax(x) (sum over c of p) - p.
 struct softmax_cross_entropy_op {
     static constexpr const char* name = "softmax_cross_entropy";
     using attributes = no_attributes;
@@ -150,13 +156,15 @@ template <int Axis = -1, OperandOrIllShaped X> auto log_softmax(const X& x) {
     return apply_op<log_softmax_op, log_softmax_op::attributes{Axis}>(x);
 }
 
-/// The loss of each example: -ln(softmax(logits)[.., label]). logits [.., classes], labels [..] of int32 or int64. A label
-/// outside of 0 .. classes-1 fails the step with invalid_argument_error, which names it.
-template <OperandOrIllShaped X, OperandOrIllShaped L> auto sparse_softmax_cross_entropy(const X& logits, const L& labels) {
+/// The loss of each example: -ln(softmax(logits)[.., label]). logits [.., classes], labels [..] of int32 or int64. A
+/// label outside of 0 .. classes-1 fails the step with invalid_argument_error, which names it.
+template <OperandOrIllShaped X, OperandOrIllShaped L>
+auto sparse_softmax_cross_entropy(const X& logits, const L& labels) {
     return apply_op<sparse_softmax_cross_entropy_op, no_attributes{}>(logits, labels);
 }
 /// The loss of each example: -sum over c of p[.., c] ln(softmax(logits)[.., c]).
-template <OperandOrIllShaped X, OperandOrIllShaped P> auto softmax_cross_entropy(const X& logits, const P& probabilities) {
+template <OperandOrIllShaped X, OperandOrIllShaped P>
+auto softmax_cross_entropy(const X& logits, const P& probabilities) {
     return apply_op<softmax_cross_entropy_op, no_attributes{}>(logits, probabilities);
 }
 
@@ -166,8 +174,9 @@ template <OperandOrIllShaped X, OperandOrIllShaped P> auto softmax_cross_entropy
 template <OperandOrIllShaped X, OperandOrIllShaped Z> auto sigmoid_cross_entropy(const X& logits, const Z& labels) {
     if constexpr (std::is_same_v<X, ill_shaped> || std::is_same_v<Z, ill_shaped>) return ill_shaped{};
     else {
-        using result = typename detail::op_result<sigmoid_cross_entropy_rule, detail::constant_attributes<no_attributes{}>, 0,
-                                                  void, detail::operand_of_t<X>, detail::operand_of_t<Z>>::type;
+        using result =
+            typename detail::op_result<sigmoid_cross_entropy_rule, detail::constant_attributes<no_attributes{}>, 0,
+                                       void, detail::operand_of_t<X>, detail::operand_of_t<Z>>::type;
         if constexpr (std::is_same_v<result, ill_shaped>) return ill_shaped{};
         else {
             const auto x = detail::as_tensor(logits);
@@ -222,10 +231,12 @@ TENON_INLINE any_tensor softmax_cross_entropy(const any_tensor& logits, const an
 } // namespace untyped
 
 TENON_INLINE void softmax_op::gradient(gradient_context& g) {
-    g.set(0, tenon::add<softmax_gradient_op>({g.attributes<attributes>().axis, false}, {g.output(), g.output_gradient()}));
+    g.set(0,
+          tenon::add<softmax_gradient_op>({g.attributes<attributes>().axis, false}, {g.output(), g.output_gradient()}));
 }
 TENON_INLINE void log_softmax_op::gradient(gradient_context& g) {
-    g.set(0, tenon::add<softmax_gradient_op>({g.attributes<attributes>().axis, true}, {g.output(), g.output_gradient()}));
+    g.set(0,
+          tenon::add<softmax_gradient_op>({g.attributes<attributes>().axis, true}, {g.output(), g.output_gradient()}));
 }
 
 TENON_INLINE void softmax_gradient_op::gradient(gradient_context& g) {
@@ -253,7 +264,8 @@ TENON_INLINE void sparse_softmax_cross_entropy_op::gradient(gradient_context& g)
     any_tensor dx;
     if (g.output_gradient(0)) dx = untyped::multiply(g.output(1), detail::as_column(g.output_gradient(0)));
     if (g.output_gradient(1)) { // of second order
-        const any_tensor more = tenon::add<softmax_gradient_op>({-1, false}, {untyped::softmax(g.input(0)), g.output_gradient(1)});
+        const any_tensor more =
+            tenon::add<softmax_gradient_op>({-1, false}, {untyped::softmax(g.input(0)), g.output_gradient(1)});
         dx = dx ? untyped::add(dx, more) : more;
     }
     g.set(0, dx);
@@ -269,7 +281,8 @@ TENON_INLINE void softmax_cross_entropy_op::gradient(gradient_context& g) {
     }
     if (const any_tensor& h = g.output_gradient(1)) { // of second order
         const any_tensor y = softmax(g.input(0));
-        const any_tensor more = multiply(sum(g.input(1), {-1}, true), tenon::add<softmax_gradient_op>({-1, false}, {y, h}));
+        const any_tensor more =
+            multiply(sum(g.input(1), {-1}, true), tenon::add<softmax_gradient_op>({-1, false}, {y, h}));
         const any_tensor more_p = subtract(sum(multiply(h, y), {-1}, true), h);
         dx = dx ? add(dx, more) : more;
         dp = dp ? add(dp, more_p) : more_p;
@@ -288,32 +301,36 @@ inline axis_view view_along(const extents& sizes, int axis) {
 }
 
 template <class T> struct softmax_kernel final : kernel {
-    softmax_kernel(const kernel_setup& s, int axis, bool take_logarithm)
-        : view(view_along(s.inputs[0].extents, axis)), logarithm(take_logarithm) {}
-    void run(const kernel_run& r) override {
-        softmax_along(r.input<T>(0), r.output<T>(0), view, logarithm, r.pool);
+    softmax_kernel(const kernel_setup& s, int axis, bool take_logarithm) :
+        view(view_along(s.inputs[0].extents, axis)), logarithm(take_logarithm) {}
+    void run(const kernel_run& r) override { softmax_along(r.input<T>(0), r.output<T>(0), view, logarithm, r.pool); }
+    double cost() const override {
+        return 30 + 0.5 * static_cast<double>(view.elements()) + 10 * static_cast<double>(view.outer);
     }
-    double cost() const override { return 30 + 0.5 * static_cast<double>(view.elements()) + 10 * static_cast<double>(view.outer); }
     bool may_share(int, int) const override { return true; }
     axis_view view;
     bool logarithm;
 };
 
 template <class T> struct softmax_gradient_kernel final : kernel {
-    softmax_gradient_kernel(const kernel_setup& s, const softmax_gradient_op::attributes& a)
-        : view(view_along(s.inputs[0].extents, a.axis)), logarithm(a.logarithm) {}
+    softmax_gradient_kernel(const kernel_setup& s, const softmax_gradient_op::attributes& a) :
+        view(view_along(s.inputs[0].extents, a.axis)), logarithm(a.logarithm) {}
     void run(const kernel_run& r) override {
         softmax_backward_along(r.input<T>(0), r.input<T>(1), r.output<T>(0), view, logarithm, r.pool);
     }
-    double cost() const override { return 30 + 0.3 * static_cast<double>(view.elements()) + 5 * static_cast<double>(view.outer); }
+    double cost() const override {
+        return 30 + 0.3 * static_cast<double>(view.elements()) + 5 * static_cast<double>(view.outer);
+    }
     bool may_share(int, int) const override { return true; }
     axis_view view;
     bool logarithm;
 };
 
 template <class T> struct sparse_cross_entropy_kernel final : kernel {
-    explicit sparse_cross_entropy_kernel(const kernel_setup& s)
-        : node_name(s.node.name), view(view_along(s.inputs[0].extents, -1)), wide_labels(s.inputs[1].element == element_type::int64) {}
+    explicit sparse_cross_entropy_kernel(const kernel_setup& s) :
+        node_name(s.node.name),
+        view(view_along(s.inputs[0].extents, -1)),
+        wide_labels(s.inputs[1].element == element_type::int64) {}
     void run(const kernel_run& r) override {
         if (wide_labels) run_with<std::int64_t>(r);
         else run_with<std::int32_t>(r);
@@ -326,7 +343,9 @@ template <class T> struct sparse_cross_entropy_kernel final : kernel {
                                          std::to_string(bad) + " is not one of the " + std::to_string(view.size) +
                                          " classes; labels run from 0 to " + std::to_string(view.size - 1));
     }
-    double cost() const override { return 30 + 0.5 * static_cast<double>(view.elements()) + 20 * static_cast<double>(view.outer); }
+    double cost() const override {
+        return 30 + 0.5 * static_cast<double>(view.elements()) + 20 * static_cast<double>(view.outer);
+    }
     bool may_share(int i, int o) const override { return i == 0 && o == 1; }
     std::string node_name;
     axis_view view;
@@ -338,11 +357,14 @@ template <class T> struct cross_entropy_kernel final : kernel {
     void run(const kernel_run& r) override {
         cross_entropy(r.input<T>(0), r.input<T>(1), r.output<T>(0), r.output<T>(1), view.outer, view.size, r.pool);
     }
-    double cost() const override { return 30 + 0.6 * static_cast<double>(view.elements()) + 20 * static_cast<double>(view.outer); }
+    double cost() const override {
+        return 30 + 0.6 * static_cast<double>(view.elements()) + 20 * static_cast<double>(view.outer);
+    }
     axis_view view;
 };
 
-template <template <class> class Kernel, class... A> kernel_pointer make_floating(const kernel_setup& s, const A&... a) {
+template <template <class> class Kernel, class... A>
+kernel_pointer make_floating(const kernel_setup& s, const A&... a) {
     switch (s.inputs[0].element) {
     case element_type::float32: return std::make_unique<Kernel<float>>(s, a...);
     case element_type::float64: return std::make_unique<Kernel<double>>(s, a...);

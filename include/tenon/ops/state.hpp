@@ -55,7 +55,8 @@ struct assign_op {
 template <Element T> tensor<T, shape<>> constant(const T& value) {
     any_array a(element_type_of<T>, {});
     *static_cast<T*>(a.data()) = value;
-    return tensor<T, shape<>>::unchecked(tenon::add<constant_op>({std::make_shared<const any_array>(std::move(a))}, {}));
+    return tensor<T, shape<>>::unchecked(
+        tenon::add<constant_op>({std::make_shared<const any_array>(std::move(a))}, {}));
 }
 inline tensor<std::string, shape<>> constant(const char* text) { return constant(std::string(text)); }
 inline ill_shaped constant(ill_shaped) { return {}; }
@@ -173,15 +174,15 @@ private:
             static_assert(detail::Literal<V, T>,
                           "tenon::assign: the number would lose its fraction in the variable's type");
             return constant(detail::nested<T>(v).value());
-        }
-        else return v;
+        } else return v;
     }
     template <class V> auto update(const V& value, const char* name) const {
         if constexpr (std::is_same_v<V, ill_shaped>) return ill_shaped{};
         else {
             using given = detail::operand_of_t<V>;
             using own = detail::operand_type<T, S>;
-            using rule = detail::inference<detail::assign_rule, detail::constant_attributes<no_attributes{}>, 0, own, given>;
+            using rule =
+                detail::inference<detail::assign_rule, detail::constant_attributes<no_attributes{}>, 0, own, given>;
             if constexpr (rule::answer.what != fault::none) {
                 static_assert(detail::shapes_of<detail::assign_rule, rule::answer.what, detail::shown_of<own>,
                                                 detail::shown_of<given>>::agree,

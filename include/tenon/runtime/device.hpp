@@ -60,8 +60,8 @@ public:
     ~device_memory() {
         if (device_) device_->deallocate(data_, bytes_);
     }
-    device_memory(device_memory&& from) noexcept
-        : device_(std::exchange(from.device_, nullptr)), data_(from.data_), bytes_(from.bytes_) {}
+    device_memory(device_memory&& from) noexcept :
+        device_(std::exchange(from.device_, nullptr)), data_(from.data_), bytes_(from.bytes_) {}
     device_memory& operator=(device_memory&& from) noexcept {
         std::swap(device_, from.device_);
         std::swap(data_, from.data_);

@@ -30,13 +30,14 @@ public:
     const device_attributes& attributes() const override { return attributes_; }
 
     void* allocate(std::size_t bytes) override {
-        void* memory = bytes < huge_page ? ::operator new(bytes, std::align_val_t{64}, std::nothrow) : new_large(bytes);
+        void* memory =
+            bytes < huge_page ? ::operator new (bytes, std::align_val_t{64}, std::nothrow) : new_large(bytes);
         if (!memory)
             throw resource_exhausted_error(attributes_.name + ": no memory for " + std::to_string(bytes) + " bytes");
         return memory;
     }
     void deallocate(void* memory, std::size_t bytes) noexcept override {
-        bytes < huge_page ? ::operator delete(memory, std::align_val_t{64}) : delete_large(memory);
+        bytes < huge_page ? ::operator delete (memory, std::align_val_t{64}) : delete_large(memory);
     }
     void copy_from_host(void* to, const void* from, std::size_t bytes) override {
         if (bytes) std::memcpy(to, from, bytes);

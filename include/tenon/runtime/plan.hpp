@@ -28,10 +28,10 @@ struct plan_summary {
     int steps = 0;
     int folded = 0;
     int fused = 0;
-    std::size_t arena_bytes = 0;   ///< of values between nodes
-    std::size_t lower_bound = 0;   ///< the largest set of them that lives at one time
-    std::size_t fetched_bytes = 0; ///< of what is handed out
-    double cost = 0;               ///< on one thread, in nanoseconds, estimated
+    std::size_t arena_bytes = 0;    ///< of values between nodes
+    std::size_t lower_bound = 0;    ///< the largest set of them that lives at one time
+    std::size_t fetched_bytes = 0;  ///< of what is handed out
+    double cost = 0;                ///< on one thread, in nanoseconds, estimated
     std::vector<std::string> order; ///< "name (op)"
     std::vector<std::pair<std::size_t, std::string>> largest;
 

@@ -76,7 +76,8 @@ TENON_INLINE plan::plan(const request& r, const plan_options& o) : device_(o.on)
             const placement& p = schedule_.placements[static_cast<std::size_t>(it.inputs[k])];
             if (p.where == placement::kind::feed) feed_in_.push_back({in, p.index});
             if (p.where == placement::kind::fetch) fetch_in_.push_back({in, p.index});
-            if (variable_resource* v = program_.value(program_.root(it.inputs[k])).variable) variables.emplace(v, false);
+            if (variable_resource* v = program_.value(program_.root(it.inputs[k])).variable)
+                variables.emplace(v, false);
         }
         for (std::size_t k = 0; k < it.outputs.size(); ++k, ++out) {
             const placement& p = schedule_.placements[static_cast<std::size_t>(it.outputs[k])];
@@ -163,15 +164,18 @@ TENON_INLINE std::unique_ptr<plan::frame> plan::make_frame() {
     }
     for (const int i : schedule_.order) {
         const program_item& it = program_.item(i);
-        for (std::size_t k = 0; k < it.inputs.size(); ++k) f->in.push_back(it.read[k] ? address(it.inputs[k]) : nullptr);
+        for (std::size_t k = 0; k < it.inputs.size(); ++k)
+            f->in.push_back(it.read[k] ? address(it.inputs[k]) : nullptr);
         for (const int v : it.outputs) {
             // A kernel of one output is spared the question whether anybody reads it.
-            const bool wanted = it.outputs.size() == 1 || uses[static_cast<std::size_t>(v)] > 0 || program_.value(v).variable;
+            const bool wanted =
+                it.outputs.size() == 1 || uses[static_cast<std::size_t>(v)] > 0 || program_.value(v).variable;
             f->out.push_back(wanted ? const_cast<void*>(address(v)) : nullptr);
         }
     }
     for (std::size_t s = 0; s < steps_.size(); ++s)
-        f->runs.push_back({f->in.data() + in_begin_[s], f->out.data() + out_begin_[s], base + schedule_.scratch[s], nullptr});
+        f->runs.push_back(
+            {f->in.data() + in_begin_[s], f->out.data() + out_begin_[s], base + schedule_.scratch[s], nullptr});
     frames_made_.fetch_add(1, std::memory_order_relaxed);
     return f;
 }
@@ -215,9 +219,8 @@ TENON_INLINE void plan::run(frame& f, const any_array* const* feeds, any_array* 
         for (; made < fetch_types_.size(); ++made)
             fetched[made] = any_array(fetch_types_[made].element, fetch_types_[made].extents);
     } catch (const resource_exhausted_error& error) {
-        throw resource_exhausted_error("no memory for what is fetched of " +
-                                       any_tensor(program_.fetched[made]).name() + ", " +
-                                       to_string(fetch_types_[made]) + ": " + error.what());
+        throw resource_exhausted_error("no memory for what is fetched of " + any_tensor(program_.fetched[made]).name() +
+                                       ", " + to_string(fetch_types_[made]) + ": " + error.what());
     }
     for (const patch& p : fetch_out_) f.out[p.slot] = fetched[p.index].data();
     for (const patch& p : fetch_in_) f.in[p.slot] = fetched[p.index].data();
@@ -295,7 +298,8 @@ TENON_INLINE void plan::run_side_by_side(frame& f, const run_environment& e) {
         }
     };
     state st(steps_.size());
-    for (std::size_t s = 0; s < steps_.size(); ++s) st.waiting[s].store(steps_[s].predecessors, std::memory_order_relaxed);
+    for (std::size_t s = 0; s < steps_.size(); ++s)
+        st.waiting[s].store(steps_[s].predecessors, std::memory_order_relaxed);
 
     struct runner {
         plan& p;
@@ -414,18 +418,31 @@ TENON_INLINE void plan::rethrow_with_place(const std::exception_ptr& what, std::
     const std::string place = " [node " + place_of(*steps_[s].origin) + "]";
     try {
         std::rethrow_exception(what);
-    } catch (const cancelled_error& e) { throw cancelled_error(e.what() + place);
-    } catch (const invalid_argument_error& e) { throw invalid_argument_error(e.what() + place);
-    } catch (const deadline_exceeded_error& e) { throw deadline_exceeded_error(e.what() + place);
-    } catch (const not_found_error& e) { throw not_found_error(e.what() + place);
-    } catch (const resource_exhausted_error& e) { throw resource_exhausted_error(e.what() + place);
-    } catch (const failed_precondition_error& e) { throw failed_precondition_error(e.what() + place);
-    } catch (const aborted_error& e) { throw aborted_error(e.what() + place);
-    } catch (const out_of_range_error& e) { throw out_of_range_error(e.what() + place);
-    } catch (const unimplemented_error& e) { throw unimplemented_error(e.what() + place);
-    } catch (const error& e) { throw internal_error(e.what() + place);
-    } catch (const std::bad_alloc&) { throw resource_exhausted_error("no memory for a kernel" + place);
-    } catch (const std::exception& e) { throw internal_error(std::string(e.what()) + place); }
+    } catch (const cancelled_error& e) {
+        throw cancelled_error(e.what() + place);
+    } catch (const invalid_argument_error& e) {
+        throw invalid_argument_error(e.what() + place);
+    } catch (const deadline_exceeded_error& e) {
+        throw deadline_exceeded_error(e.what() + place);
+    } catch (const not_found_error& e) {
+        throw not_found_error(e.what() + place);
+    } catch (const resource_exhausted_error& e) {
+        throw resource_exhausted_error(e.what() + place);
+    } catch (const failed_precondition_error& e) {
+        throw failed_precondition_error(e.what() + place);
+    } catch (const aborted_error& e) {
+        throw aborted_error(e.what() + place);
+    } catch (const out_of_range_error& e) {
+        throw out_of_range_error(e.what() + place);
+    } catch (const unimplemented_error& e) {
+        throw unimplemented_error(e.what() + place);
+    } catch (const error& e) {
+        throw internal_error(e.what() + place);
+    } catch (const std::bad_alloc&) {
+        throw resource_exhausted_error("no memory for a kernel" + place);
+    } catch (const std::exception& e) {
+        throw internal_error(std::string(e.what()) + place);
+    }
 }
 
 } // namespace tenon::runtime

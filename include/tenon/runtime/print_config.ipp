@@ -35,8 +35,8 @@ TENON_INLINE std::string compiler_text() {
 TENON_INLINE std::string onednn_text() {
 #if TENON_WITH_ONEDNN
     const dnnl_version_t& version = *dnnl_version();
-    std::string text = std::to_string(version.major) + '.' + std::to_string(version.minor) + '.' +
-                       std::to_string(version.patch);
+    std::string text =
+        std::to_string(version.major) + '.' + std::to_string(version.minor) + '.' + std::to_string(version.patch);
     switch (version.cpu_runtime) {
     case DNNL_RUNTIME_OMP: return text + ", threads by OpenMP";
     case DNNL_RUNTIME_TBB: return text + ", threads by TBB";

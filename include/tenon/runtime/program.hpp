@@ -17,7 +17,7 @@ struct request {
     std::vector<node_output> feeds;
     std::vector<tensor_type> feed_types; ///< with numbers only
     std::vector<node_output> fetches;
-    std::vector<node*> targets;          ///< operations to run for their effect
+    std::vector<node*> targets; ///< operations to run for their effect
 };
 
 struct program_value {
@@ -37,17 +37,17 @@ struct program_item {
     tenon::attributes attributes;
     std::vector<int> inputs;
     std::vector<int> outputs;
-    std::vector<int> after;  ///< items that run before it although no data flows
+    std::vector<int> after; ///< items that run before it although no data flows
     bool removed = false;
-    std::vector<bool> read;  ///< inputs whose values the kernel reads; known once the kernel is there
+    std::vector<bool> read; ///< inputs whose values the kernel reads; known once the kernel is there
     kernel_pointer kernel;
 };
 
 struct program {
     std::vector<program_value> values;
     std::vector<program_item> items;
-    std::vector<int> fetches; ///< values
-    std::vector<node_output> fetched; ///< what they were asked for as, for messages
+    std::vector<int> fetches;                    ///< values
+    std::vector<node_output> fetched;            ///< what they were asked for as, for messages
     int folded = 0, shared_views = 0, fused = 0; ///< what the rewriter did
 
     int root(int value) const {
@@ -69,13 +69,13 @@ std::string place_of(const node& n);
 
 struct plan_options {
     int threads = 1;
-    int side_by_side = 1;         ///< nodes that may run at the same time
+    int side_by_side = 1; ///< nodes that may run at the same time
     bool fold = true;
     bool fuse = true;
     bool check_numerics = false;  ///< the step is refused where a number is not finite
     std::size_t memory_limit = 0; ///< bytes a step may take; 0: no limit
     std::uint64_t graph_seed = 0;
-    device* on = nullptr;         ///< gives memory, kernels and resources; outlives the plan
+    device* on = nullptr; ///< gives memory, kernels and resources; outlives the plan
 };
 
 /// The nodes that the request needs, with all sizes. Errors: a placeholder that is not fed, sizes that do not

@@ -56,8 +56,8 @@ private:
         return nullptr;
     }
     [[noreturn]] static void disagree(const extents& declared, const extents& actual, const std::string& tensor) {
-        throw invalid_argument_error(tensor + ": declared as " + to_string(declared) + ", but its sizes in this step are " +
-                                     to_string(actual));
+        throw invalid_argument_error(tensor + ": declared as " + to_string(declared) +
+                                     ", but its sizes in this step are " + to_string(actual));
     }
     std::vector<binding> known_;
 };
@@ -161,10 +161,11 @@ TENON_INLINE program prune(const request& r, const plan_options& o) {
         for (int k = 0; k < static_cast<int>(n->outputs.size()); ++k) {
             inferred t = n->op->infer(it.attributes, list, k);
             if (!t)
-                throw invalid_argument_error(fault_sentence(*n->op, t.what, list, it.attributes) + " in this step's sizes [" +
-                                             place_of(*n) + "]");
+                throw invalid_argument_error(fault_sentence(*n->op, t.what, list, it.attributes) +
+                                             " in this step's sizes [" + place_of(*n) + "]");
             t.type.extents = sizes.known(t.type.extents);
-            const std::string name = any_tensor(ensured ? n->inputs[0] : node_output{n, k}).name(); // that the user knows
+            const std::string name =
+                any_tensor(ensured ? n->inputs[0] : node_output{n, k}).name(); // that the user knows
             if (!t.type.extents.is_static())
                 throw invalid_argument_error(name + ": its sizes " + to_string(t.type.extents) +
                                              " are not known from what is fed");

@@ -15,8 +15,8 @@ namespace detail {
 
 // What the passes ask about a program; made anew where a pass has changed it.
 struct uses_of {
-    std::vector<int> count;           // reads of each value, fetches included
-    std::vector<bool> awaited;        // items that another runs after
+    std::vector<int> count;    // reads of each value, fetches included
+    std::vector<bool> awaited; // items that another runs after
     explicit uses_of(const program& p) : count(p.values.size()), awaited(p.items.size()) {
         for (const program_item& i : p.items) {
             if (i.removed) continue;
@@ -65,7 +65,9 @@ inline void fold_constants(program& p, const plan_options& o) {
             i.removed = !uses.awaited[n];
             continue;
         }
-        if (!o.fold || uses.awaited[n] || i.op->is(op_flags::stateful) || i.op->is(op_flags::source) || !o.on->kernel_of(*i.op)) continue;
+        if (!o.fold || uses.awaited[n] || i.op->is(op_flags::stateful) || i.op->is(op_flags::source) ||
+            !o.on->kernel_of(*i.op))
+            continue;
         bool known = true;
         std::int64_t bytes = 0;
         for (std::size_t k = 0; k < i.inputs.size(); ++k)
@@ -79,8 +81,7 @@ inline void fold_constants(program& p, const plan_options& o) {
         std::vector<const void*> in;
         std::vector<void*> out;
         std::vector<std::shared_ptr<any_array>> results;
-        for (const int v : i.inputs)
-            in.push_back(p.value(v).constant ? p.value(v).constant->data() : nullptr);
+        for (const int v : i.inputs) in.push_back(p.value(v).constant ? p.value(v).constant->data() : nullptr);
         for (const int v : i.outputs) {
             const tensor_type& t = p.value(v).type;
             results.push_back(std::make_shared<any_array>(t.element, t.extents));
@@ -146,7 +147,8 @@ inline void look_through_broadcasts(program& p) {
             // Outputs with the sizes of this input would lose theirs.
             bool sized = false;
             const auto a = decode<fused_op::attributes>(p.items[n].attributes);
-            for (int t = 0; t < a.tape->output_count; ++t) sized = sized || a.tape->outputs[t].like == static_cast<int>(k);
+            for (int t = 0; t < a.tape->output_count; ++t)
+                sized = sized || a.tape->outputs[t].like == static_cast<int>(k);
             if (sized) continue;
             // The axes that were summed away come back as ones.
             extents seen;
@@ -157,9 +159,8 @@ inline void look_through_broadcasts(program& p) {
                 int next = 0;
                 const auto& axes = from.attributes.get<std::vector<std::int64_t>>("axes");
                 for (int d = 0; d < full.rank(); ++d) {
-                    const bool summed = std::any_of(axes.begin(), axes.end(), [&](std::int64_t x) {
-                        return (x < 0 ? x + full.rank() : x) == d;
-                    });
+                    const bool summed = std::any_of(axes.begin(), axes.end(),
+                                                    [&](std::int64_t x) { return (x < 0 ? x + full.rank() : x) == d; });
                     seen.push_back(summed || next >= have.rank() ? extent(1) : have[next++]);
                 }
                 if (seen.elements() != have.elements()) continue;
@@ -288,8 +289,10 @@ inline void fuse_elementwise(program& p) {
                 continue;
             // A compiled kernel is worth about a memory pass for each four of its instructions.
             int lost = 0;
-            if (tenon::detail::find_compiled_tape(*producer.tape)) lost += producer.tape->length - producer.tape->input_count;
-            if (tenon::detail::find_compiled_tape(*consumer.tape)) lost += consumer.tape->length - consumer.tape->input_count;
+            if (tenon::detail::find_compiled_tape(*producer.tape))
+                lost += producer.tape->length - producer.tape->input_count;
+            if (tenon::detail::find_compiled_tape(*consumer.tape))
+                lost += consumer.tape->length - consumer.tape->input_count;
             if (lost > 4) continue;
             fused_op::attributes joined;
             if (!join_tapes(producer, consumer, static_cast<int>(k), joined)) continue;
@@ -305,7 +308,8 @@ inline void fuse_elementwise(program& p) {
 
 // What a fused item is, when it is `product + bias`, with or without relu: the product's input and the bias's.
 inline bool is_bias_epilogue(const tape& t, int& product, int& bias, bool& relu) {
-    if (t.output_count != 1 || t.outputs[0].like >= 0 || t.input_count != 2 || t.inputs[0] != t.outputs[0].type) return false;
+    if (t.output_count != 1 || t.outputs[0].like >= 0 || t.input_count != 2 || t.inputs[0] != t.outputs[0].type)
+        return false;
     int r = t.outputs[0].reg;
     relu = t.code[r].op == opcode::relu;
     if (relu) r = t.code[r].a;
@@ -335,11 +339,13 @@ inline void fuse_epilogues(program& p) {
             const std::string name = from.op->name;
             if ((name != "matmul" && name != "conv2d") || !from.after.empty() || out.rank() < 2 || shift.rank() != 1 ||
                 !(shift[0] == out[out.rank() - 1]) || !(out == p.value(i.outputs[0]).type.extents) ||
-                (p.value(v).type.element != element_type::float32 && p.value(v).type.element != element_type::float64) ||
+                (p.value(v).type.element != element_type::float32 &&
+                 p.value(v).type.element != element_type::float64) ||
                 uses.awaited[static_cast<std::size_t>(p.value(v).producer)])
                 continue;
             // Vectors take part in products of their own kind.
-            if (p.value(from.inputs[0]).type.extents.rank() < 2 || p.value(from.inputs[1]).type.extents.rank() < 2) continue;
+            if (p.value(from.inputs[0]).type.extents.rank() < 2 || p.value(from.inputs[1]).type.extents.rank() < 2)
+                continue;
             const op_definition* with_bias = find_op(name + "_bias");
             if (!with_bias) continue;
             tenon::attributes made = from.attributes;

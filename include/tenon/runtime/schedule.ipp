@@ -144,7 +144,8 @@ private:
             const variable_resource* v = updated_by(u);
             const std::vector<bool> after_update = downstream(needed_by_, u), reached = downstream(before_, u);
             for (int r = 0; r < n; ++r) {
-                if (r == u || item(r).removed || after_update[static_cast<std::size_t>(r)] || !reads_variable(item(r), v))
+                if (r == u || item(r).removed || after_update[static_cast<std::size_t>(r)] ||
+                    !reads_variable(item(r), v))
                     continue;
                 if (!reached[static_cast<std::size_t>(r)]) {
                     before_[static_cast<std::size_t>(r)].push_back(u);
@@ -152,7 +153,8 @@ private:
                 }
                 std::vector<int> writers;
                 for (const int w : updates_)
-                    if (updated_by(w) == v && downstream(needed_by_, w)[static_cast<std::size_t>(r)]) writers.push_back(w);
+                    if (updated_by(w) == v && downstream(needed_by_, w)[static_cast<std::size_t>(r)])
+                        writers.push_back(w);
                 for (std::size_t k = 0; k < item(r).inputs.size(); ++k) {
                     const int value = item(r).inputs[k];
                     if (!item(r).read[k] || variable_of(value) != v) continue;
@@ -208,10 +210,11 @@ private:
             variable_resource* v = updated_by(u);
             const int value = assign.inputs[1];
             const program_value& from = p_.value(value);
-            if (from.producer < 0 || from.variable || from.fetch >= 0 || from.type != p_.value(assign.outputs[0]).type ||
-                uses[static_cast<std::size_t>(value)] != 1)
+            if (from.producer < 0 || from.variable || from.fetch >= 0 ||
+                from.type != p_.value(assign.outputs[0]).type || uses[static_cast<std::size_t>(value)] != 1)
                 continue;
-            if (std::count_if(updates_.begin(), updates_.end(), [&](int w) { return updated_by(w) == v; }) != 1) continue;
+            if (std::count_if(updates_.begin(), updates_.end(), [&](int w) { return updated_by(w) == v; }) != 1)
+                continue;
             program_item& producer = item(from.producer);
             // Elementwise kernels only: others read their inputs again after they began to write.
             int o = 0;
@@ -245,7 +248,8 @@ private:
         edges after = reversed(before);
         std::vector<int> waiting(p_.items.size()), soft(p_.items.size());
         edges soft_after(p_.items.size());
-        for (int i = 0; i < items(); ++i) waiting[static_cast<std::size_t>(i)] = static_cast<int>(before[static_cast<std::size_t>(i)].size());
+        for (int i = 0; i < items(); ++i)
+            waiting[static_cast<std::size_t>(i)] = static_cast<int>(before[static_cast<std::size_t>(i)].size());
         for (const auto& [w, v] : writes_) {
             const std::vector<bool> later = downstream(after, w);
             for (int r = 0; r < items(); ++r)
@@ -265,14 +269,14 @@ private:
         for (int i = 0; i < items(); ++i) {
             if (item(i).removed) continue;
             ++left;
-            if (waiting[static_cast<std::size_t>(i)] == 0) (soft[static_cast<std::size_t>(i)] == 0 ? ready : held).push(i);
+            if (waiting[static_cast<std::size_t>(i)] == 0)
+                (soft[static_cast<std::size_t>(i)] == 0 ? ready : held).push(i);
         }
         while (left > 0) {
             if (ready.empty()) {
                 // Updates that read each other's variables: one of them must go first.
                 while (!held.empty() && done[static_cast<std::size_t>(held.top())]) held.pop();
-                if (held.empty())
-                    throw internal_error("the nodes of this step wait for each other in a cycle");
+                if (held.empty()) throw internal_error("the nodes of this step wait for each other in a cycle");
                 ready.push(held.top());
                 held.pop();
             }
@@ -283,22 +287,25 @@ private:
             --left;
             s_.order.push_back(i);
             for (const int n : after[static_cast<std::size_t>(i)])
-                if (--waiting[static_cast<std::size_t>(n)] == 0) (soft[static_cast<std::size_t>(n)] == 0 ? ready : held).push(n);
+                if (--waiting[static_cast<std::size_t>(n)] == 0)
+                    (soft[static_cast<std::size_t>(n)] == 0 ? ready : held).push(n);
             for (const int n : soft_after[static_cast<std::size_t>(i)])
-                if (--soft[static_cast<std::size_t>(n)] == 0 && waiting[static_cast<std::size_t>(n)] == 0) ready.push(n);
+                if (--soft[static_cast<std::size_t>(n)] == 0 && waiting[static_cast<std::size_t>(n)] == 0)
+                    ready.push(n);
         }
     }
 
     bool writes(int i, const variable_resource* v) const {
-        return std::any_of(writes_.begin(), writes_.end(), [&](const auto& w) { return w.first == i && w.second == v; });
+        return std::any_of(writes_.begin(), writes_.end(),
+                           [&](const auto& w) { return w.first == i && w.second == v; });
     }
 
     struct block {
-        int value;          // or -1 for the scratch of a position
+        int value; // or -1 for the scratch of a position
         int position;
         std::size_t bytes, offset = 0;
         int first, last;
-        std::vector<int> users; // positions that write or read it
+        std::vector<int> users;           // positions that write or read it
         std::vector<std::uint64_t> later; // positions that come after all users, whichever way the threads go
     };
 
@@ -391,7 +398,8 @@ private:
         for (const block& b : blocks)
             if (b.value < 0) s_.scratch[static_cast<std::size_t>(b.position)] = b.offset;
         for (std::size_t v = 0; v < p_.values.size(); ++v)
-            if (p_.values[v].view_of >= 0) s_.placements[v] = s_.placements[static_cast<std::size_t>(p_.root(static_cast<int>(v)))];
+            if (p_.values[v].view_of >= 0)
+                s_.placements[v] = s_.placements[static_cast<std::size_t>(p_.root(static_cast<int>(v)))];
         report(blocks, n);
     }
 
@@ -406,7 +414,8 @@ private:
     // True when a position that uses a block is its last user: in order, or whichever way the threads go.
     bool ends_at(const block& b, int at) const {
         return std::all_of(b.users.begin(), b.users.end(), [&](int u) {
-            return u == at || (later_.empty() ? until(u) < at : has(&later_[static_cast<std::size_t>(u) * words()], at));
+            return u == at ||
+                   (later_.empty() ? until(u) < at : has(&later_[static_cast<std::size_t>(u) * words()], at));
         });
     }
     bool never_together(const block& a, const block& b) const {
@@ -444,10 +453,9 @@ private:
         for (const block& b : blocks) {
             change[static_cast<std::size_t>(b.first)] += static_cast<std::ptrdiff_t>(b.bytes);
             change[static_cast<std::size_t>(b.last) + 1] -= static_cast<std::ptrdiff_t>(b.bytes);
-            const std::string name = b.value >= 0 ? any_tensor(p_.value(b.value).origin).name() + " " +
-                                                        to_string(p_.value(b.value).type)
-                                                  : "working memory of " +
-                                                        item(s_.order[static_cast<std::size_t>(b.position)]).origin->name;
+            const std::string name =
+                b.value >= 0 ? any_tensor(p_.value(b.value).origin).name() + " " + to_string(p_.value(b.value).type)
+                             : "working memory of " + item(s_.order[static_cast<std::size_t>(b.position)]).origin->name;
             s_.largest.emplace_back(b.bytes, name);
         }
         for (std::size_t f = 0; f < p_.fetches.size(); ++f) {

@@ -130,8 +130,7 @@ template <class X, class A> any_array feed_view(const A& a) {
     }
 }
 
-template <class F>
-inline constexpr bool is_fetched_tensor = std::is_base_of_v<any_tensor, F> || OperandOrIllShaped<F>;
+template <class F> inline constexpr bool is_fetched_tensor = std::is_base_of_v<any_tensor, F> || OperandOrIllShaped<F>;
 
 // What fetching an F gives, as a tuple: nothing for an operation.
 template <class F> auto fetched_array(any_array&& a) {
@@ -170,9 +169,7 @@ void add_fetch(run_request& r, const any_tensor& t);
 void add_fetch(run_request& r, const operation& o);
 template <class E>
     requires requires(const E& e) { e.materialize(); }
-void add_fetch(run_request& r, const E& e) {
-    add_fetch(r, static_cast<const any_tensor&>(e.materialize()));
-}
+void add_fetch(run_request& r, const E& e) { add_fetch(r, static_cast<const any_tensor&>(e.materialize())); }
 inline void add_fetch(run_request& r, fed_value&& f) { r.feeds.push_back(std::move(f)); }
 inline void add_fetch(run_request&, ill_shaped) {}
 
@@ -193,15 +190,11 @@ template <OperandOrIllShaped X, class A> fed_value feed(const X& x, const A& val
 inline fed_value feed(const any_tensor& x, any_array value) { return {x, std::move(value)}; }
 
 /// The tensors that a callable is fed, in order.
-template <class... X> struct feed_list {
-    std::tuple<X...> tensors;
-};
+template <class... X> struct feed_list { std::tuple<X...> tensors; };
 template <OperandOrIllShaped... X> feed_list<X...> feeds(const X&... x) { return {std::tuple<X...>(x...)}; }
 
 /// What a callable fetches, in order: tensors and operations.
-template <class... F> struct fetch_list {
-    std::tuple<F...> members;
-};
+template <class... F> struct fetch_list { std::tuple<F...> members; };
 template <class... F> fetch_list<F...> fetches(const F&... f) { return {std::tuple<F...>(f...)}; }
 
 /// A step that is planned once for each set of sizes and run many times. Returns a tuple of the arrays of the
@@ -213,9 +206,7 @@ public:
 
     template <class... A>
         requires(sizeof...(A) == sizeof...(X))
-    auto operator()(const A&... values) const {
-        return run_for(0, values...);
-    }
+    auto operator()(const A&... values) const { return run_for(0, values...); }
     /// The same with a time limit in seconds, 0: the session's. deadline_exceeded_error (SEMANTICS 17).
     template <class... A>
         requires(sizeof...(A) == sizeof...(X))
@@ -250,7 +241,7 @@ void run_callable(callable_state& c, const any_array* const* fed, any_array* fet
 
 template <class... X, class... F>
 void callable<feed_list<X...>, fetch_list<F...>>::run(const any_array* const* fed, any_array* fetched,
-                                                       double seconds) const {
+                                                      double seconds) const {
     detail::run_callable(*state_, fed, fetched, seconds);
 }
 
@@ -266,9 +257,7 @@ public:
 
     /// Runs what is fetched, with what is fed (feed(x, value)), in any order of arguments: the array of the one
     /// tensor fetched, or a tuple of several, or nothing.
-    template <class... F> auto run(F&&... arguments) {
-        return run_for(0, std::forward<F>(arguments)...);
-    }
+    template <class... F> auto run(F&&... arguments) { return run_for(0, std::forward<F>(arguments)...); }
     /// The same with a time limit in seconds, 0: the session's operation_timeout. A step that takes longer, waiting or
     /// computing, is a deadline_exceeded_error that says what it was waiting for; variables, session and graph stay
     /// usable (SEMANTICS 17). A limit that is negative or not a number is an invalid_argument_error.

@@ -35,8 +35,7 @@ inline void require_options(const session_options& o) {
 
 class session_state {
 public:
-    session_state(const tenon::graph& g, const session_options& o)
-        : graph(g), options(o), cpu(make_cpu_device()) {
+    session_state(const tenon::graph& g, const session_options& o) : graph(g), options(o), cpu(make_cpu_device()) {
         require_options(o);
         if (o.use_per_session_threads) {
             own_pool = std::make_unique<thread_pool>(o.intra_op_threads);
@@ -218,8 +217,8 @@ TENON_INLINE std::vector<any_array> run_once(session_state& s, run_request&& r) 
     return fetched;
 }
 
-TENON_INLINE std::shared_ptr<callable_state> make_callable(std::shared_ptr<session_state> s, std::vector<any_tensor> feeds,
-                                                           run_request&& r) {
+TENON_INLINE std::shared_ptr<callable_state> make_callable(std::shared_ptr<session_state> s,
+                                                           std::vector<any_tensor> feeds, run_request&& r) {
     s->require_open();
     s->require_request(feeds, r);
     auto c = std::make_shared<callable_state>();
@@ -249,11 +248,12 @@ TENON_INLINE void run_callable(callable_state& c, const any_array* const* fed, a
 } // namespace detail
 
 TENON_INLINE session::session(const session_options& o) : session(graph::current(), o) {}
-TENON_INLINE session::session(const graph& g, const session_options& o)
-    : state_(std::make_shared<detail::session_state>(g, o)) {}
+TENON_INLINE session::session(const graph& g, const session_options& o) :
+    state_(std::make_shared<detail::session_state>(g, o)) {}
 TENON_INLINE session::~session() = default;
 
-TENON_INLINE std::vector<any_array> session::run_untyped(std::vector<fed_value> feeds, const std::vector<any_tensor>& fetches,
+TENON_INLINE std::vector<any_array> session::run_untyped(std::vector<fed_value> feeds,
+                                                         const std::vector<any_tensor>& fetches,
                                                          const std::vector<operation>& targets) {
     detail::run_request r;
     r.feeds = std::move(feeds);

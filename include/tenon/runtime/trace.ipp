@@ -75,8 +75,7 @@ TENON_INLINE void trace::save(const std::string& path) const {
     const std::string text = to_json();
     std::FILE* f = std::fopen(path.c_str(), "wb");
     const bool good = f && std::fwrite(text.data(), 1, text.size(), f) == text.size();
-    if ((f && std::fclose(f) != 0) || !good)
-        throw unavailable_error("trace: cannot write " + path);
+    if ((f && std::fclose(f) != 0) || !good) throw unavailable_error("trace: cannot write " + path);
 }
 
 } // namespace tenon

@@ -35,15 +35,15 @@ struct load_options {
 };
 
 struct load_report {
-    std::vector<std::string> loaded;   ///< variables that got their values
-    std::vector<std::string> missing;  ///< variables that the file does not have
+    std::vector<std::string> loaded;     ///< variables that got their values
+    std::vector<std::string> missing;    ///< variables that the file does not have
     std::vector<std::string> mismatched; ///< "w: float[784, 300] here, float[784, 100] in the file"
-    std::vector<std::string> unused;   ///< tensors of the file that no variable asked for
+    std::vector<std::string> unused;     ///< tensors of the file that no variable asked for
 };
 
-/// Gives variables of a session the values they have in a file: they count as initialised then. Not partial, it changes no
-/// variable and throws not_found_error that lists what is missing, or invalid_argument_error that lists what has another type or
-/// other sizes. Throws what read_safetensors throws.
+/// Gives variables of a session the values they have in a file: they count as initialised then. Not partial, it changes
+/// no variable and throws not_found_error that lists what is missing, or invalid_argument_error that lists what has
+/// another type or other sizes. Throws what read_safetensors throws.
 load_report load_variables(session& s, const std::string& path, const load_options& o = {});
 
 } // namespace tenon

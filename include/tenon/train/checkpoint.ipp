@@ -33,7 +33,8 @@ inline any_tensor loading_assignment(const any_tensor& v) {
     if (!known.empty()) return known.front();
     const graph_scope scope(g);
     const device_scope device(v.node()->device);
-    const any_tensor made = untyped::assign(v, untyped::placeholder(v.element(), v.extents(), v.node()->name + "/value"));
+    const any_tensor made =
+        untyped::assign(v, untyped::placeholder(v.element(), v.extents(), v.node()->name + "/value"));
     g.add_to_collection(key, made);
     return made;
 }
@@ -49,7 +50,8 @@ inline std::string joined(const std::vector<std::string>& names, const char* bet
 } // namespace detail
 
 TENON_INLINE void save_variables(session& s, const std::string& path, const save_options& o) {
-    const std::vector<any_tensor> variables = detail::checkpoint_variables(s.bound_graph(), o.variables, "save_variables");
+    const std::vector<any_tensor> variables =
+        detail::checkpoint_variables(s.bound_graph(), o.variables, "save_variables");
     const std::vector<any_array> values = s.run_untyped({}, variables);
     std::vector<named_array> named;
     for (std::size_t i = 0; i < variables.size(); ++i) named.push_back({variables[i].node()->name, values[i]});
@@ -59,7 +61,8 @@ TENON_INLINE void save_variables(session& s, const std::string& path, const save
 }
 
 TENON_INLINE load_report load_variables(session& s, const std::string& path, const load_options& o) {
-    const std::vector<any_tensor> variables = detail::checkpoint_variables(s.bound_graph(), o.variables, "load_variables");
+    const std::vector<any_tensor> variables =
+        detail::checkpoint_variables(s.bound_graph(), o.variables, "load_variables");
     const safetensors_file file = read_safetensors(path);
     load_report report;
     std::vector<any_tensor> found;
@@ -70,7 +73,8 @@ TENON_INLINE load_report load_variables(session& s, const std::string& path, con
         asked.insert(name);
         if (!t) report.missing.push_back(name);
         else if (!(t->type == v.type()))
-            report.mismatched.push_back(name + ": " + to_string(v.type()) + " here, " + to_string(t->type) + " in the file");
+            report.mismatched.push_back(name + ": " + to_string(v.type()) + " here, " + to_string(t->type) +
+                                        " in the file");
         else {
             found.push_back(v);
             report.loaded.push_back(name);
@@ -79,8 +83,8 @@ TENON_INLINE load_report load_variables(session& s, const std::string& path, con
     for (const safetensors_file::tensor& t : file.tensors())
         if (!asked.contains(t.name)) report.unused.push_back(t.name);
     if (!o.partial && !report.mismatched.empty())
-        throw invalid_argument_error("load_variables: " + path + " has other types: " +
-                                     detail::joined(report.mismatched, "; ") +
+        throw invalid_argument_error("load_variables: " + path +
+                                     " has other types: " + detail::joined(report.mismatched, "; ") +
                                      "; is it of another model? (.partial = true leaves these out)");
     if (!o.partial && !report.missing.empty())
         throw not_found_error("load_variables: " + path + " lacks " + detail::joined(report.missing, ", ") +

@@ -32,20 +32,20 @@ struct gradient_and_variable {
 class learning_rate {
 public:
     template <class N>
-        requires std::is_arithmetic_v<N>
-    learning_rate(N number) : number_(static_cast<double>(number)) {} // NOLINT: a number is a learning rate
-    template <Operand X>
-    learning_rate(const X& scalar) : tensor_(detail::as_tensor(scalar)) { // NOLINT: and so is a scalar tensor
-        static_assert(X::shape_type::rank == 0 && is_floating(element_type_of<typename X::element_type>),
-                      "tenon::learning_rate: the tensor must be a floating scalar");
-    }
-    bool is_number() const noexcept { return !tensor_; }
-    double number() const noexcept { return number_; }
-    const any_tensor& tensor() const noexcept { return tensor_; }
+        requires std::is_arithmetic_v<N> learning_rate(N number) :
+            number_(static_cast<double>(number)) {} // NOLINT: a number is a learning rate
+        template <Operand X>
+        learning_rate(const X& scalar) : tensor_(detail::as_tensor(scalar)) { // NOLINT: and so is a scalar tensor
+            static_assert(X::shape_type::rank == 0 && is_floating(element_type_of<typename X::element_type>),
+                          "tenon::learning_rate: the tensor must be a floating scalar");
+        }
+        bool is_number() const noexcept { return !tensor_; }
+        double number() const noexcept { return number_; }
+        const any_tensor& tensor() const noexcept { return tensor_; }
 
-private:
-    double number_ = 0;
-    any_tensor tensor_;
+    private:
+        double number_ = 0;
+        any_tensor tensor_;
 };
 
 struct minimize_options {
@@ -73,8 +73,9 @@ public:
     template <class L> operation minimize(const L& loss, const minimize_options& o = {}) const {
         if constexpr (std::is_same_v<L, ill_shaped>) return {};
         else if constexpr (constexpr fault what = loss_rule<L>::answer.what; what != fault::none) {
-            static_assert(detail::shapes_of<detail::gradients_rule, what, detail::shown_of<detail::operand_of_t<L>>>::agree,
-                          "tenon: shapes do not agree");
+            static_assert(
+                detail::shapes_of<detail::gradients_rule, what, detail::shown_of<detail::operand_of_t<L>>>::agree,
+                "tenon: shapes do not agree");
             return {};
         } else return apply_gradients(gradients_of(detail::as_tensor(loss), o.variables), o);
     }
@@ -88,8 +89,9 @@ public:
                                                                 const std::vector<any_tensor>& variables = {}) {
         if constexpr (std::is_same_v<L, ill_shaped>) return {};
         else if constexpr (constexpr fault what = loss_rule<L>::answer.what; what != fault::none) {
-            static_assert(detail::shapes_of<detail::gradients_rule, what, detail::shown_of<detail::operand_of_t<L>>>::agree,
-                          "tenon: shapes do not agree");
+            static_assert(
+                detail::shapes_of<detail::gradients_rule, what, detail::shown_of<detail::operand_of_t<L>>>::agree,
+                "tenon: shapes do not agree");
             return {};
         } else return gradients_of(detail::as_tensor(loss), variables);
     }
@@ -100,7 +102,8 @@ public:
 
     /// The second half: the updates by any gradients. Throws invalid_argument_error where a gradient does not have
     /// its variable's type. Of o.variables nothing is asked.
-    operation apply_gradients(const std::vector<gradient_and_variable>& gradients, const minimize_options& o = {}) const;
+    operation apply_gradients(const std::vector<gradient_and_variable>& gradients,
+                              const minimize_options& o = {}) const;
 
 protected:
     optimizer(std::string name, learning_rate rate);

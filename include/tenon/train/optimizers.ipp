@@ -26,7 +26,8 @@ public:
         runs_ = add_variable(of_.name_ + "_step", {element_type::int64, {}}, {.trainable = false});
         set_initial_value(runs_, scalar_constant(0, element_type::int64), {.trainable = false});
         operations_.push_back(
-            untyped::assign(runs_, add_instruction(opcode::add, {runs_, scalar_constant(1, element_type::int64)})).operation());
+            untyped::assign(runs_, add_instruction(opcode::add, {runs_, scalar_constant(1, element_type::int64)}))
+                .operation());
     }
     const any_tensor& runs() const { return runs_; }
 
@@ -40,9 +41,12 @@ private:
 /// Writes the update of one variable as one fused node, and the assignments of what it computes.
 class update_writer {
 public:
-    update_writer(update_setup& setup, const gradient_and_variable& of)
-        : setup_(setup), variable_(of.variable), type_(compute_type(of.variable.element())),
-          w_(tape_.read(of.variable)), g_(tape_.read(of.gradient)) {}
+    update_writer(update_setup& setup, const gradient_and_variable& of) :
+        setup_(setup),
+        variable_(of.variable),
+        type_(compute_type(of.variable.element())),
+        w_(tape_.read(of.variable)),
+        g_(tape_.read(of.gradient)) {}
 
     tape_value w() const { return w_; }
     tape_value g() const { return g_; }
@@ -128,17 +132,17 @@ inline void check_gradient(const gradient_and_variable& of) {
 // What add_gradients answers where no gradient flows.
 inline bool is_no_gradient(const gradient_and_variable& of) {
     const node& n = *of.gradient.node();
-    return n.op == &fill_like_definition && n.inputs[0] == of.variable.output() && n.attributes.get<double>("value") == 0;
+    return n.op == &fill_like_definition && n.inputs[0] == of.variable.output() &&
+           n.attributes.get<double>("value") == 0;
 }
 
 } // namespace detail
 
 TENON_INLINE std::vector<gradient_and_variable> optimizer::gradients_of(const any_tensor& loss,
-                                                                       const std::vector<any_tensor>& variables) {
+                                                                        const std::vector<any_tensor>& variables) {
     if (!loss) throw invalid_argument_error("minimize: the loss is no tensor of any graph");
     const bool all = variables.empty();
-    const std::vector<any_tensor> of =
-        all ? graph(loss.node()->graph).collection(trainable_variables) : variables;
+    const std::vector<any_tensor> of = all ? graph(loss.node()->graph).collection(trainable_variables) : variables;
     std::vector<any_tensor> values = gradients(loss, of);
     std::vector<gradient_and_variable> result;
     for (std::size_t i = 0; i < of.size(); ++i) {
@@ -173,8 +177,8 @@ TENON_INLINE operation optimizer::apply_gradients(const std::vector<gradient_and
     if (o.advance_global_step) {
         const any_tensor step = global_step();
         setup.operations().push_back(
-            untyped::assign(step, detail::add_instruction(
-                                      opcode::add, {step, detail::scalar_constant(1, element_type::int64)}))
+            untyped::assign(
+                step, detail::add_instruction(opcode::add, {step, detail::scalar_constant(1, element_type::int64)}))
                 .operation());
     }
     return group(setup.operations(), o.name);
@@ -197,25 +201,25 @@ inline void check_not_negative(const char* optimizer, const char* setting, doubl
 
 } // namespace detail
 
-TENON_INLINE optimizer::optimizer(std::string name, learning_rate rate)
-    : name_(std::move(name)), rate_(std::move(rate)) {
+TENON_INLINE optimizer::optimizer(std::string name, learning_rate rate) :
+    name_(std::move(name)), rate_(std::move(rate)) {
     if (rate_.is_number() && !std::isfinite(rate_.number()))
         detail::throw_bad_setting(name_, "learning rate", rate_.number(), "a finite number");
 }
 
-TENON_INLINE momentum::momentum(learning_rate rate, double factor, const momentum_options& o)
-    : optimizer("momentum", std::move(rate)), momentum_(factor), options_(o) {
+TENON_INLINE momentum::momentum(learning_rate rate, double factor, const momentum_options& o) :
+    optimizer("momentum", std::move(rate)), momentum_(factor), options_(o) {
     detail::check_weight("momentum", "factor", factor);
 }
 
-TENON_INLINE adagrad::adagrad(learning_rate rate, const adagrad_options& o)
-    : optimizer("adagrad", std::move(rate)), options_(o) {
+TENON_INLINE adagrad::adagrad(learning_rate rate, const adagrad_options& o) :
+    optimizer("adagrad", std::move(rate)), options_(o) {
     detail::check_not_negative("adagrad", "initial sum", o.initial);
     detail::check_not_negative("adagrad", "epsilon", o.epsilon);
 }
 
-TENON_INLINE rmsprop::rmsprop(learning_rate rate, const rmsprop_options& o)
-    : optimizer("rmsprop", std::move(rate)), options_(o) {
+TENON_INLINE rmsprop::rmsprop(learning_rate rate, const rmsprop_options& o) :
+    optimizer("rmsprop", std::move(rate)), options_(o) {
     detail::check_weight("rmsprop", "decay", o.decay);
     detail::check_weight("rmsprop", "momentum", o.momentum);
     detail::check_not_negative("rmsprop", "epsilon", o.epsilon);

@@ -51,8 +51,7 @@ public:
     }
     bool key(string_t& text) override {
         key_ = text;
-        if (where_ == place::root)
-            return names_.insert(text).second || refuse("the name '" + text + "' comes twice");
+        if (where_ == place::root) return names_.insert(text).second || refuse("the name '" + text + "' comes twice");
         if (where_ == place::metadata)
             return metadata.emplace(text, "").second || refuse("the metadata '" + text + "' comes twice");
         bool* had = text == "dtype"          ? &has_element_
@@ -94,8 +93,7 @@ public:
                 return true;
             }
         is_unsupported = true;
-        return refuse("'" + tensors.back().name + "' has elements of type " + text +
-                      ", which Tenon does not have");
+        return refuse("'" + tensors.back().name + "' has elements of type " + text + ", which Tenon does not have");
     }
     bool number_unsigned(number_unsigned_t value) override {
         const bool fits = value <= static_cast<number_unsigned_t>(std::numeric_limits<std::int64_t>::max());
@@ -161,20 +159,18 @@ inline void swap_on_big_endian(any_array& a) {
 
 // Throws data_loss_error unless the tensors lie one after another and fill the `there` bytes after the
 // header.
-inline void check_places(std::vector<safetensors_file::tensor> tensors, std::int64_t there,
-                         const std::string& file) {
+inline void check_places(std::vector<safetensors_file::tensor> tensors, std::int64_t there, const std::string& file) {
     const auto say = [&](const std::string& what) { return "read_safetensors: '" + file + "': " + what; };
-    std::sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) {
-        return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
-    });
+    std::sort(tensors.begin(), tensors.end(),
+              [](const auto& a, const auto& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
     std::int64_t at = 0;
     for (const auto& t : tensors) {
-        const std::string text = "'" + t.name + "', " + to_string(t.type) + " at bytes " +
-                                 std::to_string(t.begin) + " to " + std::to_string(t.end);
+        const std::string text = "'" + t.name + "', " + to_string(t.type) + " at bytes " + std::to_string(t.begin) +
+                                 " to " + std::to_string(t.end);
         std::int64_t bytes = 0;
         try {
-            bytes = checked_elements(t.type.element, t.type.extents) *
-                    static_cast<std::int64_t>(size_of(t.type.element));
+            bytes =
+                checked_elements(t.type.element, t.type.extents) * static_cast<std::int64_t>(size_of(t.type.element));
         } catch (const invalid_argument_error& e) {
             throw data_loss_error(say("'" + t.name + "': " + e.what()));
         }
@@ -186,8 +182,8 @@ inline void check_places(std::vector<safetensors_file::tensor> tensors, std::int
         at = t.end;
     }
     if (at != there)
-        throw data_loss_error(say("the header promises " + std::to_string(at) +
-                                  " bytes of elements, but there are " + std::to_string(there)));
+        throw data_loss_error(say("the header promises " + std::to_string(at) + " bytes of elements, but there are " +
+                                  std::to_string(there)));
 }
 
 } // namespace detail
@@ -198,8 +194,7 @@ TENON_INLINE safetensors_file::safetensors_file(array<std::uint8_t> bytes, std::
     const std::int64_t size = bytes_.size();
     const std::uint8_t* data = std::as_const(bytes_).data();
     if (size < 8)
-        throw data_loss_error(
-            say("the file ends after " + std::to_string(size) + " bytes, within its first 8"));
+        throw data_loss_error(say("the file ends after " + std::to_string(size) + " bytes, within its first 8"));
     const std::uint64_t length = detail::read_little_endian(data);
     if (length > detail::longest_safetensors_header)
         throw invalid_argument_error(say("not a safetensors file: a header of " + std::to_string(length) +
@@ -219,14 +214,12 @@ TENON_INLINE safetensors_file::safetensors_file(array<std::uint8_t> bytes, std::
     tensors_ = std::move(header.tensors);
     metadata_ = std::move(header.metadata);
     detail::check_places(tensors_, size - data_begin_, name_);
-    std::sort(tensors_.begin(), tensors_.end(),
-              [](const tensor& a, const tensor& b) { return a.name < b.name; });
+    std::sort(tensors_.begin(), tensors_.end(), [](const tensor& a, const tensor& b) { return a.name < b.name; });
 }
 
 TENON_INLINE const safetensors_file::tensor* safetensors_file::find(const std::string& name) const {
-    const auto found =
-        std::lower_bound(tensors_.begin(), tensors_.end(), name,
-                         [](const tensor& t, const std::string& wanted) { return t.name < wanted; });
+    const auto found = std::lower_bound(tensors_.begin(), tensors_.end(), name,
+                                        [](const tensor& t, const std::string& wanted) { return t.name < wanted; });
     return found != tensors_.end() && found->name == name ? &*found : nullptr;
 }
 
@@ -234,8 +227,7 @@ TENON_INLINE any_array safetensors_file::load(const std::string& name) const {
     const tensor* t = find(name);
     if (!t) {
         std::string there;
-        for (std::size_t i = 0; i < tensors_.size() && i < 10; ++i)
-            there += (i ? ", '" : "'") + tensors_[i].name + "'";
+        for (std::size_t i = 0; i < tensors_.size() && i < 10; ++i) there += (i ? ", '" : "'") + tensors_[i].name + "'";
         if (tensors_.size() > 10) there += ", ...";
         throw not_found_error("read_safetensors: '" + name_ + "' has no tensor '" + name + "'; it has " +
                               std::to_string(tensors_.size()) + (there.empty() ? "" : ": ") + there);
@@ -248,8 +240,7 @@ TENON_INLINE any_array safetensors_file::load(const std::string& name) const {
                                   "' holds bools that are neither 0 nor 1");
     }
     const bool is_aligned = reinterpret_cast<std::uintptr_t>(bytes.data()) % size_of(t->type.element) == 0;
-    if (bytes.elements() > 0 && is_aligned && !bytes.is_view() &&
-        std::endian::native == std::endian::little) {
+    if (bytes.elements() > 0 && is_aligned && !bytes.is_view() && std::endian::native == std::endian::little) {
         auto owner = std::make_unique<any_array>(std::move(bytes));
         const auto let_go = [](void* context, void*) { delete static_cast<any_array*>(context); };
         any_array a = any_array::adopt(owner->data(), t->type.element, t->type.extents, let_go, owner.get());
@@ -289,8 +280,7 @@ TENON_INLINE void write_safetensors(const std::string& path, std::span<const nam
     for (const named_array& a : arrays) {
         if (a.name == detail::metadata_key)
             throw invalid_argument_error(say("the name '" + a.name + "' is the format's own"));
-        if (!names.insert(a.name).second)
-            throw invalid_argument_error(say("the name '" + a.name + "' is given twice"));
+        if (!names.insert(a.name).second) throw invalid_argument_error(say("the name '" + a.name + "' is given twice"));
         ordered.push_back(&a);
     }
     std::stable_sort(ordered.begin(), ordered.end(), [](const named_array* a, const named_array* b) {
@@ -322,8 +312,7 @@ TENON_INLINE void write_safetensors(const std::string& path, std::span<const nam
         for (const auto& e : detail::safetensors_elements)
             if (e.element == a->value.element()) element = e.text;
         if (!element)
-            throw invalid_argument_error(say("'" + a->name + "' has elements of type " +
-                                             name_of(a->value.element()) +
+            throw invalid_argument_error(say("'" + a->name + "' has elements of type " + name_of(a->value.element()) +
                                              ", which the format does not have"));
         // to_string writes extents as JSON does a list.
         add(a->name)

@@ -18,7 +18,7 @@ namespace tenon {
 variable_tensor<std::int64_t, shape<>> global_step();
 
 struct exponential_decay_options {
-    double steps = 1;       ///< after so many, the rate is `factor` times what it was
+    double steps = 1; ///< after so many, the rate is `factor` times what it was
     double factor = 1;
     bool staircase = false; ///< all at once, instead of a little in every step
 };
@@ -36,7 +36,8 @@ tensor<double, shape<>> cosine_decay(double initial, const cosine_decay_options&
 
 /// values[i] from step boundaries[i-1] on and before step boundaries[i], counted from 0. Throws invalid_argument_error
 /// unless boundaries increase and there is one value more.
-tensor<double, shape<>> piecewise_constant(const std::vector<std::int64_t>& boundaries, const std::vector<double>& values);
+tensor<double, shape<>> piecewise_constant(const std::vector<std::int64_t>& boundaries,
+                                           const std::vector<double>& values);
 
 /// `rate`, which is reached in equal parts in the first `steps` steps: rate * min(1, (step + 1) / steps).
 tensor<double, shape<>> linear_warmup(const tensor<double, shape<>>& rate, double steps);

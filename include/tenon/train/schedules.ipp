@@ -67,8 +67,8 @@ TENON_INLINE tensor<double, shape<>> piecewise_constant(const std::vector<std::i
         throw invalid_argument_error("piecewise_constant: the boundaries must increase");
     constexpr std::size_t most = 40; // what one tape holds
     if (boundaries.size() > most)
-        throw invalid_argument_error("piecewise_constant: " + std::to_string(boundaries.size()) + " boundaries; at most " +
-                                     std::to_string(most) + " are possible");
+        throw invalid_argument_error("piecewise_constant: " + std::to_string(boundaries.size()) +
+                                     " boundaries; at most " + std::to_string(most) + " are possible");
     return detail::scheduled([&](detail::tape_value step) {
         detail::tape_value rate = step.in->literal(values[0], step.type);
         for (std::size_t i = 0; i < boundaries.size(); ++i) {
@@ -89,9 +89,8 @@ TENON_INLINE tensor<double, shape<>> linear_warmup(const tensor<double, shape<>>
 
 TENON_INLINE tensor<double, shape<>> linear_warmup(double rate, double steps) {
     detail::check_steps("linear_warmup", steps);
-    return detail::scheduled([&](detail::tape_value step) {
-        return rate * minimum((step + 1) / steps, step.in->literal(1, step.type));
-    });
+    return detail::scheduled(
+        [&](detail::tape_value step) { return rate * minimum((step + 1) / steps, step.in->literal(1, step.type)); });
 }
 
 } // namespace tenon

@@ -6,7 +6,8 @@
 
 namespace tenon::dense {
 
-/// Whose code runs a dense kernel. `best` is oneDNN where this build has it and it has the kernel (float32), else Eigen.
+/// Whose code runs a dense kernel. `best` is oneDNN where this build has it and it has the kernel (float32), else
+/// Eigen.
 enum class backend : std::uint8_t { best, eigen, onednn };
 
 constexpr const char* name_of(backend which) noexcept {

@@ -5,8 +5,6 @@
 
 namespace tenon::dense {
 
-TENON_INLINE bool has_backend(backend which) noexcept {
-    return which != backend::onednn || TENON_ONEDNN != 0;
-}
+TENON_INLINE bool has_backend(backend which) noexcept { return which != backend::onednn || TENON_ONEDNN != 0; }
 
 } // namespace tenon::dense

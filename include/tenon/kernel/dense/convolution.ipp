@@ -16,10 +16,9 @@ TENON_INLINE std::string describe(const convolution_description& d) {
         ((text += (text.empty() ? "[" : ", ") + std::to_string(sizes)), ...);
         return text + "]";
     };
-    std::string text =
-        "convolution of " + list(d.batch, d.height, d.width, d.in_channels) + " with " +
-        list(d.kernel_h, d.kernel_w, d.groups > 0 ? d.in_channels / d.groups : 0, d.out_channels) + " " +
-        name_of(d.element);
+    std::string text = "convolution of " + list(d.batch, d.height, d.width, d.in_channels) + " with " +
+                       list(d.kernel_h, d.kernel_w, d.groups > 0 ? d.in_channels / d.groups : 0, d.out_channels) + " " +
+                       name_of(d.element);
     if (d.stride_h != 1 || d.stride_w != 1) text += ", strides " + list(d.stride_h, d.stride_w);
     if (d.dilation_h != 1 || d.dilation_w != 1) text += ", dilations " + list(d.dilation_h, d.dilation_w);
     if (d.pad_top != 0 || d.pad_bottom != 0 || d.pad_left != 0 || d.pad_right != 0) {
@@ -32,15 +31,12 @@ TENON_INLINE std::string describe(const convolution_description& d) {
 inline void check(const convolution_description& d, convolution_product which) {
     const auto refuse = [&](const char* what) { throw invalid_argument_error(describe(d) + ": " + what); };
     if (d.batch < 0) refuse("the batch is negative");
-    if (d.height < 1 || d.width < 1 || d.in_channels < 1)
-        refuse("height, width and channels must be at least 1");
-    if (d.kernel_h < 1 || d.kernel_w < 1 || d.out_channels < 1)
-        refuse("sizes of the kernel must be at least 1");
+    if (d.height < 1 || d.width < 1 || d.in_channels < 1) refuse("height, width and channels must be at least 1");
+    if (d.kernel_h < 1 || d.kernel_w < 1 || d.out_channels < 1) refuse("sizes of the kernel must be at least 1");
     if (d.stride_h < 1 || d.stride_w < 1 || d.dilation_h < 1 || d.dilation_w < 1) {
         refuse("strides and dilations must be at least 1");
     }
-    if (d.pad_top < 0 || d.pad_bottom < 0 || d.pad_left < 0 || d.pad_right < 0)
-        refuse("a padding is negative");
+    if (d.pad_top < 0 || d.pad_bottom < 0 || d.pad_left < 0 || d.pad_right < 0) refuse("a padding is negative");
     if (d.groups < 1 || d.in_channels % d.groups != 0 || d.out_channels % d.groups != 0) {
         refuse("groups must divide the channels that go in and those that come out");
     }
@@ -82,21 +78,17 @@ TENON_INLINE convolution_plan::~convolution_plan() = default;
 TENON_INLINE convolution_plan::convolution_plan(convolution_plan&&) noexcept = default;
 TENON_INLINE convolution_plan& convolution_plan::operator=(convolution_plan&&) noexcept = default;
 TENON_INLINE backend convolution_plan::chosen() const noexcept { return implementation_->chosen; }
-TENON_INLINE std::size_t convolution_plan::scratch_bytes() const noexcept {
-    return implementation_->scratch_bytes();
-}
+TENON_INLINE std::size_t convolution_plan::scratch_bytes() const noexcept { return implementation_->scratch_bytes(); }
 
 TENON_INLINE convolution::convolution(const convolution_description& d) :
     convolution_plan(detail::make_convolution(detail::convolution_product::forward, d)) {}
-TENON_INLINE void convolution::run(const void* x, const void* w, const void* bias, void* y,
-                                   thread_pool* pool) const {
+TENON_INLINE void convolution::run(const void* x, const void* w, const void* bias, void* y, thread_pool* pool) const {
     implementation_->run(x, w, const_cast<void*>(bias), y, pool);
 }
 
 TENON_INLINE convolution_backward_data::convolution_backward_data(const convolution_description& d) :
     convolution_plan(detail::make_convolution(detail::convolution_product::backward_data, d)) {}
-TENON_INLINE void convolution_backward_data::run(const void* dy, const void* w, void* dx,
-                                                 thread_pool* pool) const {
+TENON_INLINE void convolution_backward_data::run(const void* dy, const void* w, void* dx, thread_pool* pool) const {
     implementation_->run(dy, w, nullptr, dx, pool);
 }
 

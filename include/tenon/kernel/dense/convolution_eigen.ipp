@@ -16,14 +16,19 @@ namespace tenon::dense::detail {
 // threads.
 template <class T> class eigen_convolution final : public convolution_plan::implementation {
 public:
-    eigen_convolution(convolution_product which, const convolution_description& d)
-        : convolution_plan::implementation(backend::eigen), which_(which), d_(d),
-          pixels_(d.out_height() * d.out_width()), group_in_(d.in_channels / d.groups),
-          group_out_(d.out_channels / d.groups), window_(d.kernel_h * d.kernel_w * group_in_),
-          weights_(window_ * d.out_channels),
-          pieces_(std::max<std::int64_t>(1, std::min<std::int64_t>(d.threads, d.batch))) {
+    eigen_convolution(convolution_product which, const convolution_description& d) :
+        convolution_plan::implementation(backend::eigen),
+        which_(which),
+        d_(d),
+        pixels_(d.out_height() * d.out_width()),
+        group_in_(d.in_channels / d.groups),
+        group_out_(d.out_channels / d.groups),
+        window_(d.kernel_h * d.kernel_w * group_in_),
+        weights_(window_ * d.out_channels),
+        pieces_(std::max<std::int64_t>(1, std::min<std::int64_t>(d.threads, d.batch))) {
         std::size_t elements = static_cast<std::size_t>(pixels_ * window_);
-        if (which == convolution_product::backward_weights) elements += static_cast<std::size_t>(weights_ + d.out_channels);
+        if (which == convolution_product::backward_weights)
+            elements += static_cast<std::size_t>(weights_ + d.out_channels);
         bytes_ = (elements * sizeof(T) + 63) / 64 * 64;
         scratch_.resize(bytes_ * static_cast<std::size_t>(pieces_), 1);
     }
@@ -31,7 +36,8 @@ public:
     void run(const void* first, const void* second, void* third, void* result, thread_pool* pool) const override {
         const auto lease = scratch_.borrow();
         const auto piece = [&](std::int64_t p) {
-            T* columns = reinterpret_cast<T*>(static_cast<std::byte*>(lease.memory()) + static_cast<std::size_t>(p) * bytes_);
+            T* columns =
+                reinterpret_cast<T*>(static_cast<std::byte*>(lease.memory()) + static_cast<std::size_t>(p) * bytes_);
             images(static_cast<const T*>(first), static_cast<const T*>(second), static_cast<T*>(third),
                    static_cast<T*>(result), columns, d_.batch * p / pieces_, d_.batch * (p + 1) / pieces_);
         };
@@ -40,7 +46,8 @@ public:
         };
         if (pool == nullptr) pieces(0, pieces_);
         else pool->parallel_for(pieces_, 1, pieces);
-        if (which_ == convolution_product::backward_weights) add_up(lease.memory(), static_cast<T*>(third), static_cast<T*>(result));
+        if (which_ == convolution_product::backward_weights)
+            add_up(lease.memory(), static_cast<T*>(third), static_cast<T*>(result));
     }
     std::size_t scratch_bytes() const noexcept override { return scratch_.bytes(); }
 
@@ -77,7 +84,8 @@ private:
         });
     }
 
-    void images(const T* first, const T* second, T* third, T* result, T* columns, std::int64_t begin, std::int64_t end) const {
+    void images(const T* first, const T* second, T* third, T* result, T* columns, std::int64_t begin,
+                std::int64_t end) const {
         const std::int64_t in = d_.height * d_.width * d_.in_channels, out = pixels_ * d_.out_channels;
         const Eigen::OuterStride<> stride(d_.out_channels);
         Eigen::Map<matrix> windows(columns, pixels_, window_);
@@ -106,7 +114,8 @@ private:
                     const const_strided dy(second + b * out + o, pixels_, group_out_, stride);
                     strided(sums + o, window_, group_out_, stride).noalias() += windows.transpose() * dy;
                     if (third)
-                        Eigen::Map<Eigen::Matrix<T, 1, Eigen::Dynamic>>(sums + weights_ + o, group_out_) += dy.colwise().sum();
+                        Eigen::Map<Eigen::Matrix<T, 1, Eigen::Dynamic>>(sums + weights_ + o, group_out_) +=
+                            dy.colwise().sum();
                     break;
                 }
                 }
@@ -118,8 +127,9 @@ private:
         std::fill(dw, dw + weights_, T(0));
         if (dbias) std::fill(dbias, dbias + d_.out_channels, T(0));
         for (std::int64_t p = 0; p < pieces_; ++p) {
-            const T* sums = reinterpret_cast<const T*>(static_cast<std::byte*>(memory) + static_cast<std::size_t>(p) * bytes_) +
-                            pixels_ * window_;
+            const T* sums =
+                reinterpret_cast<const T*>(static_cast<std::byte*>(memory) + static_cast<std::size_t>(p) * bytes_) +
+                pixels_ * window_;
             for (std::int64_t i = 0; i < weights_; ++i) dw[i] += sums[i];
             if (dbias)
                 for (std::int64_t i = 0; i < d_.out_channels; ++i) dbias[i] += sums[weights_ + i];
@@ -133,8 +143,8 @@ private:
     mutable scratch_memory scratch_;
 };
 
-TENON_INLINE std::unique_ptr<convolution_plan::implementation> make_eigen_convolution(convolution_product which,
-                                                                                      const convolution_description& d) {
+TENON_INLINE std::unique_ptr<convolution_plan::implementation>
+make_eigen_convolution(convolution_product which, const convolution_description& d) {
     if (d.element == element_type::float32) return std::make_unique<eigen_convolution<float>>(which, d);
     return std::make_unique<eigen_convolution<double>>(which, d);
 }

@@ -40,8 +40,7 @@ public:
     }
     bool usable() const noexcept { return usable_; }
 
-    void run(const void* first, const void* second, void* third, void* result,
-             thread_pool* pool) const override {
+    void run(const void* first, const void* second, void* third, void* result, thread_pool* pool) const override {
         auto mine = borrow();
         const bool of_weights = which_ == convolution_product::backward_weights;
         if (!of_weights) mine->reorder->run({second, mine->ordered(0)});
@@ -120,9 +119,9 @@ private:
         const bool biased = forward ? adds_bias(d_.after) : true;
 
         dnnl_convolution_desc_t operation;
-        if (dnnl_dilated_convolution_forward_desc_init(
-                &operation, dnnl_forward_training, dnnl_convolution_direct, &of_x, &of_w,
-                biased ? &of_bias : nullptr, &of_y, strides, dilates, before, after) != dnnl_success) {
+        if (dnnl_dilated_convolution_forward_desc_init(&operation, dnnl_forward_training, dnnl_convolution_direct,
+                                                       &of_x, &of_w, biased ? &of_bias : nullptr, &of_y, strides,
+                                                       dilates, before, after) != dnnl_success) {
             return {};
         }
         const auto attributes = make_attributes(1.0F, false, forward && clips(d_.after));
@@ -133,12 +132,11 @@ private:
         const auto plain = make_attributes(1.0F, false, false);
         dnnl_status_t status = dnnl_success;
         if (which_ == convolution_product::backward_data) {
-            status = dnnl_dilated_convolution_backward_data_desc_init(
-                &operation, dnnl_convolution_direct, &of_x, &of_w, &of_y, strides, dilates, before, after);
+            status = dnnl_dilated_convolution_backward_data_desc_init(&operation, dnnl_convolution_direct, &of_x, &of_w,
+                                                                      &of_y, strides, dilates, before, after);
         } else {
-            status = dnnl_dilated_convolution_backward_weights_desc_init(&operation, dnnl_convolution_direct,
-                                                                         &of_x, &of_w, &of_bias, &of_y,
-                                                                         strides, dilates, before, after);
+            status = dnnl_dilated_convolution_backward_weights_desc_init(
+                &operation, dnnl_convolution_direct, &of_x, &of_w, &of_bias, &of_y, strides, dilates, before, after);
         }
         if (status != dnnl_success) return {};
         return onednn_primitive(&operation, plain.get(), hint.description.get());
@@ -190,12 +188,11 @@ private:
                                                                  {DNNL_ARG_BIAS, bias()}});
             }
             return std::make_unique<onednn_call>(
-                p,
-                operands{{DNNL_ARG_SRC, x(images)}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DST, y(images)}});
+                p, operands{{DNNL_ARG_SRC, x(images)}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DST, y(images)}});
         case convolution_product::backward_data:
-            return std::make_unique<onednn_call>(p, operands{{DNNL_ARG_DIFF_DST, y(images)},
-                                                             {DNNL_ARG_WEIGHTS, weights},
-                                                             {DNNL_ARG_DIFF_SRC, x(images)}});
+            return std::make_unique<onednn_call>(
+                p,
+                operands{{DNNL_ARG_DIFF_DST, y(images)}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DIFF_SRC, x(images)}});
         default:
             return std::make_unique<onednn_call>(p, operands{{DNNL_ARG_SRC, x(images)},
                                                              {DNNL_ARG_DIFF_DST, y(images)},
@@ -221,12 +218,11 @@ private:
             break;
         }
         case convolution_product::backward_data:
-            call.run(
-                {static_cast<const float*>(first) + of_y, c.ordered(0), static_cast<float*>(result) + of_x});
+            call.run({static_cast<const float*>(first) + of_y, c.ordered(0), static_cast<float*>(result) + of_x});
             break;
         default:
-            call.run({static_cast<const float*>(first) + of_x, static_cast<const float*>(second) + of_y,
-                      c.ordered(s), c.bias.data() + s * d_.out_channels});
+            call.run({static_cast<const float*>(first) + of_x, static_cast<const float*>(second) + of_y, c.ordered(s),
+                      c.bias.data() + s * d_.out_channels});
         }
     }
 
@@ -270,8 +266,8 @@ make_onednn_convolution(convolution_product which, const convolution_description
 #else
 
 namespace tenon::dense::detail {
-TENON_INLINE std::unique_ptr<convolution_plan::implementation>
-make_onednn_convolution(convolution_product, const convolution_description&) {
+TENON_INLINE std::unique_ptr<convolution_plan::implementation> make_onednn_convolution(convolution_product,
+                                                                                       const convolution_description&) {
     return nullptr;
 }
 } // namespace tenon::dense::detail

@@ -13,8 +13,7 @@ namespace detail {
 
 TENON_INLINE std::string describe(const gemm_description& d) {
     const auto matrix = [](std::int64_t rows, std::int64_t columns, bool transposed) {
-        return "[" + std::to_string(rows) + ", " + std::to_string(columns) + "]" +
-               (transposed ? " transposed" : "");
+        return "[" + std::to_string(rows) + ", " + std::to_string(columns) + "]" + (transposed ? " transposed" : "");
     };
     return "gemm of " + std::to_string(d.batch) + " x " +
            (d.transpose_a ? matrix(d.k, d.m, true) : matrix(d.m, d.k, false)) + " * " +
@@ -31,8 +30,7 @@ TENON_INLINE gemm::gemm(const gemm_description& d) {
         throw invalid_argument_error(detail::describe(d) + ": elements must be float or double");
     }
     if (d.accumulate && d.after != epilogue::none) {
-        throw invalid_argument_error(detail::describe(d) +
-                                     ": accumulate cannot be combined with bias or relu");
+        throw invalid_argument_error(detail::describe(d) + ": accumulate cannot be combined with bias or relu");
     }
     if (!has_backend(d.with)) {
         throw unimplemented_error(detail::describe(d) + ": this build has no backend " + name_of(d.with) +
@@ -48,8 +46,7 @@ TENON_INLINE gemm::~gemm() = default;
 TENON_INLINE gemm::gemm(gemm&&) noexcept = default;
 TENON_INLINE gemm& gemm::operator=(gemm&&) noexcept = default;
 
-TENON_INLINE void gemm::run(const void* a, const void* b, const void* bias, void* c,
-                            thread_pool* pool) const {
+TENON_INLINE void gemm::run(const void* a, const void* b, const void* bias, void* c, thread_pool* pool) const {
     implementation_->run(a, b, bias, c, pool);
 }
 TENON_INLINE backend gemm::chosen() const noexcept { return implementation_->chosen; }

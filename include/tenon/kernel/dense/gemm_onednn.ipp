@@ -54,9 +54,7 @@ private:
     enum class by : std::uint8_t { batch, rows, columns };
 
     /// What is divided: matrices, rows or columns.
-    std::int64_t divided() const noexcept {
-        return by_ == by::batch ? d_.batch : by_ == by::rows ? d_.m : d_.n;
-    }
+    std::int64_t divided() const noexcept { return by_ == by::batch ? d_.batch : by_ == by::rows ? d_.m : d_.n; }
 
     /// Measured on two cores: rows divide without loss down to 16 of them, columns lose a tenth; a thread is
     /// worth waking for two microseconds of work; two shares a thread even out what else the machine does.
@@ -113,8 +111,7 @@ private:
     onednn_primitive make(std::int64_t share) const {
         const auto a = left(share), b = right(share), c = result(share), bias = bias_of(share);
         dnnl_matmul_desc_t operation;
-        if (dnnl_matmul_desc_init(&operation, &a, &b, adds_bias(d_.after) ? &bias : nullptr, &c) !=
-            dnnl_success) {
+        if (dnnl_matmul_desc_init(&operation, &a, &b, adds_bias(d_.after) ? &bias : nullptr, &c) != dnnl_success) {
             return {};
         }
         const auto attributes = make_attributes(static_cast<float>(d_.scale), d_.accumulate, clips(d_.after));
@@ -122,17 +119,15 @@ private:
     }
 
     bool is_whole(std::int64_t s) const noexcept { return (s + 1) * share_ <= divided(); }
-    context_pool<onednn_call>& calls(std::int64_t s) const {
-        return is_whole(s) ? whole_calls_ : last_calls_;
-    }
+    context_pool<onednn_call>& calls(std::int64_t s) const { return is_whole(s) ? whole_calls_ : last_calls_; }
     std::unique_ptr<onednn_call> make_call(std::int64_t s) const {
         const std::int64_t share = std::min(share_, divided() - s * share_);
         const auto& primitive = is_whole(s) ? whole_ : last_;
         using operands = std::initializer_list<onednn_call::operand>;
         if (!adds_bias(d_.after)) {
-            return std::make_unique<onednn_call>(primitive, operands{{DNNL_ARG_SRC, left(share)},
-                                                                     {DNNL_ARG_WEIGHTS, right(share)},
-                                                                     {DNNL_ARG_DST, result(share)}});
+            return std::make_unique<onednn_call>(
+                primitive,
+                operands{{DNNL_ARG_SRC, left(share)}, {DNNL_ARG_WEIGHTS, right(share)}, {DNNL_ARG_DST, result(share)}});
         }
         return std::make_unique<onednn_call>(primitive, operands{{DNNL_ARG_SRC, left(share)},
                                                                  {DNNL_ARG_WEIGHTS, right(share)},
@@ -179,8 +174,7 @@ private:
 };
 
 TENON_INLINE std::unique_ptr<gemm::implementation> make_onednn_gemm(const gemm_description& d) {
-    if (d.element != element_type::float32 || d.batch == 0 || d.m == 0 || d.n == 0 || d.k == 0)
-        return nullptr;
+    if (d.element != element_type::float32 || d.batch == 0 || d.m == 0 || d.n == 0 || d.k == 0) return nullptr;
     if (d.scale != 1.0 && adds_bias(d.after)) return nullptr; // oneDNN would scale the bias too
     auto made = std::make_unique<onednn_gemm>(d);
     if (!made->usable()) return nullptr;
@@ -192,9 +186,7 @@ TENON_INLINE std::unique_ptr<gemm::implementation> make_onednn_gemm(const gemm_d
 #else
 
 namespace tenon::dense::detail {
-TENON_INLINE std::unique_ptr<gemm::implementation> make_onednn_gemm(const gemm_description&) {
-    return nullptr;
-}
+TENON_INLINE std::unique_ptr<gemm::implementation> make_onednn_gemm(const gemm_description&) { return nullptr; }
 } // namespace tenon::dense::detail
 
 #endif

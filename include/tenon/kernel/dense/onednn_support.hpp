@@ -55,8 +55,7 @@ private:
 inline void require(dnnl_status_t status, const char* call) {
     if (status == dnnl_out_of_memory) throw std::bad_alloc();
     if (status != dnnl_success) {
-        throw internal_error(std::string("oneDNN: ") + call + " failed with status " +
-                             std::to_string(status));
+        throw internal_error(std::string("oneDNN: ") + call + " failed with status " + std::to_string(status));
     }
 }
 
@@ -103,8 +102,7 @@ inline onednn_owner<dnnl_primitive_attr> make_attributes(float scale, bool add, 
     dnnl_primitive_attr_t attributes = nullptr;
     require(dnnl_primitive_attr_create(&attributes), "dnnl_primitive_attr_create");
     onednn_owner<dnnl_primitive_attr> owner(attributes);
-    require(dnnl_primitive_attr_set_scratchpad_mode(attributes, dnnl_scratchpad_mode_user),
-            "set_scratchpad_mode");
+    require(dnnl_primitive_attr_set_scratchpad_mode(attributes, dnnl_scratchpad_mode_user), "set_scratchpad_mode");
     if (scale != 1.0F) {
         require(dnnl_primitive_attr_set_output_scales(attributes, 1, 0, &scale), "set_output_scales");
     }
@@ -112,9 +110,7 @@ inline onednn_owner<dnnl_primitive_attr> make_attributes(float scale, bool add, 
     require(dnnl_post_ops_create(&operations), "dnnl_post_ops_create");
     const onednn_owner<dnnl_post_ops> guard(operations);
     if (add) require(dnnl_post_ops_append_sum(operations, 1.0F), "append_sum");
-    if (clip)
-        require(dnnl_post_ops_append_eltwise(operations, 1.0F, dnnl_eltwise_relu, 0.0F, 0.0F),
-                "append_eltwise");
+    if (clip) require(dnnl_post_ops_append_eltwise(operations, 1.0F, dnnl_eltwise_relu, 0.0F, 0.0F), "append_eltwise");
     require(dnnl_primitive_attr_set_post_ops(attributes, operations), "set_post_ops");
     return owner;
 }
@@ -125,12 +121,10 @@ struct onednn_primitive {
     onednn_owner<dnnl_primitive> primitive;
 
     onednn_primitive() = default;
-    onednn_primitive(const void* operation, const dnnl_primitive_attr* attributes,
-                     const dnnl_primitive_desc* hint) {
+    onednn_primitive(const void* operation, const dnnl_primitive_attr* attributes, const dnnl_primitive_desc* hint) {
         const one_openmp_thread alone;
         dnnl_primitive_desc_t made = nullptr;
-        if (dnnl_primitive_desc_create(&made, operation, attributes, onednn_engine(), hint) != dnnl_success)
-            return;
+        if (dnnl_primitive_desc_create(&made, operation, attributes, onednn_engine(), hint) != dnnl_success) return;
         description.reset(made);
         dnnl_primitive_t ready = nullptr;
         require(dnnl_primitive_create(&ready, made), "dnnl_primitive_create");
@@ -141,9 +135,7 @@ struct onednn_primitive {
     const dnnl_memory_desc_t& operand(dnnl_query_t which) const {
         return *dnnl_primitive_desc_query_md(description.get(), which, 0);
     }
-    std::size_t scratch_bytes() const {
-        return dnnl_memory_desc_get_size(&operand(dnnl_query_scratchpad_md));
-    }
+    std::size_t scratch_bytes() const { return dnnl_memory_desc_get_size(&operand(dnnl_query_scratchpad_md)); }
 };
 
 /// A copy of one operand into another order.
@@ -194,12 +186,10 @@ public:
         dnnl_memory_desc_t description;
     };
 
-    onednn_call(const onednn_primitive& of, std::initializer_list<operand> operands) :
-        primitive_(of.primitive.get()) {
+    onednn_call(const onednn_primitive& of, std::initializer_list<operand> operands) : primitive_(of.primitive.get()) {
         scratch_.resize(of.scratch_bytes() + 64);
         dnnl_stream_t stream = nullptr;
-        require(dnnl_stream_create(&stream, onednn_engine(), dnnl_stream_default_flags),
-                "dnnl_stream_create");
+        require(dnnl_stream_create(&stream, onednn_engine(), dnnl_stream_default_flags), "dnnl_stream_create");
         stream_.reset(stream);
         for (const auto& o : operands) add(o.name, o.description);
         add(DNNL_ARG_SCRATCHPAD, of.operand(dnnl_query_scratchpad_md));
@@ -213,16 +203,15 @@ public:
         std::size_t i = 0;
         for (const void* each : operands) set(i++, const_cast<void*>(each));
         const one_openmp_thread alone;
-        require(dnnl_primitive_execute(primitive_, stream_.get(), static_cast<int>(arguments_.size()),
-                                       arguments_.data()),
-                "dnnl_primitive_execute");
+        require(
+            dnnl_primitive_execute(primitive_, stream_.get(), static_cast<int>(arguments_.size()), arguments_.data()),
+            "dnnl_primitive_execute");
     }
 
 private:
     void add(int name, const dnnl_memory_desc_t& description) {
         dnnl_memory_t made = nullptr;
-        require(dnnl_memory_create(&made, &description, onednn_engine(), DNNL_MEMORY_NONE),
-                "dnnl_memory_create");
+        require(dnnl_memory_create(&made, &description, onednn_engine(), DNNL_MEMORY_NONE), "dnnl_memory_create");
         memories_.emplace_back(made);
         addresses_.push_back(nullptr);
         arguments_.push_back({name, made});

@@ -53,8 +53,8 @@ TENON_INLINE void pooling(const pooling_description& description, const void* x,
 /// dx from dy. For `maximum` each element of dy goes to the first element of its window (in row-major order)
 /// that equals the largest; x and y are what the forward pass read and gave, and are not looked at for
 /// `average`.
-TENON_INLINE void pooling_backward(const pooling_description& description, const void* x, const void* y,
-                                   const void* dy, void* dx, thread_pool* pool);
+TENON_INLINE void pooling_backward(const pooling_description& description, const void* x, const void* y, const void* dy,
+                                   void* dx, thread_pool* pool);
 
 } // namespace tenon::dense
 

@@ -10,8 +10,7 @@ struct pooling_window {
     TENON_SIMD_INLINE bool empty() const { return top >= bottom || left >= right; }
 };
 
-TENON_SIMD_INLINE pooling_window window_of(const dense::pooling_description& d, std::int64_t i,
-                                           std::int64_t j) {
+TENON_SIMD_INLINE pooling_window window_of(const dense::pooling_description& d, std::int64_t i, std::int64_t j) {
     const std::int64_t u = i * d.stride_h - d.pad_top;
     const std::int64_t v = j * d.stride_w - d.pad_left;
     return {u < 0 ? 0 : u, u + d.window_h < d.height ? u + d.window_h : d.height, v < 0 ? 0 : v,
@@ -45,8 +44,7 @@ void pool_rows(const dense::pooling_description& d, const T* x, T* y, std::int64
                     const T* from = image + u * row + w.left * d.channels + c;
                     for (std::int64_t v = w.left; v < w.right; ++v, from += d.channels) {
                         const pack<T> value = load_channels(from, count);
-                        if constexpr (Maximum)
-                            result = select((value > result) | is_nan(value), value, result);
+                        if constexpr (Maximum) result = select((value > result) | is_nan(value), value, result);
                         else result = result + value;
                     }
                 }
@@ -60,14 +58,13 @@ void pool_rows(const dense::pooling_description& d, const T* x, T* y, std::int64
 /// What output rows begin .. end add to dx. `Add` where windows overlap: then dx holds zeros or earlier rows'
 /// shares. Otherwise the rows of dx from one window's top to the next one's are written.
 template <class T, bool Maximum, bool Add>
-void unpool_rows(const dense::pooling_description& d, const T* x, const T* y, const T* dy, T* dx,
-                 std::int64_t begin, std::int64_t end) {
+void unpool_rows(const dense::pooling_description& d, const T* x, const T* y, const T* dy, T* dx, std::int64_t begin,
+                 std::int64_t end) {
     const std::int64_t row = d.width * d.channels;
     const std::int64_t out_height = d.out_height();
     const std::int64_t out_width = d.out_width();
-    const bool gaps = d.stride_h != d.window_h || d.stride_w != d.window_w || d.pad_left != 0 ||
-                      d.pad_top != 0 || d.height != out_height * d.window_h ||
-                      d.width != out_width * d.window_w;
+    const bool gaps = d.stride_h != d.window_h || d.stride_w != d.window_w || d.pad_left != 0 || d.pad_top != 0 ||
+                      d.height != out_height * d.window_h || d.width != out_width * d.window_w;
     for (std::int64_t r = begin; r < end; ++r) {
         const std::int64_t i = r % out_height;
         const std::int64_t image = r / out_height * d.height * row;

@@ -16,8 +16,7 @@ namespace detail {
 
 /// One kind of pooling on elements of one type, compiled for each instruction set.
 template <class T, bool Maximum> struct pooling_kernels {
-    static void forward(const pooling_description& d, const T* x, T* y, std::int64_t begin,
-                        std::int64_t end) {
+    static void forward(const pooling_description& d, const T* x, T* y, std::int64_t begin, std::int64_t end) {
         switch (simd::best_isa()) {
 #if defined(__x86_64__)
         case simd::isa::avx512: simd::avx512::pool_rows<T, Maximum>(d, x, y, begin, end); break;
@@ -27,13 +26,11 @@ template <class T, bool Maximum> struct pooling_kernels {
         }
     }
     template <bool Add>
-    static void backward(const pooling_description& d, const T* x, const T* y, const T* dy, T* dx,
-                         std::int64_t begin, std::int64_t end) {
+    static void backward(const pooling_description& d, const T* x, const T* y, const T* dy, T* dx, std::int64_t begin,
+                         std::int64_t end) {
         switch (simd::best_isa()) {
 #if defined(__x86_64__)
-        case simd::isa::avx512:
-            simd::avx512::unpool_rows<T, Maximum, Add>(d, x, y, dy, dx, begin, end);
-            break;
+        case simd::isa::avx512: simd::avx512::unpool_rows<T, Maximum, Add>(d, x, y, dy, dx, begin, end); break;
         case simd::isa::avx2: simd::avx2::unpool_rows<T, Maximum, Add>(d, x, y, dy, dx, begin, end); break;
 #endif
         default: simd::baseline::unpool_rows<T, Maximum, Add>(d, x, y, dy, dx, begin, end); break;
@@ -42,25 +39,21 @@ template <class T, bool Maximum> struct pooling_kernels {
 };
 
 /// Calls body(first, end) for parts of `count` things of `elements` elements each, on the pool if that pays.
-template <class Body>
-void in_parts(thread_pool* pool, std::int64_t count, std::int64_t elements, const Body& body) {
+template <class Body> void in_parts(thread_pool* pool, std::int64_t count, std::int64_t elements, const Body& body) {
     if (pool == nullptr) {
         body(0, count);
     } else {
-        pool->parallel_for(count, std::max<std::int64_t>(1, (1 << 16) / std::max<std::int64_t>(1, elements)),
-                           body);
+        pool->parallel_for(count, std::max<std::int64_t>(1, (1 << 16) / std::max<std::int64_t>(1, elements)), body);
     }
 }
 
-template <class Kernels, class T>
-void pool_forward(const pooling_description& d, const T* x, T* y, thread_pool* pool) {
+template <class Kernels, class T> void pool_forward(const pooling_description& d, const T* x, T* y, thread_pool* pool) {
     in_parts(pool, d.batch * d.out_height(), d.out_width() * d.channels * d.window_h * d.window_w,
              [&](std::int64_t begin, std::int64_t end) { Kernels::forward(d, x, y, begin, end); });
 }
 
 template <class Kernels, class T>
-void pool_backward(const pooling_description& d, const T* x, const T* y, const T* dy, T* dx,
-                   thread_pool* pool) {
+void pool_backward(const pooling_description& d, const T* x, const T* y, const T* dy, T* dx, thread_pool* pool) {
     const std::int64_t row = d.out_width() * d.channels * d.window_h * d.window_w;
     if (d.stride_h >= d.window_h && d.stride_w >= d.window_w) {
         in_parts(pool, d.batch * d.out_height(), row, [&](std::int64_t begin, std::int64_t end) {
@@ -85,18 +78,17 @@ TENON_INLINE void check(const pooling_description& d) {
             ((text += (text.empty() ? "[" : ", ") + std::to_string(sizes)), ...);
             return text + "]";
         };
-        throw invalid_argument_error("pooling of " + list(d.batch, d.height, d.width, d.channels) +
-                                     " in windows " + list(d.window_h, d.window_w) + ", strides " +
-                                     list(d.stride_h, d.stride_w) + ", padding " +
-                                     list(d.pad_top, d.pad_bottom, d.pad_left, d.pad_right) + ": " + what);
+        throw invalid_argument_error("pooling of " + list(d.batch, d.height, d.width, d.channels) + " in windows " +
+                                     list(d.window_h, d.window_w) + ", strides " + list(d.stride_h, d.stride_w) +
+                                     ", padding " + list(d.pad_top, d.pad_bottom, d.pad_left, d.pad_right) + ": " +
+                                     what);
     };
     if (d.batch < 0 || d.channels < 0) refuse("a size is negative");
     if (d.height < 1 || d.width < 1) refuse("height and width must be at least 1");
     if (d.window_h < 1 || d.window_w < 1 || d.stride_h < 1 || d.stride_w < 1) {
         refuse("windows and strides must be at least 1");
     }
-    if (d.pad_top < 0 || d.pad_bottom < 0 || d.pad_left < 0 || d.pad_right < 0)
-        refuse("a padding is negative");
+    if (d.pad_top < 0 || d.pad_bottom < 0 || d.pad_left < 0 || d.pad_right < 0) refuse("a padding is negative");
     if (std::max(d.pad_top, d.pad_bottom) >= d.window_h || std::max(d.pad_left, d.pad_right) >= d.window_w) {
         refuse("padding must be smaller than the window, so that each window meets the image");
     }
@@ -121,11 +113,10 @@ TENON_INLINE void pooling(const pooling_description& d, const void* x, void* y, 
     d.element == element_type::float32 ? run(float{}) : run(double{});
 }
 
-TENON_INLINE void pooling_backward(const pooling_description& d, const void* x, const void* y, const void* dy,
-                                   void* dx, thread_pool* pool) {
+TENON_INLINE void pooling_backward(const pooling_description& d, const void* x, const void* y, const void* dy, void* dx,
+                                   thread_pool* pool) {
     const auto run = [&]<class T>(T) {
-        const auto *px = static_cast<const T*>(x), *py = static_cast<const T*>(y),
-                   *pdy = static_cast<const T*>(dy);
+        const auto *px = static_cast<const T*>(x), *py = static_cast<const T*>(y), *pdy = static_cast<const T*>(dy);
         auto* to = static_cast<T*>(dx);
         if (d.kind == pooling_kind::maximum) {
             detail::pool_backward<detail::pooling_kernels<T, true>>(d, px, py, pdy, to, pool);

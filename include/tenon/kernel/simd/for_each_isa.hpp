@@ -60,9 +60,8 @@
 #endif
 
 #if defined(__clang__)
-#pragma clang attribute push(                                                                  \
-    __attribute__((target("avx2,fma,f16c,bmi2,avx512f,avx512bw,avx512dq,avx512vl,avx512cd"))), \
-    apply_to = function)
+#pragma clang attribute push( \
+    __attribute__((target("avx2,fma,f16c,bmi2,avx512f,avx512bw,avx512dq,avx512vl,avx512cd"))), apply_to = function)
 #else
 #pragma GCC push_options
 #pragma GCC target("avx2,fma,f16c,bmi2,avx512f,avx512bw,avx512dq,avx512vl,avx512cd")

@@ -12,8 +12,7 @@ TENON_INLINE bool has_isa(isa which) noexcept {
 #if defined(__x86_64__)
     __builtin_cpu_init();
     // F16C is not asked for (clang 14 does not know the word): no processor has AVX2 and FMA without it.
-    const bool avx2 =
-        __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
     switch (which) {
     case isa::baseline: return true;
     case isa::avx2: return avx2;
@@ -36,13 +35,11 @@ TENON_INLINE isa detail::detect_isa() noexcept {
         const auto candidate = static_cast<isa>(i);
         if (std::strcmp(wish, name_of(candidate)) != 0) continue;
         if (has_isa(candidate)) return candidate;
-        std::fprintf(stderr,
-                     "tenon: TENON_ISA=%s asks for instructions this machine does not have; using %s.\n",
-                     wish, name_of(best));
+        std::fprintf(stderr, "tenon: TENON_ISA=%s asks for instructions this machine does not have; using %s.\n", wish,
+                     name_of(best));
         return best;
     }
-    std::fprintf(stderr, "tenon: TENON_ISA=%s is not one of baseline, avx2, avx512; using %s.\n", wish,
-                 name_of(best));
+    std::fprintf(stderr, "tenon: TENON_ISA=%s is not one of baseline, avx2, avx512; using %s.\n", wish, name_of(best));
     return best;
 }
 

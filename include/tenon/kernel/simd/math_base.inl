@@ -22,11 +22,10 @@ struct for_double {};
 template <class Q> inline constexpr bool is_double = std::is_same_v<Q, for_double>;
 
 // TENON_SIMD_MATH(name): name(pack<float>) and name(pack<double>) from a function name_of(precision, f64).
-#define TENON_SIMD_MATH_FLOAT(NAME)                                                          \
-    TENON_SIMD_INLINE pack<float> NAME(pack<float> a) {                                      \
-        const pack<double> x = convert<double>(a);                                           \
-        return convert<float>(                                                               \
-            pack<double>{{NAME##_of(for_float{}, x.v[0]), NAME##_of(for_float{}, x.v[1])}}); \
+#define TENON_SIMD_MATH_FLOAT(NAME)                                                                            \
+    TENON_SIMD_INLINE pack<float> NAME(pack<float> a) {                                                        \
+        const pack<double> x = convert<double>(a);                                                             \
+        return convert<float>(pack<double>{{NAME##_of(for_float{}, x.v[0]), NAME##_of(for_float{}, x.v[1])}}); \
     }
 #define TENON_SIMD_MATH_DOUBLE(NAME)                                                 \
     TENON_SIMD_INLINE pack<double> NAME(pack<double> a) {                            \
@@ -50,8 +49,7 @@ template <class Q> inline constexpr bool is_double = std::is_same_v<Q, for_doubl
     TENON_SIMD_MATH_DOUBLE(NAME)
 
 /// r, but f(a) from the C library in the lanes of the mask: the rare ones that a fast way does not serve.
-template <class T>
-TENON_SIMD_INLINE pack<T> scalar_where(pack<bool> m, pack<T> a, pack<T> r, double (*f)(double)) {
+template <class T> TENON_SIMD_INLINE pack<T> scalar_where(pack<bool> m, pack<T> a, pack<T> r, double (*f)(double)) {
     const unsigned bits = mask_bits(m);
     if (bits != 0) [[unlikely]] {
         T x[lanes];
@@ -97,9 +95,7 @@ template <class V, class S> TENON_SIMD_INLINE V clamp(V x, S low, S high) {
 TENON_SIMD_INLINE i64 to_integer(f64 whole) {
     return bits_as<i64>(whole + 0x1.8p52) - bits_as<i64>(fill<f64>(0x1.8p52));
 }
-TENON_SIMD_INLINE f64 from_integer(i64 n) {
-    return bits_as<f64>(n + bits_as<i64>(fill<f64>(0x1.8p52))) - 0x1.8p52;
-}
+TENON_SIMD_INLINE f64 from_integer(i64 n) { return bits_as<f64>(n + bits_as<i64>(fill<f64>(0x1.8p52))) - 0x1.8p52; }
 
 /// x * 2^n for whole n, |n| <= 2000, rounded once where the result is normal.
 TENON_SIMD_INLINE f64 scale_by_power_of_two(f64 x, f64 n) {
@@ -108,8 +104,7 @@ TENON_SIMD_INLINE f64 scale_by_power_of_two(f64 x, f64 n) {
 #else
     // In two steps, since 2^n itself may be too large or too small.
     const f64 first = native_round<0>(n * 0.5);
-    return x * bits_as<f64>((to_integer(first) + 1023) << 52) *
-           bits_as<f64>((to_integer(n - first) + 1023) << 52);
+    return x * bits_as<f64>((to_integer(first) + 1023) << 52) * bits_as<f64>((to_integer(n - first) + 1023) << 52);
 #endif
 }
 /// 2^n for whole n in the range of normal numbers.

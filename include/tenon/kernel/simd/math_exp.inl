@@ -32,13 +32,10 @@ TENON_SIMD_INLINE f32 exp_tail(f32 r) {
 }
 template <class Q> TENON_SIMD_INLINE f64 exp_tail(Q, f64 r) {
     if constexpr (is_double<Q>)
-        return polynomial(r, 0x1.000000000000cp-1, 0x1.5555555555561p-3, 0x1.555555554ffebp-5,
-                          0x1.111111110d602p-7, 0x1.6c16c185b6e2cp-10, 0x1.a01a01baf50bp-13,
-                          0x1.a019966841839p-16, 0x1.71dddfa1d47ffp-19, 0x1.28b0726df643fp-22,
-                          0x1.af85ca721f661p-26);
-    else
-        return polynomial(r, 0x1p-1F, 0x1.555556p-3F, 0x1.55548p-5F, 0x1.11107cp-7F, 0x1.6d96d2p-10F,
-                          0x1.a1b858p-13F);
+        return polynomial(r, 0x1.000000000000cp-1, 0x1.5555555555561p-3, 0x1.555555554ffebp-5, 0x1.111111110d602p-7,
+                          0x1.6c16c185b6e2cp-10, 0x1.a01a01baf50bp-13, 0x1.a019966841839p-16, 0x1.71dddfa1d47ffp-19,
+                          0x1.28b0726df643fp-22, 0x1.af85ca721f661p-26);
+    else return polynomial(r, 0x1p-1F, 0x1.555556p-3F, 0x1.55548p-5F, 0x1.11107cp-7F, 0x1.6d96d2p-10F, 0x1.a1b858p-13F);
 }
 
 /// x 2^n from n + rounder<0>, |n| <= 250: rounded once where the result is normal.
@@ -109,8 +106,7 @@ template <class Q> TENON_SIMD_INLINE f64 quarter_expm1(Q q, f64 x) {
     return native_fma(r + tail, scale, scale - 0.25);
 }
 template <class Q> TENON_SIMD_INLINE f64 expm1_of(Q q, f64 x) {
-    return choose(magnitude_of(x) < 0x1p-60, x,
-                  4.0 * quarter_expm1(q, x)); // tiny ones: exact, and -0 stays -0
+    return choose(magnitude_of(x) < 0x1p-60, x, 4.0 * quarter_expm1(q, x)); // tiny ones: exact, and -0 stays -0
 }
 
 TENON_SIMD_INLINE pack<float> exp(pack<float> a) { return {{exp_of(a.v[0])}}; }

@@ -17,8 +17,7 @@ TENON_SIMD_INLINE pack<double> pow(pack<double> a, pack<double> b) {
     double y[lanes];
     store(static_cast<double*>(x), a);
     store(static_cast<double*>(y), b);
-    simd::detail::apply_to_all(static_cast<double*>(x), static_cast<const double*>(y), lanes,
-                               simd::detail::scalar_pow);
+    simd::detail::apply_to_all(static_cast<double*>(x), static_cast<const double*>(y), lanes, simd::detail::scalar_pow);
     return load(static_cast<const double*>(x));
 }
 

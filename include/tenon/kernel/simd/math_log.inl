@@ -40,12 +40,11 @@ template <class Q> TENON_SIMD_INLINE f64 log_rest(Q, f64 f, f64 half_square) {
     const f64 z = s * s;
     f64 r;
     if constexpr (is_double<Q>)
-        r = polynomial(z, 0x1.5555555555555p-1, 0x1.9999999999e06p-2, 0x1.249249242aafdp-2,
-                       0x1.c71c7259a9cedp-3, 0x1.745cddff832a2p-3, 0x1.3b20b4da6bf36p-3, 0x1.0f5bf65e4e3f9p-3,
-                       0x1.0f6a9768b56aep-3);
+        r = polynomial(z, 0x1.5555555555555p-1, 0x1.9999999999e06p-2, 0x1.249249242aafdp-2, 0x1.c71c7259a9cedp-3,
+                       0x1.745cddff832a2p-3, 0x1.3b20b4da6bf36p-3, 0x1.0f5bf65e4e3f9p-3, 0x1.0f6a9768b56aep-3);
     else
-        r = polynomial(z, 0x1.555555561f329p-1, 0x1.999996a67ca9ep-2, 0x1.24941335e4b52p-2,
-                       0x1.c62aa07dccabcp-3, 0x1.911c91b65c1a4p-3);
+        r = polynomial(z, 0x1.555555561f329p-1, 0x1.999996a67ca9ep-2, 0x1.24941335e4b52p-2, 0x1.c62aa07dccabcp-3,
+                       0x1.911c91b65c1a4p-3);
     return s * native_fma(r, z, half_square);
 }
 
@@ -94,8 +93,7 @@ TENON_SIMD_INLINE f64 log2_of(for_double q, f64 x) {
 TENON_SIMD_INLINE f64 log10_of(for_double q, f64 x) {
     f64 f = x;
     const f64 e = split_exponent(q, f);
-    const f64 r =
-        native_fma(join_log(q, f64{}, f), fill<f64>(0x1.bcb7b1526e50ep-2), e * 0x1.fef311f12b358p-46);
+    const f64 r = native_fma(join_log(q, f64{}, f), fill<f64>(0x1.bcb7b1526e50ep-2), e * 0x1.fef311f12b358p-46);
     return log_limits(x, native_fma(e, fill<f64>(0x1.34413509f78p-2), r));
 }
 
@@ -105,8 +103,7 @@ TENON_SIMD_INLINE f32 log1p_of(f32 x) {
     const f32 lost = choose(x < 1.0F, x - (u - 1.0F), 1.0F - (u - x));
     const i32 b = bits_as<i32>(u) - 0x3F3504F3;
     const i32 e = b >> 23;
-    const f32 scale =
-        bits_as<f32>((127 - choose(e > 64, fill<i32>(64), e)) << 23); // beyond 2^24 nothing is lost
+    const f32 scale = bits_as<f32>((127 - choose(e > 64, fill<i32>(64), e)) << 23); // beyond 2^24 nothing is lost
     f32 f = bits_as<f32>((b & 0x7FFFFF) + 0x3F3504F3) - 1.0F;
     f = native_fma(lost, scale, f);
     const f32 n = __builtin_convertvector(e, f32);
@@ -133,8 +130,6 @@ TENON_SIMD_MATH_DOUBLE(log10)
 TENON_SIMD_MATH_DOUBLE(log1p)
 
 /// log(1 + e^x) = max(x, 0) + log1p(e^-|x|).
-template <class T> TENON_SIMD_INLINE pack<T> softplus(pack<T> x) {
-    return max(x, pack<T>{}) + log1p(exp(-abs(x)));
-}
+template <class T> TENON_SIMD_INLINE pack<T> softplus(pack<T> x) { return max(x, pack<T>{}) + log1p(exp(-abs(x))); }
 
 } // namespace tenon::simd::TENON_SIMD_NS

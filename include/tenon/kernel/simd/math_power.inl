@@ -34,8 +34,8 @@ template <class Q> TENON_SIMD_INLINE f64 cbrt_of(Q, f64 x) {
     const f64 e = from_integer(bits_as<i64>(b >> 52)) - 1023.0;
     const f64 k = native_round<1>((e + 0.5) * 0x1.5555555555555p-2);
     const f64 m = bits_as<f64>((b & 0xFFFFFFFFFFFFFU) | 0x3FF0000000000000U) * power_of_two(e - 3.0 * k);
-    f64 t = polynomial(m, 0x1.2c991d28a80bdp-1, 0x1.0d66a0a6691f1p-1, -0x1.138a4e36c089ap-3,
-                       0x1.8c433540b75bfp-6, -0x1.2e953d2165bd7p-9, 0x1.71abedcd9950ap-14);
+    f64 t = polynomial(m, 0x1.2c991d28a80bdp-1, 0x1.0d66a0a6691f1p-1, -0x1.138a4e36c089ap-3, 0x1.8c433540b75bfp-6,
+                       -0x1.2e953d2165bd7p-9, 0x1.71abedcd9950ap-14);
     const f64 cube = t * t * t;
     t = t * (cube + 2.0 * m) / (2.0 * cube + m);
     if constexpr (is_double<Q>) {

@@ -6,8 +6,8 @@ namespace tenon::simd::TENON_SIMD_NS {
 TENON_SIMD_INLINE f32 erf_of(f32 x) {
     const f32 a = magnitude_of(x);
     const f32 z = a * a;
-    const f32 near = native_fma(polynomial(z, 0x1.06eba8p-3F, -0x1.81273ep-2F, 0x1.ce2d1ep-4F,
-                                           -0x1.b7fb9ep-6F, 0x1.54193p-8F, -0x1.a47fe8p-11F, 0x1.4ad342p-14F),
+    const f32 near = native_fma(polynomial(z, 0x1.06eba8p-3F, -0x1.81273ep-2F, 0x1.ce2d1ep-4F, -0x1.b7fb9ep-6F,
+                                           0x1.54193p-8F, -0x1.a47fe8p-11F, 0x1.4ad342p-14F),
                                 a, a);
     const f32 b = native_min(fill<f32>(3.95F), a);
     f32 r = polynomial(b, 0x1.8b3eep-13F, -0x1.212c2cp0F, -0x1.4434fp-1F, -0x1.bc18dp-4F, 0x1.9d0bd2p-6F,
@@ -22,10 +22,10 @@ TENON_SIMD_INLINE f32 erf_of(f32 x) {
 TENON_SIMD_INLINE f64 erfc_of(for_float q, f64 x) {
     const f64 a = clamp(magnitude_of(x), 0.0, 10.2);
     const f64 t = (a - 2.5) / (a + 2.5);
-    const f64 p = polynomial(t, 0x1.afbb3f3b66e92p-3, -0x1.7ca88dbe172d1p-2, 0x1.01c11a2f9b8b3p-2,
-                             -0x1.00116298af38ep-3, 0x1.470bdf1ab0ce5p-5, -0x1.05a692cdb780ap-8,
-                             -0x1.5a70a39cd303ap-9, 0x1.c80797751e1f8p-11, 0x1.e1361bc8ca65cp-13,
-                             -0x1.e0268fb29aabdp-14, -0x1.0437fddfaa12ap-15, 0x1.316dc0937391fp-18);
+    const f64 p =
+        polynomial(t, 0x1.afbb3f3b66e92p-3, -0x1.7ca88dbe172d1p-2, 0x1.01c11a2f9b8b3p-2, -0x1.00116298af38ep-3,
+                   0x1.470bdf1ab0ce5p-5, -0x1.05a692cdb780ap-8, -0x1.5a70a39cd303ap-9, 0x1.c80797751e1f8p-11,
+                   0x1.e1361bc8ca65cp-13, -0x1.e0268fb29aabdp-14, -0x1.0437fddfaa12ap-15, 0x1.316dc0937391fp-18);
     const f64 r = p * exp_of(q, -(a * a));
     return choose(x < 0, 2.0 - r, r);
 }
@@ -37,18 +37,17 @@ TENON_SIMD_INLINE f64 lgamma_of_positive(for_float q, f64 x) {
     const auto below_one = x < 1.0;
     const f64 d = choose(below_one, x, native_min(fill<f64>(3.0), x) - 1.0);
     const f64 e = d - 1.0;
-    const f64 p = polynomial(
-        e, 0x1.b0ee60716b43bp-2, -0x1.9ae65093ec9ccp-4, 0x1.0e0ca05f89075p-5, -0x1.95ce31f8ec4c1p-7,
-        0x1.4795b9705419bp-8, -0x1.144dc542b9e21p-9, 0x1.e04cd02798564p-11, -0x1.aa0e3d3be4cb5p-12,
-        0x1.791b5087e4bd4p-13, -0x1.5453ee1010412p-14, 0x1.6e7baeba8a5b2p-15, -0x1.62c20749c7a34p-16,
-        0x1.2fa48fcf478e5p-19, -0x1.d6f26c8c1a066p-22, 0x1.46d91ada64c08p-18, -0x1.4a948264fc98cp-19);
+    const f64 p =
+        polynomial(e, 0x1.b0ee60716b43bp-2, -0x1.9ae65093ec9ccp-4, 0x1.0e0ca05f89075p-5, -0x1.95ce31f8ec4c1p-7,
+                   0x1.4795b9705419bp-8, -0x1.144dc542b9e21p-9, 0x1.e04cd02798564p-11, -0x1.aa0e3d3be4cb5p-12,
+                   0x1.791b5087e4bd4p-13, -0x1.5453ee1010412p-14, 0x1.6e7baeba8a5b2p-15, -0x1.62c20749c7a34p-16,
+                   0x1.2fa48fcf478e5p-19, -0x1.d6f26c8c1a066p-22, 0x1.46d91ada64c08p-18, -0x1.4a948264fc98cp-19);
     const f64 near = d * e * p + choose(below_one, -log_x, f64{}); // + 0: not -0 at 1
     // Beyond 3: Stirling's series.
     const f64 inverse = 1.0 / native_max(fill<f64>(3.0), x);
     const f64 z = inverse * inverse;
-    const f64 series =
-        inverse * polynomial(z, 0x1.5555554b5d37bp-4, -0x1.6c15d5d6323cbp-9, 0x1.9f54dc69735e3p-11,
-                             -0x1.26b093b190d87p-11, 0x1.fbc53cd5b337bp-12);
+    const f64 series = inverse * polynomial(z, 0x1.5555554b5d37bp-4, -0x1.6c15d5d6323cbp-9, 0x1.9f54dc69735e3p-11,
+                                            -0x1.26b093b190d87p-11, 0x1.fbc53cd5b337bp-12);
     const f64 far = native_fma(x - 0.5, log_x - 1.0, series) + (0x1.d67f1c864beb5p-1 - 0.5);
     return choose(x < 3.0, near, far);
 }
@@ -81,13 +80,12 @@ template <class Q> TENON_SIMD_INLINE f64 digamma_of(Q, f64 x) {
     const f64 shifted = choose(small, y + 10.0, y);
     const f64 inverse = 1.0 / shifted;
     const f64 z = inverse * inverse;
-    const f64 series = polynomial(z, 1.0 / 12, -1.0 / 120, 1.0 / 252, -1.0 / 240, 1.0 / 132, -691.0 / 32760,
-                                  1.0 / 12, -3617.0 / 8160);
+    const f64 series =
+        polynomial(z, 1.0 / 12, -1.0 / 120, 1.0 / 252, -1.0 / 240, 1.0 / 132, -691.0 / 32760, 1.0 / 12, -3617.0 / 8160);
     f64 r = log_of(q, shifted) - native_fma(series, z, 0.5 * inverse);
     r = choose(small, r - numerator / denominator, r);
     const f64 fraction = x - native_round<0>(x);
-    const f64 pole =
-        choose(fraction == 0, fill<f64>(nan_of<f64>), 2 * half_pi / tan_of(q, fraction * (2 * half_pi)));
+    const f64 pole = choose(fraction == 0, fill<f64>(nan_of<f64>), 2 * half_pi / tan_of(q, fraction * (2 * half_pi)));
     r = choose(negative, r - pole, r);
     return choose(x == 0, flip_sign(fill<f64>(-infinity_of<f64>), x), r);
 }

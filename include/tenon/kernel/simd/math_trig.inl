@@ -36,8 +36,8 @@ template <class Q> TENON_SIMD_INLINE f64 sin_of_reduced(Q, const reduced_angle& 
                                  0x1.71de3570fdd2dp-19, -0x1.ae5e60c4bcda3p-26, 0x1.5d915e17232a6p-33);
         return r + native_fma(p * z, r, angle.low);
     } else {
-        const f64 p = polynomial(z, -0x1.5555554ca931ep-3, 0x1.11110889f6758p-7, -0x1.a00f939891f14p-13,
-                                 0x1.6cd5ec1e288ecp-19);
+        const f64 p =
+            polynomial(z, -0x1.5555554ca931ep-3, 0x1.11110889f6758p-7, -0x1.a00f939891f14p-13, 0x1.6cd5ec1e288ecp-19);
         return native_fma(p * z, r, r);
     }
 }
@@ -49,8 +49,8 @@ template <class Q> TENON_SIMD_INLINE f64 cos_of_reduced(Q, const reduced_angle& 
                                  -0x1.27e4f80533446p-22, 0x1.1ee9e89068034p-29, -0x1.8facd12fc6556p-37);
         return w + (((1.0 - w) - half) + native_fma(z * z, p, -angle.value * angle.low));
     } else {
-        const f64 p = polynomial(z, 0x1.5555554f428ebp-5, -0x1.6c16b88befcadp-10, 0x1.a011178a6a53cp-16,
-                                 -0x1.2429089a162bfp-22);
+        const f64 p =
+            polynomial(z, 0x1.5555554f428ebp-5, -0x1.6c16b88befcadp-10, 0x1.a011178a6a53cp-16, -0x1.2429089a162bfp-22);
         return native_fma(z * z, p, w);
     }
 }
@@ -122,13 +122,12 @@ inline constexpr double half_pi_low = 0x1.1a62633145c07p-54;
 /// (atan t - t) / t^3 for |t| <= tan(pi/8), of z = t^2.
 template <class Q> TENON_SIMD_INLINE f64 atan_tail(Q, f64 z) {
     if constexpr (is_double<Q>)
-        return polynomial(z, -0x1.5555555555554p-2, 0x1.9999999999652p-3, -0x1.249249247598fp-3,
-                          0x1.c71c71b75b414p-4, -0x1.745d14bba2cebp-4, 0x1.3b136e5041c18p-4,
-                          -0x1.110c7460de3c2p-4, 0x1.e17217dea1129p-5, -0x1.ab7df32bb1b8bp-5,
-                          0x1.70ee91c7fdb65p-5, -0x1.1239a6b804f08p-5, 0x1.f1ec844b70fe3p-7);
+        return polynomial(z, -0x1.5555555555554p-2, 0x1.9999999999652p-3, -0x1.249249247598fp-3, 0x1.c71c71b75b414p-4,
+                          -0x1.745d14bba2cebp-4, 0x1.3b136e5041c18p-4, -0x1.110c7460de3c2p-4, 0x1.e17217dea1129p-5,
+                          -0x1.ab7df32bb1b8bp-5, 0x1.70ee91c7fdb65p-5, -0x1.1239a6b804f08p-5, 0x1.f1ec844b70fe3p-7);
     else
-        return polynomial(z, -0x1.555554c7e7187p-2, 0x1.999919c4ca60dp-3, -0x1.247ef6ef19ddap-3,
-                          0x1.c4666b5758f97p-4, -0x1.5b3c168976a45p-4, 0x1.84cd6035a8c0bp-5);
+        return polynomial(z, -0x1.555554c7e7187p-2, 0x1.999919c4ca60dp-3, -0x1.247ef6ef19ddap-3, 0x1.c4666b5758f97p-4,
+                          -0x1.5b3c168976a45p-4, 0x1.84cd6035a8c0bp-5);
 }
 /// atan(small / large) for 0 <= small <= large: beyond tan(pi/8) as pi/4 + atan of a smaller number.
 template <class Q> TENON_SIMD_INLINE f64 atan_of_ratio(Q q, f64 small, f64 large) {
@@ -175,15 +174,13 @@ template <class Q> TENON_SIMD_INLINE f64 atan2_of(Q q, f64 y, f64 x) {
 /// (asin t - t) / t^3 for 0 <= t <= 0.5, of z = t^2.
 template <class Q> TENON_SIMD_INLINE f64 asin_tail(Q, f64 z) {
     if constexpr (is_double<Q>)
-        return polynomial(z, 0x1.5555555555578p-3, 0x1.333333332df06p-4, 0x1.6db6db722bf23p-5,
-                          0x1.f1c71a8b713bep-6, 0x1.6e8bdfeaacf21p-6, 0x1.1c49ddc13368dp-6,
-                          0x1.ca2149aeee1d1p-7, 0x1.7577652779b3ap-7, 0x1.618b87e99c935p-7,
-                          0x1.e1500fccc9443p-9, 0x1.65052c7d31c3bp-6, -0x1.59fab5ded87bep-6,
+        return polynomial(z, 0x1.5555555555578p-3, 0x1.333333332df06p-4, 0x1.6db6db722bf23p-5, 0x1.f1c71a8b713bep-6,
+                          0x1.6e8bdfeaacf21p-6, 0x1.1c49ddc13368dp-6, 0x1.ca2149aeee1d1p-7, 0x1.7577652779b3ap-7,
+                          0x1.618b87e99c935p-7, 0x1.e1500fccc9443p-9, 0x1.65052c7d31c3bp-6, -0x1.59fab5ded87bep-6,
                           0x1.0be5a26cefacfp-5);
     else
-        return polynomial(z, 0x1.55555609adbdep-3, 0x1.3332a7a361346p-4, 0x1.6ddb3d2aa8158p-5,
-                          0x1.ed51477fea817p-6, 0x1.9367b7c944565p-6, 0x1.e8c22d6e17483p-8,
-                          0x1.1c51b8ddcd79ap-5);
+        return polynomial(z, 0x1.55555609adbdep-3, 0x1.3332a7a361346p-4, 0x1.6ddb3d2aa8158p-5, 0x1.ed51477fea817p-6,
+                          0x1.9367b7c944565p-6, 0x1.e8c22d6e17483p-8, 0x1.1c51b8ddcd79ap-5);
 }
 /// asin(a) for 0 <= a <= 0.5; for larger a, acos(a) = 2 asin(sqrt((1 - a) / 2)). NaN beyond 1.
 template <class Q, class Mask> TENON_SIMD_INLINE f64 asin_or_acos(Q q, f64 a, Mask large) {

@@ -83,8 +83,7 @@ template <class T> [[gnu::noinline]] void apply_to_all(T* x, int n, double (*f)(
     for (int i = 0; i < n; ++i) x[i] = static_cast<T>(f(static_cast<double>(x[i])));
 }
 template <class T> [[gnu::noinline]] void apply_to_all(T* x, const T* y, int n, double (*f)(double, double)) {
-    for (int i = 0; i < n; ++i)
-        x[i] = static_cast<T>(f(static_cast<double>(x[i]), static_cast<double>(y[i])));
+    for (int i = 0; i < n; ++i) x[i] = static_cast<T>(f(static_cast<double>(x[i]), static_cast<double>(y[i])));
 }
 
 /// x / y: 0 where y is 0; the lowest number by -1 is itself.

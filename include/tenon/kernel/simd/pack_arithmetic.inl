@@ -9,10 +9,9 @@ template <> struct wrapping<double> { using type = double; };
 template <class T> using wrapping_part = native_t<typename wrapping<T>::type, pack<T>::part_lanes>;
 
 #define TENON_SIMD_W(x) bits_as<wrapping_part<T>>(x)
-#define TENON_SIMD_BINARY(OP)                                                                            \
-    template <class T> TENON_SIMD_INLINE pack<T> operator OP(pack<T> a, pack<T> b) {                     \
-        TENON_SIMD_PARTS(pack<T>,                                                                        \
-                         bits_as<typename pack<T>::part>(TENON_SIMD_W(a.v[p]) OP TENON_SIMD_W(b.v[p]))); \
+#define TENON_SIMD_BINARY(OP)                                                                                     \
+    template <class T> TENON_SIMD_INLINE pack<T> operator OP(pack<T> a, pack<T> b) {                              \
+        TENON_SIMD_PARTS(pack<T>, bits_as<typename pack<T>::part>(TENON_SIMD_W(a.v[p]) OP TENON_SIMD_W(b.v[p]))); \
     }
 TENON_SIMD_BINARY(+)
 TENON_SIMD_BINARY(-)
@@ -72,9 +71,9 @@ template <class T> TENON_SIMD_INLINE pack<T> shift_left(pack<T> a, pack<T> n) {
     using count = native_t<lane, pack<T>::part_lanes>;
     constexpr lane width = 8 * sizeof(T);
     constexpr lane last = width - 1;
-    TENON_SIMD_PARTS(pack<T>, bits_as<typename pack<T>::part>(choose(
-                                  bits_as<count>(n.v[p]) < width,
-                                  bits_as<count>(a.v[p]) << (bits_as<count>(n.v[p]) & last), count{})));
+    TENON_SIMD_PARTS(pack<T>, bits_as<typename pack<T>::part>(
+                                  choose(bits_as<count>(n.v[p]) < width,
+                                         bits_as<count>(a.v[p]) << (bits_as<count>(n.v[p]) & last), count{})));
 }
 /// a >> n, filled with the sign for signed types. A count of at least the width, or below 0, leaves the
 /// filling only.
@@ -84,9 +83,8 @@ template <class T> TENON_SIMD_INLINE pack<T> shift_right(pack<T> a, pack<T> n) {
     constexpr lane width = 8 * sizeof(T);
     constexpr lane last = width - 1;
     using part = typename pack<T>::part;
-    TENON_SIMD_PARTS(pack<T>,
-                     choose(bits_as<count>(n.v[p]) < width, a.v[p], bits_as<part>(a.v[p] < part{})) >>
-                         bits_as<part>(bits_as<count>(n.v[p]) & last));
+    TENON_SIMD_PARTS(pack<T>, choose(bits_as<count>(n.v[p]) < width, a.v[p], bits_as<part>(a.v[p] < part{})) >>
+                                  bits_as<part>(bits_as<count>(n.v[p]) & last));
 }
 
 /// a / b. Integers: towards zero; by zero gives 0, and the lowest number by -1 gives itself.
@@ -120,8 +118,8 @@ template <class T>
     requires std::is_floating_point_v<T> TENON_SIMD_INLINE pack<T> copysign(pack<T> a, pack<T> b) {
         using bits = typename pack<T>::signed_part;
         constexpr auto sign = std::numeric_limits<simd::detail::signed_t<T>>::min();
-        TENON_SIMD_PARTS(pack<T>, bits_as<typename pack<T>::part>((bits_as<bits>(a.v[p]) & ~sign) |
-                                                                  (bits_as<bits>(b.v[p]) & sign)));
+        TENON_SIMD_PARTS(
+            pack<T>, bits_as<typename pack<T>::part>((bits_as<bits>(a.v[p]) & ~sign) | (bits_as<bits>(b.v[p]) & sign)));
     }
 
 /// What is left of a / b (towards zero), with the sign of a. Integers: by zero gives 0; floating: as C's
@@ -135,8 +133,7 @@ template <class T> TENON_SIMD_INLINE pack<T> fmod(pack<T> a, pack<T> b) {
         store(static_cast<T*>(x), a);
         store(static_cast<T*>(y), b);
         // A float's remainder is exact in double too, and a float.
-        simd::detail::apply_to_all(static_cast<T*>(x), static_cast<const T*>(y), lanes,
-                                   simd::detail::scalar_fmod);
+        simd::detail::apply_to_all(static_cast<T*>(x), static_cast<const T*>(y), lanes, simd::detail::scalar_fmod);
         return load(static_cast<const T*>(x));
     }
 }
@@ -170,8 +167,7 @@ template <class T> TENON_SIMD_INLINE pack<T> abs(pack<T> a) {
 template <class T> TENON_SIMD_INLINE pack<T> sign(pack<T> a) {
     const pack<T> zero = {};
     pack<T> r = select(a > zero, broadcast<T>(1), a);
-    if constexpr (std::is_signed_v<T> || std::is_floating_point_v<T>)
-        r = select(a < zero, broadcast<T>(-1), r);
+    if constexpr (std::is_signed_v<T> || std::is_floating_point_v<T>) r = select(a < zero, broadcast<T>(-1), r);
     return r;
 }
 
@@ -241,13 +237,11 @@ TENON_SIMD_ROUND(trunc, 3)
 
 template <class T> TENON_SIMD_INLINE pack<bool> is_nan(pack<T> a) { return a != a; }
 template <class T> TENON_SIMD_INLINE pack<bool> is_inf(pack<T> a) {
-    if constexpr (std::is_floating_point_v<T>)
-        return abs(a) == broadcast<T>(std::numeric_limits<T>::infinity());
+    if constexpr (std::is_floating_point_v<T>) return abs(a) == broadcast<T>(std::numeric_limits<T>::infinity());
     else return {};
 }
 template <class T> TENON_SIMD_INLINE pack<bool> is_finite(pack<T> a) {
-    if constexpr (std::is_floating_point_v<T>)
-        return abs(a) < broadcast<T>(std::numeric_limits<T>::infinity());
+    if constexpr (std::is_floating_point_v<T>) return abs(a) < broadcast<T>(std::numeric_limits<T>::infinity());
     else return a == a;
 }
 

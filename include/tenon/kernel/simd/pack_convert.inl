@@ -5,13 +5,11 @@ namespace tenon::simd::TENON_SIMD_NS {
 template <class To, class V> TENON_SIMD_INLINE pack<To> split_convert(V a) {
     using part = typename pack<To>::part;
     using from = std::remove_cvref_t<decltype(a[0])>;
-    return {{__builtin_convertvector(lower_half<from>(a), part),
-             __builtin_convertvector(upper_half<from>(a), part)}};
+    return {{__builtin_convertvector(lower_half<from>(a), part), __builtin_convertvector(upper_half<from>(a), part)}};
 }
 template <class To, class V> TENON_SIMD_INLINE pack<To> join_convert(V lower, V upper) {
     using half_part = native_t<To, lanes / 2>;
-    return {{join_halves<To>(__builtin_convertvector(lower, half_part),
-                             __builtin_convertvector(upper, half_part))}};
+    return {{join_halves<To>(__builtin_convertvector(lower, half_part), __builtin_convertvector(upper, half_part))}};
 }
 
 /// Floating to integer: what does not fit saturates, NaN gives 0, the fraction is dropped.
@@ -67,8 +65,7 @@ template <class To, class From> TENON_SIMD_INLINE pack<To> convert_to_integer(pa
         constexpr auto low = static_cast<From>(std::numeric_limits<To>::min());
         constexpr auto high = static_cast<From>(std::numeric_limits<To>::max());
         if constexpr (pack<From>::parts == 1)
-            return convert<To>(
-                convert_to_integer<std::int32_t>(pack<From>{{clamp_or_zero(a.v[0], low, high)}}));
+            return convert<To>(convert_to_integer<std::int32_t>(pack<From>{{clamp_or_zero(a.v[0], low, high)}}));
         else
             return convert<To>(convert_to_integer<std::int32_t>(
                 pack<From>{{clamp_or_zero(a.v[0], low, high), clamp_or_zero(a.v[1], low, high)}}));
@@ -88,9 +85,7 @@ template <class T> TENON_SIMD_INLINE pack<float> round_to(pack<float> a);
 // half and bfloat16 in memory, as 16-bit integers.
 using u16_part = pack<std::uint16_t>::part;
 
-TENON_SIMD_INLINE f32 widen_bfloat16(u16_part a) {
-    return bits_as<f32>(__builtin_convertvector(a, u32) << 16);
-}
+TENON_SIMD_INLINE f32 widen_bfloat16(u16_part a) { return bits_as<f32>(__builtin_convertvector(a, u32) << 16); }
 TENON_SIMD_INLINE u16_part narrow_bfloat16(f32 a) {
     const u32 b = bits_as<u32>(a);
     const u32 rounded = (b + 0x7FFFU + ((b >> 16) & 1U)) >> 16;
@@ -104,8 +99,7 @@ TENON_SIMD_INLINE f32 widen_half(u16_part a) {
     return __builtin_ia32_vcvtph2ps512_mask(bits_as<f16_words>(a), f32{}, static_cast<unsigned short>(-1), 4);
 }
 TENON_SIMD_INLINE u16_part narrow_half(f32 a) {
-    return bits_as<u16_part>(
-        __builtin_ia32_vcvtps2ph512_mask(a, 8, f16_words{}, static_cast<unsigned short>(-1)));
+    return bits_as<u16_part>(__builtin_ia32_vcvtps2ph512_mask(a, 8, f16_words{}, static_cast<unsigned short>(-1)));
 }
 #elif TENON_SIMD_LEVEL == 1
 typedef short f16_words __attribute__((vector_size(16)));

@@ -85,8 +85,7 @@ TENON_SIMD_INLINE native_t<T, N / 2> upper_half(V a) {
 }
 template <class T, class V, int N = static_cast<int>(sizeof(V) / sizeof(T))>
 TENON_SIMD_INLINE native_t<T, N * 2> join_halves(V a, V b) {
-    if constexpr (N == 8)
-        return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    if constexpr (N == 8) return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     else if constexpr (N == 4) return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7);
     else return __builtin_shufflevector(a, b, 0, 1, 2, 3);
 }

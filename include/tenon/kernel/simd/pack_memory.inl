@@ -29,8 +29,7 @@ template <class T> TENON_SIMD_INLINE pack<compute_t<T>> load(const T* from) {
 
 template <class T> TENON_SIMD_INLINE void store(T* to, pack<compute_t<T>> a) {
     if constexpr (sizeof(T) <= 4) {
-        *reinterpret_cast<typename native<simd::detail::stored_type<T>, lanes>::unaligned*>(to) =
-            encode<T>(a);
+        *reinterpret_cast<typename native<simd::detail::stored_type<T>, lanes>::unaligned*>(to) = encode<T>(a);
     } else {
         using unaligned = typename native<T, pack<T>::part_lanes>::unaligned;
         *reinterpret_cast<unaligned*>(to) = a.v[0];
@@ -53,16 +52,14 @@ using masked_byte = char;
 #endif
 template <std::size_t Size> TENON_SIMD_INLINE auto load_masked(const void* from, unsigned mask) {
     const auto bits = static_cast<unsigned short>(mask);
-    if constexpr (Size == 4)
-        return __builtin_ia32_loaddqusi512_mask(static_cast<const int*>(from), words512{}, bits);
+    if constexpr (Size == 4) return __builtin_ia32_loaddqusi512_mask(static_cast<const int*>(from), words512{}, bits);
     else if constexpr (Size == 2)
         return __builtin_ia32_loaddquhi256_mask(static_cast<const masked_short*>(from), shorts256{}, bits);
     else return __builtin_ia32_loaddquqi128_mask(static_cast<const masked_byte*>(from), bytes128{}, bits);
 }
 template <std::size_t Size, class V> TENON_SIMD_INLINE void store_masked(void* to, V a, unsigned mask) {
     const auto bits = static_cast<unsigned short>(mask);
-    if constexpr (Size == 4)
-        __builtin_ia32_storedqusi512_mask(static_cast<int*>(to), bits_as<words512>(a), bits);
+    if constexpr (Size == 4) __builtin_ia32_storedqusi512_mask(static_cast<int*>(to), bits_as<words512>(a), bits);
     else if constexpr (Size == 2)
         __builtin_ia32_storedquhi256_mask(static_cast<masked_short*>(to), bits_as<shorts256>(a), bits);
     else __builtin_ia32_storedquqi128_mask(static_cast<masked_byte*>(to), bits_as<bytes128>(a), bits);

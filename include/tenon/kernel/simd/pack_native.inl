@@ -29,9 +29,7 @@ TENON_SIMD_INLINE f64 native_sqrt(f64 a) { return f64{__builtin_sqrt(a[0]), __bu
 #if TENON_SIMD_LEVEL == 0
 template <class V> TENON_SIMD_INLINE V native_fma(V a, V b, V c) { return a * b + c; }
 #elif defined(__clang__) && __has_builtin(__builtin_elementwise_fma)
-template <class V> TENON_SIMD_INLINE V native_fma(V a, V b, V c) {
-    return __builtin_elementwise_fma(a, b, c);
-}
+template <class V> TENON_SIMD_INLINE V native_fma(V a, V b, V c) { return __builtin_elementwise_fma(a, b, c); }
 #elif TENON_SIMD_LEVEL == 2
 TENON_SIMD_INLINE f32 native_fma(f32 a, f32 b, f32 c) {
     return __builtin_ia32_vfmaddps512_mask(a, b, c, static_cast<unsigned short>(-1), 4);
@@ -53,16 +51,10 @@ template <int Mode> TENON_SIMD_INLINE f64 native_round(f64 a) {
     return __builtin_ia32_rndscalepd_mask(a, Mode | 8, a, static_cast<unsigned char>(-1), 4);
 }
 /// Bit k is the sign of lane k.
-TENON_SIMD_INLINE unsigned native_signs(i32 m) {
-    return static_cast<unsigned short>(__builtin_ia32_cvtd2mask512(m));
-}
+TENON_SIMD_INLINE unsigned native_signs(i32 m) { return static_cast<unsigned short>(__builtin_ia32_cvtd2mask512(m)); }
 #elif TENON_SIMD_LEVEL == 1
-template <int Mode> TENON_SIMD_INLINE f32 native_round(f32 a) {
-    return __builtin_ia32_roundps256(a, Mode | 8);
-}
-template <int Mode> TENON_SIMD_INLINE f64 native_round(f64 a) {
-    return __builtin_ia32_roundpd256(a, Mode | 8);
-}
+template <int Mode> TENON_SIMD_INLINE f32 native_round(f32 a) { return __builtin_ia32_roundps256(a, Mode | 8); }
+template <int Mode> TENON_SIMD_INLINE f64 native_round(f64 a) { return __builtin_ia32_roundpd256(a, Mode | 8); }
 TENON_SIMD_INLINE unsigned native_signs(i32 m) {
     return static_cast<unsigned>(__builtin_ia32_movmskps256(bits_as<f32>(m)));
 }

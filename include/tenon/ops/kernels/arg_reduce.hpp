@@ -40,14 +40,12 @@ public:
         const std::int64_t elements = l_.outputs() * l_.reduced_count();
         if (l_.inner_is_kept) {
             const std::int64_t tiles = (l_.n + tile - 1) / tile;
-            for_pieces(r.pool, l_.outer_kept_count * tiles, elements,
-                       [&](std::int64_t begin, std::int64_t end) {
-                           for (std::int64_t i = begin; i < end; ++i) {
-                               const std::int64_t unit = i / tiles, j = i % tiles * tile;
-                               columns(x, l_.kept_offset(unit) + j, l_.n - j < tile ? l_.n - j : tile,
-                                       out + unit * l_.n + j);
-                           }
-                       });
+            for_pieces(r.pool, l_.outer_kept_count * tiles, elements, [&](std::int64_t begin, std::int64_t end) {
+                for (std::int64_t i = begin; i < end; ++i) {
+                    const std::int64_t unit = i / tiles, j = i % tiles * tile;
+                    columns(x, l_.kept_offset(unit) + j, l_.n - j < tile ? l_.n - j : tile, out + unit * l_.n + j);
+                }
+            });
             return;
         }
         found* partial = reinterpret_cast<found*>(r.scratch);
@@ -55,8 +53,7 @@ public:
         for_pieces(r.pool, l_.outer_kept_count * parts_, elements, [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t i = begin; i < end; ++i) {
                 const std::int64_t part = i % parts_, unit = i / parts_;
-                const found best =
-                    stretch(x, l_.kept_offset(unit), lines * part / parts_, lines * (part + 1) / parts_);
+                const found best = stretch(x, l_.kept_offset(unit), lines * part / parts_, lines * (part + 1) / parts_);
                 if (parts_ == 1) out[unit] = best.position;
                 else partial[i] = best;
             }
@@ -64,17 +61,14 @@ public:
         for (std::int64_t unit = 0; parts_ > 1 && unit < l_.outer_kept_count; ++unit) {
             found best = partial[unit * parts_];
             for (std::int64_t part = 1; part < parts_; ++part)
-                if (const found& next = partial[unit * parts_ + part]; is_larger(next.value, best.value))
-                    best = next;
+                if (const found& next = partial[unit * parts_ + part]; is_larger(next.value, best.value)) best = next;
             out[unit] = best.position;
         }
     }
     std::size_t scratch_bytes() const override {
         return parts_ == 1 ? 0 : static_cast<std::size_t>(parts_ * l_.outer_kept_count) * sizeof(found);
     }
-    double cost() const override {
-        return 60 + 0.15 * static_cast<double>(l_.outputs() * l_.reduced_count());
-    }
+    double cost() const override { return 60 + 0.15 * static_cast<double>(l_.outputs() * l_.reduced_count()); }
 
 private:
     static constexpr std::int64_t block = 4096; // elements looked at for their largest, then for where it is
@@ -133,8 +127,7 @@ private:
 
 template <class C> kernel_pointer make_arg(element_type e, const reduction_layout& l, combination how) {
     return std::make_unique<arg_kernel<C>>(
-        l, reduction_source<C>(e, how == combination::least ? mapping::reversed : mapping::none,
-                               reading::ordered));
+        l, reduction_source<C>(e, how == combination::least ? mapping::reversed : mapping::none, reading::ordered));
 }
 
 /// `how`: least or largest.

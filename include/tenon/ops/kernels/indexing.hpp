@@ -64,9 +64,13 @@ inline void fill_memory(void* to, std::int64_t n, std::size_t element_bytes, std
 class placed_copy_kernel final : public kernel {
 public:
     placed_copy_kernel(strided_copy copy, std::size_t element_bytes, std::int64_t from_offset, std::int64_t to_offset,
-                       std::int64_t filled, std::uint64_t bits)
-        : copy_(copy), bytes_(element_bytes), from_offset_(from_offset), to_offset_(to_offset), filled_(filled),
-          bits_(bits) {}
+                       std::int64_t filled, std::uint64_t bits) :
+        copy_(copy),
+        bytes_(element_bytes),
+        from_offset_(from_offset),
+        to_offset_(to_offset),
+        filled_(filled),
+        bits_(bits) {}
     void run(const kernel_run& r) override {
         if (!r.out[0]) return;
         if (filled_ > 0) fill_memory(r.out[0], filled_, bytes_, bits_, r.pool);
@@ -84,7 +88,8 @@ private:
 };
 
 /// x's slice and a tensor of the slice's sizes: copied from the slice, or into it (then the rest of x is zero).
-inline kernel_pointer prepare_slice(const slice_op::attributes& a, const tensor_type& x, const extents& part, bool into) {
+inline kernel_pointer prepare_slice(const slice_op::attributes& a, const tensor_type& x, const extents& part,
+                                    bool into) {
     std::int64_t x_steps[max_rank]{}, part_steps[max_rank]{}, offset = 0;
     row_major_steps(x.extents, x_steps);
     row_major_steps(part, part_steps);
@@ -108,9 +113,12 @@ struct gather_layout {
     element_type index_element;
     std::string node;
 
-    gather_layout(const kernel_setup& s, int given_axis, const extents& x, const tensor_type& indices)
-        : count(indices.extents.elements()), axis(axis_of(given_axis, x.rank())), index_sizes(indices.extents),
-          index_element(indices.element), node(s.node.name) {
+    gather_layout(const kernel_setup& s, int given_axis, const extents& x, const tensor_type& indices) :
+        count(indices.extents.elements()),
+        axis(axis_of(given_axis, x.rank())),
+        index_sizes(indices.extents),
+        index_element(indices.element),
+        node(s.node.name) {
         for (int i = 0; i < axis; ++i) outer *= x[i].size;
         size = x[axis].size;
         for (int i = axis + 1; i < x.rank(); ++i) inner *= x[i].size;
@@ -135,9 +143,9 @@ struct gather_layout {
 
 class gather_kernel final : public kernel {
 public:
-    explicit gather_kernel(const kernel_setup& s)
-        : l_(s, decode<gather_op::attributes>(s.attrs).axis, s.inputs[0].extents, s.inputs[1]),
-          row_bytes_(static_cast<std::size_t>(l_.inner) * size_of(s.inputs[0].element)) {}
+    explicit gather_kernel(const kernel_setup& s) :
+        l_(s, decode<gather_op::attributes>(s.attrs).axis, s.inputs[0].extents, s.inputs[1]),
+        row_bytes_(static_cast<std::size_t>(l_.inner) * size_of(s.inputs[0].element)) {}
     void run(const kernel_run& r) override {
         l_.check(r.in[1]);
         if (!r.out[0] || row_bytes_ == 0) return;
@@ -173,8 +181,8 @@ template <class T> class gather_gradient_kernel final : public kernel {
     using C = std::conditional_t<small, float, T>;
 
 public:
-    explicit gather_gradient_kernel(const kernel_setup& s)
-        : l_(s, decode<gather_op::attributes>(s.attrs).axis, s.inputs[2].extents, s.inputs[1]) {}
+    explicit gather_gradient_kernel(const kernel_setup& s) :
+        l_(s, decode<gather_op::attributes>(s.attrs).axis, s.inputs[2].extents, s.inputs[1]) {}
     void run(const kernel_run& r) override {
         l_.check(r.in[1]);
         if (!r.out[0]) return;
@@ -205,9 +213,7 @@ public:
     std::size_t scratch_bytes() const override {
         return small ? static_cast<std::size_t>(l_.outer * l_.size * l_.inner) * sizeof(C) : 0;
     }
-    double cost() const override {
-        return 50 + 0.3 * static_cast<double>(l_.outer * (l_.size + l_.count) * l_.inner);
-    }
+    double cost() const override { return 50 + 0.3 * static_cast<double>(l_.outer * (l_.size + l_.count) * l_.inner); }
 
 private:
     gather_layout l_;
@@ -217,8 +223,8 @@ template <class T> class tile_gradient_kernel final : public kernel {
     using C = std::conditional_t<sizeof(T) == 2 && !std::is_integral_v<T>, float, T>;
 
 public:
-    explicit tile_gradient_kernel(const kernel_setup& s)
-        : sizes_(s.inputs[1].extents), counts_(decode<tile_op::attributes>(s.attrs).counts) {
+    explicit tile_gradient_kernel(const kernel_setup& s) :
+        sizes_(s.inputs[1].extents), counts_(decode<tile_op::attributes>(s.attrs).counts) {
         row_major_steps(s.inputs[0].extents, steps_);
         for (int i = 0; i < counts_.count; ++i) repetitions_ *= counts_[i];
     }
@@ -275,7 +281,9 @@ public:
             std::memcpy(r.output<std::byte>(0) + static_cast<std::size_t>(at) * bytes, &unit, bytes);
         }
     }
-    double cost() const override { return 50 + 2 * static_cast<double>(count_) + 0.1 * static_cast<double>(count_ * depth_); }
+    double cost() const override {
+        return 50 + 2 * static_cast<double>(count_) + 0.1 * static_cast<double>(count_ * depth_);
+    }
 
 private:
     tensor_type type_;
@@ -353,7 +361,8 @@ TENON_INLINE kernel_pointer tile_op::prepare(const kernel_setup& s) {
         dims[2 * i + 1] = {x[i].size, x_steps[i], out_steps[i]};
     }
     const std::size_t bytes = size_of(s.inputs[0].element);
-    return std::make_unique<detail::placed_copy_kernel>(detail::strided_copy(dims, 2 * x.rank(), bytes), bytes, 0, 0, 0, 0);
+    return std::make_unique<detail::placed_copy_kernel>(detail::strided_copy(dims, 2 * x.rank(), bytes), bytes, 0, 0, 0,
+                                                        0);
 }
 TENON_INLINE kernel_pointer tile_gradient_op::prepare(const kernel_setup& s) {
     return detail::prepare_for_numbers<detail::tile_gradient_kernel>(s.inputs[0].element, s);

@@ -120,9 +120,7 @@ private:
 template <class T> class small_float_matmul_kernel final : public kernel {
 public:
     small_float_matmul_kernel(const kernel_setup& s, const matmul_layout& l, dense::epilogue after) :
-        l_(l),
-        n_(s.inputs.size() > 2 ? l.n : 0),
-        product_(describe(l, element_type::float32, after, s.threads)) {}
+        l_(l), n_(s.inputs.size() > 2 ? l.n : 0), product_(describe(l, element_type::float32, after, s.threads)) {}
     void run(const kernel_run& r) override {
         if (!r.out[0] || l_.elements_c == 0) return;
         float* a = reinterpret_cast<float*>(r.scratch);
@@ -146,8 +144,7 @@ public:
 
 private:
     static std::int64_t padded(std::int64_t n) { return (n + 15) / 16 * 16; }
-    template <class From, class To>
-    static void convert(const From* from, To* to, std::int64_t n, thread_pool* pool) {
+    template <class From, class To> static void convert(const From* from, To* to, std::int64_t n, thread_pool* pool) {
         const auto some = [&](std::int64_t begin, std::int64_t end) {
 #if defined(__x86_64__)
             if (simd::best_isa() == simd::isa::avx512)
@@ -160,12 +157,8 @@ private:
         if (pool) pool->parallel_for(n, 65536, some);
         else some(0, n);
     }
-    static void widen(const T* from, float* to, std::int64_t n, thread_pool* pool) {
-        convert(from, to, n, pool);
-    }
-    static void narrow(const float* from, T* to, std::int64_t n, thread_pool* pool) {
-        convert(from, to, n, pool);
-    }
+    static void widen(const T* from, float* to, std::int64_t n, thread_pool* pool) { convert(from, to, n, pool); }
+    static void narrow(const float* from, T* to, std::int64_t n, thread_pool* pool) { convert(from, to, n, pool); }
 
     matmul_layout l_;
     std::int64_t n_; // of the bias
@@ -214,8 +207,7 @@ private:
             for (std::int64_t l = 0; l < k; ++l) {
                 const auto x = static_cast<wrapping>(l_.transpose_a ? a[l * m + i] : a[i * k + l]);
                 for (std::int64_t j = 0; j < n; ++j)
-                    c[j] =
-                        static_cast<T>(static_cast<wrapping>(c[j]) + x * static_cast<wrapping>(b[l * n + j]));
+                    c[j] = static_cast<T>(static_cast<wrapping>(c[j]) + x * static_cast<wrapping>(b[l * n + j]));
             }
         }
         for (std::int64_t j = 0; relu_ && j < n; ++j) c[j] = c[j] > 0 ? c[j] : T{};

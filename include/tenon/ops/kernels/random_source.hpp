@@ -14,9 +14,9 @@ namespace tenon::detail {
 /// A node's key, from the seeds (SEMANTICS 21; ops/random.hpp states the rules), and its count of runs.
 class random_source {
 public:
-    random_source(const kernel_setup& s, std::int64_t seed)
-        : key_(key_of(s.graph_seed, static_cast<std::uint64_t>(seed), s.node.name)),
-          runs_(s.resources ? &s.resources->counter(s.node.container, s.node.name) : &own_) {}
+    random_source(const kernel_setup& s, std::int64_t seed) :
+        key_(key_of(s.graph_seed, static_cast<std::uint64_t>(seed), s.node.name)),
+        runs_(s.resources ? &s.resources->counter(s.node.container, s.node.name) : &own_) {}
 
     /// The stream of the next run.
     random_stream next() noexcept { return {key_, runs_->fetch_add(1, std::memory_order_relaxed)}; }

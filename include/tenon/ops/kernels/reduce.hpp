@@ -30,8 +30,7 @@ template <combination How, class C> constexpr C identity_of() {
     using limits = std::numeric_limits<C>;
     if constexpr (How == combination::sum) return C{};
     else if constexpr (How == combination::product) return C{1};
-    else if constexpr (How == combination::least)
-        return limits::has_infinity ? limits::infinity() : limits::max();
+    else if constexpr (How == combination::least) return limits::has_infinity ? limits::infinity() : limits::max();
     else return limits::has_infinity ? -limits::infinity() : limits::lowest();
 }
 template <class C> constexpr C identity_of(combination how) {
@@ -48,10 +47,9 @@ template <class C> constexpr C identity_of(combination how) {
 template <class C> using wide_t = std::conditional_t<std::is_integral_v<C>, std::int64_t, double>;
 
 template <combination How, class W> constexpr W combine_two(W a, W b) {
-    using wrapping = typename std::conditional_t<std::is_integral_v<W>, std::make_unsigned<W>,
-                                                 std::type_identity<W>>::type;
-    if constexpr (How == combination::sum)
-        return static_cast<W>(static_cast<wrapping>(a) + static_cast<wrapping>(b));
+    using wrapping =
+        typename std::conditional_t<std::is_integral_v<W>, std::make_unsigned<W>, std::type_identity<W>>::type;
+    if constexpr (How == combination::sum) return static_cast<W>(static_cast<wrapping>(a) + static_cast<wrapping>(b));
     else if constexpr (How == combination::product)
         return static_cast<W>(static_cast<wrapping>(a) * static_cast<wrapping>(b));
     else if constexpr (How == combination::least) return a < b || a != a ? a : b;
@@ -77,8 +75,8 @@ template <class C> struct reduction_loops {
 };
 template <class C> struct search_loops {
     std::int64_t (*position_of)(const C* x, std::int64_t n, C value);
-    void (*improve_columns)(const C* x, std::int64_t rows, std::int64_t stride, std::int64_t width,
-                            std::int64_t number, C* values, std::int64_t* positions);
+    void (*improve_columns)(const C* x, std::int64_t rows, std::int64_t stride, std::int64_t width, std::int64_t number,
+                            C* values, std::int64_t* positions);
 };
 template <class C> using block_reader = void (*)(const void* from, C* to, std::int64_t n);
 template <class C>
@@ -86,8 +84,8 @@ using block_mapper = void (*)(const C* x, C* to, std::int64_t n, const C* parame
 /// As reduction_loops, of mapped elements. A parameter for each row or column, or null.
 template <class C> struct mapped_loops {
     void (*rows)(const C* x, std::int64_t count, std::int64_t n, const C* parameter, C* out) = nullptr;
-    void (*columns)(const C* x, std::int64_t rows, std::int64_t stride, std::int64_t width,
-                    const C* parameter, C* out) = nullptr;
+    void (*columns)(const C* x, std::int64_t rows, std::int64_t stride, std::int64_t width, const C* parameter,
+                    C* out) = nullptr;
 };
 
 } // namespace tenon::reducing
@@ -160,20 +158,16 @@ struct reduction_layout {
     /// [many, kept, few] with the two ends reduced: rather two passes, over the first dimension and over the
     /// last.
     bool is_sandwich() const {
-        return !inner_is_kept && outer_reduced_rank == 1 && outer_kept_rank == 1 &&
-               outer_kept[0].stride == n && outer_reduced_count >= 4 && n > 0 && n <= 16384;
+        return !inner_is_kept && outer_reduced_rank == 1 && outer_kept_rank == 1 && outer_kept[0].stride == n &&
+               outer_reduced_count >= 4 && n > 0 && n <= 16384;
     }
     reduction_layout without_inner() const {
         return {extents(outer_reduced_count, outer_kept_count * n), detail::axis_set{fault::none, 1}};
     }
-    reduction_layout inner() const {
-        return {extents(outer_kept_count, n), detail::axis_set{fault::none, 2}};
-    }
+    reduction_layout inner() const { return {extents(outer_kept_count, n), detail::axis_set{fault::none, 2}}; }
 
     std::int64_t kept_offset(std::int64_t index) const { return offset(index, outer_kept, outer_kept_rank); }
-    std::int64_t reduced_offset(std::int64_t index) const {
-        return offset(index, outer_reduced, outer_reduced_rank);
-    }
+    std::int64_t reduced_offset(std::int64_t index) const { return offset(index, outer_reduced, outer_reduced_rank); }
 
 private:
     static std::int64_t offset(std::int64_t index, const dimension* dims, int rank) {
@@ -264,34 +258,28 @@ public:
 
     /// `finish` is called for stretches that cover all outputs. `parameter` has one for each output, or is
     /// null.
-    void run(const void* x, const C* parameter, std::byte* scratch, thread_pool* pool,
-             finish_function finish) const {
+    void run(const void* x, const C* parameter, std::byte* scratch, thread_pool* pool, finish_function finish) const {
         const std::int64_t total = l_.outputs() * l_.reduced_count();
         if (parts_ == 1) {
-            for_pieces(pool, l_.outer_kept_count, total, [&](std::int64_t begin, std::int64_t end) {
-                outputs(x, begin, end, parameter, finish);
-            });
+            for_pieces(pool, l_.outer_kept_count, total,
+                       [&](std::int64_t begin, std::int64_t end) { outputs(x, begin, end, parameter, finish); });
             return;
         }
         W* partial = reinterpret_cast<W*>(scratch);
         const std::int64_t width = l_.inner_is_kept ? l_.n : 1;
-        for_pieces(
-            pool, l_.outer_kept_count * tiles_ * parts_, total, [&](std::int64_t begin, std::int64_t end) {
-                for (std::int64_t i = begin; i < end; ++i) {
-                    const std::int64_t part = i % parts_, tile = i / parts_ % tiles_,
-                                       unit = i / parts_ / tiles_;
-                    const std::int64_t first = lines_ * part / parts_, last = lines_ * (part + 1) / parts_;
-                    const std::int64_t at = l_.kept_offset(unit);
-                    W* to = partial + part * l_.outputs() + unit * width;
-                    if (!l_.inner_is_kept)
-                        *to = stretch(x, at, first, last, parameter ? parameter + unit : nullptr);
-                    else {
-                        const std::int64_t j = l_.n * tile / tiles_, w = l_.n * (tile + 1) / tiles_ - j;
-                        columns(x, at + j, first, last, w, parameter ? parameter + unit * width + j : nullptr,
-                                to + j);
-                    }
+        for_pieces(pool, l_.outer_kept_count * tiles_ * parts_, total, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i) {
+                const std::int64_t part = i % parts_, tile = i / parts_ % tiles_, unit = i / parts_ / tiles_;
+                const std::int64_t first = lines_ * part / parts_, last = lines_ * (part + 1) / parts_;
+                const std::int64_t at = l_.kept_offset(unit);
+                W* to = partial + part * l_.outputs() + unit * width;
+                if (!l_.inner_is_kept) *to = stretch(x, at, first, last, parameter ? parameter + unit : nullptr);
+                else {
+                    const std::int64_t j = l_.n * tile / tiles_, w = l_.n * (tile + 1) / tiles_ - j;
+                    columns(x, at + j, first, last, w, parameter ? parameter + unit * width + j : nullptr, to + j);
                 }
-            });
+            }
+        });
         const std::int64_t count = l_.outputs();
         for_pieces(pool, count, count * parts_, [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t part = 1; part < parts_; ++part)
@@ -307,8 +295,7 @@ public:
         const C* from = static_cast<const C*>(x);
         const std::int64_t total = l_.outputs() * l_.reduced_count();
         if (l_.inner_is_kept) {
-            if (tiles_ > 1 || l_.rows > piece_rows || (2 * l_.n <= 8 * loops_.lanes && l_.rows > 64))
-                return false;
+            if (tiles_ > 1 || l_.rows > piece_rows || (2 * l_.n <= 8 * loops_.lanes && l_.rows > 64)) return false;
             for_pieces(pool, l_.outer_kept_count, total, [&](std::int64_t begin, std::int64_t end) {
                 for (std::int64_t i = begin; i < end; ++i)
                     loops_.columns(from + l_.kept_offset(i), l_.rows, l_.n, l_.n, out + i * l_.n);
@@ -367,8 +354,7 @@ private:
         C found[most];
         W sums[most];
         C buffer[block];
-        const bool mapped =
-            mapped_.rows && l_.n >= 64; // each row is folded by itself: not worth it for short ones
+        const bool mapped = mapped_.rows && l_.n >= 64; // each row is folded by itself: not worth it for short ones
         std::int64_t batch = direct_ || mapped || l_.n == 0 ? most : block / l_.n;
         if (batch > most) batch = most;
         for (std::int64_t i = begin; i < end; i += batch) {
@@ -379,8 +365,7 @@ private:
             else if (!direct_ && !parameter) values = source_.block(at, count * l_.n, nullptr, 0, buffer);
             else if (!direct_) {
                 for (std::int64_t k = 0; k < count; ++k)
-                    source_.block(source_.at(x, (i + k) * l_.n), l_.n, parameter + i + k, 0,
-                                  buffer + k * l_.n);
+                    source_.block(source_.at(x, (i + k) * l_.n), l_.n, parameter + i + k, 0, buffer + k * l_.n);
                 values = buffer;
             }
             if (!mapped) loops_.rows(values, count, l_.n, found);
@@ -390,8 +375,7 @@ private:
     }
 
     // Elements begin .. end-1 of one output whose inner dimension is reduced.
-    W stretch(const void* x, std::int64_t offset, std::int64_t begin, std::int64_t end,
-              const C* parameter) const {
+    W stretch(const void* x, std::int64_t offset, std::int64_t begin, std::int64_t end, const C* parameter) const {
         W sum = identity_of<W>(how_);
         std::int64_t row = l_.n > 0 ? begin / l_.n : 0, at = begin - row * l_.n;
         C buffer[block];
@@ -402,8 +386,7 @@ private:
             const std::byte* from = source_.at(x, offset + l_.reduced_offset(row) + at);
             C found;
             if (mapped_.rows)
-                mapped_.rows(static_cast<const C*>(static_cast<const void*>(from)), 1, count, parameter,
-                             &found);
+                mapped_.rows(static_cast<const C*>(static_cast<const void*>(from)), 1, count, parameter, &found);
             else loops_.rows(source_.block(from, count, parameter, 0, buffer), 1, count, &found);
             sum = combine_two(how_, sum, static_cast<W>(found));
             begin += count;
@@ -416,8 +399,8 @@ private:
     }
 
     // Rows first .. last-1 of `width` columns.
-    void columns(const void* x, std::int64_t offset, std::int64_t first, std::int64_t last,
-                 std::int64_t width, const C* parameter, W* out) const {
+    void columns(const void* x, std::int64_t offset, std::int64_t first, std::int64_t last, std::int64_t width,
+                 const C* parameter, W* out) const {
         C found[most_columns], buffer[block], repeated[most_joined];
         // Narrow rows that follow each other are one wide row.
         const std::int64_t target = 8 * loops_.lanes;
@@ -445,8 +428,7 @@ private:
             const std::int64_t stride = buffered_ ? wide : together * l_.n;
             if (mapped_.columns) mapped_.columns(values, count / together, stride, wide, p, found);
             else loops_.columns(values, count / together, stride, wide, found);
-            for (std::int64_t k = 0; k < wide; k += width, fresh = false)
-                loops_.widen(found + k, out, width, fresh);
+            for (std::int64_t k = 0; k < wide; k += width, fresh = false) loops_.widen(found + k, out, width, fresh);
             first += count;
         }
         for (std::int64_t j = 0; fresh && j < width; ++j) out[j] = identity_of<W>(how_);

@@ -16,21 +16,18 @@ TENON_SIMD_INLINE V interleave_lanes(V x, V y, std::index_sequence<K...>) {
     constexpr int n = static_cast<int>(sizeof...(K));
 #if defined(__clang__)
     return __builtin_shufflevector(
-        x, y,
-        ((static_cast<int>(K) & D ? n : 0) + (Other ? static_cast<int>(K) ^ D : static_cast<int>(K)))...);
+        x, y, ((static_cast<int>(K) & D ? n : 0) + (Other ? static_cast<int>(K) ^ D : static_cast<int>(K)))...);
 #else
     using index = simd::detail::signed_t<std::remove_cvref_t<decltype(x[0])>>;
     typedef index indices __attribute__((vector_size(sizeof(V))));
-    return __builtin_shuffle(
-        x, y,
-        indices{static_cast<index>((static_cast<int>(K) & D ? n : 0) +
-                                   (Other ? static_cast<int>(K) ^ D : static_cast<int>(K)))...});
+    return __builtin_shuffle(x, y,
+                             indices{static_cast<index>((static_cast<int>(K) & D ? n : 0) +
+                                                        (Other ? static_cast<int>(K) ^ D : static_cast<int>(K)))...});
 #endif
 }
 
 /// Packs a and b, each folded at distance D, side by side.
-template <reducing::combination How, int D, class C>
-TENON_SIMD_INLINE pack<C> fold_two(pack<C> a, pack<C> b) {
+template <reducing::combination How, int D, class C> TENON_SIMD_INLINE pack<C> fold_two(pack<C> a, pack<C> b) {
     constexpr int n = pack<C>::part_lanes;
     if constexpr (D == n) {
         return combined<How>(pack<C>{{a.v[0], b.v[1]}}, pack<C>{{a.v[1], b.v[0]}});
@@ -59,15 +56,12 @@ template <reducing::combination How, int D, class C> TENON_SIMD_INLINE pack<C> f
 
 /// The last `left` lanes of a row, 0 < left < lanes; the others leave everything unchanged. With `past`,
 /// memory up to the end of a whole pack may be read, which is faster than a masked load.
-template <reducing::combination How, class C>
-TENON_SIMD_INLINE pack<C> last_lanes(const C* x, int left, bool past) {
+template <reducing::combination How, class C> TENON_SIMD_INLINE pack<C> last_lanes(const C* x, int left, bool past) {
     const pack<bool> inside = iota<std::int32_t>() < broadcast<std::int32_t>(left);
-    return select(inside, past ? load(x) : load_partial(x, left),
-                  broadcast<C>(reducing::identity_of<How, C>()));
+    return select(inside, past ? load(x) : load_partial(x, left), broadcast<C>(reducing::identity_of<How, C>()));
 }
 
-template <reducing::mapping M, class C>
-TENON_SIMD_INLINE pack<C> mapped(pack<C> v, [[maybe_unused]] pack<C> p) {
+template <reducing::mapping M, class C> TENON_SIMD_INLINE pack<C> mapped(pack<C> v, [[maybe_unused]] pack<C> p) {
     if constexpr (M == reducing::mapping::square) return v * v;
     else if constexpr (M == reducing::mapping::magnitude) return abs(v);
     else if constexpr (M == reducing::mapping::squared_deviation) return (v - p) * (v - p);
@@ -99,8 +93,7 @@ TENON_SIMD_INLINE pack<C> combine_long_row(const C* x, std::int64_t n, pack<C> p
 }
 
 /// Elements First, First + 2, ... of the concatenation of x and y.
-template <int First, class V, std::size_t... K>
-TENON_SIMD_INLINE V every_second(V x, V y, std::index_sequence<K...>) {
+template <int First, class V, std::size_t... K> TENON_SIMD_INLINE V every_second(V x, V y, std::index_sequence<K...>) {
 #if defined(__clang__)
     return __builtin_shufflevector(x, y, (static_cast<int>(2 * K) + First)...);
 #else
@@ -110,20 +103,17 @@ TENON_SIMD_INLINE V every_second(V x, V y, std::index_sequence<K...>) {
 #endif
 }
 /// Neighbours of the concatenation of a and b, combined.
-template <reducing::combination How, class C>
-TENON_SIMD_INLINE pack<C> combine_neighbours(pack<C> a, pack<C> b) {
+template <reducing::combination How, class C> TENON_SIMD_INLINE pack<C> combine_neighbours(pack<C> a, pack<C> b) {
     constexpr std::make_index_sequence<static_cast<std::size_t>(pack<C>::part_lanes)> k{};
     if constexpr (pack<C>::parts == 1)
         return combined<How>(pack<C>{{every_second<0>(a.v[0], b.v[0], k)}},
                              pack<C>{{every_second<1>(a.v[0], b.v[0], k)}});
     else
-        return combined<How>(
-            pack<C>{{every_second<0>(a.v[0], a.v[1], k), every_second<0>(b.v[0], b.v[1], k)}},
-            pack<C>{{every_second<1>(a.v[0], a.v[1], k), every_second<1>(b.v[0], b.v[1], k)}});
+        return combined<How>(pack<C>{{every_second<0>(a.v[0], a.v[1], k), every_second<0>(b.v[0], b.v[1], k)}},
+                             pack<C>{{every_second<1>(a.v[0], a.v[1], k), every_second<1>(b.v[0], b.v[1], k)}});
 }
 /// `lanes` rows of N elements, N a power of two.
-template <reducing::combination How, int N, class C>
-TENON_SIMD_INLINE pack<C> combine_short_rows(const C* x) {
+template <reducing::combination How, int N, class C> TENON_SIMD_INLINE pack<C> combine_short_rows(const C* x) {
     if constexpr (N == 1) return load(x);
     else
         return combine_neighbours<How>(combine_short_rows<How, N / 2>(x),
@@ -137,8 +127,7 @@ TENON_SIMD_INLINE std::int64_t reduce_short_rows(const C* x, std::int64_t count,
 }
 
 /// out[i] = elements x[i * n] .. x[i * n + n - 1] combined, for i < count.
-template <reducing::combination How, class C>
-void reduce_rows(const C* x, std::int64_t count, std::int64_t n, C* out) {
+template <reducing::combination How, class C> void reduce_rows(const C* x, std::int64_t count, std::int64_t n, C* out) {
     std::int64_t i = 0;
     if (n == 2) i = reduce_short_rows<How, 2>(x, count, out);
     else if (n == 4) i = reduce_short_rows<How, 4>(x, count, out);
@@ -170,14 +159,12 @@ void reduce_rows(const C* x, std::int64_t count, std::int64_t n, C* out) {
     }
     for (; i < count; ++i)
         out[i] =
-            fold_one<How, lanes / 2>(combine_long_row<How, reducing::mapping::none>(x + i * n, n, pack<C>{}))
-                .v[0][0];
+            fold_one<How, lanes / 2>(combine_long_row<How, reducing::mapping::none>(x + i * n, n, pack<C>{})).v[0][0];
 }
 
 /// `Packs` packs of columns of a block that lies in cache, or the first `width` of one pack.
 template <reducing::combination How, int Packs, class C>
-TENON_SIMD_INLINE void reduce_some_columns(const C* x, std::int64_t rows, std::int64_t stride, int width,
-                                           C* out) {
+TENON_SIMD_INLINE void reduce_some_columns(const C* x, std::int64_t rows, std::int64_t stride, int width, C* out) {
     const pack<C> none = broadcast<C>(reducing::identity_of<How, C>());
     pack<C> total[Packs];
     for (int k = 0; k < Packs; ++k) total[k] = none;
@@ -190,8 +177,7 @@ TENON_SIMD_INLINE void reduce_some_columns(const C* x, std::int64_t rows, std::i
 #pragma GCC unroll 8
             for (int k = 0; k < Packs; ++k) {
                 const C* at = x + r * stride + k * lanes;
-                sum[k] =
-                    combined<How>(sum[k], Packs == 1 && width < lanes ? load_partial(at, width) : load(at));
+                sum[k] = combined<How>(sum[k], Packs == 1 && width < lanes ? load_partial(at, width) : load(at));
             }
         for (int k = 0; k < Packs; ++k) total[k] = combined<How>(total[k], sum[k]);
     }
@@ -213,8 +199,7 @@ TENON_SIMD_INLINE pack<C> combine_rows(const C* x, std::int64_t stride) {
 template <reducing::combination How, int Rows, class C>
 TENON_SIMD_INLINE void add_rows(const C* x, std::int64_t stride, std::int64_t width, C* out) {
     for (std::int64_t j = 0; j < width; j += lanes)
-        store(out + j,
-              combined<How>(load(static_cast<const C*>(out + j)), combine_rows<How, Rows>(x + j, stride)));
+        store(out + j, combined<How>(load(static_cast<const C*>(out + j)), combine_rows<How, Rows>(x + j, stride)));
 }
 
 /// out[j] = elements x[r * stride + j], r < rows, combined, for j < width.
@@ -238,8 +223,8 @@ void reduce_columns(const C* x, std::int64_t rows, std::int64_t stride, std::int
         j = whole;
     }
     for (; j < width; j += lanes)
-        reduce_some_columns<How, 1>(x + j, rows, stride,
-                                    static_cast<int>(width - j < lanes ? width - j : lanes), out + j);
+        reduce_some_columns<How, 1>(x + j, rows, stride, static_cast<int>(width - j < lanes ? width - j : lanes),
+                                    out + j);
 }
 
 /// sums[j] combined with x[j], in a wider type; or just set, when they are `fresh`.
@@ -311,8 +296,7 @@ void map_rows(const C* x, std::int64_t count, std::int64_t n, const C* parameter
 /// out[j] = elements x[r * stride + j], r < rows, mapped and combined, for j < width; a parameter for each
 /// column.
 template <reducing::mapping M, reducing::combination How, class C>
-void map_columns(const C* x, std::int64_t rows, std::int64_t stride, std::int64_t width, const C* parameter,
-                 C* out) {
+void map_columns(const C* x, std::int64_t rows, std::int64_t stride, std::int64_t width, const C* parameter, C* out) {
     const std::int64_t whole = width - width % lanes;
     const int left = static_cast<int>(width - whole);
     const pack<C> none = broadcast<C>(reducing::identity_of<How, C>());
@@ -348,8 +332,8 @@ template <class C> std::int64_t position_of(const C* x, std::int64_t n, C value)
 
 /// Largest element so far of each column, and its row, improved by rows numbered from `number`.
 template <class C>
-void improve_columns(const C* x, std::int64_t rows, std::int64_t stride, std::int64_t width,
-                     std::int64_t number, C* values, std::int64_t* positions) {
+void improve_columns(const C* x, std::int64_t rows, std::int64_t stride, std::int64_t width, std::int64_t number,
+                     C* values, std::int64_t* positions) {
     for (std::int64_t j = 0; j < width; j += lanes) {
         const int n = static_cast<int>(width - j < lanes ? width - j : lanes);
         pack<C> best = load_partial(values + j, n);
@@ -381,13 +365,10 @@ template <class C> reducing::reduction_loops<C> product_loops_of() {
     return loops_of_combination<reducing::combination::product, C>();
 }
 
-template <class C> reducing::search_loops<C> search_loops_of() {
-    return {&position_of<C>, &improve_columns<C>};
-}
+template <class C> reducing::search_loops<C> search_loops_of() { return {&position_of<C>, &improve_columns<C>}; }
 
 /// How elements of a type are read as C; nullptr where they are C already.
-template <class C>
-reducing::block_reader<C> block_reader_of(element_type e, [[maybe_unused]] reducing::reading how) {
+template <class C> reducing::block_reader<C> block_reader_of(element_type e, [[maybe_unused]] reducing::reading how) {
     if constexpr (std::is_same_v<C, float>) {
         if (e == element_type::float16) return &read_block<half, float>;
         if (e == element_type::bfloat16) return &read_block<bfloat16, float>;
@@ -433,8 +414,7 @@ template <class C> reducing::block_mapper<C> block_mapper_of(reducing::mapping m
     return m == mapping::reversed ? &map_block<mapping::reversed, C> : nullptr;
 }
 
-template <class C, reducing::mapping M, reducing::combination How>
-reducing::mapped_loops<C> mapped_loops_for() {
+template <class C, reducing::mapping M, reducing::combination How> reducing::mapped_loops<C> mapped_loops_for() {
     return {&map_rows<M, How, C>, &map_columns<M, How, C>};
 }
 /// Loops that map and combine in one go; null where there are none.
@@ -447,8 +427,7 @@ template <class C> reducing::mapped_loops<C> mapped_loops_of(reducing::mapping m
         switch (m) {
         case mapping::square: return mapped_loops_for<C, mapping::square, combination::sum>();
         case mapping::magnitude: return mapped_loops_for<C, mapping::magnitude, combination::sum>();
-        case mapping::squared_deviation:
-            return mapped_loops_for<C, mapping::squared_deviation, combination::sum>();
+        case mapping::squared_deviation: return mapped_loops_for<C, mapping::squared_deviation, combination::sum>();
         case mapping::shifted_exp: return mapped_loops_for<C, mapping::shifted_exp, combination::sum>();
         default: break;
         }

@@ -67,11 +67,9 @@ private:
             for (std::int64_t i = 0; i < n; ++i)
                 to[i] = stored<Out>(static_cast<double>(found[i]) / static_cast<double>(count_));
         } else if (finishing_ == finishing::root) {
-            for (std::int64_t i = 0; i < n; ++i)
-                to[i] = stored<Out>(std::sqrt(static_cast<double>(found[i])));
+            for (std::int64_t i = 0; i < n; ++i) to[i] = stored<Out>(std::sqrt(static_cast<double>(found[i])));
         } else if (finishing_ == finishing::at_least_zero) {
-            for (std::int64_t i = 0; i < n; ++i)
-                to[i] = stored<Out>(found[i] < wide_t<C>{} ? wide_t<C>{} : found[i]);
+            for (std::int64_t i = 0; i < n; ++i) to[i] = stored<Out>(found[i] < wide_t<C>{} ? wide_t<C>{} : found[i]);
         } else if (flipped_) {
             for (std::int64_t i = 0; i < n; ++i)
                 to[i] = stored<Out>(static_cast<std::uint64_t>(found[i]) ^ (std::uint64_t{1} << 63));
@@ -142,11 +140,10 @@ public:
     two_pass_kernel(const reduction_layout& l, kind k, double divisor) :
         first_(l, k == kind::log_sum_exp ? combination::largest : combination::sum,
                reduction_source<C>(element_type_of<T>, mapping::none, reading::numbers)),
-        second_(
-            l, combination::sum,
-            reduction_source<C>(element_type_of<T>,
-                                k == kind::log_sum_exp ? mapping::shifted_exp : mapping::squared_deviation,
-                                reading::numbers)),
+        second_(l, combination::sum,
+                reduction_source<C>(element_type_of<T>,
+                                    k == kind::log_sum_exp ? mapping::shifted_exp : mapping::squared_deviation,
+                                    reading::numbers)),
         kind_(k),
         divisor_(divisor),
         count_(static_cast<double>(l.reduced_count())) {}
@@ -164,8 +161,8 @@ public:
         };
         const auto finish = [&](std::int64_t first, std::int64_t n, const double* sums, const C* p) {
             for (std::int64_t i = 0; i < n; ++i) {
-                const double v = kind_ == kind::log_sum_exp ? static_cast<double>(p[i]) + std::log(sums[i])
-                                                            : sums[i] / divisor_;
+                const double v =
+                    kind_ == kind::log_sum_exp ? static_cast<double>(p[i]) + std::log(sums[i]) : sums[i] / divisor_;
                 out[first + i] = stored<T>(kind_ == kind::deviation ? std::sqrt(v) : v);
             }
         };
@@ -191,8 +188,7 @@ public:
         return pass_bytes() + static_cast<std::size_t>(first_.layout().outputs()) * sizeof(C);
     }
     double cost() const override {
-        return 80 +
-               0.5 * static_cast<double>(first_.layout().outputs() * (1 + first_.layout().reduced_count()));
+        return 80 + 0.5 * static_cast<double>(first_.layout().outputs() * (1 + first_.layout().reduced_count()));
     }
 
 private:
@@ -291,32 +287,26 @@ template <class T> struct prod_gradient_kernel final : kernel {
 } // namespace reducing
 
 TENON_INLINE kernel_pointer sum_op::prepare(const kernel_setup& s) {
-    return reducing::make_for_numbers(s.inputs[0].element, reducing::layout_of(s),
-                                      reducing::combination::sum);
+    return reducing::make_for_numbers(s.inputs[0].element, reducing::layout_of(s), reducing::combination::sum);
 }
 TENON_INLINE kernel_pointer mean_op::prepare(const kernel_setup& s) {
     return reducing::make_for_floats(s.inputs[0].element, reducing::layout_of(s), reducing::combination::sum,
                                      reducing::mapping::none, reducing::finishing::division);
 }
 TENON_INLINE kernel_pointer prod_op::prepare(const kernel_setup& s) {
-    return reducing::make_for_numbers(s.inputs[0].element, reducing::layout_of(s),
-                                      reducing::combination::product);
+    return reducing::make_for_numbers(s.inputs[0].element, reducing::layout_of(s), reducing::combination::product);
 }
 TENON_INLINE kernel_pointer min_op::prepare(const kernel_setup& s) {
-    return reducing::make_for_numbers(s.inputs[0].element, reducing::layout_of(s),
-                                      reducing::combination::least);
+    return reducing::make_for_numbers(s.inputs[0].element, reducing::layout_of(s), reducing::combination::least);
 }
 TENON_INLINE kernel_pointer max_op::prepare(const kernel_setup& s) {
-    return reducing::make_for_numbers(s.inputs[0].element, reducing::layout_of(s),
-                                      reducing::combination::largest);
+    return reducing::make_for_numbers(s.inputs[0].element, reducing::layout_of(s), reducing::combination::largest);
 }
 TENON_INLINE kernel_pointer argmin_op::prepare(const kernel_setup& s) {
-    return reducing::make_arg_reduction(s.inputs[0].element, reducing::layout_of(s),
-                                        reducing::combination::least);
+    return reducing::make_arg_reduction(s.inputs[0].element, reducing::layout_of(s), reducing::combination::least);
 }
 TENON_INLINE kernel_pointer argmax_op::prepare(const kernel_setup& s) {
-    return reducing::make_arg_reduction(s.inputs[0].element, reducing::layout_of(s),
-                                        reducing::combination::largest);
+    return reducing::make_arg_reduction(s.inputs[0].element, reducing::layout_of(s), reducing::combination::largest);
 }
 TENON_INLINE kernel_pointer any_op::prepare(const kernel_setup& s) {
     return reducing::make<std::int32_t, bool>(reducing::layout_of(s), element_type::boolean,
@@ -327,9 +317,9 @@ TENON_INLINE kernel_pointer all_op::prepare(const kernel_setup& s) {
                                               reducing::combination::least);
 }
 TENON_INLINE kernel_pointer count_nonzero_op::prepare(const kernel_setup& s) {
-    return reducing::make<std::int32_t, std::int64_t>(
-        reducing::layout_of(s), s.inputs[0].element, reducing::combination::sum, reducing::mapping::none,
-        reducing::finishing::nothing, reducing::reading::nonzero);
+    return reducing::make<std::int32_t, std::int64_t>(reducing::layout_of(s), s.inputs[0].element,
+                                                      reducing::combination::sum, reducing::mapping::none,
+                                                      reducing::finishing::nothing, reducing::reading::nonzero);
 }
 TENON_INLINE kernel_pointer logsumexp_op::prepare(const kernel_setup& s) {
     return reducing::for_float_type(s.inputs[0].element, [&]<class T>(T) -> kernel_pointer {
@@ -358,8 +348,7 @@ TENON_INLINE kernel_pointer norm_op::prepare(const kernel_setup& s) {
 }
 TENON_INLINE kernel_pointer element_count_op::prepare(const kernel_setup& s) {
     const attributes a = decode<attributes>(s.attrs);
-    return std::make_unique<reducing::count_kernel>(reducing::layout_of(s, a.axes).reduced_count(),
-                                                    a.element);
+    return std::make_unique<reducing::count_kernel>(reducing::layout_of(s, a.axes).reduced_count(), a.element);
 }
 TENON_INLINE kernel_pointer sum_like_op::prepare(const kernel_setup& s) {
     const extents& x = s.inputs[0].extents;
