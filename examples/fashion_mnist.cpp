@@ -187,9 +187,10 @@ void run(const options& o) {
                                 nn::dense<100>(nn::relu, {.name = "dense_net/hidden"}),
                                 nn::dense<10>({.name = "dense_net/logits"}));
 
+    constexpr tn::conv2d_options padded{.padding = tn::same};
     auto conv = nn::sequential(nn::reshaped_to<28, 28, 1>(),
-                               nn::conv2d<16, 5>(nn::relu, {.name = "conv_net/conv"}), nn::max_pool<2>(),
-                               nn::conv2d<32, 5>(nn::relu, {.name = "conv_net/conv"}), nn::max_pool<2>(),
+                               nn::conv2d<16, 5, padded>(nn::relu, {.name = "conv_net/conv"}), nn::max_pool<2>(),
+                               nn::conv2d<32, 5, padded>(nn::relu, {.name = "conv_net/conv"}), nn::max_pool<2>(),
                                nn::flatten(),
                                nn::dense<128>(nn::relu, {.name = "conv_net/hidden"}), nn::dropout(0.3),
                                nn::dense<10>({.name = "conv_net/logits"}));
