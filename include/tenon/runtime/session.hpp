@@ -206,30 +206,36 @@ public:
 
     template <class... A>
         requires(sizeof...(A) == sizeof...(X))
-    auto operator()(const A&... values) const { return run_for(0, values...); }
+    auto operator()(const A&... values) const {
+        if constexpr (detail::any_ill_shaped<X..., F..., A...>) return detail::ill_shaped_results<F...>();
+        else if constexpr ((detail::check_feed<X, A>() && ...)) return run(0, values...);
+        else return detail::ill_shaped_results<F...>();
+    }
     /// The same with a time limit in seconds, 0: the session's. deadline_exceeded_error (SEMANTICS 17).
     template <class... A>
         requires(sizeof...(A) == sizeof...(X))
     auto run_for(double seconds, const A&... values) const {
         if constexpr (detail::any_ill_shaped<X..., F..., A...>) return detail::ill_shaped_results<F...>();
-        else if constexpr ((detail::check_feed<X, A>() && ...)) {
-            constexpr std::size_t tensors = (std::size_t{detail::is_fetched_tensor<F>} + ... + 0);
-            any_array fetched[tensors + 1];
-            if constexpr ((detail::is_array<A> && ...)) {
-                const any_array* fed[] = {&values.untyped()..., nullptr};
-                run(fed, fetched, seconds);
-            } else {
-                const any_array held[] = {detail::feed_view<X>(values)...};
-                const any_array* fed[sizeof...(A) + 1] = {};
-                for (std::size_t i = 0; i < sizeof...(A); ++i) fed[i] = &held[i];
-                run(fed, fetched, seconds);
-            }
-            return detail::results<F...>(fetched);
-        } else return detail::ill_shaped_results<F...>();
+        else if constexpr ((detail::check_feed<X, A>() && ...)) return run(seconds, values...);
+        else return detail::ill_shaped_results<F...>();
     }
 
 private:
-    void run(const any_array* const* fed, any_array* fetched, double seconds) const;
+    template <class... A> auto run(double seconds, const A&... values) const {
+        constexpr std::size_t tensors = (std::size_t{detail::is_fetched_tensor<F>} + ... + 0);
+        any_array fetched[tensors + 1];
+        if constexpr ((detail::is_array<A> && ...)) {
+            const any_array* fed[] = {&values.untyped()..., nullptr};
+            run_untyped(fed, fetched, seconds);
+        } else {
+            const any_array held[] = {detail::feed_view<X>(values)...};
+            const any_array* fed[sizeof...(A) + 1] = {};
+            for (std::size_t i = 0; i < sizeof...(A); ++i) fed[i] = &held[i];
+            run_untyped(fed, fetched, seconds);
+        }
+        return detail::results<F...>(fetched);
+    }
+    void run_untyped(const any_array* const* fed, any_array* fetched, double seconds) const;
     std::shared_ptr<detail::callable_state> state_;
 };
 
@@ -240,8 +246,8 @@ void run_callable(callable_state& c, const any_array* const* fed, any_array* fet
 } // namespace detail
 
 template <class... X, class... F>
-void callable<feed_list<X...>, fetch_list<F...>>::run(const any_array* const* fed, any_array* fetched,
-                                                      double seconds) const {
+void callable<feed_list<X...>, fetch_list<F...>>::run_untyped(const any_array* const* fed, any_array* fetched,
+                                                              double seconds) const {
     detail::run_callable(*state_, fed, fetched, seconds);
 }
 
