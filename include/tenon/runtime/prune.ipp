@@ -169,6 +169,9 @@ TENON_INLINE program prune(const request& r, const plan_options& o) {
             if (!t.type.extents.is_static())
                 throw invalid_argument_error(name + ": its sizes " + to_string(t.type.extents) +
                                              " are not known from what is fed");
+            if (!tenon::detail::fits_memory(t.type)) // so that sizes can be multiplied from here on
+                throw resource_exhausted_error(name + ": in this step's sizes it is " + to_string(t.type) +
+                                               ", more than 2^62 bytes; feed smaller tensors");
             sizes.bind(n->outputs[static_cast<std::size_t>(k)].extents, t.type.extents, name);
             const node_output out{n, k};
             if (value_of.contains(out)) { // fed: the node may run for its other outputs, this one is replaced

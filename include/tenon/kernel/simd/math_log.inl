@@ -19,7 +19,7 @@ template <class Q> TENON_SIMD_INLINE f64 split_exponent(Q, f64& x) {
         y = choose(denormal, x * 0x1p54, x);
         bias = bias + (denormal & 54);
     }
-    const u64 b = bits_as<u64>(bits_as<i64>(y) + ((std::int64_t{1023} << 52) - root_half));
+    const u64 b = bits_as<u64>(y) + static_cast<std::uint64_t>((std::int64_t{1023} << 52) - root_half); // NaN wraps
     x = bits_as<f64>(bits_as<i64>(b & 0xFFFFFFFFFFFFFU) + root_half) - 1.0;
     return from_integer(bits_as<i64>(b >> 52) - bias);
 }
