@@ -6,8 +6,7 @@
 #include <iostream>
 
 namespace tn = tenon;
-inline constexpr struct batch : tn::dim<"batch"> {
-} batch;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
 int main() {
     auto x = tn::placeholder<float, tn::shape<batch, 784>>("x");

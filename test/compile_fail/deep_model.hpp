@@ -2,8 +2,7 @@
 #include <tenon/tenon.hpp>
 
 namespace tn = tenon;
-inline constexpr struct batch : tn::dim<"batch"> {
-} batch;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
 template <int In, int Out> auto weights() { return tn::variable<float, tn::shape<In, Out>>("w", tn::glorot_uniform()); }
 template <int Out> auto bias() { return tn::variable<float, tn::shape<Out>>("b", tn::zeros()); }

@@ -2,10 +2,8 @@
 // error[clang]: named_sizes_differ
 #include <tenon/ops/elementwise.hpp>
 
-inline constexpr struct batch_size : tenon::dim<"batch"> {
-} batch;
-inline constexpr struct time_steps : tenon::dim<"time"> {
-} time_;
+inline constexpr struct batch_size : tenon::dim<"batch"> {} batch;
+inline constexpr struct time_steps : tenon::dim<"time"> {} time_;
 
 void program(tenon::tensor<float, tenon::shape<batch>> a, tenon::tensor<float, tenon::shape<time_>> b) {
     auto fits = a * a;

@@ -4,8 +4,7 @@
 #include <tenon/tenon.hpp>
 
 namespace tn = tenon;
-inline constexpr struct batch : tn::dim<"batch"> {
-} batch;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
 auto f(const tn::tensor<float, tn::shape<batch>>& x, const tn::array<float, tn::shape<batch>>& fits,
        const tn::array<double, tn::shape<batch>>& wrong) {

@@ -4,8 +4,7 @@
 #include <tenon/tenon.hpp>
 
 namespace tn = tenon;
-inline constexpr struct batch : tn::dim<"batch"> {
-} batch;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
 float f(tn::session& s, const tn::tensor<float, tn::shape<batch, 784>>& x,
         const tn::array<float, tn::shape<batch, 784>>& fits, const tn::array<float, tn::shape<batch, 300>>& wrong) {

@@ -4,10 +4,8 @@
 #include <tenon/ops/matmul.hpp>
 
 namespace tn = tenon;
-inline constexpr struct batch : tn::dim<"batch"> {
-} batch;
-inline constexpr struct heads : tn::dim<"heads"> {
-} heads;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
+inline constexpr struct heads : tn::dim<"heads"> {} heads;
 
 tn::tensor<float, tn::shape<batch, 2, 3>> left;
 #if defined(TENON_EXPECT_ERROR)

@@ -4,8 +4,7 @@
 #include <tenon/ops/matmul.hpp>
 
 namespace tn = tenon;
-inline constexpr struct batch : tn::dim<"batch"> {
-} batch;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
 tn::tensor<float, tn::shape<batch, 784>> x;
 tn::tensor<float, tn::shape<784, 300>> w1;

@@ -4,8 +4,7 @@
 #include <tenon/ops/assembly.hpp>
 
 namespace tn = tenon;
-inline constexpr struct batch : tn::dim<"batch"> {
-} batch;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
 tn::tensor<float, tn::shape<batch, 3>> left;
 #if defined(TENON_EXPECT_ERROR)

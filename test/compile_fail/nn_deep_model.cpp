@@ -5,8 +5,7 @@
 
 namespace tn = tenon;
 namespace nn = tenon::nn;
-inline constexpr struct batch : tn::dim<"batch"> {
-} batch;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
 constexpr tn::conv2d_options padded{.padding = tn::same};
 auto conv() { return nn::conv2d<8, 3, padded>(nn::relu); }

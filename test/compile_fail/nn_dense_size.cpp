@@ -4,8 +4,7 @@
 #include <tenon/tenon.hpp>
 
 namespace tn = tenon;
-inline constexpr struct batch : tn::dim<"batch"> {
-} batch;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
 #ifdef TENON_EXPECT_ERROR
 using inputs = tn::shape<batch, tn::dyn>;

@@ -4,10 +4,8 @@
 #include <tenon/tenon.hpp>
 
 namespace tn = tenon;
-inline constexpr struct batch : tn::dim<"batch"> {
-} batch;
-inline constexpr struct others : tn::dim<"others"> {
-} others;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
+inline constexpr struct others : tn::dim<"others"> {} others;
 
 #ifdef TENON_EXPECT_ERROR
 using labels = tn::shape<others>;

@@ -4,8 +4,7 @@
 #include <tenon/tenon.hpp>
 
 namespace tn = tenon;
-inline constexpr struct batch : tn::dim<"batch"> {
-} batch;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
 int main() {
     auto x = tn::placeholder<float, tn::shape<batch>>("x");

@@ -6,8 +6,7 @@
 
 namespace tn = tenon;
 namespace nn = tenon::nn;
-inline constexpr struct batch : tn::dim<"batch"> {
-} batch;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
 int main() {
     auto x = tn::placeholder<float, tn::shape<batch, 28, 28>>("x");

@@ -4,8 +4,7 @@
 #include <tenon/ops/reduction.hpp>
 
 namespace tn = tenon;
-inline constexpr struct batch : tn::dim<"batch"> {
-} batch;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
 #if defined(TENON_EXPECT_ERROR)
 constexpr int axis = 2;

@@ -3,8 +3,7 @@
 #include <tenon/tenon.hpp>
 
 namespace tn = tenon;
-inline constexpr struct batch : tn::dim<"batch"> {
-} batch;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
 auto f(const tn::tensor<float, tn::shape<batch, 10>>& x) {
 #ifdef TENON_EXPECT_ERROR

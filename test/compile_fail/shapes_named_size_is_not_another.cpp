@@ -4,10 +4,8 @@
 #include <tenon/tenon.hpp>
 
 namespace tn = tenon;
-inline constexpr struct batch : tn::dim<"batch"> {
-} batch;
-inline constexpr struct time_step : tn::dim<"time"> {
-} time_step;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
+inline constexpr struct time_step : tn::dim<"time"> {} time_step;
 
 auto f(const tn::tensor<float, tn::shape<batch, 3>>& x, const tn::tensor<float, tn::shape<time_step, 3>>& y) {
 #ifdef TENON_EXPECT_ERROR

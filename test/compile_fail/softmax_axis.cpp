@@ -2,8 +2,7 @@
 // error[clang]: softmax_op, tenon::fault::axis_out_of_range, .*batch, .*size<10>
 #include <tenon/ops/softmax.hpp>
 namespace tn = tenon;
-inline constexpr struct batch : tn::dim<"batch"> {
-} batch;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
 auto probabilities(const tn::tensor<float, tn::shape<batch, 10>>& x) {
 #ifdef TENON_EXPECT_ERROR

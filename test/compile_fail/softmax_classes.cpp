@@ -2,8 +2,7 @@
 // error[clang]: softmax_cross_entropy_op, tenon::fault::classes_differ, .*size<10>>, .*size<11>
 #include <tenon/ops/softmax.hpp>
 namespace tn = tenon;
-inline constexpr struct batch : tn::dim<"batch"> {
-} batch;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
 #ifdef TENON_EXPECT_ERROR
 using weights = tn::tensor<float, tn::shape<batch, 11>>;

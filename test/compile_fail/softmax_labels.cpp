@@ -3,8 +3,7 @@
 #include <cstdint>
 #include <tenon/ops/softmax.hpp>
 namespace tn = tenon;
-inline constexpr struct batch : tn::dim<"batch"> {
-} batch;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
 #ifdef TENON_EXPECT_ERROR
 using label = float;

@@ -3,8 +3,7 @@
 #include <tenon/tenon.hpp>
 
 namespace tn = tenon;
-inline constexpr struct batch : tn::dim<"batch"> {
-} batch;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
 #ifdef TENON_EXPECT_ERROR
 void f() { tn::variable<float, tn::shape<batch, 10>>("state", tn::zeros()); }

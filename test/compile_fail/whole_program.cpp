@@ -7,8 +7,7 @@
 #include <cstdio>
 
 namespace tn = tenon;
-inline constexpr struct batch : tn::dim<"batch"> {
-} batch;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
 int main() {
     auto x = tn::placeholder<float, tn::shape<batch, 32>>("x");

@@ -21,8 +21,7 @@ using tn::array, tn::any_array, tn::extents, tn::shape;
 
 namespace {
 
-inline constexpr struct batch : tn::dim<"batch"> {
-} batch;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
 struct counting_owner {
     int released = 0;

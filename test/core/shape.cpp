@@ -6,8 +6,7 @@ namespace tn = tenon;
 using tn::extent, tn::extents, tn::shape, tn::to_string;
 
 namespace {
-inline constexpr struct batch : tn::dim<"batch"> {
-} batch;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
 inline constexpr struct time_step : tn::dim<"time"> { } time_step; } // namespace
 
 TEST_CASE("a shape's extents at run time are those of its type") {

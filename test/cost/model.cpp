@@ -2,8 +2,7 @@
 #include <tenon/tenon.hpp>
 
 namespace tn = tenon;
-inline constexpr struct batch : tn::dim<"batch"> {
-} batch;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
 int main() {
     auto x = tn::placeholder<float, tn::shape<batch, 784>>("x");

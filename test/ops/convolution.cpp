@@ -18,8 +18,7 @@ using tn::test::check_gradients, tn::test::input, tn::test::random_array;
 
 namespace {
 
-inline constexpr struct batch : tn::dim<"batch"> {
-} batch;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
 // A convolution in double, from its formula. `before` is what the padding rule puts above and to the left.
 struct naive {

@@ -18,8 +18,7 @@ using test::input;
 
 namespace {
 
-inline constexpr struct batch_size : dim<"batch"> {
-} batch;
+inline constexpr struct batch_size : dim<"batch"> {} batch;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 const double not_a_number = std::nan("");

@@ -20,8 +20,7 @@ using test::random_array;
 
 namespace {
 
-inline constexpr struct batch_size : dim<"batch"> {
-} batch;
+inline constexpr struct batch_size : dim<"batch"> {} batch;
 
 // The elements of a range, as Python's slices have them.
 std::vector<std::int64_t> positions(const range& r, std::int64_t n) {

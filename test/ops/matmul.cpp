@@ -21,8 +21,7 @@ using test::random_array;
 
 namespace {
 
-inline constexpr struct batch_size : dim<"batch"> {
-} batch;
+inline constexpr struct batch_size : dim<"batch"> {} batch;
 
 template <class... F> any_array run(const any_tensor& t, F... fed) {
     session s(graph(t.node()->graph));

@@ -19,8 +19,7 @@ using tn::test::check_gradients, tn::test::input, tn::test::random_array;
 
 namespace {
 
-inline constexpr struct batch : tn::dim<"batch"> {
-} batch;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
 template <class T> double tolerance() {
     return std::is_same_v<T, double>     ? 1e-13

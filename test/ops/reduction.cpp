@@ -15,6 +15,7 @@
 
 #include "check_gradients.hpp"
 #include "random_arrays.hpp"
+#include "untyped_run.hpp"
 
 using namespace tenon;
 using test::check_gradients;
@@ -22,27 +23,15 @@ using test::drawn;
 using test::element;
 using test::input;
 using test::random_array;
+using test::run;
+using test::unknown_placeholder;
 
 namespace {
 
-inline constexpr struct batch_size : dim<"batch"> {
-} batch;
+inline constexpr struct batch_size : dim<"batch"> {} batch;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 const double not_a_number = std::nan("");
-
-any_tensor unknown_placeholder(const any_array& a) {
-    extents sizes;
-    for (int i = 0; i < a.rank(); ++i) sizes.push_back({});
-    return untyped::placeholder(a.element(), sizes);
-}
-
-any_array run(const any_tensor& t, const any_tensor& x, const any_array& value) {
-    session s(graph(t.node()->graph));
-    std::vector<fed_value> feeds;
-    feeds.push_back({x, value.share()});
-    return std::move(s.run_untyped(std::move(feeds), {t})[0]);
-}
 
 // For each output, in row-major order, the elements it is made of, in row-major order.
 template <class T> std::vector<std::vector<double>> groups(const any_array& x, const index_list& axes) {

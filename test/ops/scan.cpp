@@ -17,8 +17,7 @@ using test::input;
 using test::random_array;
 
 namespace {
-inline constexpr struct batch_size : dim<"batch"> {
-} batch;
+inline constexpr struct batch_size : dim<"batch"> {} batch;
 
 static_assert(
     std::is_same_v<decltype(cumsum<-1>(std::declval<tensor<int, shape<batch, 3>>>())), tensor<int, shape<batch, 3>>>);

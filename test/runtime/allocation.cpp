@@ -59,8 +59,7 @@ void operator delete[](void* p, std::align_val_t, const std::nothrow_t&) noexcep
 namespace tn = tenon;
 
 namespace {
-inline constexpr struct batch : tn::dim<"batch"> {
-} batch;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
 template <class F> int taken_by(F&& f, std::size_t at_least = 0) {
     taken = 0;

@@ -13,8 +13,7 @@ namespace tn = tenon;
 using namespace probe;
 
 namespace {
-inline constexpr struct batch : tn::dim<"batch"> {
-} batch;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
 using bad = tn::invalid_argument_error;
 } // namespace
 

@@ -17,8 +17,7 @@ using namespace probe;
 
 namespace {
 
-inline constexpr struct batch : tn::dim<"batch"> {
-} batch;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
 bool runs(const tn::step_report& r, const std::string& what) {
     for (const std::string& line : r.order)

@@ -11,10 +11,8 @@ using tn::dynamic_extent, tn::element_type, tn::extent, tn::extents, tn::fault, 
 
 namespace rules_of_sizes {
 
-inline constexpr struct batch : tn::dim<"batch"> {
-} batch;
-inline constexpr struct time_step : tn::dim<"time"> {
-} time_step;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
+inline constexpr struct time_step : tn::dim<"time"> {} time_step;
 
 constexpr extent b = extent::named("batch"), t = extent::named("time");
 

@@ -5,8 +5,7 @@ using namespace tenon;
 
 namespace {
 
-inline constexpr struct batch_size : dim<"batch"> {
-} batch;
+inline constexpr struct batch_size : dim<"batch"> {} batch;
 
 template <class E, class T, class S>
 inline constexpr bool is = std::is_same_v<typename E::element_type, T>&& std::is_same_v<typename E::shape_type, S>;

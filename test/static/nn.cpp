@@ -14,10 +14,8 @@ namespace nn = tenon::nn;
 
 namespace {
 
-inline constexpr struct batch : tn::dim<"batch"> {
-} batch;
-inline constexpr struct steps : tn::dim<"steps"> {
-} steps;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
+inline constexpr struct steps : tn::dim<"steps"> {} steps;
 
 template <class T, auto... D> using given = tn::tensor<T, tn::shape<D...>>;
 

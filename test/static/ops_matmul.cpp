@@ -8,10 +8,8 @@ using namespace tenon;
 
 namespace {
 
-inline constexpr struct batch_size : dim<"batch"> {
-} batch;
-inline constexpr struct width_size : dim<"width"> {
-} width;
+inline constexpr struct batch_size : dim<"batch"> {} batch;
+inline constexpr struct width_size : dim<"width"> {} width;
 
 template <class T, class S> using t = tensor<T, S>;
 template <class A, class B> using product = decltype(matmul(std::declval<A>(), std::declval<B>()));

@@ -10,10 +10,8 @@ using namespace tenon;
 
 namespace {
 
-inline constexpr struct batch_size : dim<"batch"> {
-} batch;
-inline constexpr struct time_steps : dim<"time"> {
-} steps;
+inline constexpr struct batch_size : dim<"batch"> {} batch;
+inline constexpr struct time_steps : dim<"time"> {} steps;
 
 inline const tensor<float, shape<batch, 28, 28>> x;
 inline const tensor<float, shape<batch, steps, 64>> y;

@@ -15,10 +15,8 @@ using tn::dyn, tn::shape, tn::tensor, tn::ill_shaped, tn::conv2d_options, tn::po
 
 namespace {
 
-inline constexpr struct batch : tn::dim<"batch"> {
-} batch;
-inline constexpr struct channel : tn::dim<"channel"> {
-} channel;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
+inline constexpr struct channel : tn::dim<"channel"> {} channel;
 
 template <class T, class... U> inline constexpr bool is = (std::is_same_v<T, U> && ...);
 template <auto... D> using f32 = tensor<float, shape<D...>>;

@@ -8,8 +8,7 @@ using namespace tenon;
 
 namespace {
 
-inline constexpr struct batch_size : dim<"batch"> {
-} batch;
+inline constexpr struct batch_size : dim<"batch"> {} batch;
 
 using images = tensor<float, shape<batch, 28, dyn>>;
 inline const images x;

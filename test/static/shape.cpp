@@ -8,10 +8,8 @@ using tn::detail::shape_from_t;
 
 namespace {
 
-inline constexpr struct batch : tn::dim<"batch"> {
-} batch;
-inline constexpr struct classes : tn::dim<"classes"> {
-} classes;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
+inline constexpr struct classes : tn::dim<"classes"> {} classes;
 
 struct mixed {
     static constexpr extents value{extent::named("classes"), 3, tn::dynamic_extent, extent::named("batch")};

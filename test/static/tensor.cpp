@@ -12,10 +12,8 @@ using tn::array, tn::dyn, tn::shape, tn::tensor;
 
 namespace {
 
-inline constexpr struct batch : tn::dim<"batch"> {
-} batch;
-inline constexpr struct time_step : tn::dim<"time"> {
-} time_step;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
+inline constexpr struct time_step : tn::dim<"time"> {} time_step;
 
 template <class From, class To> inline constexpr bool converts = std::is_convertible_v<From, To>;
 

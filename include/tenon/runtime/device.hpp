@@ -76,7 +76,7 @@ private:
     std::size_t bytes_ = 0;
 };
 
-/// The CPU of this process. `threads` is the parallelism kernels are made for.
+/// The CPU of this process.
 std::unique_ptr<device> make_cpu_device();
 
 /// The devices of this process: its CPU.

@@ -32,20 +32,20 @@ struct gradient_and_variable {
 class learning_rate {
 public:
     template <class N>
-        requires std::is_arithmetic_v<N> learning_rate(N number) :
-            number_(static_cast<double>(number)) {} // NOLINT: a number is a learning rate
-        template <Operand X>
-        learning_rate(const X& scalar) : tensor_(detail::as_tensor(scalar)) { // NOLINT: and so is a scalar tensor
-            static_assert(X::shape_type::rank == 0 && is_floating(element_type_of<typename X::element_type>),
-                          "tenon::learning_rate: the tensor must be a floating scalar");
-        }
-        bool is_number() const noexcept { return !tensor_; }
-        double number() const noexcept { return number_; }
-        const any_tensor& tensor() const noexcept { return tensor_; }
+        requires(std::is_arithmetic_v<N>)
+    learning_rate(N number) : number_(static_cast<double>(number)) {} // NOLINT: a number is a learning rate
+    template <Operand X>
+    learning_rate(const X& scalar) : tensor_(detail::as_tensor(scalar)) { // NOLINT: and so is a scalar tensor
+        static_assert(X::shape_type::rank == 0 && is_floating(element_type_of<typename X::element_type>),
+                      "tenon::learning_rate: the tensor must be a floating scalar");
+    }
+    bool is_number() const noexcept { return !tensor_; }
+    double number() const noexcept { return number_; }
+    const any_tensor& tensor() const noexcept { return tensor_; }
 
-    private:
-        double number_ = 0;
-        any_tensor tensor_;
+private:
+    double number_ = 0;
+    any_tensor tensor_;
 };
 
 struct minimize_options {

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include <tenon/ops/control.hpp>
+#include <tenon/runtime/session.hpp>
+
+/// Running untyped tensors whose sizes are known in the step only.
+
+namespace tenon::test {
+
+/// A placeholder of a's element type and rank, with no size known.
+inline any_tensor unknown_placeholder(const any_array& a) {
+    extents sizes;
+    for (int i = 0; i < a.rank(); ++i) sizes.push_back({});
+    return untyped::placeholder(a.element(), sizes);
+}
+
+/// t with `value` for x.
+inline any_array run(const any_tensor& t, const any_tensor& x, const any_array& value) {
+    session s(graph(t.node()->graph));
+    std::vector<fed_value> feeds;
+    feeds.push_back({x, value.share()});
+    return std::move(s.run_untyped(std::move(feeds), {t})[0]);
+}
+
+} // namespace tenon::test
