@@ -43,7 +43,8 @@ def main():
 
     found = {}  # (row, threads, system, way): values
     units = {}
-    for round_number in range(options.rounds):
+
+    def one_round():
         for row in options.rows:
             for threads in options.threads:
                 environment = {"OMP_NUM_THREADS": str(threads), "TENON_THREADS": str(threads)}
@@ -54,7 +55,13 @@ def main():
                     for line in measure(command, threads, environment):
                         units[row] = line["unit"]
                         found.setdefault((row, threads, system, line.get("way", "")), []).append(line["value"])
-        print(f"round {round_number + 1} of {options.rounds} done", file=sys.stderr)
+
+    try:
+        for number in range(1, options.rounds + 1):
+            one_round()
+            print(f"round {number} of {options.rounds} done", file=sys.stderr)
+    except KeyboardInterrupt:
+        print("stopped; the table is of what was measured until now", file=sys.stderr)
 
     columns = ["row", "unit", "threads", "Tenon"] + peers + ["Tenon is faster than the fastest by"]
     table = [columns]

@@ -73,14 +73,14 @@ TENON_INLINE plan::plan(const request& r, const plan_options& o) : device_(o.on)
         out_begin_.push_back(out);
         for (std::size_t k = 0; k < it.inputs.size(); ++k, ++in) {
             if (!it.read[k]) continue;
-            const placement& p = schedule_.placements[static_cast<std::size_t>(it.inputs[k])];
+            const placement& p = schedule_.memory.placements[static_cast<std::size_t>(it.inputs[k])];
             if (p.where == placement::kind::feed) feed_in_.push_back({in, p.index});
             if (p.where == placement::kind::fetch) fetch_in_.push_back({in, p.index});
             if (variable_resource* v = program_.value(program_.root(it.inputs[k])).variable)
                 variables.emplace(v, false);
         }
         for (std::size_t k = 0; k < it.outputs.size(); ++k, ++out) {
-            const placement& p = schedule_.placements[static_cast<std::size_t>(it.outputs[k])];
+            const placement& p = schedule_.memory.placements[static_cast<std::size_t>(it.outputs[k])];
             if (p.where == placement::kind::fetch) fetch_out_.push_back({out, p.index});
         }
         if (it.op->is(op_flags::updates)) variables[program_.value(it.outputs[0]).variable] = true;
@@ -117,10 +117,10 @@ TENON_INLINE plan::plan(const request& r, const plan_options& o) : device_(o.on)
     summary_.steps = static_cast<int>(steps_.size());
     summary_.folded = program_.folded;
     summary_.fused = program_.fused;
-    summary_.arena_bytes = schedule_.arena_bytes;
-    summary_.lower_bound = schedule_.lower_bound;
-    summary_.fetched_bytes = schedule_.fetched_bytes;
-    summary_.largest = schedule_.largest;
+    summary_.arena_bytes = schedule_.memory.arena_bytes;
+    summary_.lower_bound = schedule_.memory.lower_bound;
+    summary_.fetched_bytes = schedule_.memory.fetched_bytes;
+    summary_.largest = schedule_.memory.largest;
     if (o.memory_limit && summary_.peak_bytes() > o.memory_limit) {
         std::string text = "this step needs " + std::to_string(summary_.peak_bytes()) + " bytes on " +
                            device_->attributes().name + ", of which " + std::to_string(o.memory_limit) +
@@ -143,16 +143,16 @@ TENON_INLINE plan::~plan() {
 TENON_INLINE std::unique_ptr<plan::frame> plan::make_frame() {
     auto f = std::make_unique<frame>();
     try {
-        f->arena = device_memory(*device_, schedule_.arena_bytes);
+        f->arena = device_memory(*device_, schedule_.memory.arena_bytes);
     } catch (const resource_exhausted_error&) {
-        std::string text = "no memory for this step: its tensors need " + std::to_string(schedule_.arena_bytes) +
+        std::string text = "no memory for this step: its tensors need " + std::to_string(schedule_.memory.arena_bytes) +
                            " bytes; the largest:";
         for (const auto& [bytes, name] : summary_.largest) text += "\n  " + std::to_string(bytes) + " bytes: " + name;
         throw resource_exhausted_error(text + "\nfeed smaller batches, or use a machine with more memory");
     }
     auto* base = static_cast<std::byte*>(f->arena.data());
     const auto address = [&](int v) -> const void* {
-        const placement& p = schedule_.placements[static_cast<std::size_t>(v)];
+        const placement& p = schedule_.memory.placements[static_cast<std::size_t>(v)];
         if (p.where == placement::kind::arena) return base + p.offset;
         return p.where == placement::kind::resident ? p.address : nullptr;
     };
@@ -175,7 +175,7 @@ TENON_INLINE std::unique_ptr<plan::frame> plan::make_frame() {
     }
     for (std::size_t s = 0; s < steps_.size(); ++s)
         f->runs.push_back(
-            {f->in.data() + in_begin_[s], f->out.data() + out_begin_[s], base + schedule_.scratch[s], nullptr});
+            {f->in.data() + in_begin_[s], f->out.data() + out_begin_[s], base + schedule_.memory.scratch[s], nullptr});
     frames_made_.fetch_add(1, std::memory_order_relaxed);
     return f;
 }
@@ -418,30 +418,12 @@ TENON_INLINE void plan::rethrow_with_place(const std::exception_ptr& what, std::
     const std::string place = " [node " + place_of(*steps_[s].origin) + "]";
     try {
         std::rethrow_exception(what);
-    } catch (const cancelled_error& e) {
-        throw cancelled_error(e.what() + place);
-    } catch (const invalid_argument_error& e) {
-        throw invalid_argument_error(e.what() + place);
-    } catch (const deadline_exceeded_error& e) {
-        throw deadline_exceeded_error(e.what() + place);
-    } catch (const not_found_error& e) {
-        throw not_found_error(e.what() + place);
-    } catch (const resource_exhausted_error& e) {
-        throw resource_exhausted_error(e.what() + place);
-    } catch (const failed_precondition_error& e) {
-        throw failed_precondition_error(e.what() + place);
-    } catch (const aborted_error& e) {
-        throw aborted_error(e.what() + place);
-    } catch (const out_of_range_error& e) {
-        throw out_of_range_error(e.what() + place);
-    } catch (const unimplemented_error& e) {
-        throw unimplemented_error(e.what() + place);
     } catch (const error& e) {
-        throw internal_error(e.what() + place);
+        throw_error(e.code(), e.what() + place);
     } catch (const std::bad_alloc&) {
         throw resource_exhausted_error("no memory for a kernel" + place);
     } catch (const std::exception& e) {
-        throw internal_error(std::string(e.what()) + place);
+        throw internal_error(e.what() + place);
     }
 }
 

@@ -1,0 +1,204 @@
+#pragma once
+
+#include <algorithm>
+
+#include <tenon/runtime/layout.hpp>
+
+namespace tenon::runtime {
+
+namespace detail {
+
+class layout_maker {
+public:
+    layout_maker(const program& p, const std::vector<int>& order, const timing& t) : p_(p), order_(order), t_(t) {}
+
+    memory_layout run() {
+        made_.placements.resize(p_.values.size());
+        made_.scratch.resize(order_.size());
+        find_uses();
+        place_residents();
+        make_blocks();
+        place_blocks();
+        for (std::size_t v = 0; v < p_.values.size(); ++v)
+            if (block_of_[v] >= 0) made_.placements[v].offset = blocks_[static_cast<std::size_t>(block_of_[v])].offset;
+        for (const block& b : blocks_)
+            if (b.value < 0) made_.scratch[static_cast<std::size_t>(b.position)] = b.offset;
+        for (std::size_t v = 0; v < p_.values.size(); ++v)
+            if (p_.values[v].view_of >= 0)
+                made_.placements[v] = made_.placements[static_cast<std::size_t>(p_.root(static_cast<int>(v)))];
+        report();
+        return std::move(made_);
+    }
+
+private:
+    struct block {
+        int value; // or -1 for the scratch of a position
+        int position;
+        std::size_t bytes, offset = 0;
+        int first, last;
+        std::vector<int> users;     // positions that write or read it
+        position_sets::set later{}; // positions that come after all users, whichever way the threads go
+    };
+
+    int positions() const { return static_cast<int>(order_.size()); }
+    const program_item& at(int position) const { return p_.item(order_[static_cast<std::size_t>(position)]); }
+    // The last position that begins before this one ends.
+    int until(int position) const {
+        return t_.until.empty() ? position : t_.until[static_cast<std::size_t>(position)];
+    }
+
+    void find_uses() {
+        last_.assign(p_.values.size(), -1);
+        readers_.resize(p_.values.size());
+        const auto uses = [&](int value, int position) {
+            int& end = last_[static_cast<std::size_t>(value)];
+            end = std::max(end, until(position));
+        };
+        for (int n = 0; n < positions(); ++n) {
+            const program_item& it = at(n);
+            for (std::size_t k = 0; k < it.inputs.size(); ++k)
+                if (it.read[k]) {
+                    const int root = p_.root(it.inputs[k]);
+                    uses(root, n);
+                    readers_[static_cast<std::size_t>(root)].push_back(n);
+                }
+            for (const int o : it.outputs) uses(o, n);
+        }
+    }
+
+    // Feeds, constants and variables lie where they lie.
+    void place_residents() {
+        for (std::size_t v = 0; v < p_.values.size(); ++v) {
+            const program_value& value = p_.values[v];
+            placement& place = made_.placements[v];
+            if (value.view_of >= 0) continue;
+            if (value.feed >= 0) place = {placement::kind::feed, 0, nullptr, value.feed};
+            else if (value.constant) place = {placement::kind::resident, 0, value.constant->data(), -1};
+            else if (value.variable) place = {placement::kind::resident, 0, value.variable->value.data(), -1};
+            else if (value.fetch >= 0) {
+                place = {placement::kind::fetch, 0, nullptr, value.fetch};
+                made_.fetched_bytes += static_cast<std::size_t>(bytes_of(value.type));
+            }
+        }
+    }
+
+    void make_blocks() {
+        block_of_.assign(p_.values.size(), -1);
+        for (int n = 0; n < positions(); ++n) {
+            const program_item& it = at(n);
+            if (const std::size_t scratch = it.kernel->scratch_bytes())
+                blocks_.push_back({-1, n, arena_bytes_of(scratch), 0, n, until(n), {n}});
+            for (std::size_t o = 0; o < it.outputs.size(); ++o) {
+                const auto v = static_cast<std::size_t>(it.outputs[o]);
+                placement& place = made_.placements[v];
+                if (place.where != placement::kind::none) continue;
+                // One of several outputs that nobody reads is not written at all.
+                if (it.outputs.size() > 1 && readers_[v].empty()) continue;
+                if (const void* resident = it.kernel->resident(static_cast<int>(o))) {
+                    place = {placement::kind::resident, 0, resident, -1};
+                    continue;
+                }
+                place.where = placement::kind::arena;
+                const std::size_t bytes = arena_bytes_of(static_cast<std::size_t>(bytes_of(p_.values[v].type)));
+                block_of_[v] = block_that_ends(it, static_cast<int>(o), n, bytes);
+                if (block_of_[v] < 0) {
+                    block_of_[v] = static_cast<int>(blocks_.size());
+                    blocks_.push_back({it.outputs[o], -1, bytes, 0, n, last_[v], {n}});
+                }
+                block& b = blocks_[static_cast<std::size_t>(block_of_[v])];
+                b.last = std::max(b.last, last_[v]);
+                b.users.insert(b.users.end(), readers_[v].begin(), readers_[v].end());
+            }
+        }
+        if (!t_.later.empty())
+            for (block& b : blocks_) b.later = t_.later.common(b.users);
+    }
+
+    // The block of an input that ends at this position and whose place output o may take, or -1.
+    int block_that_ends(const program_item& it, int o, int position, std::size_t bytes) const {
+        for (std::size_t k = 0; k < it.inputs.size(); ++k) {
+            const int b = block_of_[static_cast<std::size_t>(p_.root(it.inputs[k]))];
+            if (b >= 0 && it.read[k] && ends_at(blocks_[static_cast<std::size_t>(b)], position) &&
+                blocks_[static_cast<std::size_t>(b)].bytes == bytes && it.kernel->may_share(static_cast<int>(k), o))
+                return b;
+        }
+        return -1;
+    }
+
+    // True when a position that uses a block is its last user: in order, or whichever way the threads go.
+    bool ends_at(const block& b, int position) const {
+        return std::all_of(b.users.begin(), b.users.end(), [&](int u) {
+            return u == position || (t_.later.empty() ? until(u) < position : t_.later.has(u, position));
+        });
+    }
+    bool never_together(const block& a, const block& b) const {
+        if (t_.later.empty()) return a.last < b.first || b.last < a.first;
+        return position_sets::has(a.later, b.first) || position_sets::has(b.later, a.first);
+    }
+
+    // Largest first, each at the lowest place that is free during its life.
+    void place_blocks() {
+        std::vector<int> by_size(blocks_.size());
+        for (std::size_t b = 0; b < blocks_.size(); ++b) by_size[b] = static_cast<int>(b);
+        std::sort(by_size.begin(), by_size.end(), [&](int x, int y) {
+            const block &a = blocks_[static_cast<std::size_t>(x)], &b = blocks_[static_cast<std::size_t>(y)];
+            return std::pair(a.bytes, -a.first) > std::pair(b.bytes, -b.first);
+        });
+        std::vector<const block*> placed; // by offset
+        for (const int n : by_size) {
+            block& b = blocks_[static_cast<std::size_t>(n)];
+            std::size_t at = 0;
+            for (const block* other : placed) {
+                if (never_together(*other, b)) continue;
+                if (at + b.bytes <= other->offset) break;
+                at = std::max(at, other->offset + other->bytes);
+            }
+            b.offset = at;
+            made_.arena_bytes = std::max(made_.arena_bytes, at + b.bytes);
+            placed.insert(std::upper_bound(placed.begin(), placed.end(), &b,
+                                           [](const block* x, const block* y) { return x->offset < y->offset; }),
+                          &b);
+        }
+    }
+
+    void report() {
+        std::vector<std::ptrdiff_t> change(order_.size() + 1);
+        for (const block& b : blocks_) {
+            change[static_cast<std::size_t>(b.first)] += static_cast<std::ptrdiff_t>(b.bytes);
+            change[static_cast<std::size_t>(b.last) + 1] -= static_cast<std::ptrdiff_t>(b.bytes);
+            const std::string name =
+                b.value >= 0 ? any_tensor(p_.value(b.value).origin).name() + " " + to_string(p_.value(b.value).type)
+                             : "working memory of " + at(b.position).origin->name;
+            made_.largest.emplace_back(b.bytes, name);
+        }
+        for (std::size_t f = 0; f < p_.fetches.size(); ++f) {
+            const tensor_type& type = p_.value(p_.fetches[f]).type;
+            made_.largest.emplace_back(static_cast<std::size_t>(bytes_of(type)),
+                                       any_tensor(p_.fetched[f]).name() + " " + to_string(type) + ", fetched");
+        }
+        std::ptrdiff_t live = 0;
+        for (const std::ptrdiff_t c : change) {
+            live += c;
+            made_.lower_bound = std::max(made_.lower_bound, static_cast<std::size_t>(live));
+        }
+        std::sort(made_.largest.rbegin(), made_.largest.rend());
+        if (made_.largest.size() > 8) made_.largest.resize(8);
+    }
+
+    const program& p_;
+    const std::vector<int>& order_;
+    const timing& t_;
+    std::vector<int> last_;                 // by value: the last position that uses it
+    std::vector<std::vector<int>> readers_; // by value: positions
+    std::vector<block> blocks_;
+    std::vector<int> block_of_; // by value, or -1
+    memory_layout made_;
+};
+
+} // namespace detail
+
+TENON_INLINE memory_layout lay_out(const program& p, const std::vector<int>& order, const timing& t) {
+    return detail::layout_maker(p, order, t).run();
+}
+
+} // namespace tenon::runtime
