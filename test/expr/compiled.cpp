@@ -6,7 +6,7 @@
 #include <tenon/ops/control.hpp>
 #include <tenon/ops/elementwise.hpp>
 
-#include "run_tape.hpp"
+#include "compare_compiled.hpp"
 
 using namespace tape_test;
 
@@ -14,46 +14,10 @@ namespace {
 
 template <class T> auto operand(const char* name) { return placeholder<T, shape<dyn>>(name); }
 
-void compare(const tape& t, const std::vector<std::int64_t>& constants, std::mt19937& random) {
-    const detail::compiled_tape* functions = detail::find_compiled_tape(t);
-    REQUIRE(functions != nullptr);
-    for (const simd::isa isa : available()) {
-        const bool has = (isa == simd::isa::avx512 ? functions->avx512
-                          : isa == simd::isa::avx2 ? functions->avx2
-                                                   : functions->baseline) != nullptr;
-        if (!has) continue;
-        for (int repeat = 0; repeat < 12; ++repeat) {
-            // What is merged or summed must have the sizes of some input, so all inputs get their own sizes.
-            const auto sizes = random_sizes(random, t.input_count, 3000);
-            std::vector<buffer> inputs;
-            for (int i = 0; i < t.input_count; ++i)
-                inputs.push_back(random_buffer(t.inputs[i], sizes[static_cast<std::size_t>(i)], random));
-            options interpreted, compiled;
-            interpreted.isa = compiled.isa = isa;
-            compiled.compiled = true;
-            compiled.in_place = repeat % 2;
-            const auto a = run(t, constants, inputs, interpreted), b = run(t, constants, inputs, compiled);
-            for (std::size_t o = 0; o < a.size(); ++o) {
-                INFO(name_of(isa), " output ", o, " repeat ", repeat);
-                REQUIRE(same_bits(a[o], b[o]));
-            }
-        }
-    }
-}
-
 template <class E> void check(const char* name, const E& expression) {
     INFO(name);
     std::mt19937 random(7);
-    using tree = typename E::tree_type;
-    const graph g;
-    const graph_scope scope(g);
-    detail::operand_list operands;
-    detail::bits_list constants;
-    expression.tree().collect(operands, constants);
-    detail::compile<detail::forward_program<tree>, detail::backward_program<tree>>();
-    compare(detail::forward_program<tree>::code, constants, random);
-    if (detail::backward_program<tree>::code.output_count > 0)
-        compare(detail::backward_program<tree>::code, constants, random);
+    require_compiled_as_interpreted(expression, random);
 }
 
 } // namespace

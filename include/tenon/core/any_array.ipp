@@ -21,7 +21,7 @@ struct storage {
     std::atomic<std::int64_t> owners{1};
     void (*end)(storage*) noexcept;
     void* block;              // what was allocated, or the adopter's context
-    std::int64_t strings = 0; // to be destroyed before the block is freed
+    std::size_t size = 0;     // strings to be destroyed before the block is freed, or bytes of a large block
 };
 
 struct adopted_storage : storage {
@@ -40,9 +40,9 @@ TENON_INLINE void release(storage* s) noexcept {
 }
 
 inline void end_small(storage* s) noexcept { ::operator delete(s->block); }
-inline void end_large(storage* s) noexcept { delete_large(s->block); }
+inline void end_large(storage* s) noexcept { delete_large(s->block, s->size); }
 inline void end_strings(storage* s) noexcept {
-    std::destroy_n(reinterpret_cast<std::string*>(s + 1), s->strings);
+    std::destroy_n(reinterpret_cast<std::string*>(s + 1), s->size);
     ::operator delete(s->block);
 }
 inline void end_adopted(storage* s) noexcept {
@@ -58,7 +58,8 @@ inline storage* make_storage(element_type element, const extents& sizes, std::in
     void* block = nullptr;
     void (*end)(storage*) noexcept = end_small;
     std::size_t offset = 0; // of the elements
-    if (bytes >= huge_page && element != element_type::string) {
+    const bool large = bytes >= large_memory && element != element_type::string;
+    if (large) {
         offset = array_alignment;
         block = new_large(bytes + offset);
         end = end_large;
@@ -72,9 +73,10 @@ inline storage* make_storage(element_type element, const extents& sizes, std::in
                                        std::to_string(bytes) + " bytes; use smaller sizes or free other arrays");
     auto* data = static_cast<std::byte*>(block) + offset;
     auto* s = new (data - sizeof(storage)) storage{.end = end, .block = block};
+    if (large) s->size = bytes + offset;
     if (element == element_type::string) {
         std::uninitialized_value_construct_n(reinterpret_cast<std::string*>(data), elements);
-        s->strings = elements;
+        s->size = static_cast<std::size_t>(elements);
         s->end = end_strings;
     }
     return s;

@@ -1,26 +1,27 @@
 #pragma once
 
 #include <cstddef>
-#include <new>
 
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
+#include <tenon/core/config.hpp>
 
-/// Memory in pieces that are worth huge pages: their first touch is several times faster.
+/// Memory in pieces so large that their first touch costs more than most kernels that use them. What is given back is
+/// kept for the next piece of its size, up to a limit for the process, and comes in huge pages where it fills some.
 
 namespace tenon::detail {
 
-inline constexpr std::size_t huge_page = std::size_t{2} << 20;
+inline constexpr std::size_t large_memory = std::size_t{32} << 10; ///< pieces below are malloc's business
 
-/// nullptr where there is none. Aligned to a huge page; where those are switched off nothing is lost.
-inline void* new_large(std::size_t bytes) noexcept {
-    void* const memory = ::operator new (bytes, std::align_val_t{huge_page}, std::nothrow);
-#if defined(__linux__) && defined(MADV_HUGEPAGE)
-    if (memory) (void)::madvise(memory, bytes, MADV_HUGEPAGE);
-#endif
-    return memory;
-}
-inline void delete_large(void* memory) noexcept { ::operator delete (memory, std::align_val_t{huge_page}); }
+/// Aligned to 64 bytes; nullptr where there is none. Any thread.
+void* new_large(std::size_t bytes) noexcept;
+
+/// Takes back what new_large gave for so many bytes. Any thread.
+void delete_large(void* memory, std::size_t bytes) noexcept;
+
+/// Bytes that are kept and in nobody's use.
+std::size_t kept_large_memory() noexcept;
 
 } // namespace tenon::detail
+
+#if TENON_HEADER_ONLY
+#include <tenon/core/large_memory.ipp>
+#endif

@@ -31,13 +31,13 @@ public:
 
     void* allocate(std::size_t bytes) override {
         void* memory =
-            bytes < huge_page ? ::operator new (bytes, std::align_val_t{64}, std::nothrow) : new_large(bytes);
+            bytes < large_memory ? ::operator new (bytes, std::align_val_t{64}, std::nothrow) : new_large(bytes);
         if (!memory)
             throw resource_exhausted_error(attributes_.name + ": no memory for " + std::to_string(bytes) + " bytes");
         return memory;
     }
     void deallocate(void* memory, std::size_t bytes) noexcept override {
-        bytes < huge_page ? ::operator delete (memory, std::align_val_t{64}) : delete_large(memory);
+        bytes < large_memory ? ::operator delete (memory, std::align_val_t{64}) : delete_large(memory, bytes);
     }
     void copy_from_host(void* to, const void* from, std::size_t bytes) override {
         if (bytes) std::memcpy(to, from, bytes);

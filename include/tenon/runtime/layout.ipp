@@ -43,9 +43,7 @@ private:
     int positions() const { return static_cast<int>(order_.size()); }
     const program_item& at(int position) const { return p_.item(order_[static_cast<std::size_t>(position)]); }
     // The last position that begins before this one ends.
-    int until(int position) const {
-        return t_.until.empty() ? position : t_.until[static_cast<std::size_t>(position)];
-    }
+    int until(int position) const { return t_.until.empty() ? position : t_.until[static_cast<std::size_t>(position)]; }
 
     void find_uses() {
         last_.assign(p_.values.size(), -1);

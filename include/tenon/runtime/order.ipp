@@ -61,8 +61,7 @@ TENON_INLINE bool ordering::reads(const program_item& i, const variable_resource
 }
 
 TENON_INLINE bool ordering::writes(int i, const variable_resource* v) const {
-    return std::any_of(writes_.begin(), writes_.end(),
-                       [&](const auto& w) { return w.first == i && w.second == v; });
+    return std::any_of(writes_.begin(), writes_.end(), [&](const auto& w) { return w.first == i && w.second == v; });
 }
 
 // What is fetched must lie in memory of its own: feeds, constants and variables are copied out, and a
@@ -138,11 +137,10 @@ TENON_INLINE void ordering::keep_old_values() {
     const int n = items();
     for (const int u : updates_) {
         const variable_resource* v = updated_by(u);
-        const std::vector<bool> after_update = detail::downstream(needed_by_, u), reached = detail::downstream(before_, u);
+        const std::vector<bool> after_update = detail::downstream(needed_by_, u),
+                                reached = detail::downstream(before_, u);
         for (int r = 0; r < n; ++r) {
-            if (r == u || item(r).removed || after_update[static_cast<std::size_t>(r)] ||
-                !reads(item(r), v))
-                continue;
+            if (r == u || item(r).removed || after_update[static_cast<std::size_t>(r)] || !reads(item(r), v)) continue;
             if (!reached[static_cast<std::size_t>(r)]) {
                 before_[static_cast<std::size_t>(r)].push_back(u);
                 continue;
@@ -206,11 +204,10 @@ TENON_INLINE void ordering::forward_assignments() {
         variable_resource* v = updated_by(u);
         const int value = assign.inputs[1];
         const program_value& from = p_.value(value);
-        if (from.producer < 0 || from.variable || from.fetch >= 0 ||
-            from.type != p_.value(assign.outputs[0]).type || uses[static_cast<std::size_t>(value)] != 1)
+        if (from.producer < 0 || from.variable || from.fetch >= 0 || from.type != p_.value(assign.outputs[0]).type ||
+            uses[static_cast<std::size_t>(value)] != 1)
             continue;
-        if (std::count_if(updates_.begin(), updates_.end(), [&](int w) { return updated_by(w) == v; }) != 1)
-            continue;
+        if (std::count_if(updates_.begin(), updates_.end(), [&](int w) { return updated_by(w) == v; }) != 1) continue;
         program_item& producer = item(from.producer);
         // Elementwise kernels only: others read their inputs again after they began to write.
         int o = 0;
@@ -263,8 +260,7 @@ TENON_INLINE std::vector<int> ordering::order() const {
     for (int i = 0; i < items(); ++i) {
         if (item(i).removed) continue;
         ++left;
-        if (waiting[static_cast<std::size_t>(i)] == 0)
-            (soft[static_cast<std::size_t>(i)] == 0 ? ready : held).push(i);
+        if (waiting[static_cast<std::size_t>(i)] == 0) (soft[static_cast<std::size_t>(i)] == 0 ? ready : held).push(i);
     }
     while (left > 0) {
         if (ready.empty()) {
@@ -284,8 +280,7 @@ TENON_INLINE std::vector<int> ordering::order() const {
             if (--waiting[static_cast<std::size_t>(n)] == 0)
                 (soft[static_cast<std::size_t>(n)] == 0 ? ready : held).push(n);
         for (const int n : soft_after[static_cast<std::size_t>(i)])
-            if (--soft[static_cast<std::size_t>(n)] == 0 && waiting[static_cast<std::size_t>(n)] == 0)
-                ready.push(n);
+            if (--soft[static_cast<std::size_t>(n)] == 0 && waiting[static_cast<std::size_t>(n)] == 0) ready.push(n);
     }
     return result;
 }

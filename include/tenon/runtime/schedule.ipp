@@ -122,8 +122,8 @@ private:
             const int root = p_.root(v);
             const placement& place = s_.memory.placements[static_cast<std::size_t>(root)];
             if (place.where != placement::kind::arena) return {0, 0, at};
-            return {place.offset, place.offset + arena_bytes_of(static_cast<std::size_t>(bytes_of(p_.value(root).type))),
-                    at};
+            return {place.offset,
+                    place.offset + arena_bytes_of(static_cast<std::size_t>(bytes_of(p_.value(root).type))), at};
         };
         const auto write = [&](const touch& w) {
             if (w.begin == w.end) return;
