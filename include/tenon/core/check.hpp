@@ -39,6 +39,13 @@ struct ill_shaped {
     TENON_ABSORB(assign);
     TENON_ABSORB(assign_add);
     TENON_ABSORB(assign_sub);
+    TENON_ABSORB(scatter_update);
+    TENON_ABSORB(scatter_add);
+    TENON_ABSORB(scatter_sub);
+    TENON_ABSORB(scatter_mul);
+    TENON_ABSORB(scatter_div);
+    TENON_ABSORB(scatter_min);
+    TENON_ABSORB(scatter_max);
     TENON_ABSORB(item);
     TENON_ABSORB(data);
     TENON_ABSORB(span);

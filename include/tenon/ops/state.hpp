@@ -8,6 +8,7 @@
 ///     auto n = tn::variable(3.0f);
 ///     sess.run(tn::initialize_variables());
 ///     sess.run(n.assign_add(1.0f));
+///     sess.run(table.scatter_add(ids, rows));   // [1000, 64] by int32 [batch] and float [batch, 64]
 
 namespace tenon {
 
@@ -48,6 +49,40 @@ struct assign_op {
                    : inferred(fault::value_does_not_fit_variable);
     }
     static constexpr bool needs_value(const attributes&, int input) { return input == 1; }
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+
+/// in: variable, indices (int32 or int64), updates. Row indices[i] of the variable is changed by updates[i], one i
+/// after the other: the updates have the sizes of the indices, then those of a row, or are one number for all. Its
+/// output is the variable after that. An index outside 0 .. size - 1 fails the step, and the variable stays as it was.
+/// What is fed for the variable does not matter.
+struct scatter_op {
+    static constexpr const char* name = "scatter";
+    static constexpr op_flags flags = op_flags::stateful | op_flags::updates;
+    enum class way { update, add, subtract, multiply, divide, minimum, maximum, count_ };
+    struct attributes {
+        way how = way::update;
+        static constexpr void fields(auto&& field) { field("how", &attributes::how); }
+        friend constexpr bool operator==(const attributes&, const attributes&) = default;
+    };
+    static int outputs(const attributes& a, int inputs);
+    static constexpr inferred infer(const attributes& a, type_list in, int) {
+        if (in.size() != 3) return fault::expects_more_operands;
+        const tensor_type &variable = in[0], &indices = in[1], &updates = in[2];
+        if (variable.element == element_type::string) return fault::element_type_not_supported;
+        if (a.how != way::update && !is_numeric(variable.element)) return fault::element_type_must_be_numeric;
+        if (indices.element != element_type::int32 && indices.element != element_type::int64)
+            return fault::element_type_must_be_integer;
+        if (variable.element != updates.element) return fault::element_types_differ;
+        if (variable.extents.rank() == 0) return fault::rank_too_low;
+        if (updates.extents.rank() == 0) return variable;
+        extents rows = indices.extents;
+        for (int i = 1; i < variable.extents.rank(); ++i) rows.push_back(variable.extents[i]);
+        if (rows.overfull()) return fault::rank_too_high;
+        return equal_shapes(rows, updates.extents).what == fault::none ? inferred(variable)
+                                                                       : inferred(fault::value_does_not_fit_variable);
+    }
+    static constexpr bool needs_value(const attributes&, int input) { return input > 0; }
     static kernel_pointer prepare(const kernel_setup& s);
 };
 
@@ -144,6 +179,8 @@ void check_initializer(const std::string& name, const initializer& how, element_
 any_tensor initial_value(const initializer& how, const any_tensor& variable);
 operation initializer_of(const any_tensor& variable);
 any_tensor add_assign(const any_tensor& variable, const any_tensor& value, const char* name);
+any_tensor add_scatter(scatter_op::way how, const any_tensor& variable, const any_tensor& indices,
+                       const any_tensor& updates);
 
 struct assign_rule {
     static constexpr const char* name = "assign";
@@ -165,6 +202,32 @@ public:
     }
     template <class V> auto assign_sub(const V& value) const {
         return update(elementwise<opcode::subtract>(as_plain(), value), "assign_sub");
+    }
+
+    /// The variable after its rows indices[i] were changed by updates[i], for each i in order; indices (int32 or int64)
+    /// of any sizes I, updates of sizes I and those of a row, or one number. Rows that are not named are not touched,
+    /// and take no time. Where an index occurs again, update keeps the last, the others change what the first left. An
+    /// index outside 0 .. size - 1 is an invalid_argument_error, and nothing is written.
+    template <class I, class U> auto scatter_update(const I& indices, const U& updates) const {
+        return scatter<scatter_op::way::update>(indices, value_of(updates));
+    }
+    template <class I, class U> auto scatter_add(const I& indices, const U& updates) const {
+        return scatter<scatter_op::way::add>(indices, value_of(updates));
+    }
+    template <class I, class U> auto scatter_sub(const I& indices, const U& updates) const {
+        return scatter<scatter_op::way::subtract>(indices, value_of(updates));
+    }
+    template <class I, class U> auto scatter_mul(const I& indices, const U& updates) const {
+        return scatter<scatter_op::way::multiply>(indices, value_of(updates));
+    }
+    template <class I, class U> auto scatter_div(const I& indices, const U& updates) const {
+        return scatter<scatter_op::way::divide>(indices, value_of(updates));
+    }
+    template <class I, class U> auto scatter_min(const I& indices, const U& updates) const {
+        return scatter<scatter_op::way::minimum>(indices, value_of(updates));
+    }
+    template <class I, class U> auto scatter_max(const I& indices, const U& updates) const {
+        return scatter<scatter_op::way::maximum>(indices, value_of(updates));
     }
 
 private:
@@ -189,6 +252,23 @@ private:
                               "tenon: shapes do not agree");
                 return ill_shaped{};
             } else return tensor<T, S>::unchecked(detail::add_assign(*this, detail::as_tensor(value), name));
+        }
+    }
+    template <scatter_op::way How, class I, class U> auto scatter(const I& indices, const U& updates) const {
+        if constexpr (detail::any_ill_shaped<I, U>) return ill_shaped{};
+        else {
+            using own = detail::operand_type<T, S>;
+            using rule = detail::inference<scatter_op, detail::constant_attributes<scatter_op::attributes{How}>, 0, own,
+                                           detail::operand_of_t<I>, detail::operand_of_t<U>>;
+            if constexpr (rule::answer.what != fault::none) {
+                static_assert(detail::shapes_of<scatter_op, rule::answer.what, detail::shown_of<own>,
+                                                detail::shown_of<detail::operand_of_t<I>>,
+                                                detail::shown_of<detail::operand_of_t<U>>>::agree,
+                              "tenon: shapes do not agree");
+                return ill_shaped{};
+            } else
+                return tensor<T, S>::unchecked(
+                    detail::add_scatter(How, *this, detail::as_tensor(indices), detail::as_tensor(updates)));
         }
     }
 };
@@ -234,20 +314,26 @@ namespace untyped {
 any_tensor constant(any_array value);
 any_tensor variable(const std::string& name, const any_tensor& initial, const variable_options& o = {});
 any_tensor assign(const any_tensor& variable, const any_tensor& value);
+any_tensor scatter(scatter_op::way how, const any_tensor& variable, const any_tensor& indices,
+                   const any_tensor& updates);
 } // namespace untyped
 
 TENON_DECLARE_OP(constant_definition, constant_op);
 TENON_DECLARE_OP(variable_definition, variable_op);
 TENON_DECLARE_OP(assign_definition, assign_op);
+TENON_DECLARE_OP(scatter_definition, scatter_op);
 
 } // namespace tenon
 
 #if TENON_KERNELS_OF(state)
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
 #include <tenon/kernel/resources.hpp>
+#include <tenon/kernel/thread_pool.hpp>
+#include <tenon/ops/kernels/rows.hpp>
 #include <tenon/ops/random.hpp>
 
 namespace tenon {
@@ -255,6 +341,7 @@ namespace tenon {
 TENON_DEFINE_OP(constant_op);
 TENON_DEFINE_OP(variable_op);
 TENON_DEFINE_OP(assign_op);
+TENON_DEFINE_OP(scatter_op);
 
 namespace detail {
 
@@ -290,6 +377,24 @@ TENON_INLINE operation initializer_of(const any_tensor& variable) {
 
 TENON_INLINE any_tensor add_assign(const any_tensor& variable, const any_tensor& value, const char*) {
     return any_tensor({add_node(definition_of<assign_op>(), {variable, value}, {}, {}), 0});
+}
+
+inline void check_is_variable(const any_tensor& variable, const std::string& op) {
+    require_node(variable.node(), (op + ": the variable").c_str());
+    if (!variable.node()->op->name || std::string(variable.node()->op->name) != variable_op::name)
+        throw invalid_argument_error(op + ": " + variable.name() + " is no variable but a " +
+                                     variable.node()->op->name);
+}
+
+inline const char* name_of(scatter_op::way how) {
+    constexpr const char* names[] = {"scatter_update", "scatter_add", "scatter_sub", "scatter_mul",
+                                     "scatter_div",    "scatter_min", "scatter_max"};
+    return names[static_cast<int>(how)];
+}
+
+TENON_INLINE any_tensor add_scatter(scatter_op::way how, const any_tensor& variable, const any_tensor& indices,
+                                    const any_tensor& updates) {
+    return tenon::add<scatter_op>({how}, {variable, indices, updates}, name_of(how));
 }
 
 // Inputs and outputs per unit: of a matrix [in, out]; of a convolution's filter [..., in, out] times its window.
@@ -378,6 +483,74 @@ struct assign_kernel final : kernel {
     variable_resource& v;
 };
 
+/// Each row is one thread's, which looks at all indices: the updates of a row keep their order.
+class scatter_kernel final : public kernel {
+public:
+    explicit scatter_kernel(const kernel_setup& s) :
+        how_(decode<scatter_op::attributes>(s.attrs).how),
+        name_(std::string(name_of(how_)) + " (" + s.node.name + ")"),
+        v_(resource_of(*s.node.inputs[0].node, s)),
+        indices_(s.inputs[1]),
+        size_(s.inputs[0].extents[0].size),
+        inner_(size_ == 0 ? 0 : s.inputs[0].extents.elements() / size_),
+        one_for_all_(s.inputs[2].extents.rank() == 0),
+        bytes_(size_of(s.inputs[0].element)),
+        compute_(s.inputs[0].element, opcode_of(how_)) {}
+    void run(const kernel_run& r) override {
+        if (!v_.initialized.load(std::memory_order_acquire))
+            throw failed_precondition_error(name_ + ": variable \"" + v_.name +
+                                            "\" is changed before it has a value; run initialize_variables() or its "
+                                            "initializer() first");
+        if (const std::int64_t i = indices_.first_outside(r.in[1], size_); i >= 0)
+            throw invalid_argument_error(name_ + ": index " + indices_.shown(r.in[1], i) + " is out of range for the " +
+                                         std::to_string(size_) + " rows of variable \"" + v_.name + "\"");
+        const std::byte* updates = r.input<std::byte>(2);
+        if (one_for_all_) {
+            fill_elements(r.scratch, updates, bytes_, inner_);
+            updates = r.scratch;
+        }
+        const std::size_t row_bytes = bytes_ * static_cast<std::size_t>(inner_);
+        auto* const rows = static_cast<std::byte*>(v_.value.data());
+        const auto parts = static_cast<std::uint64_t>(r.pool ? std::min<std::int64_t>(parts_, r.pool->size()) : 1);
+        const auto change = [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = 0; i < indices_.count; ++i) {
+                const std::int64_t row = indices_.at(r.in[1], i);
+                if (parts > 1) {
+                    const auto part = static_cast<std::int64_t>((row_indices::hash(row) >> 32) * parts >> 32);
+                    if (part < begin || part >= end) continue;
+                }
+                std::byte* to = rows + static_cast<std::size_t>(row) * row_bytes;
+                const std::byte* from = one_for_all_ ? updates : updates + static_cast<std::size_t>(i) * row_bytes;
+                if (how_ == scatter_op::way::update) std::memcpy(to, from, row_bytes);
+                else compute_.apply(to, from, inner_);
+            }
+        };
+        if (parts > 1) r.pool->parallel_for(static_cast<std::int64_t>(parts), 1, change);
+        else change(0, 1);
+    }
+    std::size_t scratch_bytes() const override { return one_for_all_ ? bytes_ * static_cast<std::size_t>(inner_) : 0; }
+    double cost() const override { return 30 + static_cast<double>(indices_.count) * (4 + 0.2 * row_bytes()); }
+    void* resident(int) const override { return v_.value.data(); }
+
+private:
+    static opcode opcode_of(scatter_op::way how) {
+        constexpr opcode ops[] = {opcode::input,  opcode::add,     opcode::subtract, opcode::multiply,
+                                  opcode::divide, opcode::minimum, opcode::maximum};
+        return ops[static_cast<int>(how)];
+    }
+    double row_bytes() const { return static_cast<double>(inner_) * static_cast<double>(bytes_); }
+
+    scatter_op::way how_;
+    std::string name_;
+    variable_resource& v_;
+    row_indices indices_;
+    std::int64_t size_, inner_;
+    bool one_for_all_;
+    std::size_t bytes_;
+    row_instruction compute_;
+    std::int64_t parts_ = 1 + static_cast<std::int64_t>(cost() / 20000); // worth about 20 us each
+};
+
 } // namespace detail
 
 namespace untyped {
@@ -390,11 +563,13 @@ TENON_INLINE any_tensor variable(const std::string& name, const any_tensor& init
     return v;
 }
 TENON_INLINE any_tensor assign(const any_tensor& variable, const any_tensor& value) {
-    tenon::detail::require_node(variable.node(), "assign: the variable");
-    if (!variable.node()->op->name || std::string(variable.node()->op->name) != variable_op::name)
-        throw invalid_argument_error("assign: " + variable.name() + " is no variable but a " +
-                                     variable.node()->op->name);
+    tenon::detail::check_is_variable(variable, "assign");
     return tenon::detail::add_assign(variable, value, "assign");
+}
+TENON_INLINE any_tensor scatter(scatter_op::way how, const any_tensor& variable, const any_tensor& indices,
+                                const any_tensor& updates) {
+    tenon::detail::check_is_variable(variable, tenon::detail::name_of(how));
+    return tenon::detail::add_scatter(how, variable, indices, updates);
 }
 } // namespace untyped
 
@@ -412,6 +587,14 @@ TENON_INLINE kernel_pointer variable_op::prepare(const kernel_setup& s) {
 }
 TENON_INLINE kernel_pointer assign_op::prepare(const kernel_setup& s) {
     return std::make_unique<detail::assign_kernel>(s);
+}
+TENON_INLINE int scatter_op::outputs(const attributes& a, int) {
+    if (a.how < way::update || a.how >= way::count_)
+        detail::number_out_of_range("how", static_cast<std::int64_t>(a.how));
+    return 1;
+}
+TENON_INLINE kernel_pointer scatter_op::prepare(const kernel_setup& s) {
+    return std::make_unique<detail::scatter_kernel>(s);
 }
 
 } // namespace tenon

@@ -201,6 +201,7 @@ TENON_INLINE void ordering::forward_assignments() {
     }
     for (const int u : updates_) {
         program_item& assign = item(u);
+        if (assign.op != &assign_definition) continue; // it writes a part
         variable_resource* v = updated_by(u);
         const int value = assign.inputs[1];
         const program_value& from = p_.value(value);

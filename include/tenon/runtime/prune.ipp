@@ -197,7 +197,7 @@ TENON_INLINE program prune(const request& r, const plan_options& o) {
             for (node* c : n->controls) it.after.push_back(item_of.at(c));
             if (n->op == &variable_definition)
                 p.value(it.outputs[0]).variable = &o.on->resources().variable(n->container, n->name, n->outputs[0]);
-            else if (n->op == &assign_definition) {
+            else if (n->op->is(op_flags::updates)) {
                 const node& v = *n->inputs[0].node;
                 if (v.op != &variable_definition)
                     throw invalid_argument_error(place_of(*n) + ": input 0 is no variable but a " + v.op->name);

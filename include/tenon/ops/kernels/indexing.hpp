@@ -9,6 +9,7 @@
 #include <tenon/kernel/strided_copy.hpp>
 #include <tenon/kernel/thread_pool.hpp>
 #include <tenon/ops/indexing.hpp>
+#include <tenon/ops/kernels/rows.hpp>
 
 /// The CPU kernels of ops/indexing.hpp.
 
@@ -107,37 +108,24 @@ inline kernel_pointer prepare_slice(const slice_op::attributes& a, const tensor_
 
 /// What gather and its gradient share: x seen as [outer, size, inner].
 struct gather_layout {
-    std::int64_t outer = 1, size, inner = 1, count;
+    std::int64_t outer = 1, size, inner = 1;
+    row_indices indices;
+    std::int64_t count;
     int axis;
-    extents index_sizes;
-    element_type index_element;
     std::string node;
 
-    gather_layout(const kernel_setup& s, int given_axis, const extents& x, const tensor_type& indices) :
-        count(indices.extents.elements()),
-        axis(axis_of(given_axis, x.rank())),
-        index_sizes(indices.extents),
-        index_element(indices.element),
-        node(s.node.name) {
+    gather_layout(const kernel_setup& s, int given_axis, const extents& x, const tensor_type& index_type) :
+        indices(index_type), count(indices.count), axis(axis_of(given_axis, x.rank())), node(s.node.name) {
         for (int i = 0; i < axis; ++i) outer *= x[i].size;
         size = x[axis].size;
         for (int i = axis + 1; i < x.rank(); ++i) inner *= x[i].size;
     }
-    std::int64_t index(const void* indices, std::int64_t i) const {
-        return index_element == element_type::int32 ? static_cast<const std::int32_t*>(indices)[i]
-                                                    : static_cast<const std::int64_t*>(indices)[i];
-    }
-    void check(const void* indices) const {
-        for (std::int64_t i = 0; i < count; ++i)
-            if (const std::int64_t k = index(indices, i); k < 0 || k >= size) fail(k, i);
-    }
-    [[noreturn]] void fail(std::int64_t k, std::int64_t i) const {
-        std::string at;
-        for (int d = index_sizes.rank(); d-- > 0; i /= index_sizes[d].size)
-            at = std::to_string(i % index_sizes[d].size) + (at.empty() ? "" : ", " + at);
-        throw invalid_argument_error("gather (" + node + "): index " + std::to_string(k) + " at [" + at +
-                                     "] is out of range for axis " + std::to_string(axis) + " of size " +
-                                     std::to_string(size));
+    std::int64_t index(const void* data, std::int64_t i) const { return indices.at(data, i); }
+    void check(const void* data) const {
+        if (const std::int64_t i = indices.first_outside(data, size); i >= 0)
+            throw invalid_argument_error("gather (" + node + "): index " + indices.shown(data, i) +
+                                         " is out of range for axis " + std::to_string(axis) + " of size " +
+                                         std::to_string(size));
     }
 };
 

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include <tenon/core/fault.hpp>
+#include <tenon/expr/steps.hpp>
+
+/// Rows of a tensor that are named by indices: what the kernels of gather, its gradient and scatter share.
+
+namespace tenon::detail {
+
+/// A tensor of int32 or int64 in a step.
+struct row_indices {
+    extents sizes;
+    element_type element;
+    std::int64_t count;
+
+    explicit row_indices(const tensor_type& t) : sizes(t.extents), element(t.element), count(t.extents.elements()) {}
+
+    std::int64_t at(const void* indices, std::int64_t i) const {
+        return element == element_type::int32 ? static_cast<const std::int32_t*>(indices)[i]
+                                              : static_cast<const std::int64_t*>(indices)[i];
+    }
+    /// The place of the first that is not in 0 .. size - 1, or -1.
+    std::int64_t first_outside(const void* indices, std::int64_t size) const {
+        for (std::int64_t i = 0; i < count; ++i)
+            if (const std::int64_t k = at(indices, i); k < 0 || k >= size) return i;
+        return -1;
+    }
+    /// "7 at [2, 1]"
+    std::string shown(const void* indices, std::int64_t i) const {
+        const std::int64_t value = at(indices, i);
+        std::string place;
+        for (int d = sizes.rank(); d-- > 0; i /= sizes[d].size)
+            place = std::to_string(i % sizes[d].size) + (place.empty() ? "" : ", " + place);
+        return std::to_string(value) + " at [" + place + "]";
+    }
+    /// Bits that are spread evenly, the high ones best.
+    static std::uint64_t hash(std::int64_t index) { return static_cast<std::uint64_t>(index) * 0x9E3779B97F4A7C15u; }
+};
+
+/// Stretches of rows of any element type, computed with in their compute type: 16-bit floats in float.
+class row_instruction {
+public:
+    static constexpr std::int64_t block = 256;
+
+    row_instruction(element_type e, opcode op) :
+        step_(find_step(simd::best_isa(), op, compute_type(e))), copy_(find_copy(e)) {
+        if (compute_type(e) == e) return;
+        load_ = find_load(simd::best_isa(), e);
+        store_ = find_store(simd::best_isa(), e);
+    }
+    /// to[k] = to[k] op from[k]
+    void apply(std::byte* to, const std::byte* from, std::int64_t n) const {
+        if (!load_) return step_(to, to, from, nullptr, nullptr, n);
+        alignas(64) std::byte values[block * 8];
+        for (std::int64_t k = 0; k < n; k += block) {
+            const std::int64_t some = n - k < block ? n - k : block;
+            load(values, to + 2 * k, some);
+            apply_wide(values, from + 2 * k, some);
+            store(to + 2 * k, values, some);
+        }
+    }
+    /// The same in parts, of at most `block` elements of `values` in the compute type.
+    void load(std::byte* values, const std::byte* from, std::int64_t n) const {
+        (load_ ? load_ : copy_)(values, from, nullptr, nullptr, nullptr, n);
+    }
+    void apply_wide(std::byte* values, const std::byte* from, std::int64_t n) const {
+        if (!load_) return step_(values, values, from, nullptr, nullptr, n);
+        alignas(64) float wide[block];
+        load_(wide, from, nullptr, nullptr, nullptr, n);
+        step_(values, values, wide, nullptr, nullptr, n);
+    }
+    void store(std::byte* to, const std::byte* values, std::int64_t n) const {
+        (store_ ? store_ : copy_)(to, values, nullptr, nullptr, nullptr, n);
+    }
+
+private:
+    step_function step_, copy_, load_ = nullptr, store_ = nullptr;
+};
+
+} // namespace tenon::detail
