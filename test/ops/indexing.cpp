@@ -20,7 +20,8 @@ using test::random_array;
 
 namespace {
 
-inline constexpr struct batch_size : dim<"batch"> {} batch;
+inline constexpr struct batch_size : dim<"batch"> {
+} batch;
 
 // The elements of a range, as Python's slices have them.
 std::vector<std::int64_t> positions(const range& r, std::int64_t n) {
@@ -250,4 +251,40 @@ TEST_CASE("indexing: gradients agree with central differences") {
               input<shape<batch, dyn>>(2, 2)) == "");
     CHECK(check_gradients([](const auto& x) { return roll<1>(roll<2, 1>(x)); }, input<shape<batch, 3>>(2, 3)) == "");
     CHECK(check_gradients([](const auto& x) { return repeat<3, 1>(x); }, input<shape<dyn, dyn>>(2, 3)) == "");
+}
+
+TEST_CASE_TEMPLATE("sum_equal_rows: rows of equal indices are added up, everywhere or at the first", T, float, double,
+                   half, bfloat16) {
+    for (const int threads : {1, 3})
+        for (const bool once : {false, true}) {
+            const graph g;
+            const graph_scope scope(g);
+            const any_tensor rows = untyped::placeholder(element_type_of<T>, extents(extent{}, extent{}, 300));
+            const any_tensor indices = untyped::placeholder(element_type::int64, extents(extent{}, extent{}));
+            const any_tensor sums = add<sum_equal_rows_op>({once}, {rows, indices});
+            const any_array values = random_array<T>(extents(40, 10, 300));
+            any_array names(element_type::int64, extents(40, 10));
+            for (std::int64_t i = 0; i < 400; ++i)
+                names.data<std::int64_t>()[i] = i % 5 == 0 ? -3 : (i * i % 97) * 1000000007;
+            session s(g, {.intra_op_threads = threads, .use_per_session_threads = true});
+            std::vector<fed_value> feeds;
+            feeds.push_back({rows, values.share()});
+            feeds.push_back({indices, names.share()});
+            const any_array got = std::move(s.run_untyped(std::move(feeds), {sums})[0]);
+            const auto same = [&](std::int64_t i, std::int64_t j) {
+                return names.data<std::int64_t>()[i] == names.data<std::int64_t>()[j];
+            };
+            for (std::int64_t i = 0; i < 400; ++i) {
+                bool first = true;
+                for (std::int64_t j = 0; j < i; ++j) first = first && !same(i, j);
+                for (const std::int64_t k : {0, 255, 256, 299}) {
+                    using C = std::conditional_t<sizeof(T) == 2, float, T>;
+                    C sum{};
+                    for (std::int64_t j = 0; j < 400; ++j)
+                        if (same(i, j)) sum += static_cast<C>(values.data<T>()[j * 300 + k]);
+                    REQUIRE(element<T>(got, i * 300 + k) ==
+                            (once && !first ? 0 : static_cast<double>(static_cast<T>(sum))));
+                }
+            }
+        }
 }

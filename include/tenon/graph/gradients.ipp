@@ -52,6 +52,26 @@ inline std::vector<node*> nodes_between(const std::vector<any_tensor>& ys, const
     return order;
 }
 
+// What flows into a tensor: added up as it comes, but for what its op joins.
+class gradient_sum {
+public:
+    void add(const any_tensor& amount) {
+        if (amount.node()->op->join) apart_.push_back(amount);
+        else sum_ = sum_ ? add_instruction(opcode::add, {sum_, amount}) : amount;
+    }
+    any_tensor total() {
+        if (apart_.size() > 1)
+            if (any_tensor all = apart_[0].node()->op->join(apart_)) apart_ = {std::move(all)};
+        for (const any_tensor& a : apart_) sum_ = sum_ ? add_instruction(opcode::add, {sum_, a}) : a;
+        apart_.clear();
+        return sum_;
+    }
+
+private:
+    any_tensor sum_;
+    std::vector<any_tensor> apart_;
+};
+
 TENON_INLINE std::vector<any_tensor> add_gradients(const std::vector<any_tensor>& ys, const std::vector<any_tensor>& xs,
                                                    std::vector<any_tensor> output_gradients) {
     if (ys.empty()) return {};
@@ -59,10 +79,13 @@ TENON_INLINE std::vector<any_tensor> add_gradients(const std::vector<any_tensor>
     const graph_scope scope(g);
     const name_scope names("gradients");
 
-    std::map<std::pair<node*, int>, any_tensor> flowing;
+    std::map<std::pair<node*, int>, gradient_sum> flowing;
     const auto contribute = [&](const node_output& to, const any_tensor& amount) {
-        any_tensor& sum = flowing[{to.node, to.index}];
-        sum = sum ? add_instruction(opcode::add, {sum, amount}) : amount;
+        flowing[{to.node, to.index}].add(amount);
+    };
+    const auto sum_at = [&](const node_output& of) {
+        const auto at = flowing.find({of.node, of.index});
+        return at == flowing.end() ? any_tensor() : at->second.total();
     };
     for (std::size_t i = 0; i < ys.size(); ++i) {
         if (!is_floating(ys[i].element()))
@@ -74,9 +97,8 @@ TENON_INLINE std::vector<any_tensor> add_gradients(const std::vector<any_tensor>
         std::vector<any_tensor> out;
         bool any = false;
         for (int o = 0; o < static_cast<int>(n->outputs.size()); ++o) {
-            const auto at = flowing.find({n, o});
-            out.push_back(at == flowing.end() ? any_tensor() : at->second);
-            any = any || at != flowing.end();
+            out.push_back(sum_at({n, o}));
+            any = any || out.back();
         }
         if (!any || !n->op->gradient) continue;
         gradient_context c(*n, std::move(out));
@@ -94,8 +116,8 @@ TENON_INLINE std::vector<any_tensor> add_gradients(const std::vector<any_tensor>
     }
     std::vector<any_tensor> result;
     for (const any_tensor& x : xs) {
-        const auto at = flowing.find({x.node(), x.index()});
-        result.push_back(at == flowing.end() ? untyped::zeros_like(x) : at->second);
+        const any_tensor sum = sum_at(x.output());
+        result.push_back(sum ? sum : untyped::zeros_like(x));
     }
     return result;
 }

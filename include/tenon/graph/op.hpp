@@ -33,6 +33,9 @@ struct op_definition {
     /// The same attributes in the op's own order; throws invalid_argument_error naming one that is missing or of
     /// another type. What a reader of graphs asks; nullptr: they are taken as they are.
     attributes (*checked)(const attributes&) = nullptr;
+    /// The sum of gradients of one tensor, of which the first is the output of such a node, as one such node; an empty
+    /// handle where they have none. nullptr: they are added, as other tensors are.
+    any_tensor (*join)(const std::vector<any_tensor>&) = nullptr;
 
     bool is(op_flags f) const noexcept { return has(flags, f); }
     bool reads(const attributes& a, int input) const { return !needs_value || needs_value(a, input); }
@@ -75,6 +78,7 @@ template <class Op> op_definition make_definition() {
     if constexpr (requires(const attributes& a) { Op::needs_value(decode<A>(a), 0); })
         d.needs_value = [](const attributes& a, int input) -> bool { return Op::needs_value(decode<A>(a), input); };
     if constexpr (requires(const kernel_setup& s) { Op::prepare(s); }) d.cpu = &Op::prepare;
+    if constexpr (requires(const std::vector<any_tensor>& x) { Op::join(x); }) d.join = &Op::join;
     return d;
 }
 

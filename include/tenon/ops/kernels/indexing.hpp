@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -207,6 +208,66 @@ private:
     gather_layout l_;
 };
 
+class sum_equal_rows_kernel final : public kernel {
+public:
+    explicit sum_equal_rows_kernel(const kernel_setup& s) :
+        indices_(s.inputs[1]),
+        once_(decode<sum_equal_rows_op::attributes>(s.attrs).once),
+        inner_(indices_.count == 0 ? 0 : s.inputs[0].extents.elements() / indices_.count),
+        bytes_(size_of(s.inputs[0].element)),
+        add_(s.inputs[0].element, opcode::add) {}
+    void run(const kernel_run& r) override {
+        if (!r.out[0] || inner_ == 0) return;
+        const equal_indices equal(indices_, r.in[1], r.scratch);
+        const auto* in = r.input<std::byte>(0);
+        auto* out = r.output<std::byte>(0);
+        const std::size_t row_bytes = static_cast<std::size_t>(inner_) * bytes_;
+        const auto rows = [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i)
+                if (equal.is_first(i)) sum(equal, i, in, out, row_bytes);
+        };
+        if (r.pool) r.pool->parallel_for(indices_.count, 1 + 131072 / static_cast<std::int64_t>(row_bytes + 8), rows);
+        else rows(0, indices_.count);
+    }
+    std::size_t scratch_bytes() const override { return equal_indices::bytes(indices_.count); }
+    double cost() const override {
+        return 50 + static_cast<double>(indices_.count) * (8 + 0.3 * static_cast<double>(inner_));
+    }
+    bool may_share(int i, int) const override { return i == 0; }
+
+private:
+    // The rows of a chain lie where their sums go: a stretch of all is read before it is written.
+    void sum(const equal_indices& equal, std::int64_t first, const std::byte* in, std::byte* out,
+             std::size_t row_bytes) const {
+        const auto at = [&](std::int64_t row) { return static_cast<std::size_t>(row) * row_bytes; };
+        if (equal.after(first) < 0) {
+            if (in != out) std::memcpy(out + at(first), in + at(first), row_bytes);
+            return;
+        }
+        alignas(64) std::byte sums[row_instruction::block * 8];
+        for (std::int64_t col = 0; col < inner_; col += row_instruction::block) {
+            const std::int64_t n = std::min(inner_ - col, row_instruction::block);
+            const std::size_t begin = static_cast<std::size_t>(col) * bytes_;
+            const std::size_t size = static_cast<std::size_t>(n) * bytes_;
+            add_.load(sums, in + at(first) + begin, n);
+            for (std::int64_t i = equal.after(first); i >= 0; i = equal.after(i))
+                add_.apply_wide(sums, in + at(i) + begin, n);
+            std::byte* const to = out + at(first) + begin;
+            add_.store(to, sums, n);
+            for (std::int64_t i = equal.after(first); i >= 0; i = equal.after(i)) {
+                if (once_) std::memset(out + at(i) + begin, 0, size);
+                else std::memcpy(out + at(i) + begin, to, size);
+            }
+        }
+    }
+
+    row_indices indices_;
+    bool once_;
+    std::int64_t inner_;
+    std::size_t bytes_;
+    row_instruction add_;
+};
+
 template <class T> class tile_gradient_kernel final : public kernel {
     using C = std::conditional_t<sizeof(T) == 2 && !std::is_integral_v<T>, float, T>;
 
@@ -319,6 +380,9 @@ TENON_INLINE kernel_pointer gather_op::prepare(const kernel_setup& s) {
 }
 TENON_INLINE kernel_pointer gather_gradient_op::prepare(const kernel_setup& s) {
     return detail::prepare_for_numbers<detail::gather_gradient_kernel>(s.inputs[0].element, s);
+}
+TENON_INLINE kernel_pointer sum_equal_rows_op::prepare(const kernel_setup& s) {
+    return std::make_unique<detail::sum_equal_rows_kernel>(s);
 }
 TENON_INLINE kernel_pointer pad_op::prepare(const kernel_setup& s) {
     const attributes a = decode<attributes>(s.attrs);

@@ -41,6 +41,45 @@ struct row_indices {
     static std::uint64_t hash(std::int64_t index) { return static_cast<std::uint64_t>(index) * 0x9E3779B97F4A7C15u; }
 };
 
+/// Which of n indices are equal: chains of their places, each in order, in memory given. Takes time proportional to n.
+class equal_indices {
+public:
+    static std::size_t bytes(std::int64_t n) {
+        return static_cast<std::size_t>(2 * n + slots(n)) * sizeof(std::int64_t);
+    }
+    equal_indices(const row_indices& indices, const void* data, std::byte* memory) :
+        next_(reinterpret_cast<std::int64_t*>(memory)), last_(next_ + indices.count) {
+        const std::int64_t n = indices.count, size = slots(n);
+        std::int64_t* const first = last_ + n; // a hash table of the places of the first
+        for (std::int64_t s = 0; s < size; ++s) first[s] = -1;
+        int shift = 64;
+        for (std::int64_t s = size; s > 1; s /= 2) --shift;
+        for (std::int64_t i = 0; i < n; ++i) {
+            const std::int64_t index = indices.at(data, i);
+            auto s = static_cast<std::int64_t>(row_indices::hash(index) >> shift);
+            while (first[s] >= 0 && indices.at(data, first[s]) != index) s = (s + 1) & (size - 1);
+            next_[i] = last_[i] = -1;
+            if (first[s] < 0) {
+                first[s] = last_[i] = i;
+                continue;
+            }
+            next_[last_[first[s]]] = i;
+            last_[first[s]] = i;
+        }
+    }
+    bool is_first(std::int64_t i) const { return last_[i] >= 0; }
+    /// The place of the next equal index, or -1.
+    std::int64_t after(std::int64_t i) const { return next_[i]; }
+
+private:
+    static std::int64_t slots(std::int64_t n) {
+        std::int64_t size = 4;
+        while (size < 2 * n) size *= 2;
+        return size;
+    }
+    std::int64_t *next_, *last_; // last_: of a first, the place of the last; else -1
+};
+
 /// Stretches of rows of any element type, computed with in their compute type: 16-bit floats in float.
 class row_instruction {
 public:
