@@ -19,6 +19,12 @@
 /// In the formulas g is a variable's gradient, w the variable, and rate the learning rate. Each update is one pass over
 /// the memory of a variable and of what its optimiser keeps beside it (its slots, which are variables too: saved with
 /// the others, never trained). Slots of half and bfloat16 variables are float.
+///
+/// Where a gradient is sparse (sparse_rows in ops/indexing.hpp), as that of an embedding is, the rows that it names are
+/// all that is read and written, of the variable and of its slots: a step takes no time and no memory for the others.
+/// Rows named twice are added up first. For gradient descent and Adagrad this is what the dense gradient gives. The other
+/// optimisers leave the slots of rows that are not named as they are, as TensorFlow's do; Adam too, where TensorFlow lets
+/// them decay: its own sparse form is as slow as the dense one, and moves rows that no example has named.
 
 namespace tenon {
 
@@ -207,7 +213,8 @@ private:
     adam_options options_;
 };
 
-/// Each element of each gradient, not below `low` and not above `high`.
+/// Each element of each gradient, not below `low` and not above `high`. Here and below sparse gradients stay sparse,
+/// but where the bounds exclude 0.
 std::vector<gradient_and_variable> clip_by_value(std::vector<gradient_and_variable> gradients, double low, double high);
 /// Each gradient scaled down to the Euclidean norm `limit` where it has a larger one.
 std::vector<gradient_and_variable> clip_by_norm(std::vector<gradient_and_variable> gradients, double limit);

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include <tenon/core/error.hpp>
+#include <tenon/ops/indexing.hpp>
 #include <tenon/train/optimizers.hpp>
 #include <tenon/train/tape_writer.hpp>
 
@@ -38,15 +39,18 @@ private:
     std::vector<operation> operations_;
 };
 
-/// Writes the update of one variable as one fused node, and the assignments of what it computes.
+/// Writes the update of one variable as one fused node, and the assignments of what it computes. Of a sparse gradient
+/// the same node computes the rows alone: those of a table that are equal all get the same value, so the one that is
+/// written last does not matter.
 class update_writer {
 public:
     update_writer(update_setup& setup, const gradient_and_variable& of) :
         setup_(setup),
         variable_(of.variable),
         type_(compute_type(of.variable.element())),
-        w_(tape_.read(of.variable)),
-        g_(tape_.read(of.gradient)) {}
+        rows_(sparse_rows(of.gradient)),
+        w_(read(of.variable)),
+        g_(tape_.read(rows_ ? add<sum_equal_rows_op>({}, {rows_->values, rows_->indices}) : of.gradient)) {}
 
     tape_value w() const { return w_; }
     tape_value g() const { return g_; }
@@ -86,7 +90,7 @@ public:
         any_tensor value = add<fill_like_op>({initial}, {variable_});
         if (type_ != variable_.element()) value = add_instruction(opcode::cast, {value}, type_);
         set_initial_value(slot, value, {.trainable = false});
-        return {slot, tape_.read(slot)};
+        return {slot, read(slot)};
     }
 
     void store(const slot_value& slot, tape_value value) { store(slot.variable, value); }
@@ -95,10 +99,16 @@ public:
     void finish() {
         const std::vector<any_tensor> values = tape_.finish();
         for (std::size_t i = 0; i < values.size(); ++i)
-            setup_.operations().push_back(untyped::assign(targets_[i], values[i]).operation());
+            setup_.operations().push_back(
+                (rows_ ? untyped::scatter(scatter_op::way::update, targets_[i], rows_->indices, values[i])
+                       : untyped::assign(targets_[i], values[i]))
+                    .operation());
     }
 
 private:
+    tape_value read(const any_tensor& variable) {
+        return tape_.read(rows_ ? untyped::gather(variable, rows_->indices) : variable);
+    }
     void store(const any_tensor& target, tape_value value) {
         targets_.push_back(target);
         tape_.write(value, target.element());
@@ -107,6 +117,7 @@ private:
     update_setup& setup_;
     any_tensor variable_;
     element_type type_;
+    std::optional<row_gradient> rows_;
     tape_writer tape_;
     tape_value w_, g_;
     std::vector<any_tensor> targets_;
@@ -294,6 +305,16 @@ TENON_INLINE void adam::write(detail::update_writer& u) const {
 
 namespace detail {
 
+// The gradient, or where it is sparse its rows, each index once: equal ones are zero after the first.
+inline std::optional<row_gradient> summed_rows(const any_tensor& gradient) {
+    std::optional<row_gradient> rows = sparse_rows(gradient);
+    if (rows) rows->values = add<sum_equal_rows_op>({true}, {rows->values, rows->indices});
+    return rows;
+}
+inline any_tensor as_gradient(const row_gradient& rows, const any_tensor& variable) {
+    return add<gather_gradient_op>({0}, {rows.values, rows.indices, variable});
+}
+
 // The sum of the squares of all elements, by one pass over each gradient.
 inline any_tensor squared_norm(const std::vector<gradient_and_variable>& gradients) {
     if (gradients.empty()) throw invalid_argument_error("global_norm: there are no gradients");
@@ -303,7 +324,8 @@ inline any_tensor squared_norm(const std::vector<gradient_and_variable>& gradien
         check_gradient(g);
         const element_type type = compute_type(g.gradient.element());
         tape_writer t;
-        const tape_value x = t.read(g.gradient);
+        const std::optional<row_gradient> rows = summed_rows(g.gradient);
+        const tape_value x = t.read(rows ? rows->values : g.gradient);
         t.write_sum(x * x, type, scalar_constant(0, type));
         const tape_value part = total.cast(total.read(t.finish().front()), element_type::float64);
         sum = sum ? *sum + part : part;
@@ -341,11 +363,14 @@ TENON_INLINE std::vector<gradient_and_variable> clip_by_value(std::vector<gradie
     for (gradient_and_variable& g : gradients) {
         detail::check_gradient(g);
         const graph_scope scope{graph(g.variable.node()->graph)};
+        // Zeros that stay zeros need not be there.
+        const auto rows = low <= 0 && high >= 0 ? detail::summed_rows(g.gradient) : std::nullopt;
         detail::tape_writer t;
-        const detail::tape_value x = t.read(g.gradient);
+        const detail::tape_value x = t.read(rows ? rows->values : g.gradient);
         t.write(minimum(t.apply(opcode::maximum, x, t.literal(low, x.type)), t.literal(high, x.type)),
                 g.gradient.element());
-        g.gradient = t.finish().front();
+        const any_tensor clipped = t.finish().front();
+        g.gradient = rows ? detail::as_gradient({rows->indices, clipped}, g.variable) : clipped;
     }
     return gradients;
 }
