@@ -6,6 +6,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/ops/elementwise.hpp>
 #include <tenon/ops/random.hpp>
+#include <tenon/ops/reduction.hpp>
 #include <tenon/ops/state.hpp>
 #include <tenon/runtime/session.hpp>
 
@@ -91,6 +92,86 @@ TEST_CASE("SEMANTICS 20: a variable begins with a value, a function of its sizes
     CHECK(s.run(truth)(1));
     CHECK(s.run(from_feed)(1) == 9);
     CHECK(s.run(text).item() == "words");
+}
+
+TEST_CASE("SEMANTICS 20: a variable begins with an expression of random numbers, other ones each time it begins") {
+    tn::graph g;
+    const tn::graph_scope in(g);
+    g.set_seed(11);
+    const auto w = tn::variable("w", tn::random_uniform<float, tn::shape<100>>(0, 1) * 2.0f + 3.0f);
+    tn::session s;
+    s.run(tn::initialize_variables());
+    const auto first = s.run(w), same = s.run(w);
+    const moments m = moments_of(first);
+    CHECK(m.least >= 3);
+    CHECK(m.most < 5);
+    CHECK(m.deviation > 0.3);
+    CHECK(first == same);
+    s.run(w.initializer());
+    CHECK_FALSE(s.run(w) == first);
+}
+
+TEST_CASE("SEMANTICS 20: a variable begins with what is fed when its initialiser runs, and only then") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto data = tn::placeholder<float, tn::shape<3>>("data");
+    const auto centred = tn::variable("centred", data - tn::mean(data), {.trainable = false, .collected = false});
+    const auto other = tn::variable("other", 1.0f);
+    tn::session s;
+    s.run(tn::initialize_variables()); // it is in no collection
+    CHECK(words_of<tn::invalid_argument_error>([&] { s.run(centred.initializer()); }).find("placeholder data") == 0);
+    s.run(tn::feed(data, tn::array<float>{1, 2, 6}), centred.initializer());
+    CHECK(s.run(centred) == tn::array<float, tn::shape<3>>{-2, -1, 3});
+    CHECK(s.run(centred + other)(2) == 4);
+}
+
+TEST_CASE("SEMANTICS 20: a variable begins with what another begins with, in whatever order they are initialised") {
+    tn::graph g;
+    const tn::graph_scope in(g);
+    g.set_seed(3);
+    const auto w = tn::variable<float, tn::shape<50>>("w", tn::normal(0, 1));
+    const auto twice = tn::variable("twice", w.initialized_value() * 2.0f);
+    const auto more = tn::variable("more", twice.initialized_value() + w.initialized_value());
+    const auto same = tn::variable("same", w.initialized_value());
+    tn::session s;
+    const auto check = [&] {
+        const auto [a, b, c, d] = s.run(w, twice, more, same);
+        for (std::int64_t i = 0; i < 50; ++i) {
+            CHECK(b(i) == a(i) * 2);
+            CHECK(c(i) == a(i) * 2 + a(i));
+            CHECK(d(i) == a(i));
+        }
+        return a(0);
+    };
+    s.run(tn::initialize_variables());
+    const float first = check();
+    s.run(w.assign(0.0f * w), twice.assign_add(1.0f));
+    s.run(tn::initialize_variables()); // once more, although they had values
+    CHECK(check() != first);
+    s.run(tn::initialize_variables(more, same, twice, w));
+    check();
+    // Alone it asks nothing of the other, and leaves it.
+    tn::session fresh;
+    fresh.run(twice.initializer());
+    CHECK(fresh.run(twice)(0) != 0);
+    CHECK_THROWS_AS(fresh.run(w), tn::failed_precondition_error);
+    // The untyped world says the same.
+    CHECK(tn::untyped::initialized_value(w).output() == w.initialized_value().output());
+}
+
+TEST_CASE("an initial value that reads another variable is told what to read instead") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto w = tn::variable<float, tn::shape<2>>("w", tn::ones());
+    const auto copy = tn::variable("copy", w * 2.0f);
+    tn::session s;
+    const std::string text = words_of<tn::failed_precondition_error>([&] { s.run(tn::initialize_variables()); });
+    CHECK_MESSAGE(has(text, "variable \"w\" is read before it has a value"), text);
+    CHECK_MESSAGE(has(text, "initialized_value()"), text);
+    s.run(w.initializer());
+    s.run(w.assign_add(4.0f));
+    s.run(copy.initializer()); // of what it holds now
+    CHECK(s.run(copy)(1) == 10);
 }
 
 TEST_CASE("initialisers run one by one, or some of them") {

@@ -36,6 +36,7 @@ struct ill_shaped {
     TENON_ABSORB(output);
     TENON_ABSORB(operation);
     TENON_ABSORB(initializer);
+    TENON_ABSORB(initialized_value);
     TENON_ABSORB(assign);
     TENON_ABSORB(assign_add);
     TENON_ABSORB(assign_sub);

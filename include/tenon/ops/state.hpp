@@ -9,6 +9,7 @@
 ///     sess.run(tn::initialize_variables());
 ///     sess.run(n.assign_add(1.0f));
 ///     sess.run(table.scatter_add(ids, rows));   // [1000, 64] by int32 [batch] and float [batch, 64]
+///     auto twin = tn::variable("twin", w.initialized_value() * 2.0f);   // begins as twice what w begins as
 
 namespace tenon {
 
@@ -178,6 +179,7 @@ operation set_initial_value(const any_tensor& variable, const any_tensor& value,
 void check_initializer(const std::string& name, const initializer& how, element_type element);
 any_tensor initial_value(const initializer& how, const any_tensor& variable);
 operation initializer_of(const any_tensor& variable);
+any_tensor initialized_value_of(const any_tensor& variable);
 any_tensor add_assign(const any_tensor& variable, const any_tensor& value, const char* name);
 any_tensor add_scatter(scatter_op::way how, const any_tensor& variable, const any_tensor& indices,
                        const any_tensor& updates);
@@ -195,6 +197,10 @@ public:
 
     /// The operation that gives it its initial value.
     operation initializer() const { return detail::initializer_of(*this); }
+    /// What its initializer assigns, to begin other variables with: a step that runs both initialisers gives both the
+    /// same numbers, random ones too, whichever comes first. It does not change with the variable, and reading it
+    /// neither needs nor gives the variable a value; alone, random numbers are drawn anew.
+    tensor<T, S> initialized_value() const { return tensor<T, S>::unchecked(detail::initialized_value_of(*this)); }
     /// Each of these is the variable after the update, when run or used.
     template <class V> auto assign(const V& value) const { return update(value_of(value), "assign"); }
     template <class V> auto assign_add(const V& value) const {
@@ -284,7 +290,9 @@ variable_tensor<T, canonical_t<S>> variable(const std::string& name, const initi
     detail::set_initial_value(v, detail::initial_value(how, v), o);
     return variable_tensor<T, canonical_t<S>>(v);
 }
-/// A variable that begins with the value of a tensor, which may be fed.
+/// A variable that begins with the value of a tensor: of random numbers, fed when the initialiser runs, or computed from
+/// other variables' initialized_value(). (A variable itself is read before it begins, which is an error in the step that
+/// initialises both.)
 template <OperandOrIllShaped X>
 auto variable(const std::string& name, const X& initial, const variable_options& o = {}) {
     if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
@@ -313,6 +321,7 @@ template <class... V> operation initialize_variables(const V&... variables) {
 namespace untyped {
 any_tensor constant(any_array value);
 any_tensor variable(const std::string& name, const any_tensor& initial, const variable_options& o = {});
+any_tensor initialized_value(const any_tensor& variable);
 any_tensor assign(const any_tensor& variable, const any_tensor& value);
 any_tensor scatter(scatter_op::way how, const any_tensor& variable, const any_tensor& indices,
                    const any_tensor& updates);
@@ -373,6 +382,10 @@ TENON_INLINE operation initializer_of(const any_tensor& variable) {
     const std::vector<any_tensor> a = graph(variable.node()->graph).collection(variable.node()->name + "/initializer");
     if (a.empty()) throw not_found_error("variable " + variable.name() + " has no initial value; assign one");
     return a.front().operation();
+}
+
+TENON_INLINE any_tensor initialized_value_of(const any_tensor& variable) {
+    return any_tensor(initializer_of(variable).node()->inputs[1]);
 }
 
 TENON_INLINE any_tensor add_assign(const any_tensor& variable, const any_tensor& value, const char*) {
@@ -460,7 +473,8 @@ struct variable_kernel final : kernel {
         if (!v.initialized.load(std::memory_order_acquire))
             throw failed_precondition_error("variable \"" + v.name +
                                             "\" is read before it has a value; run initialize_variables() or its "
-                                            "initializer() first");
+                                            "initializer() first; another variable's initial value is computed from "
+                                            "its initialized_value()");
     }
     double cost() const override { return 2; }
     void* resident(int) const override { return v.value.data(); }
@@ -561,6 +575,9 @@ TENON_INLINE any_tensor variable(const std::string& name, const any_tensor& init
     const any_tensor v = tenon::detail::add_variable(name, initial.type(), o);
     tenon::detail::set_initial_value(v, initial, o);
     return v;
+}
+TENON_INLINE any_tensor initialized_value(const any_tensor& variable) {
+    return tenon::detail::initialized_value_of(variable);
 }
 TENON_INLINE any_tensor assign(const any_tensor& variable, const any_tensor& value) {
     tenon::detail::check_is_variable(variable, "assign");
