@@ -22,8 +22,7 @@ using test::element;
 using test::random_array;
 
 namespace {
-inline constexpr struct batch_size : dim<"batch"> {
-} batch;
+inline constexpr struct batch_size : dim<"batch"> {} batch;
 using bad = invalid_argument_error;
 } // namespace
 
