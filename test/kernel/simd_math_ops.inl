@@ -41,6 +41,7 @@ struct math_ops {
     TENON_TEST_BINARY(pow)
     TENON_TEST_BINARY(atan2)
     TENON_TEST_BINARY(hypot)
+    TENON_TEST_BINARY(polygamma)
 #undef TENON_TEST_UNARY
 #undef TENON_TEST_BINARY
 };

@@ -165,6 +165,25 @@ TEST_CASE("digamma is the slope of lgamma") {
           {0.5, 1, 2.25, 3, 10, 40});
 }
 
+TEST_CASE("polygamma: constants") {
+    const double pi = std::acos(-1.0), zeta_3 = 1.2020569031595942854;
+    const graph g;
+    const graph_scope scope(g);
+    auto x = placeholder<double, shape<2>>();
+    const auto check = [&](const auto& y, double of_one, double of_half) {
+        const auto got = run(y, fed(x, numbers<double>(extents(2), {1, 0.5})));
+        CHECK(got[0] == doctest::Approx(of_one).epsilon(1e-14));
+        CHECK(got[1] == doctest::Approx(of_half).epsilon(1e-14));
+    };
+    check(trigamma(x), pi * pi / 6, pi * pi / 2);
+    check(polygamma(2, x), -2 * zeta_3, -14 * zeta_3);
+    check(polygamma(x * 0 + 3, x), std::pow(pi, 4) / 15, std::pow(pi, 4));
+    check(polygamma(0, x), -0.57721566490153286061, -0.57721566490153286061 - 2 * std::log(2.0));
+    check(as<double, shape<2>>(untyped::polygamma(2, x)) * 1, -2 * zeta_3, -14 * zeta_3);
+    const auto of_half = placeholder<half, shape<1>>();
+    CHECK(run(polygamma(1, of_half), fed(of_half, numbers<half>(extents(1), {1})))[0] == 1.64453125);
+}
+
 TEST_CASE("functions that cut and round") {
     unary("abs", OF(abs), STD(fabs), special);
     unary(
@@ -563,13 +582,22 @@ TEST_CASE("the gradient of an operand that occurs twice is one tensor") {
     CHECK(g.size() <= before + 3);
 }
 
-TEST_CASE("digamma says that it has no gradient") {
+TEST_CASE("lgamma has gradients of every order: the gradient of digamma is trigamma, and so on") {
+    const auto x = given(input<shape<dyn, 2>>(2, 2), {0.4, 1.5, -1.7, 12});
+    const auto order = given(input<shape<2, 1>>(), {0, 2});
+    CHECK(check_gradients([](auto a) { return digamma(a) + trigamma(a) * a; }, x) == "");
+    CHECK(check_gradients([](auto n, auto a) { return polygamma(round(n), a) + n; }, order, x) == "");
     const graph g;
     const graph_scope scope(g);
-    auto x = placeholder<double, shape<2>>("x");
-    const auto y = detail::as_tensor(digamma(x) * 2);
-    CHECK_THROWS_WITH_AS(detail::add_gradients({y}, {x}), doctest::Contains("digamma has no gradient"),
-                         invalid_argument_error);
+    auto y = placeholder<double, shape<4>>();
+    any_tensor slope = detail::as_tensor(lgamma(y));
+    const std::vector<double> at{0.25, 1, 7, -2.5};
+    for (int n = 0; n < 5; ++n) {
+        slope = detail::add_gradients({slope}, {y})[0];
+        const auto got = run(as<double, shape<4>>(slope) * 1, fed(y, numbers<double>(extents(4), at)));
+        const auto want = run(polygamma(n, y), fed(y, numbers<double>(extents(4), at)));
+        for (std::size_t i = 0; i < 4; ++i) CHECK(got[i] == doctest::Approx(want[i]).epsilon(1e-14));
+    }
 }
 
 TEST_CASE("untyped functions run the same rules and say the same words") {

@@ -65,6 +65,7 @@ template <opcode Op, class T> TENON_SIMD_INLINE auto evaluate(pack<T> a, pack<T>
     else if constexpr (Op == opcode::power) return pow(a, b);
     else if constexpr (Op == opcode::atan2) return atan2(a, b);
     else if constexpr (Op == opcode::hypot) return hypot(a, b);
+    else if constexpr (Op == opcode::polygamma) return polygamma(a, b);
     else if constexpr (Op == opcode::bit_and || Op == opcode::logical_and) return a & b;
     else if constexpr (Op == opcode::bit_or || Op == opcode::logical_or) return a | b;
     else if constexpr (Op == opcode::bit_xor || Op == opcode::logical_xor) return a ^ b;

@@ -101,9 +101,6 @@ TENON_INLINE void fused_op::gradient(gradient_context& g) {
     }
     for (int o = forward.output_count; o < a.tape->output_count; ++o) forward.outputs[o] = tape_output{};
     if (forward.output_count == 0) return;
-    if (detail::differentiates_digamma(forward))
-        throw invalid_argument_error("gradients: digamma has no gradient, and " + g.node().name +
-                                     " computes it on the way (the gradient of lgamma is digamma)");
 
     const gradient_tape backward = vjp(forward);
     if (backward.code.overfull)

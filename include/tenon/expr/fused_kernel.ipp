@@ -19,7 +19,8 @@ TENON_INLINE double fused_kernel::estimate(const tape& t) const {
         switch (info_of(i.op).group) {
         case opcode_group::source: break;
         case opcode_group::real:
-            each += (i.op == opcode::sqrt || i.op == opcode::reciprocal ? 0.05 : 0.2) * width;
+            if (i.op == opcode::polygamma) each += 100; // one by one
+            else each += (i.op == opcode::sqrt || i.op == opcode::reciprocal ? 0.05 : 0.2) * width;
             break;
         default: each += 0.02 * width;
         }

@@ -70,6 +70,7 @@ enum class opcode : std::uint8_t {
     power,
     atan2,
     hypot,
+    polygamma, ///< of order a at b
     // integers
     bit_and,
     bit_or,
@@ -176,6 +177,7 @@ constexpr opcode_info info_of(opcode op) noexcept {
         {"power", 2, real},
         {"atan2", 2, real},
         {"hypot", 2, real},
+        {"polygamma", 2, real},
         {"bit_and", 2, integer},
         {"bit_or", 2, integer},
         {"bit_xor", 2, integer},

@@ -65,7 +65,6 @@ public:
             if (g.code.code[r].op == opcode::input) g.code.code[r].a = moved[g.code.code[r].a];
         return g;
     }
-    constexpr bool met_digamma() const { return met_digamma_; }
 
 private:
     // A value that is stored as it was computed, for each element.
@@ -209,9 +208,12 @@ private:
             contribute(i.a, mul(mul(g, lit(-1.12837916709551257390)), one(opcode::exp, neg(mul(a, a)))));
             break;
         case opcode::lgamma: contribute(i.a, mul(g, one(opcode::digamma, a))); break;
+        case opcode::digamma: contribute(i.a, mul(g, t_.emit(opcode::polygamma, e, lit(1), a))); break;
+        case opcode::polygamma: // an order has no slope
+            contribute(i.b, mul(g, t_.emit(opcode::polygamma, e, add(a, lit(1)), b)));
+            break;
         case opcode::sigmoid: contribute(i.a, mul(g, mul(y, sub(lit(1), y)))); break;
         case opcode::softplus: contribute(i.a, mul(g, one(opcode::sigmoid, a))); break;
-        case opcode::digamma: met_digamma_ = true; break;
         default: break; // steps, tests and sources have no slope
         }
         (void)c;
@@ -222,7 +224,6 @@ private:
     int adjoint_[max_tape_length]{};
     int value_[max_tape_length]{};
     int output_input_[max_tape_outputs]{}; // the input that is the forward tape's output, or -1
-    bool met_digamma_ = false;
 };
 
 constexpr int loaded_inputs(const tape& t) noexcept {
@@ -236,7 +237,7 @@ constexpr int loaded_inputs(const tape& t) noexcept {
 /// The tape of the gradients of `forward`. Its inputs are forward's inputs, then those of forward's outputs that it
 /// reads, then the gradients of the outputs; its outputs are the gradients of those floating inputs that matter, each
 /// with the sizes of its input. Of the two ways to know a value, computing it again and reading the output, the one
-/// that reads fewer operands is taken, then the shorter one. A digamma has slope 0 here: see differentiates_digamma.
+/// that reads fewer operands is taken, then the shorter one.
 constexpr gradient_tape vjp(const tape& forward) noexcept {
     const gradient_tape again = detail::vjp_writer(forward, false).result();
     const gradient_tape reading = detail::vjp_writer(forward, true).result();
@@ -246,10 +247,4 @@ constexpr gradient_tape vjp(const tape& forward) noexcept {
     return read ? reading : again;
 }
 
-namespace detail {
-
-/// True when a gradient would have to pass a digamma, which has none here.
-constexpr bool differentiates_digamma(const tape& forward) noexcept { return vjp_writer(forward, false).met_digamma(); }
-
-} // namespace detail
 } // namespace tenon

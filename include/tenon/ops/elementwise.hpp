@@ -319,8 +319,15 @@ template <OperandOrIllShaped X> auto erf(X&& x) { return elementwise<opcode::erf
 template <OperandOrIllShaped X> auto erfc(X&& x) { return elementwise<opcode::erfc>(static_cast<X&&>(x)); }
 /// log |gamma(x)|.
 template <OperandOrIllShaped X> auto lgamma(X&& x) { return elementwise<opcode::lgamma>(static_cast<X&&>(x)); }
-/// The slope of lgamma. It has no gradient itself.
+/// The slope of lgamma.
 template <OperandOrIllShaped X> auto digamma(X&& x) { return elementwise<opcode::digamma>(static_cast<X&&>(x)); }
+/// The n-th derivative of digamma at x, itself for n = 0; NaN where n is not 0, 1, 2, ... At 0, -1, -2, ... it is
+/// infinity for odd n; for even n NaN, but at 0 the limit from the side of its sign. No gradient flows to n.
+template <class N, detail::ElementwiseBeside<N> X> auto polygamma(N&& n, X&& x) {
+    return elementwise<opcode::polygamma>(static_cast<N&&>(n), static_cast<X&&>(x));
+}
+/// The slope of digamma.
+template <OperandOrIllShaped X> auto trigamma(X&& x) { return polygamma(detail::one, static_cast<X&&>(x)); }
 /// 1 / (1 + e^-x).
 template <OperandOrIllShaped X> auto sigmoid(X&& x) { return elementwise<opcode::sigmoid>(static_cast<X&&>(x)); }
 /// log(1 + e^x), exact for all x.
@@ -732,6 +739,7 @@ TENON_BINARY(maximum)
 TENON_BINARY(power)
 TENON_BINARY(atan2)
 TENON_BINARY(hypot)
+TENON_BINARY(polygamma)
 TENON_BINARY(bit_and)
 TENON_BINARY(bit_or)
 TENON_BINARY(bit_xor)
