@@ -85,6 +85,7 @@ std::pair<double, double> domain(opcode op) {
     case opcode::log1p: return {-0.7, 3};
     case opcode::asin:
     case opcode::acos:
+    case opcode::erfinv:
     case opcode::atanh: return {-0.8, 0.8};
     case opcode::acosh: return {1.2, 3};
     case opcode::reciprocal:
@@ -92,6 +93,7 @@ std::pair<double, double> domain(opcode op) {
     case opcode::modulo:
     case opcode::remainder: return {0.4, 3};
     case opcode::tan: return {-1.2, 1.2};
+    case opcode::erfcinv: return {0.2, 1.8};
     default: return {-2, 2};
     }
 }

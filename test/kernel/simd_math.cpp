@@ -60,6 +60,28 @@ template <class E> E exact_digamma(E x) {
     return static_cast<E>(r);
 }
 
+/// The inverse of erf at x >= 0, z being 1 - x, by Newton's iteration: for erf or, where z is small, for log erfc.
+inline long double inverse_erf(long double x, long double z) {
+    if (!(z > 0) || x == 0) return z < 0 ? std::numeric_limits<long double>::quiet_NaN() : x / z;
+    const long double slope = 2 / std::sqrt(std::acos(-1.0L));
+    long double y = x < 0.5L ? x / slope : std::sqrt(-std::log(z));
+    for (int i = 0; i < 60; ++i) {
+        const long double missing = x < 0.5L ? x - std::erf(y) : std::log(std::erfc(y) / z) * std::erfc(y);
+        const long double step = missing / (slope * std::exp(-y * y));
+        y += step;
+        if (std::fabs(step) < 1e-18L * y) break;
+    }
+    return y;
+}
+template <class E> E exact_erfinv(E x) {
+    const auto a = static_cast<long double>(std::fabs(x));
+    return static_cast<E>(std::copysign(inverse_erf(a, 1 - a), static_cast<long double>(x)));
+}
+template <class E> E exact_erfcinv(E x) {
+    const auto z = x == 0 ? 0 : static_cast<long double>(x);
+    return static_cast<E>(z > 1 ? -inverse_erf(z - 1, 2 - z) : inverse_erf(1 - z, z));
+}
+
 template <class T> using unary_kernel = void (*)(const T*, T*, int);
 template <class T> using binary_kernel = void (*)(const T*, const T*, T*, int);
 
@@ -112,6 +134,8 @@ const unary_function unary_functions[] = {
     TENON_TEST_FUNCTION(atanh, 3),
     TENON_TEST_FUNCTION(erf, 2),
     TENON_TEST_FUNCTION(erfc, 4),
+    TENON_TEST_OWN_FUNCTION(erfinv, 4),
+    TENON_TEST_OWN_FUNCTION(erfcinv, 4),
     TENON_TEST_FUNCTION(cbrt, 1.5),
     TENON_TEST_FUNCTION(lgamma, checked_apart),
     TENON_TEST_OWN_FUNCTION(digamma, checked_apart),
@@ -327,6 +351,34 @@ TEST_CASE("pow, atan2 and hypot: every pair of special values as in C, and rando
         "atan2", atan2_double, [](wide x, wide y) { return std::atan2(x, y); }, 2.5);
     check_pairs<double, wide>(
         "hypot", hypot_double, [](wide x, wide y) { return std::hypot(x, y); }, 2);
+}
+
+TEST_CASE("inverse error functions next to -1, 0, 1 and 2") {
+    const auto check = [](auto one, const auto& erfinv, const auto& erfcinv, auto exact, double bound) {
+        using T = decltype(one);
+        std::vector<T> below, near;
+        T high = 1, low = 0;
+        for (int i = 0; i < 1000; ++i) {
+            for (const T x : {high, 1 - std::ldexp(one, -i % 53), std::ldexp(one, -i), low}) {
+                below.push_back(x);
+                below.push_back(-x);
+                near.push_back(x);
+                near.push_back(2 - x);
+                near.push_back(std::nextafter(T(2) - x, T(1)));
+            }
+            high = std::nextafter(high, T(0));
+            low = std::nextafter(low, T(1));
+        }
+        check_values("erfinv", erfinv, &exact_erfinv<decltype(exact)>, below, bound);
+        check_values("erfcinv", erfcinv, &exact_erfcinv<decltype(exact)>, near, bound);
+    };
+    const unary_kernel<float> erfinv_float[] = TENON_TEST_KERNELS(erfinv, float);
+    const unary_kernel<float> erfcinv_float[] = TENON_TEST_KERNELS(erfcinv, float);
+    check(1.0F, erfinv_float, erfcinv_float, double{}, 2);
+    if (std::numeric_limits<long double>::digits <= std::numeric_limits<double>::digits) return;
+    const unary_kernel<double> erfinv_double[] = TENON_TEST_KERNELS(erfinv, double);
+    const unary_kernel<double> erfcinv_double[] = TENON_TEST_KERNELS(erfcinv, double);
+    check(1.0, erfinv_double, erfcinv_double, static_cast<long double>(0), 4);
 }
 
 namespace {

@@ -32,6 +32,8 @@ struct math_ops {
     TENON_TEST_UNARY(atanh)
     TENON_TEST_UNARY(erf)
     TENON_TEST_UNARY(erfc)
+    TENON_TEST_UNARY(erfinv)
+    TENON_TEST_UNARY(erfcinv)
     TENON_TEST_UNARY(lgamma)
     TENON_TEST_UNARY(digamma)
     TENON_TEST_UNARY(cbrt)

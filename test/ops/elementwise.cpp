@@ -145,6 +145,7 @@ TEST_CASE("real functions are the C library's") {
     unary("logit", OF(logit), [](double p) { return std::log(p / (1 - p)); }, {0.01, 0.25, 0.625, 0.9});
     unary("sinc", OF(sinc), [](double x) { return x == 0 ? 1 : std::sin(std::acos(-1.0) * x) / (std::acos(-1.0) * x); },
           {-2.5, -0.3, 0, 1e-3, 0.25, 0.5, 1.75});
+    unary("ndtr", OF(ndtr), [](double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }, {-20, -9, -1, 0, 0.5, 3});
     unary("deg2rad", OF(deg2rad), [](double x) { return x / 180 * std::acos(-1.0); }, {-720, -45, 0, 1, 90});
     unary(
         "rad2deg", OF(rad2deg), [](double x) { return x * 180 / std::acos(-1.0); }, usual);
@@ -182,6 +183,17 @@ TEST_CASE("polygamma: constants") {
     check(as<double, shape<2>>(untyped::polygamma(2, x)) * 1, -2 * zeta_3, -14 * zeta_3);
     const auto of_half = placeholder<half, shape<1>>();
     CHECK(run(polygamma(1, of_half), fed(of_half, numbers<half>(extents(1), {1})))[0] == 1.64453125);
+}
+
+TEST_CASE("inverse error functions undo the error functions") {
+    unary(
+        "erfinv", [](const auto& x) { return erfinv(erf(x)); }, [](double x) { return x; }, {-0.7, -0.01, 0, 0.3, 0.8});
+    unary(
+        "erfcinv", [](const auto& x) { return erfcinv(erfc(x)); }, [](double x) { return x; }, {-0.7, 0.1, 1, 5, 9});
+    unary(
+        "ndtri", [](const auto& x) { return ndtri(ndtr(x)); }, [](double x) { return x; }, {-12, -2, -0.3, 0, 1});
+    unary("erfinv", OF(erfinv), [](double x) { return std::fabs(x) > 1 ? not_a_number : x * infinity; },
+          {-2, -1, 1, 2, infinity, not_a_number});
 }
 
 TEST_CASE("functions that cut and round") {
@@ -504,6 +516,8 @@ TEST_CASE("gradients of composites") {
     CHECK(check_gradients([](auto a, auto b) { return hypot(a, b) + atan2(a, b) + pow(b, a); }, x, p) == "");
     CHECK(check_gradients([](auto a, auto b) { return select(a > b, a * b, a - b); }, x, p) == "");
     CHECK(check_gradients([](auto a) { return lgamma(a); }, p) == "");
+    CHECK(check_gradients([](auto a) { return erfinv(a) * erfcinv(a); }, p) == "");
+    CHECK(check_gradients([](auto a, auto b) { return ndtr(a) + ndtri(b); }, x, p) == "");
     CHECK(check_gradients([](auto a) { return sinc(a) + deg2rad(a) + rad2deg(a) + nan_to_num(a); }, x) == "");
     CHECK(check_gradients([](auto a) { return soft_shrink(a) + hard_shrink(a) * a + threshold(a, 0.1, 2); }, x) == "");
     CHECK(check_gradients([](auto a, auto b) { return logaddexp2(a, b) + fmin(a, b) * fmax(b, a); }, x, p) == "");

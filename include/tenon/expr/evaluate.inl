@@ -30,6 +30,8 @@ template <opcode Op, class T> TENON_SIMD_INLINE auto evaluate(pack<T> a) {
     else if constexpr (Op == opcode::atanh) return atanh(a);
     else if constexpr (Op == opcode::erf) return erf(a);
     else if constexpr (Op == opcode::erfc) return erfc(a);
+    else if constexpr (Op == opcode::erfinv) return erfinv(a);
+    else if constexpr (Op == opcode::erfcinv) return erfcinv(a);
     else if constexpr (Op == opcode::lgamma) return lgamma(a);
     else if constexpr (Op == opcode::digamma) return digamma(a);
     else if constexpr (Op == opcode::sigmoid) return sigmoid(a);

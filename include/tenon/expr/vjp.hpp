@@ -207,6 +207,12 @@ private:
         case opcode::erfc:
             contribute(i.a, mul(mul(g, lit(-1.12837916709551257390)), one(opcode::exp, neg(mul(a, a)))));
             break;
+        case opcode::erfinv:
+            contribute(i.a, mul(mul(g, lit(0.886226925452758013649)), one(opcode::exp, mul(y, y))));
+            break;
+        case opcode::erfcinv:
+            contribute(i.a, mul(mul(g, lit(-0.886226925452758013649)), one(opcode::exp, mul(y, y))));
+            break;
         case opcode::lgamma: contribute(i.a, mul(g, one(opcode::digamma, a))); break;
         case opcode::digamma: contribute(i.a, mul(g, t_.emit(opcode::polygamma, e, lit(1), a))); break;
         case opcode::polygamma: // an order has no slope

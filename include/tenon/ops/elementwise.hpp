@@ -69,6 +69,8 @@ struct xlogy_rule : composite_rule<"xlogy", true> {};
 struct xlog1py_rule : composite_rule<"xlog1py", true> {};
 struct xdivy_rule : composite_rule<"xdivy", true> {};
 struct logit_rule : composite_rule<"logit", true> {};
+struct ndtr_rule : composite_rule<"ndtr", true> {};
+struct ndtri_rule : composite_rule<"ndtri", true> {};
 struct is_close_rule : composite_rule<"is_close", true> {};
 struct relu6_rule : composite_rule<"relu6", false> {};
 struct leaky_relu_rule : composite_rule<"leaky_relu", true> {};
@@ -317,6 +319,10 @@ template <class A, detail::ElementwiseBeside<A> B> auto pow(A&& a, B&& b) {
 template <OperandOrIllShaped X> auto erf(X&& x) { return elementwise<opcode::erf>(static_cast<X&&>(x)); }
 /// 1 - erf(x), exact for large x.
 template <OperandOrIllShaped X> auto erfc(X&& x) { return elementwise<opcode::erfc>(static_cast<X&&>(x)); }
+/// The x whose erf is y: infinite at -1 and 1, NaN beyond.
+template <OperandOrIllShaped X> auto erfinv(X&& y) { return elementwise<opcode::erfinv>(static_cast<X&&>(y)); }
+/// The x whose erfc is y, exact for small y: infinite at 0 and 2, NaN beyond.
+template <OperandOrIllShaped X> auto erfcinv(X&& y) { return elementwise<opcode::erfcinv>(static_cast<X&&>(y)); }
 /// log |gamma(x)|.
 template <OperandOrIllShaped X> auto lgamma(X&& x) { return elementwise<opcode::lgamma>(static_cast<X&&>(x)); }
 /// The slope of lgamma.
@@ -401,6 +407,9 @@ struct nan_to_num_of {
 inline constexpr auto logit_of = [](auto p) { return log(p) - log1p(-p); };
 
 inline constexpr auto minus_root_of_half = number_of<bits_of(-0.70710678118654752440)>;
+inline constexpr auto minus_root_of_two = number_of<bits_of(-1.41421356237309504880)>;
+inline constexpr auto ndtr_of = [](auto x) { return half_of_one * erfc(minus_root_of_half * x); };
+inline constexpr auto ndtri_of = [](auto p) { return minus_root_of_two * erfcinv(two * p); };
 // 2 sqrt(2 / pi), and that times 0.044715
 inline constexpr auto gelu_linear = number_of<bits_of(1.59576912160573071176)>;
 inline constexpr auto gelu_cubic = number_of<bits_of(0.07135481627260025)>;
@@ -564,6 +573,14 @@ template <OperandOrIllShaped X> auto rad2deg(X&& x) {
 template <OperandOrIllShaped X> auto logit(X&& p) {
     return elementwise_composite<detail::logit_rule>(detail::logit_of, static_cast<X&&>(p));
 }
+/// The normal distribution's probability of less than x, exact where it is small.
+template <OperandOrIllShaped X> auto ndtr(X&& x) {
+    return elementwise_composite<detail::ndtr_rule>(detail::ndtr_of, static_cast<X&&>(x));
+}
+/// The inverse of ndtr: infinite at 0 and 1, NaN beyond.
+template <OperandOrIllShaped X> auto ndtri(X&& p) {
+    return elementwise_composite<detail::ndtri_rule>(detail::ndtri_of, static_cast<X&&>(p));
+}
 /// True where |a - b| <= atol + rtol |b|; equal infinities are close, NaN to nothing.
 template <class A, class B>
     requires detail::ElementwiseOperands<A, B>
@@ -711,6 +728,8 @@ TENON_UNARY(acosh)
 TENON_UNARY(atanh)
 TENON_UNARY(erf)
 TENON_UNARY(erfc)
+TENON_UNARY(erfinv)
+TENON_UNARY(erfcinv)
 TENON_UNARY(lgamma)
 TENON_UNARY(digamma)
 TENON_UNARY(sigmoid)

@@ -1,4 +1,4 @@
-// Error functions and the logarithm of the gamma function with its derivative.
+// Error functions and their inverses, the logarithm of the gamma function with its derivative.
 
 namespace tenon::simd::TENON_SIMD_NS {
 
@@ -28,6 +28,51 @@ TENON_SIMD_INLINE f64 erfc_of(for_float q, f64 x) {
                    0x1.e1361bc8ca65cp-13, -0x1.e0268fb29aabdp-14, -0x1.0437fddfaa12ap-15, 0x1.316dc0937391fp-18);
     const f64 r = p * exp_of(q, -(a * a));
     return choose(x < 0, 2.0 - r, r);
+}
+
+/// The inverse of erf at x, where z, as exact as x, is the smaller of 1 - x and 1 + x: infinite where z is 0, NaN where
+/// it is negative. With w = -log(1 - x^2) it is x (sqrt(pi) / 2 + w R(w)); from |x| = 0.99 on, with s = sqrt(-log z),
+/// s - R(s). The R are rational.
+template <class Q> TENON_SIMD_INLINE f64 inverse_erf(Q q, f64 x, f64 z) {
+    const auto middle = magnitude_of(x) < 0.99;
+    const f64 w = -log_of(q, choose(middle, z * (2.0 - z), z));
+    const f64 s = native_min(fill<f64>(27.5), native_sqrt(w)); // erfc of more is 0
+    f64 middle_r;
+    f64 outer_r;
+    if constexpr (is_double<Q>) {
+        middle_r =
+            polynomial(w, 0x1.db29fb2fee5e5p-3, 0x1.399980210af11p-6, 0x1.16c50896eaa1ap-7, 0x1.d0a7b2f05ef92p-12,
+                       0x1.30dc8fee60dd5p-14, 0x1.bfa72057b0a36p-21, -0x1.25101d72ca638p-27, -0x1.33213c1167affp-27) /
+            polynomial(w, 1.0, 0x1.0c08c0d257e20p-5, 0x1.717c945210664p-5, 0x1.1e3845eec9002p-11, 0x1.24226d3578c32p-11,
+                       -0x1.2f376b4a511a4p-17, 0x1.67ce2a3160c45p-20, -0x1.77bbcf0e058aap-24);
+        const f64 near =
+            polynomial(s, -0x1.b302eec0f28b7p-7, 0x1.1578f4e6d5b4dp0, 0x1.75639f3339683p0, 0x1.661e64b5d3c16p1,
+                       0x1.74e660a783168p0, 0x1.5f9c9758f918ap-3, 0x1.1119ff3e5dfaep-8, 0x1.11f9e00f82008p-18) /
+            polynomial(s, 1.0, 0x1.48dea2052b22ep1, 0x1.32e2fd6a4e825p2, 0x1.503835edfb1fap2, 0x1.11e717af2f256p2,
+                       0x1.2b207983e7eaep0, 0x1.6efef0d73c775p-4, 0x1.7cd405765b0eep-10);
+        const f64 far =
+            polynomial(s, -0x1.5dca389b65e16p-5, 0x1.06fc2b259eec0p0, 0x1.10317c76d6d15p0, 0x1.dc530f134e489p-3,
+                       0x1.fffcddf7e3688p-7, 0x1.57412683d4025p-12, 0x1.b9e9efd267518p-20, 0x1.59b8d35434bacp-32) /
+            polynomial(s, 1.0, 0x1.ad402eb30468cp0, 0x1.36474dfa31149p1, 0x1.11026d00ea858p0, 0x1.3880e7572a4d7p-3,
+                       0x1.f252efc98edb7p-8, 0x1.01497ed7a48f0p-13, 0x1.ecfe0c9acba45p-22);
+        outer_r = choose(s < 6.0, near, far);
+    } else {
+        middle_r = polynomial(w, 0x1.db29fb2ecda31p-3, 0x1.5579dd65ba804p-6, 0x1.4c355b2f77295p-8,
+                              0x1.41815dc40ed2ap-12, 0x1.0ed6797a8a557p-16) /
+                   polynomial(w, 1.0, 0x1.481bee49cb2f9p-5, 0x1.ea319e1b79a05p-6, 0x1.9ca8717e683d8p-11,
+                              0x1.4085b3b587dccp-13);
+        outer_r =
+            polynomial(s, -0x1.56116b342e68ep-5, 0x1.12c1a54ac3515p0, 0x1.639260819c768p-1, 0x1.83f8bd82c4696p-5,
+                       0x1.af17657a53b71p-14) /
+            polynomial(s, 1.0, 0x1.6ee2783b70fccp0, 0x1.f0b9c614895d7p0, 0x1.f71c91ecac211p-2, 0x1.3722e5db53420p-6);
+    }
+    const f64 inner = x * native_fma(w, middle_r, fill<f64>(0x1.c5bf891b4ef6bp-1));
+    const f64 outer = choose(z == 0, fill<f64>(infinity_of<f64>), s - outer_r);
+    return choose(middle, inner, with_sign(outer, x));
+}
+template <class Q> TENON_SIMD_INLINE f64 erfinv_of(Q q, f64 x) { return inverse_erf(q, x, 1.0 - magnitude_of(x)); }
+template <class Q> TENON_SIMD_INLINE f64 erfcinv_of(Q q, f64 x) {
+    return inverse_erf(q, 1.0 - x, native_min(x, 2.0 - x));
 }
 
 /// log |gamma(x)| for x > 0.
@@ -92,6 +137,8 @@ template <class Q> TENON_SIMD_INLINE f64 digamma_of(Q, f64 x) {
 
 TENON_SIMD_INLINE pack<float> erf(pack<float> a) { return {{erf_of(a.v[0])}}; }
 TENON_SIMD_MATH_FLOAT(erfc)
+TENON_SIMD_MATH(erfinv)
+TENON_SIMD_MATH(erfcinv)
 namespace far_from_zeros {
 TENON_SIMD_MATH_FLOAT(lgamma)
 }
