@@ -145,6 +145,8 @@ TEST_CASE("real functions are the C library's") {
     unary("logit", OF(logit), [](double p) { return std::log(p / (1 - p)); }, {0.01, 0.25, 0.625, 0.9});
     unary("sinc", OF(sinc), [](double x) { return x == 0 ? 1 : std::sin(std::acos(-1.0) * x) / (std::acos(-1.0) * x); },
           {-2.5, -0.3, 0, 1e-3, 0.25, 0.5, 1.75});
+    unary(
+        "reciprocal_no_nan", OF(reciprocal_no_nan), [](double x) { return x == 0 ? 0 : 1 / x; }, special);
     unary("ndtr", OF(ndtr), [](double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }, {-20, -9, -1, 0, 0.5, 3});
     unary("deg2rad", OF(deg2rad), [](double x) { return x / 180 * std::acos(-1.0); }, {-720, -45, 0, 1, 90});
     unary(
@@ -334,6 +336,12 @@ TEST_CASE("functions of two numbers, with a column and a row broadcast") {
                                                                              : x; }, special,
         usual);
     binary(
+        "multiply_no_nan", OF2(multiply_no_nan), [](double a, double b) { return b == 0 ? 0 : a * b; }, special,
+        special);
+    binary("betaln", OF2(betaln),
+           [](double a, double b) { return std::lgamma(a) + std::lgamma(b) - std::lgamma(a + b); }, positive,
+           {0.5, 1, 2.25, 9});
+    binary(
         "fmin", OF2(fmin), [](double a, double b) { return std::fmin(a, b); }, special, special);
     binary(
         "fmax", OF2(fmax), [](double a, double b) { return std::fmax(a, b); }, special, special);
@@ -363,13 +371,15 @@ TEST_CASE("nan_to_num: finite numbers of the tensor's own type") {
     check(placeholder<half, shape<4>>(), 65504);
 }
 
-TEST_CASE("copysign sees the sign of -0") {
+TEST_CASE("copysign and signbit see the sign of -0") {
     const graph g;
     const graph_scope scope(g);
     auto x = placeholder<float, shape<2>>();
     const auto signs = run(copysign(0, x), fed(x, numbers<float>(extents(2), {-0.0, 0.0})));
     CHECK(std::signbit(signs[0]));
     CHECK(!std::signbit(signs[1]));
+    CHECK(run(signbit(x), fed(x, numbers<float>(extents(2), {-0.0, 0.0}))) == std::vector<double>{1, 0});
+    CHECK(run(signbit(x), fed(x, numbers<float>(extents(2), {-infinity, 2}))) == std::vector<double>{1, 0});
 }
 
 TEST_CASE("functions of three numbers") {
@@ -517,7 +527,8 @@ TEST_CASE("gradients of composites") {
     CHECK(check_gradients([](auto a, auto b) { return select(a > b, a * b, a - b); }, x, p) == "");
     CHECK(check_gradients([](auto a) { return lgamma(a); }, p) == "");
     CHECK(check_gradients([](auto a) { return erfinv(a) * erfcinv(a); }, p) == "");
-    CHECK(check_gradients([](auto a, auto b) { return ndtr(a) + ndtri(b); }, x, p) == "");
+    CHECK(check_gradients([](auto a, auto b) { return ndtr(a) + ndtri(b) * betaln(a * a, b); }, x, p) == "");
+    CHECK(check_gradients([](auto a, auto b) { return multiply_no_nan(a, b) + reciprocal_no_nan(a); }, x, p) == "");
     CHECK(check_gradients([](auto a) { return sinc(a) + deg2rad(a) + rad2deg(a) + nan_to_num(a); }, x) == "");
     CHECK(check_gradients([](auto a) { return soft_shrink(a) + hard_shrink(a) * a + threshold(a, 0.1, 2); }, x) == "");
     CHECK(check_gradients([](auto a, auto b) { return logaddexp2(a, b) + fmin(a, b) * fmax(b, a); }, x, p) == "");

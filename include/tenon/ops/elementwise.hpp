@@ -63,6 +63,7 @@ struct pow_rule : composite_rule<"pow", false> {};
 struct squared_difference_rule : composite_rule<"squared_difference", false> {};
 struct floor_divide_rule : composite_rule<"floor_divide", false> {};
 struct divide_no_nan_rule : composite_rule<"divide_no_nan", true> {};
+struct multiply_no_nan_rule : composite_rule<"multiply_no_nan", true> {};
 struct clip_rule : composite_rule<"clip", false> {};
 struct lerp_rule : composite_rule<"lerp", true> {};
 struct xlogy_rule : composite_rule<"xlogy", true> {};
@@ -71,6 +72,8 @@ struct xdivy_rule : composite_rule<"xdivy", true> {};
 struct logit_rule : composite_rule<"logit", true> {};
 struct ndtr_rule : composite_rule<"ndtr", true> {};
 struct ndtri_rule : composite_rule<"ndtri", true> {};
+struct betaln_rule : composite_rule<"betaln", true> {};
+struct signbit_rule : composite_rule<"signbit", true> {};
 struct is_close_rule : composite_rule<"is_close", true> {};
 struct relu6_rule : composite_rule<"relu6", false> {};
 struct leaky_relu_rule : composite_rule<"leaky_relu", true> {};
@@ -357,6 +360,7 @@ inline constexpr auto floor_divide_of = [](auto a, auto b) {
 inline constexpr auto divide_no_nan_of = [](auto a, auto b) {
     return select(b == zero, zero, a / select(b == zero, one, b));
 };
+inline constexpr auto multiply_no_nan_of = [](auto a, auto b) { return b * select(b == zero, zero, a); };
 inline constexpr auto xlogy_of = [](auto x, auto y) {
     return select(x == zero, zero, x * log(select(x == zero, one, y)));
 };
@@ -382,7 +386,10 @@ inline constexpr auto logaddexp2_of = [](auto a, auto b) {
                                                   select((a == b) && is_inf(a), zero, (a - b) * log_of_2));
 };
 // 1 / -0 is less than 0.
-inline constexpr auto copysign_of = [](auto a, auto b) { return select(b < zero || one / b < zero, -abs(a), abs(a)); };
+inline constexpr auto signbit_of = [](auto x) { return x < zero || one / x < zero; };
+inline constexpr auto copysign_of = [](auto a, auto b) {
+    return select(elementwise_composite<signbit_rule>(signbit_of, b), -abs(a), abs(a));
+};
 inline constexpr auto heaviside_of = [](auto x, auto h) {
     return select(x == zero, h, half_of_one * sign(x) + half_of_one);
 };
@@ -405,6 +412,7 @@ struct nan_to_num_of {
     }
 };
 inline constexpr auto logit_of = [](auto p) { return log(p) - log1p(-p); };
+inline constexpr auto betaln_of = [](auto a, auto b) { return lgamma(a) + lgamma(b) - lgamma(a + b); };
 
 inline constexpr auto minus_root_of_half = number_of<bits_of(-0.70710678118654752440)>;
 inline constexpr auto minus_root_of_two = number_of<bits_of(-1.41421356237309504880)>;
@@ -482,6 +490,17 @@ template <class A, class B>
 auto divide_no_nan(A&& a, B&& b) {
     return elementwise_composite<detail::divide_no_nan_rule>(detail::divide_no_nan_of, static_cast<A&&>(a),
                                                              static_cast<B&&>(b));
+}
+/// 1 / x, but 0 where x is 0.
+template <OperandOrIllShaped X> auto reciprocal_no_nan(X&& x) {
+    return divide_no_nan(detail::one, static_cast<X&&>(x));
+}
+/// a * b, but 0 where b is 0, also of an infinity or NaN.
+template <class A, class B>
+    requires detail::ElementwiseOperands<A, B>
+auto multiply_no_nan(A&& a, B&& b) {
+    return elementwise_composite<detail::multiply_no_nan_rule>(detail::multiply_no_nan_of, static_cast<A&&>(a),
+                                                               static_cast<B&&>(b));
 }
 /// x, but at least low and at most high: numbers or tensors.
 template <class X, class L, class H>
@@ -580,6 +599,16 @@ template <OperandOrIllShaped X> auto ndtr(X&& x) {
 /// The inverse of ndtr: infinite at 0 and 1, NaN beyond.
 template <OperandOrIllShaped X> auto ndtri(X&& p) {
     return elementwise_composite<detail::ndtri_rule>(detail::ndtri_of, static_cast<X&&>(p));
+}
+/// log |beta(a, b)|, as exact as the largest of the three lgamma that it is the sum of.
+template <class A, class B>
+    requires detail::ElementwiseOperands<A, B>
+auto betaln(A&& a, B&& b) {
+    return elementwise_composite<detail::betaln_rule>(detail::betaln_of, static_cast<A&&>(a), static_cast<B&&>(b));
+}
+/// True where x is negative, or -0.
+template <OperandOrIllShaped X> auto signbit(X&& x) {
+    return elementwise_composite<detail::signbit_rule>(detail::signbit_of, static_cast<X&&>(x));
 }
 /// True where |a - b| <= atol + rtol |b|; equal infinities are close, NaN to nothing.
 template <class A, class B>
