@@ -65,10 +65,10 @@ template <class T> void check_pooling(pooling_description d) {
     auto x = random_numbers<T>(nx, 1);
     // Few different values, so that windows hold ties.
     for (auto& value : x) value = std::round(value * T(3));
-    const auto dy = random_numbers<T>(ny, 2);
+    const auto dy = random_numbers<T>(ny, 2), h = random_numbers<T>(nx, 3);
 
     std::vector<double> y(static_cast<std::size_t>(ny));
-    std::vector<double> dx(static_cast<std::size_t>(nx), 0.0);
+    std::vector<double> dx(static_cast<std::size_t>(nx), 0.0), picked(y);
     for_each_window(d, [&](std::size_t out, const std::vector<std::size_t>& inside) {
         REQUIRE(!inside.empty());
         const auto share = static_cast<double>(dy[out]);
@@ -79,6 +79,7 @@ template <class T> void check_pooling(pooling_description d) {
             }
             y[out] = static_cast<double>(x[first]);
             dx[first] += share;
+            picked[out] = static_cast<double>(h[first]);
         } else {
             double sum = 0.0;
             for (const auto at : inside) sum += static_cast<double>(x[at]);
@@ -95,6 +96,10 @@ template <class T> void check_pooling(pooling_description d) {
         CHECK(worst_error(found_y, y) <= 16 * allowed<T>());
         pooling_backward(d, x.data(), found_y.data(), dy.data(), found_dx.data(), p);
         CHECK(worst_error(found_dx, dx) <= 16 * allowed<T>());
+        if (d.kind != pooling_kind::maximum) continue;
+        std::vector<T> found(static_cast<std::size_t>(ny), T(77));
+        pooling_pick(d, x.data(), found_y.data(), h.data(), found.data(), p);
+        CHECK(worst_error(found, picked) == 0);
     }
 }
 
@@ -113,7 +118,7 @@ pooling_description windows(pooling_kind kind, std::int64_t height, std::int64_t
 
 } // namespace
 
-TEST_CASE_TEMPLATE("pooling and its gradient equal the naive ones, ties going to the first", T, float, double) {
+TEST_CASE_TEMPLATE("pooling, its gradient and what is picked equal the naive ones, ties going to the first", T, float, double) {
     for_each_isa([](simd::isa isa) {
         CAPTURE(simd::name_of(isa));
         for (const auto kind : {pooling_kind::maximum, pooling_kind::average}) {

@@ -10,6 +10,7 @@
 #include "random_arrays.hpp"
 #include <tenon/ops/control.hpp>
 #include <tenon/ops/elementwise.hpp>
+#include <tenon/ops/movement.hpp>
 #include <tenon/ops/pooling.hpp>
 #include <tenon/runtime/session.hpp>
 
@@ -170,12 +171,64 @@ TEST_CASE("gradients agree with central differences") {
               input<shape<1, 3, 4, 1>>()) == "");
 }
 
-TEST_CASE("a second derivative of max_pool2d says that there is none, rather than being zero") {
+TEST_CASE("second and third gradients of max_pool2d: linear in the gradient of the output, at the largest elements") {
+    using tn::test::values;
+    const auto second = [](auto pool) {
+        return [pool](auto x) {
+            const auto y = pool(x);
+            const auto [g] = tn::gradients(tn::sum(y * y * y), x);
+            return g * g;
+        };
+    };
+    const auto square = second([](auto x) { return tn::max_pool2d<2>(x); });
+    const auto overlapping = second([](auto x) { return tn::max_pool2d<3, 1, tn::same>(x); });
+    const auto apart = second([](auto x) {
+        return tn::max_pool2d<pool2d_options{.window = {2, 1}, .stride = 3, .padding = tn::pad(1, 0)}>(x);
+    });
+    const auto check = [&](const auto& in) {
+        CHECK(check_gradients(square, in) == "");
+        CHECK(check_gradients(overlapping, in) == "");
+        CHECK(check_gradients(apart, in) == "");
+    };
+    check(drawn(input<shape<1, 4, 4, 2>>(), values::distinct));
+    check(drawn(input<shape<batch, 4, 4, 2>>(2, 4, 4, 2), values::distinct));
+    check(drawn(input<shape<tn::dyn, tn::dyn, tn::dyn, tn::dyn>>(2, 5, 3, 3), values::distinct));
+    CHECK(check_gradients(
+              [](auto x) {
+                  const auto y = tn::max_pool2d<2, 1>(x);
+                  const auto [g] = tn::gradients(tn::sum(y * y * y * y), x);
+                  const auto [h] = tn::gradients(tn::sum(g * g), x);
+                  return h;
+              },
+              drawn(input<shape<1, 3, 4, 2>>(), values::distinct)) == "");
+    // A repeated image: the gradients of the repetitions are summed.
+    CHECK(check_gradients(
+              [](auto x) {
+                  const auto y = tn::max_pool2d<2>(tn::broadcast_to<shape<3, 4, 4, 1>>(x));
+                  const auto [g] = tn::gradients(tn::sum(y * y), x);
+                  return g * g;
+              },
+              drawn(input<shape<1, 4, 4, 1>>(), values::distinct)) == "");
+}
+
+TEST_CASE_TEMPLATE("max_pool2d_pick takes what lies where the first largest element does", T, float, double, tn::half,
+                   tn::bfloat16) {
     const tn::graph_scope scope{tn::graph()};
-    const auto x = tn::placeholder<double, shape<1, 4, 4, 1>>("x");
+    const auto x = tn::placeholder<T, shape<1, 2, 4, 1>>("x"), h = tn::placeholder<T, shape<1, 2, 4, 1>>("h");
     const auto y = tn::max_pool2d<2>(x);
-    const auto [g] = tn::gradients(tn::sum(y * y), x);
-    CHECK_THROWS_AS(tn::gradients(tn::sum(g * g), x), tn::unimplemented_error);
+    const any_tensor picked =
+        tn::add<tn::max_pool2d_pick_op>(tn::detail::attributes_of(pool2d_options{}, false), {x, y, h});
+    tn::session s(tn::graph::current());
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    array<T> a(extents{1, 2, 4, 1}), b(extents{1, 2, 4, 1});
+    const float values[] = {1, 5, 2, nan, 5, 5, 3, 4};
+    for (std::int64_t i = 0; i < 8; ++i) {
+        a[i] = static_cast<T>(values[i]);
+        b[i] = static_cast<T>(static_cast<float>(i) + 10);
+    }
+    const any_array found = s.run(tn::feed(x, a), tn::feed(h, b), picked);
+    CHECK(static_cast<float>(found.data<T>()[0]) == 11);
+    CHECK(static_cast<float>(found.data<T>()[1]) == 13);
 }
 
 TEST_CASE("windows that do not fit are refused with the rule's words") {

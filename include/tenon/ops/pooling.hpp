@@ -124,6 +124,25 @@ struct pool2d_gradient_op {
     static kernel_pointer prepare(const kernel_setup& s);
 };
 
+/// in: x, y = max_pool2d(x), h of x's sizes. For each window the element of h that lies where its largest does.
+struct max_pool2d_pick_op {
+    static constexpr const char* name = "max_pool2d_pick";
+    using attributes = detail::pool2d_attributes;
+    static constexpr inferred infer(const attributes& a, type_list in, int) {
+        if (in.size() != 3) return fault::expects_more_operands;
+        const inferred y = detail::infer_pool(a, in[0]);
+        if (!y) return y;
+        for (int i = 1; i < 3; ++i) {
+            if (in[i].element != in[0].element) return fault::element_types_differ;
+            const extents& sizes = i == 1 ? y.type.extents : in[0].extents;
+            if (equal_shapes(sizes, in[i].extents).what != fault::none) return fault::gradient_shape_differs;
+        }
+        return y;
+    }
+    static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+
 namespace detail {
 struct global_average_pool_rule {
     static constexpr const char* name = "global_average_pool";
@@ -171,6 +190,7 @@ any_tensor average_pool2d(const any_tensor& x, const pool2d_options& o);
 TENON_DECLARE_OP(max_pool2d_definition, max_pool2d_op);
 TENON_DECLARE_OP(average_pool2d_definition, average_pool2d_op);
 TENON_DECLARE_OP(pool2d_gradient_definition, pool2d_gradient_op);
+TENON_DECLARE_OP(max_pool2d_pick_definition, max_pool2d_pick_op);
 
 } // namespace tenon
 
@@ -185,6 +205,7 @@ namespace tenon {
 TENON_DEFINE_OP(max_pool2d_op);
 TENON_DEFINE_OP(average_pool2d_op);
 TENON_DEFINE_OP(pool2d_gradient_op);
+TENON_DEFINE_OP(max_pool2d_pick_op);
 
 namespace untyped {
 TENON_INLINE any_tensor max_pool2d(const any_tensor& x, const pool2d_options& o) {
@@ -202,13 +223,14 @@ TENON_INLINE void average_pool2d_op::gradient(gradient_context& g) {
     g.set(0, tenon::add<pool2d_gradient_op>(g.attributes<attributes>(), {g.input(0), g.output(), g.output_gradient()}));
 }
 TENON_INLINE void pool2d_gradient_op::gradient(gradient_context& g) {
+    // Linear in dy; where the largest elements lie changes nowhere smoothly.
     const auto a = g.attributes<attributes>();
-    if (!a.average)
-        throw unimplemented_error("gradients: max_pool2d (" + g.node().name +
-                                  ") can be differentiated once only; where second gradients are needed, pool with "
-                                  "average_pool2d, or take the maximum of slices of the image, one for each place "
-                                  "of the window");
-    g.set(2, tenon::add<average_pool2d_op>(a, {g.output_gradient()}));
+    const any_tensor h = g.output_gradient();
+    g.set(2, a.average ? tenon::add<average_pool2d_op>(a, {h})
+                       : tenon::add<max_pool2d_pick_op>(a, {g.input(0), g.input(1), h}));
+}
+TENON_INLINE void max_pool2d_pick_op::gradient(gradient_context& g) {
+    g.set(2, tenon::add<pool2d_gradient_op>(g.attributes<attributes>(), {g.input(0), g.input(1), g.output_gradient()}));
 }
 
 namespace detail {
@@ -282,6 +304,28 @@ struct pool2d_gradient_kernel final : kernel {
     double windows;
 };
 
+struct max_pool2d_pick_kernel final : kernel {
+    explicit max_pool2d_pick_kernel(const kernel_setup& s) :
+        description(describe(decode<pool2d_attributes>(s.attrs), s.inputs[0].extents, s.outputs[0].element)),
+        memory(s),
+        windows(static_cast<double>(s.outputs[0].extents.elements())) {
+        if (windows > 0) dense::check(description);
+    }
+    void run(const kernel_run& r) override {
+        if (windows == 0 || !r.out[0]) return;
+        const widened_run m(memory, r);
+        dense::pooling_pick(description, m.input(0), m.input(1), m.input(2), m.output(0), r.pool);
+        m.finish();
+    }
+    std::size_t scratch_bytes() const override { return memory.scratch_bytes(); }
+    double cost() const override {
+        return 50 + 0.1 * windows * static_cast<double>(description.window_h * description.window_w);
+    }
+    dense::pooling_description description;
+    widened_arrays memory;
+    double windows;
+};
+
 } // namespace detail
 
 TENON_INLINE kernel_pointer max_pool2d_op::prepare(const kernel_setup& s) {
@@ -292,6 +336,9 @@ TENON_INLINE kernel_pointer average_pool2d_op::prepare(const kernel_setup& s) {
 }
 TENON_INLINE kernel_pointer pool2d_gradient_op::prepare(const kernel_setup& s) {
     return std::make_unique<detail::pool2d_gradient_kernel>(s);
+}
+TENON_INLINE kernel_pointer max_pool2d_pick_op::prepare(const kernel_setup& s) {
+    return std::make_unique<detail::max_pool2d_pick_kernel>(s);
 }
 
 } // namespace tenon

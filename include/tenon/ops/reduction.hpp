@@ -241,14 +241,23 @@ struct sum_like_op {
     static kernel_pointer prepare(const kernel_setup& s);
 };
 
-/// in: gradient of a product, x; both with the reduced axes kept. The gradient of x: for each element the
-/// product of all others of its group, which is right where elements are 0.
+/// in: g, the gradient of a product with the reduced axes kept; x; and n directions h of x's sizes. Derivatives of
+/// order n + 1: for each element m of x, g times the sum, over all ways to take n others k1, .., kn of its group, of
+/// h1[k1] .. hn[kn] and the product of the elements that are left. Nothing is divided by, so all are right where
+/// elements are 0; and since a derivative of one is another, there are derivatives of every order.
 struct prod_gradient_op {
     static constexpr const char* name = "prod_gradient";
     using attributes = reduction_attributes;
-    static constexpr inferred infer(const attributes&, type_list in, int) {
-        if (in.size() != 2) return fault::expects_more_operands;
-        return in[0].element == in[1].element ? inferred(in[1]) : inferred(fault::element_types_differ);
+    static constexpr inferred infer(const attributes& a, type_list in, int) {
+        if (in.size() < 2) return fault::expects_more_operands;
+        const detail::axis_set axes = detail::axes_or_all(a.axes, in[1].extents.rank());
+        if (axes.what != fault::none) return axes.what;
+        for (int i = 0; i < in.size(); ++i) {
+            if (in[i].element != in[1].element) return fault::element_types_differ;
+            const extents sizes = i == 0 ? detail::reduced_extents(in[1].extents, axes, true) : in[1].extents;
+            if (equal_shapes(sizes, in[i].extents).what != fault::none) return fault::gradient_shape_differs;
+        }
+        return is_floating(in[1].element) ? inferred(in[1]) : inferred(fault::element_type_must_be_floating);
     }
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
@@ -285,7 +294,7 @@ template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims> a
 template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims> auto mean(const X& x, K = {}) {
     return apply_op<mean_op, detail::reducing_axes<K, Axes...>>(x);
 }
-/// Product. Its gradient is right where elements are 0.
+/// Product. Its derivatives, of any order, are right where elements are 0.
 template <int... Axes, OperandOrIllShaped X, detail::KeepOrDrop K = drop_dims> auto prod(const X& x, K = {}) {
     return apply_op<prod_op, detail::reducing_axes<K, Axes...>>(x);
 }
@@ -413,6 +422,7 @@ TENON_DECLARE_OP(prod_gradient_definition, prod_gradient_op);
 
 #if TENON_KERNELS_OF(reduction)
 
+#include <tenon/ops/control.hpp>
 #include <tenon/ops/kernels/reduction.hpp>
 #include <tenon/ops/movement.hpp>
 
@@ -530,9 +540,22 @@ TENON_INLINE void prod_op::gradient(gradient_context& g) {
     g.set(0, tenon::add<prod_gradient_op>({a.axes, true}, {in.gradient, in.x}));
 }
 TENON_INLINE void prod_gradient_op::gradient(gradient_context& g) {
-    throw unimplemented_error("gradients: prod (" + g.node().name +
-                              ") can be differentiated once only; write the "
-                              "product as multiplications or as exp(sum(log(x)))");
+    const attributes a = g.attributes<attributes>();
+    const any_tensor h = g.output_gradient();
+    std::vector<any_tensor> in;
+    for (int i = 0; i < g.inputs(); ++i) in.push_back(g.input(i));
+    // What an element gives to those beside it, they give to it: in each direction's place stands h.
+    for (int i = 2; i < g.inputs(); ++i) {
+        std::vector<any_tensor> turned = in;
+        turned[static_cast<std::size_t>(i)] = h;
+        g.set(i, tenon::add<prod_gradient_op>(a, std::move(turned)));
+    }
+    std::vector<any_tensor> further = in;
+    further.push_back(h);
+    g.set(1, tenon::add<prod_gradient_op>(a, std::move(further)));
+    in[0] = untyped::ones_like(in[0]);
+    const any_tensor slope = tenon::add<prod_gradient_op>(a, std::move(in));
+    g.set(0, untyped::sum(detail::add_instruction(opcode::multiply, {h, slope}), a.axes, true));
 }
 TENON_INLINE void min_op::gradient(gradient_context& g) {
     const attributes a = g.attributes<attributes>();

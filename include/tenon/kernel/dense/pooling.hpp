@@ -56,6 +56,10 @@ TENON_INLINE void pooling(const pooling_description& description, const void* x,
 TENON_INLINE void pooling_backward(const pooling_description& description, const void* x, const void* y, const void* dy,
                                    void* dx, thread_pool* pool);
 
+/// For `maximum`, the reverse of that: for each window the element of h, of x's sizes, that lies where dy's goes.
+TENON_INLINE void pooling_pick(const pooling_description& description, const void* x, const void* y, const void* h,
+                               void* out, thread_pool* pool);
+
 } // namespace tenon::dense
 
 #if TENON_HEADER_ONLY

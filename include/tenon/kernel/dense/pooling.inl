@@ -55,6 +55,36 @@ void pool_rows(const dense::pooling_description& d, const T* x, T* y, std::int64
     }
 }
 
+/// For output rows begin .. end, h where the first element of the window that equals y (or is NaN) lies.
+template <class T>
+void pick_rows(const dense::pooling_description& d, const T* x, const T* y, const T* h, T* out, std::int64_t begin,
+               std::int64_t end) {
+    const std::int64_t row = d.width * d.channels;
+    const std::int64_t out_height = d.out_height();
+    const std::int64_t out_width = d.out_width();
+    for (std::int64_t r = begin; r < end; ++r) {
+        const std::int64_t image = r / out_height * d.height * row;
+        for (std::int64_t j = 0; j < out_width; ++j) {
+            const pooling_window w = window_of(d, r % out_height, j);
+            const std::int64_t to = (r * out_width + j) * d.channels;
+            for (std::int64_t c = 0; c < d.channels; c += lanes) {
+                const int count = d.channels - c < lanes ? static_cast<int>(d.channels - c) : lanes;
+                const pack<T> largest = load_channels(y + to + c, count);
+                pack<T> result = broadcast<T>(T(0));
+                // From the last to the first: of several the first one stays.
+                for (std::int64_t u = w.bottom; u-- > w.top;)
+                    for (std::int64_t v = w.right; v-- > w.left;) {
+                        const std::int64_t at = image + u * row + v * d.channels + c;
+                        const pack<T> element = load_channels(x + at, count);
+                        const pack<bool> hit = (element == largest) | is_nan(element);
+                        result = select(hit, load_channels(h + at, count), result);
+                    }
+                store_channels(out + to + c, result, count);
+            }
+        }
+    }
+}
+
 /// What output rows begin .. end add to dx. `Add` where windows overlap: then dx holds zeros or earlier rows'
 /// shares. Otherwise the rows of dx from one window's top to the next one's are written.
 template <class T, bool Maximum, bool Add>

@@ -25,6 +25,16 @@ template <class T, bool Maximum> struct pooling_kernels {
         default: simd::baseline::pool_rows<T, Maximum>(d, x, y, begin, end); break;
         }
     }
+    static void pick(const pooling_description& d, const T* x, const T* y, const T* h, T* out, std::int64_t begin,
+                     std::int64_t end) {
+        switch (simd::best_isa()) {
+#if defined(__x86_64__)
+        case simd::isa::avx512: simd::avx512::pick_rows<T>(d, x, y, h, out, begin, end); break;
+        case simd::isa::avx2: simd::avx2::pick_rows<T>(d, x, y, h, out, begin, end); break;
+#endif
+        default: simd::baseline::pick_rows<T>(d, x, y, h, out, begin, end); break;
+        }
+    }
     template <bool Add>
     static void backward(const pooling_description& d, const T* x, const T* y, const T* dy, T* dx, std::int64_t begin,
                          std::int64_t end) {
@@ -123,6 +133,19 @@ TENON_INLINE void pooling_backward(const pooling_description& d, const void* x, 
         } else {
             detail::pool_backward<detail::pooling_kernels<T, false>>(d, px, py, pdy, to, pool);
         }
+    };
+    d.element == element_type::float32 ? run(float{}) : run(double{});
+}
+
+TENON_INLINE void pooling_pick(const pooling_description& d, const void* x, const void* y, const void* h, void* out,
+                               thread_pool* pool) {
+    const auto run = [&]<class T>(T) {
+        const auto *px = static_cast<const T*>(x), *py = static_cast<const T*>(y), *ph = static_cast<const T*>(h);
+        auto* to = static_cast<T*>(out);
+        detail::in_parts(pool, d.batch * d.out_height(), d.out_width() * d.channels * d.window_h * d.window_w,
+                         [&](std::int64_t begin, std::int64_t end) {
+                             detail::pooling_kernels<T, true>::pick(d, px, py, ph, to, begin, end);
+                         });
     };
     d.element == element_type::float32 ? run(float{}) : run(double{});
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -233,9 +234,17 @@ struct count_kernel final : kernel {
     element_type element;
 };
 
-/// Products of all elements but one: those before it times those after it, so that no zero is divided by.
+/// Products of all elements but one, those before it times those after it, so that no zero is divided by: of numbers
+/// x + h1 t1 + .. + hn tn where no power of a t counts, held as `parts` coefficients, one for each set of ts. What is
+/// wanted is the coefficient of t1 .. tn.
 template <class T> struct prod_gradient_kernel final : kernel {
-    explicit prod_gradient_kernel(const kernel_setup& s) {
+    using C = std::conditional_t<sizeof(T) == 2, float, T>;
+    explicit prod_gradient_kernel(const kernel_setup& s) : directions(s.inputs.size() - 2) {
+        constexpr int most = 20; // their number is a power of 2
+        if (directions > most)
+            throw unimplemented_error("prod (" + s.node.name + ") is differentiated " + std::to_string(directions + 1) +
+                                      " times; at most " + std::to_string(most + 1) + " are possible");
+        parts = std::int64_t{1} << directions;
         const extents& x = s.inputs[1].extents;
         const tenon::detail::axis_set axes =
             tenon::detail::axes_or_all(decode<reduction_attributes>(s.attrs).axes, x.rank());
@@ -256,32 +265,57 @@ template <class T> struct prod_gradient_kernel final : kernel {
         return at;
     }
     void run(const kernel_run& r) override {
-        using C = std::conditional_t<sizeof(T) == 2, float, T>;
-        const T *g = r.input<T>(0), *x = r.input<T>(1);
+        const T* g = r.input<T>(0);
         T* out = r.output<T>(0);
-        if (!out || group_count == 0) return;
-        for_pieces(r.pool, outer_count, outer_count * group_count, [&](std::int64_t begin, std::int64_t end) {
+        const std::int64_t elements = outer_count * group_count;
+        if (!out || elements == 0) return;
+        C* before = reinterpret_cast<C*>(r.scratch);
+        C* const products = before + (in_place() ? 0 : elements * parts);
+        if constexpr (std::is_same_v<C, T>)
+            if (in_place()) before = out;
+        for_pieces(r.pool, outer_count, elements * parts, [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t o = begin; o < end; ++o) {
                 const std::int64_t base = offset(o, outer, outer_rank);
-                C before = static_cast<C>(g[o]);
+                C* product = products + o * parts;
+                std::fill_n(product, parts, C{0});
+                product[0] = static_cast<C>(g[o]);
                 for (std::int64_t k = 0; k < group_count; ++k) {
                     const std::int64_t at = base + offset(k, group, group_rank);
-                    out[at] = static_cast<T>(before);
-                    before *= static_cast<C>(x[at]);
+                    std::copy_n(product, parts, before + at * parts);
+                    multiply(product, r, at);
                 }
-                C after{1};
+                std::fill_n(product, parts, C{0});
+                product[0] = 1;
                 for (std::int64_t k = group_count; k-- > 0;) {
                     const std::int64_t at = base + offset(k, group, group_rank);
-                    out[at] = static_cast<T>(static_cast<C>(out[at]) * after);
-                    after *= static_cast<C>(x[at]);
+                    C sum{0};
+                    for (std::int64_t p = 0; p < parts; ++p) sum += before[at * parts + p] * product[parts - 1 - p];
+                    out[at] = static_cast<T>(sum);
+                    multiply(product, r, at);
                 }
             }
         });
     }
-    double cost() const override { return 50 + 4.0 * static_cast<double>(outer_count * group_count); }
+    // product *= x[at] + h1[at] t1 + ..: larger sets first, for what they take from smaller ones is the old product's.
+    void multiply(C* product, const kernel_run& r, std::int64_t at) const {
+        const C x = static_cast<C>(r.input<T>(1)[at]);
+        for (std::int64_t p = parts; p-- > 0;) {
+            C sum = product[p] * x;
+            for (int d = 0; d < directions; ++d)
+                if ((p >> d & 1) != 0)
+                    sum += product[p - (std::int64_t{1} << d)] * static_cast<C>(r.input<T>(2 + d)[at]);
+            product[p] = sum;
+        }
+    }
+    // What lies before an element is kept where the result will be, if that holds it.
+    bool in_place() const { return directions == 0 && std::is_same_v<C, T>; }
+    std::size_t scratch_bytes() const override {
+        return static_cast<std::size_t>((in_place() ? 1 : 1 + group_count) * outer_count * parts) * sizeof(C);
+    }
+    double cost() const override { return 50 + 4.0 * static_cast<double>(outer_count * group_count * parts); }
     reduction_layout::dimension group[max_rank]{}, outer[max_rank]{};
-    int group_rank = 0, outer_rank = 0;
-    std::int64_t group_count = 1, outer_count = 1;
+    int group_rank = 0, outer_rank = 0, directions = 0;
+    std::int64_t group_count = 1, outer_count = 1, parts = 1;
 };
 
 } // namespace reducing
