@@ -3,9 +3,11 @@
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
+#include <span>
 #include <string>
 #include <thread>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <tenon/core/array.hpp>
@@ -170,7 +172,7 @@ TEST_CASE("adopted memory is given back once, by its last owner") {
         {
             const array<float> a(
                 any_array::adopt(values, tn::element_type::float32, {2, 3}, counting_owner::release, &owner));
-            row = a.row(1);
+            row = a.share().row(1);
         }
         CHECK(owner.released == 0);
         CHECK(row[2] == 6.0F);
@@ -264,8 +266,64 @@ TEST_CASE("a tensor that does not fit a shape is refused, and both are named") {
     CHECK_THROWS_AS(array<float>(any_array(array<double>{1})), tn::invalid_argument_error);
 }
 
-TEST_CASE("rows and slices of a shaped array are shaped") {
+TEST_CASE("rows, slices and reshapes of a const array cannot be written; share() says who may") {
     const array<float, shape<2, 3>> a{{1, 2, 3}, {4, 5, 6}};
+    const array<float> b = a.copy();
+    using row = decltype(a.row(0));
+    static_assert(std::is_same_v<row, tn::const_array<float, shape<3>>>);
+    static_assert(std::is_same_v<decltype(a.at(0)), row>);
+    static_assert(std::is_same_v<decltype(a.slice(0, 1)), tn::const_array<float, shape<tn::dyn, 3>>>);
+    static_assert(std::is_same_v<decltype(a.reshape({6})), tn::const_array<float>>);
+    static_assert(std::is_same_v<decltype(a.as<shape<tn::dyn, 3>>()), tn::const_array<float, shape<tn::dyn, 3>>>);
+    static_assert(std::is_same_v<decltype(b.row(0)), tn::const_array<float>>);
+    static_assert(std::is_same_v<decltype(b.slice(0, 1)), tn::const_array<float>>);
+    // auto drops a const of the value, so it is the elements that are const.
+    auto last = a.row(1);
+    const auto elements_are_const = []<class A>(A&) {
+        static_assert(std::is_same_v<decltype(std::declval<A&>()[0]), const float&>);
+        static_assert(std::is_same_v<decltype(std::declval<A&>()(0)), const float&>);
+        static_assert(std::is_same_v<decltype(std::declval<A&>().data()), const float*>);
+        static_assert(std::is_same_v<decltype(std::declval<A&>().begin()), const float*>);
+        static_assert(std::is_same_v<decltype(std::declval<A&>().end()), const float*>);
+        static_assert(std::is_same_v<decltype(std::declval<A&>().span()), std::span<const float>>);
+        static_assert(std::is_same_v<decltype(std::declval<A&>().untyped()), const any_array&>);
+        static_assert(!requires(A & c) { c.fill(1.0F); });
+        static_assert(!std::is_convertible_v<A, array<float>> && !std::is_convertible_v<A, any_array&>);
+    };
+    elements_are_const(last);
+    elements_are_const(b);
+    auto of_row = last.slice(0, 2);
+    elements_are_const(of_row);
+    const auto no_rows = []<class A>(A&) {
+        static_assert(
+            !requires(A & x) { x.row(0); } && !requires(A & x) { x.slice(0, 1); });
+        static_assert(!requires(A & x) { x.reshape({6}); });
+        static_assert(std::is_same_v<decltype(std::declval<A&>().data()), const void*>);
+        static_assert(std::is_same_v<decltype(std::declval<A&>().template data<float>()), const float*>);
+    };
+    no_rows(b.untyped());
+
+    CHECK(last == array<float>{4, 5, 6});
+    CHECK(of_row == array<float>{4, 5});
+    CHECK(a.as<shape<tn::dyn, 3>>().reshape({3, -1})(2, 1) == 6.0F);
+    CHECK_FALSE(a.is_unique()); // last shares its memory
+    array<float> mine = last.copy();
+    mine[0] = 40;
+    CHECK(a(1, 0) == 4.0F);
+    a.share().row(1)[0] = 41; // said aloud
+    CHECK(last[0] == 41.0F);
+
+    // An array moves into a const one; what is known of its shape may be forgotten.
+    tn::const_array<float, shape<2>> pair = array<float, shape<2>>{1, 2};
+    const tn::const_array<float> plain = std::move(pair);
+    CHECK(plain.share()[1] == 2.0F);
+    const std::vector<float> values{1, 2, 3, 4};
+    CHECK(tn::const_array<float>::view(values, {2, 2}).row(1) == array<float>{3, 4});
+    CHECK_THROWS_AS((tn::const_array<float, shape<3>>(any_array(plain.copy()))), tn::invalid_argument_error);
+}
+
+TEST_CASE("rows and slices of a shaped array are shaped") {
+    array<float, shape<2, 3>> a{{1, 2, 3}, {4, 5, 6}};
     static_assert(std::is_same_v<decltype(a.row(0)), array<float, shape<3>>>);
     static_assert(std::is_same_v<decltype(a.slice(0, 1)), array<float, shape<tn::dyn, 3>>>);
     CHECK(a.row(1) == array<float>{4, 5, 6});
@@ -273,6 +331,7 @@ TEST_CASE("rows and slices of a shaped array are shaped") {
     array<float> plain = a.copy();
     CHECK(plain(1, 2) == 6.0F);
     CHECK(std::move(plain).as<shape<2, tn::dyn>>()(0, 0) == 1.0F);
+    CHECK(plain.size() == 0); // NOLINT: it was moved, not shared
 }
 
 TEST_CASE("an untyped array gives its elements only as what they are") {

@@ -10,6 +10,10 @@ template <class A>
 concept MapsAsMatrix = requires(A&& a) {
     tn::as_matrix(static_cast<A&&>(a));
 };
+template <class A>
+concept WritesThroughMatrix = requires(A& a) {
+    tn::as_matrix(a)(0, 0) = 1;
+};
 } // namespace
 
 TEST_CASE("a matrix map is row-major and shares the array's memory") {
@@ -37,5 +41,7 @@ TEST_CASE("another rank is refused, and so is a temporary, at compile time") {
     CHECK_THROWS_AS(tn::as_matrix(a), tn::invalid_argument_error);
     CHECK_THROWS_AS(tn::as_vector(a), tn::invalid_argument_error);
     static_assert(MapsAsMatrix<array<float>&> && MapsAsMatrix<const array<float, shape<2, 2>>&>);
-    static_assert(!MapsAsMatrix<array<float>>);
+    static_assert(!MapsAsMatrix<array<float>> && !MapsAsMatrix<tn::const_array<float>>);
+    static_assert(WritesThroughMatrix<array<float>> && !WritesThroughMatrix<const array<float>>);
+    static_assert(MapsAsMatrix<tn::const_array<float>&> && !WritesThroughMatrix<tn::const_array<float>>);
 }

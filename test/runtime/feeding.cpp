@@ -102,6 +102,18 @@ TEST_CASE("SEMANTICS 16: a value of the wrong dtype or sizes, known at run time,
     CHECK(has(words_of<bad>([&] { s.report(tn::feed(x, tn::array<float>{{1, 2}}), y); }), "feed of x"));
 }
 
+TEST_CASE("a row of a const array can be fed") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<3>>("x");
+    const auto y = x + 1.0f;
+    tn::session s;
+    const tn::array<float, tn::shape<2, 3>> rows{{1, 2, 3}, {4, 5, 6}};
+    CHECK(s.run(tn::feed(x, rows.row(1)), y) == tn::array<float>{5, 6, 7});
+    const auto step = s.callable(tn::feeds(x), tn::fetches(y));
+    CHECK(std::get<0>(step(rows.row(0))) == tn::array<float>{2, 3, 4});
+}
+
 TEST_CASE("an array that was moved from, or never had a value, cannot be fed") {
     const tn::graph g;
     const tn::graph_scope in(g);

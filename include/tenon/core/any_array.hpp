@@ -29,8 +29,9 @@ std::int64_t checked_elements(element_type element, const extents& sizes);
 /// memory.
 ///
 /// Moving is cheap. Copying is said aloud: copy() is another tensor, share() is another owner of the same
-/// memory. row, slice and reshape share too. What is shared may be written by any owner: write only where
-/// is_unique(), or where the others are known not to read meanwhile.
+/// memory. row, slice and reshape share too: not of a const array, whose elements cannot be written; take
+/// a.share().row(i), which says that there is an owner who may. What is shared may be written by any owner: write only
+/// where is_unique(), or where the others are known not to read meanwhile.
 class any_array {
 public:
     /// Holds nothing: element_type::none and no memory.
@@ -104,12 +105,12 @@ public:
     }
 
     /// Element i of dimension 0, one rank lower; shares the memory. Throws out_of_range_error.
-    any_array row(std::int64_t i) const;
+    any_array row(std::int64_t i);
     /// Elements begin .. end-1 of dimension 0; shares the memory. Throws out_of_range_error.
-    any_array slice(std::int64_t begin, std::int64_t end) const;
+    any_array slice(std::int64_t begin, std::int64_t end);
     /// The same elements in other sizes, of which one may be dynamic: it is deduced. Shares the memory.
     /// Throws invalid_argument_error when the numbers of elements differ.
-    any_array reshape(const tenon::extents& sizes) const&;
+    any_array reshape(const tenon::extents& sizes) &;
     any_array reshape(const tenon::extents& sizes) &&;
 
 private:

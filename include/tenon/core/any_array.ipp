@@ -161,7 +161,7 @@ TENON_INLINE void any_array::wrong_element(element_type wanted) const {
     throw invalid_argument_error("array: " + to_string(type_) + " does not hold elements of type " + name_of(wanted));
 }
 
-TENON_INLINE any_array any_array::row(std::int64_t i) const {
+TENON_INLINE any_array any_array::row(std::int64_t i) {
     if (rank() == 0)
         throw out_of_range_error("array: row " + std::to_string(i) + " of " +
                                  (*this ? std::string("a scalar, which has no rows") : to_string(type_)));
@@ -174,7 +174,7 @@ TENON_INLINE any_array any_array::row(std::int64_t i) const {
     return a;
 }
 
-TENON_INLINE any_array any_array::slice(std::int64_t begin, std::int64_t end) const {
+TENON_INLINE any_array any_array::slice(std::int64_t begin, std::int64_t end) {
     if (rank() == 0 || begin < 0 || begin > end || end > extents()[0].size)
         throw out_of_range_error("array: rows " + std::to_string(begin) + " to " + std::to_string(end) + " of " +
                                  to_string(type_) + " do not exist");
@@ -186,7 +186,7 @@ TENON_INLINE any_array any_array::slice(std::int64_t begin, std::int64_t end) co
     return a;
 }
 
-TENON_INLINE any_array any_array::reshape(const tenon::extents& sizes) const& { return share().reshape(sizes); }
+TENON_INLINE any_array any_array::reshape(const tenon::extents& sizes) & { return share().reshape(sizes); }
 
 TENON_INLINE any_array any_array::reshape(const tenon::extents& sizes) && {
     tenon::extents wanted = sizes;

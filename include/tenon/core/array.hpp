@@ -20,6 +20,7 @@ struct uninitialized_t {};
 inline constexpr uninitialized_t uninitialized{};
 
 template <Element T, class S = unranked> class array;
+template <Element T, class S = unranked> class const_array;
 
 namespace detail {
 
@@ -114,15 +115,21 @@ template <Element T> any_array viewed(std::span<T> values, const extents& sizes)
     return any_array::view(values.data(), element_type_of<T>, sizes);
 }
 
-template <class S> struct rows_of;
+template <class S> struct rows_of {
+    using row = unranked;
+    using slice = unranked;
+};
 template <auto First, auto... Rest> struct rows_of<shape<First, Rest...>> {
     using row = shape<Rest...>;
     using slice = shape<dyn, Rest...>;
 };
 
+template <class S> struct shape_of_array { using shape_type = S; };
+template <> struct shape_of_array<unranked> {};
+
 } // namespace detail
 
-/// What all arrays of T can do, whatever is known of their shape. Every access is checked; for loops that
+/// What all arrays of T can be asked, whatever is known of their shape. Every access is checked; for loops that
 /// must not pay for it there are data(), span() and begin()/end(). See any_array for memory and sharing.
 template <Element T> class array_base {
 public:
@@ -146,46 +153,22 @@ public:
         return a_.extents()[i].size;
     }
 
-    T* data() noexcept { return static_cast<T*>(a_.data()); }
     const T* data() const noexcept { return static_cast<const T*>(a_.data()); }
-    std::span<T> span() noexcept { return {data(), static_cast<std::size_t>(size())}; }
     std::span<const T> span() const noexcept { return {data(), static_cast<std::size_t>(size())}; }
-    T* begin() noexcept { return data(); }
-    T* end() noexcept { return data() + size(); }
     const T* begin() const noexcept { return data(); }
     const T* end() const noexcept { return data() + size(); }
 
     /// The element at an index for each dimension. Throws out_of_range_error.
     template <class... I>
         requires(std::is_integral_v<I>&&...)
-    T& operator()(I... index) { return data()[flat(index...)]; }
-    template <class... I>
-        requires(std::is_integral_v<I>&&...)
     const T& operator()(I... index) const { return data()[flat(index...)]; }
     /// The element at a place in memory order. Throws out_of_range_error.
-    T& operator[](std::int64_t i) {
-        if (i < 0 || i >= size()) detail::throw_bad_flat_index(a_, i);
-        return data()[i];
-    }
-    const T& operator[](std::int64_t i) const {
-        if (i < 0 || i >= size()) detail::throw_bad_flat_index(a_, i);
-        return data()[i];
-    }
+    const T& operator[](std::int64_t i) const { return data()[checked(i)]; }
     /// The only element. Throws invalid_argument_error where there is another number of them.
     const T& item() const {
         if (size() != 1) detail::throw_not_one_element(a_);
         return *data();
     }
-    void fill(const T& value) {
-        for (T& element : *this) element = value;
-    }
-
-    /// The same elements in other sizes, of which one may be dynamic: it is deduced. Shares the memory.
-    array<T> reshape(const tenon::extents& sizes) const& { return array<T>(a_.reshape(sizes)); }
-    array<T> reshape(const tenon::extents& sizes) && { return array<T>(std::move(a_).reshape(sizes)); }
-    /// The same tensor with more, or less, known of its shape; invalid_argument_error where it does not fit.
-    template <Shape To> array<T, To> as() const& { return array<T, To>(a_.share()); }
-    template <Shape To> array<T, To> as() && { return array<T, To>(std::move(a_)); }
 
 protected:
     explicit array_base(any_array&& a) noexcept : a_(std::move(a)) {}
@@ -193,9 +176,10 @@ protected:
     array_base& operator=(array_base&&) noexcept = default;
     ~array_base() = default;
 
-    any_array a_;
-
-private:
+    std::int64_t checked(std::int64_t i) const {
+        if (i < 0 || i >= size()) detail::throw_bad_flat_index(a_, i);
+        return i;
+    }
     template <class... I> std::int64_t flat(I... index) const {
         const std::int64_t indices[] = {static_cast<std::int64_t>(index)..., 0};
         constexpr int count = static_cast<int>(sizeof...(I));
@@ -209,31 +193,131 @@ private:
         if (!good) detail::throw_bad_index(a_, indices, count);
         return offset;
     }
+
+    any_array a_;
 };
+
+/// A host tensor of T of shape S whose elements cannot be written through it: what rows, slices and reshapes of a
+/// const array are. An array is one too, and moves into one.
+///
+///     const array<float> a{{1, 2}, {3, 4}};
+///     const_array<float> row = a.row(1);
+///     array<float> mine = row.copy();
+///
+/// Who wants to write what is shared says so: a.share().row(1).
+template <Element T, class S> class const_array : public array_base<T>, public detail::shape_of_array<S> {
+public:
+    /// Takes over a tensor; invalid_argument_error when it does not fit.
+    explicit const_array(any_array&& a) : const_array(array<T, S>(std::move(a))) {}
+    /// What is known of the shape is forgotten.
+    template <Shape From>
+    const_array(const_array<T, From>&& a) requires(std::is_same_v<S, unranked>) :
+        array_base<T>(std::move(a).untyped()) {} // NOLINT
+    const_array(const_array&&) noexcept = default;
+    const_array& operator=(const_array&&) noexcept = default;
+
+    /// A view of memory that outlives it.
+    static const_array view(std::span<const T> values, const tenon::extents& sizes) {
+        return const_array(array<T, S>::view({const_cast<T*>(values.data()), values.size()}, sizes));
+    }
+
+    array<T, S> copy() const { return array<T, S>(this->a_.copy()); }
+    const_array share() const { return const_array(this->a_.share(), trusted{}); }
+    /// Element i of dimension 0, one rank lower; shares the memory. Throws out_of_range_error.
+    template <class R = S> const_array<T, typename detail::rows_of<R>::row> row(std::int64_t i) const {
+        return const_array<T, typename detail::rows_of<R>::row>(this->a_.share().row(i));
+    }
+    template <class R = S> const_array<T, typename detail::rows_of<R>::row> at(std::int64_t i) const {
+        return row<R>(i);
+    }
+    /// Elements begin .. end-1 of dimension 0; shares the memory. Throws out_of_range_error.
+    template <class R = S>
+    const_array<T, typename detail::rows_of<R>::slice> slice(std::int64_t begin, std::int64_t end) const {
+        return const_array<T, typename detail::rows_of<R>::slice>(this->a_.share().slice(begin, end));
+    }
+    /// The same elements in other sizes, of which one may be dynamic: it is deduced. Shares the memory.
+    const_array<T> reshape(const tenon::extents& sizes) const& {
+        return const_array<T>(this->a_.share().reshape(sizes));
+    }
+    /// The same tensor with more, or less, known of its shape; invalid_argument_error where it does not fit.
+    template <Shape To> const_array<T, To> as() const& { return const_array<T, To>(this->a_.share()); }
+
+protected:
+    struct trusted {};
+    explicit const_array(any_array&& a, trusted) noexcept : array_base<T>(std::move(a)) {}
+};
+
+namespace detail {
+
+/// What all arrays of T can do that are not const.
+template <Element T, class S> class written_array : public const_array<T, S> {
+    using base = const_array<T, S>;
+
+public:
+    using base::as, base::at, base::reshape, base::row, base::slice;
+    using base::begin, base::data, base::end, base::span, base::operator(), base::operator[];
+
+    T* data() noexcept { return static_cast<T*>(this->a_.data()); }
+    std::span<T> span() noexcept { return {data(), static_cast<std::size_t>(this->size())}; }
+    T* begin() noexcept { return data(); }
+    T* end() noexcept { return data() + this->size(); }
+    template <class... I>
+        requires(std::is_integral_v<I>&&...)
+    T& operator()(I... index) { return data()[this->flat(index...)]; }
+    T& operator[](std::int64_t i) { return data()[this->checked(i)]; }
+    void fill(const T& value) {
+        for (T& element : *this) element = value;
+    }
+
+    array<T, S> copy() const { return array<T, S>(this->a_.copy()); }
+    /// Another owner, who may write too.
+    array<T, S> share() const { return array<T, S>(this->a_.share()); }
+    template <class R = S> array<T, typename rows_of<R>::row> row(std::int64_t i) {
+        return array<T, typename rows_of<R>::row>(this->a_.row(i));
+    }
+    template <class R = S> array<T, typename rows_of<R>::row> at(std::int64_t i) { return row<R>(i); }
+    template <class R = S> array<T, typename rows_of<R>::slice> slice(std::int64_t begin, std::int64_t end) {
+        return array<T, typename rows_of<R>::slice>(this->a_.slice(begin, end));
+    }
+    array<T> reshape(const tenon::extents& sizes) & { return array<T>(this->a_.reshape(sizes)); }
+    array<T> reshape(const tenon::extents& sizes) && { return array<T>(std::move(this->a_).reshape(sizes)); }
+    template <Shape To> array<T, To> as() & { return array<T, To>(this->a_.share()); }
+    template <Shape To> array<T, To> as() && { return array<T, To>(std::move(this->a_)); }
+
+protected:
+    explicit written_array(any_array&& a) noexcept : base(std::move(a), typename base::trusted{}) {}
+    written_array(written_array&&) noexcept = default;
+    written_array& operator=(written_array&&) noexcept = default;
+    ~written_array() = default;
+};
+
+} // namespace detail
 
 /// A host tensor of T whose rank and sizes are known at run time only.
 ///
 ///     array<float> a{{1, 2, 3}, {4, 5, 6}};      // [2, 3]
 ///     array<float> zeros(extents{2, 3});
 ///     array<float> scalar(3.0f);                 // []: braces would give [1]
-template <Element T> class array<T, unranked> : public array_base<T> {
+template <Element T> class array<T, unranked> : public detail::written_array<T, unranked> {
+    using base = detail::written_array<T, unranked>;
+
 public:
     /// No elements, of sizes [0].
-    array() : array_base<T>(any_array::view(nullptr, element_type_of<T>, tenon::extents{0})) {}
-    explicit array(const T& scalar) : array_base<T>(any_array(element_type_of<T>, {})) { *this->data() = scalar; }
+    array() : base(any_array::view(nullptr, element_type_of<T>, tenon::extents{0})) {}
+    explicit array(const T& scalar) : base(any_array(element_type_of<T>, {})) { *this->data() = scalar; }
     /// From nested braces, which must not be ragged: invalid_argument_error.
-    array(std::initializer_list<detail::nested<T>> values) : array_base<T>(detail::nested<T>::collect(values)) {}
+    array(std::initializer_list<detail::nested<T>> values) : base(detail::nested<T>::collect(values)) {}
     /// Zeros (false, empty strings).
-    explicit array(const tenon::extents& sizes) : array_base<T>(any_array::zeros(element_type_of<T>, sizes)) {}
-    array(uninitialized_t, const tenon::extents& sizes) : array_base<T>(any_array(element_type_of<T>, sizes)) {}
+    explicit array(const tenon::extents& sizes) : base(any_array::zeros(element_type_of<T>, sizes)) {}
+    array(uninitialized_t, const tenon::extents& sizes) : base(any_array(element_type_of<T>, sizes)) {}
     /// A copy of `values`, in row-major order; invalid_argument_error when they are not as many as `sizes`
     /// asks for.
-    array(std::span<const T> values, const tenon::extents& sizes) : array_base<T>(detail::copied<T>(values, sizes)) {}
+    array(std::span<const T> values, const tenon::extents& sizes) : base(detail::copied<T>(values, sizes)) {}
     explicit array(std::span<const T> values) :
         array(values, tenon::extents{static_cast<std::int64_t>(values.size())}) {}
     /// Takes over a tensor of T; invalid_argument_error when its elements are of another type.
-    explicit array(any_array&& a) : array_base<T>(checked(std::move(a))) {}
-    template <Shape S> array(array<T, S>&& a) noexcept : array_base<T>(std::move(a).untyped()) {} // NOLINT
+    explicit array(any_array&& a) : base(checked(std::move(a))) {}
+    template <Shape S> array(array<T, S>&& a) noexcept : base(std::move(a).untyped()) {} // NOLINT
     array(array&&) noexcept = default;
     array& operator=(array&&) noexcept = default;
 
@@ -247,14 +331,6 @@ public:
         return a;
     }
 
-    array copy() const { return array(this->a_.copy()); }
-    array share() const { return array(this->a_.share()); }
-    /// Element i of dimension 0, one rank lower; shares the memory. Throws out_of_range_error.
-    array row(std::int64_t i) const { return array(this->a_.row(i)); }
-    array at(std::int64_t i) const { return row(i); }
-    /// Elements begin .. end-1 of dimension 0; shares the memory. Throws out_of_range_error.
-    array slice(std::int64_t begin, std::int64_t end) const { return array(this->a_.slice(begin, end)); }
-
 private:
     static any_array&& checked(any_array&& a) {
         if (a.element() != element_type_of<T>) detail::require_fit(a.type(), {element_type_of<T>, a.extents()});
@@ -266,36 +342,33 @@ private:
 ///
 ///     array<float, shape<2, 3>> zeros;
 ///     array<float, shape<batch, 784>> images(32);      // a value for each named or dynamic size
-template <Element T, Shape S> class array<T, S> : public array_base<T> {
+template <Element T, Shape S> class array<T, S> : public detail::written_array<T, S> {
+    using base = detail::written_array<T, S>;
     static constexpr tensor_type declared{element_type_of<T>, S::extents};
     static constexpr int sizes_needed = detail::run_time_sizes(S::extents);
 
 public:
-    using shape_type = S;
-
     /// Zeros; named and dynamic sizes are 0.
-    array() : array_base<T>(any_array::zeros(element_type_of<T>, sizes_from())) {}
-    explicit array(const T& scalar) requires(S::rank == 0) : array_base<T>(any_array(element_type_of<T>, {})) {
+    array() : base(any_array::zeros(element_type_of<T>, sizes_from())) {}
+    explicit array(const T& scalar) requires(S::rank == 0) : base(any_array(element_type_of<T>, {})) {
         *this->data() = scalar;
     }
     /// Zeros, from a value for each named and each dynamic size in order of first appearance.
     template <class... I>
         requires(sizeof...(I) > 0 && sizeof...(I) == sizes_needed && (std::is_integral_v<I> && ...))
-    explicit array(I... sizes) : array_base<T>(any_array::zeros(element_type_of<T>, sizes_from(sizes...))) {}
+    explicit array(I... sizes) : base(any_array::zeros(element_type_of<T>, sizes_from(sizes...))) {}
     template <class... I>
         requires(sizeof...(I) == sizes_needed && (std::is_integral_v<I> && ...))
-    explicit array(uninitialized_t, I... sizes) : array_base<T>(any_array(element_type_of<T>, sizes_from(sizes...))) {}
+    explicit array(uninitialized_t, I... sizes) : base(any_array(element_type_of<T>, sizes_from(sizes...))) {}
     /// From nested braces that fit S: invalid_argument_error.
-    array(std::initializer_list<detail::nested<T>> values) :
-        array_base<T>(checked(detail::nested<T>::collect(values))) {}
+    array(std::initializer_list<detail::nested<T>> values) : base(checked(detail::nested<T>::collect(values))) {}
     /// A copy of `values`, in row-major order; invalid_argument_error when they are not as many as the sizes
     /// ask for.
     explicit array(std::span<const T> values) requires(sizes_needed == 0) :
-        array_base<T>(detail::copied<T>(values, S::extents)) {}
-    array(std::span<const T> values, const tenon::extents& sizes) :
-        array_base<T>(checked(detail::copied<T>(values, sizes))) {}
+        base(detail::copied<T>(values, S::extents)) {}
+    array(std::span<const T> values, const tenon::extents& sizes) : base(checked(detail::copied<T>(values, sizes))) {}
     /// Takes over a tensor; invalid_argument_error when it does not fit.
-    explicit array(any_array&& a) : array_base<T>(checked(std::move(a))) {}
+    explicit array(any_array&& a) : base(checked(std::move(a))) {}
     array(array&&) noexcept = default;
     array& operator=(array&&) noexcept = default;
 
@@ -304,22 +377,7 @@ public:
         return array(detail::viewed<T>(values, sizes));
     }
 
-    array copy() const { return array(this->a_.copy(), trusted{}); }
-    array share() const { return array(this->a_.share(), trusted{}); }
-    /// Element i of dimension 0, one rank lower; shares the memory. Throws out_of_range_error.
-    template <class R = S> array<T, typename detail::rows_of<R>::row> row(std::int64_t i) const {
-        return array<T, typename detail::rows_of<R>::row>(this->a_.row(i));
-    }
-    template <class R = S> array<T, typename detail::rows_of<R>::row> at(std::int64_t i) const { return row<R>(i); }
-    /// Elements begin .. end-1 of dimension 0; shares the memory. Throws out_of_range_error.
-    template <class R = S>
-    array<T, typename detail::rows_of<R>::slice> slice(std::int64_t begin, std::int64_t end) const {
-        return array<T, typename detail::rows_of<R>::slice>(this->a_.slice(begin, end));
-    }
-
 private:
-    struct trusted {};
-    array(any_array&& a, trusted) noexcept : array_base<T>(std::move(a)) {}
     template <class... I> static tenon::extents sizes_from(I... sizes) {
         const std::int64_t values[max_rank + 1] = {static_cast<std::int64_t>(sizes)...};
         return detail::with_sizes(S::extents, values);

@@ -29,8 +29,8 @@ inline void require_rank(const any_array& a, int rank, const char* what) {
 } // namespace detail
 
 /// A row-major matrix over an array of rank 2; invalid_argument_error for another rank.
-template <Element T>
-    requires std::is_arithmetic_v<T> Eigen::Map<detail::eigen_matrix<T>> as_matrix(array_base<T>& a) {
+template <Element T, class S>
+    requires std::is_arithmetic_v<T> Eigen::Map<detail::eigen_matrix<T>> as_matrix(array<T, S>& a) {
         detail::require_rank(a, 2, "as_matrix");
         return {a.data(), a.extent(0), a.extent(1)};
     }
@@ -41,8 +41,8 @@ template <Element T>
     }
 
 /// A column vector over an array of rank 1; invalid_argument_error for another rank.
-template <Element T>
-    requires std::is_arithmetic_v<T> Eigen::Map<detail::eigen_vector<T>> as_vector(array_base<T>& a) {
+template <Element T, class S>
+    requires std::is_arithmetic_v<T> Eigen::Map<detail::eigen_vector<T>> as_vector(array<T, S>& a) {
         detail::require_rank(a, 1, "as_vector");
         return {a.data(), a.extent(0)};
     }

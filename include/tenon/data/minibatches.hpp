@@ -41,7 +41,7 @@ public:
         return memory_;
     }
     /// The first `rows` rows.
-    any_array first(std::int64_t rows) const { return memory_.slice(0, rows); }
+    any_array first(std::int64_t rows) { return memory_.slice(0, rows); }
 
 private:
     any_array memory_;
@@ -68,7 +68,7 @@ public:
     /// Rows order[0] .. order[count-1]; without an order, the rows from `first` on.
     batch take(const std::int64_t* order, std::int64_t first, std::int64_t count, std::int64_t capacity) {
         const any_array& from = from_.untyped();
-        if (!order) return batch(from.slice(first, first + count));
+        if (!order) return batch(from.share().slice(first, first + count));
         gather_rows(from, order, count, buffer_.of(from.element(), with_rows(from.extents(), capacity)));
         return batch(buffer_.first(count));
     }

@@ -83,6 +83,7 @@ struct run_request {
 
 template <class A> inline constexpr bool is_array = false;
 template <class T, class S> inline constexpr bool is_array<array<T, S>> = true;
+template <class T, class S> inline constexpr bool is_array<const_array<T, S>> = true;
 
 struct feed_rule {
     static constexpr const char* name = "feed";

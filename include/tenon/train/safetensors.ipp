@@ -232,7 +232,7 @@ TENON_INLINE any_array safetensors_file::load(const std::string& name) const {
         throw not_found_error("read_safetensors: '" + name_ + "' has no tensor '" + name + "'; it has " +
                               std::to_string(tensors_.size()) + (there.empty() ? "" : ": ") + there);
     }
-    any_array bytes = bytes_.untyped().slice(data_begin_ + t->begin, data_begin_ + t->end);
+    any_array bytes = bytes_.untyped().share().slice(data_begin_ + t->begin, data_begin_ + t->end);
     if (t->type.element == element_type::boolean) {
         const auto* b = static_cast<const std::uint8_t*>(std::as_const(bytes).data());
         if (std::any_of(b, b + bytes.elements(), [](std::uint8_t v) { return v > 1; }))
