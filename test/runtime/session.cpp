@@ -321,7 +321,35 @@ TEST_CASE("a fetch, target or feed from another graph is an error that names it"
     CHECK(has(words_of<bad>([&] { s.run(foreign); }), "foreign cannot be fetched: it belongs to another graph"));
     CHECK(has(words_of<bad>([&] { s.run(foreign_op); }), "foreign_op cannot be run: it belongs to another graph"));
     CHECK(has(words_of<bad>([&] { s.run(tn::feed(foreign, 1.0f), tn::constant(1.0f)); }), "foreign cannot be fed"));
-    CHECK(has(words_of<bad>([&] { s.run(tn::any_tensor()); }), "an empty handle cannot be fetched"));
+}
+
+TEST_CASE("an empty handle is an invalid_argument_error that says which argument it is, wherever a session takes one") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    using bad = tn::invalid_argument_error;
+    const auto x = tn::placeholder<float, tn::shape<>>("x");
+    const auto y = x + 1.0f;
+    const tn::operation nothing = tn::no_op("nothing"), no_operation;
+    const tn::any_tensor no_tensor;
+    const tn::tensor<float, tn::shape<>> none;
+    const auto one = [] { return tn::any_array(tn::array<float>(1.0f)); };
+    tn::session s;
+    const auto says = [](const auto& f, const char* which) {
+        CHECK(has(words_of<bad>(f), std::string("session: ") + which + " is an empty handle; give one that"));
+    };
+    says([&] { s.run(no_tensor); }, "tensor 1 of 1 to be fetched");
+    says([&] { s.run(none); }, "tensor 1 of 1 to be fetched");
+    says([&] { s.run(tn::feed(x, 1.0f), y, x, none); }, "tensor 3 of 3 to be fetched");
+    says([&] { s.run_for(10, nothing, no_operation); }, "operation 2 of 2 to be run");
+    says([&] { s.run(tn::feed(x, 1.0f), tn::feed(none, 1.0f), y); }, "tensor 2 of 2 to be fed");
+    says([&] { s.run(tn::feed(no_tensor, one()), y); }, "tensor 1 of 1 to be fed");
+    says([&] { s.report(tn::feed(x, 1.0f), y, no_tensor); }, "tensor 2 of 2 to be fetched");
+    says([&] { s.run_untyped({}, {no_tensor, y}); }, "tensor 1 of 2 to be fetched");
+    says([&] { s.run_untyped({}, {}, {no_operation}); }, "operation 1 of 1 to be run");
+    says([&] { s.callable(tn::feeds(x, none), tn::fetches(y)); }, "tensor 2 of 2 to be fed");
+    says([&] { s.callable(tn::feeds(x), tn::fetches(y, none)); }, "tensor 2 of 2 to be fetched");
+    says([&] { s.callable(tn::feeds(x), tn::fetches(no_operation, y)); }, "operation 1 of 1 to be run");
+    CHECK(s.run(tn::feed(x, 1.0f), y).item() == 2);
 }
 
 TEST_CASE("an exception in a kernel keeps its type and names the node; the session goes on") {

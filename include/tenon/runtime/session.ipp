@@ -64,8 +64,11 @@ public:
         if (closed.load(std::memory_order_acquire)) throw failed_precondition_error("Session is closed.");
     }
 
-    void require_member(const node* n, const char* role) const {
-        if (!n) throw invalid_argument_error(std::string("session: an empty handle cannot be ") + role);
+    void require_member(const node* n, const char* kind, std::size_t i, std::size_t count, const char* role) const {
+        if (!n)
+            throw invalid_argument_error("session: " + std::string(kind) + " " + std::to_string(i + 1) + " of " +
+                                         std::to_string(count) + " to be " + role +
+                                         " is an empty handle; give one that a function of the library returned");
         if (n->graph != graph.state())
             throw invalid_argument_error("session: " + n->name + " cannot be " + role +
                                          ": it belongs to another graph than this session's");
@@ -73,13 +76,15 @@ public:
 
     void require_request(const std::vector<any_tensor>& feeds, const run_request& r) const {
         for (std::size_t i = 0; i < feeds.size(); ++i) {
-            require_member(feeds[i].node(), "fed");
+            require_member(feeds[i].node(), "tensor", i, feeds.size(), "fed");
             for (std::size_t j = 0; j < i; ++j)
                 if (feeds[i].output() == feeds[j].output())
                     throw invalid_argument_error("session: " + feeds[i].name() + " is fed twice");
         }
-        for (const any_tensor& t : r.fetches) require_member(t.node(), "fetched");
-        for (const operation& o : r.targets) require_member(o.node(), "run");
+        for (std::size_t i = 0; i < r.fetches.size(); ++i)
+            require_member(r.fetches[i].node(), "tensor", i, r.fetches.size(), "fetched");
+        for (std::size_t i = 0; i < r.targets.size(); ++i)
+            require_member(r.targets[i].node(), "operation", i, r.targets.size(), "run");
     }
 
     void require_fit(const any_tensor& t, const any_array& value) const {
