@@ -34,6 +34,23 @@ TEST_CASE("a device has memory of its own, aligned to 64 bytes, and copies to an
     CHECK_THROWS_AS((void)cpu->allocate(std::size_t{1} << 60), tn::resource_exhausted_error);
 }
 
+TEST_CASE("a device counts what is allocated and its variables, up to its limit") {
+    const auto cpu = tn::make_cpu_device(1000);
+    void* p = cpu->allocate(600);
+    (void)cpu->resources().variable("", "v", {tn::element_type::float32, {50}});
+    CHECK(cpu->memory().taken() == 800);
+    CHECK_THROWS_WITH_AS((void)cpu->allocate(201),
+                         "/device:CPU:0: 201 bytes are too many: of the 1000 that may be used "
+                         "(session_options::memory_limit), variables hold 200 and steps 600",
+                         tn::resource_exhausted_error);
+    CHECK_THROWS_AS((void)cpu->resources().variable("", "w", {tn::element_type::float32, {51}}),
+                    tn::resource_exhausted_error);
+    void* q = cpu->allocate(200);
+    cpu->deallocate(q, 200);
+    cpu->deallocate(p, 600);
+    CHECK(cpu->memory().taken() == 200);
+}
+
 TEST_CASE("a device knows the kernels of ops") {
     const auto cpu = tn::make_cpu_device();
     CHECK((cpu->kernel_of(tn::identity_definition) != nullptr));

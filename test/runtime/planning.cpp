@@ -240,14 +240,74 @@ TEST_CASE("a step that needs more than memory_limit is refused before it runs, b
     CHECK(has(text, "4000000 bytes") + has(text, "4000000") + has(text, "4000064") > 0);
     CHECK(has(text, "float[1000, 1000]"));
     CHECK(has(text, "feed smaller batches, fetch less, or raise session_options::memory_limit"));
-    // A variable and what is computed, fetched, are counted and named.
+    // What is computed and fetched is counted and named, and so is a variable.
     const std::string fetched = words_of<tn::resource_exhausted_error>([&] { s.run(tn::feed(x, large), h); });
     CHECK(has(fetched, "4000000 bytes: huge float[1000, 1000], fetched"));
     const auto v = tn::variable<float, tn::shape<600, 600>>("big", tn::zeros());
-    CHECK(
-        has(words_of<tn::resource_exhausted_error>([&] { s.run(v); }), "1440000 bytes: big float[600, 600], fetched"));
+    CHECK(has(words_of<tn::resource_exhausted_error>([&] { s.run(v); }),
+              "variable \"big\", float[600, 600]: 1440000 bytes are too many: of the 1048576"));
     CHECK_THROWS_AS(s.report(tn::feed(x, large), y), tn::resource_exhausted_error);
     CHECK(s.run(tn::feed(x, small), y).size() == 40);
+}
+
+TEST_CASE(
+    "SEMANTICS 11: variables count against memory_limit; the error names them, and none is made that does not fit") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<batch, 100>>("x");
+    const auto w = tn::variable<float, tn::shape<100, 1000>>("w", tn::zeros()); // 400000 bytes
+    const auto y = tn::identity(matmul(x, w), "y");
+    const auto total = sum(y);
+    tn::session s(tn::session_options{.memory_limit = 500'000});
+    s.run(tn::initialize_variables());
+    const auto feed = [](std::int64_t rows) { return tn::array<float, tn::shape<batch, 100>>(rows); };
+    const auto report = s.report(tn::feed(x, feed(10)), total);
+    CHECK(report.variable_bytes == 400'000);
+    CHECK(report.peak_bytes < 100'000);
+    CHECK(s.run(tn::feed(x, feed(20)), total).item() == 0);
+    const std::string text = words_of<tn::resource_exhausted_error>([&] { s.run(tn::feed(x, feed(30)), total); });
+    CHECK(has(text, " bytes on /device:CPU:0 beside the 400000 of variables, of which 500000 may be used"));
+    CHECK(has(text, "400000 bytes: w float[100, 1000], variable"));
+    CHECK(has(text, "float[30, 1000]"));
+    const auto more = tn::variable<float, tn::shape<1000, 100>>("more", tn::zeros());
+    const std::string refused = words_of<tn::resource_exhausted_error>([&] { s.run(more.initializer()); });
+    CHECK(has(refused, "variable \"more\", float[1000, 100]: 400000 bytes are too many: of the 500000 that may be used "
+                       "(session_options::memory_limit), variables hold 400000 and steps 0"));
+    CHECK(has(refused, "400000 bytes: w float[100, 1000], variable"));
+    CHECK(s.statistics().variable_bytes == 400'000);
+    CHECK(s.run(tn::feed(x, feed(20)), total).item() == 0);
+}
+
+TEST_CASE("SEMANTICS 11: memory of kept steps counts against memory_limit, and is given back where it is needed") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<batch>>("x");
+    const auto total = sum(tn::identity(exp(x), "y") * tn::identity(sin(x), "z"));
+    constexpr std::size_t limit = 100'000;
+    tn::session s(tn::session_options{.memory_limit = limit, .fuse = false});
+    const auto run = [&](std::int64_t n) {
+        s.run(tn::feed(x, tn::array<float, tn::shape<batch>>(n)), total);
+        CHECK(s.statistics().plan_bytes + s.statistics().variable_bytes <= limit);
+    };
+    for (std::int64_t n = 1000; n <= 8000; n += 1000) run(n); // together several times the limit
+    CHECK(s.statistics().plans < 8);
+    CHECK(s.statistics().plan_bytes > limit / 2);
+    // A variable takes what steps keep.
+    const auto v = tn::variable<float, tn::shape<20000>>("v", tn::zeros());
+    s.run(v.initializer());
+    CHECK(s.statistics().variable_bytes == 80'000);
+    run(1000);
+    // What a callable holds for its next call is not taken away.
+    tn::session other(tn::session_options{.memory_limit = limit, .fuse = false});
+    const auto step = other.callable(tn::feeds(x), tn::fetches(total));
+    const tn::array<float, tn::shape<batch>> held(7000);
+    step(held);
+    const std::string text = words_of<tn::resource_exhausted_error>(
+        [&] { other.run(tn::feed(x, tn::array<float, tn::shape<batch>>(8000)), total); });
+    CHECK(has(text, "no memory for this step: /device:CPU:0: "));
+    CHECK(has(text, "that may be used (session_options::memory_limit), variables hold 0 and steps "));
+    CHECK(has(text, "float[8000]"));
+    CHECK(std::get<0>(step(held)).item() == 0);
 }
 
 TEST_CASE("a tensor that no machine can hold is a resource_exhausted_error that names it, and the session goes on") {

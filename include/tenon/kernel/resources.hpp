@@ -5,8 +5,11 @@
 #include <memory>
 #include <shared_mutex>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <tenon/core/array.hpp>
+#include <tenon/kernel/memory_account.hpp>
 
 /// What outlives a step: variables and counters, in named containers.
 
@@ -25,19 +28,22 @@ struct variable_resource {
 /// The resources of one device. Thread-safe; what it returns stays until its container is cleared.
 class resource_manager {
 public:
-    resource_manager();
+    /// Variables are counted in `account`, which outlives it; nullptr: nowhere.
+    explicit resource_manager(memory_account* account = nullptr);
     ~resource_manager();
     resource_manager(const resource_manager&) = delete;
     resource_manager& operator=(const resource_manager&) = delete;
 
     /// The variable of this identity, made when it is new. Throws invalid_argument_error naming both types when
-    /// it exists with another element type or other sizes (SEMANTICS 26), resource_exhausted_error when there is
-    /// no memory for it.
+    /// it exists with another element type or other sizes (SEMANTICS 26), resource_exhausted_error, which names the
+    /// largest variables, when there is no memory for it.
     variable_resource& variable(const std::string& container, const std::string& name, const tensor_type& type);
     /// A number that starts at 0 and lives as long as the container: what random ops count their runs with.
     std::atomic<std::uint64_t>& counter(const std::string& container, const std::string& name);
     /// Bytes that variables take.
     std::size_t bytes() const;
+    /// Bytes, name and type of the variables that take most.
+    std::vector<std::pair<std::size_t, std::string>> largest() const;
 
 private:
     struct state;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <tenon/kernel/kernel.hpp>
+#include <tenon/kernel/memory_account.hpp>
 #include <tenon/kernel/resources.hpp>
 
 /// What a session asks of a device: its own memory, its own kernels, and work that goes on while the caller does.
@@ -37,7 +38,8 @@ public:
     virtual ~device() = default;
     virtual const device_attributes& attributes() const = 0;
 
-    /// Memory of this device, aligned to 64 bytes; resource_exhausted_error when there is not enough.
+    /// Memory of this device, aligned to 64 bytes; resource_exhausted_error when there is not enough, or the limit of
+    /// memory() is met.
     virtual void* allocate(std::size_t bytes) = 0;
     virtual void deallocate(void* memory, std::size_t bytes) noexcept = 0;
     virtual void copy_from_host(void* to, const void* from, std::size_t bytes) = 0;
@@ -49,6 +51,8 @@ public:
     virtual std::unique_ptr<device_event> record() = 0;
 
     virtual resource_manager& resources() = 0;
+    /// Counts what is allocated, and the variables of resources().
+    virtual memory_account& memory() = 0;
 };
 
 /// Memory of a device, which must outlive it.
@@ -76,8 +80,8 @@ private:
     std::size_t bytes_ = 0;
 };
 
-/// The CPU of this process.
-std::unique_ptr<device> make_cpu_device();
+/// The CPU of this process, of whose memory so many bytes may be taken (0: all there are).
+std::unique_ptr<device> make_cpu_device(std::size_t memory_limit = 0);
 
 /// The devices of this process: its CPU.
 std::vector<device_attributes> list_physical_devices();

@@ -41,7 +41,7 @@ struct plan_summary {
 class plan {
 public:
     /// Throws what prune, rewrite and the kernels throw, and resource_exhausted_error when the step needs more than
-    /// o.memory_limit.
+    /// the device's limit leaves beside the variables.
     plan(const request& r, const plan_options& o);
     ~plan();
     plan(const plan&) = delete;
@@ -90,6 +90,7 @@ private:
     frame* take_frame();
     void give_frame(frame*) noexcept;
     std::unique_ptr<frame> make_frame();
+    std::string largest_holders() const;
     void run(frame& f, const any_array* const* feeds, any_array* fetched, const run_environment& e);
     void run_in_order(frame& f, const run_environment& e);
     void run_side_by_side(frame& f, const run_environment& e);

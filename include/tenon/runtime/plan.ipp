@@ -121,14 +121,26 @@ TENON_INLINE plan::plan(const request& r, const plan_options& o) : device_(o.on)
     summary_.lower_bound = schedule_.memory.lower_bound;
     summary_.fetched_bytes = schedule_.memory.fetched_bytes;
     summary_.largest = schedule_.memory.largest;
-    if (o.memory_limit && summary_.peak_bytes() > o.memory_limit) {
+    if (!o.fits(summary_.peak_bytes())) {
+        const std::size_t variable_bytes = device_->resources().bytes();
         std::string text = "this step needs " + std::to_string(summary_.peak_bytes()) + " bytes on " +
-                           device_->attributes().name + ", of which " + std::to_string(o.memory_limit) +
-                           " may be used; the largest tensors:";
-        for (const auto& [bytes, name] : summary_.largest) text += "\n  " + std::to_string(bytes) + " bytes: " + name;
-        text += "\nfeed smaller batches, fetch less, or raise session_options::memory_limit";
-        throw resource_exhausted_error(text);
+                           device_->attributes().name;
+        if (variable_bytes) text += " beside the " + std::to_string(variable_bytes) + " of variables";
+        text += ", of which " + std::to_string(device_->memory().limit()) + " may be used; the largest tensors:";
+        throw resource_exhausted_error(text + largest_holders() +
+                                       "\nfeed smaller batches, fetch less, or raise session_options::memory_limit");
     }
+}
+
+TENON_INLINE std::string plan::largest_holders() const {
+    auto list = summary_.largest;
+    const auto variables = device_->resources().largest();
+    list.insert(list.end(), variables.begin(), variables.end());
+    std::sort(list.rbegin(), list.rend());
+    if (list.size() > 8) list.resize(8);
+    std::string text;
+    for (const auto& [bytes, name] : list) text += "\n  " + std::to_string(bytes) + " bytes: " + name;
+    return text;
 }
 
 TENON_INLINE plan::~plan() {
@@ -144,11 +156,10 @@ TENON_INLINE std::unique_ptr<plan::frame> plan::make_frame() {
     auto f = std::make_unique<frame>();
     try {
         f->arena = device_memory(*device_, schedule_.memory.arena_bytes);
-    } catch (const resource_exhausted_error&) {
-        std::string text = "no memory for this step: its tensors need " + std::to_string(schedule_.memory.arena_bytes) +
-                           " bytes; the largest:";
-        for (const auto& [bytes, name] : summary_.largest) text += "\n  " + std::to_string(bytes) + " bytes: " + name;
-        throw resource_exhausted_error(text + "\nfeed smaller batches, or use a machine with more memory");
+    } catch (const resource_exhausted_error& e) {
+        throw resource_exhausted_error("no memory for this step: " + std::string(e.what()) + "; the largest tensors:" +
+                                       largest_holders() +
+                                       "\nfeed smaller batches, or use a machine with more memory");
     }
     auto* base = static_cast<std::byte*>(f->arena.data());
     const auto address = [&](int v) -> const void* {

@@ -72,10 +72,15 @@ struct plan_options {
     int side_by_side = 1; ///< nodes that may run at the same time
     bool fold = true;
     bool fuse = true;
-    bool check_numerics = false;  ///< the step is refused where a number is not finite
-    std::size_t memory_limit = 0; ///< bytes a step may take; 0: no limit
+    bool check_numerics = false; ///< the step is refused where a number is not finite
     std::uint64_t graph_seed = 0;
     device* on = nullptr; ///< gives memory, kernels and resources; outlives the plan
+
+    /// Whether a step that takes so many bytes, beside the variables, keeps within the device's limit.
+    bool fits(std::size_t bytes) const {
+        const std::size_t limit = on->memory().limit();
+        return limit == 0 || bytes + on->resources().bytes() <= limit;
+    }
 };
 
 /// The nodes that the request needs, with all sizes. Errors: a placeholder that is not fed, sizes that do not

@@ -46,9 +46,7 @@ private:
     // threads, and what takes over memory waits for those that had it.
     void lay_out_side_by_side() {
         const scheduled in_order = s_;
-        const auto fits = [&] {
-            return o_.memory_limit == 0 || s_.memory.arena_bytes + s_.memory.fetched_bytes <= o_.memory_limit;
-        };
+        const auto fits = [&] { return o_.fits(s_.memory.arena_bytes + s_.memory.fetched_bytes); };
         s_.memory = lay_out(p_, s_.order, {.later = what_comes_later(), .until = {}});
         constexpr std::size_t little = 1 << 20;
         const std::size_t enough = in_order.memory.arena_bytes * static_cast<std::size_t>(o_.side_by_side) + little;

@@ -33,7 +33,10 @@ struct session_options {
     /// Stops at what is fed, the constant, or the first node's result that is not finite, and names it; a variable
     /// that would be assigned it keeps its value. Slow: nothing is fused or folded.
     bool check_numerics = false;
-    /// Bytes that one step may take; 0: no limit. A step that needs more is refused before it runs.
+    /// Bytes that variables and steps may take together; 0: no limit. Memory kept for further steps counts, and is
+    /// given back, least recently used first, where a step or a variable needs it. A step that needs more than the
+    /// variables leave is refused before it runs, and a variable that does not fit before it is made:
+    /// resource_exhausted_error, which names what holds most (SEMANTICS 11).
     std::size_t memory_limit = 0;
     bool fold_constants = true;
     bool fuse = true;
@@ -56,10 +59,10 @@ struct step_report {
     int nodes = 0;                  ///< kernels that run
     int folded = 0;                 ///< nodes computed once, when the step was planned
     int fused = 0;                  ///< nodes that run as part of another
-    std::size_t peak_bytes = 0;     ///< of values between nodes, and of what is fetched
+    std::size_t peak_bytes = 0;     ///< of values between nodes, and of what is fetched; without variables
     std::size_t arena_bytes = 0;    ///< of values between nodes
     std::size_t lower_bound = 0;    ///< the largest set of those that lives at one time
-    std::size_t variable_bytes = 0; ///< of all variables of the session
+    std::size_t variable_bytes = 0; ///< of all variables of the session: comes on top of peak_bytes
     std::vector<std::string> order; ///< "name (op)"
 };
 

@@ -34,14 +34,18 @@ inline void require_options(const session_options& o) {
 
 class session_state {
 public:
-    session_state(const tenon::graph& g, const session_options& o) : graph(g), options(o), cpu(make_cpu_device()) {
+    session_state(const tenon::graph& g, const session_options& o) :
+        graph(g), options(o), cpu(make_cpu_device(o.memory_limit)) {
         require_options(o);
         if (o.use_per_session_threads) {
             own_pool = std::make_unique<thread_pool>(o.intra_op_threads);
             pool = own_pool.get();
         } else pool = process_pool(o.intra_op_threads);
         environment.pool = pool->size() > 1 ? pool : nullptr;
+        cpu->memory().when_short([](void* s) { return static_cast<session_state*>(s)->give_back_memory(); }, this);
     }
+    session_state(const session_state&) = delete;
+    session_state& operator=(const session_state&) = delete;
 
     tenon::graph graph;
     session_options options;
@@ -136,7 +140,6 @@ public:
         o.fold = options.fold_constants && !options.check_numerics;
         o.fuse = options.fuse && !options.check_numerics;
         o.check_numerics = options.check_numerics;
-        o.memory_limit = options.memory_limit;
         o.graph_seed = seed;
         o.on = cpu.get();
         auto made = std::make_shared<runtime::plan>(q, o);
@@ -153,6 +156,21 @@ public:
             plans.erase(oldest);
         }
         return result;
+    }
+
+    // Forgets the plan whose memory, of those that no step or callable holds, was not used for the longest time.
+    bool give_back_memory() {
+        std::shared_ptr<runtime::plan> dropped; // ends after the lock does
+        const std::lock_guard lock(guard);
+        auto oldest = plans.end();
+        for (auto at = plans.begin(); at != plans.end(); ++at)
+            if (at->second.plan.use_count() == 1 && at->second.plan->kept_bytes() > 0 &&
+                (oldest == plans.end() || at->second.used < oldest->second.used))
+                oldest = at;
+        if (oldest == plans.end()) return false;
+        dropped = std::move(oldest->second.plan);
+        plans.erase(oldest);
+        return true;
     }
 
     bool too_much_is_kept() const {
