@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <tenon/core/array.hpp>
+#include <tenon/ops/elementwise.hpp>
 #include <tenon/ops/indexing.hpp>
 #include <tenon/ops/reduction.hpp>
 #include <tenon/ops/state.hpp>
@@ -20,8 +21,7 @@ using test::random_array;
 
 namespace {
 
-inline constexpr struct batch_size : dim<"batch"> {
-} batch;
+inline constexpr struct batch_size : dim<"batch"> {} batch;
 
 // The elements of a range, as Python's slices have them.
 std::vector<std::int64_t> positions(const range& r, std::int64_t n) {
@@ -249,6 +249,13 @@ TEST_CASE("indexing: gradients agree with central differences") {
                   return gather<-1>(x, constant({1, 0, 1}));
               },
               input<shape<batch, dyn>>(2, 2)) == "");
+    CHECK(check_gradients(
+              [](const auto& x) {
+                  const auto once = sum(square(gather(x, constant({{2}, {0}})))) + sum(exp(gather(x, constant(2))));
+                  const auto [dx] = gradients(once + sum(gather(x, constant({std::int64_t{1}}))), x);
+                  return dx * x;
+              },
+              input<shape<dyn, 2>>(3, 2)) == "");
     CHECK(check_gradients([](const auto& x) { return roll<1>(roll<2, 1>(x)); }, input<shape<batch, 3>>(2, 3)) == "");
     CHECK(check_gradients([](const auto& x) { return repeat<3, 1>(x); }, input<shape<dyn, dyn>>(2, 3)) == "");
 }

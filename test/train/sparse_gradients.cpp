@@ -2,10 +2,9 @@
 
 #include <cmath>
 #include <functional>
-#include <memory>
 #include <vector>
 
-#include <tenon/expr/fused.hpp>
+#include <tenon/graph/json.hpp>
 #include <tenon/nn/losses.hpp>
 #include <tenon/ops/elementwise.hpp>
 #include <tenon/ops/indexing.hpp>
@@ -251,6 +250,24 @@ TEST_CASE("SEMANTICS 39: sparse training does not depend on the number of thread
         return s.run(table);
     };
     CHECK(trained(1) == trained(3));
+}
+
+TEST_CASE("a graph that trains sparsely comes back from JSON") {
+    problem<double> p;
+    const tn::operation train =
+        tn::adam(0.1).apply_gradients(tn::clip_by_global_norm(tn::optimizer::compute_gradients(p.loss), 1));
+    const tn::operation begin = tn::initialize_variables();
+    const auto trained = [&](const tn::graph& g) {
+        tn::session s(g);
+        std::vector<tn::fed_value> fed;
+        fed.push_back({g.tensor("words"), tn::array<std::int32_t>{{1, 4, 1}, {2, 7, 4}}.untyped().share()});
+        s.run_untyped({}, {}, {tn::operation(g.find(begin.name()))});
+        s.run_untyped(std::move(fed), {}, {tn::operation(g.find(train.name()))});
+        return std::move(s.run_untyped({}, {g.tensor("table")})[0]);
+    };
+    const tn::graph copy = tn::graph_from_json(tn::to_json(p.graph));
+    const tn::any_array here = trained(p.graph), there = trained(copy);
+    for (std::int64_t i = 0; i < rows * width; ++i) CHECK(here.data<double>()[i] == there.data<double>()[i]);
 }
 
 TEST_CASE("a table that is used densely too has a dense gradient") {
