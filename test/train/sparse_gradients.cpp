@@ -235,6 +235,44 @@ TEST_CASE("SEMANTICS 39: a step takes neither memory nor time for the rows that 
     }
 }
 
+TEST_CASE("rows from anywhere are applied as a gradient") {
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const auto table = tn::variable<float, tn::shape<4, 2>>("table", tn::ones());
+    const auto values = tn::placeholder<float, tn::shape<batch, 2>>("values");
+    const auto wide = tn::placeholder<float, tn::shape<batch, 3>>("wide");
+    const auto ids = tn::placeholder<std::int64_t, tn::shape<batch>>("ids");
+    CHECK_THROWS_WITH_AS(tn::gradient_of_rows({ids, wide}, table), doctest::Contains("[batch, 3] x [batch] x [4, 2]"),
+                         tn::invalid_argument_error);
+    const tn::any_tensor gradient = tn::gradient_of_rows({ids, values}, table);
+    CHECK(tn::sparse_rows(gradient)->values.output() == values.output());
+    const tn::operation train = tn::gradient_descent(0.5).apply_gradients({{gradient, table}});
+    tn::session s;
+    s.run(tn::initialize_variables());
+    s.run(tn::feed(ids, tn::array<std::int64_t>{3, 3}), tn::feed(values, tn::array<float>{{1, 2}, {3, 4}}), train);
+    CHECK(s.run(table) == tn::array<float, tn::shape<4, 2>>{{1, 1}, {1, 1}, {1, 1}, {-1, -2}});
+    CHECK_THROWS_WITH_AS(
+        s.run(tn::feed(ids, tn::array<std::int64_t>{4}), tn::feed(values, tn::array<float>{{1, 2}}), train),
+        doctest::Contains("index 4 at [0] is out of range"), tn::invalid_argument_error);
+    CHECK(s.run(table)(3, 0) == -1);
+}
+
+TEST_CASE("the rows that the model gathered are those that are updated: they are gathered once") {
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const auto table = tn::variable<float, tn::shape<100, 8>>("table", tn::ones());
+    const auto ids = tn::placeholder<std::int32_t, tn::shape<batch, 2>>("ids");
+    const tn::operation train = tn::gradient_descent(0.1).minimize(sum(square(gather(table, ids))));
+    tn::session s;
+    int gathers = 0, scatters = 0;
+    for (const std::string& step : s.report(tn::feed(ids, tn::array<std::int32_t>{{1, 2}, {3, 1}}), train).order) {
+        gathers += step.find("(gather)") != std::string::npos;
+        scatters += step.find("(scatter)") != std::string::npos;
+    }
+    CHECK(gathers == 1);
+    CHECK(scatters == 1);
+}
+
 TEST_CASE("SEMANTICS 39: sparse training does not depend on the number of threads") {
     const auto trained = [](int threads) {
         const tn::graph g;

@@ -433,8 +433,10 @@ struct row_gradient {
 
 /// The rows of a gradient that comes from gather along axis 0, from one or from several of the same tensor, or that is
 /// a sum of such gradients times scalars; nullopt where a gradient is dense. What uses the rows alone needs neither
-/// memory nor time for the others.
+/// memory nor time for the others. It does not see what is fed for the gradient as a whole; feed its values.
 std::optional<row_gradient> sparse_rows(const any_tensor& gradient);
+/// The reverse: the gradient of x that is zero but for these rows.
+any_tensor gradient_of_rows(const row_gradient& rows, const any_tensor& x);
 
 namespace untyped {
 any_tensor slice(const any_tensor& x, const std::vector<range>& ranges);
@@ -620,8 +622,11 @@ TENON_INLINE any_tensor gather_gradient_op::join(const std::vector<any_tensor>& 
         if (!detail::is_row_gradient(*g.node())) return {};
         parts.push_back({any_tensor(g.node()->inputs[1]), any_tensor(g.node()->inputs[0])});
     }
-    const row_gradient all = detail::join_rows(parts);
-    return tenon::add<gather_gradient_op>({0}, {all.values, all.indices, any_tensor(gradients[0].node()->inputs[2])});
+    return gradient_of_rows(detail::join_rows(parts), any_tensor(gradients[0].node()->inputs[2]));
+}
+
+TENON_INLINE any_tensor gradient_of_rows(const row_gradient& rows, const any_tensor& x) {
+    return tenon::add<gather_gradient_op>({0}, {rows.values, rows.indices, x});
 }
 
 TENON_INLINE void pad_op::gradient(gradient_context& g) {

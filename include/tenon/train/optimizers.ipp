@@ -311,9 +311,6 @@ inline std::optional<row_gradient> summed_rows(const any_tensor& gradient) {
     if (rows) rows->values = add<sum_equal_rows_op>({true}, {rows->values, rows->indices});
     return rows;
 }
-inline any_tensor as_gradient(const row_gradient& rows, const any_tensor& variable) {
-    return add<gather_gradient_op>({0}, {rows.values, rows.indices, variable});
-}
 
 // The sum of the squares of all elements, by one pass over each gradient.
 inline any_tensor squared_norm(const std::vector<gradient_and_variable>& gradients) {
@@ -370,7 +367,7 @@ TENON_INLINE std::vector<gradient_and_variable> clip_by_value(std::vector<gradie
         t.write(minimum(t.apply(opcode::maximum, x, t.literal(low, x.type)), t.literal(high, x.type)),
                 g.gradient.element());
         const any_tensor clipped = t.finish().front();
-        g.gradient = rows ? detail::as_gradient({rows->indices, clipped}, g.variable) : clipped;
+        g.gradient = rows ? gradient_of_rows({rows->indices, clipped}, g.variable) : clipped;
     }
     return gradients;
 }
