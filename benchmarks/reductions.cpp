@@ -49,7 +49,7 @@ using reduction = std::function<tn::any_tensor(const tn::any_tensor&)>;
 void reduce(benchmark::State& state, const tn::extents& sizes, const reduction& r, double wanted, int threads) {
     const tn::graph g;
     const tn::graph_scope scope(g);
-    const tn::any_array x = values().reshape(sizes);
+    const tn::any_array x = values().share().reshape(sizes);
     const tn::any_tensor in = tn::untyped::placeholder(tn::element_type::float32, sizes);
     const tn::any_tensor out = r(in);
     tn::session_options o;

@@ -78,7 +78,7 @@ options read_options(int argc, char** argv) {
 }
 
 // One row of an image as characters: half blocks in grey on a terminal, each for two pixels, else ASCII shades.
-std::string drawn_row(const tn::array<std::uint8_t>& image, int row, bool is_terminal) {
+std::string drawn_row(const tn::const_array<std::uint8_t>& image, int row, bool is_terminal) {
     std::string text;
     for (int x = 0; x < 28; ++x) {
         const int upper = image(row, x), lower = image(row + 1, x);

@@ -45,6 +45,22 @@ TEST_CASE("unshuffled batches are views of the source, in order, the last one sh
     CHECK(first == 6);
 }
 
+TEST_CASE("slices of a const array are sources, whose batches cannot be written") {
+    const array<std::int32_t, shape<5, 3>> x(counted({5, 3}).as<shape<5, 3>>());
+    minibatches plain({.size = 2, .shuffle = false}, x.slice(1, 5));
+    minibatches mixed({.size = 2, .seed = 1}, x.slice(1, 5), tn::scaled<float>(x.slice(1, 5), 2.0F));
+    std::int64_t first = 1;
+    for (auto [b] : plain) {
+        static_assert(std::is_same_v<decltype(b), tn::const_array<std::int32_t, shape<tn::dyn, 3>>>);
+        CHECK(b.data() == &x(first, 0));
+        first += 2;
+    }
+    for (auto [b, s] : mixed) {
+        static_assert(std::is_same_v<decltype(s), array<float, shape<tn::dyn, 3>>>);
+        for (std::int64_t i = 0; i < b.extent(0); ++i) CHECK(s(i, 1) == 2.0F * static_cast<float>(b(i, 1)));
+    }
+}
+
 TEST_CASE("a shuffled epoch gives each row once, and the rows of all sources together") {
     const array<std::int32_t> x = counted({100, 3});
     array<std::string> names(extents{100});

@@ -204,7 +204,7 @@ protected:
 ///     const_array<float> row = a.row(1);
 ///     array<float> mine = row.copy();
 ///
-/// Who wants to write what is shared says so: a.share().row(1).
+/// What only reads takes a const const_array&. Who wants to write what is shared says so: a.share().row(1).
 template <Element T, class S> class const_array : public array_base<T>, public detail::shape_of_array<S> {
 public:
     /// Takes over a tensor; invalid_argument_error when it does not fit.

@@ -47,21 +47,18 @@ private:
     any_array memory_;
 };
 
-template <Element T, class S> struct batch_of { using type = array<T>; };
-template <Element T, Shape S> struct batch_of<T, S> { using type = array<T, typename rows_of<S>::slice>; };
-
 inline extents with_rows(const extents& sizes, std::int64_t rows) {
     extents e = sizes;
     e[0] = rows;
     return e;
 }
 
-// Rows as they are.
+// Rows as they are: batches of a const_array are const too, since they may be its memory.
 template <class Array> class plain_rows;
-template <Element T, class S> class plain_rows<array<T, S>> {
+template <template <Element, class> class Array, Element T, class S> class plain_rows<Array<T, S>> {
 public:
-    using argument = array<T, S>;
-    using batch = typename batch_of<T, S>::type;
+    using argument = Array<T, S>;
+    using batch = Array<T, typename rows_of<S>::slice>;
     explicit plain_rows(const argument& a) : from_(a.share()) {}
 
     const tensor_type& type() const { return from_.type(); }
@@ -94,11 +91,11 @@ template <class To, class From>
 
 /// Rows of From that become To * scale + offset as they are gathered, once for each use.
 template <class To, class Array> class scaled_rows;
-template <class To, Element From, class S> class scaled_rows<To, array<From, S>> {
+template <class To, Element From, class S> class scaled_rows<To, const_array<From, S>> {
 public:
     using argument = scaled_rows;
-    using batch = typename detail::batch_of<To, S>::type;
-    scaled_rows(const array<From, S>& from, To scale, To offset) :
+    using batch = array<To, typename detail::rows_of<S>::slice>;
+    scaled_rows(const const_array<From, S>& from, To scale, To offset) :
         from_(from.share()), scale_(scale), offset_(offset) {}
     scaled_rows(const scaled_rows& other) : scaled_rows(other.from_, other.scale_, other.offset_) {}
     scaled_rows& operator=(const scaled_rows&) = delete;
@@ -116,21 +113,22 @@ public:
     }
 
 private:
-    array<From, S> from_;
+    const_array<From, S> from_;
     To scale_, offset_;
     detail::batch_buffer buffer_;
 };
 
 /// For minibatches: the rows of `from` as To, times `scale` plus `offset`: scaled<float>(pixels, 1 / 255.0f).
 template <class To, Element From, class S>
-    requires std::is_floating_point_v<To> scaled_rows<To, array<From, S>> scaled(const array<From, S>& from, To scale,
-                                                                                 To offset = 0) {
+    requires std::is_floating_point_v<To> scaled_rows<To, const_array<From, S>> scaled(const const_array<From, S>& from,
+                                                                                       To scale, To offset = 0) {
         return {from, scale, offset};
     }
 
 namespace detail {
 template <class A> struct rows_for;
 template <Element T, class S> struct rows_for<array<T, S>> { using type = plain_rows<array<T, S>>; };
+template <Element T, class S> struct rows_for<const_array<T, S>> { using type = plain_rows<const_array<T, S>>; };
 template <class To, class A> struct rows_for<scaled_rows<To, A>> { using type = scaled_rows<To, A>; };
 } // namespace detail
 
