@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include <Eigen/Core>
-
 #include <tenon/kernel/dense/convolution_implementation.hpp>
+#include <tenon/kernel/dense/eigen_product.hpp>
 #include <tenon/kernel/dense/scratch.hpp>
 #include <tenon/kernel/thread_pool.hpp>
 
@@ -52,11 +51,6 @@ public:
     std::size_t scratch_bytes() const noexcept override { return scratch_.bytes(); }
 
 private:
-    using matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-    using strided = Eigen::Map<matrix, 0, Eigen::OuterStride<>>;
-    using const_strided = Eigen::Map<const matrix, 0, Eigen::OuterStride<>>;
-    using row = Eigen::Map<const Eigen::Matrix<T, 1, Eigen::Dynamic>>;
-
     // Calls f(offset in the columns, offset in the image or -1) for each run of channels of a group's windows.
     template <class F> void each_window(std::int64_t group, F&& f) const {
         std::int64_t at = 0;
@@ -86,11 +80,10 @@ private:
 
     void images(const T* first, const T* second, T* third, T* result, T* columns, std::int64_t begin,
                 std::int64_t end) const {
-        const std::int64_t in = d_.height * d_.width * d_.in_channels, out = pixels_ * d_.out_channels;
-        const Eigen::OuterStride<> stride(d_.out_channels);
-        Eigen::Map<matrix> windows(columns, pixels_, window_);
+        const std::int64_t channels = d_.out_channels;
+        const std::int64_t in = d_.height * d_.width * d_.in_channels, out = pixels_ * channels;
         T* const sums = columns + pixels_ * window_;
-        if (which_ == convolution_product::backward_weights) std::fill(sums, sums + weights_ + d_.out_channels, T(0));
+        if (which_ == convolution_product::backward_weights) std::fill(sums, sums + weights_ + channels, T(0));
         for (std::int64_t b = begin; b < end; ++b) {
             if (which_ == convolution_product::backward_data) std::fill(result + b * in, result + (b + 1) * in, T(0));
             for (std::int64_t g = 0; g < d_.groups; ++g) {
@@ -98,24 +91,25 @@ private:
                 switch (which_) {
                 case convolution_product::forward: {
                     gather(first + b * in, g, columns);
-                    strided y(result + b * out + o, pixels_, group_out_, stride);
-                    y.noalias() = windows * const_strided(second + o, window_, group_out_, stride);
-                    if (adds_bias(d_.after)) y.rowwise() += row(third + o, group_out_);
-                    if (clips(d_.after)) y = y.cwiseMax(T(0));
+                    T* y = result + b * out + o;
+                    eigen_product({columns, window_}, {second + o, channels}, y, channels, pixels_, group_out_, window_,
+                                  T(1), false);
+                    if (d_.after != epilogue::none)
+                        eigen_epilogue(y, channels, pixels_, group_out_, adds_bias(d_.after) ? third + o : nullptr,
+                                       clips(d_.after));
                     break;
                 }
                 case convolution_product::backward_data:
-                    windows.noalias() = const_strided(first + b * out + o, pixels_, group_out_, stride) *
-                                        const_strided(second + o, window_, group_out_, stride).transpose();
+                    eigen_product({first + b * out + o, channels}, {second + o, channels, true}, columns, window_,
+                                  pixels_, window_, group_out_, T(1), false);
                     scatter(columns, g, result + b * in);
                     break;
                 case convolution_product::backward_weights: {
                     gather(first + b * in, g, columns);
-                    const const_strided dy(second + b * out + o, pixels_, group_out_, stride);
-                    strided(sums + o, window_, group_out_, stride).noalias() += windows.transpose() * dy;
-                    if (third)
-                        Eigen::Map<Eigen::Matrix<T, 1, Eigen::Dynamic>>(sums + weights_ + o, group_out_) +=
-                            dy.colwise().sum();
+                    const T* dy = second + b * out + o;
+                    eigen_product({columns, window_, true}, {dy, channels}, sums + o, channels, window_, group_out_,
+                                  pixels_, T(1), true);
+                    if (third) add_rows(dy, sums + weights_ + o);
                     break;
                 }
                 }
@@ -123,6 +117,11 @@ private:
         }
     }
 
+    // The pixels of dy, channels of one group, added to `sums`.
+    void add_rows(const T* dy, T* sums) const {
+        for (std::int64_t i = 0; i < pixels_; ++i, dy += d_.out_channels)
+            for (std::int64_t c = 0; c < group_out_; ++c) sums[c] += dy[c];
+    }
     void add_up(void* memory, T* dbias, T* dw) const {
         std::fill(dw, dw + weights_, T(0));
         if (dbias) std::fill(dbias, dbias + d_.out_channels, T(0));

@@ -2,16 +2,11 @@
 
 #include <algorithm>
 
-#include <Eigen/Core>
-
+#include <tenon/kernel/dense/eigen_product.hpp>
 #include <tenon/kernel/dense/gemm_implementation.hpp>
 #include <tenon/kernel/thread_pool.hpp>
 
 namespace tenon::dense::detail {
-
-template <class T> using eigen_matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-template <class T> using eigen_map = Eigen::Map<eigen_matrix<T>>;
-template <class T> using eigen_const_map = Eigen::Map<const eigen_matrix<T>>;
 
 // The product by Eigen, rows divided among the threads. Eigen is compiled for the instruction set of the whole
 // program, so with plain -O2 it is far from the machine's peak: the way out where oneDNN is absent.
@@ -43,24 +38,13 @@ public:
 
 private:
     void part(const T* a, const T* b, const T* bias, T* c, std::int64_t first, std::int64_t count) const {
-        eigen_map<T> out(c + first * d_.n, count, d_.n);
-        const auto multiply = [&](const auto& left, const auto& right) {
-            if (d_.scale != 1) {
-                if (d_.accumulate) out.noalias() += T(d_.scale) * left * right;
-                else out.noalias() = T(d_.scale) * left * right;
-            } else if (d_.accumulate) out.noalias() += left * right;
-            else out.noalias() = left * right;
-        };
-        const auto with_right = [&](const auto& left) {
-            if (d_.transpose_b) multiply(left, eigen_const_map<T>(b, d_.n, d_.k).transpose());
-            else multiply(left, eigen_const_map<T>(b, d_.k, d_.n));
-        };
-        if (d_.k == 0) {
-            if (!d_.accumulate) out.setZero();
-        } else if (d_.transpose_a) with_right(eigen_const_map<T>(a, d_.k, d_.m).middleCols(first, count).transpose());
-        else with_right(eigen_const_map<T>(a + first * d_.k, count, d_.k));
-        if (adds_bias(d_.after)) out.rowwise() += Eigen::Map<const Eigen::Matrix<T, 1, Eigen::Dynamic>>(bias, d_.n);
-        if (clips(d_.after)) out = out.cwiseMax(T(0));
+        const matrix_operand<T> left{d_.transpose_a ? a + first : a + first * d_.k, d_.transpose_a ? d_.m : d_.k,
+                                     d_.transpose_a};
+        const matrix_operand<T> right{b, d_.transpose_b ? d_.k : d_.n, d_.transpose_b};
+        T* to = c + first * d_.n;
+        eigen_product(left, right, to, d_.n, count, d_.n, d_.k, static_cast<T>(d_.scale), d_.accumulate);
+        if (d_.after != epilogue::none)
+            eigen_epilogue(to, d_.n, count, d_.n, adds_bias(d_.after) ? bias : nullptr, clips(d_.after));
     }
 
     gemm_description d_;
