@@ -44,12 +44,15 @@ namespace tenon::detail {
 /// The functions of one tape. Without AVX2 the interpreter serves: its results are the same.
 template <class Tape> void register_program() {
     if constexpr (Tape::code.output_count > 0 && !Tape::code.overfull) {
-#if defined(__x86_64__)
         using program = compiled_program<Tape>;
+#if TENON_SIMD_ONLY < 0
         register_compiled_tape(Tape::code,
                                {&simd::avx512::compiled<program>::run, &simd::avx2::compiled<program>::run, nullptr});
 #else
-        register_compiled_tape(Tape::code, {nullptr, nullptr, &simd::baseline::compiled<compiled_program<Tape>>::run});
+        const fused_function only = &simd::baseline::compiled<program>::run;
+        register_compiled_tape(Tape::code, {simd::only_isa == simd::isa::avx512 ? only : nullptr,
+                                            simd::only_isa == simd::isa::avx2 ? only : nullptr,
+                                            simd::only_isa == simd::isa::baseline ? only : nullptr});
 #endif
     }
 }

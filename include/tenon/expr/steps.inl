@@ -6,7 +6,7 @@ namespace tenon::simd::TENON_SIMD_NS {
 /// Types that are worth loops of their own on this instruction set; the others use the baseline's.
 template <class T>
 inline constexpr bool has_steps =
-    TENON_SIMD_LEVEL == 0 || std::is_floating_point_v<T> || std::is_same_v<T, std::int32_t> ||
+    TENON_SIMD_IS_BASELINE || std::is_floating_point_v<T> || std::is_same_v<T, std::int32_t> ||
     std::is_same_v<T, std::int64_t> || std::is_same_v<T, bool>;
 
 /// Instructions of many machine instructions are written into their loop once; the others have a second copy for
@@ -250,7 +250,7 @@ inline const steps_of_type* steps_of(element_type e) {
     case element_type::int32: return &steps_for<std::int32_t>;
     case element_type::int64: return &steps_for<std::int64_t>;
     case element_type::boolean: return &steps_for<bool>;
-#if TENON_SIMD_LEVEL == 0
+#if TENON_SIMD_IS_BASELINE
     case element_type::int8: return &steps_for<std::int8_t>;
     case element_type::int16: return &steps_for<std::int16_t>;
     case element_type::uint8: return &steps_for<std::uint8_t>;
@@ -260,6 +260,14 @@ inline const steps_of_type* steps_of(element_type e) {
 #endif
     default: return nullptr;
     }
+}
+inline tenon::detail::step_function step_for(opcode op, element_type e) {
+    const steps_of_type* s = steps_of(e);
+    return s ? s->ops[static_cast<int>(op)] : nullptr;
+}
+inline tenon::detail::step_function cast_for(element_type from, element_type to) {
+    const steps_of_type* s = steps_of(tenon::compute_type(from));
+    return s ? s->casts[static_cast<int>(to)] : nullptr;
 }
 
 inline tenon::detail::step_function load_of(element_type stored) {
@@ -315,6 +323,17 @@ template <class T> tenon::detail::step_function pair_of(opcode first, opcode sec
     case opcode::multiply: return pair_after<opcode::multiply, joint::first_operand, T>(second);
     default: return nullptr;
     }
+}
+
+/// nullptr: no function runs both at once.
+inline tenon::detail::step_function pair_of([[maybe_unused]] opcode first, [[maybe_unused]] opcode second,
+                                            [[maybe_unused]] tenon::detail::joint how,
+                                            [[maybe_unused]] element_type e) {
+#if TENON_SIMD_LEVEL > 0
+    if (e == element_type::float32) return pair_of<float>(first, second, how);
+    if (e == element_type::float64) return pair_of<double>(first, second, how);
+#endif
+    return nullptr;
 }
 
 template <class T> void add_rows(double* sums, const void* from, std::ptrdiff_t n) {

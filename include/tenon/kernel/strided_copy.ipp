@@ -74,13 +74,7 @@ template <class T> void strided_copy::unit(const T* from, T* to, std::int64_t in
         from += first;
         to += first * across.to_step;
         // from: last.size rows of `count` elements; to: `count` rows of last.size elements.
-#if defined(__x86_64__)
-        if (simd::best_isa() == simd::isa::avx512)
-            return simd::avx512::transpose(from, last.from_step, to, across.to_step, last.size, count);
-        if (simd::best_isa() == simd::isa::avx2)
-            return simd::avx2::transpose(from, last.from_step, to, across.to_step, last.size, count);
-#endif
-        return simd::baseline::transpose(from, last.from_step, to, across.to_step, last.size, count);
+        return TENON_SIMD_BEST(transpose(from, last.from_step, to, across.to_step, last.size, count));
     }
     const std::int64_t count = std::min(chunk_, last.size - first);
     from += first * last.from_step;

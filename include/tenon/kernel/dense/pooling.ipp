@@ -17,13 +17,7 @@ namespace detail {
 /// One kind of pooling on elements of one type, compiled for each instruction set.
 template <class T, bool Maximum> struct pooling_kernels {
     static void forward(const pooling_description& d, const T* x, T* y, std::int64_t begin, std::int64_t end) {
-        switch (simd::best_isa()) {
-#if defined(__x86_64__)
-        case simd::isa::avx512: simd::avx512::pool_rows<T, Maximum>(d, x, y, begin, end); break;
-        case simd::isa::avx2: simd::avx2::pool_rows<T, Maximum>(d, x, y, begin, end); break;
-#endif
-        default: simd::baseline::pool_rows<T, Maximum>(d, x, y, begin, end); break;
-        }
+        TENON_SIMD_BEST(pool_rows<T, Maximum>(d, x, y, begin, end));
     }
     static void pick(const pooling_description& d, const T* x, const T* y, const T* h, T* out, std::int64_t begin,
                      std::int64_t end) {
@@ -38,13 +32,7 @@ template <class T, bool Maximum> struct pooling_kernels {
     template <bool Add>
     static void backward(const pooling_description& d, const T* x, const T* y, const T* dy, T* dx, std::int64_t begin,
                          std::int64_t end) {
-        switch (simd::best_isa()) {
-#if defined(__x86_64__)
-        case simd::isa::avx512: simd::avx512::unpool_rows<T, Maximum, Add>(d, x, y, dy, dx, begin, end); break;
-        case simd::isa::avx2: simd::avx2::unpool_rows<T, Maximum, Add>(d, x, y, dy, dx, begin, end); break;
-#endif
-        default: simd::baseline::unpool_rows<T, Maximum, Add>(d, x, y, dy, dx, begin, end); break;
-        }
+        TENON_SIMD_BEST(unpool_rows<T, Maximum, Add>(d, x, y, dy, dx, begin, end));
     }
 };
 

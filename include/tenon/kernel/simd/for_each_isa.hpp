@@ -1,5 +1,5 @@
 // Not guarded: each inclusion reads the file named by TENON_SIMD_FILE once per instruction set, with every
-// function in it compiled for that instruction set.
+// function in it compiled for that instruction set; TENON_SIMD_BEST (isa.hpp) chooses among them.
 //
 //     #define TENON_SIMD_FILE <tenon/expr/some_kernel.inl>
 //     #include <tenon/kernel/simd/for_each_isa.hpp>     // (undefines TENON_SIMD_FILE)
@@ -30,6 +30,26 @@
 #pragma GCC optimize("fp-contract=off")
 #endif
 
+#if TENON_SIMD_ONLY >= 0
+
+#if TENON_SIMD_ONLY == 2
+#define TENON_SIMD_NS avx512
+#define TENON_SIMD_WIDTH 64
+#elif TENON_SIMD_ONLY == 1
+#define TENON_SIMD_NS avx2
+#define TENON_SIMD_WIDTH 32
+#else
+#define TENON_SIMD_NS baseline
+#define TENON_SIMD_WIDTH 16
+#endif
+#define TENON_SIMD_LEVEL TENON_SIMD_ONLY
+#include TENON_SIMD_FILE
+#undef TENON_SIMD_NS
+#undef TENON_SIMD_LEVEL
+#undef TENON_SIMD_WIDTH
+
+#else // several instruction sets, on x86-64
+
 #define TENON_SIMD_NS baseline
 #define TENON_SIMD_LEVEL 0
 #define TENON_SIMD_WIDTH 16
@@ -37,8 +57,6 @@
 #undef TENON_SIMD_NS
 #undef TENON_SIMD_LEVEL
 #undef TENON_SIMD_WIDTH
-
-#if defined(__x86_64__)
 
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx2,fma,f16c,bmi2"))), apply_to = function)
@@ -79,7 +97,7 @@
 #pragma GCC pop_options
 #endif
 
-#endif // x86-64
+#endif // several instruction sets
 
 #if defined(__clang__)
 #if defined(__x86_64__)

@@ -2,6 +2,14 @@
 
 #include <tenon/core/config.hpp>
 
+/// TENON_ONE_INSTRUCTION_SET   1: kernels are compiled for one instruction set, the best of those that the compiler is
+///                             told to build for (-march=native), not for several of which the best is chosen at run
+///                             time. A header-only program compiles in half the time, and runs where that instruction
+///                             set is. All files of a program, and a compiled Tenon, have the same.
+#ifndef TENON_ONE_INSTRUCTION_SET
+#define TENON_ONE_INSTRUCTION_SET 0
+#endif
+
 namespace tenon::simd {
 
 /// The instruction sets that kernels are compiled for. `baseline` is what the compiler was told to build for
@@ -9,6 +17,45 @@ namespace tenon::simd {
 enum class isa { baseline = 0, avx2 = 1, avx512 = 2 };
 
 inline constexpr int isa_count = 3;
+
+// Kernels are compiled for each instruction set, and the best is chosen at run time; or for just one, only_isa, whose
+// namespace is then called baseline too.
+#if defined(__x86_64__) && !TENON_ONE_INSTRUCTION_SET
+#define TENON_SIMD_ONLY (-1)
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__) && defined(__BMI2__)
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && \
+    defined(__AVX512CD__)
+#define TENON_SIMD_ONLY 2
+inline constexpr isa only_isa = isa::avx512;
+namespace avx512 {}
+namespace baseline = avx512;
+#else
+#define TENON_SIMD_ONLY 1
+inline constexpr isa only_isa = isa::avx2;
+namespace avx2 {}
+namespace baseline = avx2;
+#endif
+#else
+#define TENON_SIMD_ONLY 0
+inline constexpr isa only_isa = isa::baseline;
+#endif
+
+/// Inside a file that for_each_isa.hpp reads: whether this is the instruction set that serves where another lacks a
+/// function.
+#define TENON_SIMD_IS_BASELINE (TENON_SIMD_LEVEL == 0 || TENON_SIMD_ONLY >= 0)
+
+/// A function or an expression, as it is in the namespace of instruction set WHICH.
+#if TENON_SIMD_ONLY < 0
+#define TENON_SIMD_OF(WHICH, ...)                                               \
+    ((WHICH) == ::tenon::simd::isa::avx512 ? ::tenon::simd::avx512::__VA_ARGS__ \
+     : (WHICH) == ::tenon::simd::isa::avx2 ? ::tenon::simd::avx2::__VA_ARGS__   \
+                                           : ::tenon::simd::baseline::__VA_ARGS__)
+#else
+#define TENON_SIMD_OF(WHICH, ...) \
+    ((WHICH) == ::tenon::simd::only_isa ? ::tenon::simd::baseline::__VA_ARGS__ : ::tenon::simd::baseline::__VA_ARGS__)
+#endif
+/// The same of the instruction set that kernels use on this machine.
+#define TENON_SIMD_BEST(...) TENON_SIMD_OF(::tenon::simd::best_isa(), __VA_ARGS__)
 
 constexpr const char* name_of(isa which) noexcept {
     switch (which) {

@@ -9,7 +9,7 @@
 namespace tenon::simd {
 
 TENON_INLINE bool has_isa(isa which) noexcept {
-#if defined(__x86_64__)
+#if TENON_SIMD_ONLY < 0
     __builtin_cpu_init();
     // F16C is not asked for (clang 14 does not know the word): no processor has AVX2 and FMA without it.
     const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
@@ -23,12 +23,16 @@ TENON_INLINE bool has_isa(isa which) noexcept {
     }
     return false;
 #else
-    return which == isa::baseline;
+    return which == only_isa;
 #endif
 }
 
 TENON_INLINE isa detail::detect_isa() noexcept {
+#if TENON_SIMD_ONLY < 0
     const isa best = has_isa(isa::avx512) ? isa::avx512 : has_isa(isa::avx2) ? isa::avx2 : isa::baseline;
+#else
+    const isa best = only_isa;
+#endif
     const char* wish = std::getenv("TENON_ISA");
     if (wish == nullptr || *wish == '\0') return best;
     for (int i = 0; i < isa_count; ++i) {

@@ -24,8 +24,8 @@ public:
     arg_kernel(const reduction_layout& l, const reduction_source<C>& source) :
         l_(l),
         source_(source),
-        loops_(TENON_REDUCING(reduction_loops_of<C>, combination::largest)),
-        search_(TENON_REDUCING(search_loops_of<C>)) {
+        loops_(TENON_SIMD_BEST(reduction_loops_of<C>(combination::largest))),
+        search_(TENON_SIMD_BEST(search_loops_of<C>())) {
         const std::int64_t units = l_.outer_kept_count;
         if (!l_.inner_is_kept && units > 0 && units < most_parts) {
             parts_ = l_.outer_reduced_count * l_.n / worth_a_thread;

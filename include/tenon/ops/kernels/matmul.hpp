@@ -146,13 +146,7 @@ private:
     static std::int64_t padded(std::int64_t n) { return (n + 15) / 16 * 16; }
     template <class From, class To> static void convert(const From* from, To* to, std::int64_t n, thread_pool* pool) {
         const auto some = [&](std::int64_t begin, std::int64_t end) {
-#if defined(__x86_64__)
-            if (simd::best_isa() == simd::isa::avx512)
-                return simd::avx512::convert_all(from + begin, to + begin, end - begin);
-            if (simd::best_isa() == simd::isa::avx2)
-                return simd::avx2::convert_all(from + begin, to + begin, end - begin);
-#endif
-            return simd::baseline::convert_all(from + begin, to + begin, end - begin);
+            TENON_SIMD_BEST(convert_all(from + begin, to + begin, end - begin));
         };
         if (pool) pool->parallel_for(n, 65536, some);
         else some(0, n);

@@ -95,16 +95,6 @@ template <class C> struct mapped_loops {
 
 namespace tenon::reducing {
 
-// Calls NAME<C>(..) compiled for this machine's instruction set.
-#if defined(__x86_64__)
-#define TENON_REDUCING(NAME, ...)                                            \
-    (simd::best_isa() == simd::isa::avx512 ? simd::avx512::NAME(__VA_ARGS__) \
-     : simd::best_isa() == simd::isa::avx2 ? simd::avx2::NAME(__VA_ARGS__)   \
-                                           : simd::baseline::NAME(__VA_ARGS__))
-#else
-#define TENON_REDUCING(NAME, ...) simd::baseline::NAME(__VA_ARGS__)
-#endif
-
 /// A tensor seen by a reduction: dimensions of size 1 dropped, neighbours of one kind merged. The innermost
 /// dimension has `n` elements; when it is kept there are `rows` reduced ones right around it (else rows is
 /// 1).
@@ -202,8 +192,8 @@ template <class C> struct reduction_source {
     reduction_source() = default;
     reduction_source(element_type e, mapping m, reading how) :
         element_bytes(size_of(e)),
-        read(TENON_REDUCING(block_reader_of<C>, e, how)),
-        map(TENON_REDUCING(block_mapper_of<C>, m)),
+        read(TENON_SIMD_BEST(block_reader_of<C>(e, how))),
+        map(TENON_SIMD_BEST(block_mapper_of<C>(m))),
         kind(m) {}
 
     bool is_direct() const { return !read && !map; }
@@ -234,7 +224,7 @@ public:
     reduction_pass(const reduction_layout& layout, combination how, const reduction_source<C>& source) :
         l_(layout), how_(how), source_(source), loops_(loops_for(how)) {
         direct_ = source.is_direct();
-        if (!source.read && source.map) mapped_ = TENON_REDUCING(mapped_loops_of<C>, source.kind, how);
+        if (!source.read && source.map) mapped_ = TENON_SIMD_BEST(mapped_loops_of<C>(source.kind, how));
         buffered_ = !direct_ && !mapped_.rows;
         piece_ = buffered_ ? block : 16384;
         tile_limit_ = buffered_ ? 512 : most_columns;
@@ -344,7 +334,7 @@ private:
     // Products are rare: they have loops for the least instruction set only.
     static reduction_loops<C> loops_for(combination how) {
         if (how == combination::product) return simd::baseline::product_loops_of<C>();
-        return TENON_REDUCING(reduction_loops_of<C>, how);
+        return TENON_SIMD_BEST(reduction_loops_of<C>(how));
     }
 
     // Rows begin .. end-1 of n <= piece_ elements, which follow each other.
