@@ -20,7 +20,8 @@ using tn::test::check_gradients, tn::test::input, tn::test::random_array;
 
 namespace {
 
-inline constexpr struct batch : tn::dim<"batch"> {} batch;
+inline constexpr struct batch : tn::dim<"batch"> {
+} batch;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 template <class F> void for_each_isa(F f) {
@@ -96,6 +97,28 @@ TEST_CASE_TEMPLATE("softmax and log_softmax along every axis are the formulas", 
                                naive_softmax(numbers<T>(x), outer, n, inner, false));
                 check_close<T>(run_one(tn::untyped::log_softmax(in, axis), in, x),
                                naive_softmax(numbers<T>(x), outer, n, inner, true), 4);
+            }
+        }
+    });
+}
+
+TEST_CASE_TEMPLATE("elements of 16 bits give what the same values give in float, rounded", T, half, bfloat16) {
+    for_each_isa([] {
+        for (const extents& sizes : {extents{5, 37}, extents{0, 3}}) {
+            const tn::graph_scope scope{tn::graph()};
+            const any_array x = random_array<T>(sizes, 3);
+            any_array wide(tn::element_type::float32, sizes);
+            for (std::int64_t i = 0; i < x.elements(); ++i) wide.data<float>()[i] = static_cast<float>(x.data<T>()[i]);
+            const any_tensor in = tn::untyped::placeholder(tn::element_type_of<T>, sizes);
+            const any_tensor in_float = tn::untyped::placeholder(tn::element_type::float32, sizes);
+            const auto compare = [&](auto f) {
+                const any_array found = run_one(f(in), in, x), wanted = run_one(f(in_float), in_float, wide);
+                for (std::int64_t i = 0; i < x.elements(); ++i) CHECK(found.data<T>()[i] == T(wanted.data<float>()[i]));
+            };
+            for (const int axis : {0, 1}) {
+                CAPTURE(axis);
+                compare([&](const any_tensor& t) { return tn::untyped::softmax(t, axis); });
+                compare([&](const any_tensor& t) { return tn::untyped::log_softmax(t, axis); });
             }
         }
     });

@@ -10,15 +10,6 @@
 #define TENON_SIMD_FILE <tenon/kernel/rows_kernel.inl>
 #include <tenon/kernel/simd/for_each_isa.hpp>
 
-#if defined(__x86_64__)
-#define TENON_ROWS_BEST(...)                                            \
-    (simd::best_isa() == simd::isa::avx512 ? &simd::avx512::__VA_ARGS__ \
-     : simd::best_isa() == simd::isa::avx2 ? &simd::avx2::__VA_ARGS__   \
-                                           : &simd::baseline::__VA_ARGS__)
-#else
-#define TENON_ROWS_BEST(...) (&simd::baseline::__VA_ARGS__)
-#endif
-
 namespace tenon::detail {
 
 // Rows that are worth a thread, for about `cost` tenths of a nanosecond an element.
@@ -46,11 +37,11 @@ template <class F> void for_columns(thread_pool* pool, const axis_view& v, std::
 template <class T> void softmax_along(const T* x, T* y, const axis_view& v, bool logarithm, thread_pool* pool) {
     if (v.elements() == 0) return;
     if (v.inner == 1) {
-        const auto f = TENON_ROWS_BEST(softmax_rows<T>);
+        const auto f = TENON_SIMD_BEST(softmax_rows<T>);
         for_rows(pool, v.outer, row_grain(v.size, 5),
                  [&](std::int64_t begin, std::int64_t end) { f(x, y, begin, end, v.size, logarithm); });
     } else {
-        const auto f = TENON_ROWS_BEST(softmax_columns<T>);
+        const auto f = TENON_SIMD_BEST(softmax_columns<T>);
         for_columns(pool, v, 5, [&](std::int64_t at, std::int64_t columns) {
             f(x + at, y + at, columns, v.size, v.inner, logarithm);
         });
@@ -60,89 +51,80 @@ template <class T>
 void softmax_backward_along(const T* y, const T* dy, T* dx, const axis_view& v, bool logarithm, thread_pool* pool) {
     if (v.elements() == 0) return;
     if (v.inner == 1) {
-        const auto f = TENON_ROWS_BEST(softmax_backward_rows<T>);
+        const auto f = TENON_SIMD_BEST(softmax_backward_rows<T>);
         for_rows(pool, v.outer, row_grain(v.size, 3),
                  [&](std::int64_t begin, std::int64_t end) { f(y, dy, dx, begin, end, v.size, logarithm); });
     } else {
-        const auto f = TENON_ROWS_BEST(softmax_backward_columns<T>);
+        const auto f = TENON_SIMD_BEST(softmax_backward_columns<T>);
         for_columns(pool, v, 3, [&](std::int64_t at, std::int64_t columns) {
             f(y + at, dy + at, dx + at, columns, v.size, v.inner, logarithm);
         });
     }
 }
 
-template <class T, class Label>
-std::int64_t sparse_cross_entropy(const T* x, const Label* label, T* loss, T* dx, std::int64_t rows,
-                                  std::int64_t classes, thread_pool* pool) {
+template <class T>
+std::int64_t sparse_cross_entropy(const T* x, label_list label, T* loss, T* dx, std::int64_t rows, std::int64_t classes,
+                                  thread_pool* pool) {
     for (std::int64_t r = 0; r < rows; ++r)
-        if (label[r] < 0 || static_cast<std::int64_t>(label[r]) >= classes) return r;
-    const auto f = TENON_ROWS_BEST(sparse_cross_entropy_rows<T, Label>);
+        if (label[r] < 0 || label[r] >= classes) return r;
+    const auto f = TENON_SIMD_BEST(sparse_cross_entropy_rows<T>);
     for_rows(pool, rows, row_grain(classes, 5),
              [&](std::int64_t begin, std::int64_t end) { f(x, label, loss, dx, begin, end, classes); });
     return -1;
 }
 template <class T>
 void cross_entropy(const T* x, const T* p, T* loss, T* dx, std::int64_t rows, std::int64_t classes, thread_pool* pool) {
-    const auto f = TENON_ROWS_BEST(cross_entropy_rows<T>);
+    const auto f = TENON_SIMD_BEST(cross_entropy_rows<T>);
     for_rows(pool, rows, row_grain(classes, 6),
              [&](std::int64_t begin, std::int64_t end) { f(x, p, loss, dx, begin, end, classes); });
 }
 template <class T>
-void layer_norm(const T* x, const T* gamma, const T* beta, T* y, row_compute_t<T>* mean, row_compute_t<T>* factor,
-                std::int64_t rows, std::int64_t n, double epsilon, thread_pool* pool) {
-    const auto f = TENON_ROWS_BEST(layer_norm_rows<T>);
+void layer_norm(const T* x, const T* gamma, const T* beta, T* y, T* mean, T* factor, std::int64_t rows, std::int64_t n,
+                double epsilon, thread_pool* pool) {
+    const auto f = TENON_SIMD_BEST(layer_norm_rows<T>);
     for_rows(pool, rows, row_grain(n, 3), [&](std::int64_t begin, std::int64_t end) {
-        f(x, gamma, beta, y, mean, factor, begin, end, n, static_cast<row_compute_t<T>>(epsilon));
+        f(x, gamma, beta, y, mean, factor, begin, end, n, static_cast<T>(epsilon));
     });
 }
 template <class T>
-void layer_norm_backward(const T* x, const T* gamma, const T* dy, const row_compute_t<T>* mean,
-                         const row_compute_t<T>* factor, T* dx, T* dgamma, T* dbeta, row_compute_t<T>* partial,
-                         std::int64_t rows, std::int64_t n, thread_pool* pool) {
-    using S = row_compute_t<T>;
-    const auto f = TENON_ROWS_BEST(layer_norm_backward_rows<T>);
+void layer_norm_backward(const T* x, const T* gamma, const T* dy, const T* mean, const T* factor, T* dx, T* dgamma,
+                         T* dbeta, T* partial, std::int64_t rows, std::int64_t n, thread_pool* pool) {
+    const auto f = TENON_SIMD_BEST(layer_norm_backward_rows<T>);
     const std::int64_t parts = layer_norm_partials(rows);
     // As many sums as there are parts, whatever the threads: they are added up in order below.
     for_rows(pool, parts, row_grain(n * (rows / parts + 1), 5), [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t k = begin; k < end; ++k) {
-            S* sums = partial + k * 2 * n;
+            T* sums = partial + k * 2 * n;
             for (std::int64_t i = 0; i < 2 * n; ++i) sums[i] = 0;
             f(x, gamma, dy, mean, factor, dx, dgamma ? sums : nullptr, dbeta ? sums + n : nullptr, rows * k / parts,
               rows * (k + 1) / parts, n);
         }
     });
     for (std::int64_t i = 0; i < n && (dgamma || dbeta); ++i) {
-        S a = 0, b = 0;
+        T a = 0, b = 0;
         for (std::int64_t k = 0; k < parts; ++k) {
             a += partial[k * 2 * n + i];
             b += partial[k * 2 * n + n + i];
         }
-        if (dgamma) dgamma[i] = static_cast<T>(a);
-        if (dbeta) dbeta[i] = static_cast<T>(b);
+        if (dgamma) dgamma[i] = a;
+        if (dbeta) dbeta[i] = b;
     }
 }
 
 #if !TENON_HEADER_ONLY
-#define TENON_ROWS_INSTANCES(T)                                                                                       \
-    template void softmax_along<T>(const T*, T*, const axis_view&, bool, thread_pool*);                               \
-    template void softmax_backward_along<T>(const T*, const T*, T*, const axis_view&, bool, thread_pool*);            \
-    template std::int64_t sparse_cross_entropy<T, std::int32_t>(const T*, const std::int32_t*, T*, T*, std::int64_t,  \
-                                                                std::int64_t, thread_pool*);                          \
-    template std::int64_t sparse_cross_entropy<T, std::int64_t>(const T*, const std::int64_t*, T*, T*, std::int64_t,  \
-                                                                std::int64_t, thread_pool*);                          \
-    template void cross_entropy<T>(const T*, const T*, T*, T*, std::int64_t, std::int64_t, thread_pool*);             \
-    template void layer_norm<T>(const T*, const T*, const T*, T*, row_compute_t<T>*, row_compute_t<T>*, std::int64_t, \
-                                std::int64_t, double, thread_pool*);                                                  \
-    template void layer_norm_backward<T>(const T*, const T*, const T*, const row_compute_t<T>*,                       \
-                                         const row_compute_t<T>*, T*, T*, T*, row_compute_t<T>*, std::int64_t,        \
-                                         std::int64_t, thread_pool*);
+#define TENON_ROWS_INSTANCES(T)                                                                               \
+    template void softmax_along<T>(const T*, T*, const axis_view&, bool, thread_pool*);                       \
+    template void softmax_backward_along<T>(const T*, const T*, T*, const axis_view&, bool, thread_pool*);    \
+    template std::int64_t sparse_cross_entropy<T>(const T*, label_list, T*, T*, std::int64_t, std::int64_t,   \
+                                                  thread_pool*);                                              \
+    template void cross_entropy<T>(const T*, const T*, T*, T*, std::int64_t, std::int64_t, thread_pool*);     \
+    template void layer_norm<T>(const T*, const T*, const T*, T*, T*, T*, std::int64_t, std::int64_t, double, \
+                                thread_pool*);                                                                \
+    template void layer_norm_backward<T>(const T*, const T*, const T*, const T*, const T*, T*, T*, T*, T*,    \
+                                         std::int64_t, std::int64_t, thread_pool*);
 TENON_ROWS_INSTANCES(float)
 TENON_ROWS_INSTANCES(double)
-TENON_ROWS_INSTANCES(half)
-TENON_ROWS_INSTANCES(bfloat16)
 #undef TENON_ROWS_INSTANCES
 #endif
 
 } // namespace tenon::detail
-
-#undef TENON_ROWS_BEST

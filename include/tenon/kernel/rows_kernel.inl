@@ -2,9 +2,6 @@
 
 namespace tenon::simd::TENON_SIMD_NS {
 
-/// What rows of T are computed in.
-template <class T> using row_pack = pack<compute_t<T>>;
-
 // Lambdas are inlined like everything else, and what is done four times is written out four times: g++ at -O2 would
 // keep arrays of accumulators in memory.
 #define TENON_ROWS_LAMBDA __attribute__((always_inline))
@@ -21,11 +18,11 @@ template <class F> TENON_SIMD_INLINE void for_packs(std::int64_t n, const F& f) 
     for (; i + lanes <= n; i += lanes) f(i, std::integral_constant<int, lanes>{});
     if (i < n) f(i, static_cast<int>(n - i));
 }
-template <class T, class N> TENON_SIMD_INLINE row_pack<T> load_some(const T* from, N n) {
+template <class T, class N> TENON_SIMD_INLINE pack<T> load_some(const T* from, N n) {
     if constexpr (std::is_same_v<N, int>) return load_partial(from, n);
     else return load(from);
 }
-template <class T, class N> TENON_SIMD_INLINE void store_some(T* to, row_pack<T> a, N n) {
+template <class T, class N> TENON_SIMD_INLINE void store_some(T* to, pack<T> a, N n) {
     if constexpr (std::is_same_v<N, int>) store_partial(to, a, n);
     else store(to, a);
 }
@@ -93,74 +90,64 @@ TENON_SIMD_INLINE pack<double> exp_below_one(pack<double> x) { return exp(x); }
 
 // NaN needs no care when the largest element is sought: whatever is found, its exponential makes the sum NaN.
 
-template <class T> TENON_SIMD_INLINE compute_t<T> largest(const T* x, std::int64_t n) {
-    using S = compute_t<T>;
-    constexpr S lowest = -std::numeric_limits<S>::infinity();
-    pack<S> m[4];
-    four_times([&](auto k) TENON_ROWS_LAMBDA { m[k] = broadcast<S>(lowest); });
+template <class T> TENON_SIMD_INLINE T largest(const T* x, std::int64_t n) {
+    constexpr T lowest = -std::numeric_limits<T>::infinity();
+    pack<T> m[4];
+    four_times([&](auto k) TENON_ROWS_LAMBDA { m[k] = broadcast<T>(lowest); });
     std::int64_t i = 0;
     for (; i + 4 * lanes <= n; i += 4 * lanes)
         four_times([&](auto k) TENON_ROWS_LAMBDA { m[k] = larger(m[k], load(x + i + k * lanes)); });
     for_packs(n - i, [&](std::int64_t j, auto count) TENON_ROWS_LAMBDA {
-        m[0] = larger(m[0], keep_some<S>(load_some(x + i + j, count), count, lowest));
+        m[0] = larger(m[0], keep_some<T>(load_some(x + i + j, count), count, lowest));
     });
     return fold<combine_quick_max, lanes / 2>(larger(larger(m[0], m[1]), larger(m[2], m[3]))).v[0][0];
 }
 
 /// The sum of e^(x - m); each term is stored too unless `to` is null.
-template <class T>
-TENON_SIMD_INLINE compute_t<T> sum_of_exponentials(const T* x, T* to, std::int64_t n, compute_t<T> m) {
-    using S = compute_t<T>;
-    const pack<S> shift = broadcast<S>(m);
-    pack<S> sums[4] = {};
+template <class T> TENON_SIMD_INLINE T sum_of_exponentials(const T* x, T* to, std::int64_t n, T m) {
+    const pack<T> shift = broadcast<T>(m);
+    pack<T> sums[4] = {};
     std::int64_t i = 0;
     for (; i + 4 * lanes <= n; i += 4 * lanes)
         four_times([&](auto k) TENON_ROWS_LAMBDA {
-            const pack<S> e = exp_below_one(load(x + i + k * lanes) - shift);
+            const pack<T> e = exp_below_one(load(x + i + k * lanes) - shift);
             if (to) store(to + i + k * lanes, e);
             sums[k] = sums[k] + e;
         });
     for_packs(n - i, [&](std::int64_t j, auto count) TENON_ROWS_LAMBDA {
-        const pack<S> e = exp_below_one(load_some(x + i + j, count) - shift);
+        const pack<T> e = exp_below_one(load_some(x + i + j, count) - shift);
         if (to) store_some(to + i + j, e, count);
-        sums[0] = sums[0] + keep_some<S>(e, count, S(0));
+        sums[0] = sums[0] + keep_some<T>(e, count, T(0));
     });
     return reduce_add((sums[0] + sums[1]) + (sums[2] + sums[3]));
 }
 
-/// The terms of the sum times `scale`, from where sum_of_exponentials stored them. A half of them would have been
-/// rounded, so 16-bit types compute them again.
-template <class T>
-TENON_SIMD_INLINE void scale_exponentials(const T* x, T* y, std::int64_t n, compute_t<T> m, compute_t<T> scale) {
-    using S = compute_t<T>;
-    const pack<S> shift = broadcast<S>(m), factor = broadcast<S>(scale);
-    for_packs(n, [&](std::int64_t i, auto count) TENON_ROWS_LAMBDA {
-        if constexpr (std::is_same_v<S, T>) store_some(y + i, load_some(y + i, count) * factor, count);
-        else store_some(y + i, exp_below_one(load_some(x + i, count) - shift) * factor, count);
-    });
+/// n elements times `scale`.
+template <class T> TENON_SIMD_INLINE void scale_row(T* y, std::int64_t n, T scale) {
+    const pack<T> factor = broadcast<T>(scale);
+    for_packs(n, [&](std::int64_t i, auto count)
+                     TENON_ROWS_LAMBDA { store_some(y + i, load_some(y + i, count) * factor, count); });
 }
-template <class T> inline constexpr bool keeps_exponentials = std::is_same_v<T, compute_t<T>>;
 
-template <class S> TENON_SIMD_INLINE S log_of_one(S x) { return extract(log(broadcast<S>(x)), 0); }
+template <class T> TENON_SIMD_INLINE T log_of_one(T x) { return extract(log(broadcast<T>(x)), 0); }
 
 // Rows of `classes` elements that follow each other: rows begin .. end-1.
 
 template <class T>
 inline void softmax_rows(const T* x, T* y, std::int64_t begin, std::int64_t end, std::int64_t classes, bool logarithm) {
-    using S = compute_t<T>;
     for (std::int64_t r = begin; r < end; ++r) {
         const T* in = x + r * classes;
         T* out = y + r * classes;
-        const S m = largest(in, classes);
+        const T m = largest(in, classes);
         if (logarithm) {
-            const S s = sum_of_exponentials<T>(in, nullptr, classes, m);
-            const pack<S> shift = broadcast<S>(m), rest = broadcast<S>(log_of_one(s));
+            const T s = sum_of_exponentials<T>(in, nullptr, classes, m);
+            const pack<T> shift = broadcast<T>(m), rest = broadcast<T>(log_of_one(s));
             for_packs(classes, [&](std::int64_t i, auto count) TENON_ROWS_LAMBDA {
                 store_some(out + i, (load_some(in + i, count) - shift) - rest, count);
             });
         } else {
-            const S s = sum_of_exponentials<T>(in, keeps_exponentials<T> ? out : nullptr, classes, m);
-            scale_exponentials(in, out, classes, m, S(1) / s);
+            const T s = sum_of_exponentials(in, out, classes, m);
+            scale_row(out, classes, T(1) / s);
         }
     }
 }
@@ -168,18 +155,17 @@ inline void softmax_rows(const T* x, T* y, std::int64_t begin, std::int64_t end,
 template <class T>
 inline void softmax_backward_rows(const T* y, const T* dy, T* dx, std::int64_t begin, std::int64_t end,
                                   std::int64_t classes, bool logarithm) {
-    using S = compute_t<T>;
     for (std::int64_t r = begin; r < end; ++r) {
         const T *value = y + r * classes, *g = dy + r * classes;
         T* out = dx + r * classes;
-        pack<S> sums = {};
+        pack<T> sums = {};
         for_packs(classes, [&](std::int64_t i, auto count) TENON_ROWS_LAMBDA {
-            const pack<S> d = load_some(g + i, count); // zero where there is nothing
+            const pack<T> d = load_some(g + i, count); // zero where there is nothing
             sums = logarithm ? sums + d : fma(d, load_some(value + i, count), sums);
         });
-        const pack<S> sum = broadcast<S>(reduce_add(sums));
+        const pack<T> sum = broadcast<T>(reduce_add(sums));
         for_packs(classes, [&](std::int64_t i, auto count) TENON_ROWS_LAMBDA {
-            const pack<S> d = load_some(g + i, count), v = load_some(value + i, count);
+            const pack<T> d = load_some(g + i, count), v = load_some(value + i, count);
             store_some(out + i, logarithm ? d - exp(v) * sum : v * (d - sum), count);
         });
     }
@@ -197,11 +183,10 @@ TENON_SIMD_INLINE void for_slices(std::int64_t columns, std::int64_t classes, st
 template <class T>
 inline void softmax_columns(const T* x, T* y, std::int64_t columns, std::int64_t classes, std::int64_t inner,
                             bool logarithm) {
-    using S = compute_t<T>;
-    alignas(64) S m[tenon::detail::most_columns], sums[tenon::detail::most_columns];
+    alignas(64) T m[tenon::detail::most_columns], sums[tenon::detail::most_columns];
     for (std::int64_t i = 0; i < columns; i += lanes) {
-        store(m + i, broadcast<S>(-std::numeric_limits<S>::infinity()));
-        store(sums + i, pack<S>{});
+        store(m + i, broadcast<T>(-std::numeric_limits<T>::infinity()));
+        store(sums + i, pack<T>{});
     }
     for_slices(columns, classes, inner, [&](std::int64_t i, std::int64_t at, auto n) TENON_ROWS_LAMBDA {
         __builtin_prefetch(x + at + 4 * inner); // each slice begins a page that the machine does not expect
@@ -209,58 +194,55 @@ inline void softmax_columns(const T* x, T* y, std::int64_t columns, std::int64_t
     });
     for_slices(columns, classes, inner, [&](std::int64_t i, std::int64_t at, auto n) TENON_ROWS_LAMBDA {
         __builtin_prefetch(y + at + 4 * inner, 1);
-        const pack<S> e = exp_below_one(load_some(x + at, n) - load(m + i));
-        if (keeps_exponentials<T> && !logarithm) store_some(y + at, e, n);
+        const pack<T> e = exp_below_one(load_some(x + at, n) - load(m + i));
+        if (!logarithm) store_some(y + at, e, n);
         store(sums + i, load(sums + i) + e);
     });
     for (std::int64_t i = 0; i < columns; i += lanes)
-        store(sums + i, logarithm ? log(load(sums + i)) : broadcast<S>(1) / load(sums + i));
+        store(sums + i, logarithm ? log(load(sums + i)) : broadcast<T>(1) / load(sums + i));
     for_slices(columns, classes, inner, [&](std::int64_t i, std::int64_t at, auto n) TENON_ROWS_LAMBDA {
-        const pack<S> rest = load(sums + i);
+        const pack<T> rest = load(sums + i);
         if (logarithm) store_some(y + at, (load_some(x + at, n) - load(m + i)) - rest, n);
-        else if constexpr (keeps_exponentials<T>) store_some(y + at, load_some(y + at, n) * rest, n);
-        else store_some(y + at, exp_below_one(load_some(x + at, n) - load(m + i)) * rest, n);
+        else store_some(y + at, load_some(y + at, n) * rest, n);
     });
 }
 template <class T>
 inline void softmax_backward_columns(const T* y, const T* dy, T* dx, std::int64_t columns, std::int64_t classes,
                                      std::int64_t inner, bool logarithm) {
-    using S = compute_t<T>;
-    alignas(64) S sums[tenon::detail::most_columns];
-    for (std::int64_t i = 0; i < columns; i += lanes) store(sums + i, pack<S>{});
+    alignas(64) T sums[tenon::detail::most_columns];
+    for (std::int64_t i = 0; i < columns; i += lanes) store(sums + i, pack<T>{});
     for_slices(columns, classes, inner, [&](std::int64_t i, std::int64_t at, auto n) TENON_ROWS_LAMBDA {
-        const pack<S> d = load_some(dy + at, n), sum = load(sums + i);
+        const pack<T> d = load_some(dy + at, n), sum = load(sums + i);
         store(sums + i, logarithm ? sum + d : fma(d, load_some(y + at, n), sum));
     });
     for_slices(columns, classes, inner, [&](std::int64_t i, std::int64_t at, auto n) TENON_ROWS_LAMBDA {
-        const pack<S> d = load_some(dy + at, n), v = load_some(y + at, n), sum = load(sums + i);
+        const pack<T> d = load_some(dy + at, n), v = load_some(y + at, n), sum = load(sums + i);
         store_some(dx + at, logarithm ? d - exp(v) * sum : v * (d - sum), n);
     });
 }
 
 /// loss[r] = ln(sum over c of e^x[r, c]) - x[r, label[r]]; dx[r, c] = softmax(x)[r, c] - (c == label[r]). Either may be
 /// null. The labels have been checked.
-template <class T, class Label>
-inline void sparse_cross_entropy_rows(const T* x, const Label* label, T* loss, T* dx, std::int64_t begin,
+template <class T>
+inline void sparse_cross_entropy_rows(const T* x, tenon::detail::label_list label, T* loss, T* dx, std::int64_t begin,
                                       std::int64_t end, std::int64_t classes) {
-    using S = compute_t<T>;
-    S sums[lanes] = {}, shifts[lanes] = {};
+    T sums[lanes] = {}, shifts[lanes] = {};
     for (std::int64_t r = begin; r < end; ++r) {
         const T* in = x + r * classes;
         T* out = dx ? dx + r * classes : nullptr;
-        const auto hit = static_cast<std::int64_t>(label[r]);
-        const auto at_label = static_cast<S>(in[hit]); // dx may lie where x does
-        const S m = largest(in, classes);
-        const S s = sum_of_exponentials<T>(in, keeps_exponentials<T> ? out : nullptr, classes, m);
+        const auto hit = label[r];
+        const T at_label = in[hit]; // dx may lie where x does
+        const T m = largest(in, classes);
+        const T s = sum_of_exponentials(in, out, classes, m);
         const auto k = static_cast<int>((r - begin) % lanes);
         sums[k] = s;
         shifts[k] = m - at_label;
         if (out) {
-            scale_exponentials(in, out, classes, m, S(1) / s);
-            out[hit] = static_cast<T>((extract(exp_below_one(broadcast<S>(at_label - m)), 0) - s) / s);
+            scale_row(out, classes, T(1) / s);
+            out[hit] = (extract(exp_below_one(broadcast<T>(at_label - m)), 0) - s) / s;
         }
         if (loss && (k == lanes - 1 || r + 1 == end))
-            store_partial(loss + r - k, log(load(static_cast<const S*>(sums))) + load(static_cast<const S*>(shifts)),
+            store_partial(loss + r - k, log(load(static_cast<const T*>(sums))) + load(static_cast<const T*>(shifts)),
                           k + 1);
     }
 }
@@ -270,29 +252,25 @@ inline void sparse_cross_entropy_rows(const T* x, const Label* label, T* loss, T
 template <class T>
 inline void cross_entropy_rows(const T* x, const T* p, T* loss, T* dx, std::int64_t begin, std::int64_t end,
                                std::int64_t classes) {
-    using S = compute_t<T>;
-    const pack<S> zero = {};
+    const pack<T> zero = {};
     for (std::int64_t r = begin; r < end; ++r) {
         const T *in = x + r * classes, *weight = p + r * classes;
         T* out = dx ? dx + r * classes : nullptr;
-        const S m = largest(in, classes);
-        const S s = sum_of_exponentials<T>(in, keeps_exponentials<T> ? out : nullptr, classes, m);
-        const pack<S> shift = broadcast<S>(m), rest = broadcast<S>(log_of_one(s));
-        pack<S> losses = {}, weights = {};
+        const T m = largest(in, classes);
+        const T s = sum_of_exponentials(in, out, classes, m);
+        const pack<T> shift = broadcast<T>(m), rest = broadcast<T>(log_of_one(s));
+        pack<T> losses = {}, weights = {};
         for_packs(classes, [&](std::int64_t i, auto count) TENON_ROWS_LAMBDA {
-            const pack<S> w = load_some(weight + i, count);
-            const pack<S> d = rest - (load_some(in + i, count) - shift);
+            const pack<T> w = load_some(weight + i, count);
+            const pack<T> d = rest - (load_some(in + i, count) - shift);
             losses = losses + select(w == zero, zero, w * d);
             weights = weights + w;
         });
-        if (loss) loss[r] = static_cast<T>(reduce_add(losses));
+        if (loss) loss[r] = reduce_add(losses);
         if (!out) continue;
-        const pack<S> scale = broadcast<S>(reduce_add(weights) / s);
+        const pack<T> scale = broadcast<T>(reduce_add(weights) / s);
         for_packs(classes, [&](std::int64_t i, auto count) TENON_ROWS_LAMBDA {
-            pack<S> e;
-            if constexpr (keeps_exponentials<T>) e = load_some(out + i, count);
-            else e = exp_below_one(load_some(in + i, count) - shift);
-            store_some(out + i, e * scale - load_some(weight + i, count), count);
+            store_some(out + i, load_some(out + i, count) * scale - load_some(weight + i, count), count);
         });
     }
 }
@@ -301,38 +279,37 @@ inline void cross_entropy_rows(const T* x, const T* p, T* loss, T* dx, std::int6
 
 /// mean[r] over the row, factor[r] = 1 / sqrt(mean of (x - mean)^2 + epsilon), y = (x - mean) factor gamma + beta.
 template <class T>
-inline void layer_norm_rows(const T* x, const T* gamma, const T* beta, T* y, compute_t<T>* mean, compute_t<T>* factor,
-                            std::int64_t begin, std::int64_t end, std::int64_t n, compute_t<T> epsilon) {
-    using S = compute_t<T>;
+inline void layer_norm_rows(const T* x, const T* gamma, const T* beta, T* y, T* mean, T* factor, std::int64_t begin,
+                            std::int64_t end, std::int64_t n, T epsilon) {
     for (std::int64_t r = begin; r < end; ++r) {
         const T* in = x + r * n;
-        pack<S> sums[4] = {};
+        pack<T> sums[4] = {};
         std::int64_t i = 0;
         for (; i + 4 * lanes <= n; i += 4 * lanes)
             four_times([&](auto k) TENON_ROWS_LAMBDA { sums[k] = sums[k] + load(in + i + k * lanes); });
         for_packs(n - i, [&](std::int64_t j, auto count)
                              TENON_ROWS_LAMBDA { sums[0] = sums[0] + load_some(in + i + j, count); });
-        const S m = reduce_add((sums[0] + sums[1]) + (sums[2] + sums[3])) / static_cast<S>(n);
-        const pack<S> center = broadcast<S>(m);
-        pack<S> squares[4] = {};
+        const T m = reduce_add((sums[0] + sums[1]) + (sums[2] + sums[3])) / static_cast<T>(n);
+        const pack<T> center = broadcast<T>(m);
+        pack<T> squares[4] = {};
         i = 0;
         for (; i + 4 * lanes <= n; i += 4 * lanes)
             four_times([&](auto k) TENON_ROWS_LAMBDA {
-                const pack<S> d = load(in + i + k * lanes) - center;
+                const pack<T> d = load(in + i + k * lanes) - center;
                 squares[k] = fma(d, d, squares[k]);
             });
         for_packs(n - i, [&](std::int64_t j, auto count) TENON_ROWS_LAMBDA {
-            const pack<S> d = keep_some<S>(load_some(in + i + j, count) - center, count, S(0));
+            const pack<T> d = keep_some<T>(load_some(in + i + j, count) - center, count, T(0));
             squares[0] = fma(d, d, squares[0]);
         });
-        const S variance = reduce_add((squares[0] + squares[1]) + (squares[2] + squares[3])) / static_cast<S>(n);
-        const S f = extract(rsqrt(broadcast<S>(variance + epsilon)), 0);
+        const T variance = reduce_add((squares[0] + squares[1]) + (squares[2] + squares[3])) / static_cast<T>(n);
+        const T f = extract(rsqrt(broadcast<T>(variance + epsilon)), 0);
         if (mean) mean[r] = m;
         if (factor) factor[r] = f;
         if (!y) continue;
-        const pack<S> scale = broadcast<S>(f);
+        const pack<T> scale = broadcast<T>(f);
         for_packs(n, [&](std::int64_t j, auto count) TENON_ROWS_LAMBDA {
-            const pack<S> z = (load_some(in + j, count) - center) * scale;
+            const pack<T> z = (load_some(in + j, count) - center) * scale;
             store_some(y + r * n + j, fma(z, load_some(gamma + j, count), load_some(beta + j, count)), count);
         });
     }
@@ -341,29 +318,27 @@ inline void layer_norm_rows(const T* x, const T* gamma, const T* beta, T* y, com
 /// With z = (x - mean) factor and h = dy gamma: dx = factor (h - mean of h - z mean of h z); adds dy z to dgamma and dy
 /// to dbeta. Any of the three may be null.
 template <class T>
-inline void layer_norm_backward_rows(const T* x, const T* gamma, const T* dy, const compute_t<T>* mean,
-                                     const compute_t<T>* factor, T* dx, compute_t<T>* dgamma, compute_t<T>* dbeta,
-                                     std::int64_t begin, std::int64_t end, std::int64_t n) {
-    using S = compute_t<T>;
+inline void layer_norm_backward_rows(const T* x, const T* gamma, const T* dy, const T* mean, const T* factor, T* dx,
+                                     T* dgamma, T* dbeta, std::int64_t begin, std::int64_t end, std::int64_t n) {
     for (std::int64_t r = begin; r < end; ++r) {
         const T *in = x + r * n, *g = dy + r * n;
-        const pack<S> center = broadcast<S>(mean[r]), scale = broadcast<S>(factor[r]);
-        pack<S> a = {}, b = {};
+        const pack<T> center = broadcast<T>(mean[r]), scale = broadcast<T>(factor[r]);
+        pack<T> a = {}, b = {};
         for_packs(n, [&](std::int64_t i, auto count) TENON_ROWS_LAMBDA {
-            const pack<S> d = load_some(g + i, count);
-            const pack<S> z = (load_some(in + i, count) - center) * scale;
-            const pack<S> h = d * load_some(gamma + i, count);
+            const pack<T> d = load_some(g + i, count);
+            const pack<T> z = (load_some(in + i, count) - center) * scale;
+            const pack<T> h = d * load_some(gamma + i, count);
             a = a + h;
             b = fma(h, z, b);
             if (dgamma) store_some(dgamma + i, fma(d, z, load_some(dgamma + i, count)), count);
             if (dbeta) store_some(dbeta + i, load_some(dbeta + i, count) + d, count);
         });
         if (!dx) continue;
-        const pack<S> mean_h = broadcast<S>(reduce_add(a) / static_cast<S>(n));
-        const pack<S> mean_hz = broadcast<S>(reduce_add(b) / static_cast<S>(n));
+        const pack<T> mean_h = broadcast<T>(reduce_add(a) / static_cast<T>(n));
+        const pack<T> mean_hz = broadcast<T>(reduce_add(b) / static_cast<T>(n));
         for_packs(n, [&](std::int64_t i, auto count) TENON_ROWS_LAMBDA {
-            const pack<S> z = (load_some(in + i, count) - center) * scale;
-            const pack<S> h = load_some(g + i, count) * load_some(gamma + i, count);
+            const pack<T> z = (load_some(in + i, count) - center) * scale;
+            const pack<T> h = load_some(g + i, count) * load_some(gamma + i, count);
             store_some(dx + r * n + i, scale * ((h - mean_h) - z * mean_hz), count);
         });
     }

@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 #include <tenon/core/element_type.hpp>
 #include <tenon/kernel/kernel.hpp>
@@ -73,6 +75,39 @@ private:
     const widened_arrays& a_;
     const kernel_run& r_;
 };
+
+/// A whole kernel of floats as one of half or bfloat16: operands of these types are copied, all others passed on.
+class widened_kernel final : public kernel {
+public:
+    widened_kernel(const kernel_setup& s, kernel_pointer floats);
+    void run(const kernel_run& r) override;
+    std::size_t scratch_bytes() const override { return bytes_ + floats_->scratch_bytes(); }
+    double cost() const override { return floats_->cost() + 0.1 * static_cast<double>(bytes_ / sizeof(float)); }
+    bool may_share(int i, int o) const override { return floats_->may_share(i, o); }
+
+private:
+    struct operand {
+        element_type element;
+        std::int64_t size = 0;  ///< 0: passed on
+        std::size_t offset = 0; ///< of its copy in the scratch memory
+    };
+    static constexpr int most = 8;
+    kernel_pointer floats_;
+    operand inputs_[most], outputs_[most];
+    int input_count_, output_count_;
+    std::size_t bytes_ = 0;
+};
+
+/// Kernel<float> or Kernel<double> for the elements of input 0, made of the setup and the arguments; 16-bit elements
+/// are widened for it.
+template <template <class> class Kernel, class... A>
+kernel_pointer make_floating(const kernel_setup& s, const A&... a) {
+    const element_type e = s.inputs[0].element;
+    if (e == element_type::float64) return std::make_unique<Kernel<double>>(s, a...);
+    kernel_pointer floats = std::make_unique<Kernel<float>>(s, a...);
+    if (e == element_type::float32) return floats;
+    return std::make_unique<widened_kernel>(s, std::move(floats));
+}
 
 } // namespace tenon::detail
 

@@ -94,6 +94,7 @@ TENON_DECLARE_OP(layer_norm_gradient_definition, layer_norm_gradient_op);
 #if TENON_KERNELS_OF(normalization)
 
 #include <tenon/kernel/rows.hpp>
+#include <tenon/kernel/widened.hpp>
 #include <tenon/ops/elementwise.hpp>
 #include <tenon/ops/reduction.hpp>
 
@@ -149,14 +150,13 @@ TENON_INLINE void layer_norm_gradient_op::gradient(gradient_context& g) {
 namespace detail {
 
 template <class T> struct layer_norm_kernel final : kernel {
-    using computed = row_compute_t<T>;
     explicit layer_norm_kernel(const kernel_setup& s) :
         n(s.inputs[1].extents[0].size),
         rows(s.outputs[1].extents.elements()),
         epsilon(s.attrs.get<double>("epsilon")) {}
     void run(const kernel_run& r) override {
-        layer_norm(r.input<T>(0), r.input<T>(1), r.input<T>(2), r.output<T>(0), r.output<computed>(1),
-                   r.output<computed>(2), rows, n, epsilon, r.pool);
+        layer_norm(r.input<T>(0), r.input<T>(1), r.input<T>(2), r.output<T>(0), r.output<T>(1), r.output<T>(2), rows, n,
+                   epsilon, r.pool);
     }
     double cost() const override { return 30 + static_cast<double>(rows) * (15 + 0.3 * static_cast<double>(n)); }
     bool may_share(int i, int o) const override { return i == 0 && o == 0; }
@@ -165,38 +165,27 @@ template <class T> struct layer_norm_kernel final : kernel {
 };
 
 template <class T> struct layer_norm_gradient_kernel final : kernel {
-    using computed = row_compute_t<T>;
     explicit layer_norm_gradient_kernel(const kernel_setup& s) :
         n(s.inputs[1].extents[0].size), rows(s.inputs[3].extents.elements()) {}
     void run(const kernel_run& r) override {
-        layer_norm_backward(r.input<T>(0), r.input<T>(1), r.input<T>(2), r.input<computed>(3), r.input<computed>(4),
-                            r.output<T>(0), r.output<T>(1), r.output<T>(2), reinterpret_cast<computed*>(r.scratch),
-                            rows, n, r.pool);
+        layer_norm_backward(r.input<T>(0), r.input<T>(1), r.input<T>(2), r.input<T>(3), r.input<T>(4), r.output<T>(0),
+                            r.output<T>(1), r.output<T>(2), reinterpret_cast<T*>(r.scratch), rows, n, r.pool);
     }
     std::size_t scratch_bytes() const override {
-        return static_cast<std::size_t>(layer_norm_partials(rows) * 2 * n) * sizeof(computed);
+        return static_cast<std::size_t>(layer_norm_partials(rows) * 2 * n) * sizeof(T);
     }
     double cost() const override { return 30 + static_cast<double>(rows) * (15 + 0.5 * static_cast<double>(n)); }
     bool may_share(int i, int o) const override { return (i == 0 || i == 2) && o == 0; }
     std::int64_t n, rows;
 };
 
-template <template <class> class Kernel> kernel_pointer make_normalization(const kernel_setup& s) {
-    switch (s.inputs[0].element) {
-    case element_type::float32: return std::make_unique<Kernel<float>>(s);
-    case element_type::float64: return std::make_unique<Kernel<double>>(s);
-    case element_type::float16: return std::make_unique<Kernel<half>>(s);
-    default: return std::make_unique<Kernel<bfloat16>>(s);
-    }
-}
-
 } // namespace detail
 
 TENON_INLINE kernel_pointer layer_norm_op::prepare(const kernel_setup& s) {
-    return detail::make_normalization<detail::layer_norm_kernel>(s);
+    return detail::make_floating<detail::layer_norm_kernel>(s);
 }
 TENON_INLINE kernel_pointer layer_norm_gradient_op::prepare(const kernel_setup& s) {
-    return detail::make_normalization<detail::layer_norm_gradient_kernel>(s);
+    return detail::make_floating<detail::layer_norm_gradient_kernel>(s);
 }
 
 } // namespace tenon

@@ -207,6 +207,7 @@ TENON_DECLARE_OP(softmax_cross_entropy_definition, softmax_cross_entropy_op);
 
 #include <tenon/core/error.hpp>
 #include <tenon/kernel/rows.hpp>
+#include <tenon/kernel/widened.hpp>
 #include <tenon/ops/elementwise.hpp>
 #include <tenon/ops/reshape.hpp>
 #include <tenon/ops/reduction.hpp>
@@ -332,14 +333,11 @@ template <class T> struct sparse_cross_entropy_kernel final : kernel {
         view(view_along(s.inputs[0].extents, -1)),
         wide_labels(s.inputs[1].element == element_type::int64) {}
     void run(const kernel_run& r) override {
-        if (wide_labels) run_with<std::int64_t>(r);
-        else run_with<std::int32_t>(r);
-    }
-    template <class Label> void run_with(const kernel_run& r) {
-        const std::int64_t bad = sparse_cross_entropy(r.input<T>(0), r.input<Label>(1), r.output<T>(0), r.output<T>(1),
-                                                      view.outer, view.size, r.pool);
+        const label_list labels{r.in[1], wide_labels};
+        const std::int64_t bad =
+            sparse_cross_entropy(r.input<T>(0), labels, r.output<T>(0), r.output<T>(1), view.outer, view.size, r.pool);
         if (bad >= 0)
-            throw invalid_argument_error(node_name + ": label " + std::to_string(r.input<Label>(1)[bad]) + " of row " +
+            throw invalid_argument_error(node_name + ": label " + std::to_string(labels[bad]) + " of row " +
                                          std::to_string(bad) + " is not one of the " + std::to_string(view.size) +
                                          " classes; labels run from 0 to " + std::to_string(view.size - 1));
     }
@@ -362,16 +360,6 @@ template <class T> struct cross_entropy_kernel final : kernel {
     }
     axis_view view;
 };
-
-template <template <class> class Kernel, class... A>
-kernel_pointer make_floating(const kernel_setup& s, const A&... a) {
-    switch (s.inputs[0].element) {
-    case element_type::float32: return std::make_unique<Kernel<float>>(s, a...);
-    case element_type::float64: return std::make_unique<Kernel<double>>(s, a...);
-    case element_type::float16: return std::make_unique<Kernel<half>>(s, a...);
-    default: return std::make_unique<Kernel<bfloat16>>(s, a...);
-    }
-}
 
 } // namespace detail
 
