@@ -20,7 +20,8 @@ using tn::array, tn::shape, tn::extents;
 
 namespace {
 
-inline constexpr struct batch : tn::dim<"batch"> {} batch;
+inline constexpr struct batch : tn::dim<"batch"> {
+} batch;
 
 // The numbers of one run in a new graph and a new session.
 template <class Build> auto first_run(std::uint64_t graph_seed, Build build, tn::session_options o = {}) {
@@ -78,6 +79,31 @@ TEST_CASE("SEMANTICS 21: with a graph seed alone, ops of different names differ"
     tn::session s(tn::graph::current());
     const auto [x, y] = s.run(a, b);
     CHECK_FALSE(x == y);
+}
+
+TEST_CASE_TEMPLATE("SEMANTICS 21: the numbers of 16 bits are those of float, rounded", T, tn::half, tn::bfloat16) {
+    using many = shape<70'001>;
+    const auto normal = [](auto t) { return tn::random_normal<decltype(t), many>(2, 3, 9); };
+    const auto truncated = [](auto t) { return tn::truncated_normal<decltype(t), many>(2, 3, 9); };
+    const auto check = [](auto build) {
+        const auto wide = first_run(1, [&] { return build(float{}); });
+        const auto found = first_run(1, [&] { return build(T{}); });
+        std::int64_t different = 0;
+        for (std::int64_t i = 0; i < 70'001; ++i) different += found(i) == T(wide(i)) ? 0 : 1;
+        CHECK(different == 0);
+    };
+    check(normal);
+    check(truncated);
+}
+
+TEST_CASE_TEMPLATE("SEMANTICS 21: integers of any width are the same numbers", T, std::int8_t, std::uint8_t,
+                   std::int16_t, std::uint16_t, std::uint32_t, std::int64_t, std::uint64_t) {
+    using many = shape<70'001>;
+    const auto wide = first_run(1, [] { return tn::random_integers<std::int32_t, many>(3, 100, 9); });
+    const auto found = first_run(1, [] { return tn::random_integers<T, many>(3, 100, 9); });
+    std::int64_t different = 0;
+    for (std::int64_t i = 0; i < 70'001; ++i) different += found(i) == static_cast<T>(wide(i)) ? 0 : 1;
+    CHECK(different == 0);
 }
 
 TEST_CASE("SEMANTICS 21: the number of threads changes nothing") {

@@ -179,25 +179,28 @@ template <class V, class S> TENON_SIMD_INLINE V limit(V z, S bound) {
 /// In [1, 2): the upper 52 bits as a fraction.
 TENON_SIMD_INLINE f64 from_one_to_two(u64 bits) { return bits_as<f64>((bits >> 12) | 0x3FF0000000000000U); }
 
-/// k / 2^Digits for the upper bits k.
-template <int Digits> struct unit_interval {
-    TENON_SIMD_INLINE static f32 apply(u32 bits) {
-        return __builtin_convertvector(bits_as<i32>(bits >> (32 - Digits)), f32) *
-               (1.0F / static_cast<float>(1 << Digits));
+/// k / 2^digits for the upper bits k.
+struct unit_interval32 {
+    int digits;
+    TENON_SIMD_INLINE f32 operator()(u32 bits) const {
+        return __builtin_convertvector(bits_as<i32>(bits >> (32 - digits)), f32) *
+               (1.0F / static_cast<float>(1 << digits));
     }
 };
-template <> struct unit_interval<53> {
-    TENON_SIMD_INLINE static f64 apply(u64 bits) {
+/// The same with 53 bits.
+struct unit_interval64 {
+    TENON_SIMD_INLINE f64 operator()(u64 bits) const {
         const u64 last = bits & 0x800U; // the 53rd bit
         return (from_one_to_two(bits) - 1.0) + choose(last != 0U, fill<f64>(0x1p-53), f64{});
     }
 };
 
 /// lo + u * (hi - lo), at most `last`.
-template <int Digits, class V, class S> struct uniform_map {
+template <class Unit, class V, class S> struct uniform_map {
+    Unit unit;
     S lo, width, last;
     template <class Bits> TENON_SIMD_INLINE V operator()(Bits bits) const {
-        const V x = unit_interval<Digits>::apply(bits) * width + lo;
+        const V x = unit(bits) * width + lo;
         return choose(x < last, x, fill<V>(last));
     }
 };
@@ -266,14 +269,14 @@ TENON_SIMD_INLINE void for_chunks(T* to, std::int64_t n, std::uint64_t first, co
 }
 
 /// An element a word: map is asked with u32 vectors.
-template <class T, class Map> struct word_step {
+template <class Map> struct word_step {
     random_stream s;
     Map map;
-    TENON_SIMD_INLINE void operator()(std::uint64_t block, T* out) const {
+    TENON_SIMD_INLINE void operator()(std::uint64_t block, float* out) const {
         const ordered_words o = in_order(philox_blocks(block, s.run, s.key));
         twice([&](auto k) TENON_RANDOM_LAMBDA {
-            store<T>(out + 2 * k * lanes, pack<float>{{map(bits_as<u32>(o.v[2 * k]))}});
-            store<T>(out + (2 * k + 1) * lanes, pack<float>{{map(bits_as<u32>(o.v[2 * k + 1]))}});
+            store<float>(out + 2 * k * lanes, pack<float>{{map(bits_as<u32>(o.v[2 * k]))}});
+            store<float>(out + (2 * k + 1) * lanes, pack<float>{{map(bits_as<u32>(o.v[2 * k + 1]))}});
         });
     }
 };
@@ -289,11 +292,11 @@ template <class Map> struct double_step {
     }
 };
 
-template <class T> struct normal_step {
+struct normal_step32 {
     random_stream s;
     float mean, deviation;
     TENON_SIMD_INLINE f32 scaled(f32 z) const { return z * deviation + mean; }
-    TENON_SIMD_INLINE void operator()(std::uint64_t block, T* out) const {
+    TENON_SIMD_INLINE void operator()(std::uint64_t block, float* out) const {
         const philox_words p = philox_blocks(block, s.run, s.key);
         // Both groups side by side: group 0 in the lower halves of the 64-bit lanes, group 1 in the upper ones.
         philox_words back;
@@ -307,8 +310,8 @@ template <class T> struct normal_step {
         });
         const ordered_words o = in_order(back);
         twice([&](auto k) TENON_RANDOM_LAMBDA {
-            store<T>(out + 2 * k * lanes, pack<float>{{bits_as<f32>(o.v[2 * k])}});
-            store<T>(out + (2 * k + 1) * lanes, pack<float>{{bits_as<f32>(o.v[2 * k + 1])}});
+            store<float>(out + 2 * k * lanes, pack<float>{{bits_as<f32>(o.v[2 * k])}});
+            store<float>(out + (2 * k + 1) * lanes, pack<float>{{bits_as<f32>(o.v[2 * k + 1])}});
         });
     }
 };
@@ -361,35 +364,31 @@ template <class T> struct integer_step {
     }
 };
 
-// What random_numbers.ipp calls.
+// What random_numbers.ipp calls. Numbers of fewer bits are made of these.
 
-template <class T, int Digits>
-inline void uniform(T* to, std::int64_t n, random_stream s, std::uint64_t first, compute_t<T> lo, compute_t<T> width,
-                    compute_t<T> last) {
-    if constexpr (std::is_same_v<T, double>) {
-        using map = uniform_map<Digits, f64, double>;
-        for_chunks<2 * lanes, 2>(to, n, first, double_step<map>{s, {lo, width, last}});
-    } else {
-        using map = uniform_map<Digits, f32, float>;
-        for_chunks<4 * lanes, 4>(to, n, first, word_step<T, map>{s, {lo, width, last}});
-    }
+inline void uniform(float* to, std::int64_t n, random_stream s, std::uint64_t first, int digits, float lo, float width,
+                    float last) {
+    using map = uniform_map<unit_interval32, f32, float>;
+    for_chunks<4 * lanes, 4>(to, n, first, word_step<map>{s, {{digits}, lo, width, last}});
 }
-template <class T>
-inline void normal(T* to, std::int64_t n, random_stream s, std::uint64_t first, compute_t<T> mean,
-                   compute_t<T> deviation) {
-    if constexpr (std::is_same_v<T, double>) for_chunks<2 * lanes, 2>(to, n, first, normal_step64{s, mean, deviation});
-    else for_chunks<4 * lanes, 4>(to, n, first, normal_step<T>{s, mean, deviation});
+inline void uniform64(double* to, std::int64_t n, random_stream s, std::uint64_t first, double lo, double width,
+                      double last) {
+    using map = uniform_map<unit_interval64, f64, double>;
+    for_chunks<2 * lanes, 2>(to, n, first, double_step<map>{s, {{}, lo, width, last}});
 }
-template <class T>
-inline void truncated_normal(T* to, std::int64_t n, random_stream s, std::uint64_t first, compute_t<T> mean,
-                             compute_t<T> deviation) {
-    if constexpr (std::is_same_v<T, double>) {
-        using map = truncated_map<f64, double>;
-        for_chunks<2 * lanes, 2>(to, n, first, double_step<map>{s, {mean, deviation}});
-    } else {
-        using map = truncated_map<f32, float>;
-        for_chunks<4 * lanes, 4>(to, n, first, word_step<T, map>{s, {mean, deviation}});
-    }
+inline void normal(float* to, std::int64_t n, random_stream s, std::uint64_t first, float mean, float deviation) {
+    for_chunks<4 * lanes, 4>(to, n, first, normal_step32{s, mean, deviation});
+}
+inline void normal64(double* to, std::int64_t n, random_stream s, std::uint64_t first, double mean, double deviation) {
+    for_chunks<2 * lanes, 2>(to, n, first, normal_step64{s, mean, deviation});
+}
+inline void truncated_normal(float* to, std::int64_t n, random_stream s, std::uint64_t first, float mean,
+                             float deviation) {
+    for_chunks<4 * lanes, 4>(to, n, first, word_step<truncated_map<f32, float>>{s, {mean, deviation}});
+}
+inline void truncated_normal64(double* to, std::int64_t n, random_stream s, std::uint64_t first, double mean,
+                               double deviation) {
+    for_chunks<2 * lanes, 2>(to, n, first, double_step<truncated_map<f64, double>>{s, {mean, deviation}});
 }
 template <class T>
 inline void integers(T* to, std::int64_t n, random_stream s, std::uint64_t first, std::uint64_t lo,

@@ -6,19 +6,10 @@
 
 #include <tenon/kernel/random_numbers.hpp>
 #include <tenon/kernel/simd/pack.hpp>
+#include <tenon/kernel/widened.hpp>
 
 #define TENON_SIMD_FILE <tenon/kernel/random_kernel.inl>
 #include <tenon/kernel/simd/for_each_isa.hpp>
-
-// The function of the best instruction set.
-#if defined(__x86_64__)
-#define TENON_RANDOM_BEST(...)                                          \
-    (simd::best_isa() == simd::isa::avx512 ? &simd::avx512::__VA_ARGS__ \
-     : simd::best_isa() == simd::isa::avx2 ? &simd::avx2::__VA_ARGS__   \
-                                           : &simd::baseline::__VA_ARGS__)
-#else
-#define TENON_RANDOM_BEST(...) (&simd::baseline::__VA_ARGS__)
-#endif
 
 namespace tenon::detail {
 
@@ -34,6 +25,37 @@ void fill_parts(F f, T* to, std::int64_t n, random_stream s, thread_pool* pool, 
     else if (n > 0) part(0, n);
 }
 
+// Fills blocks of W by f, of which store(block, to, count) makes elements of T.
+template <std::int64_t PerBlock, class W, class T, class F, class Store, class... Arguments>
+void fill_narrow(F f, Store store, T* to, std::int64_t n, random_stream s, thread_pool* pool, Arguments... arguments) {
+    const auto piece = [&](T* at, std::int64_t count, random_stream, std::uint64_t first) {
+        constexpr std::int64_t most = 1024;
+        W block[most];
+        for (; count > 0; at += most, count -= most, first += most / PerBlock) {
+            const std::int64_t some = count < most ? count : most;
+            f(block, some, s, first, arguments...);
+            store(block, at, some);
+        }
+    };
+    fill_parts<PerBlock>(piece, to, n, s, pool);
+}
+// Elements of 16 bits, rounded from floats.
+template <class T, class F, class... Arguments>
+void fill_rounded(F f, T* to, std::int64_t n, random_stream s, thread_pool* pool, Arguments... arguments) {
+    const auto store = [](const float* from, T* at, std::int64_t count) {
+        narrow(from, at, element_type_of<T>, count, nullptr);
+    };
+    fill_narrow<4, float>(f, store, to, n, s, pool, arguments...);
+}
+// Integers of which only the lower bits are kept.
+template <class T, class F, class... Arguments>
+void fill_lower_bits(F f, T* to, std::int64_t n, random_stream s, thread_pool* pool, Arguments... arguments) {
+    const auto store = [](const std::uint32_t* from, T* at, std::int64_t count) {
+        for (std::int64_t i = 0; i < count; ++i) at[i] = static_cast<T>(from[i]);
+    };
+    fill_narrow<2, std::uint32_t>(f, store, to, n, s, pool, arguments...);
+}
+
 // The largest number of T below x (which is not the smallest one).
 template <class T, class Bits> T number_below(T x) {
     const auto bits = std::bit_cast<Bits>(x);
@@ -43,39 +65,37 @@ template <class T, class Bits> T number_below(T x) {
 }
 
 TENON_INLINE void fill_uniform(float* to, std::int64_t n, random_stream s, float lo, float hi, thread_pool* pool) {
-    fill_parts<4>(TENON_RANDOM_BEST(uniform<float, 24>), to, n, s, pool, lo, hi - lo,
-                  number_below<float, std::uint32_t>(hi));
+    fill_parts<4>(TENON_SIMD_BEST(uniform), to, n, s, pool, 24, lo, hi - lo, number_below<float, std::uint32_t>(hi));
 }
 TENON_INLINE void fill_uniform(double* to, std::int64_t n, random_stream s, double lo, double hi, thread_pool* pool) {
-    fill_parts<2>(TENON_RANDOM_BEST(uniform<double, 53>), to, n, s, pool, lo, hi - lo,
-                  number_below<double, std::uint64_t>(hi));
+    fill_parts<2>(TENON_SIMD_BEST(uniform64), to, n, s, pool, lo, hi - lo, number_below<double, std::uint64_t>(hi));
 }
 TENON_INLINE void fill_uniform(half* to, std::int64_t n, random_stream s, half lo, half hi, thread_pool* pool) {
-    fill_parts<4>(TENON_RANDOM_BEST(uniform<half, 11>), to, n, s, pool, float(lo), float(hi) - float(lo),
-                  float(number_below<half, std::uint16_t>(hi)));
+    fill_rounded(TENON_SIMD_BEST(uniform), to, n, s, pool, 11, float(lo), float(hi) - float(lo),
+                 float(number_below<half, std::uint16_t>(hi)));
 }
 TENON_INLINE void fill_uniform(bfloat16* to, std::int64_t n, random_stream s, bfloat16 lo, bfloat16 hi,
                                thread_pool* pool) {
-    fill_parts<4>(TENON_RANDOM_BEST(uniform<bfloat16, 8>), to, n, s, pool, float(lo), float(hi) - float(lo),
-                  float(number_below<bfloat16, std::uint16_t>(hi)));
+    fill_rounded(TENON_SIMD_BEST(uniform), to, n, s, pool, 8, float(lo), float(hi) - float(lo),
+                 float(number_below<bfloat16, std::uint16_t>(hi)));
 }
 
 #define TENON_RANDOM_FILL(NAME, FUNCTION)                                                              \
     TENON_INLINE void NAME(float* to, std::int64_t n, random_stream s, float mean, float deviation,    \
                            thread_pool* pool) {                                                        \
-        fill_parts<4>(TENON_RANDOM_BEST(FUNCTION<float>), to, n, s, pool, mean, deviation);            \
+        fill_parts<4>(TENON_SIMD_BEST(FUNCTION), to, n, s, pool, mean, deviation);                     \
     }                                                                                                  \
     TENON_INLINE void NAME(double* to, std::int64_t n, random_stream s, double mean, double deviation, \
                            thread_pool* pool) {                                                        \
-        fill_parts<2>(TENON_RANDOM_BEST(FUNCTION<double>), to, n, s, pool, mean, deviation);           \
+        fill_parts<2>(TENON_SIMD_BEST(FUNCTION##64), to, n, s, pool, mean, deviation);                 \
     }                                                                                                  \
     TENON_INLINE void NAME(half* to, std::int64_t n, random_stream s, float mean, float deviation,     \
                            thread_pool* pool) {                                                        \
-        fill_parts<4>(TENON_RANDOM_BEST(FUNCTION<half>), to, n, s, pool, mean, deviation);             \
+        fill_rounded(TENON_SIMD_BEST(FUNCTION), to, n, s, pool, mean, deviation);                      \
     }                                                                                                  \
     TENON_INLINE void NAME(bfloat16* to, std::int64_t n, random_stream s, float mean, float deviation, \
                            thread_pool* pool) {                                                        \
-        fill_parts<4>(TENON_RANDOM_BEST(FUNCTION<bfloat16>), to, n, s, pool, mean, deviation);         \
+        fill_rounded(TENON_SIMD_BEST(FUNCTION), to, n, s, pool, mean, deviation);                      \
     }
 TENON_RANDOM_FILL(fill_normal, normal)
 TENON_RANDOM_FILL(fill_truncated_normal, truncated_normal)
@@ -84,30 +104,21 @@ TENON_RANDOM_FILL(fill_truncated_normal, truncated_normal)
 TENON_INLINE void fill_integers(void* to, int bytes, std::int64_t n, random_stream s, std::int64_t lo,
                                 std::uint64_t range, thread_pool* pool) {
     const auto low = static_cast<std::uint64_t>(lo);
+    const auto words = TENON_SIMD_BEST(integers<std::uint32_t>);
     switch (bytes) {
-    case 1:
-        fill_parts<2>(TENON_RANDOM_BEST(integers<std::uint8_t>), static_cast<std::uint8_t*>(to), n, s, pool, low,
-                      range);
-        break;
-    case 2:
-        fill_parts<2>(TENON_RANDOM_BEST(integers<std::uint16_t>), static_cast<std::uint16_t*>(to), n, s, pool, low,
-                      range);
-        break;
-    case 4:
-        fill_parts<2>(TENON_RANDOM_BEST(integers<std::uint32_t>), static_cast<std::uint32_t*>(to), n, s, pool, low,
-                      range);
-        break;
+    case 1: return fill_lower_bits(words, static_cast<std::uint8_t*>(to), n, s, pool, low, range);
+    case 2: return fill_lower_bits(words, static_cast<std::uint16_t*>(to), n, s, pool, low, range);
+    case 4: return fill_parts<2>(words, static_cast<std::uint32_t*>(to), n, s, pool, low, range);
     default:
-        fill_parts<2>(TENON_RANDOM_BEST(integers<std::uint64_t>), static_cast<std::uint64_t*>(to), n, s, pool, low,
-                      range);
-        break;
+        return fill_parts<2>(TENON_SIMD_BEST(integers<std::uint64_t>), static_cast<std::uint64_t*>(to), n, s, pool, low,
+                             range);
     }
 }
 
 TENON_INLINE void fill_bernoulli(bool* to, std::int64_t n, random_stream s, double p, thread_pool* pool) {
     const bool always = p >= 1;
     const auto below = always || !(p > 0) ? 0U : static_cast<std::uint32_t>(p * 0x1p32);
-    fill_parts<4>(TENON_RANDOM_BEST(bernoulli), to, n, s, pool, below, always);
+    fill_parts<4>(TENON_SIMD_BEST(bernoulli), to, n, s, pool, below, always);
 }
 
 template <class T> void shuffle_numbers(T* to, std::int64_t n, random_stream s) {
@@ -128,5 +139,3 @@ TENON_INLINE void fill_permutation(std::int32_t* to, std::int64_t n, random_stre
 TENON_INLINE void fill_permutation(std::int64_t* to, std::int64_t n, random_stream s) { shuffle_numbers(to, n, s); }
 
 } // namespace tenon::detail
-
-#undef TENON_RANDOM_BEST
