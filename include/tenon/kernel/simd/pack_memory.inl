@@ -94,7 +94,7 @@ template <class T> TENON_SIMD_INLINE pack<compute_t<T>> load_partial(const T* fr
 #endif
     {
         T buffer[lanes] = {};
-        for (int i = 0; i < n; ++i) buffer[i] = from[i];
+        __builtin_memcpy(buffer, from, static_cast<std::size_t>(n) * sizeof(T));
         return load(static_cast<const T*>(buffer));
     }
 }
@@ -112,7 +112,7 @@ template <class T> TENON_SIMD_INLINE void store_partial(T* to, pack<compute_t<T>
     {
         T buffer[lanes];
         store(static_cast<T*>(buffer), a);
-        for (int i = 0; i < n; ++i) to[i] = buffer[i];
+        __builtin_memcpy(to, buffer, static_cast<std::size_t>(n) * sizeof(T));
     }
 }
 
