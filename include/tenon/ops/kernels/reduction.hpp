@@ -23,74 +23,93 @@ template <class Out, class W> Out stored(W value) {
     else return static_cast<Out>(value);
 }
 
+/// How combined values become results.
+struct result_form {
+    finishing how = finishing::nothing;
+    bool flipped = false;   ///< read by reading::ordered
+    std::int64_t count = 0; ///< of the elements that are combined to one
+};
+template <class Out, class W> void store_results(void* out, std::int64_t n, const W* found, const result_form& f) {
+    Out* to = static_cast<Out*>(out);
+    if constexpr (std::is_integral_v<W>) {
+        const auto flip = [&](W a) { return static_cast<W>(static_cast<std::uint64_t>(a) ^ (std::uint64_t{1} << 63)); };
+        if (f.flipped)
+            for (std::int64_t i = 0; i < n; ++i) to[i] = stored<Out>(flip(found[i]));
+        else
+            for (std::int64_t i = 0; i < n; ++i) to[i] = stored<Out>(found[i]);
+    } else if (f.how == finishing::division) {
+        for (std::int64_t i = 0; i < n; ++i) to[i] = stored<Out>(found[i] / static_cast<double>(f.count));
+    } else if (f.how == finishing::root) {
+        for (std::int64_t i = 0; i < n; ++i) to[i] = stored<Out>(std::sqrt(found[i]));
+    } else if (f.how == finishing::at_least_zero) {
+        for (std::int64_t i = 0; i < n; ++i) to[i] = stored<Out>(found[i] < 0 ? 0 : found[i]);
+    } else {
+        for (std::int64_t i = 0; i < n; ++i) to[i] = stored<Out>(found[i]);
+    }
+}
+template <class W> struct result_store {
+    void (*function)(void* out, std::int64_t n, const W* found, const result_form&);
+    std::int64_t bytes; ///< of an element
+    bool plain = false; ///< what is combined is stored as it is
+};
+template <class Out, class W> inline constexpr result_store<W> store_as{&store_results<Out, W>, sizeof(Out)};
+
 /// One pass; where the outermost dimension is reduced and the innermost too, one for each.
-template <class C, class Out> class reduce_kernel final : public kernel {
+template <class C> class reduce_kernel final : public kernel {
 public:
-    reduce_kernel(const reduction_layout& l, combination how, const reduction_source<C>& source, finishing f,
-                  bool flipped) :
+    using W = wide_t<C>;
+    reduce_kernel(const reduction_layout& l, combination how, const reduction_source<C>& source, result_form form,
+                  result_store<W> store) :
         pass_(l.is_sandwich() ? l.without_inner() : l, how, source),
         rest_(l.inner(), how, reduction_source<C>()),
         two_(l.is_sandwich()),
-        plain_(std::is_same_v<C, Out> && f == finishing::nothing && !flipped),
-        finishing_(f),
-        flipped_(flipped),
-        outputs_(l.outputs()),
-        count_(l.reduced_count()) {}
+        form_(form),
+        store_(store),
+        outputs_(l.outputs()) {
+        form_.count = l.reduced_count();
+    }
     void run(const kernel_run& r) override {
-        Out* out = r.output<Out>(0);
+        std::byte* out = r.output<std::byte>(0);
         if (!out) return;
-        const auto finish = [&](std::int64_t first, std::int64_t n, const wide_t<C>* found, const C*) {
-            store(out + first, n, found);
+        const auto finish = [&](std::int64_t first, std::int64_t n, const W* found, const C*) {
+            store_.function(out + first * store_.bytes, n, found, form_);
         };
         if (two_) {
             C* between = reinterpret_cast<C*>(r.scratch + pass_bytes());
             pass_.run(r.in[0], nullptr, r.scratch, r.pool,
-                      [&](std::int64_t first, std::int64_t n, const wide_t<C>* found, const C*) {
+                      [&](std::int64_t first, std::int64_t n, const W* found, const C*) {
                           for (std::int64_t i = 0; i < n; ++i) between[first + i] = static_cast<C>(found[i]);
                       });
             rest_.run(between, nullptr, r.scratch, r.pool, finish);
-        } else if (!plain_ || !pass_.run_directly(r.in[0], reinterpret_cast<C*>(out), r.pool)) {
+        } else if (!store_.plain || !pass_.run_directly(r.in[0], reinterpret_cast<C*>(out), r.pool)) {
             pass_.run(r.in[0], nullptr, r.scratch, r.pool, finish);
         }
     }
     std::size_t scratch_bytes() const override {
         return pass_bytes() + (two_ ? static_cast<std::size_t>(pass_.layout().outputs()) * sizeof(C) : 0);
     }
-    double cost() const override { return 50 + 0.1 * static_cast<double>(outputs_ * (1 + count_)); }
+    double cost() const override { return 50 + 0.1 * static_cast<double>(outputs_ * (1 + form_.count)); }
 
 private:
     std::size_t pass_bytes() const {
         const std::size_t a = pass_.scratch_bytes(), b = two_ ? rest_.scratch_bytes() : 0;
         return ((a > b ? a : b) + 63) / 64 * 64;
     }
-    void store(Out* to, std::int64_t n, const wide_t<C>* found) const {
-        if (finishing_ == finishing::division) {
-            for (std::int64_t i = 0; i < n; ++i)
-                to[i] = stored<Out>(static_cast<double>(found[i]) / static_cast<double>(count_));
-        } else if (finishing_ == finishing::root) {
-            for (std::int64_t i = 0; i < n; ++i) to[i] = stored<Out>(std::sqrt(static_cast<double>(found[i])));
-        } else if (finishing_ == finishing::at_least_zero) {
-            for (std::int64_t i = 0; i < n; ++i) to[i] = stored<Out>(found[i] < wide_t<C>{} ? wide_t<C>{} : found[i]);
-        } else if (flipped_) {
-            for (std::int64_t i = 0; i < n; ++i)
-                to[i] = stored<Out>(static_cast<std::uint64_t>(found[i]) ^ (std::uint64_t{1} << 63));
-        } else {
-            for (std::int64_t i = 0; i < n; ++i) to[i] = stored<Out>(found[i]);
-        }
-    }
 
     reduction_pass<C> pass_, rest_;
-    bool two_, plain_;
-    finishing finishing_;
-    bool flipped_; // read by reading::ordered
-    std::int64_t outputs_, count_;
+    bool two_;
+    result_form form_;
+    result_store<W> store_;
+    std::int64_t outputs_;
 };
 
 template <class C, class Out>
 kernel_pointer make(const reduction_layout& l, element_type e, combination how, mapping m = mapping::none,
                     finishing f = finishing::nothing, reading r = reading::numbers) {
-    return std::make_unique<reduce_kernel<C, Out>>(l, how, reduction_source<C>(e, m, r), f,
-                                                   e == element_type::uint64 && r == reading::ordered);
+    const result_form form{f, e == element_type::uint64 && r == reading::ordered};
+    result_store<wide_t<C>> store = store_as<Out, wide_t<C>>;
+    store.plain = std::is_same_v<C, Out> && f == finishing::nothing && !form.flipped;
+    return std::make_unique<reduce_kernel<C>>(l, how, reduction_source<C>(e, m, r), form, store);
 }
 
 inline kernel_pointer make_for_floats(element_type e, const reduction_layout& l, combination how,
