@@ -213,9 +213,38 @@ void run_step_3(void* to, const void* a, const void* b, const void* c, const voi
                        n);
 }
 
-template <opcode Op, class T> constexpr tenon::detail::step_function step_of() {
+// Signed and unsigned integers have one loop where the bits of the result are the same: the unsigned one, if there is.
+constexpr bool ignores_sign(opcode op) {
+    switch (op) {
+    case opcode::add:
+    case opcode::subtract:
+    case opcode::multiply:
+    case opcode::fma:
+    case opcode::negative:
+    case opcode::bit_and:
+    case opcode::bit_or:
+    case opcode::bit_xor:
+    case opcode::bit_not:
+    case opcode::shift_left:
+    case opcode::equal:
+    case opcode::not_equal:
+    case opcode::select: return true;
+    default: return false;
+    }
+}
+template <class T, bool IgnoresSign> constexpr auto without_sign() {
+    if constexpr (IgnoresSign && std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+        using U = std::make_unsigned_t<T>;
+        return std::conditional_t<has_steps<U>, std::type_identity<U>, std::type_identity<T>>{};
+    } else return std::type_identity<T>{};
+}
+template <class T, bool IgnoresSign> using without_sign_t = typename decltype(without_sign<T, IgnoresSign>())::type;
+
+template <opcode Op, class Element> constexpr tenon::detail::step_function step_of() {
+    using T = without_sign_t<Element, ignores_sign(Op)>;
     constexpr opcode_info info = info_of(Op);
-    if constexpr (!has_steps<T> || !accepts_element(Op, element_type_of<T>) || info.operands == 0 || Op == opcode::cast)
+    if constexpr (!has_steps<T> || !accepts_element(Op, element_type_of<Element>) || info.operands == 0 ||
+                  Op == opcode::cast)
         return nullptr;
     else if constexpr (Op == opcode::select) return &run_step_3<choice_step<T>>;
     else if constexpr (Op == opcode::fma) return &run_step_3<fma_step<T>>;
@@ -223,7 +252,11 @@ template <opcode Op, class T> constexpr tenon::detail::step_function step_of() {
     else return &run_step_2<two_operands<Op, T>>;
 }
 template <class From, class To> constexpr tenon::detail::step_function cast_of() {
-    if constexpr (has_steps<From> && has_steps<compute_t<To>>) return &run_step_1<cast_step<From, To>>;
+    // What is cut off has no sign; what is added has that of `From`.
+    constexpr bool whole = std::is_integral_v<From> && std::is_integral_v<To>;
+    using A = without_sign_t<From, whole && sizeof(To) <= sizeof(From)>;
+    if constexpr (has_steps<From> && has_steps<compute_t<To>>)
+        return &run_step_1<cast_step<A, without_sign_t<To, whole>>>;
     else return nullptr;
 }
 
