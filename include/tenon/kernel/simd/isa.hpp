@@ -4,8 +4,8 @@
 
 /// TENON_ONE_INSTRUCTION_SET   1: kernels are compiled for one instruction set, the best of those that the compiler is
 ///                             told to build for (-march=native), not for several of which the best is chosen at run
-///                             time. A header-only program compiles in half the time, and runs where that instruction
-///                             set is. All files of a program, and a compiled Tenon, have the same.
+///                             time. A header-only program compiles in two thirds of the time, and runs where that
+///                             instruction set is. All files of a program, and a compiled Tenon, have the same.
 #ifndef TENON_ONE_INSTRUCTION_SET
 #define TENON_ONE_INSTRUCTION_SET 0
 #endif
