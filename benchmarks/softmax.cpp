@@ -88,7 +88,7 @@ void softmax_backward(work& w, const float*, const float* y, const float* g, flo
     td::softmax_backward_along(y, g, out, {w.rows, w.classes, 1}, false, w.pool);
 }
 void cross_entropy(work& w, const float* x, const float*, const float*, float* out) {
-    td::sparse_cross_entropy(x, w.labels.data(), w.loss.data(), out, w.rows, w.classes, w.pool);
+    td::sparse_cross_entropy<float>(x, {w.labels.data(), false}, w.loss.data(), out, w.rows, w.classes, w.pool);
 }
 void layer_norm(work& w, const float* x, const float*, const float*, float* out) {
     td::layer_norm(x, w.gamma.data(), w.beta.data(), out, w.mean.data(), w.factor.data(), w.rows, w.classes, 1e-5,

@@ -21,13 +21,7 @@ template <class T, bool Maximum> struct pooling_kernels {
     }
     static void pick(const pooling_description& d, const T* x, const T* y, const T* h, T* out, std::int64_t begin,
                      std::int64_t end) {
-        switch (simd::best_isa()) {
-#if defined(__x86_64__)
-        case simd::isa::avx512: simd::avx512::pick_rows<T>(d, x, y, h, out, begin, end); break;
-        case simd::isa::avx2: simd::avx2::pick_rows<T>(d, x, y, h, out, begin, end); break;
-#endif
-        default: simd::baseline::pick_rows<T>(d, x, y, h, out, begin, end); break;
-        }
+        TENON_SIMD_BEST(pick_rows<T>(d, x, y, h, out, begin, end));
     }
     template <bool Add>
     static void backward(const pooling_description& d, const T* x, const T* y, const T* dy, T* dx, std::int64_t begin,

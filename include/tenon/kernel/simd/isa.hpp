@@ -51,6 +51,7 @@ inline constexpr isa only_isa = isa::baseline;
      : (WHICH) == ::tenon::simd::isa::avx2 ? ::tenon::simd::avx2::__VA_ARGS__   \
                                            : ::tenon::simd::baseline::__VA_ARGS__)
 #else
+// Unlike a comma, a conditional leaves open which of a template's functions is meant.
 #define TENON_SIMD_OF(WHICH, ...) \
     ((WHICH) == ::tenon::simd::only_isa ? ::tenon::simd::baseline::__VA_ARGS__ : ::tenon::simd::baseline::__VA_ARGS__)
 #endif
