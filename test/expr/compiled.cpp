@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <tenon/ops/control.hpp>
-#include <tenon/ops/elementwise.hpp>
+#include <tenon/ops/activations.hpp>
 
 #include "compare_compiled.hpp"
 

@@ -4,7 +4,7 @@
 #include <tenon/graph/graph.hpp>
 #include <tenon/graph/gradients.hpp>
 #include <tenon/ops/elementwise.hpp>
-#include <tenon/ops/indexing.hpp>
+#include <tenon/ops/gather.hpp>
 #include <tenon/ops/movement.hpp>
 #include <tenon/ops/reduction.hpp>
 #include <tenon/ops/reshape.hpp>

@@ -9,7 +9,7 @@
 #include <tenon/graph/gradients.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/graph/json.hpp>
-#include <tenon/ops/elementwise.hpp>
+#include <tenon/ops/formulas.hpp>
 #include <tenon/ops/matmul.hpp>
 #include <tenon/ops/random.hpp>
 #include <tenon/ops/reduction.hpp>

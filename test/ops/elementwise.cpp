@@ -5,107 +5,16 @@
 #include <limits>
 #include <vector>
 
-#include <tenon/ops/elementwise.hpp>
+#include <tenon/ops/activations.hpp>
 #include <tenon/runtime/session.hpp>
 
 #include "check_gradients.hpp"
-#include "random_arrays.hpp"
+#include "elementwise_support.hpp"
 
-using namespace tenon;
+using namespace elementwise_test;
 using test::check_gradients;
 using test::given;
 using test::input;
-
-namespace {
-
-inline constexpr struct batch_size : dim<"batch"> {} batch;
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-const double not_a_number = std::nan("");
-
-template <class T> any_array numbers(const extents& sizes, const std::vector<double>& values) {
-    any_array a(element_type_of<T>, sizes);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-        if constexpr (std::is_same_v<T, bool>) a.data<T>()[i] = values[i] != 0;
-        else if constexpr (std::is_integral_v<T>) a.data<T>()[i] = static_cast<T>(values[i]);
-        else a.data<T>()[i] = static_cast<T>(static_cast<float>(values[i]));
-    }
-    return a;
-}
-template <> any_array numbers<double>(const extents& sizes, const std::vector<double>& values) {
-    any_array a(element_type::float64, sizes);
-    for (std::size_t i = 0; i < values.size(); ++i) a.data<double>()[i] = values[i];
-    return a;
-}
-
-template <class... V> std::vector<fed_value> fed(const any_tensor& t, any_array&& value, V&&... rest) {
-    std::vector<fed_value> feeds;
-    if constexpr (sizeof...(V) > 0) feeds = fed(std::forward<V>(rest)...);
-    feeds.push_back({t, std::move(value)});
-    return feeds;
-}
-
-/// What `expression` gives when `values` are fed, in double.
-template <class E> std::vector<double> run(const E& expression, std::vector<fed_value> values) {
-    const auto t = detail::as_tensor(expression);
-    session s{graph(t.node()->graph)};
-    const any_array a = std::move(s.run_untyped(std::move(values), {t})[0]);
-    std::vector<double> result;
-    using T = typename E::element_type;
-    for (std::int64_t i = 0; i < a.elements(); ++i) result.push_back(test::element<T>(a, i));
-    return result;
-}
-
-bool near(double got, double want, double tolerance) {
-    if (std::isnan(want)) return std::isnan(got);
-    if (std::isinf(want)) return got == want;
-    return std::fabs(got - want) <= tolerance * std::fabs(want) + tolerance * 1e-3;
-}
-
-/// f of a float and of a double tensor is `scalar` of each element.
-template <class F> void unary(const char* name, F f, double (*scalar)(double), const std::vector<double>& at) {
-    INFO(name);
-    const graph g;
-    const graph_scope scope(g);
-    const extents sizes(static_cast<std::int64_t>(at.size()));
-    auto x = placeholder<float, shape<dyn>>();
-    auto d = placeholder<double, shape<dyn>>();
-    const auto of_float = run(f(x), fed(x, numbers<float>(sizes, at)));
-    const auto of_double = run(f(d), fed(d, numbers<double>(sizes, at)));
-    for (std::size_t i = 0; i < at.size(); ++i) {
-        INFO("at ", at[i]);
-        CHECK(near(of_double[i], scalar(at[i]), 2e-15 * 8));
-        CHECK(near(of_float[i], scalar(static_cast<double>(static_cast<float>(at[i]))), 1e-6));
-    }
-}
-template <class F>
-void binary(const char* name, F f, double (*scalar)(double, double), const std::vector<double>& as,
-            const std::vector<double>& bs) {
-    INFO(name);
-    const graph g;
-    const graph_scope scope(g);
-    // Every pair, by broadcasting a column and a row.
-    const auto rows = static_cast<std::int64_t>(as.size()), cols = static_cast<std::int64_t>(bs.size());
-    auto a = placeholder<double, shape<dyn, 1>>();
-    auto b = placeholder<double, shape<dyn>>();
-    const auto got = run(f(a, b), fed(a, numbers<double>(extents(rows, 1), as), b, numbers<double>(extents(cols), bs)));
-    for (std::size_t i = 0; i < as.size(); ++i)
-        for (std::size_t j = 0; j < bs.size(); ++j) {
-            INFO("at ", as[i], ", ", bs[j]);
-            CHECK(near(got[i * bs.size() + j], scalar(as[i], bs[j]), 2e-14));
-        }
-}
-
-const std::vector<double> usual{-2.5, -1, -0.3, 0, 1e-3, 0.25, 0.5, 1, 1.75, 3};
-const std::vector<double> positive{1e-3, 0.25, 0.5, 1, 1.75, 3, 40};
-const std::vector<double> inner{-0.9, -0.5, -0.01, 0, 0.3, 0.75};
-const std::vector<double> special{-infinity, -1, -0.0, 0, 2, infinity, not_a_number};
-
-#define OF(f) [](const auto& x) { return f(x); }
-#define OF2(f) [](const auto& x, const auto& y) { return f(x, y); }
-#define STD(f) [](double x) -> double { return std::f(x); }
-
-} // namespace
 
 TEST_CASE("real functions are the C library's") {
     unary("exp", OF(exp), STD(exp), usual);
@@ -234,50 +143,6 @@ TEST_CASE("functions that cut and round") {
         "hard_tanh", OF(hard_tanh), [](double x) { return std::fmin(std::fmax(x, -1), 1); }, usual);
 }
 
-TEST_CASE("activations follow their papers") {
-    unary(
-        "leaky_relu", [](const auto& x) { return leaky_relu(x, 0.125); },
-        [](double x) { return x > 0 ? x : 0.125 * x; }, usual);
-    unary(
-        "elu", OF(elu), [](double x) { return x > 0 ? x : std::expm1(x); }, usual);
-    unary(
-        "elu of alpha", [](const auto& x) { return elu(x, 0.5); },
-        [](double x) { return x > 0 ? x : 0.5 * std::expm1(x); }, usual);
-    unary(
-        "selu", OF(selu),
-        [](double x) {
-            constexpr double alpha = 1.6732632423543772, scale = 1.0507009873554805;
-            return scale * (x > 0 ? x : alpha * std::expm1(x));
-        },
-        usual);
-    unary(
-        "celu", [](const auto& x) { return celu(x, 2); }, [](double x) { return x > 0 ? x : 2 * std::expm1(x / 2); },
-        usual);
-    unary(
-        "gelu", OF(gelu), [](double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }, usual);
-    unary(
-        "gelu_tanh", OF(gelu_tanh),
-        [](double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x))); },
-        usual);
-    unary(
-        "silu", OF(silu), [](double x) { return x / (1 + std::exp(-x)); }, usual);
-    unary(
-        "swish", OF(swish), [](double x) { return x / (1 + std::exp(-x)); }, usual);
-    unary(
-        "hard_sigmoid", OF(hard_sigmoid), [](double x) { return std::fmin(std::fmax(x + 3, 0), 6) / 6; }, usual);
-    unary(
-        "hard_swish", OF(hard_swish), [](double x) { return x * std::fmin(std::fmax(x + 3, 0), 6) / 6; }, usual);
-    unary(
-        "softsign", OF(softsign), [](double x) { return x / (1 + std::fabs(x)); }, usual);
-    unary(
-        "mish", OF(mish), [](double x) { return x * std::tanh(std::log1p(std::exp(x))); }, usual);
-    unary("tanh_shrink", OF(tanh_shrink), [](double x) { return x - std::tanh(x); }, {-2.5, -1, 1, 3});
-    unary(
-        "square", OF(square), [](double x) { return x * x; }, usual);
-    unary(
-        "pow<5>", OF(pow<5>), [](double x) { return x * x * x * x * x; }, usual);
-}
-
 TEST_CASE("functions of two numbers, with a column and a row broadcast") {
     binary(
         "+", [](const auto& a, const auto& b) { return a + b; }, [](double a, double b) { return a + b; }, usual,
@@ -350,36 +215,6 @@ TEST_CASE("functions of two numbers, with a column and a row broadcast") {
                return a == b ? a + std::log(2.0) : std::fmax(a, b) + std::log1p(std::exp(-std::fabs(a - b)));
            },
            {-infinity, -800, 0.5, 800, infinity}, {-infinity, -801, 0.25, 800, infinity});
-}
-
-TEST_CASE("1 // 0.1 is 9, as in Python") {
-    auto x = placeholder<double, shape<1>>();
-    CHECK(run(floor_divide(x, 0.1), fed(x, numbers<double>(extents(1), {1.0})))[0] == 9);
-}
-
-TEST_CASE("nan_to_num: finite numbers of the tensor's own type") {
-    const graph g;
-    const graph_scope scope(g);
-    const auto check = [](auto x, double most) {
-        using T = typename decltype(x)::element_type;
-        CHECK(run(nan_to_num(x), fed(x, numbers<T>(extents(4), {-infinity, 1.5, infinity, not_a_number}))) ==
-              std::vector<double>{-most, 1.5, most, 0});
-        CHECK(run(nan_to_num(x, 7), fed(x, numbers<T>(extents(4), {0, 0, 0, not_a_number})))[3] == 7);
-    };
-    check(placeholder<double, shape<4>>(), std::numeric_limits<double>::max());
-    check(placeholder<float, shape<4>>(), static_cast<double>(std::numeric_limits<float>::max()));
-    check(placeholder<half, shape<4>>(), 65504);
-}
-
-TEST_CASE("copysign and signbit see the sign of -0") {
-    const graph g;
-    const graph_scope scope(g);
-    auto x = placeholder<float, shape<2>>();
-    const auto signs = run(copysign(0, x), fed(x, numbers<float>(extents(2), {-0.0, 0.0})));
-    CHECK(std::signbit(signs[0]));
-    CHECK(!std::signbit(signs[1]));
-    CHECK(run(signbit(x), fed(x, numbers<float>(extents(2), {-0.0, 0.0}))) == std::vector<double>{1, 0});
-    CHECK(run(signbit(x), fed(x, numbers<float>(extents(2), {-infinity, 2}))) == std::vector<double>{1, 0});
 }
 
 TEST_CASE("functions of three numbers") {
@@ -490,16 +325,6 @@ TEST_CASE("a temporary is fused, a name is a node, once") {
     CHECK(g.size() == before + 4);
 }
 
-TEST_CASE("what a composite function uses twice is computed once") {
-    auto x = placeholder<float, shape<4>>(), y = placeholder<float, shape<4>>();
-    const auto t = detail::as_tensor(softsign(exp(x * y)));
-    const auto a = decode<fused_op::attributes>(t.node()->attributes);
-    CHECK(a.tape->input_count == 2);
-    int exps = 0;
-    for (int r = 0; r < a.tape->length; ++r) exps += a.tape->code[r].op == opcode::exp;
-    CHECK(exps == 1);
-}
-
 TEST_CASE("gradients of fused expressions, with broadcast operands") {
     CHECK(check_gradients([](auto a, auto x, auto b, auto c) { return relu(a * x + b) * sigmoid(c - x); },
                           input<shape<3, 4>>(), input<shape<3, 4>>(), input<shape<4>>(), input<shape<3, 1>>()) == "");
@@ -507,78 +332,6 @@ TEST_CASE("gradients of fused expressions, with broadcast operands") {
                           input<shape<>>()) == "");
     CHECK(check_gradients([](auto a, auto b) { return a * a + square(b) / a; }, given(input<shape<2>>(), {1.5, -0.75}),
                           input<shape<batch, 2>>(3, 2)) == "");
-}
-
-TEST_CASE("gradients of composites") {
-    const auto x = given(input<shape<6>>(), {-2.5, -1.1, -0.2, 0.3, 1.2, 2.6});
-    const auto p = given(input<shape<6>>(), {0.1, 0.2, 0.35, 0.5, 0.75, 0.9});
-    CHECK(check_gradients([](auto a) { return elu(a, 0.7); }, x) == "");
-    CHECK(check_gradients([](auto a) { return selu(a) + celu(a, 0.5); }, x) == "");
-    CHECK(check_gradients([](auto a) { return gelu(a) + gelu_tanh(a); }, x) == "");
-    CHECK(check_gradients([](auto a) { return silu(a) + mish(a) + softsign(a); }, x) == "");
-    CHECK(check_gradients([](auto a) { return hard_swish(a) + hard_sigmoid(a) + relu6(a); }, x) == "");
-    CHECK(check_gradients([](auto a) { return log_sigmoid(a) + tanh_shrink(a) + pow<4>(a); }, x) == "");
-    CHECK(check_gradients([](auto a) { return leaky_relu(a, 0.1) + clip(a, -2, 2); }, x) == "");
-    CHECK(check_gradients([](auto a) { return logit(a); }, p) == "");
-    CHECK(check_gradients([](auto a, auto b) { return xlogy(a, b) + xdivy(a, b) + xlog1py(a, b); }, x, p) == "");
-    CHECK(check_gradients([](auto a, auto b) { return logaddexp(a, b) + lerp(a, b, 0.25); }, x, p) == "");
-    CHECK(check_gradients([](auto a, auto b) { return divide_no_nan(a, b) + squared_difference(a, b); }, x, p) == "");
-    CHECK(check_gradients([](auto a, auto b) { return hypot(a, b) + atan2(a, b) + pow(b, a); }, x, p) == "");
-    CHECK(check_gradients([](auto a, auto b) { return select(a > b, a * b, a - b); }, x, p) == "");
-    CHECK(check_gradients([](auto a) { return lgamma(a); }, p) == "");
-    CHECK(check_gradients([](auto a) { return erfinv(a) * erfcinv(a); }, p) == "");
-    CHECK(check_gradients([](auto a, auto b) { return ndtr(a) + ndtri(b) * betaln(a * a, b); }, x, p) == "");
-    CHECK(check_gradients([](auto a, auto b) { return multiply_no_nan(a, b) + reciprocal_no_nan(a); }, x, p) == "");
-    CHECK(check_gradients([](auto a) { return sinc(a) + deg2rad(a) + rad2deg(a) + nan_to_num(a); }, x) == "");
-    CHECK(check_gradients([](auto a) { return soft_shrink(a) + hard_shrink(a) * a + threshold(a, 0.1, 2); }, x) == "");
-    CHECK(check_gradients([](auto a, auto b) { return logaddexp2(a, b) + fmin(a, b) * fmax(b, a); }, x, p) == "");
-    CHECK(check_gradients([](auto a, auto b) { return copysign(a, b - 0.3) * a + heaviside(a, b); }, x, p) == "");
-}
-
-TEST_CASE("gradients of composites over broadcast, dynamic and named sizes") {
-    const auto rows = given(input<shape<batch, 3>>(2, 3), {-2.5, -1.1, -0.2, 0.3, 1.2, 2.6});
-    const auto some = given(input<shape<dyn, 3>>(2, 3), {0.1, 0.2, 0.35, 0.45, 0.75, 0.9});
-    const auto row = given(input<shape<3>>(), {0.15, 0.4, 0.8});
-    const auto column = given(input<shape<dyn, 1>>(2, 1), {0.7, 0.25});
-    CHECK(check_gradients([](auto a, auto b) { return prelu(a, b) + gelu(a) * elu(a, b); }, rows, row) == "");
-    CHECK(check_gradients([](auto a, auto b) { return xlogy(a, b) + logaddexp(a, b) + hypot(a, b); }, rows, column) ==
-          "");
-    CHECK(check_gradients([](auto a, auto b) { return lerp(a, b, a) + logit(a) + divide_no_nan(b, a); }, some, row) ==
-          "");
-    CHECK(check_gradients([](auto a, auto b) { return squared_difference(a, b) + pow(b, a) + fmax(a, b); }, some,
-                          column) == "");
-    CHECK(check_gradients([](auto a, auto b) { return clip(a, -b, b * 2.2) + select(a > b, a * b, b); }, rows, row) ==
-          "");
-    CHECK(check_gradients([](auto a) { return lgamma(a); }, some) == "");
-    CHECK(check_gradients([](auto a) { return lgamma(a) * a; },
-                          given(input<shape<batch, 2>>(2, 2), {0.4, 1.5, 3, 12})) == "");
-    CHECK(check_gradients([](auto a, auto b) { return lgamma(a + b); }, row, column) == "");
-}
-
-TEST_CASE("no NaN comes from a value that was not chosen") {
-    const graph g;
-    const graph_scope scope(g);
-    auto x = placeholder<double, shape<3>>(), y = placeholder<double, shape<3>>();
-    const auto slope = [&](const any_tensor& f) {
-        const auto dx = detail::add_gradients({f}, {x, y});
-        session s(g);
-        std::vector<fed_value> feeds;
-        feeds.push_back({x, numbers<double>(extents(3), {0, 800, -800})});
-        feeds.push_back({y, numbers<double>(extents(3), {0, 800, -800})});
-        const auto values = s.run_untyped(std::move(feeds), {dx[0], dx[1]});
-        std::vector<double> all;
-        for (const any_array& v : values)
-            for (int i = 0; i < 3; ++i) all.push_back(v.data<double>()[i]);
-        return all;
-    };
-    CHECK(slope(detail::as_tensor(elu(x)))[1] == 1);
-    CHECK(slope(detail::as_tensor(celu(x, 1)))[1] == 1);
-    CHECK(slope(detail::as_tensor(xdivy(x, y)))[0] == 0);
-    CHECK(slope(detail::as_tensor(divide_no_nan(x, y)))[0] == 0);
-    const auto of_log = slope(detail::as_tensor(logaddexp(x, y)));
-    CHECK(of_log[1] == 0.5);
-    CHECK(of_log[4] == 0.5);
-    for (const double d : slope(detail::as_tensor(log_sigmoid(x) + mish(y) + gelu(x)))) CHECK(std::isfinite(d));
 }
 
 TEST_CASE("second derivatives of fused expressions") {

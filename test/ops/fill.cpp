@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include <tenon/ops/elementwise.hpp>
+#include <tenon/ops/formulas.hpp>
 #include <tenon/ops/fill.hpp>
 #include <tenon/runtime/session.hpp>
 

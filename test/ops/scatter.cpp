@@ -8,6 +8,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/graph/json.hpp>
 #include <tenon/ops/elementwise.hpp>
+#include <tenon/ops/gather.hpp>
 #include <tenon/ops/indexing.hpp>
 #include <tenon/ops/reduction.hpp>
 #include <tenon/ops/state.hpp>

@@ -5,7 +5,7 @@
 #include <new>
 
 #include <tenon/graph/gradients.hpp>
-#include <tenon/ops/elementwise.hpp>
+#include <tenon/ops/formulas.hpp>
 #include <tenon/ops/matmul.hpp>
 #include <tenon/ops/reduction.hpp>
 #include <tenon/ops/state.hpp>

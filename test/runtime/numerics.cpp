@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include <tenon/ops/elementwise.hpp>
+#include <tenon/ops/formulas.hpp>
 #include <tenon/ops/reduction.hpp>
 #include <tenon/ops/state.hpp>
 #include <tenon/runtime/session.hpp>

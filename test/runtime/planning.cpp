@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <tenon/graph/gradients.hpp>
-#include <tenon/ops/elementwise.hpp>
+#include <tenon/ops/formulas.hpp>
 #include <tenon/ops/matmul.hpp>
 #include <tenon/ops/movement.hpp>
 #include <tenon/ops/reduction.hpp>

@@ -1,5 +1,5 @@
 // Element types and sizes of elementwise expressions.
-#include <tenon/ops/elementwise.hpp>
+#include <tenon/ops/activations.hpp>
 
 using namespace tenon;
 

@@ -1,5 +1,5 @@
 // What trees write on tapes, and what vjp() makes of them, as constants.
-#include <tenon/ops/elementwise.hpp>
+#include <tenon/ops/activations.hpp>
 
 using namespace tenon;
 

@@ -3,6 +3,7 @@
 #include <type_traits>
 
 #include <tenon/ops/assembly.hpp>
+#include <tenon/ops/gather.hpp>
 #include <tenon/ops/indexing.hpp>
 #include <tenon/ops/movement.hpp>
 

@@ -5,7 +5,7 @@
 
 #include "temporary_folder.hpp"
 
-#include <tenon/ops/elementwise.hpp>
+#include <tenon/ops/formulas.hpp>
 #include <tenon/ops/reduction.hpp>
 #include <tenon/runtime/session.hpp>
 #include <tenon/train/checkpoint.hpp>

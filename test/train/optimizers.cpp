@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <tenon/ops/elementwise.hpp>
+#include <tenon/ops/formulas.hpp>
 #include <tenon/ops/reduction.hpp>
 #include <tenon/runtime/session.hpp>
 #include <tenon/train/optimizers.hpp>

@@ -6,8 +6,8 @@
 
 #include <tenon/graph/json.hpp>
 #include <tenon/nn/losses.hpp>
-#include <tenon/ops/elementwise.hpp>
-#include <tenon/ops/indexing.hpp>
+#include <tenon/ops/formulas.hpp>
+#include <tenon/ops/gather.hpp>
 #include <tenon/ops/matmul.hpp>
 #include <tenon/ops/reduction.hpp>
 #include <tenon/runtime/session.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tenon/ops/elementwise.hpp>
+#include <tenon/ops/activations.hpp>
 
 /// Activation functions as values: given to layers, or layers themselves.
 ///

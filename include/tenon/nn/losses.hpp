@@ -3,7 +3,7 @@
 #include <string>
 
 #include <tenon/core/error.hpp>
-#include <tenon/ops/elementwise.hpp>
+#include <tenon/ops/formulas.hpp>
 #include <tenon/ops/reduction.hpp>
 #include <tenon/ops/softmax.hpp>
 

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <tenon/ops/control.hpp>
+#include <tenon/ops/initializers.hpp>
+#include <tenon/ops/scatter.hpp>
 
 /// Constants and variables.
 ///
@@ -53,40 +55,6 @@ struct assign_op {
     static kernel_pointer prepare(const kernel_setup& s);
 };
 
-/// in: variable, indices (int32 or int64), updates. Row indices[i] of the variable is changed by updates[i], one i
-/// after the other: the updates have the sizes of the indices, then those of a row, or are one number for all. Its
-/// output is the variable after that. An index outside 0 .. size - 1 fails the step, and the variable stays as it was.
-/// What is fed for the variable does not matter.
-struct scatter_op {
-    static constexpr const char* name = "scatter";
-    static constexpr op_flags flags = op_flags::stateful | op_flags::updates;
-    enum class way { update, add, subtract, multiply, divide, minimum, maximum, count_ };
-    struct attributes {
-        way how = way::update;
-        static constexpr void fields(auto&& field) { field("how", &attributes::how); }
-        friend constexpr bool operator==(const attributes&, const attributes&) = default;
-    };
-    static int outputs(const attributes& a, int inputs);
-    static constexpr inferred infer(const attributes& a, type_list in, int) {
-        if (in.size() != 3) return fault::expects_more_operands;
-        const tensor_type &variable = in[0], &indices = in[1], &updates = in[2];
-        if (variable.element == element_type::string) return fault::element_type_not_supported;
-        if (a.how != way::update && !is_numeric(variable.element)) return fault::element_type_must_be_numeric;
-        if (indices.element != element_type::int32 && indices.element != element_type::int64)
-            return fault::element_type_must_be_integer;
-        if (variable.element != updates.element) return fault::element_types_differ;
-        if (variable.extents.rank() == 0) return fault::rank_too_low;
-        if (updates.extents.rank() == 0) return variable;
-        extents rows = indices.extents;
-        for (int i = 1; i < variable.extents.rank(); ++i) rows.push_back(variable.extents[i]);
-        if (rows.overfull()) return fault::rank_too_high;
-        return equal_shapes(rows, updates.extents).what == fault::none ? inferred(variable)
-                                                                       : inferred(fault::value_does_not_fit_variable);
-    }
-    static constexpr bool needs_value(const attributes&, int input) { return input > 0; }
-    static kernel_pointer prepare(const kernel_setup& s);
-};
-
 /// A number in the graph.
 template <Element T> tensor<T, shape<>> constant(const T& value) {
     any_array a(element_type_of<T>, {});
@@ -125,45 +93,6 @@ template <Shape S, Element T> tensor<T, canonical_t<S>> constant(array<T> value)
     return constant(array<T, canonical_t<S>>(std::move(value).untyped()));
 }
 
-/// How a variable begins. A value: it says which distribution, and the variable says which sizes.
-struct initializer {
-    enum class distribution { constant, uniform, normal, truncated_normal };
-    enum class scale { fixed, glorot, he };
-    distribution kind = distribution::constant;
-    scale scaled = scale::fixed; ///< with glorot and he, deviations follow from fan-in and fan-out
-    double a = 0;                ///< the constant; lower bound; mean
-    double b = 0;                ///< upper bound; standard deviation
-    std::uint64_t seed = 0;      ///< 0: from the graph's seed and the variable's place in it
-};
-
-inline initializer zeros() { return {}; }
-inline initializer ones() { return {.a = 1}; }
-inline initializer constant_value(double v) { return {.a = v}; }
-inline initializer uniform(double low, double high, std::uint64_t seed = 0) {
-    return {.kind = initializer::distribution::uniform, .a = low, .b = high, .seed = seed};
-}
-inline initializer normal(double mean = 0, double deviation = 1, std::uint64_t seed = 0) {
-    return {.kind = initializer::distribution::normal, .a = mean, .b = deviation, .seed = seed};
-}
-/// Normal, drawn again beyond two standard deviations.
-inline initializer truncated_normal(double mean = 0, double deviation = 1, std::uint64_t seed = 0) {
-    return {.kind = initializer::distribution::truncated_normal, .a = mean, .b = deviation, .seed = seed};
-}
-/// Uniform in +-sqrt(6 / (fan_in + fan_out)). X. Glorot, Y. Bengio, AISTATS 2010.
-inline initializer glorot_uniform(std::uint64_t seed = 0) {
-    return {.kind = initializer::distribution::uniform, .scaled = initializer::scale::glorot, .seed = seed};
-}
-inline initializer glorot_normal(std::uint64_t seed = 0) {
-    return {.kind = initializer::distribution::truncated_normal, .scaled = initializer::scale::glorot, .seed = seed};
-}
-/// Uniform in +-sqrt(6 / fan_in). K. He et al., ICCV 2015.
-inline initializer he_uniform(std::uint64_t seed = 0) {
-    return {.kind = initializer::distribution::uniform, .scaled = initializer::scale::he, .seed = seed};
-}
-inline initializer he_normal(std::uint64_t seed = 0) {
-    return {.kind = initializer::distribution::truncated_normal, .scaled = initializer::scale::he, .seed = seed};
-}
-
 struct variable_options {
     bool trainable = true;
     /// False: it enters no collection, so it is neither initialised, trained nor saved with the others
@@ -175,9 +104,6 @@ namespace detail {
 any_tensor add_variable(const std::string& name, const tensor_type& type, const variable_options& o);
 /// Gives a variable its initialising assignment.
 operation set_initial_value(const any_tensor& variable, const any_tensor& value, const variable_options& o);
-/// Throws invalid_argument_error, naming the variable, where `how` cannot begin a variable of this type.
-void check_initializer(const std::string& name, const initializer& how, element_type element);
-any_tensor initial_value(const initializer& how, const any_tensor& variable);
 operation initializer_of(const any_tensor& variable);
 any_tensor initialized_value_of(const any_tensor& variable);
 any_tensor add_assign(const any_tensor& variable, const any_tensor& value, const char* name);
@@ -330,27 +256,20 @@ any_tensor scatter(scatter_op::way how, const any_tensor& variable, const any_te
 TENON_DECLARE_OP(constant_definition, constant_op);
 TENON_DECLARE_OP(variable_definition, variable_op);
 TENON_DECLARE_OP(assign_definition, assign_op);
-TENON_DECLARE_OP(scatter_definition, scatter_op);
 
 } // namespace tenon
 
 #if TENON_KERNELS_OF(state)
 
-#include <algorithm>
-#include <cmath>
 #include <cstring>
 
-#include <tenon/kernel/resources.hpp>
-#include <tenon/kernel/thread_pool.hpp>
-#include <tenon/ops/kernels/rows.hpp>
-#include <tenon/ops/random.hpp>
+#include <tenon/ops/kernels/variable.hpp>
 
 namespace tenon {
 
 TENON_DEFINE_OP(constant_op);
 TENON_DEFINE_OP(variable_op);
 TENON_DEFINE_OP(assign_op);
-TENON_DEFINE_OP(scatter_op);
 
 namespace detail {
 
@@ -399,60 +318,9 @@ inline void check_is_variable(const any_tensor& variable, const std::string& op)
                                      variable.node()->op->name);
 }
 
-inline const char* name_of(scatter_op::way how) {
-    constexpr const char* names[] = {"scatter_update", "scatter_add", "scatter_sub", "scatter_mul",
-                                     "scatter_div",    "scatter_min", "scatter_max"};
-    return names[static_cast<int>(how)];
-}
-
 TENON_INLINE any_tensor add_scatter(scatter_op::way how, const any_tensor& variable, const any_tensor& indices,
                                     const any_tensor& updates) {
     return tenon::add<scatter_op>({how}, {variable, indices, updates}, name_of(how));
-}
-
-// Inputs and outputs per unit: of a matrix [in, out]; of a convolution's filter [..., in, out] times its window.
-inline std::pair<double, double> fans(const extents& e) {
-    if (e.rank() == 0) return {1, 1};
-    if (e.rank() == 1) return {static_cast<double>(e[0].size), static_cast<double>(e[0].size)};
-    double window = 1;
-    for (int i = 0; i + 2 < e.rank(); ++i) window *= static_cast<double>(e[i].size);
-    return {window * static_cast<double>(e[e.rank() - 2].size), window * static_cast<double>(e[e.rank() - 1].size)};
-}
-
-TENON_INLINE void check_initializer(const std::string& name, const initializer& how, element_type element) {
-    using enum initializer::distribution;
-    const std::string who = "variable \"" + name + "\"";
-    if (element == element_type::string)
-        throw invalid_argument_error(who + ": its elements are strings, which no initialiser makes; give a value");
-    if (how.kind == constant) return;
-    if (!is_floating(element))
-        throw invalid_argument_error(who + ": its elements are " + name_of(element) +
-                                     "; an initialiser that draws random numbers makes floating ones, so give a value, "
-                                     "zeros() or the tensor random_integers<T, S>(low, high)");
-    if (how.scaled != initializer::scale::fixed) return;
-    if (how.kind == uniform) check_interval((who + ": uniform").c_str(), how.a, how.b);
-    else check_deviation((who + (how.kind == normal ? ": normal" : ": truncated_normal")).c_str(), how.a, how.b);
-}
-
-TENON_INLINE any_tensor initial_value(const initializer& how, const any_tensor& variable) {
-    const tensor_type& type = variable.type();
-    using enum initializer::distribution;
-    double a = how.a, b = how.b;
-    if (how.scaled != initializer::scale::fixed) {
-        const auto [in, out] = fans(type.extents);
-        const double n = how.scaled == initializer::scale::he ? in : (in + out) / 2;
-        const double deviation = std::sqrt((how.scaled == initializer::scale::he ? 2.0 : 1.0) / std::max(1.0, n));
-        a = how.kind == uniform ? -deviation * std::sqrt(3.0) : 0;
-        // A normal distribution cut at two deviations has 0.8796 of its deviation left.
-        b = how.kind == uniform ? deviation * std::sqrt(3.0) : deviation / 0.87962566103423978;
-    }
-    switch (how.kind) {
-    case uniform: return untyped::random_uniform(type.element, type.extents, a, b, how.seed);
-    case normal: return untyped::random_normal(type.element, type.extents, a, b, how.seed);
-    case truncated_normal: return untyped::truncated_normal(type.element, type.extents, a, b, how.seed);
-    default: break;
-    }
-    return tenon::add<fill_like_op>({a}, {variable});
 }
 
 struct constant_kernel final : kernel {
@@ -462,10 +330,6 @@ struct constant_kernel final : kernel {
     void* resident(int) const override { return const_cast<void*>(value->data()); }
     std::shared_ptr<const any_array> value;
 };
-
-inline variable_resource& resource_of(const node& variable, const kernel_setup& s) {
-    return s.resources->variable(variable.container, variable.name, variable.outputs[0]);
-}
 
 struct variable_kernel final : kernel {
     explicit variable_kernel(const kernel_setup& s) : v(resource_of(s.node, s)) {}
@@ -495,74 +359,6 @@ struct assign_kernel final : kernel {
     double cost() const override { return 20 + static_cast<double>(v.value.bytes()) * 0.05; }
     void* resident(int) const override { return v.value.data(); }
     variable_resource& v;
-};
-
-/// Each row is one thread's, which looks at all indices: the updates of a row keep their order.
-class scatter_kernel final : public kernel {
-public:
-    explicit scatter_kernel(const kernel_setup& s) :
-        how_(decode<scatter_op::attributes>(s.attrs).how),
-        name_(std::string(name_of(how_)) + " (" + s.node.name + ")"),
-        v_(resource_of(*s.node.inputs[0].node, s)),
-        indices_(s.inputs[1]),
-        size_(s.inputs[0].extents[0].size),
-        inner_(size_ == 0 ? 0 : s.inputs[0].extents.elements() / size_),
-        one_for_all_(s.inputs[2].extents.rank() == 0),
-        bytes_(size_of(s.inputs[0].element)),
-        compute_(s.inputs[0].element, opcode_of(how_)) {}
-    void run(const kernel_run& r) override {
-        if (!v_.initialized.load(std::memory_order_acquire))
-            throw failed_precondition_error(name_ + ": variable \"" + v_.name +
-                                            "\" is changed before it has a value; run initialize_variables() or its "
-                                            "initializer() first");
-        if (const std::int64_t i = indices_.first_outside(r.in[1], size_); i >= 0)
-            throw invalid_argument_error(name_ + ": index " + indices_.shown(r.in[1], i) + " is out of range for the " +
-                                         std::to_string(size_) + " rows of variable \"" + v_.name + "\"");
-        const std::byte* updates = r.input<std::byte>(2);
-        if (one_for_all_) {
-            fill_elements(r.scratch, updates, bytes_, inner_);
-            updates = r.scratch;
-        }
-        const std::size_t row_bytes = bytes_ * static_cast<std::size_t>(inner_);
-        auto* const rows = static_cast<std::byte*>(v_.value.data());
-        const auto parts = static_cast<std::uint64_t>(r.pool ? std::min<std::int64_t>(parts_, r.pool->size()) : 1);
-        const auto change = [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t i = 0; i < indices_.count; ++i) {
-                const std::int64_t row = indices_.at(r.in[1], i);
-                if (parts > 1) {
-                    const auto part = static_cast<std::int64_t>((row_indices::hash(row) >> 32) * parts >> 32);
-                    if (part < begin || part >= end) continue;
-                }
-                std::byte* to = rows + static_cast<std::size_t>(row) * row_bytes;
-                const std::byte* from = one_for_all_ ? updates : updates + static_cast<std::size_t>(i) * row_bytes;
-                if (how_ == scatter_op::way::update) std::memcpy(to, from, row_bytes);
-                else compute_.apply(to, from, inner_);
-            }
-        };
-        if (parts > 1) r.pool->parallel_for(static_cast<std::int64_t>(parts), 1, change);
-        else change(0, 1);
-    }
-    std::size_t scratch_bytes() const override { return one_for_all_ ? bytes_ * static_cast<std::size_t>(inner_) : 0; }
-    double cost() const override { return 30 + static_cast<double>(indices_.count) * (4 + 0.2 * row_bytes()); }
-    void* resident(int) const override { return v_.value.data(); }
-
-private:
-    static opcode opcode_of(scatter_op::way how) {
-        constexpr opcode ops[] = {opcode::input,  opcode::add,     opcode::subtract, opcode::multiply,
-                                  opcode::divide, opcode::minimum, opcode::maximum};
-        return ops[static_cast<int>(how)];
-    }
-    double row_bytes() const { return static_cast<double>(inner_) * static_cast<double>(bytes_); }
-
-    scatter_op::way how_;
-    std::string name_;
-    variable_resource& v_;
-    row_indices indices_;
-    std::int64_t size_, inner_;
-    bool one_for_all_;
-    std::size_t bytes_;
-    row_instruction compute_;
-    std::int64_t parts_ = 1 + static_cast<std::int64_t>(cost() / 20000); // worth about 20 us each
 };
 
 } // namespace detail
@@ -605,15 +401,6 @@ TENON_INLINE kernel_pointer variable_op::prepare(const kernel_setup& s) {
 TENON_INLINE kernel_pointer assign_op::prepare(const kernel_setup& s) {
     return std::make_unique<detail::assign_kernel>(s);
 }
-TENON_INLINE int scatter_op::outputs(const attributes& a, int) {
-    if (a.how < way::update || a.how >= way::count_)
-        detail::number_out_of_range("how", static_cast<std::int64_t>(a.how));
-    return 1;
-}
-TENON_INLINE kernel_pointer scatter_op::prepare(const kernel_setup& s) {
-    return std::make_unique<detail::scatter_kernel>(s);
-}
-
 } // namespace tenon
 
 #endif

@@ -20,7 +20,7 @@
 /// the memory of a variable and of what its optimiser keeps beside it (its slots, which are variables too: saved with
 /// the others, never trained). Slots of half and bfloat16 variables are float.
 ///
-/// Where a gradient is sparse (sparse_rows in ops/indexing.hpp), as that of an embedding is, the rows that it names are
+/// Where a gradient is sparse (sparse_rows in ops/gather.hpp), as that of an embedding is, the rows that it names are
 /// all that is read and written, of the variable and of its slots: a step takes no time and no memory for the others.
 /// Rows named twice are added up first. For gradient descent and Adagrad this is what the dense gradient gives. The other
 /// optimisers leave the slots of rows that are not named as they are, as TensorFlow's do; Adam too, where TensorFlow lets

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include <tenon/core/error.hpp>
-#include <tenon/ops/indexing.hpp>
+#include <tenon/ops/gather.hpp>
 #include <tenon/train/optimizers.hpp>
 #include <tenon/train/tape_writer.hpp>
 

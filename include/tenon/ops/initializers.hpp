@@ -1,0 +1,116 @@
+#pragma once
+
+#include <string>
+
+#include <tenon/graph/tensor.hpp>
+
+/// How variables begin.
+
+namespace tenon {
+
+/// How a variable begins. A value: it says which distribution, and the variable says which sizes.
+struct initializer {
+    enum class distribution { constant, uniform, normal, truncated_normal };
+    enum class scale { fixed, glorot, he };
+    distribution kind = distribution::constant;
+    scale scaled = scale::fixed; ///< with glorot and he, deviations follow from fan-in and fan-out
+    double a = 0;                ///< the constant; lower bound; mean
+    double b = 0;                ///< upper bound; standard deviation
+    std::uint64_t seed = 0;      ///< 0: from the graph's seed and the variable's place in it
+};
+
+inline initializer zeros() { return {}; }
+inline initializer ones() { return {.a = 1}; }
+inline initializer constant_value(double v) { return {.a = v}; }
+inline initializer uniform(double low, double high, std::uint64_t seed = 0) {
+    return {.kind = initializer::distribution::uniform, .a = low, .b = high, .seed = seed};
+}
+inline initializer normal(double mean = 0, double deviation = 1, std::uint64_t seed = 0) {
+    return {.kind = initializer::distribution::normal, .a = mean, .b = deviation, .seed = seed};
+}
+/// Normal, drawn again beyond two standard deviations.
+inline initializer truncated_normal(double mean = 0, double deviation = 1, std::uint64_t seed = 0) {
+    return {.kind = initializer::distribution::truncated_normal, .a = mean, .b = deviation, .seed = seed};
+}
+/// Uniform in +-sqrt(6 / (fan_in + fan_out)). X. Glorot, Y. Bengio, AISTATS 2010.
+inline initializer glorot_uniform(std::uint64_t seed = 0) {
+    return {.kind = initializer::distribution::uniform, .scaled = initializer::scale::glorot, .seed = seed};
+}
+inline initializer glorot_normal(std::uint64_t seed = 0) {
+    return {.kind = initializer::distribution::truncated_normal, .scaled = initializer::scale::glorot, .seed = seed};
+}
+/// Uniform in +-sqrt(6 / fan_in). K. He et al., ICCV 2015.
+inline initializer he_uniform(std::uint64_t seed = 0) {
+    return {.kind = initializer::distribution::uniform, .scaled = initializer::scale::he, .seed = seed};
+}
+inline initializer he_normal(std::uint64_t seed = 0) {
+    return {.kind = initializer::distribution::truncated_normal, .scaled = initializer::scale::he, .seed = seed};
+}
+
+namespace detail {
+/// Throws invalid_argument_error, naming the variable, where `how` cannot begin a variable of this type.
+void check_initializer(const std::string& name, const initializer& how, element_type element);
+any_tensor initial_value(const initializer& how, const any_tensor& variable);
+} // namespace detail
+
+} // namespace tenon
+
+#if TENON_KERNELS_OF(initializers)
+
+#include <algorithm>
+#include <cmath>
+
+#include <tenon/core/error.hpp>
+#include <tenon/ops/control.hpp>
+#include <tenon/ops/random.hpp>
+
+namespace tenon::detail {
+
+// Inputs and outputs per unit: of a matrix [in, out]; of a convolution's filter [..., in, out] times its window.
+inline std::pair<double, double> fans(const extents& e) {
+    if (e.rank() == 0) return {1, 1};
+    if (e.rank() == 1) return {static_cast<double>(e[0].size), static_cast<double>(e[0].size)};
+    double window = 1;
+    for (int i = 0; i + 2 < e.rank(); ++i) window *= static_cast<double>(e[i].size);
+    return {window * static_cast<double>(e[e.rank() - 2].size), window * static_cast<double>(e[e.rank() - 1].size)};
+}
+
+TENON_INLINE void check_initializer(const std::string& name, const initializer& how, element_type element) {
+    using enum initializer::distribution;
+    const std::string who = "variable \"" + name + "\"";
+    if (element == element_type::string)
+        throw invalid_argument_error(who + ": its elements are strings, which no initialiser makes; give a value");
+    if (how.kind == constant) return;
+    if (!is_floating(element))
+        throw invalid_argument_error(who + ": its elements are " + name_of(element) +
+                                     "; an initialiser that draws random numbers makes floating ones, so give a value, "
+                                     "zeros() or the tensor random_integers<T, S>(low, high)");
+    if (how.scaled != initializer::scale::fixed) return;
+    if (how.kind == uniform) check_interval((who + ": uniform").c_str(), how.a, how.b);
+    else check_deviation((who + (how.kind == normal ? ": normal" : ": truncated_normal")).c_str(), how.a, how.b);
+}
+
+TENON_INLINE any_tensor initial_value(const initializer& how, const any_tensor& variable) {
+    const tensor_type& type = variable.type();
+    using enum initializer::distribution;
+    double a = how.a, b = how.b;
+    if (how.scaled != initializer::scale::fixed) {
+        const auto [in, out] = fans(type.extents);
+        const double n = how.scaled == initializer::scale::he ? in : (in + out) / 2;
+        const double deviation = std::sqrt((how.scaled == initializer::scale::he ? 2.0 : 1.0) / std::max(1.0, n));
+        a = how.kind == uniform ? -deviation * std::sqrt(3.0) : 0;
+        // A normal distribution cut at two deviations has 0.8796 of its deviation left.
+        b = how.kind == uniform ? deviation * std::sqrt(3.0) : deviation / 0.87962566103423978;
+    }
+    switch (how.kind) {
+    case uniform: return untyped::random_uniform(type.element, type.extents, a, b, how.seed);
+    case normal: return untyped::random_normal(type.element, type.extents, a, b, how.seed);
+    case truncated_normal: return untyped::truncated_normal(type.element, type.extents, a, b, how.seed);
+    default: break;
+    }
+    return tenon::add<fill_like_op>({a}, {variable});
+}
+
+} // namespace tenon::detail
+
+#endif
