@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <limits>
 #include <string>
 
 #include <tenon/core/extents.hpp>
@@ -67,4 +68,14 @@ TEST_CASE("elements are counted only when every dimension is a number") {
     CHECK(extents{2, extent::named("n")}.elements() == -1);
     CHECK(extents{2, 3}.is_static());
     CHECK_FALSE(extents{2, tn::dynamic_extent}.is_static());
+}
+
+TEST_CASE("sizes that no 64 bits hold together are the largest number, not a wrapped one") {
+    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+    CHECK(tn::product_of_sizes(6, most) == most);
+    CHECK(tn::product_of_sizes(most, 0) == 0);
+    CHECK(tn::product_of_sizes(1 << 20, 1 << 20) == std::int64_t{1} << 40);
+    CHECK(tn::sum_of_sizes(most, 1) == most);
+    CHECK(tn::sum_of_sizes(2, 3) == 5);
+    CHECK(extents{std::int64_t{1} << 40, std::int64_t{1} << 40}.elements() == most);
 }

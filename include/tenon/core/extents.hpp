@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <type_traits>
 
@@ -49,6 +50,16 @@ struct extent {
 /// The dimension known at run time, whatever it is.
 inline constexpr extent dynamic_extent{};
 
+/// Of two sizes, not negative. What no 64 bits hold is the largest number, which no memory holds either.
+constexpr std::int64_t product_of_sizes(std::int64_t a, std::int64_t b) noexcept {
+    std::int64_t r = 0;
+    return __builtin_mul_overflow(a, b, &r) ? std::numeric_limits<std::int64_t>::max() : r;
+}
+constexpr std::int64_t sum_of_sizes(std::int64_t a, std::int64_t b) noexcept {
+    std::int64_t r = 0;
+    return __builtin_add_overflow(a, b, &r) ? std::numeric_limits<std::int64_t>::max() : r;
+}
+
 /// An ordered list of at most max_rank dimensions.
 class extents {
 public:
@@ -96,7 +107,7 @@ public:
         std::int64_t n = 1;
         for (const extent& e : *this) {
             if (!e.is_number()) return -1;
-            n *= e.size;
+            n = product_of_sizes(n, e.size);
         }
         return n;
     }

@@ -42,7 +42,14 @@ struct window_axis {
     padding::rule kind = padding::rule::valid;
     std::int64_t stride = 1, dilation = 1, before = 0, after = 0;
 
-    constexpr bool possible() const noexcept { return stride >= 1 && dilation >= 1 && before >= 0 && after >= 0; }
+    /// Above it, sizes could not be multiplied.
+    static constexpr std::int64_t most = std::int64_t{1} << 30;
+    static constexpr bool beyond(const extent& n) noexcept { return n.is_number() && n.size > most; }
+
+    constexpr bool possible() const noexcept {
+        return stride >= 1 && dilation >= 1 && before >= 0 && after >= 0 && stride <= most && dilation <= most &&
+               before <= most && after <= most;
+    }
     /// Pixels from the first to the last that a window of `size` sees.
     constexpr std::int64_t reach(std::int64_t size) const noexcept { return dilation * (size - 1) + 1; }
     /// The padding before and after an image of n pixels.
@@ -59,7 +66,7 @@ struct window_axis {
 
     /// The number of windows of `size` over an image of n pixels.
     constexpr merged_extent windows(const extent& n, const extent& size) const noexcept {
-        if (size.is_number() && size.size < 1) return {fault::window_not_possible, {}};
+        if ((size.is_number() && size.size < 1) || beyond(size) || beyond(n)) return {fault::window_not_possible, {}};
         if (kind == padding::rule::same) {
             if (stride == 1) return {fault::none, n};
             if (!n.is_number()) return {fault::none, dynamic_extent};
@@ -76,7 +83,7 @@ struct window_axis {
 
     /// The size of an image over which n windows move: the reverse.
     constexpr merged_extent image(const extent& n, const extent& size) const noexcept {
-        if (size.is_number() && size.size < 1) return {fault::window_not_possible, {}};
+        if ((size.is_number() && size.size < 1) || beyond(size) || beyond(n)) return {fault::window_not_possible, {}};
         if (kind == padding::rule::same) {
             if (stride == 1) return {fault::none, n};
             return {fault::none, n.is_number() ? extent(n.size * stride) : dynamic_extent};

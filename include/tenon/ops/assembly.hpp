@@ -37,7 +37,7 @@ struct concat_op {
             if (in[i].element != in[0].element) return fault::element_types_differ;
             extents next = in[i].extents;
             if (next.rank() != sizes.rank()) return fault::ranks_differ;
-            along = along.is_number() && next[axis].is_number() ? extent(along.size + next[axis].size) : extent{};
+            along = along.is_number() && next[axis].is_number() ? extent(sum_of_sizes(along.size, next[axis].size)) : extent{};
             next[axis] = sizes[axis];
             const merged_extents m = equal_shapes(sizes, next);
             if (m.what != fault::none) return m.what;

@@ -81,7 +81,7 @@ constexpr inferred infer_convolution(const conv2d_attributes& a, const tensor_ty
     } else {
         if (channels.is_number() && channels.size % a.groups != 0) return fault::channels_not_divisible_by_groups;
         if (outputs.is_number() && outputs.size % a.groups != 0) return fault::channels_not_divisible_by_groups;
-        if (channels.is_number() && seen.is_number() && channels.size != seen.size * a.groups)
+        if (channels.is_number() && seen.is_number() && channels.size != product_of_sizes(seen.size, a.groups))
             return fault::channels_differ;
     }
     const merged_extent rows = a.vertical().windows(x.extents[1], w.extents[0]);
@@ -196,7 +196,7 @@ struct conv2d_transpose_op {
         const merged_extent columns = a.horizontal().image(x.extents[2], w.extents[1]);
         if (columns.what != fault::none) return columns.what;
         const extent& seen = w.extents[2];
-        const extent outputs = a.groups == 1 ? seen : seen.is_number() ? extent(seen.size * a.groups) : dynamic_extent;
+        const extent outputs = a.groups == 1 ? seen : seen.is_number() ? extent(product_of_sizes(seen.size, a.groups)) : dynamic_extent;
         return inferred(x.element, extents{x.extents[0], rows.size, columns.size, outputs});
     }
     static void gradient(gradient_context& g);

@@ -38,7 +38,7 @@ struct bounded_range {
     std::int64_t first = 0; ///< where the size of the dimension is a number
 };
 constexpr bounded_range bound_range(const range& r, const extent& e) {
-    if (r.step == 0) return {fault::slice_out_of_range, {}, 0};
+    if (r.step == 0 || r.step == unbounded) return {fault::slice_out_of_range, {}, 0};
     const bool open = r.begin == unbounded && r.end == unbounded;
     if (open && (r.step == 1 || r.step == -1)) return {fault::none, e, r.step == 1 || !e.is_number() ? 0 : e.size - 1};
     if (!e.is_number()) {
@@ -47,7 +47,7 @@ constexpr bounded_range bound_range(const range& r, const extent& e) {
         if (!same_side) return {fault::none, extent{}, 0};
         const std::int64_t distance = r.step > 0 ? r.end - r.begin : r.begin - r.end;
         const std::int64_t step = r.step > 0 ? r.step : -r.step;
-        return {fault::none, distance > 0 ? (distance + step - 1) / step : 0, 0};
+        return {fault::none, distance > 0 ? (distance - 1) / step + 1 : 0, 0};
     }
     const std::int64_t n = e.size;
     const auto from_start = [n](std::int64_t i) { return i < 0 ? i + n : i; };
@@ -55,13 +55,13 @@ constexpr bounded_range bound_range(const range& r, const extent& e) {
         const std::int64_t begin = r.begin == unbounded ? 0 : from_start(r.begin);
         const std::int64_t end = r.end == unbounded ? n : from_start(r.end);
         if (begin < 0 || begin > n || end < 0 || end > n) return {fault::slice_out_of_range, {}, 0};
-        return {fault::none, end > begin ? (end - begin + r.step - 1) / r.step : 0, begin};
+        return {fault::none, end > begin ? (end - begin - 1) / r.step + 1 : 0, begin};
     }
     const std::int64_t begin = r.begin == unbounded ? n - 1 : from_start(r.begin);
     const std::int64_t end = r.end == unbounded ? -1 : from_start(r.end);
     if (begin < -1 || begin >= n || (r.begin != unbounded && begin < 0 && n > 0) || end < -1 || end > n)
         return {fault::slice_out_of_range, {}, 0};
-    return {fault::none, begin > end ? (begin - end - r.step - 1) / -r.step : 0, begin < 0 ? 0 : begin};
+    return {fault::none, begin > end ? (begin - end - 1) / -r.step + 1 : 0, begin < 0 ? 0 : begin};
 }
 
 } // namespace detail
@@ -170,8 +170,8 @@ struct pad_op {
         extents result = in[0].extents;
         for (int i = 0; i < a.before.count; ++i) {
             if (a.before[i] < 0 || a.after[i] < 0) return fault::slice_out_of_range;
-            const std::int64_t more = a.before[i] + a.after[i];
-            if (more > 0) result[i] = result[i].is_number() ? extent(result[i].size + more) : extent{};
+            const std::int64_t more = sum_of_sizes(a.before[i], a.after[i]);
+            if (more > 0) result[i] = result[i].is_number() ? extent(sum_of_sizes(result[i].size, more)) : extent{};
         }
         return inferred(in[0].element, result);
     }
@@ -194,7 +194,7 @@ struct tile_op {
         extents result = in[0].extents;
         for (int i = 0; i < a.counts.count; ++i) {
             if (a.counts[i] < 0) return fault::slice_out_of_range;
-            if (a.counts[i] != 1) result[i] = result[i].is_number() ? extent(result[i].size * a.counts[i]) : extent{};
+            if (a.counts[i] != 1) result[i] = result[i].is_number() ? extent(product_of_sizes(result[i].size, a.counts[i])) : extent{};
         }
         return inferred(in[0].element, result);
     }

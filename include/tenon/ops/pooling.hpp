@@ -256,83 +256,71 @@ inline dense::pooling_description describe(const pool2d_attributes& a, const ext
     return d;
 }
 
-struct pool2d_kernel final : kernel {
-    explicit pool2d_kernel(const kernel_setup& s) :
-        description(describe(decode<pool2d_attributes>(s.attrs), s.inputs[0].extents, s.outputs[0].element)),
-        memory(s),
-        windows(static_cast<double>(s.outputs[0].extents.elements())) {
-        if (windows > 0) dense::check(description);
-    }
-    void run(const kernel_run& r) override {
-        if (windows == 0 || !r.out[0]) return;
-        const widened_run m(memory, r);
-        dense::pooling(description, m.input(0), m.output(0), r.pool);
-        m.finish();
-    }
-    std::size_t scratch_bytes() const override { return memory.scratch_bytes(); }
+/// What the kernels share; the pool's result has the sizes `y`, and an element of a window takes `ns`.
+class pool2d_kernel : public kernel {
+public:
+    std::size_t scratch_bytes() const override { return memory_.scratch_bytes(); }
     double cost() const override {
-        return 50 + 0.05 * windows * static_cast<double>(description.window_h * description.window_w);
+        return 50 + ns_ * windows_ * static_cast<double>(description_.window_h * description_.window_w);
     }
-    dense::pooling_description description;
-    widened_arrays memory;
-    double windows;
+
+protected:
+    pool2d_kernel(const kernel_setup& s, const extents& y, double ns) :
+        description_(describe(decode<pool2d_attributes>(s.attrs), s.inputs[0].extents, s.outputs[0].element)),
+        memory_(s),
+        windows_(static_cast<double>(y.elements())),
+        ns_(ns) {
+        if (windows_ > 0) dense::check(description_);
+    }
+    dense::pooling_description description_;
+    widened_arrays memory_;
+    double windows_;
+
+private:
+    double ns_;
 };
 
-struct pool2d_gradient_kernel final : kernel {
-    explicit pool2d_gradient_kernel(const kernel_setup& s) :
-        description(describe(decode<pool2d_attributes>(s.attrs), s.inputs[0].extents, s.outputs[0].element)),
-        memory(s),
-        windows(static_cast<double>(s.inputs[2].extents.elements())) {
-        if (windows > 0) dense::check(description);
+struct pool2d_forward_kernel final : pool2d_kernel {
+    explicit pool2d_forward_kernel(const kernel_setup& s) : pool2d_kernel(s, s.outputs[0].extents, 0.05) {}
+    void run(const kernel_run& r) override {
+        if (windows_ == 0 || !r.out[0]) return;
+        const widened_run m(memory_, r);
+        dense::pooling(description_, m.input(0), m.output(0), r.pool);
+        m.finish();
     }
+};
+
+struct pool2d_gradient_kernel final : pool2d_kernel {
+    explicit pool2d_gradient_kernel(const kernel_setup& s) : pool2d_kernel(s, s.inputs[2].extents, 0.1) {}
     void run(const kernel_run& r) override {
         if (!r.out[0]) return;
-        const widened_run m(memory, r);
-        const bool average = description.kind == dense::pooling_kind::average;
-        if (windows == 0) m.clear(0);
+        const widened_run m(memory_, r);
+        const bool average = description_.kind == dense::pooling_kind::average;
+        if (windows_ == 0) m.clear(0);
         else
-            dense::pooling_backward(description, average ? nullptr : m.input(0), average ? nullptr : m.input(1),
+            dense::pooling_backward(description_, average ? nullptr : m.input(0), average ? nullptr : m.input(1),
                                     m.input(2), m.output(0), r.pool);
         m.finish();
     }
-    std::size_t scratch_bytes() const override { return memory.scratch_bytes(); }
-    double cost() const override {
-        return 50 + 0.1 * windows * static_cast<double>(description.window_h * description.window_w);
-    }
-    dense::pooling_description description;
-    widened_arrays memory;
-    double windows;
 };
 
-struct max_pool2d_pick_kernel final : kernel {
-    explicit max_pool2d_pick_kernel(const kernel_setup& s) :
-        description(describe(decode<pool2d_attributes>(s.attrs), s.inputs[0].extents, s.outputs[0].element)),
-        memory(s),
-        windows(static_cast<double>(s.outputs[0].extents.elements())) {
-        if (windows > 0) dense::check(description);
-    }
+struct max_pool2d_pick_kernel final : pool2d_kernel {
+    explicit max_pool2d_pick_kernel(const kernel_setup& s) : pool2d_kernel(s, s.outputs[0].extents, 0.1) {}
     void run(const kernel_run& r) override {
-        if (windows == 0 || !r.out[0]) return;
-        const widened_run m(memory, r);
-        dense::pooling_pick(description, m.input(0), m.input(1), m.input(2), m.output(0), r.pool);
+        if (windows_ == 0 || !r.out[0]) return;
+        const widened_run m(memory_, r);
+        dense::pooling_pick(description_, m.input(0), m.input(1), m.input(2), m.output(0), r.pool);
         m.finish();
     }
-    std::size_t scratch_bytes() const override { return memory.scratch_bytes(); }
-    double cost() const override {
-        return 50 + 0.1 * windows * static_cast<double>(description.window_h * description.window_w);
-    }
-    dense::pooling_description description;
-    widened_arrays memory;
-    double windows;
 };
 
 } // namespace detail
 
 TENON_INLINE kernel_pointer max_pool2d_op::prepare(const kernel_setup& s) {
-    return std::make_unique<detail::pool2d_kernel>(s);
+    return std::make_unique<detail::pool2d_forward_kernel>(s);
 }
 TENON_INLINE kernel_pointer average_pool2d_op::prepare(const kernel_setup& s) {
-    return std::make_unique<detail::pool2d_kernel>(s);
+    return std::make_unique<detail::pool2d_forward_kernel>(s);
 }
 TENON_INLINE kernel_pointer pool2d_gradient_op::prepare(const kernel_setup& s) {
     return std::make_unique<detail::pool2d_gradient_kernel>(s);

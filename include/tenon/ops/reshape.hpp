@@ -113,16 +113,16 @@ struct reshape_count {
         bool used[max_rank]{};
         for (const std::int64_t s : a.sizes) {
             const int axis = static_cast<int>(-2 - s);
-            if (s >= 0) to *= s;
+            if (s >= 0) to = product_of_sizes(to, s);
             else if (s != reshape_op::deduced && axis < x.rank()) {
                 if (!used[axis]) used[axis] = true;
-                else if (x[axis].is_number()) to *= x[axis].size;
+                else if (x[axis].is_number()) to = product_of_sizes(to, x[axis].size);
             }
         }
         for (int i = 0; i < x.rank(); ++i) {
             if (x[i] == extent(0)) zero = true;
             if (used[i]) continue;
-            if (x[i].is_number()) from *= x[i].size;
+            if (x[i].is_number()) from = product_of_sizes(from, x[i].size);
             else {
                 open_axis = open ? -1 : i;
                 open = true;
@@ -239,7 +239,7 @@ constexpr inferred reshape_op::infer(const attributes& a, type_list in, int) {
     } else if (x.is_static()) { // without elements
         std::int64_t known = 1;
         for (int i = 0; i < result.rank(); ++i)
-            if (i != unknown) known *= result[i].size;
+            if (i != unknown) known = product_of_sizes(known, result[i].size);
         if (unknown < 0) return known == 0 ? inferred(in[0].element, result) : fault::element_counts_differ;
         if (known == 0) return fault::size_not_divisible; // any size would do
         result[unknown] = 0;

@@ -5,7 +5,8 @@ namespace tenon::simd::TENON_SIMD_NS {
 /// log x = e ln 2 + log(1 + f): e is returned, f replaces x, 2^-0.5 - 1 <= f < 2^0.5 - 1. For finite x > 0.
 TENON_SIMD_INLINE f32 split_exponent(f32& x) {
     const auto denormal = x < 0x1p-126F;
-    const i32 b = bits_as<i32>(choose(denormal, x * 0x1p23F, x)) - 0x3F3504F3;
+    const u32 wrapped = bits_as<u32>(choose(denormal, x * 0x1p23F, x)) - 0x3F3504F3U; // also of NaN
+    const auto b = bits_as<i32>(wrapped);
     const i32 e = (b >> 23) - (denormal & 23);
     x = bits_as<f32>((b & 0x7FFFFF) + 0x3F3504F3) - 1.0F;
     return __builtin_convertvector(e, f32);
@@ -101,7 +102,8 @@ TENON_SIMD_INLINE f64 log10_of(for_double q, f64 x) {
 TENON_SIMD_INLINE f32 log1p_of(f32 x) {
     const f32 u = x + 1.0F;
     const f32 lost = choose(x < 1.0F, x - (u - 1.0F), 1.0F - (u - x));
-    const i32 b = bits_as<i32>(u) - 0x3F3504F3;
+    const u32 wrapped = bits_as<u32>(u) - 0x3F3504F3U;
+    const auto b = bits_as<i32>(wrapped);
     const i32 e = b >> 23;
     const f32 scale = bits_as<f32>((127 - choose(e > 64, fill<i32>(64), e)) << 23); // beyond 2^24 nothing is lost
     f32 f = bits_as<f32>((b & 0x7FFFFF) + 0x3F3504F3) - 1.0F;
