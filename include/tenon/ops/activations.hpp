@@ -1,6 +1,9 @@
 #pragma once
 
-#include <tenon/core/check.hpp> // first: g++ tells the way to it in each complaint
+// First: compilers tell the way to these in each complaint.
+#include <tenon/core/check.hpp>
+#include <tenon/expr/tree.hpp>
+
 #include <tenon/ops/formulas.hpp>
 
 /// Activations of neural networks, beside relu, sigmoid, tanh and softplus, which are instructions (ops/elementwise.hpp).

@@ -2,7 +2,10 @@
 
 #include <limits>
 
-#include <tenon/core/check.hpp> // first: g++ tells the way to it in each complaint
+// First: compilers tell the way to these in each complaint.
+#include <tenon/core/check.hpp>
+#include <tenon/expr/tree.hpp>
+
 #include <tenon/ops/elementwise.hpp>
 
 /// Functions of each element that are formulas of others. They fuse as what they are made of does.
