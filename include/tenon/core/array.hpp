@@ -50,7 +50,7 @@ template <class T> inline constexpr bool is_small_float = std::is_same_v<T, half
 
 // What may stand for a T in a nested list: nothing that loses a fraction or turns a pointer into a bool.
 template <class U, class T>
-concept Literal = std::is_same_v<U, T> ||(is_small_float<T> && (std::is_arithmetic_v<U> || is_small_float<U>)) ||
+concept Literal = std::is_same_v<U, T> || (is_small_float<T> && (std::is_arithmetic_v<U> || is_small_float<U>)) ||
                   (std::is_floating_point_v<T> && std::is_arithmetic_v<U>) ||
                   (std::is_integral_v<T> && !std::is_same_v<T, bool> && std::is_integral_v<U>) ||
                   (std::is_same_v<T, std::string> && std::is_convertible_v<const U&, std::string>);

@@ -4,6 +4,17 @@
 
 #include <tenon/core/config.hpp>
 
+#if defined(__SANITIZE_ADDRESS__)
+#define TENON_ADDRESS_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TENON_ADDRESS_SANITIZER 1
+#endif
+#endif
+#ifndef TENON_ADDRESS_SANITIZER
+#define TENON_ADDRESS_SANITIZER 0
+#endif
+
 /// Memory in pieces so large that their first touch costs more than most kernels that use them. What is given back is
 /// kept for the next piece of its size, up to a limit for the process, and comes in huge pages where it fills some.
 

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <list>
-#include <map>
 #include <mutex>
 #include <new>
 
@@ -14,20 +12,23 @@
 
 #include <tenon/core/large_memory.hpp>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define TENON_ADDRESS_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define TENON_ADDRESS_SANITIZER 1
-#endif
-#endif
-#ifndef TENON_ADDRESS_SANITIZER
-#define TENON_ADDRESS_SANITIZER 0
-#endif
-
 namespace tenon::detail {
 
-// Pieces of memory that nobody uses, by size; the ones longest unused are freed first.
+inline constexpr std::size_t most_large_memory_kept = std::size_t{256} << 20;
+
+// Sizes differ by an eighth at least, so that pieces fit again when sizes vary a little: eight classes between a
+// power of two and the next.
+inline std::size_t rounded_large(std::size_t bytes) noexcept {
+    const std::size_t step = std::bit_floor(bytes) / 8;
+    return (bytes + step - 1) / step * step;
+}
+constexpr std::size_t size_class(std::size_t rounded_bytes) noexcept {
+    const auto power = static_cast<std::size_t>(std::bit_width(rounded_bytes)) - 1;
+    return power * 8 + (rounded_bytes >> (power - 3)) - 8;
+}
+
+// Pieces of memory that nobody uses. Each begins with its place in two lists, so keeping it takes no other memory: of
+// all pieces by age, and of those of its size.
 class memory_keeper {
 public:
     static memory_keeper& instance() {
@@ -36,30 +37,31 @@ public:
     }
 
     void* take(std::size_t bytes) noexcept {
-        if (void* const kept = find(bytes)) return kept;
-        void* memory = make(bytes);
-        if (!memory) {
-            shrink_to(0);
-            memory = make(bytes);
+        bytes = rounded_large(bytes);
+        {
+            const std::lock_guard lock(guard_);
+            if (bytes <= limit_)
+                if (piece* const kept = by_size_[size_class(bytes)]) return unlink(kept);
         }
-        return memory;
+        if (void* const memory = make(bytes)) return memory;
+        {
+            const std::lock_guard lock(guard_);
+            shrink_to(0);
+        }
+        return make(bytes);
     }
 
     void give_back(void* memory, std::size_t bytes) noexcept {
+        bytes = rounded_large(bytes);
         if (bytes > limit_) return end(memory, bytes);
-        try {
-            const std::lock_guard lock(guard_);
-            unused_.push_back({memory, bytes});
-            try {
-                by_size_.emplace(bytes, std::prev(unused_.end()));
-            } catch (...) {
-                unused_.pop_back();
-                throw;
-            }
-            bytes_ += bytes;
-        } catch (...) { // no memory for a note of it
-            return end(memory, bytes);
-        }
+        const std::lock_guard lock(guard_);
+        piece*& same = by_size_[size_class(bytes)];
+        auto* const p = new (memory) piece{.bytes = bytes, .older = newest_, .next = same};
+        (newest_ ? newest_->newer : oldest_) = p;
+        newest_ = p;
+        if (same) same->previous = p;
+        same = p;
+        bytes_ += bytes;
         shrink_to(limit_);
     }
 
@@ -68,16 +70,11 @@ public:
         return bytes_;
     }
 
-    // Sizes differ by an eighth at least, so that pieces fit again when sizes vary a little.
-    static std::size_t rounded(std::size_t bytes) noexcept {
-        const std::size_t step = std::bit_floor(bytes) / 8;
-        return (bytes + step - 1) / step * step;
-    }
-
 private:
     struct piece {
-        void* memory;
         std::size_t bytes;
+        piece *older = nullptr, *newer = nullptr;
+        piece *previous = nullptr, *next = nullptr; // of its size
     };
     static constexpr std::size_t huge_page = std::size_t{2} << 20;
 
@@ -93,55 +90,45 @@ private:
         ::operator delete (memory, std::align_val_t{alignment_of(bytes)});
     }
 
-    void* find(std::size_t bytes) noexcept {
-        const std::lock_guard lock(guard_);
-        const auto at = by_size_.find(bytes);
-        if (at == by_size_.end()) return nullptr;
-        void* const memory = at->second->memory;
-        unused_.erase(at->second);
-        by_size_.erase(at);
-        bytes_ -= bytes;
-        return memory;
+    piece* unlink(piece* p) noexcept {
+        (p->older ? p->older->newer : oldest_) = p->newer;
+        (p->newer ? p->newer->older : newest_) = p->older;
+        (p->previous ? p->previous->next : by_size_[size_class(p->bytes)]) = p->next;
+        if (p->next) p->next->previous = p->previous;
+        bytes_ -= p->bytes;
+        return p;
     }
-    void shrink_to(std::size_t most) noexcept {
-        const std::lock_guard lock(guard_);
-        while (bytes_ > most) {
-            const auto oldest = unused_.begin();
-            auto at = by_size_.find(oldest->bytes);
-            while (at->second != oldest) ++at;
-            by_size_.erase(at);
-            bytes_ -= oldest->bytes;
-            end(oldest->memory, oldest->bytes);
-            unused_.erase(oldest);
+    void shrink_to(std::size_t bytes) noexcept {
+        while (bytes_ > bytes) {
+            piece* const p = unlink(oldest_);
+            end(p, p->bytes);
         }
     }
 
     static std::size_t most_kept() noexcept {
 #if TENON_ADDRESS_SANITIZER
         return 0; // it shall see every use of memory that was given back
-#else
-        std::size_t most = std::size_t{256} << 20;
-#if defined(__linux__)
+#elif defined(__linux__)
         const auto installed =
             static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGE_SIZE));
-        most = std::min(most, installed / 16);
-#endif
-        return most;
+        return std::min(most_large_memory_kept, installed / 16);
+#else
+        return most_large_memory_kept;
 #endif
     }
 
     const std::size_t limit_ = most_kept();
-    std::mutex guard_;        // of what follows
-    std::list<piece> unused_; // the longest unused first
-    std::multimap<std::size_t, std::list<piece>::iterator> by_size_;
+    std::mutex guard_; // of what follows
+    piece *oldest_ = nullptr, *newest_ = nullptr;
+    piece* by_size_[size_class(most_large_memory_kept) + 1] = {};
     std::size_t bytes_ = 0;
 };
 
 TENON_INLINE void* new_large(std::size_t bytes) noexcept {
-    return memory_keeper::instance().take(memory_keeper::rounded(bytes));
+    return memory_keeper::instance().take(bytes);
 }
 TENON_INLINE void delete_large(void* memory, std::size_t bytes) noexcept {
-    memory_keeper::instance().give_back(memory, memory_keeper::rounded(bytes));
+    memory_keeper::instance().give_back(memory, bytes);
 }
 TENON_INLINE std::size_t kept_large_memory() noexcept { return memory_keeper::instance().bytes(); }
 

@@ -43,8 +43,7 @@ namespace detail {
 template <class Rule, class... Xs>
 inline constexpr fault fault_of = inference<Rule, default_attributes<Rule>, 0, operand_of_t<Xs>...>::answer.what;
 
-/// d(sum of ys * output gradients) / dxs; zeros where x does not matter. Throws invalid_argument_error where an op on
-/// the way has no gradient.
+/// d(sum of ys * output gradients) / dxs; zeros where x does not matter. Through an op without a gradient none flows.
 std::vector<any_tensor> add_gradients(const std::vector<any_tensor>& ys, const std::vector<any_tensor>& xs,
                                       std::vector<any_tensor> output_gradients = {});
 

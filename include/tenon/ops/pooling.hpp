@@ -81,6 +81,17 @@ constexpr inferred infer_pool(const pool2d_attributes& a, const tensor_type& x) 
     return inferred(x.element, extents{x.extents[0], rows.size, columns.size, x.extents[3]});
 }
 
+/// Of x, y and a third tensor of its element type: y's type, where y has it.
+constexpr inferred infer_pooled(const pool2d_attributes& a, type_list in) noexcept {
+    if (in.size() != 3) return fault::expects_more_operands;
+    const inferred y = infer_pool(a, in[0]);
+    if (!y) return y;
+    for (int i = 1; i < 3; ++i)
+        if (in[i].element != in[0].element) return fault::element_types_differ;
+    if (equal_shapes(y.type.extents, in[1].extents).what != fault::none) return fault::gradient_shape_differs;
+    return y;
+}
+
 } // namespace detail
 
 /// in: x.
@@ -110,14 +121,10 @@ struct pool2d_gradient_op {
     static constexpr const char* name = "pool2d_gradient";
     using attributes = detail::pool2d_attributes;
     static constexpr inferred infer(const attributes& a, type_list in, int) {
-        if (in.size() != 3) return fault::expects_more_operands;
-        const inferred y = detail::infer_pool(a, in[0]);
+        const inferred y = detail::infer_pooled(a, in);
         if (!y) return y;
-        for (int i = 1; i < 3; ++i) {
-            if (in[i].element != in[0].element) return fault::element_types_differ;
-            if (equal_shapes(y.type.extents, in[i].extents).what != fault::none) return fault::gradient_shape_differs;
-        }
-        return inferred(in[0]);
+        if (equal_shapes(y.type.extents, in[2].extents).what != fault::none) return fault::gradient_shape_differs;
+        return in[0];
     }
     static constexpr bool needs_value(const attributes& a, int input) { return !a.average || input == 2; }
     static void gradient(gradient_context& g);
@@ -129,14 +136,8 @@ struct max_pool2d_pick_op {
     static constexpr const char* name = "max_pool2d_pick";
     using attributes = detail::pool2d_attributes;
     static constexpr inferred infer(const attributes& a, type_list in, int) {
-        if (in.size() != 3) return fault::expects_more_operands;
-        const inferred y = detail::infer_pool(a, in[0]);
-        if (!y) return y;
-        for (int i = 1; i < 3; ++i) {
-            if (in[i].element != in[0].element) return fault::element_types_differ;
-            const extents& sizes = i == 1 ? y.type.extents : in[0].extents;
-            if (equal_shapes(sizes, in[i].extents).what != fault::none) return fault::gradient_shape_differs;
-        }
+        const inferred y = detail::infer_pooled(a, in);
+        if (y && equal_shapes(in[0].extents, in[2].extents).what != fault::none) return fault::gradient_shape_differs;
         return y;
     }
     static void gradient(gradient_context& g);
