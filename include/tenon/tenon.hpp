@@ -9,6 +9,7 @@
 #include <tenon/core/extents.hpp>      // sizes as values
 #include <tenon/core/shape.hpp>        // sizes as types: shape<batch, 784>
 #include <tenon/core/check.hpp>        // the wording of compile-time complaints
+#include <tenon/core/device_name.hpp>  // names of devices: "/job:ps/task:1/device:GPU:0"
 #include <tenon/core/array.hpp>        // host tensors
 #include <tenon/core/print.hpp>        // host tensors as text
 

@@ -47,7 +47,7 @@ done
 
 is_error='^[^ ].*: (fatal )?error: '
 grep -Eq -- "$is_error" <<<"$output" || fail 'there is no line with an error'
-where='^In file included from|^ +from |: (In .*function|In constructor|At global scope)'
+where='^In file included from|^ +from |:  +in .constexpr. expansion of |: (In .*function|In constructor|At global scope)'
 first=$(grep -Evm 1 -- "$where" <<<"$output")
 grep -Eq -- "${patterns[0]}" <<<"$first" || fail "the first line does not match: ${patterns[0]}"
 
