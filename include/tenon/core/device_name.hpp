@@ -170,46 +170,46 @@ public:
             std::size_t end = 1;
             while (end < text.size() && text[end] != '/') ++end;
             const std::string_view part = text.substr(0, end);
-            const fault what = part[0] == '/' ? read(part.substr(1)) : fault::part_without_a_slash;
-            if (what != fault::none) return {device_name(), what, part};
+            const wrong what = part[0] == '/' ? read(part.substr(1)) : wrong::part_without_a_slash;
+            if (what != wrong::none) return {device_name(), what, part};
             text = text.substr(end);
         }
         return {name_, device_name_fault::none, {}};
     }
 
 private:
-    using fault = device_name_fault;
+    using wrong = device_name_fault;
 
-    constexpr fault read(std::string_view part) {
+    constexpr wrong read(std::string_view part) {
         const std::size_t colon = part.find(':');
         const std::string_view key = part.substr(0, colon);
         const bool cpu = same_in_upper_case(key, "CPU"), gpu = same_in_upper_case(key, "GPU");
         const bool device = key == "device" || cpu || gpu;
-        if (!device && key != "job" && key != "replica" && key != "task") return fault::unknown_part;
-        if (colon == std::string_view::npos || colon + 1 == part.size()) return fault::part_without_a_value;
+        if (!device && key != "job" && key != "replica" && key != "task") return wrong::unknown_part;
+        if (colon == std::string_view::npos || colon + 1 == part.size()) return wrong::part_without_a_value;
         const std::string_view value = part.substr(colon + 1);
         if (key == "job")
-            return take(has_job_) ? read_word(value, name_.job.text, name_.job.most, fault::job_that_is_no_word)
-                                  : fault::part_given_twice;
-        if (key == "replica") return take(has_replica_) ? read_number(value, name_.replica) : fault::part_given_twice;
-        if (key == "task") return take(has_task_) ? read_number(value, name_.task) : fault::part_given_twice;
-        if (!take(has_device_)) return fault::part_given_twice;
+            return take(has_job_) ? read_word(value, name_.job.text, name_.job.most, wrong::job_that_is_no_word)
+                                  : wrong::part_given_twice;
+        if (key == "replica") return take(has_replica_) ? read_number(value, name_.replica) : wrong::part_given_twice;
+        if (key == "task") return take(has_task_) ? read_number(value, name_.task) : wrong::part_given_twice;
+        if (!take(has_device_)) return wrong::part_given_twice;
         if (key == "device") return read_device(value);
         for (std::size_t i = 0; i < key.size(); ++i) name_.type.text[i] = upper_case(key[i]);
         return read_number(value, name_.index);
     }
 
-    constexpr fault read_device(std::string_view value) {
+    constexpr wrong read_device(std::string_view value) {
         const std::size_t colon = value.find(':');
         const std::string_view type = value.substr(0, colon);
-        if (const fault what = read_word(type, name_.type.text, name_.type.most, fault::type_that_is_no_word);
-            what != fault::none)
+        if (const wrong what = read_word(type, name_.type.text, name_.type.most, wrong::type_that_is_no_word);
+            what != wrong::none)
             return what;
         for (char& c : name_.type.text) c = upper_case(c);
-        if (colon == std::string_view::npos) return fault::none;
-        if (colon + 1 == value.size()) return fault::part_without_a_value;
-        const fault what = read_number(value.substr(colon + 1), name_.index);
-        return what == fault::none && name_.type.empty() && name_.index >= 0 ? fault::index_without_a_type : what;
+        if (colon == std::string_view::npos) return wrong::none;
+        if (colon + 1 == value.size()) return wrong::part_without_a_value;
+        const wrong what = read_number(value.substr(colon + 1), name_.index);
+        return what == wrong::none && name_.type.empty() && name_.index >= 0 ? wrong::index_without_a_type : what;
     }
 
     static constexpr bool take(bool& taken) {
@@ -218,23 +218,23 @@ private:
         return first;
     }
     // Not a template: clang 14 would not have it in time for a literal.
-    static constexpr fault read_word(std::string_view value, char* to, std::size_t most, fault otherwise) {
-        if (value == "*") return fault::none;
-        if (value.find(':') != std::string_view::npos) return fault::part_with_too_many_values;
+    static constexpr wrong read_word(std::string_view value, char* to, std::size_t most, wrong otherwise) {
+        if (value == "*") return wrong::none;
+        if (value.find(':') != std::string_view::npos) return wrong::part_with_too_many_values;
         if (!is_word(value)) return otherwise;
-        if (value.size() > most) return fault::job_or_type_that_is_too_long;
+        if (value.size() > most) return wrong::job_or_type_that_is_too_long;
         for (const char c : value) *to++ = c;
-        return fault::none;
+        return wrong::none;
     }
-    static constexpr fault read_number(std::string_view value, int& to) {
-        if (value == "*") return fault::none;
-        if (value.find(':') != std::string_view::npos) return fault::part_with_too_many_values;
+    static constexpr wrong read_number(std::string_view value, int& to) {
+        if (value == "*") return wrong::none;
+        if (value.find(':') != std::string_view::npos) return wrong::part_with_too_many_values;
         for (const char c : value)
-            if (!is_digit(c)) return fault::number_that_is_not_decimal;
-        if (value.size() > 9) return fault::number_of_more_than_9_digits;
+            if (!is_digit(c)) return wrong::number_that_is_not_decimal;
+        if (value.size() > 9) return wrong::number_of_more_than_9_digits;
         to = 0;
         for (const char c : value) to = to * 10 + (c - '0');
-        return fault::none;
+        return wrong::none;
     }
 
     device_name name_;
@@ -247,24 +247,24 @@ constexpr parsed_device_name parse_device_name(std::string_view text) { return d
 
 template <std::size_t N> consteval device_name::device_name(const char (&literal)[N]) {
     const detail::parsed_device_name parsed = detail::parse_device_name({literal, N - 1});
-    using fault = detail::device_name_fault;
+    using wrong = detail::device_name_fault;
     switch (parsed.what) {
-    case fault::none: break;
-    case fault::part_without_a_slash: detail::malformed_device_name<fault::part_without_a_slash>(); break;
-    case fault::unknown_part: detail::malformed_device_name<fault::unknown_part>(); break;
-    case fault::part_without_a_value: detail::malformed_device_name<fault::part_without_a_value>(); break;
-    case fault::part_with_too_many_values: detail::malformed_device_name<fault::part_with_too_many_values>(); break;
-    case fault::job_that_is_no_word: detail::malformed_device_name<fault::job_that_is_no_word>(); break;
-    case fault::type_that_is_no_word: detail::malformed_device_name<fault::type_that_is_no_word>(); break;
-    case fault::job_or_type_that_is_too_long:
-        detail::malformed_device_name<fault::job_or_type_that_is_too_long>();
+    case wrong::none: break;
+    case wrong::part_without_a_slash: detail::malformed_device_name<wrong::part_without_a_slash>(); break;
+    case wrong::unknown_part: detail::malformed_device_name<wrong::unknown_part>(); break;
+    case wrong::part_without_a_value: detail::malformed_device_name<wrong::part_without_a_value>(); break;
+    case wrong::part_with_too_many_values: detail::malformed_device_name<wrong::part_with_too_many_values>(); break;
+    case wrong::job_that_is_no_word: detail::malformed_device_name<wrong::job_that_is_no_word>(); break;
+    case wrong::type_that_is_no_word: detail::malformed_device_name<wrong::type_that_is_no_word>(); break;
+    case wrong::job_or_type_that_is_too_long:
+        detail::malformed_device_name<wrong::job_or_type_that_is_too_long>();
         break;
-    case fault::number_that_is_not_decimal: detail::malformed_device_name<fault::number_that_is_not_decimal>(); break;
-    case fault::number_of_more_than_9_digits:
-        detail::malformed_device_name<fault::number_of_more_than_9_digits>();
+    case wrong::number_that_is_not_decimal: detail::malformed_device_name<wrong::number_that_is_not_decimal>(); break;
+    case wrong::number_of_more_than_9_digits:
+        detail::malformed_device_name<wrong::number_of_more_than_9_digits>();
         break;
-    case fault::part_given_twice: detail::malformed_device_name<fault::part_given_twice>(); break;
-    case fault::index_without_a_type: detail::malformed_device_name<fault::index_without_a_type>(); break;
+    case wrong::part_given_twice: detail::malformed_device_name<wrong::part_given_twice>(); break;
+    case wrong::index_without_a_type: detail::malformed_device_name<wrong::index_without_a_type>(); break;
     }
     *this = parsed.name;
 }
