@@ -10,9 +10,11 @@
 // How graphs are made: nodes, names, scopes, collections, seeds.
 
 namespace tn = tenon;
+using namespace tn::literals;
 
 namespace {
-inline constexpr struct batch : tn::dim<"batch"> {} batch;
+inline constexpr struct batch : tn::dim<"batch"> {
+} batch;
 
 // What an expression throws, as text.
 template <class Error, class F> std::string words_of(F&& f) {
@@ -152,17 +154,17 @@ TEST_CASE("device and container scopes are kept with the node, the innermost win
     const tn::graph g;
     const tn::graph_scope in(g);
     const auto plain = tn::placeholder<float>();
-    const tn::device_scope gpu("/gpu:0");
+    const auto gpu = tn::on("/gpu:0");
     const tn::container_scope box("box");
     const auto placed = tn::placeholder<float>();
     {
-        const tn::device_scope cpu("/cpu:0");
-        CHECK(tn::placeholder<float>().node()->device == "/cpu:0");
+        const auto cpu = tn::on("/cpu:0");
+        CHECK(tn::placeholder<float>().node()->device == "/cpu:0"_dev);
         CHECK(tn::placeholder<float>().node()->container == "box");
     }
     CHECK(plain.node()->device.empty());
     CHECK(plain.node()->container.empty());
-    CHECK(placed.node()->device == "/gpu:0");
+    CHECK(placed.node()->device == "/gpu:0"_dev);
     CHECK(placed.node()->container == "box");
 }
 

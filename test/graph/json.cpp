@@ -22,7 +22,8 @@ namespace tn = tenon;
 
 namespace {
 
-inline constexpr struct batch : tn::dim<"batch"> {} batch;
+inline constexpr struct batch : tn::dim<"batch"> {
+} batch;
 
 // A small model with everything a graph can hold.
 tn::graph model() {
@@ -39,7 +40,7 @@ tn::graph model() {
     const auto step = w.assign_sub(dw * 0.1f);
     tn::group(step, tn::identity(loss, "loss"));
     {
-        const tn::device_scope device("/gpu:1");
+        const auto device = tn::on("/gpu:1");
         const tn::container_scope container("box");
         const tn::control_dependencies after(step);
         tn::identity(x, "late");

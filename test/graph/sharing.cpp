@@ -147,7 +147,7 @@ TEST_CASE("equal nodes with other control dependencies, devices or containers st
         CHECK(tn::identity(x).node() != plain.node());
     }
     {
-        const tn::device_scope device("/gpu:0");
+        const auto device = tn::on("/gpu:0");
         CHECK(tn::identity(x).node() != plain.node());
     }
     {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <tenon/graph/op.hpp>
+#include <tenon/graph/scope.hpp>
 #include <tenon/expr/vjp.hpp>
 
 /// The one elementwise op of the graph: a tape over broadcast operands.
@@ -96,9 +97,9 @@ void register_compiled_tape(const tape& t, const compiled_tape& functions);
 /// The compiled kernel for a tape, or nullptr: then the interpreter runs it.
 const compiled_tape* find_compiled_tape(const tape& t);
 
-/// A fused node; its first output.
-any_tensor add_fused(std::shared_ptr<const tape> t, std::vector<std::int64_t> constants,
-                     std::vector<any_tensor> inputs);
+/// A fused node of the scopes in force, or of those in which an expression was written; its first output.
+any_tensor add_fused(std::shared_ptr<const tape> t, std::vector<std::int64_t> constants, std::vector<any_tensor> inputs,
+                     const written_scopes& scopes = {});
 
 /// A node of one instruction on untyped operands, whose types decide; throws invalid_argument_error with the
 /// rule's words.

@@ -166,15 +166,14 @@ TENON_INLINE const compiled_tape* find_compiled_tape(const tape& t) {
 }
 
 TENON_INLINE any_tensor add_fused(std::shared_ptr<const tape> t, std::vector<std::int64_t> constants,
-                                  std::vector<any_tensor> inputs) {
+                                  std::vector<any_tensor> inputs, const written_scopes& scopes) {
+    const as_written in(scopes);
     fused_op::attributes a;
     a.tape = std::move(t);
     a.constants = std::move(constants);
-    // An expression becomes a node of its operands' graph wherever it is first used, in another thread for example.
-    if (!inputs.empty() && inputs[0] && inputs[0].node()->graph != graph::current().state()) {
-        const graph_scope theirs{graph(inputs[0].node()->graph)};
-        return add<fused_op>(a, std::move(inputs));
-    }
+    if (inputs.empty() || !inputs[0]) return add<fused_op>(a, std::move(inputs));
+    // An expression becomes a node of its operands' graph wherever it was written.
+    const home_scope theirs{graph(inputs[0].node()->graph)};
     return add<fused_op>(a, std::move(inputs));
 }
 

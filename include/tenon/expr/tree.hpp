@@ -203,7 +203,7 @@ namespace tenon {
 
 /// An elementwise expression that is not a node yet: element type T, sizes S, and what to compute. It holds its
 /// operands by value. Used as a temporary it is taken into the expression around it; used by name it becomes a
-/// node of the graph, once.
+/// node of the graph, once, in the scopes in which it was written.
 template <class T, class S, class Tree> class expr : public detail::operand {
 public:
     using element_type = T;
@@ -222,7 +222,7 @@ public:
 #endif
         const tape& code = detail::forward_program<Tree>::code;
         return tensor<T, S>::unchecked(detail::add_fused(std::shared_ptr<const tape>(std::shared_ptr<void>(), &code),
-                                                         std::move(constants), std::move(operands)));
+                                                         std::move(constants), std::move(operands), scopes_));
     }
     operator tensor<T, S>() const { return materialize(); } // NOLINT: an expression is a tensor
     template <class S2>
@@ -236,6 +236,7 @@ public:
 
 private:
     Tree tree_;
+    detail::written_scopes scopes_; // whose node it becomes
 };
 
 namespace detail {

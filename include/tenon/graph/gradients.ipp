@@ -76,7 +76,7 @@ TENON_INLINE std::vector<any_tensor> add_gradients(const std::vector<any_tensor>
                                                    std::vector<any_tensor> output_gradients) {
     if (ys.empty()) return {};
     const graph g(ys[0].node()->graph);
-    const graph_scope scope(g);
+    const home_scope scope(g);
     const name_scope names("gradients");
 
     std::map<std::pair<node*, int>, gradient_sum> flowing;

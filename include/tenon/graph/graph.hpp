@@ -3,10 +3,10 @@
 #include <string>
 #include <vector>
 
-#include <tenon/core/check.hpp>
 #include <tenon/graph/node.hpp>
+#include <tenon/graph/scope.hpp>
 
-/// Graphs, and the scopes in which nodes are made.
+/// Graphs; graph/scope.hpp has the scopes in which their nodes are made.
 
 namespace tenon {
 
@@ -58,64 +58,10 @@ private:
 inline constexpr const char* global_variables = "variables";
 inline constexpr const char* trainable_variables = "trainable_variables";
 
-namespace detail {
-// One entry of this thread's stack of scopes.
-class scope_base {
-public:
-    scope_base(const scope_base&) = delete;
-    scope_base& operator=(const scope_base&) = delete;
-
-protected:
-    scope_base();
-    ~scope_base();
-};
-} // namespace detail
-
-/// Nodes made while it lives go to this graph.
-class graph_scope : detail::scope_base {
-public:
-    explicit graph_scope(const graph& g);
-    ~graph_scope();
-};
-
-/// Prefixes the names of nodes made inside: "layer1/". A used prefix gets a number.
-class name_scope : detail::scope_base {
-public:
-    explicit name_scope(const std::string& name);
-};
-
-/// Resources made inside live in this container.
-class container_scope : detail::scope_base {
-public:
-    explicit container_scope(const std::string& name);
-};
-
-/// Nodes made inside ask for this device.
-class device_scope : detail::scope_base {
-public:
-    explicit device_scope(const std::string& device);
-};
-
-/// Nodes made while it lives run after the given operations and tensors (SEMANTICS 15).
-class control_dependencies : detail::scope_base {
-public:
-    template <class... N> explicit control_dependencies(const N&... nodes) { (depend_on(nodes), ...); }
-
-private:
-    void depend_on(const operation& o) { add(o.node()); }
-    void depend_on(ill_shaped) {}
-    template <class T>
-        requires std::is_base_of_v<any_tensor, T>
-    void depend_on(const T& t) { add(t.node()); }
-    template <class T>
-        requires requires(const T& t) { t.materialize(); }
-    void depend_on(const T& t) { add(t.materialize().node()); }
-    void add(node* n);
-};
-
 } // namespace tenon
 
 #if TENON_HEADER_ONLY
 #include <tenon/graph/op.hpp>
 #include <tenon/graph/graph.ipp>
+#include <tenon/graph/scope.ipp>
 #endif

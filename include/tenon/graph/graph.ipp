@@ -1,40 +1,13 @@
 #pragma once
 
 #include <algorithm>
-#include <deque>
-#include <map>
-#include <mutex>
-#include <unordered_map>
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/graph.hpp>
+#include <tenon/graph/graph_state.hpp>
 #include <tenon/graph/op.hpp>
 
 namespace tenon {
-
-// A graph's nodes. Guarded by `guard`: graphs may be built from several threads; nodes never change once
-// they are in.
-class graph_state {
-public:
-    std::atomic<std::int64_t> references{0};
-    mutable std::mutex guard;
-    std::deque<node> nodes;
-    std::unordered_map<std::string, node*> by_name;
-    std::unordered_multimap<std::size_t, node*> by_content;
-    std::unordered_map<std::string, std::int64_t> used_names; // next number of a taken name
-    std::map<std::string, std::vector<node_output>> collections;
-    std::uint64_t seed = 0;
-
-    // The caller holds `guard`.
-    std::string unique_name(const std::string& wanted) {
-        if (!by_name.contains(wanted)) return wanted;
-        std::int64_t& next = used_names[wanted];
-        for (;;) {
-            std::string name = wanted + "_" + std::to_string(++next);
-            if (!by_name.contains(name)) return name;
-        }
-    }
-};
 
 namespace detail {
 
@@ -49,38 +22,6 @@ TENON_INLINE void retain(graph_state* g) noexcept {
 TENON_INLINE void release(graph_state* g) noexcept {
     if (g && g->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete g;
 }
-
-// What the scopes of this thread say; each scope saves it and puts it back.
-struct scope_state {
-    graph_state* graph = nullptr;
-    std::string prefix;
-    std::string container;
-    std::string device;
-    std::vector<node*> controls;
-};
-
-inline std::vector<scope_state>& scopes() {
-    thread_local std::vector<scope_state> stack(1);
-    return stack;
-}
-
-inline graph_state* default_graph() {
-    // Never destroyed: handles in static objects may outlive it.
-    static graph_state* g = [] {
-        auto* s = new graph_state;
-        retain(s);
-        return s;
-    }();
-    return g;
-}
-
-inline graph_state* current_graph() {
-    graph_state* g = scopes().back().graph;
-    return g ? g : default_graph();
-}
-
-TENON_INLINE scope_base::scope_base() { scopes().push_back(scopes().back()); }
-TENON_INLINE scope_base::~scope_base() { scopes().pop_back(); }
 
 } // namespace detail
 
@@ -169,39 +110,6 @@ TENON_INLINE std::uint64_t graph::seed() const {
     return state_->seed;
 }
 
-TENON_INLINE graph_scope::graph_scope(const graph& g) {
-    detail::scope_state& s = detail::scopes().back();
-    detail::retain(g.state());
-    s = detail::scope_state{};
-    s.graph = g.state();
-}
-
-TENON_INLINE graph_scope::~graph_scope() { detail::release(detail::scopes().back().graph); }
-
-TENON_INLINE name_scope::name_scope(const std::string& name) {
-    detail::scope_state& s = detail::scopes().back();
-    graph_state* g = detail::current_graph();
-    const std::lock_guard lock(g->guard);
-    // A prefix is taken like a name, so that two layers called alike do not mix.
-    std::string wanted = s.prefix + name + "/";
-    for (std::int64_t n = g->used_names[wanted]++; n > 0 && g->used_names.contains(wanted); ++n)
-        wanted = s.prefix + name + "_" + std::to_string(n) + "/";
-    if (g->used_names[wanted] == 0) g->used_names[wanted] = 1;
-    s.prefix = wanted;
-}
-
-TENON_INLINE container_scope::container_scope(const std::string& name) { detail::scopes().back().container = name; }
-
-TENON_INLINE device_scope::device_scope(const std::string& device) { detail::scopes().back().device = device; }
-
-TENON_INLINE void control_dependencies::add(node* n) {
-    detail::require_node(n, "control_dependencies: an operation or tensor");
-    if (n->graph != detail::current_graph())
-        throw invalid_argument_error("control_dependencies: " + n->name + " belongs to another graph");
-    std::vector<node*>& controls = detail::scopes().back().controls;
-    if (std::find(controls.begin(), controls.end(), n) == controls.end()) controls.push_back(n);
-}
-
 TENON_INLINE std::string any_tensor::name() const {
     if (!node()) return "(no tensor)";
     return index_ == 0 ? node()->name : node()->name + ":" + std::to_string(index_);
@@ -278,14 +186,16 @@ inline std::size_t content_of(const node& n) {
     return content;
 }
 
+// The node that n would be again: its device is the same, or `asked` says that the same functions would be asked for it.
 // The caller holds the graph's guard, here and below.
-inline node* find_equal(graph_state& g, const node& n, std::size_t content) {
+inline node* find_equal(graph_state& g, const node& n, std::size_t content, std::uint64_t asked = 0) {
     const auto [first, last] = g.by_content.equal_range(content);
     for (auto at = first; at != last; ++at) {
-        const node& m = *at->second;
-        if (m.op == n.op && m.inputs == n.inputs && m.controls == n.controls && m.device == n.device &&
-            m.container == n.container && m.attributes == n.attributes)
-            return at->second;
+        const node& m = *at->second.made;
+        if (m.op == n.op && m.inputs == n.inputs && m.controls == n.controls && m.colocated == n.colocated &&
+            (asked ? at->second.asked == asked : m.device == n.device) && m.container == n.container &&
+            m.attributes == n.attributes)
+            return at->second.made;
     }
     return nullptr;
 }
@@ -310,8 +220,33 @@ TENON_INLINE node* restore_node(const graph& to, node&& n) {
         g.used_names.emplace(n.name.substr(0, slash + 1), 1);
     const bool shared = may_be_shared(*n.op) && !find_equal(g, n, content);
     node* made = enter(g, std::move(n));
-    if (shared) g.by_content.emplace(content, made);
+    if (shared) g.by_content.emplace(content, graph_state::shared_node{made, 0});
     return made;
+}
+
+} // namespace detail
+
+namespace detail {
+
+// What a node without a name is called: a fused node after its last instruction, another after its op.
+inline std::string own_name(const node& n) {
+    if (const attribute* t = n.attributes.find("tape"))
+        if (const auto* shared_tape = std::get_if<std::shared_ptr<const tape>>(t)) {
+            const tape& tp = **shared_tape;
+            if (tp.output_count == 1 && tp.outputs[0].like < 0) return info_of(tp.code[tp.outputs[0].reg].op).name;
+        }
+    return n.op->name;
+}
+
+inline placed_op as_placed(const node& n, const std::string& name) {
+    static constexpr extents none{};
+    const bool any = !n.outputs.empty();
+    return {n.op->name,
+            name,
+            any ? n.outputs[0].element : element_type::none,
+            any ? n.outputs[0].extents : none,
+            n.op->is(op_flags::resource),
+            {}};
 }
 
 } // namespace detail
@@ -319,14 +254,14 @@ TENON_INLINE node* restore_node(const graph& to, node&& n) {
 TENON_INLINE node* add_node(const op_definition& op, std::vector<any_tensor> inputs, attributes a,
                             const std::string& name) {
     graph_state* g = detail::current_graph();
-    const detail::scope_state& scope = detail::scopes().back();
+    const detail::scope_state& scope = detail::current_scopes();
     const std::string shown = name.empty() ? op.name : scope.prefix + name;
     node n;
     n.op = &op;
     n.graph = g;
-    n.device = scope.device;
     n.container = scope.container;
     n.controls = scope.controls;
+    n.colocated = scope.colocated;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         if (!inputs[i]) detail::throw_empty((shown + ": input " + std::to_string(i)).c_str());
         if (inputs[i].node()->graph != g)
@@ -339,23 +274,23 @@ TENON_INLINE node* add_node(const op_definition& op, std::vector<any_tensor> inp
 
     const bool shared = detail::may_be_shared(op) && name.empty();
     const std::size_t content = shared ? detail::content_of(n) : 0;
+    const std::string wanted = name.empty() ? scope.prefix + detail::own_name(n) : shown;
+    const std::uint64_t asked = scope.devices ? scope.devices->asked : 0;
+    if (asked && shared) { // a node that is there already is not asked for again
+        const std::lock_guard lock(g->guard);
+        if (node* equal = detail::find_equal(*g, n, content, asked)) return equal;
+    }
+    if (scope.devices) n.device = detail::device_of(scope, detail::as_placed(n, wanted));
+
     const std::lock_guard lock(g->guard);
     if (shared)
-        if (node* equal = detail::find_equal(*g, n, content)) return equal;
-    std::string wanted = shown;
-    if (name.empty()) {
-        wanted = scope.prefix + op.name;
-        // A fused node is called after its last instruction.
-        if (const attribute* t = n.attributes.find("tape"))
-            if (const auto* shared_tape = std::get_if<std::shared_ptr<const tape>>(t)) {
-                const tape& tp = **shared_tape;
-                if (tp.output_count == 1 && tp.outputs[0].like < 0)
-                    wanted = scope.prefix + info_of(tp.code[tp.outputs[0].reg].op).name;
-            }
-    }
+        if (node* equal = detail::find_equal(*g, n, content)) {
+            if (asked) g->by_content.emplace(content, graph_state::shared_node{equal, asked});
+            return equal;
+        }
     n.name = g->unique_name(wanted);
     node* made = detail::enter(*g, std::move(n));
-    if (shared) g->by_content.emplace(content, made);
+    if (shared) g->by_content.emplace(content, graph_state::shared_node{made, asked});
     return made;
 }
 

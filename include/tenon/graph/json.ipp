@@ -299,7 +299,7 @@ private:
         std::string name, op;
         const json_value* source = nullptr;
         std::vector<std::pair<std::size_t, int>> inputs; // entry, output
-        std::vector<std::size_t> controls;
+        std::vector<std::size_t> controls, colocated;
         node* made = nullptr;
     };
 
@@ -345,8 +345,9 @@ private:
             };
             text("name", e.name);
             text("op", e.op);
-            allow_only(v, {"name", "op", "inputs", "controls", "attributes", "device", "container", "outputs"},
-                       "node \"" + e.name + "\"");
+            allow_only(
+                v, {"name", "op", "inputs", "controls", "attributes", "colocated", "device", "container", "outputs"},
+                "node \"" + e.name + "\"");
             if (!by_name_.emplace(e.name, entries_.size()).second)
                 json_mistake("there are two nodes called \"" + e.name + "\"");
             entries_.push_back(std::move(e));
@@ -388,9 +389,10 @@ private:
                     resolve(v, "input " + std::to_string(e.inputs.size()) + " of node \"" + e.name + "\""));
             });
             each(e, "controls", [&](const json_value& v) {
-                const auto [from, index] = resolve(v, "a control input of node \"" + e.name + "\"");
-                e.controls.push_back(from);
-                (void)index;
+                e.controls.push_back(resolve(v, "a control input of node \"" + e.name + "\"").first);
+            });
+            each(e, "colocated", [&](const json_value& v) {
+                e.colocated.push_back(resolve(v, "a node colocated with \"" + e.name + "\"").first);
             });
         }
     }
@@ -402,6 +404,7 @@ private:
         for (std::size_t n = 0; n < entries_.size(); ++n) {
             for (const auto& [from, index] : entries_[n].inputs) after[from].push_back(n), ++waiting[n];
             for (const std::size_t from : entries_[n].controls) after[from].push_back(n), ++waiting[n];
+            for (const std::size_t from : entries_[n].colocated) after[from].push_back(n), ++waiting[n];
         }
         std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
         for (std::size_t n = 0; n < entries_.size(); ++n)
@@ -431,6 +434,8 @@ private:
                 if (waiting[from] > 0) next = from;
             for (const std::size_t from : entries_[n].controls)
                 if (waiting[from] > 0) next = from;
+            for (const std::size_t from : entries_[n].colocated)
+                if (waiting[from] > 0) next = from;
             n = next;
         }
         std::string cycle = "\"" + entries_[n].name + "\"";
@@ -457,6 +462,7 @@ private:
                 n.inputs.push_back({source, index});
             }
             for (const std::size_t from : e.controls) n.controls.push_back(entries_[from].made);
+            for (const std::size_t from : e.colocated) n.colocated.push_back(entries_[from].made);
             if (const json_value* v = e.source->find("device"))
                 n.device = json_get<std::string>(*v, "a text", "\"device\"");
             if (const json_value* v = e.source->find("container"))

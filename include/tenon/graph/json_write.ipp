@@ -172,9 +172,10 @@ inline std::string reference_to(const node_output& o) {
 inline std::string line_of(const node& n) {
     ordered_json out{{"name", n.name}, {"op", n.op->name}};
     for (const node_output& in : n.inputs) out["inputs"].push_back(reference_to(in));
-    for (const node* c : n.controls) out["controls"].push_back(c->name);
+    for (node* c : n.controls) out["controls"].push_back(reference_to({c, 0}));
     for (const auto& [name, a] : n.attributes) out["attributes"][name] = json_of_attribute(a);
-    if (!n.device.empty()) out["device"] = n.device;
+    for (node* c : n.colocated) out["colocated"].push_back(reference_to({c, 0}));
+    if (!n.device.empty()) out["device"] = to_string(n.device);
     if (!n.container.empty()) out["container"] = n.container;
     for (const tensor_type& t : n.outputs) out["outputs"].push_back(json_of_type(t));
     try {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <tenon/core/device_name.hpp>
 #include <tenon/core/fault.hpp>
 #include <tenon/graph/attributes.hpp>
 
@@ -30,9 +31,10 @@ struct node {
     std::vector<node*> controls; ///< run before this node, although no data flows
     std::vector<tensor_type> outputs;
     std::string name;
-    std::string device;      ///< as asked for; empty where nothing was
-    std::string container;   ///< of the resource it holds; empty: the default
-    std::int64_t number = 0; ///< position in the graph: inputs have smaller ones
+    std::vector<node*> colocated; ///< share their device with this node
+    device_name device;           ///< as asked for; empty where nothing was
+    std::string container;        ///< of the resource it holds; empty: the default
+    std::int64_t number = 0;      ///< position in the graph: inputs have smaller ones
     graph_state* graph = nullptr;
 
     const tensor_type& input_type(int i) const {

@@ -15,6 +15,7 @@ enum class op_flags : unsigned {
     stateful = 1,   ///< two of them are never one; never folded
     source = 2,     ///< has a value of its own (placeholder, variable): never folded
     updates = 4,    ///< writes the resource that its input 0 reads
+    resource = 16,  ///< holds what outlives steps, as a variable does: decides where those that use it are placed
     shape_only = 8, ///< only the sizes of its inputs from `shape_only_from` on matter
 };
 constexpr op_flags operator|(op_flags a, op_flags b) {

@@ -243,7 +243,6 @@ TENON_DECLARE_OP(assert_definition, assert_op);
 
 #include <cstdio>
 #include <cstring>
-#include <optional>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/print.hpp>
@@ -280,16 +279,14 @@ TENON_INLINE any_tensor checked_as(const any_tensor& t, const tensor_type& asked
     if (t.element() != asked.element || both.what != fault::none)
         throw invalid_argument_error("as: " + t.name() + " is " + to_string(t.type()) + ", not " + to_string(asked));
     if (both.extents == t.extents()) return t;
-    const graph home(t.node()->graph);
-    std::optional<graph_scope> scope;
-    if (!(graph::current() == home)) scope.emplace(home);
+    const home_scope scope{graph(t.node()->graph)};
     return tenon::add<ensure_shape_op>({both.extents}, {t});
 }
 
 TENON_INLINE operation add_group(const std::vector<node*>& members, const std::string& name) {
     if (members.empty()) return operation(add_node(definition_of<no_op_op>(), {}, {}, name.empty() ? "group" : name));
     for (node* n : members) require_node(n, "group: a member");
-    const graph_scope scope{graph(members[0]->graph)};
+    const home_scope scope{graph(members[0]->graph)};
     std::vector<std::unique_ptr<control_dependencies>> held;
     for (node* n : members) held.push_back(std::make_unique<control_dependencies>(operation(n)));
     operation made(add_node(definition_of<no_op_op>(), {}, {}, name.empty() ? "group" : name));

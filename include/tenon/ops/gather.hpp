@@ -217,7 +217,7 @@ TENON_INLINE std::optional<row_gradient> sparse_rows(const any_tensor& gradient)
         if (!sparse.back() && x.rank() != 0) return std::nullopt;
     }
     if (!detail::is_linear(*a.tape, sparse)) return std::nullopt;
-    const graph_scope scope{graph(n.graph)};
+    const detail::home_scope scope{graph(n.graph)};
     std::vector<row_gradient> parts;
     for (std::size_t k = 0; k < rows.size(); ++k) {
         const auto at = n.inputs.begin() + static_cast<std::ptrdiff_t>(k);

@@ -30,7 +30,7 @@ struct constant_op {
 /// from before the update, unless the read is made to run after the update (SEMANTICS 15).
 struct variable_op {
     static constexpr const char* name = "variable";
-    static constexpr op_flags flags = op_flags::source | op_flags::stateful;
+    static constexpr op_flags flags = op_flags::source | op_flags::stateful | op_flags::resource;
     using attributes = placeholder_op::attributes;
     static constexpr inferred infer(const attributes& a, type_list, int) {
         if (!a.shape.is_static()) return fault::size_must_be_known;

@@ -12,7 +12,7 @@
 namespace tenon::runtime {
 
 TENON_INLINE std::string place_of(const node& n) {
-    return n.name + " (" + n.op->name + ") on " + (n.device.empty() ? "/device:CPU:0" : n.device);
+    return n.name + " (" + n.op->name + ") on " + (n.device.empty() ? "/device:CPU:0" : to_string(n.device));
 }
 
 namespace detail {

@@ -32,7 +32,7 @@ inline any_tensor loading_assignment(const any_tensor& v) {
     const std::vector<any_tensor> known = g.collection(key);
     if (!known.empty()) return known.front();
     const graph_scope scope(g);
-    const device_scope device(v.node()->device);
+    const auto with_it = colocate_with(v);
     const any_tensor made =
         untyped::assign(v, untyped::placeholder(v.element(), v.extents(), v.node()->name + "/value"));
     g.add_to_collection(key, made);

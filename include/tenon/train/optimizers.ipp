@@ -23,7 +23,7 @@ public:
 
     /// Asks for a count of this operation's runs, kept beside the graph's own: that one may count others too.
     void count_runs() {
-        const graph_scope scope(graph_);
+        const only_devices scope(graph_);
         runs_ = add_variable(of_.name_ + "_step", {element_type::int64, {}}, {.trainable = false});
         set_initial_value(runs_, scalar_constant(0, element_type::int64), {.trainable = false});
         operations_.push_back(
@@ -84,7 +84,7 @@ public:
     slot_value slot(const char* name, double initial = 0) {
         const graph_scope scope{graph(variable_.node()->graph)};
         const container_scope container(variable_.node()->container);
-        const device_scope device(variable_.node()->device);
+        const auto with_it = colocate_with(variable_);
         const tensor_type type{type_, variable_.extents()};
         const any_tensor slot = add_variable(variable_.node()->name + "/" + name, type, {.trainable = false});
         any_tensor value = add<fill_like_op>({initial}, {variable_});
@@ -174,8 +174,7 @@ TENON_INLINE operation optimizer::apply_gradients(const std::vector<gradient_and
     if (gradients.empty()) throw invalid_argument_error("apply_gradients: there are no gradients");
     for (const gradient_and_variable& g : gradients) detail::check_gradient(g);
     const graph of(gradients.front().variable.node()->graph);
-    std::optional<graph_scope> elsewhere;
-    if (!(graph::current() == of)) elsewhere.emplace(of);
+    const detail::home_scope scope(of);
     const name_scope names(o.name);
 
     detail::update_setup setup(*this, of);
@@ -359,7 +358,7 @@ TENON_INLINE std::vector<gradient_and_variable> clip_by_value(std::vector<gradie
                                      " is above the upper one, " + std::to_string(high));
     for (gradient_and_variable& g : gradients) {
         detail::check_gradient(g);
-        const graph_scope scope{graph(g.variable.node()->graph)};
+        const detail::home_scope scope{graph(g.variable.node()->graph)};
         // Zeros that stay zeros need not be there.
         const auto rows = low <= 0 && high >= 0 ? detail::summed_rows(g.gradient) : std::nullopt;
         detail::tape_writer t;
@@ -377,7 +376,7 @@ TENON_INLINE std::vector<gradient_and_variable> clip_by_norm(std::vector<gradien
     detail::check_limit("clip_by_norm", limit);
     for (gradient_and_variable& g : gradients) {
         detail::check_gradient(g);
-        const graph_scope scope{graph(g.variable.node()->graph)};
+        const detail::home_scope scope{graph(g.variable.node()->graph)};
         detail::scale_down(g.gradient, detail::squared_norm({g}), limit);
     }
     return gradients;
@@ -388,7 +387,7 @@ TENON_INLINE std::vector<gradient_and_variable> clip_by_global_norm(std::vector<
     detail::check_limit("clip_by_global_norm", limit);
     if (gradients.empty()) throw invalid_argument_error("clip_by_global_norm: there are no gradients");
     detail::check_gradient(gradients.front());
-    const graph_scope scope{graph(gradients.front().variable.node()->graph)};
+    const detail::home_scope scope{graph(gradients.front().variable.node()->graph)};
     const any_tensor squared = detail::squared_norm(gradients);
     for (gradient_and_variable& g : gradients) detail::scale_down(g.gradient, squared, limit);
     return gradients;
@@ -397,7 +396,7 @@ TENON_INLINE std::vector<gradient_and_variable> clip_by_global_norm(std::vector<
 TENON_INLINE tensor<double, shape<>> global_norm(const std::vector<gradient_and_variable>& gradients) {
     if (gradients.empty()) throw invalid_argument_error("global_norm: there are no gradients");
     detail::check_gradient(gradients.front());
-    const graph_scope scope{graph(gradients.front().variable.node()->graph)};
+    const detail::home_scope scope{graph(gradients.front().variable.node()->graph)};
     detail::tape_writer t;
     t.write(sqrt(t.read(detail::squared_norm(gradients))), element_type::float64);
     return tensor<double, shape<>>::unchecked(t.finish().front());

@@ -1,0 +1,256 @@
+#pragma once
+
+#include <concepts>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include <tenon/core/check.hpp>
+#include <tenon/core/device_name.hpp>
+#include <tenon/graph/node.hpp>
+
+/// The scopes in which nodes are made: their graph, names, containers, devices, and what they wait for. A scope is of the
+/// thread that opened it, and scopes end in the reverse order of their beginning. An expression that has a name is a node
+/// of the scopes in which it was written, wherever it is used first; one that is taken into another is part of that.
+///
+///     const auto gpu = tn::on("/gpu:0");                            // until the end of the block
+///     const auto y = tn::on("/job:ps/task:1", [&] { return x + 1.0f; });
+///     const auto mixed = tn::on([](const tn::placed_op& op) { return op.extents.rank() > 1 ? "/gpu:0" : "/cpu:0"; });
+
+namespace tenon {
+
+class graph;
+
+/// What a placement function is told of a node that is about to be made.
+struct placed_op {
+    const char* type;              ///< the op's name: "matmul"
+    const std::string& name;       ///< the node's, as wished: a number is added where it is taken
+    element_type element;          ///< of its first output; none where it has none
+    const tenon::extents& extents; ///< of its first output, as far as they are known
+    bool holds_resource;           ///< a variable: op_flags::resource
+    device_name device;            ///< what the scopes inside this one have set
+};
+
+/// A function that answers where a node goes: a device's name or its text, of which the scopes inside take what they leave
+/// unset.
+template <class F>
+concept PlacementFunction = requires(F& f, const placed_op& op) {
+    { f(op) } -> std::convertible_to<device_name>;
+};
+
+namespace detail {
+
+struct scope_state;
+
+void retain(const scope_state*) noexcept;
+void release(const scope_state*) noexcept;
+
+// The scopes that were in force in this thread when it was made: null where none was open.
+class written_scopes {
+public:
+    written_scopes() noexcept;
+    written_scopes(const written_scopes& o) noexcept : state_(o.state_) {
+        if (state_) retain(state_);
+    }
+    written_scopes(written_scopes&& o) noexcept : state_(o.state_) { o.state_ = nullptr; }
+    written_scopes& operator=(written_scopes o) noexcept {
+        const scope_state* s = state_;
+        state_ = o.state_;
+        o.state_ = s;
+        return *this;
+    }
+    ~written_scopes() {
+        if (state_) release(state_);
+    }
+    const scope_state* get() const noexcept { return state_; }
+
+private:
+    const scope_state* state_;
+};
+
+// While it lives, those scopes are in force in this thread instead of its own.
+class as_written {
+public:
+    explicit as_written(const written_scopes& scopes) noexcept;
+    as_written(const as_written&) = delete;
+    as_written& operator=(const as_written&) = delete;
+    ~as_written();
+
+private:
+    const scope_state* interrupted_;
+};
+
+// A scope: what the scopes around it say, changed by the constructor that derives from it; or none, where it changes
+// nothing.
+class scope_base {
+public:
+    scope_base(const scope_base&) = delete;
+    scope_base& operator=(const scope_base&) = delete;
+
+protected:
+    explicit scope_base(bool changes = true);
+    ~scope_base();
+    scope_state& state() noexcept { return *state_; }
+
+private:
+    const scope_state* outer_;
+    scope_state* state_;
+};
+
+// A placement function of any type.
+class placement {
+public:
+    virtual ~placement() = default;
+    virtual device_name ask(const placed_op& op) = 0;
+};
+
+[[noreturn]] void throw_no_text(const placed_op& op);
+device_name read_answer(std::string_view answer, const placed_op& op);
+
+template <class F> class placement_by final : public placement {
+public:
+    explicit placement_by(F f) : f_(static_cast<F&&>(f)) {}
+    device_name ask(const placed_op& op) override {
+        using answer = std::remove_cvref_t<decltype(f_(op))>;
+        if constexpr (std::is_convertible_v<const answer&, std::string_view>) {
+            const auto& text = f_(op);
+            if constexpr (std::is_pointer_v<answer>)
+                if (!text) throw_no_text(op);
+            return read_answer(text, op);
+        } else return f_(op);
+    }
+
+private:
+    F f_;
+};
+
+// The node of a tensor, an operation or an expression.
+inline node* node_of(const operation& o) { return o.node(); }
+inline node* node_of(const any_tensor& t) { return t.node(); }
+template <class E>
+    requires(!std::is_base_of_v<any_tensor, E> && requires(const E& e) { e.materialize(); })
+node* node_of(const E& e) { return e.materialize().node(); }
+
+template <class X>
+concept HasNode = requires(const X& x) {
+    node_of(x);
+};
+
+// What body returns; an expression becomes its node.
+template <class Body> auto result_of(Body& body) {
+    if constexpr (requires { body().materialize(); }) return body().materialize();
+    else return body();
+}
+
+} // namespace detail
+
+/// Nodes made while it lives go to this graph; the scopes around it do not count.
+class graph_scope : detail::scope_base {
+public:
+    explicit graph_scope(const graph& g);
+};
+
+namespace detail {
+
+// For what is computed of tensors that a caller gives: their graph, in the scopes around where those are of it.
+class home_scope : scope_base {
+public:
+    explicit home_scope(const graph& g);
+};
+
+// The same, but of the scopes around it only device scopes count: for variables that belong to no place in a program.
+class only_devices : scope_base {
+public:
+    explicit only_devices(const graph& g);
+};
+
+} // namespace detail
+
+/// Prefixes the names of nodes made inside: "layer1/". A used prefix gets a number.
+class name_scope : detail::scope_base {
+public:
+    explicit name_scope(const std::string& name);
+};
+
+/// Resources made inside live in this container.
+class container_scope : detail::scope_base {
+public:
+    explicit container_scope(const std::string& name);
+};
+
+/// Nodes made while it lives run after the given operations and tensors (SEMANTICS 15).
+class control_dependencies : detail::scope_base {
+public:
+    template <class... N> explicit control_dependencies(const N&... nodes) : control_dependencies(of(nodes...)) {}
+
+private:
+    explicit control_dependencies(const std::vector<node*>& nodes);
+    template <class... N> static std::vector<node*> of(const N&... nodes) {
+        std::vector<node*> all;
+        (add(all, nodes), ...);
+        return all;
+    }
+    static void add(std::vector<node*>&, ill_shaped) {}
+    template <detail::HasNode N> static void add(std::vector<node*>& to, const N& n) {
+        to.push_back(detail::node_of(n));
+    }
+};
+
+/// What on() opens: nodes made while it lives ask for a device.
+class [[nodiscard]] device_scope : detail::scope_base {
+public:
+    explicit device_scope(const device_name& device);
+    explicit device_scope(std::shared_ptr<detail::placement> by);
+};
+
+/// Nodes made while the scope lives are placed on this device. The innermost scope that sets a field decides it; what is
+/// unset comes from the scopes around it, but an index never without its type; "" ends all device scopes around it.
+/// Text that is no device's name does not compile, or throws invalid_argument_error.
+[[nodiscard]] inline device_scope on(const device_name& device) { return device_scope(device); }
+
+/// The same by a function. It is asked once for each node that is made, outside any lock; what it throws passes on, and
+/// nothing was made.
+template <PlacementFunction F> [[nodiscard]] device_scope on(F policy) {
+    return device_scope(std::make_shared<detail::placement_by<F>>(static_cast<F&&>(policy)));
+}
+
+/// body(), run inside such a scope. An expression that it returns is a node.
+template <class Body>
+    requires std::is_invocable_v<Body&>
+auto on(const device_name& device, Body&& body) {
+    const device_scope inside(device);
+    return detail::result_of(body);
+}
+template <PlacementFunction F, class Body>
+    requires std::is_invocable_v<Body&>
+auto on(F policy, Body&& body) {
+    const device_scope inside = on(static_cast<F&&>(policy));
+    return detail::result_of(body);
+}
+
+/// What colocate_with() opens.
+class [[nodiscard]] colocation_scope : detail::scope_base {
+public:
+    explicit colocation_scope(node* with);
+};
+
+/// Nodes made while the scope lives share the device of this tensor or operation. Scopes nest: all count; device scopes
+/// around it do not, those inside it do.
+template <detail::HasNode With> [[nodiscard]] colocation_scope colocate_with(const With& with) {
+    return colocation_scope(detail::node_of(with));
+}
+template <class... Body> ill_shaped colocate_with(ill_shaped, const Body&...) { return {}; }
+template <detail::HasNode With, class Body>
+    requires std::is_invocable_v<Body&>
+auto colocate_with(const With& with, Body&& body) {
+    const colocation_scope inside(detail::node_of(with));
+    return detail::result_of(body);
+}
+
+} // namespace tenon
+
+#if TENON_HEADER_ONLY
+#include <tenon/graph/graph.hpp>
+#endif

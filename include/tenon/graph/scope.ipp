@@ -1,0 +1,167 @@
+#pragma once
+
+#include <algorithm>
+
+#include <tenon/core/error.hpp>
+#include <tenon/graph/graph.hpp>
+#include <tenon/graph/graph_state.hpp>
+
+namespace tenon {
+
+namespace detail {
+
+// The innermost scope of this thread; null at the bottom.
+inline const scope_state*& innermost() noexcept {
+    thread_local const scope_state* scopes = nullptr;
+    return scopes;
+}
+
+inline const scope_state& no_scopes() {
+    static const auto& none = *new scope_state;
+    return none;
+}
+
+inline graph_state* default_graph() {
+    // Never destroyed: handles in static objects may outlive it.
+    static graph_state* g = [] {
+        auto* s = new graph_state;
+        retain(s);
+        return s;
+    }();
+    return g;
+}
+
+TENON_INLINE const scope_state& current_scopes() noexcept { return innermost() ? *innermost() : no_scopes(); }
+
+TENON_INLINE graph_state* current_graph() {
+    graph_state* g = current_scopes().graph;
+    return g ? g : default_graph();
+}
+
+TENON_INLINE void retain(const scope_state* s) noexcept {
+    if (s) s->references.fetch_add(1, std::memory_order_relaxed);
+}
+TENON_INLINE void release(const scope_state* s) noexcept {
+    if (s && s->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete s;
+}
+
+TENON_INLINE written_scopes::written_scopes() noexcept : state_(innermost()) { retain(state_); }
+
+TENON_INLINE as_written::as_written(const written_scopes& scopes) noexcept : interrupted_(innermost()) {
+    innermost() = scopes.get();
+}
+TENON_INLINE as_written::~as_written() { innermost() = interrupted_; }
+
+TENON_INLINE scope_base::scope_base(bool changes) :
+    outer_(innermost()), state_(changes ? new scope_state(current_scopes()) : nullptr) {
+    if (state_) innermost() = state_;
+}
+TENON_INLINE scope_base::~scope_base() {
+    innermost() = outer_;
+    release(state_);
+}
+
+// A number that no other stack of device scopes has.
+inline std::uint64_t number_of_scopes() {
+    static std::atomic<std::uint64_t> made{0};
+    return ++made;
+}
+
+// Adds n to the nodes that a scope names.
+inline void add_named(node* n, std::vector<node*>& to, const char* scope) {
+    require_node(n, (std::string(scope) + ": an operation or tensor").c_str());
+    if (n->graph != current_graph())
+        throw invalid_argument_error(std::string(scope) + ": " + n->name + " belongs to another graph");
+    if (std::find(to.begin(), to.end(), n) == to.end()) to.push_back(n);
+}
+
+// For messages.
+inline std::string function_asked_for(const placed_op& op) {
+    return "the placement function, asked for " + op.name + " (" + op.type + "), ";
+}
+
+TENON_INLINE void throw_no_text(const placed_op& op) {
+    throw invalid_argument_error(function_asked_for(op) + "answers a null pointer");
+}
+
+TENON_INLINE device_name read_answer(std::string_view answer, const placed_op& op) {
+    try {
+        return answer;
+    } catch (const invalid_argument_error& e) {
+        throw invalid_argument_error(function_asked_for(op) + "answers no device's name: " + e.what());
+    }
+}
+
+TENON_INLINE device_name device_of(const scope_state& scopes, placed_op op) {
+    thread_local bool asking = false;
+    struct answering {
+        ~answering() { asking = false; }
+    };
+    for (const device_layer* layer = scopes.devices.get(); layer; layer = layer->outer.get()) {
+        if (!layer->by) {
+            op.device = op.device.filled_from(layer->device);
+            continue;
+        }
+        if (asking)
+            throw invalid_argument_error(op.name + " (" + op.type +
+                                         "): a placement function makes a node, for whose place it would be asked");
+        asking = true;
+        const answering until_it_answers;
+        op.device = op.device.filled_from(layer->by->ask(op));
+    }
+    return op.device;
+}
+
+} // namespace detail
+
+TENON_INLINE graph_scope::graph_scope(const graph& g) { state().begin_again(g.state()); }
+
+TENON_INLINE detail::home_scope::home_scope(const graph& g) : scope_base(current_graph() != g.state()) {
+    if (current_graph() != g.state()) state().begin_again(g.state());
+}
+
+TENON_INLINE detail::only_devices::only_devices(const graph& g) {
+    const bool at_home = current_graph() == g.state();
+    const std::shared_ptr<const device_layer> devices = state().devices;
+    state().begin_again(g.state());
+    if (at_home) state().devices = devices;
+}
+
+TENON_INLINE name_scope::name_scope(const std::string& name) {
+    detail::scope_state& s = state();
+    graph_state* g = detail::current_graph();
+    const std::lock_guard lock(g->guard);
+    // A prefix is taken like a name, so that two layers called alike do not mix.
+    std::string wanted = s.prefix + name + "/";
+    for (std::int64_t n = g->used_names[wanted]++; n > 0 && g->used_names.contains(wanted); ++n)
+        wanted = s.prefix + name + "_" + std::to_string(n) + "/";
+    if (g->used_names[wanted] == 0) g->used_names[wanted] = 1;
+    s.prefix = wanted;
+}
+
+TENON_INLINE container_scope::container_scope(const std::string& name) { state().container = name; }
+
+TENON_INLINE control_dependencies::control_dependencies(const std::vector<node*>& nodes) {
+    for (node* n : nodes) detail::add_named(n, state().controls, "control_dependencies");
+}
+
+TENON_INLINE device_scope::device_scope(const device_name& device) {
+    std::shared_ptr<const detail::device_layer>& devices = state().devices;
+    if (device.empty()) devices.reset();
+    else
+        devices = std::make_shared<detail::device_layer>(
+            detail::device_layer{device, nullptr, devices, devices && devices->asked ? detail::number_of_scopes() : 0});
+}
+
+TENON_INLINE device_scope::device_scope(std::shared_ptr<detail::placement> by) {
+    std::shared_ptr<const detail::device_layer>& devices = state().devices;
+    devices = std::make_shared<detail::device_layer>(
+        detail::device_layer{{}, std::move(by), devices, detail::number_of_scopes()});
+}
+
+TENON_INLINE colocation_scope::colocation_scope(node* with) {
+    detail::add_named(with, state().colocated, "colocate_with");
+    state().devices.reset();
+}
+
+} // namespace tenon
