@@ -1,5 +1,5 @@
 // Reads a graph from any bytes: what is no sound graph is an error of two kinds, what is one is written and read again.
-// covers: graph/json graph/json_value graph/json_write graph/graph graph/attributes
+// covers: graph/json graph/json_value graph/json_write graph/graph graph/scope graph/attributes core/device_name
 
 #include <cstddef>
 #include <cstdint>

@@ -4,7 +4,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/graph.hpp>
-#include <tenon/graph/graph_state.hpp>
+#include <tenon/graph/graph_state.inl>
 #include <tenon/graph/op.hpp>
 
 namespace tenon {

@@ -9,7 +9,7 @@
 
 #include <tenon/core/check.hpp>
 #include <tenon/core/device_name.hpp>
-#include <tenon/graph/node.hpp>
+#include <tenon/core/extents.hpp>
 
 /// The scopes in which nodes are made: their graph, names, containers, devices, and what they wait for. A scope is of the
 /// thread that opened it, and scopes end in the reverse order of their beginning. An expression that has a name is a node
@@ -22,6 +22,10 @@
 namespace tenon {
 
 class graph;
+class graph_state;
+class any_tensor;
+class operation;
+struct node;
 
 /// What a placement function is told of a node that is about to be made.
 struct placed_op {
@@ -127,8 +131,8 @@ private:
 };
 
 // The node of a tensor, an operation or an expression.
-inline node* node_of(const operation& o) { return o.node(); }
-inline node* node_of(const any_tensor& t) { return t.node(); }
+node* node_of(const operation& o);
+node* node_of(const any_tensor& t);
 template <class E>
     requires(!std::is_base_of_v<any_tensor, E> && requires(const E& e) { e.materialize(); })
 node* node_of(const E& e) { return e.materialize().node(); }

@@ -4,11 +4,14 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/graph.hpp>
-#include <tenon/graph/graph_state.hpp>
+#include <tenon/graph/graph_state.inl>
 
 namespace tenon {
 
 namespace detail {
+
+TENON_INLINE node* node_of(const operation& o) { return o.node(); }
+TENON_INLINE node* node_of(const any_tensor& t) { return t.node(); }
 
 // The innermost scope of this thread; null at the bottom.
 inline const scope_state*& innermost() noexcept {

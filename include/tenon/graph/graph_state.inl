@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include <tenon/graph/scope.hpp>
+#include <tenon/graph/graph.hpp>
 
 /// What a graph holds, and what the scopes of a thread say: for the functions of graph/ that are no templates.
 
