@@ -13,11 +13,12 @@
 #include <tenon/core/array.hpp>        // host tensors
 #include <tenon/core/print.hpp>        // host tensors as text
 
-#include <tenon/graph/scope.hpp>     // the scopes in which nodes are made: devices, names, what runs before
-#include <tenon/graph/graph.hpp>     // graphs
-#include <tenon/graph/tensor.hpp>    // the typed handle on a node
-#include <tenon/graph/gradients.hpp> // reverse-mode differentiation
-#include <tenon/graph/json.hpp>      // graphs as text, and back
+#include <tenon/graph/scope.hpp>                 // the scopes in which nodes are made: devices, names, what runs before
+#include <tenon/graph/graph.hpp>                 // graphs
+#include <tenon/graph/tensor.hpp>                // the typed handle on a node
+#include <tenon/graph/gradients.hpp>             // reverse-mode differentiation
+#include <tenon/graph/json.hpp>                  // graphs as text, and back
+#include <tenon/graph/cluster.hpp>               // which tasks there are, and where
 
 #include <tenon/ops/control.hpp>       // placeholder, identity, group, print, assert
 #include <tenon/ops/state.hpp>         // constant, variable, assign, initialisers
