@@ -19,6 +19,7 @@
 #include <tenon/graph/gradients.hpp>             // reverse-mode differentiation
 #include <tenon/graph/json.hpp>                  // graphs as text, and back
 #include <tenon/graph/cluster.hpp>               // which tasks there are, and where
+#include <tenon/graph/replica_device_setter.hpp> // variables to parameter servers, the rest to workers
 
 #include <tenon/ops/control.hpp>       // placeholder, identity, group, print, assert
 #include <tenon/ops/state.hpp>         // constant, variable, assign, initialisers
