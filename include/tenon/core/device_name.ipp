@@ -17,8 +17,12 @@ TENON_INLINE std::string to_string(const device_name& d) {
 namespace detail {
 
 TENON_INLINE void throw_malformed(const parsed_device_name& parsed, std::string_view whole) {
-    std::string message = "device name \"" + std::string(whole) + "\": " + words(parsed.what);
-    if (parsed.part != whole) message += ": \"" + std::string(parsed.part) + "\"";
+    const auto quoted = [](std::string_view text) {
+        constexpr std::size_t shown = 200;
+        return "\"" + std::string(text.substr(0, shown)) + (text.size() > shown ? "...\"" : "\"");
+    };
+    std::string message = "device name " + quoted(whole) + ": " + words(parsed.what);
+    if (parsed.part != whole) message += ": " + quoted(parsed.part);
     throw invalid_argument_error(message + "; a name is like /job:ps/replica:0/task:1/device:GPU:0 or /gpu:0");
 }
 
