@@ -242,6 +242,11 @@ private:
 };
 
 constexpr parsed_device_name parse_device_name(std::string_view text) { return device_name_parser().parse(text); }
+// By value: g++ with sanitizers does not compare addresses of template arguments in constant expressions.
+template <std::size_t N> constexpr parsed_device_name parse_device_name(fixed_string<N> text) {
+    const parsed_device_name parsed = parse_device_name(std::string_view(text.text, N - 1));
+    return {parsed.name, parsed.what, {}};
+}
 
 } // namespace detail
 
@@ -278,7 +283,7 @@ constexpr device_name device_name::parse(std::string_view text) {
 inline namespace literals {
 /// "/gpu:0"_dev: read by the compiler.
 template <fixed_string Literal> constexpr device_name operator""_dev() {
-    constexpr detail::parsed_device_name parsed = detail::parse_device_name({Literal.text, sizeof Literal.text - 1});
+    constexpr detail::parsed_device_name parsed = detail::parse_device_name(Literal);
     static_assert(sizeof(detail::malformed<parsed.what>) > 0);
     return parsed.name;
 }
