@@ -24,7 +24,7 @@ struct memory_layout {
     std::size_t arena_bytes = 0;
     std::size_t lower_bound = 0; ///< bytes of the largest set of values that live at one time, run in order
     std::size_t fetched_bytes = 0;
-    std::vector<std::pair<std::size_t, std::string>> largest; ///< bytes and names of the largest values
+    std::vector<memory_holder> largest; ///< the values that take most
 };
 
 /// A set of positions for each of n positions.

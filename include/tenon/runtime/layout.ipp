@@ -179,8 +179,7 @@ private:
             live += c;
             made_.lower_bound = std::max(made_.lower_bound, static_cast<std::size_t>(live));
         }
-        std::sort(made_.largest.rbegin(), made_.largest.rend());
-        if (made_.largest.size() > 8) made_.largest.resize(8);
+        keep_largest(made_.largest);
     }
 
     const program& p_;

@@ -33,7 +33,7 @@ struct plan_summary {
     std::size_t fetched_bytes = 0;  ///< of what is handed out
     double cost = 0;                ///< on one thread, in nanoseconds, estimated
     std::vector<std::string> order; ///< "name (op)"
-    std::vector<std::pair<std::size_t, std::string>> largest;
+    std::vector<memory_holder> largest;
 
     std::size_t peak_bytes() const { return arena_bytes + fetched_bytes; }
 };

@@ -133,14 +133,10 @@ TENON_INLINE plan::plan(const request& r, const plan_options& o) : device_(o.on)
 }
 
 TENON_INLINE std::string plan::largest_holders() const {
-    auto list = summary_.largest;
+    std::vector<memory_holder> holders = summary_.largest;
     const auto variables = device_->resources().largest();
-    list.insert(list.end(), variables.begin(), variables.end());
-    std::sort(list.rbegin(), list.rend());
-    if (list.size() > 8) list.resize(8);
-    std::string text;
-    for (const auto& [bytes, name] : list) text += "\n  " + std::to_string(bytes) + " bytes: " + name;
-    return text;
+    holders.insert(holders.end(), variables.begin(), variables.end());
+    return tenon::largest_holders(std::move(holders));
 }
 
 TENON_INLINE plan::~plan() {
