@@ -42,6 +42,7 @@
 #include <tenon/ops/dropout.hpp>       // dropout
 #include <tenon/ops/random.hpp>        // random numbers, the same everywhere
 
+#include <tenon/kernel/memory_policy.hpp> // how much of a device's memory is used
 #include <tenon/runtime/session.hpp>      // running a graph
 #include <tenon/runtime/trace.hpp>        // what ran when
 #include <tenon/runtime/print_config.hpp> // what this build has, and which instruction set it uses

@@ -22,7 +22,7 @@ namespace tenon::detail {
 
 inline constexpr std::size_t large_memory = std::size_t{32} << 10; ///< pieces below are malloc's business
 
-/// Aligned to 64 bytes; nullptr where there is none. Any thread.
+/// Aligned to 256 bytes; nullptr where there is none. Any thread.
 void* new_large(std::size_t bytes) noexcept;
 
 /// Takes back what new_large gave for so many bytes. Any thread.

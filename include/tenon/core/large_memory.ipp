@@ -78,7 +78,7 @@ private:
     };
     static constexpr std::size_t huge_page = std::size_t{2} << 20;
 
-    static std::size_t alignment_of(std::size_t bytes) noexcept { return bytes < huge_page ? 64 : huge_page; }
+    static std::size_t alignment_of(std::size_t bytes) noexcept { return bytes < huge_page ? 256 : huge_page; }
     static void* make(std::size_t bytes) noexcept {
         void* const memory = ::operator new (bytes, std::align_val_t{alignment_of(bytes)}, std::nothrow);
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
