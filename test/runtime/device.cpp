@@ -43,12 +43,17 @@ TEST_CASE("a device counts what is allocated and its variables, up to its limit"
                          "/device:CPU:0: 201 bytes are too many: of the 1000 that may be used "
                          "(session_options::memory_limit), variables hold 200 and steps 600",
                          tn::resource_exhausted_error);
-    CHECK_THROWS_AS((void)cpu->resources().variable("", "w", {tn::element_type::float32, {51}}),
-                    tn::resource_exhausted_error);
+    CHECK_THROWS_WITH_AS((void)cpu->resources().variable("", "w", {tn::element_type::float32, {51}}),
+                         "variable \"w\", float[51]: 204 bytes are too many: of the 1000 that may be used "
+                         "(session_options::memory_limit), variables hold 200 and steps 600\n"
+                         "  200 bytes: v float[50], variable\n"
+                         "use smaller variables, or let /device:CPU:0 have more memory",
+                         tn::resource_exhausted_error);
     void* q = cpu->allocate(200);
     cpu->deallocate(q, 200);
     cpu->deallocate(p, 600);
     CHECK(cpu->memory().taken() == 200);
+    CHECK(cpu->memory().info().peak == 1000);
 }
 
 TEST_CASE("a device knows the kernels of ops") {

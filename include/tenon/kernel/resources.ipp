@@ -1,8 +1,8 @@
 #pragma once
 
-#include <algorithm>
 #include <map>
 #include <mutex>
+#include <string_view>
 #include <utility>
 
 #include <tenon/core/error.hpp>
@@ -11,62 +11,71 @@
 namespace tenon {
 
 struct resource_manager::state {
-    explicit state(memory_account* a) : account(a) {}
-    memory_account* const account;
-    std::size_t bytes = 0;
-    mutable std::mutex guard;
+    explicit state(memory_allocator* m) : memory(m) {}
+    ~state() {
+        for (auto& [key, v] : variables)
+            if (v.value.is_view()) memory->deallocate(v.value.data(), v.value.bytes());
+    }
+
+    memory_allocator* const memory;
+    std::atomic<std::size_t> bytes{0}; // changed under the guard, read by anyone
+    mutable std::mutex guard;          // of what follows
     // Nodes of a map stay where they are: kernels keep references.
     std::map<std::pair<std::string, std::string>, variable_resource> variables;
     std::map<std::pair<std::string, std::string>, std::atomic<std::uint64_t>> counters;
 
-    std::vector<std::pair<std::size_t, std::string>> largest() const {
-        std::vector<std::pair<std::size_t, std::string>> list;
+    bool counts(const any_array& value) const { return !memory || value.is_view(); }
+    any_array make(const tensor_type& type) const {
+        if (!memory || type.element == element_type::string) return any_array(type.element, type.extents);
+        const auto elements = static_cast<std::size_t>(checked_elements(type.element, type.extents));
+        return any_array::view(memory->allocate(elements * size_of(type.element)), type.element, type.extents);
+    }
+    std::vector<memory_holder> largest() const {
+        std::vector<memory_holder> list;
         for (const auto& [key, v] : variables)
-            list.emplace_back(v.value.bytes(), v.name + " " + to_string(v.value.type()) + ", variable");
-        std::sort(list.rbegin(), list.rend());
-        if (list.size() > 8) list.resize(8);
+            if (counts(v.value))
+                list.emplace_back(v.value.bytes(), v.name + " " + to_string(v.value.type()) + ", variable");
+        keep_largest(list);
         return list;
+    }
+    // Why a variable was not made, where `why` is what the memory said.
+    std::string refusal(const std::string& variable, const tensor_type& type, std::string_view why) const {
+        if (!memory) return variable + ": " + std::string(why);
+        if (why.starts_with(memory->name() + ": ")) why.remove_prefix(memory->name().size() + 2);
+        return variable + ", " + to_string(type) + ": " + std::string(why) + largest_holders(largest()) +
+               "\nuse smaller variables, or let " + memory->name() + " have more memory";
     }
 };
 
-TENON_INLINE resource_manager::resource_manager(memory_account* account) : state_(new state(account)) {}
-TENON_INLINE resource_manager::~resource_manager() {
-    if (state_->account) state_->account->give(state_->bytes);
-}
+TENON_INLINE resource_manager::resource_manager(memory_allocator* memory) : state_(new state(memory)) {}
+TENON_INLINE resource_manager::~resource_manager() = default;
 
 TENON_INLINE variable_resource& resource_manager::variable(const std::string& container, const std::string& name,
                                                            const tensor_type& type) {
     const std::lock_guard lock(state_->guard);
-    const std::pair key(container, name);
     const auto named = [&] {
         return "variable \"" + name + "\"" + (container.empty() ? "" : " in container \"" + container + "\"");
     };
-    const auto at = state_->variables.find(key);
-    if (at != state_->variables.end()) {
-        if (!(at->second.value.type() == type))
-            throw invalid_argument_error(named() + " exists as " + to_string(at->second.value.type()) + ", not as " +
+    const auto [at, is_new] = state_->variables.try_emplace({container, name});
+    variable_resource& v = at->second;
+    if (!is_new) {
+        if (!(v.value.type() == type))
+            throw invalid_argument_error(named() + " exists as " + to_string(v.value.type()) + ", not as " +
                                          to_string(type));
-        return at->second;
+        return v;
     }
-    const std::size_t bytes =
-        static_cast<std::size_t>(checked_elements(type.element, type.extents)) * size_of(type.element);
-    if (state_->account && !state_->account->take(bytes)) {
-        std::string text = named() + ", " + to_string(type) + ": " + state_->account->refusal(bytes, state_->bytes);
-        for (const auto& [held, what] : state_->largest()) text += "\n  " + std::to_string(held) + " bytes: " + what;
-        throw resource_exhausted_error(text + "\nuse smaller variables, or raise the limit");
-    }
-    any_array memory;
     try {
-        memory = any_array(type.element, type.extents);
+        v.name = name;
+        v.value = state_->make(type);
     } catch (const resource_exhausted_error& e) {
-        if (state_->account) state_->account->give(bytes);
-        throw resource_exhausted_error(named() + ": " + e.what());
+        state_->variables.erase(at);
+        throw resource_exhausted_error(state_->refusal(named(), type, e.what()));
+    } catch (...) {
+        state_->variables.erase(at);
+        throw;
     }
-    variable_resource& made = state_->variables[key];
-    made.name = name;
-    made.value = std::move(memory);
-    state_->bytes += bytes;
-    return made;
+    if (state_->counts(v.value)) state_->bytes.fetch_add(v.value.bytes(), std::memory_order_relaxed);
+    return v;
 }
 
 TENON_INLINE std::atomic<std::uint64_t>& resource_manager::counter(const std::string& container,
@@ -75,12 +84,11 @@ TENON_INLINE std::atomic<std::uint64_t>& resource_manager::counter(const std::st
     return state_->counters[{container, name}];
 }
 
-TENON_INLINE std::size_t resource_manager::bytes() const {
-    const std::lock_guard lock(state_->guard);
-    return state_->bytes;
+TENON_INLINE std::size_t resource_manager::bytes() const noexcept {
+    return state_->bytes.load(std::memory_order_relaxed);
 }
 
-TENON_INLINE std::vector<std::pair<std::size_t, std::string>> resource_manager::largest() const {
+TENON_INLINE std::vector<memory_holder> resource_manager::largest() const {
     const std::lock_guard lock(state_->guard);
     return state_->largest();
 }

@@ -8,6 +8,7 @@
 
 #include <tenon/kernel/kernel.hpp>
 #include <tenon/kernel/memory_account.hpp>
+#include <tenon/kernel/memory_allocator.hpp>
 #include <tenon/kernel/resources.hpp>
 
 /// What a session asks of a device: its own memory, its own kernels, and work that goes on while the caller does.
@@ -33,15 +34,11 @@ public:
 
 /// A device runs kernels in the order they are queued. On the CPU a queued kernel has ended when launch returns;
 /// a GPU's goes on, and its errors come with the event.
-class device {
+class device : public memory_allocator {
 public:
-    virtual ~device() = default;
     virtual const device_attributes& attributes() const = 0;
+    const std::string& name() const override { return attributes().name; }
 
-    /// Memory of this device, aligned to 64 bytes; resource_exhausted_error when there is not enough, or the limit of
-    /// memory() is met.
-    virtual void* allocate(std::size_t bytes) = 0;
-    virtual void deallocate(void* memory, std::size_t bytes) noexcept = 0;
     virtual void copy_from_host(void* to, const void* from, std::size_t bytes) = 0;
     virtual void copy_to_host(void* to, const void* from, std::size_t bytes) = 0;
 
@@ -50,8 +47,9 @@ public:
     virtual void launch(kernel& k, const kernel_run& r) = 0;
     virtual std::unique_ptr<device_event> record() = 0;
 
+    /// Their memory is this device's.
     virtual resource_manager& resources() = 0;
-    /// Counts what is allocated, and the variables of resources().
+    /// Counts what is allocated.
     virtual memory_account& memory() = 0;
 };
 

@@ -19,7 +19,7 @@ namespace detail {
 
 class cpu_device final : public device {
 public:
-    explicit cpu_device(std::size_t memory_limit) : memory_(memory_limit), resources_(&memory_) {
+    explicit cpu_device(std::size_t memory_limit) : memory_(memory_limit), resources_(this) {
         attributes_.name = "/device:CPU:0";
         attributes_.type = "CPU";
 #if defined(__linux__)
