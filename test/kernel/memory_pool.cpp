@@ -164,7 +164,7 @@ void play(unsigned seed, std::size_t limit, bool growth) {
 
 } // namespace
 
-TEST_CASE("SEMANTICS 11: a pool gives what fits, where it fits best, and refuses just what does not, with exact counts") {
+TEST_CASE("SEMANTICS 11: a pool gives what fits, where it fits best, refuses what does not, and counts exactly") {
     for (unsigned seed = 1; seed <= 6; ++seed)
         for (const std::size_t limit : {std::size_t{100'000}, 3 * mib, 40 * mib + 1000})
             for (const bool growth : {false, true}) play(seed, limit, growth);
