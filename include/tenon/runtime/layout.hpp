@@ -45,8 +45,9 @@ public:
     void unite(int of, int other) {
         for (std::size_t w = 0; w < words_; ++w) bits_[static_cast<std::size_t>(of) * words_ + w] |= row(other)[w];
     }
-    set common(const std::vector<int>& of) const {
-        set result(words_, ~std::uint64_t{0});
+    /// What is in the set of `first` and in those of all others.
+    set common(int first, const std::vector<int>& of) const {
+        set result(row(first), row(first) + words_);
         for (const int o : of)
             for (std::size_t w = 0; w < words_; ++w) result[w] &= row(o)[w];
         return result;

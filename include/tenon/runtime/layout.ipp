@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <tuple>
 
 #include <tenon/runtime/layout.hpp>
 
@@ -32,12 +33,17 @@ public:
 
 private:
     struct block {
-        int value; // or -1 for the scratch of a position
-        int position;
+        int value;    // that lies in it at last, or -1 for the scratch of a position
+        int position; // that writes the value; what used the block before ends there
         std::size_t bytes, offset = 0;
         int first, last;
-        std::vector<int> users;     // positions that write or read it
         position_sets::set later{}; // positions that come after all users, whichever way the threads go
+    };
+    // A part of the arena and the blocks that were placed exactly there, of which no two live at the same time.
+    struct slot {
+        std::size_t offset, bytes;
+        int ends;                         // the last position of any
+        std::vector<const block*> blocks; // by first position
     };
 
     int positions() const { return static_cast<int>(order_.size()); }
@@ -85,7 +91,7 @@ private:
         for (int n = 0; n < positions(); ++n) {
             const program_item& it = at(n);
             if (const std::size_t scratch = it.kernel->scratch_bytes())
-                blocks_.push_back({-1, n, arena_bytes_of(scratch), 0, n, until(n), {n}});
+                blocks_.push_back({-1, n, arena_bytes_of(scratch), 0, n, until(n)});
             for (std::size_t o = 0; o < it.outputs.size(); ++o) {
                 const auto v = static_cast<std::size_t>(it.outputs[o]);
                 placement& place = made_.placements[v];
@@ -101,15 +107,21 @@ private:
                 block_of_[v] = block_that_ends(it, static_cast<int>(o), n, bytes);
                 if (block_of_[v] < 0) {
                     block_of_[v] = static_cast<int>(blocks_.size());
-                    blocks_.push_back({it.outputs[o], -1, bytes, 0, n, last_[v], {n}});
+                    blocks_.push_back({it.outputs[o], n, bytes, 0, n, last_[v]});
                 }
                 block& b = blocks_[static_cast<std::size_t>(block_of_[v])];
+                b.value = it.outputs[o];
+                b.position = n;
                 b.last = std::max(b.last, last_[v]);
-                b.users.insert(b.users.end(), readers_[v].begin(), readers_[v].end());
             }
         }
         if (!t_.later.empty())
-            for (block& b : blocks_) b.later = t_.later.common(b.users);
+            for (block& b : blocks_) b.later = t_.later.common(b.position, readers_of(b));
+    }
+
+    const std::vector<int>& readers_of(const block& b) const {
+        static const std::vector<int> none;
+        return b.value < 0 ? none : readers_[static_cast<std::size_t>(b.value)];
     }
 
     // The block of an input that ends at this position and whose place output o may take, or -1.
@@ -125,13 +137,26 @@ private:
 
     // True when a position that uses a block is its last user: in order, or whichever way the threads go.
     bool ends_at(const block& b, int position) const {
-        return std::all_of(b.users.begin(), b.users.end(), [&](int u) {
+        const auto ended = [&](int u) {
             return u == position || (t_.later.empty() ? until(u) < position : t_.later.has(u, position));
-        });
+        };
+        const std::vector<int>& readers = readers_of(b);
+        return ended(b.position) && std::all_of(readers.begin(), readers.end(), ended);
     }
     bool never_together(const block& a, const block& b) const {
-        if (t_.later.empty()) return a.last < b.first || b.last < a.first;
         return position_sets::has(a.later, b.first) || position_sets::has(b.later, a.first);
+    }
+    bool is_free(const slot& s, const block& b) const {
+        if (!t_.later.empty())
+            return std::all_of(s.blocks.begin(), s.blocks.end(), [&](const block* o) { return never_together(*o, b); });
+        if (s.ends < b.first) return true;
+        const auto next = after(s, b);
+        return (next == s.blocks.end() || b.last < (*next)->first) &&
+               (next == s.blocks.begin() || next[-1]->last < b.first);
+    }
+    static std::vector<const block*>::const_iterator after(const slot& s, const block& b) {
+        return std::upper_bound(s.blocks.begin(), s.blocks.end(), &b,
+                                [](const block* x, const block* y) { return x->first < y->first; });
     }
 
     // Largest first, each at the lowest place that is free during its life.
@@ -140,22 +165,25 @@ private:
         for (std::size_t b = 0; b < blocks_.size(); ++b) by_size[b] = static_cast<int>(b);
         std::sort(by_size.begin(), by_size.end(), [&](int x, int y) {
             const block &a = blocks_[static_cast<std::size_t>(x)], &b = blocks_[static_cast<std::size_t>(y)];
-            return std::pair(a.bytes, -a.first) > std::pair(b.bytes, -b.first);
+            return std::tuple(a.bytes, -a.first, y) > std::tuple(b.bytes, -b.first, x);
         });
-        std::vector<const block*> placed; // by offset
+        std::vector<slot> slots; // by offset
         for (const int n : by_size) {
             block& b = blocks_[static_cast<std::size_t>(n)];
-            std::size_t at = 0;
-            for (const block* other : placed) {
-                if (never_together(*other, b)) continue;
-                if (at + b.bytes <= other->offset) break;
-                at = std::max(at, other->offset + other->bytes);
+            for (const slot& s : slots) {
+                if (b.offset + b.bytes <= s.offset) break;
+                if (b.offset < s.offset + s.bytes && !is_free(s, b)) b.offset = s.offset + s.bytes;
             }
-            b.offset = at;
-            made_.arena_bytes = std::max(made_.arena_bytes, at + b.bytes);
-            placed.insert(std::upper_bound(placed.begin(), placed.end(), &b,
-                                           [](const block* x, const block* y) { return x->offset < y->offset; }),
-                          &b);
+            made_.arena_bytes = std::max(made_.arena_bytes, b.offset + b.bytes);
+            const auto same = std::lower_bound(slots.begin(), slots.end(), b, [](const slot& s, const block& x) {
+                return std::pair(s.offset, s.bytes) < std::pair(x.offset, x.bytes);
+            });
+            if (same == slots.end() || same->offset != b.offset || same->bytes != b.bytes)
+                slots.insert(same, {b.offset, b.bytes, b.last, {&b}});
+            else {
+                same->ends = std::max(same->ends, b.last);
+                same->blocks.insert(after(*same, b), &b);
+            }
         }
     }
 
@@ -164,22 +192,30 @@ private:
         for (const block& b : blocks_) {
             change[static_cast<std::size_t>(b.first)] += static_cast<std::ptrdiff_t>(b.bytes);
             change[static_cast<std::size_t>(b.last) + 1] -= static_cast<std::ptrdiff_t>(b.bytes);
-            const std::string name =
-                b.value >= 0 ? any_tensor(p_.value(b.value).origin).name() + " " + to_string(p_.value(b.value).type)
-                             : "working memory of " + at(b.position).origin->name;
-            made_.largest.emplace_back(b.bytes, name);
-        }
-        for (std::size_t f = 0; f < p_.fetches.size(); ++f) {
-            const tensor_type& type = p_.value(p_.fetches[f]).type;
-            made_.largest.emplace_back(static_cast<std::size_t>(bytes_of(type)),
-                                       any_tensor(p_.fetched[f]).name() + " " + to_string(type) + ", fetched");
         }
         std::ptrdiff_t live = 0;
         for (const std::ptrdiff_t c : change) {
             live += c;
             made_.lower_bound = std::max(made_.lower_bound, static_cast<std::size_t>(live));
         }
-        keep_largest(made_.largest);
+        // The largest first, of the same size the earliest: fetches have the numbers after the blocks.
+        std::vector<std::pair<std::size_t, std::ptrdiff_t>> sizes;
+        for (const block& b : blocks_) sizes.emplace_back(b.bytes, -std::ssize(sizes));
+        for (const int f : p_.fetches)
+            sizes.emplace_back(static_cast<std::size_t>(bytes_of(p_.value(f).type)), -std::ssize(sizes));
+        const auto shown = sizes.begin() + std::min<std::ptrdiff_t>(8, std::ssize(sizes));
+        std::partial_sort(sizes.begin(), shown, sizes.end(), std::greater<>());
+        for (auto at = sizes.begin(); at != shown; ++at)
+            made_.largest.emplace_back(at->first, name_of(static_cast<std::size_t>(-at->second)));
+    }
+    std::string name_of(std::size_t number) const {
+        if (number < blocks_.size()) {
+            const block& b = blocks_[number];
+            if (b.value < 0) return "working memory of " + at(b.position).origin->name;
+            return any_tensor(p_.value(b.value).origin).name() + " " + to_string(p_.value(b.value).type);
+        }
+        const std::size_t f = number - blocks_.size();
+        return any_tensor(p_.fetched[f]).name() + " " + to_string(p_.value(p_.fetches[f]).type) + ", fetched";
     }
 
     const program& p_;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <map>
+
 #include <tenon/runtime/program.hpp>
 
 /// The order of a program's items.
@@ -11,6 +13,34 @@ using edges = std::vector<std::vector<int>>;
 
 edges reversed(const edges& e);
 void keep_each_once(edges& e); ///< sorts each list and drops what is in it again
+
+namespace detail {
+
+// Everything after some items; the marks of one walk serve the next.
+class walk {
+public:
+    void start(const edges& after, const std::vector<int>& from) {
+        seen_.resize(after.size());
+        ++walks_;
+        stack_ = from;
+        while (!stack_.empty()) {
+            const int i = stack_.back();
+            stack_.pop_back();
+            for (const int n : after[static_cast<std::size_t>(i)])
+                if (int& mark = seen_[static_cast<std::size_t>(n)]; mark != walks_) {
+                    mark = walks_;
+                    stack_.push_back(n);
+                }
+        }
+    }
+    bool reached(int i) const { return seen_[static_cast<std::size_t>(i)] == walks_; }
+
+private:
+    std::vector<int> seen_, stack_;
+    int walks_ = 0;
+};
+
+} // namespace detail
 
 /// What runs before what: by data, by control, and by the variables that are read and written.
 class ordering {
@@ -28,26 +58,35 @@ public:
     edges dependencies(const std::vector<int>& order) const;
 
 private:
+    // Who touches a variable that the step updates: items, in their order.
+    struct accesses {
+        variable_resource* variable;
+        std::vector<int> updates, readers;
+        int forwarded = -1; // writes its result for the one update
+    };
     program_item& item(int i) { return p_.item(i); }
     const program_item& item(int i) const { return p_.item(i); }
     int items() const { return static_cast<int>(p_.items.size()); }
     variable_resource* variable_of(int value) const { return p_.value(p_.root(value)).variable; }
-    bool reads(const program_item& i, const variable_resource* v) const;
-    bool writes(int item, const variable_resource* v) const;
-    variable_resource* updated_by(int item) const { return p_.value(p_.item(item).outputs[0]).variable; }
     edges needs() const;
     void copy_resident_fetches();
     void prepare();
+    void find_updates();
+    void find_readers();
     void keep_old_values();
+    bool read_before_updates(const accesses& v);
+    void keep_old_value(const accesses& v, int update);
+    int add_node(program_item&& i);
     int add_copy(int value, const std::vector<int>& after);
     void forward_assignments();
 
     program& p_;
     const plan_options& o_;
-    std::vector<int> updates_;                               // items that update variables
-    edges needed_by_;                                        // items that run after each item, by data and by control
-    edges before_;                                           // the same, and readers before what writes their variables
-    std::vector<std::pair<int, variable_resource*>> writes_; // item, variable it writes
+    std::vector<accesses> updated_; // by the first update
+    edges needed_by_;               // items that run after each item, by data and by control
+    edges before_;                  // the same, and readers before what writes their variables
+    std::map<std::pair<int, std::vector<int>>, int> copies_; // value read and writers before it; the copy
+    detail::walk after_update_, reached_, after_writer_;     // kept, since they are many and most are short
 };
 
 } // namespace tenon::runtime

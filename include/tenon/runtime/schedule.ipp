@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <queue>
 
 #include <tenon/runtime/schedule.hpp>
@@ -15,48 +16,58 @@ public:
 
     scheduled run() {
         s_.order = ordering_.order();
-        s_.waits_for = ordering_.dependencies(s_.order);
         s_.memory = lay_out(p_, s_.order);
-        if (worth_side_by_side()) lay_out_side_by_side();
-        else s_.waits_for.clear();
+        if (o_.side_by_side > 1 && cost() > worth_threads) {
+            s_.waits_for = ordering_.dependencies(s_.order);
+            if (worth_side_by_side()) lay_out_side_by_side();
+            else s_.waits_for.clear();
+        }
         return std::move(s_);
     }
 
 private:
     const program_item& item(int i) const { return p_.item(i); }
 
-    // Where a good part of the work does not wait for each other and is worth a thread.
+    static constexpr double worth_threads = 2e5; // ns
+
+    double cost() const {
+        double sum = 0;
+        for (const int i : s_.order) sum += item(i).kernel->cost();
+        return sum;
+    }
+
+    // Where a good part of the work does not wait for each other.
     bool worth_side_by_side() const {
-        constexpr std::size_t largest = 4000; // the searches below are quadratic
-        if (o_.side_by_side < 2 || s_.order.size() > largest) return false;
         std::vector<double> ends(s_.order.size());
-        double cost = 0, critical_path = 0;
+        double critical_path = 0;
         for (std::size_t at = 0; at < ends.size(); ++at) {
-            const double own = item(s_.order[at]).kernel->cost();
             for (const int w : s_.waits_for[at]) ends[at] = std::max(ends[at], ends[static_cast<std::size_t>(w)]);
-            ends[at] += own;
-            cost += own;
+            ends[at] += item(s_.order[at]).kernel->cost();
             critical_path = std::max(critical_path, ends[at]);
         }
-        return cost > 2e5 && critical_path < 0.75 * cost;
+        return critical_path < 0.75 * cost();
     }
 
     // At first memory passes on between nodes only where the second waits for the first anyway. Where that takes more
     // than the limit, or more times the serial step's than nodes run at a time, the lifetimes are those on so many
-    // threads, and what takes over memory waits for those that had it.
+    // threads, and what takes over memory waits for those that had it. So it is at once where the nodes are so many that
+    // the sets of those that wait for each would be too large.
     void lay_out_side_by_side() {
-        const scheduled in_order = s_;
+        scheduled in_order = s_;
         const auto fits = [&] { return o_.fits(s_.memory.arena_bytes + s_.memory.fetched_bytes); };
-        s_.memory = lay_out(p_, s_.order, {.later = what_comes_later(), .until = {}});
-        constexpr std::size_t little = 1 << 20;
-        const std::size_t enough = in_order.memory.arena_bytes * static_cast<std::size_t>(o_.side_by_side) + little;
-        if (fits() && s_.memory.arena_bytes <= enough) return;
+        constexpr std::size_t many = 4000;
+        if (s_.order.size() <= many) {
+            s_.memory = lay_out(p_, s_.order, {.later = what_comes_later(), .until = {}});
+            constexpr std::size_t little = 1 << 20;
+            const std::size_t enough = in_order.memory.arena_bytes * static_cast<std::size_t>(o_.side_by_side) + little;
+            if (fits() && s_.memory.arena_bytes <= enough) return;
+        }
         const std::vector<int> until = order_on_threads();
         s_.waits_for = ordering_.dependencies(s_.order);
         s_.memory = lay_out(p_, s_.order, {.later = {}, .until = until});
         wait_for_memory();
         if (fits() && worth_side_by_side()) return;
-        s_ = in_order;
+        s_ = std::move(in_order);
         s_.waits_for.clear();
     }
 
@@ -109,37 +120,49 @@ private:
         return until;
     }
 
+    // What writes a part of the arena waits for all who touched it since it was last written.
     void wait_for_memory() {
-        // Who touched which part of the arena since it was last written over.
-        struct touch {
-            std::size_t begin, end;
-            int position;
+        struct part {
+            std::size_t end;
+            std::vector<int> touched; // positions
         };
-        std::vector<touch> touches;
-        const auto part_of = [&](int v, int at) -> touch {
-            const int root = p_.root(v);
-            const placement& place = s_.memory.placements[static_cast<std::size_t>(root)];
-            if (place.where != placement::kind::arena) return {0, 0, at};
-            return {place.offset,
-                    place.offset + arena_bytes_of(static_cast<std::size_t>(bytes_of(p_.value(root).type))), at};
+        std::map<std::size_t, part> parts; // by where they begin
+        const auto split = [&](std::size_t at) {
+            auto next = parts.lower_bound(at);
+            if (next == parts.begin() || (next != parts.end() && next->first == at)) return next;
+            part& before = std::prev(next)->second;
+            if (before.end <= at) return next;
+            next = parts.emplace_hint(next, at, before);
+            before.end = at;
+            return next;
         };
-        const auto write = [&](const touch& w) {
-            if (w.begin == w.end) return;
-            for (const touch& t : touches)
-                if (t.begin < w.end && w.begin < t.end && t.position != w.position)
-                    s_.waits_for[static_cast<std::size_t>(w.position)].push_back(t.position);
-            std::erase_if(touches, [&](const touch& t) { return w.begin <= t.begin && t.end <= w.end; });
-            touches.push_back(w);
+        const auto write = [&](std::size_t begin, std::size_t bytes, int position) {
+            const auto last = split(begin + bytes);
+            auto p = split(begin);
+            while (p != last) {
+                for (const int t : p->second.touched)
+                    if (t != position) s_.waits_for[static_cast<std::size_t>(position)].push_back(t);
+                p = parts.erase(p);
+            }
+            parts.emplace_hint(last, begin, part{begin + bytes, {position}});
+        };
+        const auto place_of_value = [&](int v) { return s_.memory.placements[static_cast<std::size_t>(p_.root(v))]; };
+        const auto bytes_at = [&](int v) {
+            return arena_bytes_of(static_cast<std::size_t>(bytes_of(p_.value(p_.root(v)).type)));
         };
         for (int at = 0; at < static_cast<int>(s_.order.size()); ++at) {
             const program_item& it = item(s_.order[static_cast<std::size_t>(at)]);
-            for (const int o : it.outputs) write(part_of(o, at));
-            if (const std::size_t scratch = it.kernel->scratch_bytes()) {
-                const std::size_t begin = s_.memory.scratch[static_cast<std::size_t>(at)];
-                write({begin, begin + arena_bytes_of(scratch), at});
+            for (const int o : it.outputs)
+                if (const placement place = place_of_value(o); place.where == placement::kind::arena)
+                    write(place.offset, bytes_at(o), at);
+            if (const std::size_t scratch = it.kernel->scratch_bytes())
+                write(s_.memory.scratch[static_cast<std::size_t>(at)], arena_bytes_of(scratch), at);
+            for (std::size_t k = 0; k < it.inputs.size(); ++k) {
+                const placement place = place_of_value(it.inputs[k]);
+                if (!it.read[k] || place.where != placement::kind::arena) continue;
+                const auto last = split(place.offset + bytes_at(it.inputs[k]));
+                for (auto p = split(place.offset); p != last; ++p) p->second.touched.push_back(at);
             }
-            for (std::size_t k = 0; k < it.inputs.size(); ++k)
-                if (it.read[k]) touches.push_back(part_of(it.inputs[k], at));
         }
         keep_each_once(s_.waits_for);
     }

@@ -1,0 +1,150 @@
+// What planning takes beside building the graph: graphs of 10,000 and 20,000 nodes of several kinds. The first run of a
+// step plans it (SEMANTICS 13); its time should be at most twice that of building the graph, and at most 2.2 times as
+// long for twice the nodes.
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "models.hpp"
+
+namespace tn = tenon;
+
+namespace {
+
+using square = tn::shape<16, 16>;
+using matrix = tn::tensor<float, square>;
+
+// What a step is asked for.
+struct wanted {
+    tn::any_tensor fetch;
+    tn::operation target;
+};
+
+tn::variable_tensor<float, square> weights(const std::string& name) {
+    return tn::variable<float, square>(name, tn::glorot_uniform(1));
+}
+
+// Dense layers with gradients and updates; the first layer's input is a variable too, so nothing is fed.
+wanted training(int nodes) {
+    matrix h = weights("x");
+    for (int layer = 0; layer < nodes / 15; ++layer) {
+        const auto w = weights("w" + std::to_string(layer));
+        const auto b = tn::variable<float, tn::shape<16>>("b" + std::to_string(layer), tn::zeros());
+        h = relu(tn::matmul(h, w) + b);
+    }
+    const auto loss = tn::mean(tn::square(h));
+    return {loss, tn::gradient_descent(0.1).minimize(loss)};
+}
+
+// A chain whose nodes are each read twice, so that they stay nodes.
+wanted elementwise_chain(int nodes) {
+    matrix before = weights("x"), h = tanh(before);
+    for (int i = 0; i < nodes - 4; ++i) {
+        const matrix next = tanh(h) * before;
+        before = h;
+        h = next;
+    }
+    return {h, tn::group()};
+}
+
+wanted matmul_chain(int nodes) {
+    const auto w = weights("w");
+    matrix h = w;
+    for (int i = 0; i < nodes / 2 - 2; ++i) h = tanh(tn::matmul(h, w));
+    return {h, tn::group()};
+}
+
+// Branches of ten nodes that are joined pair by pair.
+wanted branches(int nodes) {
+    const auto w = weights("w");
+    std::vector<matrix> ends;
+    for (int branch = 0; branch < nodes / 10; ++branch) {
+        matrix h = w * static_cast<float>(branch);
+        for (int i = 0; i < 4; ++i) h = tanh(tn::matmul(h, w));
+        ends.push_back(h);
+    }
+    while (ends.size() > 1) {
+        std::vector<matrix> joined;
+        for (std::size_t i = 0; i + 1 < ends.size(); i += 2) joined.push_back(ends[i] + ends[i + 1]);
+        if (ends.size() % 2) joined.push_back(ends.back());
+        ends = std::move(joined);
+    }
+    return {ends[0], tn::group()};
+}
+
+// Few variables, each read by a great many nodes and updated by a great many, all in one step.
+wanted readers(int nodes) {
+    constexpr int count = 8;
+    std::vector<tn::variable_tensor<float, square>> v;
+    for (int i = 0; i < count; ++i) v.push_back(weights("v" + std::to_string(i)));
+    std::vector<tn::operation> updates;
+    for (int i = 0; i < nodes / 4; ++i) {
+        const auto &read = v[static_cast<std::size_t>(i % count)], &changed = v[static_cast<std::size_t>((i + 1) % count)];
+        const matrix y = tn::transpose<1, 0>(read * static_cast<float>(i));
+        updates.push_back(changed.assign_add(y).operation());
+    }
+    return {v[0], tn::group(updates)};
+}
+
+struct times {
+    double build = 0, plan = 0; // seconds
+    std::int64_t nodes = 0;
+    tn::step_report report;
+};
+
+double seconds(const auto& work) {
+    const auto begin = std::chrono::steady_clock::now();
+    work();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+double median(std::vector<double> t) {
+    std::nth_element(t.begin(), t.begin() + static_cast<std::ptrdiff_t>(t.size() / 2), t.end());
+    return t[t.size() / 2];
+}
+
+times measure(wanted (*build)(int), int nodes) {
+    times result;
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    wanted w;
+    result.build = seconds([&] { w = build(nodes); });
+    result.nodes = g.size();
+    tn::session s(g);
+    result.plan = seconds([&] { result.report = s.report(w.fetch, w.target); });
+    return result;
+}
+
+void print(const char* title, wanted (*build)(int)) {
+    constexpr int rounds = 7;
+    std::vector<double> builds[2], plans[2];
+    times last[2];
+    for (int round = 0; round < rounds; ++round)
+        for (int size = 0; size < 2; ++size) {
+            last[size] = measure(build, 10000 << size);
+            builds[size].push_back(last[size].build);
+            plans[size].push_back(last[size].plan);
+        }
+    for (int size = 0; size < 2; ++size)
+        std::printf("%-32s %7lld %7d %9.2f ms %9.2f ms %9.2f %9.2f\n", title,
+                    static_cast<long long>(last[size].nodes), last[size].report.nodes, median(plans[size]) * 1e3,
+                    median(builds[size]) * 1e3, median(plans[size]) / median(builds[size]), 2.0);
+    std::printf("%-32s %15s %9.2f ms %9.2f ms %9.2f %9.2f\n", "", "of twice the nodes", median(plans[1]) * 1e3,
+                median(plans[0]) * 1e3, median(plans[1]) / median(plans[0]), 2.2);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    const std::pair<const char*, wanted (*)(int)> kinds[] = {{"training", training},
+                                                            {"chain, elementwise", elementwise_chain},
+                                                            {"chain, products", matmul_chain},
+                                                            {"branches", branches},
+                                                            {"many readers, many updates", readers}};
+    std::printf("%-32s %7s %7s %12s %12s %9s %9s\n", "", "nodes", "kernels", "plan", "build", "ratio", "target");
+    for (const auto& [title, build] : kinds)
+        if (argc < 2 || std::string(title).find(argv[1]) != std::string::npos) print(title, build);
+}
