@@ -82,9 +82,9 @@ wanted readers(int nodes) {
     for (int i = 0; i < count; ++i) v.push_back(weights("v" + std::to_string(i)));
     std::vector<tn::operation> updates;
     for (int i = 0; i < nodes / 4; ++i) {
-        const auto &read = v[static_cast<std::size_t>(i % count)], &changed = v[static_cast<std::size_t>((i + 1) % count)];
-        const matrix y = tn::transpose<1, 0>(read * static_cast<float>(i));
-        updates.push_back(changed.assign_add(y).operation());
+        const auto at = static_cast<std::size_t>(i % count);
+        const matrix y = tn::transpose<1, 0>(v[at] * static_cast<float>(i));
+        updates.push_back(v[(at + 1) % count].assign_add(y).operation());
     }
     return {v[0], tn::group(updates)};
 }

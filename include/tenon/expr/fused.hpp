@@ -41,6 +41,7 @@ constexpr inferred infer_instruction(opcode op, type_list in) {
 /// over the dimensions that input k repeats.
 struct fused_op {
     static constexpr const char* name = "fused";
+    static constexpr op_flags flags = op_flags::alike;
     struct attributes {
         std::shared_ptr<const tenon::tape> tape;
         std::vector<std::int64_t> constants; ///< bits of each scalar, in its compute type
@@ -62,7 +63,7 @@ struct fused_op {
     };
     static int outputs(const attributes& a, int inputs);
     static inferred infer(const attributes& a, type_list inputs, int output);
-    static bool needs_value(const attributes& a, int input);
+    static bool needs_value(const tenon::attributes& a, int input); // undecoded: the planner asks often
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };

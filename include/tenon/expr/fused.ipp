@@ -73,7 +73,9 @@ TENON_INLINE inferred fused_op::infer(const attributes& a, type_list inputs, int
     return inferred(o.type, o.like < 0 ? shape : inputs[o.like].extents);
 }
 
-TENON_INLINE bool fused_op::needs_value(const attributes& a, int input) { return a.tape->loads(input); }
+TENON_INLINE bool fused_op::needs_value(const tenon::attributes& a, int input) {
+    return a.get<std::shared_ptr<const tape>>("tape")->loads(input);
+}
 
 TENON_INLINE kernel_pointer fused_op::prepare(const kernel_setup& s) {
     return std::make_unique<detail::fused_kernel>(s, decode<attributes>(s.attrs));

@@ -74,6 +74,8 @@ constexpr std::size_t mix(std::size_t seed, std::size_t value) noexcept {
     return seed ^ (value + 0x9e3779b97f4a7c15ull + (seed << 6) + (seed >> 2));
 }
 
+std::size_t hash_extents(const extents& e);
+
 inline attribute to_attribute(bool v) { return std::int64_t{v}; }
 inline attribute to_attribute(int v) { return std::int64_t{v}; }
 inline attribute to_attribute(std::int64_t v) { return v; }

@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <functional>
+#include <string_view>
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/attributes.hpp>
@@ -17,6 +18,15 @@ TENON_INLINE void list_too_long(const char* name, std::size_t count) {
 TENON_INLINE void number_out_of_range(const char* name, std::int64_t value) {
     throw invalid_argument_error("attribute \"" + std::string(name) + "\": " + std::to_string(value) +
                                  " is out of range");
+}
+
+TENON_INLINE std::size_t hash_extents(const extents& e) {
+    std::size_t h = static_cast<std::size_t>(e.rank());
+    for (const extent& d : e) {
+        h = mix(h, static_cast<std::size_t>(d.size));
+        if (d.is_named()) h = mix(h, std::hash<std::string_view>{}(d.name));
+    }
+    return h;
 }
 
 inline std::size_t hash_bytes(const void* data, std::size_t n) {
@@ -53,7 +63,7 @@ TENON_INLINE bool same_attribute(const attribute& a, const attribute& b) {
 }
 
 TENON_INLINE std::size_t hash_attribute(const attribute& a) {
-    using detail::mix;
+    using detail::hash_extents, detail::mix;
     std::size_t h = a.index();
     if (const auto* i = std::get_if<std::int64_t>(&a)) return mix(h, std::hash<std::int64_t>{}(*i));
     if (const auto* d = std::get_if<double>(&a)) return mix(h, std::hash<double>{}(*d));
@@ -63,7 +73,7 @@ TENON_INLINE std::size_t hash_attribute(const attribute& a) {
         for (const std::int64_t i : *l) h = mix(h, static_cast<std::size_t>(i));
         return h;
     }
-    if (const auto* e = std::get_if<extents>(&a)) return mix(h, std::hash<std::string>{}(to_string(*e)));
+    if (const auto* e = std::get_if<extents>(&a)) return mix(h, hash_extents(*e));
     if (const auto* x = std::get_if<std::shared_ptr<const any_array>>(&a)) {
         const any_array& u = **x;
         h = mix(h, std::hash<std::string>{}(to_string(u.type())));

@@ -12,11 +12,11 @@ class graph;
 
 enum class op_flags : unsigned {
     none = 0,
-    stateful = 1,   ///< two of them are never one; never folded
-    source = 2,     ///< has a value of its own (placeholder, variable): never folded
-    updates = 4,    ///< writes the resource that its input 0 reads
-    resource = 16,  ///< holds what outlives steps, as a variable does: decides where those that use it are placed
-    shape_only = 8, ///< only the sizes of its inputs from `shape_only_from` on matter
+    stateful = 1,  ///< two of them are never one; never folded
+    source = 2,    ///< has a value of its own (placeholder, variable): never folded
+    updates = 4,   ///< writes the resource that its input 0 reads
+    alike = 8,     ///< its kernel depends on attributes and types alone: equal nodes of a plan share one
+    resource = 16, ///< holds what outlives steps, as a variable does: decides where those that use it are placed
 };
 constexpr op_flags operator|(op_flags a, op_flags b) {
     return static_cast<op_flags>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
@@ -76,7 +76,8 @@ template <class Op> op_definition make_definition() {
         return Op::infer(decode<A>(a), inputs, output);
     };
     if constexpr (requires(gradient_context & g) { Op::gradient(g); }) d.gradient = &Op::gradient;
-    if constexpr (requires(const attributes& a) { Op::needs_value(decode<A>(a), 0); })
+    if constexpr (requires(const attributes& a) { Op::needs_value(a, 0); }) d.needs_value = &Op::needs_value;
+    else if constexpr (requires(const attributes& a) { Op::needs_value(decode<A>(a), 0); })
         d.needs_value = [](const attributes& a, int input) -> bool { return Op::needs_value(decode<A>(a), input); };
     if constexpr (requires(const kernel_setup& s) { Op::prepare(s); }) d.cpu = &Op::prepare;
     if constexpr (requires(const std::vector<any_tensor>& x) { Op::join(x); }) d.join = &Op::join;

@@ -44,6 +44,7 @@ struct placeholder_with_default_op {
 /// Its input, under another name.
 struct identity_op {
     static constexpr const char* name = "identity";
+    static constexpr op_flags flags = op_flags::alike;
     using attributes = no_attributes;
     static constexpr inferred infer(const attributes&, type_list in, int) {
         return in.size() == 1 ? inferred(in[0]) : inferred(fault::expects_more_operands);
@@ -90,6 +91,7 @@ struct no_op_op {
 /// A tensor of the sizes of its input, whose value does not matter, filled with one number.
 struct fill_like_op {
     static constexpr const char* name = "fill_like";
+    static constexpr op_flags flags = op_flags::alike;
     struct attributes {
         double value = 0;
         static constexpr void fields(auto&& field) { field("value", &attributes::value); }

@@ -104,6 +104,7 @@ constexpr fault gradient_fits(const conv2d_attributes& a, const tensor_type& x, 
 
 struct conv2d_op {
     static constexpr const char* name = "conv2d";
+    static constexpr op_flags flags = op_flags::alike;
     using attributes = detail::conv2d_attributes;
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         return in.size() == 2 ? detail::infer_convolution(a, in[0], in[1]) : inferred(fault::expects_more_operands);
@@ -116,6 +117,7 @@ struct conv2d_op {
 /// and what follows it.
 struct conv2d_bias_op {
     static constexpr const char* name = "conv2d_bias";
+    static constexpr op_flags flags = op_flags::alike;
     struct attributes : detail::conv2d_attributes {
         bool relu = false;
         static constexpr void fields(auto&& field) {
@@ -143,6 +145,7 @@ struct conv2d_bias_op {
 /// in: dy, w, and x for its sizes. The gradient of conv2d in x.
 struct conv2d_backward_input_op {
     static constexpr const char* name = "conv2d_backward_input";
+    static constexpr op_flags flags = op_flags::alike;
     using attributes = detail::conv2d_attributes;
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != 3) return fault::expects_more_operands;
@@ -158,6 +161,7 @@ struct conv2d_backward_input_op {
 /// [outputs]: the sum of dy over batch, height and width.
 struct conv2d_backward_filter_op {
     static constexpr const char* name = "conv2d_backward_filter";
+    static constexpr op_flags flags = op_flags::alike;
     struct attributes : detail::conv2d_attributes {
         bool bias = false;
         static constexpr void fields(auto&& field) {
@@ -183,6 +187,7 @@ struct conv2d_backward_filter_op {
 /// window - padding.
 struct conv2d_transpose_op {
     static constexpr const char* name = "conv2d_transpose";
+    static constexpr op_flags flags = op_flags::alike;
     using attributes = detail::conv2d_attributes;
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != 2) return fault::expects_more_operands;

@@ -20,6 +20,7 @@ namespace tenon {
 /// in: a, b.
 struct matmul_op {
     static constexpr const char* name = "matmul";
+    static constexpr op_flags flags = op_flags::alike;
     struct attributes {
         bool transpose_a = false; ///< a's matrices lie in memory as [k, m]
         bool transpose_b = false; ///< b's as [n, k]
@@ -60,6 +61,7 @@ struct matmul_op {
 /// a product and what follows it.
 struct matmul_bias_op {
     static constexpr const char* name = "matmul_bias";
+    static constexpr op_flags flags = op_flags::alike;
     struct attributes {
         bool transpose_a = false;
         bool transpose_b = false;

@@ -15,6 +15,7 @@ namespace tenon {
 /// in: x. Dimension i of the result is dimension axes[i] of x; no axes: reversed.
 struct transpose_op {
     static constexpr const char* name = "transpose";
+    static constexpr op_flags flags = op_flags::alike;
     using attributes = squeeze_op::attributes;
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != 1) return fault::expects_more_operands;
@@ -41,6 +42,7 @@ struct transpose_op {
 /// in: x. x repeated along dimensions that it lacks or that have size 1, aligned at the last dimension.
 struct broadcast_to_op {
     static constexpr const char* name = "broadcast_to";
+    static constexpr op_flags flags = op_flags::alike;
     using attributes = reshape_op::attributes;
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != 1) return fault::expects_more_operands;
@@ -70,6 +72,7 @@ struct broadcast_to_op {
 /// of `like`; the others are aligned at the last dimension.
 struct broadcast_like_op {
     static constexpr const char* name = "broadcast_like";
+    static constexpr op_flags flags = op_flags::alike;
     using attributes = squeeze_op::attributes;
     static constexpr bool needs_value(const attributes&, int input) { return input == 0; }
     /// x's sizes with a 1 for each dimension that it lacks.

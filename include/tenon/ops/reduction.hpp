@@ -68,6 +68,7 @@ template <reduces What, element_type Result = element_type::none, bool NeedsElem
 /// in: x. Sum.
 struct sum_op : detail::reduction_of<detail::reduces::numbers> {
     static constexpr const char* name = "sum";
+    static constexpr op_flags flags = op_flags::alike;
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
@@ -75,6 +76,7 @@ struct sum_op : detail::reduction_of<detail::reduces::numbers> {
 /// in: x. Sum divided by the number of elements.
 struct mean_op : detail::reduction_of<detail::reduces::real_numbers> {
     static constexpr const char* name = "mean";
+    static constexpr op_flags flags = op_flags::alike;
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
@@ -207,6 +209,7 @@ struct element_count_op {
 /// value does not matter, lacks (`axes`, and leading ones) or has with size 1.
 struct sum_like_op {
     static constexpr const char* name = "sum_like";
+    static constexpr op_flags flags = op_flags::alike;
     struct attributes {
         index_list axes;
         static constexpr void fields(auto&& field) { field("axes", &attributes::axes); }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -46,7 +47,7 @@ public:
         for (std::size_t w = 0; w < words_; ++w) bits_[static_cast<std::size_t>(of) * words_ + w] |= row(other)[w];
     }
     /// What is in the set of `first` and in those of all others.
-    set common(int first, const std::vector<int>& of) const {
+    set common(int first, std::span<const int> of) const {
         set result(row(first), row(first) + words_);
         for (const int o : of)
             for (std::size_t w = 0; w < words_; ++w) result[w] &= row(o)[w];

@@ -39,11 +39,11 @@ private:
         int first, last;
         position_sets::set later{}; // positions that come after all users, whichever way the threads go
     };
-    // A part of the arena and the blocks that were placed exactly there, of which no two live at the same time.
+    // A part of the arena where blocks were placed, of which no two live at the same time.
     struct slot {
-        std::size_t offset, bytes;
-        int ends;                         // the last position of any
-        std::vector<const block*> blocks; // by first position
+        std::size_t offset, end;
+        int first, last; // of the latest block
+        int blocks;      // index of their list
     };
 
     int positions() const { return static_cast<int>(order_.size()); }
@@ -53,21 +53,30 @@ private:
 
     void find_uses() {
         last_.assign(p_.values.size(), -1);
-        readers_.resize(p_.values.size());
+        readers_begin_.assign(p_.values.size() + 2, 0);
         const auto uses = [&](int value, int position) {
             int& end = last_[static_cast<std::size_t>(value)];
             end = std::max(end, until(position));
         };
-        for (int n = 0; n < positions(); ++n) {
-            const program_item& it = at(n);
-            for (std::size_t k = 0; k < it.inputs.size(); ++k)
-                if (it.read[k]) {
-                    const int root = p_.root(it.inputs[k]);
-                    uses(root, n);
-                    readers_[static_cast<std::size_t>(root)].push_back(n);
-                }
-            for (const int o : it.outputs) uses(o, n);
-        }
+        const auto each_read = [&](auto visit) {
+            for (int n = 0; n < positions(); ++n) {
+                const program_item& it = at(n);
+                for (std::size_t k = 0; k < it.inputs.size(); ++k)
+                    if (it.read[k]) visit(p_.root(it.inputs[k]), n);
+            }
+        };
+        each_read([&](int root, int n) {
+            uses(root, n);
+            ++readers_begin_[static_cast<std::size_t>(root) + 2];
+        });
+        for (int n = 0; n < positions(); ++n)
+            for (const int o : at(n).outputs) uses(o, n);
+        for (std::size_t v = 2; v < readers_begin_.size(); ++v) readers_begin_[v] += readers_begin_[v - 1];
+        readers_.resize(readers_begin_.back());
+        each_read([&](int root, int n) { readers_[readers_begin_[static_cast<std::size_t>(root) + 1]++] = n; });
+    }
+    std::span<const int> readers_of(std::size_t value) const {
+        return {readers_.data() + readers_begin_[value], readers_.data() + readers_begin_[value + 1]};
     }
 
     // Feeds, constants and variables lie where they lie.
@@ -97,7 +106,7 @@ private:
                 placement& place = made_.placements[v];
                 if (place.where != placement::kind::none) continue;
                 // One of several outputs that nobody reads is not written at all.
-                if (it.outputs.size() > 1 && readers_[v].empty()) continue;
+                if (it.outputs.size() > 1 && readers_of(v).empty()) continue;
                 if (const void* resident = it.kernel->resident(static_cast<int>(o))) {
                     place = {placement::kind::resident, 0, resident, -1};
                     continue;
@@ -119,9 +128,8 @@ private:
             for (block& b : blocks_) b.later = t_.later.common(b.position, readers_of(b));
     }
 
-    const std::vector<int>& readers_of(const block& b) const {
-        static const std::vector<int> none;
-        return b.value < 0 ? none : readers_[static_cast<std::size_t>(b.value)];
+    std::span<const int> readers_of(const block& b) const {
+        return b.value < 0 ? std::span<const int>() : readers_of(static_cast<std::size_t>(b.value));
     }
 
     // The block of an input that ends at this position and whose place output o may take, or -1.
@@ -140,22 +148,23 @@ private:
         const auto ended = [&](int u) {
             return u == position || (t_.later.empty() ? until(u) < position : t_.later.has(u, position));
         };
-        const std::vector<int>& readers = readers_of(b);
+        const std::span<const int> readers = readers_of(b);
         return ended(b.position) && std::all_of(readers.begin(), readers.end(), ended);
     }
     bool never_together(const block& a, const block& b) const {
         return position_sets::has(a.later, b.first) || position_sets::has(b.later, a.first);
     }
     bool is_free(const slot& s, const block& b) const {
+        const std::vector<const block*>& blocks = placed_[static_cast<std::size_t>(s.blocks)];
         if (!t_.later.empty())
-            return std::all_of(s.blocks.begin(), s.blocks.end(), [&](const block* o) { return never_together(*o, b); });
-        if (s.ends < b.first) return true;
-        const auto next = after(s, b);
-        return (next == s.blocks.end() || b.last < (*next)->first) &&
-               (next == s.blocks.begin() || next[-1]->last < b.first);
+            return std::all_of(blocks.begin(), blocks.end(), [&](const block* o) { return never_together(*o, b); });
+        if (s.last < b.first) return true;
+        if (s.first <= b.last) return false;
+        const auto next = after(blocks, b); // there is one
+        return b.last < (*next)->first && (next == blocks.begin() || next[-1]->last < b.first);
     }
-    static std::vector<const block*>::const_iterator after(const slot& s, const block& b) {
-        return std::upper_bound(s.blocks.begin(), s.blocks.end(), &b,
+    static std::vector<const block*>::const_iterator after(const std::vector<const block*>& blocks, const block& b) {
+        return std::upper_bound(blocks.begin(), blocks.end(), &b,
                                 [](const block* x, const block* y) { return x->first < y->first; });
     }
 
@@ -172,18 +181,22 @@ private:
             block& b = blocks_[static_cast<std::size_t>(n)];
             for (const slot& s : slots) {
                 if (b.offset + b.bytes <= s.offset) break;
-                if (b.offset < s.offset + s.bytes && !is_free(s, b)) b.offset = s.offset + s.bytes;
+                if (b.offset < s.end && !is_free(s, b)) b.offset = s.end;
             }
-            made_.arena_bytes = std::max(made_.arena_bytes, b.offset + b.bytes);
-            const auto same = std::lower_bound(slots.begin(), slots.end(), b, [](const slot& s, const block& x) {
-                return std::pair(s.offset, s.bytes) < std::pair(x.offset, x.bytes);
+            const std::size_t end = b.offset + b.bytes;
+            made_.arena_bytes = std::max(made_.arena_bytes, end);
+            const auto at = std::lower_bound(slots.begin(), slots.end(), b, [&](const slot& s, const block& x) {
+                return std::pair(s.offset, s.end) < std::pair(x.offset, end);
             });
-            if (same == slots.end() || same->offset != b.offset || same->bytes != b.bytes)
-                slots.insert(same, {b.offset, b.bytes, b.last, {&b}});
-            else {
-                same->ends = std::max(same->ends, b.last);
-                same->blocks.insert(after(*same, b), &b);
+            if (at == slots.end() || at->offset != b.offset || at->end != end) {
+                slots.insert(at, {b.offset, end, b.first, b.last, static_cast<int>(placed_.size())});
+                placed_.push_back({&b});
+                continue;
             }
+            std::vector<const block*>& blocks = placed_[static_cast<std::size_t>(at->blocks)];
+            blocks.insert(after(blocks, b), &b);
+            at->first = blocks.back()->first;
+            at->last = blocks.back()->last;
         }
     }
 
@@ -221,10 +234,12 @@ private:
     const program& p_;
     const std::vector<int>& order_;
     const timing& t_;
-    std::vector<int> last_;                 // by value: the last position that uses it
-    std::vector<std::vector<int>> readers_; // by value: positions
+    std::vector<int> last_;                  // by value: the last position that uses it
+    std::vector<int> readers_;               // positions, value by value
+    std::vector<std::size_t> readers_begin_; // by value
     std::vector<block> blocks_;
-    std::vector<int> block_of_; // by value, or -1
+    std::vector<int> block_of_;                      // by value, or -1
+    std::vector<std::vector<const block*>> placed_; // by slot: its blocks, by first position
     memory_layout made_;
 };
 

@@ -16,21 +16,48 @@ void keep_each_once(edges& e); ///< sorts each list and drops what is in it agai
 
 namespace detail {
 
+// What comes after each item: what was known at first in one list, since it is most, and what was added.
+class successors {
+public:
+    successors() = default;
+    /// Of so many items, from pairs of one that comes before and one that comes after.
+    successors(std::size_t items, const std::vector<std::pair<int, int>>& pairs) :
+        begin_(items + 2), to_(pairs.size()), more_(items) {
+        for (const auto& [before, after] : pairs) ++begin_[static_cast<std::size_t>(before) + 2];
+        for (std::size_t i = 2; i < begin_.size(); ++i) begin_[i] += begin_[i - 1];
+        for (const auto& [before, after] : pairs) to_[begin_[static_cast<std::size_t>(before) + 1]++] = after;
+    }
+    std::size_t items() const { return more_.size(); }
+    void add_item() { more_.emplace_back(); }
+    void add(int before, int after) { more_[static_cast<std::size_t>(before)].push_back(after); }
+    void each(int of, const auto& visit) const {
+        const auto i = static_cast<std::size_t>(of);
+        if (i + 2 < begin_.size())
+            for (std::size_t at = begin_[i]; at < begin_[i + 1]; ++at) visit(to_[at]);
+        for (const int n : more_[i]) visit(n);
+    }
+
+private:
+    std::vector<std::size_t> begin_;
+    std::vector<int> to_;
+    edges more_;
+};
+
 // Everything after some items; the marks of one walk serve the next.
 class walk {
 public:
-    void start(const edges& after, const std::vector<int>& from) {
-        seen_.resize(after.size());
+    void start(const successors& after, const std::vector<int>& from) {
+        seen_.resize(after.items());
         ++walks_;
         stack_ = from;
         while (!stack_.empty()) {
             const int i = stack_.back();
             stack_.pop_back();
-            for (const int n : after[static_cast<std::size_t>(i)])
-                if (int& mark = seen_[static_cast<std::size_t>(n)]; mark != walks_) {
-                    mark = walks_;
-                    stack_.push_back(n);
-                }
+            after.each(i, [&](int n) {
+                if (seen_[static_cast<std::size_t>(n)] == walks_) return;
+                seen_[static_cast<std::size_t>(n)] = walks_;
+                stack_.push_back(n);
+            });
         }
     }
     bool reached(int i) const { return seen_[static_cast<std::size_t>(i)] == walks_; }
@@ -68,9 +95,11 @@ private:
     const program_item& item(int i) const { return p_.item(i); }
     int items() const { return static_cast<int>(p_.items.size()); }
     variable_resource* variable_of(int value) const { return p_.value(p_.root(value)).variable; }
-    edges needs() const;
+    std::vector<std::pair<int, int>> needs() const;
     void copy_resident_fetches();
     void prepare();
+    bool alike(const program_item& a, const program_item& b) const;
+    std::size_t content_of(const program_item& i) const;
     void find_updates();
     void find_readers();
     void keep_old_values();
@@ -83,8 +112,8 @@ private:
     program& p_;
     const plan_options& o_;
     std::vector<accesses> updated_; // by the first update
-    edges needed_by_;               // items that run after each item, by data and by control
-    edges before_;                  // the same, and readers before what writes their variables
+    detail::successors needed_by_;  // items that run after each item, by data and by control
+    detail::successors before_;     // the same, and readers before what writes their variables
     std::map<std::pair<int, std::vector<int>>, int> copies_; // value read and writers before it; the copy
     detail::walk after_update_, reached_, after_writer_;     // kept, since they are many and most are short
 };

@@ -28,7 +28,7 @@ TENON_INLINE void keep_each_once(edges& e) {
 TENON_INLINE ordering::ordering(program& p, const plan_options& o) : p_(p), o_(o) {
     copy_resident_fetches();
     prepare();
-    needed_by_ = reversed(needs());
+    needed_by_ = detail::successors(p_.items.size(), needs());
     before_ = needed_by_;
     find_updates();
     find_readers();
@@ -62,40 +62,66 @@ TENON_INLINE void ordering::copy_resident_fetches() {
     }
 }
 
+TENON_INLINE std::size_t ordering::content_of(const program_item& i) const {
+    using tenon::detail::hash_extents, tenon::detail::mix;
+    std::size_t h = mix(reinterpret_cast<std::size_t>(i.op), i.attributes.hash());
+    for (const std::vector<int>* values : {&i.inputs, &i.outputs})
+        for (const int v : *values) h = mix(h, hash_extents(p_.value(v).type.extents));
+    return h;
+}
+
+TENON_INLINE bool ordering::alike(const program_item& a, const program_item& b) const {
+    const auto same = [&](int x, int y) { return p_.value(x).type == p_.value(y).type; };
+    return a.op == b.op && std::equal(a.inputs.begin(), a.inputs.end(), b.inputs.begin(), b.inputs.end(), same) &&
+           std::equal(a.outputs.begin(), a.outputs.end(), b.outputs.begin(), b.outputs.end(), same) &&
+           a.attributes == b.attributes;
+}
+
 TENON_INLINE void ordering::prepare() {
-    for (int i = 0; i < items(); ++i) {
-        program_item& it = item(i);
+    std::unordered_multimap<std::size_t, int> prepared; // by content, of those that may share their kernel
+    for (int n = 0; n < items(); ++n) {
+        program_item& it = item(n);
         if (it.removed) continue;
+        if (it.op->is(op_flags::alike)) {
+            const std::size_t content = content_of(it);
+            const auto [first, last] = prepared.equal_range(content);
+            const auto at = std::find_if(first, last, [&](const auto& p) { return alike(item(p.second), it); });
+            if (at != last) {
+                it.kernel = item(at->second).kernel;
+                it.read = item(at->second).read;
+                continue;
+            }
+            prepared.emplace(content, n);
+        }
         it.kernel = prepare_kernel(p_, it, o_);
         it.read.resize(it.inputs.size());
         for (std::size_t k = 0; k < it.inputs.size(); ++k) it.read[k] = p_.reads(it, static_cast<int>(k));
     }
 }
 
-// Items that must run before each item, by data and by control.
-TENON_INLINE edges ordering::needs() const {
-    edges before(p_.items.size());
+// Pairs of items of which the first must run before the second, by data and by control.
+TENON_INLINE std::vector<std::pair<int, int>> ordering::needs() const {
+    std::vector<std::pair<int, int>> pairs;
+    pairs.reserve(2 * p_.items.size());
     std::vector<int> stack;
     for (int i = 0; i < items(); ++i) {
-        const program_item& it = p_.item(i);
+        const program_item& it = item(i);
         if (it.removed) continue;
-        std::vector<int>& own = before[static_cast<std::size_t>(i)];
-        own.reserve(it.inputs.size() + it.after.size());
         for (std::size_t k = 0; k < it.inputs.size(); ++k)
             if (it.read[k]) {
                 const int from = p_.value(p_.root(it.inputs[k])).producer;
-                if (from >= 0) own.push_back(from);
+                if (from >= 0) pairs.emplace_back(from, i);
             }
         // A removed item that others run after stands for what it ran after itself.
         stack = it.after;
         while (!stack.empty()) {
             const int a = stack.back();
             stack.pop_back();
-            if (!p_.item(a).removed) own.push_back(a);
-            else stack.insert(stack.end(), p_.item(a).after.begin(), p_.item(a).after.end());
+            if (!item(a).removed) pairs.emplace_back(a, i);
+            else stack.insert(stack.end(), item(a).after.begin(), item(a).after.end());
         }
     }
-    return before;
+    return pairs;
 }
 
 TENON_INLINE void ordering::find_updates() {
@@ -150,9 +176,9 @@ TENON_INLINE bool ordering::read_before_updates(const accesses& v) {
         program_item between;
         between.removed = true;
         gate = add_node(std::move(between));
-        before_[static_cast<std::size_t>(gate)] = v.updates;
+        for (const int u : v.updates) before_.add(gate, u);
     }
-    for (const int r : v.readers) before_[static_cast<std::size_t>(r)].push_back(gate);
+    for (const int r : v.readers) before_.add(r, gate);
     return true;
 }
 
@@ -162,7 +188,7 @@ TENON_INLINE void ordering::keep_old_value(const accesses& v, int u) {
     for (const int r : v.readers) {
         if (r == u || after_update_.reached(r)) continue;
         if (!reached_.reached(r)) {
-            before_[static_cast<std::size_t>(r)].push_back(u);
+            before_.add(r, u);
             continue;
         }
         std::vector<int> writers;
@@ -176,19 +202,19 @@ TENON_INLINE void ordering::keep_old_value(const accesses& v, int u) {
             int& copy = copies_.try_emplace({value, writers}, -1).first->second;
             if (copy < 0) copy = add_copy(value, writers);
             item(r).inputs[k] = p_.item(copy).outputs[0];
-            before_[static_cast<std::size_t>(copy)].push_back(r);
-            needed_by_[static_cast<std::size_t>(copy)].push_back(r);
+            before_.add(copy, r);
+            needed_by_.add(copy, r);
             for (const int w : v.updates)
                 if (std::find(writers.begin(), writers.end(), w) == writers.end())
-                    before_[static_cast<std::size_t>(copy)].push_back(w);
+                    before_.add(copy, w);
         }
     }
 }
 
 TENON_INLINE int ordering::add_node(program_item&& i) {
     p_.items.push_back(std::move(i));
-    needed_by_.emplace_back();
-    before_.emplace_back();
+    needed_by_.add_item();
+    before_.add_item();
     return items() - 1;
 }
 
@@ -208,8 +234,8 @@ TENON_INLINE int ordering::add_copy(int value, const std::vector<int>& after) {
     copy.kernel = prepare_kernel(p_, copy, o_);
     const int made = add_node(std::move(copy));
     for (const int w : after) {
-        needed_by_[static_cast<std::size_t>(w)].push_back(made);
-        before_[static_cast<std::size_t>(w)].push_back(made);
+        needed_by_.add(w, made);
+        before_.add(w, made);
     }
     return made;
 }
@@ -252,7 +278,7 @@ TENON_INLINE void ordering::forward_assignments() {
                 safe = safe && !reached_.reached(r);
             }
         if (!safe) continue;
-        for (const int r : before) before_[static_cast<std::size_t>(r)].push_back(from.producer);
+        for (const int r : before) before_.add(r, from.producer);
         v.forwarded = from.producer;
         p_.value(value).variable = v.variable;
     }
@@ -260,8 +286,7 @@ TENON_INLINE void ordering::forward_assignments() {
 
 TENON_INLINE std::vector<int> ordering::order() const {
     std::vector<int> waiting(p_.items.size()), result;
-    for (const std::vector<int>& after : before_)
-        for (const int n : after) ++waiting[static_cast<std::size_t>(n)];
+    for (int i = 0; i < items(); ++i) before_.each(i, [&](int n) { ++waiting[static_cast<std::size_t>(n)]; });
     using turn = std::pair<std::int64_t, int>; // among what is ready, the smallest goes first
     std::priority_queue<turn, std::vector<turn>, std::greater<>> ready;
     std::vector<int> free; // what stands between others and does not run passes on at once
@@ -289,8 +314,9 @@ TENON_INLINE std::vector<int> ordering::order() const {
             ready.pop();
             result.push_back(i);
         }
-        for (const int n : before_[static_cast<std::size_t>(i)])
+        before_.each(i, [&](int n) {
             if (--waiting[static_cast<std::size_t>(n)] == 0) release(n);
+        });
     }
     if (result.size() < left) throw internal_error("the nodes of this step wait for each other in a cycle");
     return result;
@@ -301,15 +327,16 @@ TENON_INLINE edges ordering::dependencies(const std::vector<int>& order) const {
     std::vector<int> position(p_.items.size(), -1);
     for (std::size_t at = 0; at < order.size(); ++at)
         position[static_cast<std::size_t>(order[at])] = static_cast<int>(at);
-    const edges before = needs();
-    for (std::size_t at = 0; at < order.size(); ++at)
-        for (const int b : before[static_cast<std::size_t>(order[at])])
-            result[at].push_back(position[static_cast<std::size_t>(b)]);
+    for (const auto& [before, after] : needs())
+        result[static_cast<std::size_t>(position[static_cast<std::size_t>(after)])].push_back(
+            position[static_cast<std::size_t>(before)]);
     std::vector<std::pair<int, bool>> touches; // position, whether it only reads
     std::vector<int> readers;
     for (const accesses& v : updated_) {
         touches.clear();
-        const auto touch = [&](int i, bool write) { touches.push_back({position[static_cast<std::size_t>(i)], !write}); };
+        const auto touch = [&](int i, bool write) {
+            touches.push_back({position[static_cast<std::size_t>(i)], !write});
+        };
         for (const int r : v.readers) touch(r, false);
         for (const int u : v.updates) touch(u, true);
         if (v.forwarded >= 0) touch(v.forwarded, true);

@@ -62,6 +62,7 @@ TENON_INLINE plan::plan(const request& r, const plan_options& o) : device_(o.on)
 
     std::map<variable_resource*, bool> variables;
     std::size_t in = 0, out = 0;
+    steps_.reserve(schedule_.order.size());
     for (std::size_t at = 0; at < schedule_.order.size(); ++at) {
         const program_item& it = program_.item(schedule_.order[at]);
         step s;

@@ -40,7 +40,7 @@ struct program_item {
     std::vector<int> after; ///< items that run before it although no data flows
     bool removed = false;
     std::vector<bool> read; ///< inputs whose values the kernel reads; known once the kernel is there
-    kernel_pointer kernel;
+    std::shared_ptr<tenon::kernel> kernel; ///< of several items, where nothing tells them apart
 };
 
 struct program {

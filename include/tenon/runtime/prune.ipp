@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <unordered_map>
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/gradients.hpp>
@@ -21,7 +20,7 @@ namespace detail {
 class size_bindings {
 public:
     // Checks concrete sizes against declared ones and learns the named.
-    void bind(const extents& declared, const extents& actual, const std::string& tensor) {
+    void bind(const extents& declared, const extents& actual, const node_output& tensor) {
         for (int i = 0; i < declared.rank(); ++i) {
             const extent& d = declared[i];
             if (d.is_number()) {
@@ -31,8 +30,9 @@ public:
                 if (!known) known_.push_back({d.name, actual[i].size, tensor});
                 else if (known->size != actual[i].size)
                     throw invalid_argument_error("size " + std::string(d.name) + " is " + std::to_string(known->size) +
-                                                 " in " + known->tensor + " and " + std::to_string(actual[i].size) +
-                                                 " in " + tensor + "; in one step a named size has one value");
+                                                 " in " + any_tensor(known->tensor).name() + " and " +
+                                                 std::to_string(actual[i].size) + " in " + any_tensor(tensor).name() +
+                                                 "; in one step a named size has one value");
             }
         }
     }
@@ -48,24 +48,43 @@ private:
     struct binding {
         const char* name;
         std::int64_t size;
-        std::string tensor;
+        node_output tensor;
     };
     const binding* find(const char* name) const {
         for (const binding& b : known_)
             if (tenon::detail::same_text(b.name, name)) return &b;
         return nullptr;
     }
-    [[noreturn]] static void disagree(const extents& declared, const extents& actual, const std::string& tensor) {
-        throw invalid_argument_error(tensor + ": declared as " + to_string(declared) +
+    [[noreturn]] static void disagree(const extents& declared, const extents& actual, const node_output& tensor) {
+        throw invalid_argument_error(any_tensor(tensor).name() + ": declared as " + to_string(declared) +
                                      ", but its sizes in this step are " + to_string(actual));
     }
     std::vector<binding> known_;
 };
 
-struct output_hash {
-    std::size_t operator()(const node_output& o) const {
-        return std::hash<const void*>{}(o.node) * 31 + static_cast<std::size_t>(o.index);
+// The program's values of the graph's tensors.
+class value_numbers {
+public:
+    bool contains(const node_output& o) const {
+        const std::size_t n = place_of(o);
+        return n < first_.size() && first_[n] >= 0 && values_[slot_of(o)] >= 0;
     }
+    int at(const node_output& o) const { return values_[slot_of(o)]; }
+    void set(const node_output& o, int value) {
+        const std::size_t n = place_of(o);
+        if (n >= first_.size()) first_.resize(std::max(n + 1, 2 * first_.size()), -1);
+        if (first_[n] < 0) {
+            first_[n] = static_cast<int>(values_.size());
+            values_.resize(values_.size() + o.node->outputs.size(), -1);
+        }
+        values_[slot_of(o)] = value;
+    }
+
+private:
+    static std::size_t place_of(const node_output& o) { return static_cast<std::size_t>(o.node->number); }
+    std::size_t slot_of(const node_output& o) const { return static_cast<std::size_t>(first_[place_of(o)] + o.index); }
+    std::vector<int> first_;  // by the node's number: the slot of its first output, or -1
+    std::vector<int> values_; // by slot
 };
 
 } // namespace detail
@@ -90,9 +109,9 @@ TENON_INLINE kernel_pointer prepare_kernel(const program& p, const program_item&
 
 TENON_INLINE program prune(const request& r, const plan_options& o) {
     program p;
-    std::unordered_map<node_output, int, detail::output_hash> value_of;
+    detail::value_numbers value_of;
     for (std::size_t f = 0; f < r.feeds.size(); ++f) {
-        value_of.emplace(r.feeds[f], static_cast<int>(p.values.size()));
+        value_of.set(r.feeds[f], static_cast<int>(p.values.size()));
         program_value v;
         v.origin = r.feeds[f];
         v.type = r.feed_types[f];
@@ -101,13 +120,22 @@ TENON_INLINE program prune(const request& r, const plan_options& o) {
     }
 
     // Which nodes run (2), and of which only the sizes matter (1).
-    std::unordered_map<const node*, int> need;
-    std::vector<node*> stack, nodes;
-    const auto want = [&](node* n, int how) {
-        int& have = need[n];
-        if (have >= how) return;
-        if (have == 0) nodes.push_back(n);
-        have = how;
+    struct needed {
+        node* which = nullptr;
+        char how = 0;
+        int item = -1;
+    };
+    std::vector<needed> need; // by number
+    std::vector<node*> stack;
+    std::size_t count = 0;
+    const auto want = [&](node* n, char how) {
+        const auto number = static_cast<std::size_t>(n->number);
+        if (number >= need.size()) need.resize(number + 1); // what it needs has smaller numbers
+        needed& have = need[number];
+        if (have.how >= how) return;
+        if (!have.which) ++count;
+        have.which = n;
+        have.how = how;
         stack.push_back(n);
     };
     for (const node_output& f : r.fetches)
@@ -116,7 +144,7 @@ TENON_INLINE program prune(const request& r, const plan_options& o) {
     while (!stack.empty()) {
         node* n = stack.back();
         stack.pop_back();
-        const int how = need[n];
+        const char how = need[static_cast<std::size_t>(n->number)].how;
         for (std::size_t i = 0; i < n->inputs.size(); ++i) {
             if (value_of.contains(n->inputs[i])) continue;
             want(n->inputs[i].node, how == 2 && n->op->reads(n->attributes, static_cast<int>(i)) ? 2 : 1);
@@ -124,18 +152,21 @@ TENON_INLINE program prune(const request& r, const plan_options& o) {
         if (how == 2)
             for (node* c : n->controls) want(c, 2);
     }
-    std::sort(nodes.begin(), nodes.end(), [](const node* a, const node* b) { return a->number < b->number; });
+    p.values.reserve(r.feeds.size() + count + count / 4);
+    p.items.reserve(count + count / 8);
 
     detail::size_bindings sizes;
     for (std::size_t f = 0; f < r.feeds.size(); ++f) {
         const node_output& out = r.feeds[f];
         const extents& declared = out.node->outputs[static_cast<std::size_t>(out.index)].extents;
-        sizes.bind(declared, r.feed_types[f].extents, any_tensor(out).name());
+        sizes.bind(declared, r.feed_types[f].extents, out);
     }
 
-    std::unordered_map<const node*, int> item_of;
-    for (node* n : nodes) {
-        const bool runs = need[n] == 2;
+    std::vector<tensor_type> in;
+    for (needed& wanted : need) {
+        node* const n = wanted.which;
+        if (!n) continue;
+        const bool runs = wanted.how == 2;
         if (n->op == &placeholder_definition) {
             const extents known = sizes.known(n->outputs[0].extents);
             if (runs || !known.is_static())
@@ -148,7 +179,9 @@ TENON_INLINE program prune(const request& r, const plan_options& o) {
         it.attributes = n->attributes;
         for (const auto& [name, a] : n->attributes)
             if (const auto* e = std::get_if<extents>(&a)) it.attributes.set(name.c_str(), sizes.known(*e));
-        std::vector<tensor_type> in;
+        in.clear();
+        it.inputs.reserve(n->inputs.size());
+        it.outputs.reserve(n->outputs.size());
         for (const node_output& from : n->inputs) {
             it.inputs.push_back(value_of.at(from));
             in.push_back(p.value(it.inputs.back()).type);
@@ -164,15 +197,14 @@ TENON_INLINE program prune(const request& r, const plan_options& o) {
                 throw invalid_argument_error(fault_sentence(*n->op, t.what, list, it.attributes) +
                                              " in this step's sizes [" + place_of(*n) + "]");
             t.type.extents = sizes.known(t.type.extents);
-            const std::string name =
-                any_tensor(ensured ? n->inputs[0] : node_output{n, k}).name(); // that the user knows
+            const node_output known = ensured ? n->inputs[0] : node_output{n, k}; // to the user
             if (!t.type.extents.is_static())
-                throw invalid_argument_error(name + ": its sizes " + to_string(t.type.extents) +
+                throw invalid_argument_error(any_tensor(known).name() + ": its sizes " + to_string(t.type.extents) +
                                              " are not known from what is fed");
             if (!tenon::detail::fits_memory(t.type)) // so that sizes can be multiplied from here on
-                throw resource_exhausted_error(name + ": in this step's sizes it is " + to_string(t.type) +
-                                               ", more than 2^62 bytes; feed smaller tensors");
-            sizes.bind(n->outputs[static_cast<std::size_t>(k)].extents, t.type.extents, name);
+                throw resource_exhausted_error(any_tensor(known).name() + ": in this step's sizes it is " +
+                                               to_string(t.type) + ", more than 2^62 bytes; feed smaller tensors");
+            sizes.bind(n->outputs[static_cast<std::size_t>(k)].extents, t.type.extents, known);
             const node_output out{n, k};
             if (value_of.contains(out)) { // fed: the node may run for its other outputs, this one is replaced
                 program_value unused;
@@ -183,7 +215,7 @@ TENON_INLINE program prune(const request& r, const plan_options& o) {
                 p.values.push_back(std::move(unused));
                 continue;
             }
-            value_of.emplace(out, static_cast<int>(p.values.size()));
+            value_of.set(out, static_cast<int>(p.values.size()));
             program_value v;
             v.origin = out;
             v.type = t.type;
@@ -194,7 +226,7 @@ TENON_INLINE program prune(const request& r, const plan_options& o) {
         if (!runs) {
             it.removed = true;
         } else {
-            for (node* c : n->controls) it.after.push_back(item_of.at(c));
+            for (node* c : n->controls) it.after.push_back(need[static_cast<std::size_t>(c->number)].item);
             if (n->op == &variable_definition)
                 p.value(it.outputs[0]).variable = &o.on->resources().variable(n->container, n->name, n->outputs[0]);
             else if (n->op->is(op_flags::updates)) {
@@ -204,7 +236,7 @@ TENON_INLINE program prune(const request& r, const plan_options& o) {
                 p.value(it.outputs[0]).variable = &o.on->resources().variable(v.container, v.name, v.outputs[0]);
             }
         }
-        item_of.emplace(n, index);
+        wanted.item = index;
         p.items.push_back(std::move(it));
     }
     for (const node_output& f : r.fetches) p.fetches.push_back(value_of.at(f));

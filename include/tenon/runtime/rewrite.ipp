@@ -1,7 +1,7 @@
 #pragma once
 
 #include <algorithm>
-#include <cstring>
+#include <string_view>
 
 #include <tenon/core/error.hpp>
 #include <tenon/expr/fused.hpp>
@@ -65,13 +65,17 @@ inline void fold_constants(program& p, const plan_options& o) {
             i.removed = !uses.awaited[n];
             continue;
         }
+        const auto is_known = [&](std::size_t k) {
+            return p.value(i.inputs[k]).constant || !p.reads(i, static_cast<int>(k));
+        };
+        if (!i.inputs.empty() && !is_known(0)) continue;
         if (!o.fold || uses.awaited[n] || i.op->is(op_flags::stateful) || i.op->is(op_flags::source) ||
             !o.on->kernel_of(*i.op))
             continue;
         bool known = true;
         std::int64_t bytes = 0;
         for (std::size_t k = 0; k < i.inputs.size(); ++k)
-            known = known && (!p.reads(i, static_cast<int>(k)) || p.value(i.inputs[k]).constant);
+            known = known && is_known(k);
         for (const int v : i.outputs) {
             bytes += bytes_of(p.value(v).type);
             known = known && p.value(v).type.element != element_type::string;
@@ -111,7 +115,7 @@ inline void forward_views(program& p) {
         if (i.removed || !i.after.empty() || uses.awaited[n] || i.outputs.size() != 1 || i.inputs.empty()) continue;
         const bool same = i.op == &identity_definition || i.op == &stop_gradient_definition ||
                           i.op == &ensure_shape_definition || i.op == &placeholder_with_default_definition;
-        const std::string name = i.op->name;
+        const std::string_view name = i.op->name;
         const bool reshaped = name == "reshape" || name == "squeeze" || name == "expand_dims";
         if (!same && !reshaped) continue;
         i.removed = true;
@@ -141,7 +145,7 @@ inline void look_through_broadcasts(program& p) {
             const int v = p.items[n].inputs[k];
             if (p.value(v).producer < 0) continue;
             const program_item& from = p.item(p.value(v).producer);
-            if (std::string(from.op->name) != "broadcast_like" || !from.after.empty()) continue;
+            if (std::string_view(from.op->name) != "broadcast_like" || !from.after.empty()) continue;
             const int g = from.inputs[0];
             const extents full = p.value(v).type.extents;
             // Outputs with the sizes of this input would lose theirs.
@@ -336,7 +340,7 @@ inline void fuse_epilogues(program& p) {
             if (p.value(v).producer < 0 || uses[v] != 1) continue;
             program_item& from = p.item(p.value(v).producer);
             const extents &out = p.value(v).type.extents, &shift = p.value(b).type.extents;
-            const std::string name = from.op->name;
+            const std::string_view name = from.op->name;
             if ((name != "matmul" && name != "conv2d") || !from.after.empty() || out.rank() < 2 || shift.rank() != 1 ||
                 !(shift[0] == out[out.rank() - 1]) || !(out == p.value(i.outputs[0]).type.extents) ||
                 (p.value(v).type.element != element_type::float32 &&
@@ -346,7 +350,7 @@ inline void fuse_epilogues(program& p) {
             // Vectors take part in products of their own kind.
             if (p.value(from.inputs[0]).type.extents.rank() < 2 || p.value(from.inputs[1]).type.extents.rank() < 2)
                 continue;
-            const op_definition* with_bias = find_op(name + "_bias");
+            const op_definition* with_bias = find_op(std::string(name) + "_bias");
             if (!with_bias) continue;
             tenon::attributes made = from.attributes;
             made.set("relu", std::int64_t{relu});

@@ -50,8 +50,8 @@ private:
 
     // At first memory passes on between nodes only where the second waits for the first anyway. Where that takes more
     // than the limit, or more times the serial step's than nodes run at a time, the lifetimes are those on so many
-    // threads, and what takes over memory waits for those that had it. So it is at once where the nodes are so many that
-    // the sets of those that wait for each would be too large.
+    // threads, and what takes over memory waits for those that had it. So it is at once where the nodes are many: the
+    // sets of what waits for each would be large.
     void lay_out_side_by_side() {
         scheduled in_order = s_;
         const auto fits = [&] { return o_.fits(s_.memory.arena_bytes + s_.memory.fetched_bytes); };
