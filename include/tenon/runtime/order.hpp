@@ -95,7 +95,7 @@ private:
     const program_item& item(int i) const { return p_.item(i); }
     int items() const { return static_cast<int>(p_.items.size()); }
     variable_resource* variable_of(int value) const { return p_.value(p_.root(value)).variable; }
-    std::vector<std::pair<int, int>> needs() const;
+    std::vector<std::pair<int, int>> find_needs() const;
     void copy_resident_fetches();
     void prepare();
     bool alike(const program_item& a, const program_item& b) const;
@@ -112,6 +112,7 @@ private:
     program& p_;
     const plan_options& o_;
     std::vector<accesses> updated_; // by the first update
+    std::vector<std::pair<int, int>> needs_; // item, and one that runs after it, by data or by control
     detail::successors needed_by_;  // items that run after each item, by data and by control
     detail::successors before_;     // the same, and readers before what writes their variables
     std::map<std::pair<int, std::vector<int>>, int> copies_; // value read and writers before it; the copy

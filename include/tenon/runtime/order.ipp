@@ -28,7 +28,8 @@ TENON_INLINE void keep_each_once(edges& e) {
 TENON_INLINE ordering::ordering(program& p, const plan_options& o) : p_(p), o_(o) {
     copy_resident_fetches();
     prepare();
-    needed_by_ = detail::successors(p_.items.size(), needs());
+    needs_ = find_needs();
+    needed_by_ = detail::successors(p_.items.size(), needs_);
     before_ = needed_by_;
     find_updates();
     find_readers();
@@ -100,7 +101,7 @@ TENON_INLINE void ordering::prepare() {
 }
 
 // Pairs of items of which the first must run before the second, by data and by control.
-TENON_INLINE std::vector<std::pair<int, int>> ordering::needs() const {
+TENON_INLINE std::vector<std::pair<int, int>> ordering::find_needs() const {
     std::vector<std::pair<int, int>> pairs;
     pairs.reserve(2 * p_.items.size());
     std::vector<int> stack;
@@ -162,7 +163,9 @@ TENON_INLINE void ordering::keep_old_values() {
     for (const accesses& v : updated_)
         if (!read_before_updates(v))
             for (const int u : v.updates) keep_old_value(v, u);
-    if (!copies_.empty()) find_readers();
+    if (copies_.empty()) return;
+    needs_ = find_needs();
+    find_readers();
 }
 
 // Has all readers run before all updates, where none of them comes after one already; else false, and nothing is done.
@@ -327,7 +330,7 @@ TENON_INLINE edges ordering::dependencies(const std::vector<int>& order) const {
     std::vector<int> position(p_.items.size(), -1);
     for (std::size_t at = 0; at < order.size(); ++at)
         position[static_cast<std::size_t>(order[at])] = static_cast<int>(at);
-    for (const auto& [before, after] : needs())
+    for (const auto& [before, after] : needs_)
         result[static_cast<std::size_t>(position[static_cast<std::size_t>(after)])].push_back(
             position[static_cast<std::size_t>(before)]);
     std::vector<std::pair<int, bool>> touches; // position, whether it only reads

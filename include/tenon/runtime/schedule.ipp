@@ -16,12 +16,12 @@ public:
 
     scheduled run() {
         s_.order = ordering_.order();
-        s_.memory = lay_out(p_, s_.order);
         if (o_.side_by_side > 1 && cost() > worth_threads) {
             s_.waits_for = ordering_.dependencies(s_.order);
-            if (worth_side_by_side()) lay_out_side_by_side();
-            else s_.waits_for.clear();
+            if (worth_side_by_side() && lay_out_side_by_side()) return std::move(s_);
+            s_.waits_for.clear();
         }
+        s_.memory = lay_out(p_, s_.order);
         return std::move(s_);
     }
 
@@ -39,36 +39,39 @@ private:
     // Where a good part of the work does not wait for each other.
     bool worth_side_by_side() const {
         std::vector<double> ends(s_.order.size());
-        double critical_path = 0;
+        double all = 0, critical_path = 0;
         for (std::size_t at = 0; at < ends.size(); ++at) {
+            const double own = item(s_.order[at]).kernel->cost();
             for (const int w : s_.waits_for[at]) ends[at] = std::max(ends[at], ends[static_cast<std::size_t>(w)]);
-            ends[at] += item(s_.order[at]).kernel->cost();
+            ends[at] += own;
+            all += own;
             critical_path = std::max(critical_path, ends[at]);
         }
-        return critical_path < 0.75 * cost();
+        return critical_path < 0.75 * all;
     }
 
     // At first memory passes on between nodes only where the second waits for the first anyway. Where that takes more
     // than the limit, or more times the serial step's than nodes run at a time, the lifetimes are those on so many
     // threads, and what takes over memory waits for those that had it. So it is at once where the nodes are many: the
-    // sets of what waits for each would be large.
-    void lay_out_side_by_side() {
-        scheduled in_order = s_;
+    // sets of what waits for each would be large. False where neither will do, with the order as it was.
+    bool lay_out_side_by_side() {
         const auto fits = [&] { return o_.fits(s_.memory.arena_bytes + s_.memory.fetched_bytes); };
         constexpr std::size_t many = 4000;
         if (s_.order.size() <= many) {
             s_.memory = lay_out(p_, s_.order, {.later = what_comes_later(), .until = {}});
             constexpr std::size_t little = 1 << 20;
-            const std::size_t enough = in_order.memory.arena_bytes * static_cast<std::size_t>(o_.side_by_side) + little;
-            if (fits() && s_.memory.arena_bytes <= enough) return;
+            const std::size_t in_order = lay_out(p_, s_.order).arena_bytes;
+            if (fits() && s_.memory.arena_bytes <= in_order * static_cast<std::size_t>(o_.side_by_side) + little)
+                return true;
         }
+        std::vector<int> order = s_.order;
         const std::vector<int> until = order_on_threads();
         s_.waits_for = ordering_.dependencies(s_.order);
         s_.memory = lay_out(p_, s_.order, {.later = {}, .until = until});
         wait_for_memory();
-        if (fits() && worth_side_by_side()) return;
-        s_ = std::move(in_order);
-        s_.waits_for.clear();
+        if (fits() && worth_side_by_side()) return true;
+        s_.order = std::move(order);
+        return false;
     }
 
     position_sets what_comes_later() const {
