@@ -224,6 +224,24 @@ TEST_CASE("planned memory is within a tenth of the least possible: branches of d
     check_memory(s.report(tn::feed(x, tn::array<float, tn::shape<64, 64>>()), all));
 }
 
+TEST_CASE("planned memory is within a tenth of the least possible: a chain of thousands of nodes") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<4, 4>>("x");
+    tn::tensor<float, tn::shape<4, 4>> before = x, h = tanh(x);
+    for (int i = 0; i < 5000; ++i) { // each is read twice, so that it stays a node
+        const tn::tensor<float, tn::shape<4, 4>> next = matmul(h, before);
+        before = h;
+        h = next;
+    }
+    tn::session s(in_order);
+    const tn::array<float, tn::shape<4, 4>> value;
+    const tn::step_report r = s.report(tn::feed(x, value), h);
+    CHECK(r.nodes == 5001);
+    CHECK(r.arena_bytes == 3 * 64);
+    check_memory(r);
+}
+
 TEST_CASE("a step that needs more than memory_limit is refused before it runs, by tensor, and the session goes on") {
     const tn::graph g;
     const tn::graph_scope in(g);

@@ -268,6 +268,33 @@ TEST_CASE("memory that two branches take over from each other is waited for") {
     }
 }
 
+TEST_CASE("SEMANTICS 14: steps of many thousand nodes run side by side, with the same numbers") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<8, 8>>("x");
+    std::vector<tn::any_tensor> ends;
+    for (int branch = 0; branch < 50; ++branch) {
+        tn::any_tensor t = tn::detail::add_instruction(
+            tn::opcode::multiply, {x, tn::detail::scalar_constant(0.01 * (branch + 1), tn::element_type::float32)});
+        for (int i = 0; i < 50; ++i) t = tn::detail::add_instruction(tn::opcode::tanh, {tn::untyped::matmul(t, x)});
+        ends.push_back(t);
+    }
+    CHECK(g.size() > 5000);
+    tn::array<float, tn::shape<8, 8>> v;
+    for (std::int64_t i = 0; i < v.size(); ++i) v[i] = static_cast<float>((i * 5) % 11) * 0.03f;
+    const auto run = [&](tn::session& s) {
+        std::vector<tn::fed_value> feeds;
+        feeds.push_back(tn::feed(x, v));
+        return s.run_untyped(std::move(feeds), ends);
+    };
+    tn::session one(with_threads(1, 1)), many(with_threads(4, 0));
+    const auto expected = run(one);
+    for (int i = 0; i < 3; ++i) {
+        const auto got = run(many);
+        for (std::size_t k = 0; k < expected.size(); ++k) REQUIRE(got[k] == expected[k]);
+    }
+}
+
 TEST_CASE("SEMANTICS 14: the first session of a process makes the shared pool; sessions may have their own") {
     const tn::graph g;
     const tn::graph_scope in(g);

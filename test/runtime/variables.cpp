@@ -150,6 +150,39 @@ TEST_CASE("a transposed update: the new value is not written while the old is st
     CHECK(q(1, 1) == 22);
 }
 
+TEST_CASE("many reads and many updates of one variable in one step: all read the value from before") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto v = tn::variable<float, tn::shape<4>>("v", tn::constant_value(2));
+    constexpr int many = 50;
+    std::vector<tn::any_tensor> reads, updates;
+    for (int i = 0; i < many; ++i) {
+        reads.push_back(tn::any_tensor(sum(v * static_cast<float>(i))));
+        updates.push_back(tn::any_tensor(v.assign_add(static_cast<float>(i + 1))));
+    }
+    // One that waits for a few of the updates sees what one of them left, and changes nothing for the others.
+    tn::any_tensor late;
+    {
+        const tn::control_dependencies after(updates[3].operation(), updates[7].operation());
+        late = tn::identity(v);
+    }
+    tn::session s;
+    for (const bool with_late : {false, true}) {
+        s.run(tn::initialize_variables());
+        std::vector<tn::any_tensor> fetches = reads;
+        if (with_late) fetches.push_back(late);
+        std::vector<tn::operation> targets;
+        for (const tn::any_tensor& u : updates) targets.push_back(u.operation());
+        const std::vector<tn::any_array> got = s.run_untyped({}, fetches, targets);
+        for (int i = 0; i < many; ++i)
+            CHECK(got[static_cast<std::size_t>(i)].data<float>()[0] == 8 * static_cast<float>(i));
+        // Each update adds to the value from before.
+        const auto possible = [](float x, int most) { return x >= 3 && x <= static_cast<float>(2 + most); };
+        CHECK(possible(s.run(v)(0), many));
+        if (with_late) CHECK(possible(got.back().data<float>()[0], many));
+    }
+}
+
 TEST_CASE("gradient steps by all variables at once use the weights from before the step") {
     const tn::graph g;
     const tn::graph_scope in(g);

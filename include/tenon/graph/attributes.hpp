@@ -23,7 +23,7 @@ bool same_attribute(const attribute& a, const attribute& b);
 std::size_t hash_attribute(const attribute& a);
 std::string to_string(const attribute& a);
 
-/// A node's attributes, in the order they were set.
+/// A node's attributes, in the order they were set. Copies share them until one is changed.
 class attributes {
 public:
     attributes() = default;
@@ -40,15 +40,17 @@ public:
         return *value;
     }
 
-    auto begin() const noexcept { return values_.begin(); }
-    auto end() const noexcept { return values_.end(); }
+    auto begin() const noexcept { return values().begin(); }
+    auto end() const noexcept { return values().end(); }
 
     friend bool operator==(const attributes& a, const attributes& b);
     std::size_t hash() const;
 
 private:
+    using list = std::vector<std::pair<std::string, attribute>>;
+    const list& values() const noexcept;
     [[noreturn]] void missing(const char* name) const;
-    std::vector<std::pair<std::string, attribute>> values_;
+    std::shared_ptr<list> values_; // nullptr: none
 };
 
 /// A short list of axes, sizes or steps that can be a template argument.

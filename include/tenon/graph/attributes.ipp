@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <string_view>
@@ -111,38 +112,44 @@ TENON_INLINE std::string to_string(const attribute& a) {
     return "a tape of " + std::to_string(std::get<std::shared_ptr<const tape>>(a)->length) + " instructions";
 }
 
+TENON_INLINE const attributes::list& attributes::values() const noexcept {
+    static const list none;
+    return values_ ? *values_ : none;
+}
+
 TENON_INLINE void attributes::set(const char* name, attribute value) {
-    for (auto& [n, v] : values_)
+    if (!values_) values_ = std::make_shared<list>();
+    else if (values_.use_count() > 1) values_ = std::make_shared<list>(*values_);
+    for (auto& [n, v] : *values_)
         if (n == name) {
             v = std::move(value);
             return;
         }
-    values_.emplace_back(name, std::move(value));
+    values_->emplace_back(name, std::move(value));
 }
 
 TENON_INLINE const attribute* attributes::find(const char* name) const noexcept {
-    for (const auto& [n, v] : values_)
+    for (const auto& [n, v] : values())
         if (n == name) return &v;
     return nullptr;
 }
 
 TENON_INLINE void attributes::missing(const char* name) const {
     std::string text = "attribute \"" + std::string(name) + "\" is missing or of another type; there are:";
-    for (const auto& [n, v] : values_) text += " " + n + " = " + to_string(v) + ";";
+    for (const auto& [n, v] : values()) text += " " + n + " = " + to_string(v) + ";";
     throw invalid_argument_error(text);
 }
 
 TENON_INLINE bool operator==(const attributes& a, const attributes& b) {
-    if (a.values_.size() != b.values_.size()) return false;
-    for (std::size_t i = 0; i < a.values_.size(); ++i)
-        if (a.values_[i].first != b.values_[i].first || !same_attribute(a.values_[i].second, b.values_[i].second))
-            return false;
-    return true;
+    const attributes::list &x = a.values(), &y = b.values();
+    return &x == &y || std::equal(x.begin(), x.end(), y.begin(), y.end(), [](const auto& u, const auto& v) {
+               return u.first == v.first && same_attribute(u.second, v.second);
+           });
 }
 
 TENON_INLINE std::size_t attributes::hash() const {
-    std::size_t h = values_.size();
-    for (const auto& [n, v] : values_) h = detail::mix(detail::mix(h, std::hash<std::string>{}(n)), hash_attribute(v));
+    std::size_t h = values().size();
+    for (const auto& [n, v] : values()) h = detail::mix(detail::mix(h, std::hash<std::string>{}(n)), hash_attribute(v));
     return h;
 }
 

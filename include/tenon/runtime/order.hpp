@@ -111,10 +111,10 @@ private:
 
     program& p_;
     const plan_options& o_;
-    std::vector<accesses> updated_; // by the first update
-    std::vector<std::pair<int, int>> needs_; // item, and one that runs after it, by data or by control
-    detail::successors needed_by_;  // items that run after each item, by data and by control
-    detail::successors before_;     // the same, and readers before what writes their variables
+    std::vector<accesses> updated_;          // by the first update
+    std::vector<std::pair<int, int>> needs_; // items of which the first runs before the second, by data or by control
+    detail::successors needed_by_;           // the same, by the first
+    detail::successors before_;              // and readers before what writes their variables
     std::map<std::pair<int, std::vector<int>>, int> copies_; // value read and writers before it; the copy
     detail::walk after_update_, reached_, after_writer_;     // kept, since they are many and most are short
 };
