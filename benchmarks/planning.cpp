@@ -1,5 +1,5 @@
 // What planning takes beside building the graph: graphs of 10,000 and 20,000 nodes of several kinds. The first run of a
-// step plans it (SEMANTICS 13); its time should be at most twice that of building the graph, and at most 2.2 times as
+// step plans it; that time should be at most twice that of building the graph, and at most 2.2 times as
 // long for twice the nodes.
 
 #include <algorithm>
