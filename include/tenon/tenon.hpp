@@ -42,10 +42,13 @@
 #include <tenon/ops/dropout.hpp>       // dropout
 #include <tenon/ops/random.hpp>        // random numbers, the same everywhere
 
-#include <tenon/kernel/memory_policy.hpp> // how much of a device's memory is used
-#include <tenon/runtime/session.hpp>      // running a graph
-#include <tenon/runtime/trace.hpp>        // what ran when
-#include <tenon/runtime/print_config.hpp> // what this build has, and which instruction set it uses
+#include <tenon/kernel/memory_policy.hpp>      // how much of a device's memory is used
+#include <tenon/runtime/device_attributes.hpp> // the devices there are
+#include <tenon/runtime/gpu_backend.hpp>       // GPUs, real or simulated
+#include <tenon/runtime/explanation.hpp>       // why each node runs where it does
+#include <tenon/runtime/session.hpp>           // running a graph
+#include <tenon/runtime/trace.hpp>             // what ran when
+#include <tenon/runtime/print_config.hpp>      // what this build has, and which instruction set it uses
 
 #include <tenon/nn/layer.hpp>            // what layers are made of
 #include <tenon/nn/activation.hpp>       // relu, tanh, ... as layers

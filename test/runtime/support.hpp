@@ -3,7 +3,10 @@
 #include <atomic>
 #include <chrono>
 #include <mutex>
+#include <set>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <tenon/core/error.hpp>
@@ -25,19 +28,26 @@ public:
         static journal j;
         return j;
     }
-    void add(const std::string& line) {
+    void add(const std::string& line, std::thread::id by = std::this_thread::get_id()) {
         const std::lock_guard lock(guard_);
         lines_.push_back(line);
+        threads_.insert(by);
     }
     /// The lines since the last call.
     std::vector<std::string> take() {
         const std::lock_guard lock(guard_);
         return std::exchange(lines_, {});
     }
+    /// The threads that added lines since the last call.
+    std::set<std::thread::id> take_threads() {
+        const std::lock_guard lock(guard_);
+        return std::exchange(threads_, {});
+    }
 
 private:
     std::mutex guard_;
     std::vector<std::string> lines_;
+    std::set<std::thread::id> threads_;
 };
 
 enum class deed {

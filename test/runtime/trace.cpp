@@ -87,7 +87,7 @@ TEST_CASE("an empty trace is JSON too") {
 TEST_CASE("a trace is saved as a file; where it cannot be, unavailable_error names the file") {
     const temporary_folder folder;
     tn::trace t;
-    t.add("node \"quoted\"", "op", 0, 1000, 3000);
+    t.add("node \"quoted\"", "op", "CPU:0", 1000, 3000);
     t.save(folder / "trace.json");
     const auto read = nlohmann::json::parse(read_bytes(folder / "trace.json"));
     CHECK(read.at("traceEvents").size() == 2);

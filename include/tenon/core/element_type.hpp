@@ -50,6 +50,21 @@ constexpr bool is_integer(element_type type) noexcept {
 }
 constexpr bool is_numeric(element_type type) noexcept { return is_floating(type) || is_integer(type); }
 
+/// A set of element types.
+struct element_types {
+    std::uint32_t bits = 0;
+
+    constexpr bool has(element_type e) const noexcept { return bits >> static_cast<int>(e) & 1; }
+    constexpr bool empty() const noexcept { return bits == 0; }
+    constexpr element_types with(element_type e) const noexcept { return {bits | 1u << static_cast<int>(e)}; }
+    constexpr element_types without(element_type e) const noexcept { return {bits & ~(1u << static_cast<int>(e))}; }
+    friend constexpr bool operator==(element_types, element_types) = default;
+};
+inline constexpr element_types no_elements{};
+inline constexpr element_types all_elements{(1u << (static_cast<int>(element_type::string) + 1)) - 2};
+/// Those that are numbers or bools.
+inline constexpr element_types fixed_size_elements = all_elements.without(element_type::string);
+
 /// The element_type of a C++ type; element_type::none where it is not one.
 template <class T> inline constexpr element_type element_type_of = element_type::none;
 template <> inline constexpr element_type element_type_of<float> = element_type::float32;

@@ -31,6 +31,8 @@ struct op_definition {
     void (*gradient)(gradient_context&) = nullptr;               ///< nullptr: no gradient flows
     bool (*needs_value)(const attributes&, int input) = nullptr; ///< nullptr: needs the values of all inputs
     kernel_factory cpu = nullptr;                                ///< nullptr: has none
+    /// The types of its first output's elements (of its first input's, where it has none) for which GPUs have kernels.
+    element_types gpu_types = fixed_size_elements;
     /// The same attributes in the op's own order; throws invalid_argument_error naming one that is missing or of
     /// another type. What a reader of graphs asks; nullptr: they are taken as they are.
     attributes (*checked)(const attributes&) = nullptr;
@@ -80,6 +82,7 @@ template <class Op> op_definition make_definition() {
     else if constexpr (requires(const attributes& a) { Op::needs_value(decode<A>(a), 0); })
         d.needs_value = [](const attributes& a, int input) -> bool { return Op::needs_value(decode<A>(a), input); };
     if constexpr (requires(const kernel_setup& s) { Op::prepare(s); }) d.cpu = &Op::prepare;
+    if constexpr (requires { Op::gpu_types; }) d.gpu_types = Op::gpu_types;
     if constexpr (requires(const std::vector<any_tensor>& x) { Op::join(x); }) d.join = &Op::join;
     return d;
 }

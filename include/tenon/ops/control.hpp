@@ -53,6 +53,12 @@ struct identity_op {
     static kernel_pointer prepare(const kernel_setup& s);
 };
 
+/// Its input, in the memory of another device. The planner makes these.
+struct transfer_op : identity_op {
+    static constexpr const char* name = "transfer";
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+
 /// Its input, whose sizes are those of the attribute, or the step fails: a number is checked, a named size has one
 /// value.
 struct ensure_shape_op {
@@ -107,6 +113,7 @@ struct fill_like_op {
 /// Its first input; writes a message and all its inputs to standard error when it runs.
 struct print_op {
     static constexpr const char* name = "print";
+    static constexpr element_types gpu_types = no_elements; // it needs the host
     static constexpr op_flags flags = op_flags::stateful;
     struct attributes {
         std::string message;
@@ -123,6 +130,7 @@ struct print_op {
 /// message and the first elements of the other inputs.
 struct assert_op {
     static constexpr const char* name = "assert";
+    static constexpr element_types gpu_types = no_elements; // it needs the host
     static constexpr op_flags flags = op_flags::stateful;
     using attributes = print_op::attributes;
     static constexpr int outputs(const attributes&, int) { return 0; }
@@ -232,6 +240,7 @@ any_tensor placeholder(element_type element, const extents& shape, const std::st
 TENON_DECLARE_OP(placeholder_definition, placeholder_op);
 TENON_DECLARE_OP(placeholder_with_default_definition, placeholder_with_default_op);
 TENON_DECLARE_OP(identity_definition, identity_op);
+TENON_DECLARE_OP(transfer_definition, transfer_op);
 TENON_DECLARE_OP(ensure_shape_definition, ensure_shape_op);
 TENON_DECLARE_OP(stop_gradient_definition, stop_gradient_op);
 TENON_DECLARE_OP(no_op_definition, no_op_op);
@@ -256,6 +265,7 @@ namespace tenon {
 TENON_DEFINE_OP(placeholder_op);
 TENON_DEFINE_OP(placeholder_with_default_op);
 TENON_DEFINE_OP(identity_op);
+TENON_DEFINE_OP(transfer_op);
 TENON_DEFINE_OP(ensure_shape_op);
 TENON_DEFINE_OP(stop_gradient_op);
 TENON_DEFINE_OP(no_op_op);
@@ -299,7 +309,8 @@ TENON_INLINE operation add_group(const std::vector<node*>& members, const std::s
 
 // Copies its input where the plan could not let both lie in one place.
 struct identity_kernel final : kernel {
-    explicit identity_kernel(const kernel_setup& s) : type(s.inputs[0]) {}
+    explicit identity_kernel(const kernel_setup& s, bool may_vanish = true) :
+        type(s.inputs[0]), vanishes(may_vanish) {}
     void run(const kernel_run& r) override {
         if (r.in[0] == r.out[0] || !r.out[0]) return;
         const std::int64_t n = type.extents.elements();
@@ -308,8 +319,9 @@ struct identity_kernel final : kernel {
         } else if (n > 0) std::memcpy(r.out[0], r.in[0], static_cast<std::size_t>(n) * size_of(type.element));
     }
     double cost() const override { return 20 + static_cast<double>(type.extents.elements()) * 0.1; }
-    bool may_share(int i, int) const override { return i == 0; }
+    bool may_share(int i, int) const override { return i == 0 && vanishes; }
     tensor_type type;
+    bool vanishes;
 };
 
 struct nothing_kernel final : kernel {
@@ -392,6 +404,9 @@ TENON_INLINE kernel_pointer placeholder_with_default_op::prepare(const kernel_se
 }
 TENON_INLINE kernel_pointer identity_op::prepare(const kernel_setup& s) {
     return std::make_unique<detail::identity_kernel>(s);
+}
+TENON_INLINE kernel_pointer transfer_op::prepare(const kernel_setup& s) {
+    return std::make_unique<detail::identity_kernel>(s, false);
 }
 TENON_INLINE kernel_pointer ensure_shape_op::prepare(const kernel_setup& s) {
     return std::make_unique<detail::identity_kernel>(s);

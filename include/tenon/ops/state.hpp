@@ -31,6 +31,12 @@ struct constant_op {
 struct variable_op {
     static constexpr const char* name = "variable";
     static constexpr op_flags flags = op_flags::source | op_flags::stateful | op_flags::resource;
+    static constexpr element_types gpu_types = element_types{}
+                                                   .with(element_type::float32)
+                                                   .with(element_type::float64)
+                                                   .with(element_type::float16)
+                                                   .with(element_type::bfloat16)
+                                                   .with(element_type::int64);
     using attributes = placeholder_op::attributes;
     static constexpr inferred infer(const attributes& a, type_list, int) {
         if (!a.shape.is_static()) return fault::size_must_be_known;

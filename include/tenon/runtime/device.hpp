@@ -1,56 +1,85 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <tenon/core/element_type.hpp>
 #include <tenon/kernel/kernel.hpp>
 #include <tenon/kernel/memory_account.hpp>
 #include <tenon/kernel/memory_allocator.hpp>
 #include <tenon/kernel/resources.hpp>
+#include <tenon/runtime/device_attributes.hpp>
 
-/// What a session asks of a device: its own memory, its own kernels, and work that goes on while the caller does.
+/// What a session asks of a device: its own memory, its own kernels, and, where it is no CPU, lanes whose work goes on
+/// while the caller does.
 
 namespace tenon {
 
 struct op_definition;
 
-struct device_attributes {
-    std::string name;        ///< "/device:CPU:0"
-    std::string type;        ///< "CPU"
-    std::int64_t memory = 0; ///< bytes
-    std::string description;
-};
-
-/// A point in a device's work: reached when all work queued before it has ended.
+/// A point in a lane's work: reached when all that was given to the lane before it was recorded has ended. One step
+/// uses it at a time, and may record it again in its next run.
 class device_event {
 public:
     virtual ~device_event() = default;
-    virtual bool reached() const = 0;
+    /// Returns when it is reached; work that is done by this process's threads may be done by this one meanwhile.
     virtual void wait() = 0;
 };
 
-/// A device runs kernels in the order they are queued. On the CPU a queued kernel has ended when launch returns;
-/// a GPU's goes on, and its errors come with the event.
+/// Follows the commands that one step gives to lanes. Called from whichever thread runs them.
+class step_monitor {
+public:
+    virtual ~step_monitor() = default;
+    /// Asked before a command begins: false once the step has failed or is late, and then it is skipped.
+    virtual bool wanted(int command) noexcept = 0;
+    /// A command has ended; times in nanoseconds of the steady clock.
+    virtual void ended(int command, std::int64_t begin, std::int64_t end) noexcept = 0;
+    virtual void failed(int command, std::exception_ptr why) noexcept = 0;
+};
+
+/// What a device that works on its own does things in: kernels, copies to it, copies from it. Each lane does what it is
+/// given one after another; different lanes at the same time. What is passed must live until it has ended.
+class device_lanes {
+public:
+    enum lane { compute, copies_in, copies_out };
+    static constexpr int count = 3;
+
+    virtual ~device_lanes() = default;
+    virtual void launch(kernel& k, const kernel_run& r, step_monitor& m, int command) = 0;
+    virtual void copy(lane l, void* to, const void* from, std::size_t bytes, step_monitor& m, int command) = 0;
+    virtual std::unique_ptr<device_event> make_event() = 0;
+    /// The event is reached when the lane gets here; it is an event of a device of this kind, as in wait().
+    virtual void record(lane l, device_event& e) = 0;
+    /// The lane goes on when the event, recorded before this call, is reached.
+    virtual void wait(lane l, device_event& e) = 0;
+};
+
 class device : public memory_allocator {
 public:
     virtual const device_attributes& attributes() const = 0;
-    const std::string& name() const override { return attributes().name; }
+    const device_name& full_name() const { return attributes().name; }
 
+    /// Ended when they return.
     virtual void copy_from_host(void* to, const void* from, std::size_t bytes) = 0;
     virtual void copy_to_host(void* to, const void* from, std::size_t bytes) = 0;
 
-    /// This device's kernel for an op; nullptr where it has none.
-    virtual kernel_factory kernel_of(const op_definition& op) const = 0;
-    virtual void launch(kernel& k, const kernel_run& r) = 0;
-    virtual std::unique_ptr<device_event> record() = 0;
+    /// This device's kernel for an op whose first output (its first input, where it has none) has elements of type e;
+    /// nullptr where it has none.
+    virtual kernel_factory kernel_of(const op_definition& op, element_type e) const = 0;
+    /// nullptr: kernels have ended when they return, and read and write the host's memory.
+    virtual device_lanes* lanes() noexcept { return nullptr; }
 
     /// Their memory is this device's.
     virtual resource_manager& resources() = 0;
     /// Counts what is allocated.
-    virtual memory_account& memory() = 0;
+    virtual tenon::memory_info memory() const = 0;
+    /// Who is asked, where memory is short, to give back what is kept only for further use: false when there is nothing
+    /// left of it. Set before others use the device.
+    virtual void when_short(bool (*give_back)(void* context), void* context) noexcept = 0;
 };
 
 /// Memory of a device, which must outlive it.
@@ -78,11 +107,16 @@ private:
     std::size_t bytes_ = 0;
 };
 
-/// The CPU of this process, of whose memory so many bytes may be taken (0: all there are).
-std::unique_ptr<device> make_cpu_device(std::size_t memory_limit = 0);
+/// Device CPU:`index` of the local task: kernels that end when they return, on as many threads as the session has. Of
+/// the machine's memory it may take so many bytes (0: all there are).
+std::unique_ptr<device> make_cpu_device(std::size_t memory_limit = 0, int index = 0);
 
-/// The devices of this process: its CPU.
-std::vector<device_attributes> list_physical_devices();
+namespace detail {
+/// Bytes of memory of this machine.
+std::int64_t host_memory_bytes() noexcept;
+/// "/device:GPU:0"
+std::string short_name(const device_name& d);
+} // namespace detail
 
 } // namespace tenon
 

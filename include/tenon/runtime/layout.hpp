@@ -13,19 +13,33 @@ namespace tenon::runtime {
 
 /// Where a value lies during a step.
 struct placement {
-    enum class kind { none, arena, resident, feed, fetch } where = kind::none;
-    std::size_t offset = 0;        ///< in the arena
+    enum class kind { none, arena, resident, uploaded, feed, fetch } where = kind::none;
+    std::size_t offset = 0;        ///< in the arena, or among the constants that are kept on a device
     const void* address = nullptr; ///< of a resident
     int index = -1;                ///< of the feed or fetch
 };
 
-struct memory_layout {
-    std::vector<placement> placements; ///< by value; views have their root's
-    std::vector<std::size_t> scratch;  ///< offset in the arena, by position in the order
+/// What a step takes of one device.
+struct device_layout {
     std::size_t arena_bytes = 0;
-    std::size_t lower_bound = 0; ///< bytes of the largest set of values that live at one time, run in order
+    std::size_t lower_bound = 0;    ///< bytes of the largest set of values that live at one time, run in order
+    std::size_t constant_bytes = 0; ///< of constants that are copied to it when the step is planned
     std::size_t fetched_bytes = 0;
     std::vector<memory_holder> largest; ///< the values that take most
+
+    std::size_t bytes() const { return arena_bytes + constant_bytes + fetched_bytes; }
+};
+
+struct memory_layout {
+    std::vector<placement> placements;  ///< by value; views have their root's
+    std::vector<std::size_t> scratch;   ///< offset in the item's arena, by position in the order
+    std::vector<device_layout> devices; ///< what is fetched counts on the first
+
+    std::size_t arena_bytes() const {
+        std::size_t sum = 0;
+        for (const device_layout& d : devices) sum += d.arena_bytes;
+        return sum;
+    }
 };
 
 /// A set of positions for each of n positions.
@@ -72,9 +86,9 @@ struct timing {
 /// What so many bytes take in an arena, whose blocks begin at multiples of 64 bytes.
 constexpr std::size_t arena_bytes_of(std::size_t bytes) noexcept { return (bytes < 1 ? 64 : (bytes + 63) / 64 * 64); }
 
-/// Lays out the arena by the lifetimes of values and of kernels' working memory: the largest first, outputs in place of
-/// inputs that end there.
-memory_layout lay_out(const program& p, const std::vector<int>& order, const timing& t = {});
+/// Lays out each device's arena by the lifetimes of values and of kernels' working memory: the largest first, outputs in
+/// place of inputs that end there.
+memory_layout lay_out(const program& p, const plan_options& o, const std::vector<int>& order, const timing& t = {});
 
 } // namespace tenon::runtime
 

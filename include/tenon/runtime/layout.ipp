@@ -11,11 +11,13 @@ namespace detail {
 
 class layout_maker {
 public:
-    layout_maker(const program& p, const std::vector<int>& order, const timing& t) : p_(p), order_(order), t_(t) {}
+    layout_maker(const program& p, const plan_options& o, const std::vector<int>& order, const timing& t) :
+        p_(p), o_(o), order_(order), t_(t) {}
 
     memory_layout run() {
         made_.placements.resize(p_.values.size());
         made_.scratch.resize(order_.size());
+        made_.devices.resize(o_.devices.size());
         find_uses();
         place_residents();
         make_blocks();
@@ -35,6 +37,7 @@ private:
     struct block {
         int value;    // that lies in it at last, or -1 for the scratch of a position
         int position; // that writes the value; what used the block before ends there
+        int device;
         std::size_t bytes, offset = 0;
         int first, last;
         position_sets::set later{}; // positions that come after all users, whichever way the threads go
@@ -86,13 +89,22 @@ private:
             placement& place = made_.placements[v];
             if (value.view_of >= 0) continue;
             if (value.feed >= 0) place = {placement::kind::feed, 0, nullptr, value.feed};
-            else if (value.constant) place = {placement::kind::resident, 0, value.constant->data(), -1};
+            else if (value.constant) place = place_of_constant(value);
             else if (value.variable) place = {placement::kind::resident, 0, value.variable->value.data(), -1};
             else if (value.fetch >= 0) {
                 place = {placement::kind::fetch, 0, nullptr, value.fetch};
-                made_.fetched_bytes += static_cast<std::size_t>(bytes_of(value.type));
+                made_.devices[0].fetched_bytes += static_cast<std::size_t>(bytes_of(value.type));
             }
         }
+    }
+
+    // A device that does not read the host's memory keeps a copy, as long as the plan lives.
+    placement place_of_constant(const program_value& value) {
+        if (!o_.device(value.device).lanes()) return {placement::kind::resident, 0, value.constant->data(), -1};
+        std::size_t& kept = made_.devices[static_cast<std::size_t>(value.device)].constant_bytes;
+        const placement place{placement::kind::uploaded, kept, nullptr, -1};
+        kept += arena_bytes_of(value.constant->bytes());
+        return place;
     }
 
     void make_blocks() {
@@ -100,7 +112,7 @@ private:
         for (int n = 0; n < positions(); ++n) {
             const program_item& it = at(n);
             if (const std::size_t scratch = it.kernel->scratch_bytes())
-                blocks_.push_back({-1, n, arena_bytes_of(scratch), 0, n, until(n)});
+                blocks_.push_back({-1, n, it.device, arena_bytes_of(scratch), 0, n, until(n)});
             for (std::size_t o = 0; o < it.outputs.size(); ++o) {
                 const auto v = static_cast<std::size_t>(it.outputs[o]);
                 placement& place = made_.placements[v];
@@ -116,7 +128,7 @@ private:
                 block_of_[v] = block_that_ends(it, static_cast<int>(o), n, bytes);
                 if (block_of_[v] < 0) {
                     block_of_[v] = static_cast<int>(blocks_.size());
-                    blocks_.push_back({it.outputs[o], n, bytes, 0, n, last_[v]});
+                    blocks_.push_back({it.outputs[o], n, it.device, bytes, 0, n, last_[v]});
                 }
                 block& b = blocks_[static_cast<std::size_t>(block_of_[v])];
                 b.value = it.outputs[o];
@@ -176,15 +188,17 @@ private:
             const block &a = blocks_[static_cast<std::size_t>(x)], &b = blocks_[static_cast<std::size_t>(y)];
             return std::tuple(a.bytes, -a.first, y) > std::tuple(b.bytes, -b.first, x);
         });
-        std::vector<slot> slots; // by offset
+        std::vector<std::vector<slot>> slots_of(made_.devices.size()); // by offset
         for (const int n : by_size) {
             block& b = blocks_[static_cast<std::size_t>(n)];
+            std::vector<slot>& slots = slots_of[static_cast<std::size_t>(b.device)];
             for (const slot& s : slots) {
                 if (b.offset + b.bytes <= s.offset) break;
                 if (b.offset < s.end && !is_free(s, b)) b.offset = s.end;
             }
             const std::size_t end = b.offset + b.bytes;
-            made_.arena_bytes = std::max(made_.arena_bytes, end);
+            std::size_t& arena = made_.devices[static_cast<std::size_t>(b.device)].arena_bytes;
+            arena = std::max(arena, end);
             const auto at = std::lower_bound(slots.begin(), slots.end(), b, [&](const slot& s, const block& x) {
                 return std::pair(s.offset, s.end) < std::pair(x.offset, end);
             });
@@ -201,37 +215,58 @@ private:
     }
 
     void report() {
-        std::vector<std::ptrdiff_t> change(order_.size() + 1);
-        for (const block& b : blocks_) {
-            change[static_cast<std::size_t>(b.first)] += static_cast<std::ptrdiff_t>(b.bytes);
-            change[static_cast<std::size_t>(b.last) + 1] -= static_cast<std::ptrdiff_t>(b.bytes);
+        // By device, what takes memory: blocks, then constants, then fetches, which have the numbers after the blocks.
+        using sized = std::pair<std::size_t, std::ptrdiff_t>; // bytes, minus the number
+        std::vector<std::vector<sized>> sizes(made_.devices.size());
+        std::vector<std::string> others;
+        const auto note = [&](int device, std::size_t bytes, std::size_t number) {
+            sizes[static_cast<std::size_t>(device)].emplace_back(bytes, -static_cast<std::ptrdiff_t>(number));
+        };
+        for (std::size_t b = 0; b < blocks_.size(); ++b) note(blocks_[b].device, blocks_[b].bytes, b);
+        const auto note_other = [&](int device, const tensor_type& t, const std::string& name, const char* what) {
+            note(device, static_cast<std::size_t>(bytes_of(t)), blocks_.size() + others.size());
+            others.push_back(name + " " + to_string(t) + what);
+        };
+        for (std::size_t v = 0; v < p_.values.size(); ++v)
+            if (made_.placements[v].where == placement::kind::uploaded && p_.values[v].view_of < 0)
+                note_other(p_.values[v].device, p_.values[v].type, any_tensor(p_.values[v].origin).name(),
+                           ", constant");
+        for (std::size_t f = 0; f < p_.fetches.size(); ++f)
+            note_other(0, p_.value(p_.fetches[f]).type, any_tensor(p_.fetched[f]).name(), ", fetched");
+        for (std::size_t d = 0; d < made_.devices.size(); ++d) {
+            const auto shown = sizes[d].begin() + std::min<std::ptrdiff_t>(8, std::ssize(sizes[d]));
+            std::partial_sort(sizes[d].begin(), shown, sizes[d].end(), std::greater<>());
+            for (auto at = sizes[d].begin(); at != shown; ++at) {
+                const auto number = static_cast<std::size_t>(-at->second);
+                made_.devices[d].largest.emplace_back(
+                    at->first, number < blocks_.size() ? name_of(blocks_[number]) : others[number - blocks_.size()]);
+            }
         }
-        std::ptrdiff_t live = 0;
-        for (const std::ptrdiff_t c : change) {
-            live += c;
-            made_.lower_bound = std::max(made_.lower_bound, static_cast<std::size_t>(live));
-        }
-        // The largest first, of the same size the earliest: fetches have the numbers after the blocks.
-        std::vector<std::pair<std::size_t, std::ptrdiff_t>> sizes;
-        for (const block& b : blocks_) sizes.emplace_back(b.bytes, -std::ssize(sizes));
-        for (const int f : p_.fetches)
-            sizes.emplace_back(static_cast<std::size_t>(bytes_of(p_.value(f).type)), -std::ssize(sizes));
-        const auto shown = sizes.begin() + std::min<std::ptrdiff_t>(8, std::ssize(sizes));
-        std::partial_sort(sizes.begin(), shown, sizes.end(), std::greater<>());
-        for (auto at = sizes.begin(); at != shown; ++at)
-            made_.largest.emplace_back(at->first, name_of(static_cast<std::size_t>(-at->second)));
+        find_lower_bounds();
     }
-    std::string name_of(std::size_t number) const {
-        if (number < blocks_.size()) {
-            const block& b = blocks_[number];
-            if (b.value < 0) return "working memory of " + at(b.position).origin->name;
-            return any_tensor(p_.value(b.value).origin).name() + " " + to_string(p_.value(b.value).type);
+    std::string name_of(const block& b) const {
+        if (b.value < 0) return "working memory of " + at(b.position).origin->name;
+        return any_tensor(p_.value(b.value).origin).name() + " " + to_string(p_.value(b.value).type);
+    }
+    void find_lower_bounds() {
+        std::vector<std::vector<std::ptrdiff_t>> change(made_.devices.size(),
+                                                        std::vector<std::ptrdiff_t>(order_.size() + 1));
+        for (const block& b : blocks_) {
+            auto& on_device = change[static_cast<std::size_t>(b.device)];
+            on_device[static_cast<std::size_t>(b.first)] += static_cast<std::ptrdiff_t>(b.bytes);
+            on_device[static_cast<std::size_t>(b.last) + 1] -= static_cast<std::ptrdiff_t>(b.bytes);
         }
-        const std::size_t f = number - blocks_.size();
-        return any_tensor(p_.fetched[f]).name() + " " + to_string(p_.value(p_.fetches[f]).type) + ", fetched";
+        for (std::size_t d = 0; d < change.size(); ++d) {
+            std::ptrdiff_t live = 0;
+            for (const std::ptrdiff_t c : change[d]) {
+                live += c;
+                made_.devices[d].lower_bound = std::max(made_.devices[d].lower_bound, static_cast<std::size_t>(live));
+            }
+        }
     }
 
     const program& p_;
+    const plan_options& o_;
     const std::vector<int>& order_;
     const timing& t_;
     std::vector<int> last_;                  // by value: the last position that uses it
@@ -245,8 +280,9 @@ private:
 
 } // namespace detail
 
-TENON_INLINE memory_layout lay_out(const program& p, const std::vector<int>& order, const timing& t) {
-    return detail::layout_maker(p, order, t).run();
+TENON_INLINE memory_layout lay_out(const program& p, const plan_options& o, const std::vector<int>& order,
+                                   const timing& t) {
+    return detail::layout_maker(p, o, order, t).run();
 }
 
 } // namespace tenon::runtime

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <queue>
+#include <tuple>
 #include <unordered_map>
 
 #include <tenon/core/error.hpp>
@@ -43,13 +44,13 @@ TENON_INLINE void ordering::copy_resident_fetches() {
     for (std::size_t f = 0; f < p_.fetches.size(); ++f) {
         const int v = p_.fetches[f], root = p_.root(v);
         const program_value& r = p_.value(root);
-        if (r.producer >= 0 && !r.variable && r.fetch < 0 && r.feed < 0 && root == v && !r.constant) {
+        if (r.producer >= 0 && !r.variable && r.fetch < 0 && r.feed < 0 && root == v && !r.constant && r.device == 0) {
             p_.value(v).fetch = static_cast<int>(f);
             continue;
         }
         program_item copy;
         copy.origin = p_.value(v).origin.node;
-        copy.op = &identity_definition;
+        copy.op = r.device == 0 ? &identity_definition : &transfer_definition;
         copy.inputs = {v};
         program_value out;
         out.origin = p_.value(v).origin;
@@ -73,7 +74,7 @@ TENON_INLINE std::size_t ordering::content_of(const program_item& i) const {
 
 TENON_INLINE bool ordering::alike(const program_item& a, const program_item& b) const {
     const auto same = [&](int x, int y) { return p_.value(x).type == p_.value(y).type; };
-    return a.op == b.op && std::equal(a.inputs.begin(), a.inputs.end(), b.inputs.begin(), b.inputs.end(), same) &&
+    return a.op == b.op && a.device == b.device && std::equal(a.inputs.begin(), a.inputs.end(), b.inputs.begin(), b.inputs.end(), same) &&
            std::equal(a.outputs.begin(), a.outputs.end(), b.outputs.begin(), b.outputs.end(), same) &&
            a.attributes == b.attributes;
 }
@@ -229,7 +230,9 @@ TENON_INLINE int ordering::add_copy(int value, const std::vector<int>& after) {
     copy.outputs = {static_cast<int>(p_.values.size())};
     copy.after = after;
     copy.read = {true};
+    copy.device = p_.value(p_.root(value)).device;
     program_value out;
+    out.device = copy.device;
     out.origin = p_.value(value).origin;
     out.type = p_.value(value).type;
     out.producer = items();
@@ -290,7 +293,8 @@ TENON_INLINE void ordering::forward_assignments() {
 TENON_INLINE std::vector<int> ordering::order() const {
     std::vector<int> waiting(p_.items.size()), result;
     for (int i = 0; i < items(); ++i) before_.each(i, [&](int n) { ++waiting[static_cast<std::size_t>(n)]; });
-    using turn = std::pair<std::int64_t, int>; // among what is ready, the smallest goes first
+    // Among what is ready, the smallest goes first; what lanes do goes on while the host does what is its own.
+    using turn = std::tuple<bool, bool, std::int64_t, int>;
     std::priority_queue<turn, std::vector<turn>, std::greater<>> ready;
     std::vector<int> free; // what stands between others and does not run passes on at once
     const auto release = [&](int i) {
@@ -298,8 +302,7 @@ TENON_INLINE std::vector<int> ordering::order() const {
             free.push_back(i);
             return;
         }
-        constexpr std::int64_t late = std::int64_t{1} << 62;
-        ready.push({item(i).origin->number + (item(i).op->is(op_flags::updates) ? 0 : late), i});
+        ready.push({worker_of(p_, o_, item(i)).lane < 0, !item(i).op->is(op_flags::updates), item(i).origin->number, i});
     };
     std::size_t left = 0;
     for (int i = 0; i < items(); ++i) {
@@ -313,7 +316,7 @@ TENON_INLINE std::vector<int> ordering::order() const {
             i = free.back();
             free.pop_back();
         } else {
-            i = ready.top().second;
+            i = std::get<int>(ready.top());
             ready.pop();
             result.push_back(i);
         }

@@ -28,20 +28,25 @@ struct plan_summary {
     int steps = 0;
     int folded = 0;
     int fused = 0;
-    std::size_t arena_bytes = 0;    ///< of values between nodes
-    std::size_t lower_bound = 0;    ///< the largest set of them that lives at one time
-    std::size_t fetched_bytes = 0;  ///< of what is handed out
-    double cost = 0;                ///< on one thread, in nanoseconds, estimated
-    std::vector<std::string> order; ///< "name (op)"
-    std::vector<memory_holder> largest;
+    int transfers = 0;
+    std::vector<device_layout> devices; ///< what it takes of each
+    std::size_t arena_bytes = 0;        ///< of values between nodes, on all devices
+    std::size_t lower_bound = 0;        ///< the largest set of them that lives at one time
+    std::size_t fetched_bytes = 0;      ///< of what is handed out
+    double cost = 0;                    ///< on one thread, in nanoseconds, estimated
+    std::vector<std::string> order;     ///< "name (op)"
 
-    std::size_t peak_bytes() const { return arena_bytes + fetched_bytes; }
+    std::size_t peak_bytes() const {
+        std::size_t sum = 0;
+        for (const device_layout& d : devices) sum += d.bytes();
+        return sum;
+    }
 };
 
 class plan {
 public:
-    /// Throws what prune, rewrite and the kernels throw, and resource_exhausted_error when the step needs more than
-    /// the device's limit leaves beside the variables.
+    /// Throws what prune, place, rewrite and the kernels throw, and resource_exhausted_error when the step needs more
+    /// than a device's limit leaves beside the variables.
     plan(const request& r, const plan_options& o);
     ~plan();
     plan(const plan&) = delete;
@@ -82,6 +87,11 @@ private:
         int predecessors = 0;
         double cost = 0;
         std::vector<int> outputs; // values, for checks
+        int device = 0;
+        worker by{};               // what does it
+        std::size_t bytes = 0;     // that a lane copies; launched otherwise
+        std::vector<int> waits{};  // steps on other lanes whose events it waits for
+        bool awaited = false;      // others wait for its event
     };
     struct patch {
         std::size_t slot;
@@ -90,16 +100,22 @@ private:
     frame* take_frame();
     void give_frame(frame*) noexcept;
     std::unique_ptr<frame> make_frame();
-    std::string largest_holders() const;
+    void require_fit(const plan_options& o) const;
+    std::string largest_holders(std::size_t device) const;
+    void plan_waits();
+    void upload_constants();
     void run(frame& f, const any_array* const* feeds, any_array* fetched, const run_environment& e);
     void run_in_order(frame& f, const run_environment& e);
     void run_side_by_side(frame& f, const run_environment& e);
+    void run_on_lanes(frame& f, const run_environment& e);
     void run_step(std::size_t s, frame& f, const run_environment& e);
     void check_sources(const any_array* const* feeds) const;
     void check_numerics(std::size_t s, const frame& f) const;
+    std::string op_of(std::size_t s) const { return program_.item(schedule_.order[s]).op->name; }
+    std::string row_of(std::size_t s, trace& t) const;
     [[noreturn]] void rethrow_with_place(const std::exception_ptr& what, std::size_t s) const;
 
-    device* device_;
+    std::vector<device*> devices_;
     program program_;
     scheduled schedule_;
     std::vector<step> steps_;
@@ -110,6 +126,8 @@ private:
     std::vector<int> sources_; // feeds and constants that are read, where they are checked
     bool check_numerics_ = false;
     int side_by_side_ = 1; // nodes that may run at the same time
+    std::vector<worker> lanes_; // that the step uses
+    std::vector<device_memory> constants_; // by device: copies of what the host holds
     plan_summary summary_;
     std::atomic<std::size_t> frames_made_{0};
     std::atomic<frame*> spare_{nullptr}; // the frame that is nearly always enough
@@ -119,10 +137,12 @@ private:
 
 // The memory of one step in flight, with its pointers.
 struct plan::frame {
-    device_memory arena;
+    std::vector<device_memory> arenas; // by device
     std::vector<const void*> in;
     std::vector<void*> out;
     std::vector<kernel_run> runs;
+    std::vector<std::unique_ptr<device_event>> events; // by step: of those that are awaited
+    std::vector<std::unique_ptr<device_event>> ends;   // by lane that is used
     frame* next = nullptr;
 };
 
@@ -130,4 +150,5 @@ struct plan::frame {
 
 #if TENON_HEADER_ONLY
 #include <tenon/runtime/plan.ipp>
+#include <tenon/runtime/plan_run.ipp>
 #endif

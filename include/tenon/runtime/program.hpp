@@ -1,14 +1,17 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include <tenon/graph/op.hpp>
 #include <tenon/runtime/device.hpp>
+#include <tenon/runtime/placer.hpp>
 
 /// What the planner works on: the part of a graph that one step needs, with all sizes known. It is made by
-/// `prune`, changed by `rewrite`, ordered and laid out by `schedule`, and frozen into a plan.
+/// `prune`, put on devices by `place`, changed by `rewrite`, parted by `insert_transfers`, ordered and laid out by
+/// `schedule`, and frozen into a plan.
 
 namespace tenon::runtime {
 
@@ -29,6 +32,7 @@ struct program_value {
     std::shared_ptr<const any_array> constant; ///< its value, where it is known already
     variable_resource* variable = nullptr;     ///< the variable whose memory it is
     int fetch = -1;                            ///< index of the fetch it answers
+    int device = 0;                            ///< in whose memory it lies
 };
 
 struct program_item {
@@ -38,6 +42,7 @@ struct program_item {
     std::vector<int> inputs;
     std::vector<int> outputs;
     std::vector<int> after; ///< items that run before it although no data flows
+    int device = 0; ///< that runs it
     bool removed = false;
     std::vector<bool> read; ///< inputs whose values the kernel reads; known once the kernel is there
     std::shared_ptr<tenon::kernel> kernel; ///< of several items, where nothing tells them apart
@@ -64,8 +69,7 @@ struct program {
     bool reads(const program_item& i, int k) const { return i.op->reads(i.attributes, k); }
 };
 
-/// "mul_3 (fused) on /device:CPU:0".
-std::string place_of(const node& n);
+class placement_strategy;
 
 struct plan_options {
     int threads = 1;
@@ -74,21 +78,58 @@ struct plan_options {
     bool fuse = true;
     bool check_numerics = false; ///< the step is refused where a number is not finite
     std::uint64_t graph_seed = 0;
-    device* on = nullptr; ///< gives memory, kernels and resources; outlives the plan
+    /// Give memory, kernels and resources, and outlive the plan. The first is the CPU that holds what is fed and fetched.
+    std::vector<tenon::device*> devices;
+    tenon::runtime::placer* placer = nullptr;
+    placement_strategy* strategy = nullptr; ///< chooses what the rules leave open; nullptr: the rules do
 
-    /// Whether a step that takes so many bytes, beside the variables, keeps within the device's limit.
-    bool fits(std::size_t bytes) const {
-        const std::size_t limit = on->memory().limit();
-        return limit == 0 || bytes + on->resources().bytes() <= limit;
+    tenon::device& device(int d) const { return *devices[static_cast<std::size_t>(d)]; }
+    /// Whether a step that takes so many bytes, beside the variables, keeps within a device's limit.
+    bool fits(int d, std::size_t bytes) const {
+        const std::size_t limit = device(d).memory().limit;
+        return limit == 0 || bytes + device(d).resources().bytes() <= limit;
+    }
+    bool has_lanes() const {
+        return std::any_of(devices.begin(), devices.end(), [](tenon::device* d) { return d->lanes() != nullptr; });
     }
 };
 
+/// Chooses devices for what the rules leave open.
+class placement_strategy {
+public:
+    virtual ~placement_strategy() = default;
+    /// Changes `device` and `rule` of groups that are not fixed, within their candidates.
+    virtual void choose(const program& p, const plan_options& o, std::vector<placement_group>& groups) = 0;
+};
+
+/// "mul_3 (fused) on /device:CPU:0".
+std::string place_of(const node& n, const tenon::device& d);
+
 /// The nodes that the request needs, with all sizes. Errors: a placeholder that is not fed, sizes that do not
-/// agree, a named size with two values, an op without a CPU kernel.
-program prune(const request& r, const plan_options& o);
+/// agree, a named size with two values.
+program prune(const request& r);
+
+/// Gives each item its device, and each variable its memory there. Throws what placer::place and
+/// resource_manager::variable throw.
+void place(program& p, const plan_options& o);
+
+/// Of a program that was placed: each node, and each tensor that one reads from another.
+placement_explanation explain(const program& p, const plan_options& o);
+
+/// Makes what an item reads from another device's memory cross to it: each tensor once, constants when the step is
+/// planned.
+void insert_transfers(program& p, const plan_options& o);
 
 /// Folds constants, sees through identities and reshapes, fuses elementwise items and epilogues.
 void rewrite(program& p, const plan_options& o);
+
+/// What does an item's work: a lane of a device, or the host's threads.
+struct worker {
+    int device = 0;
+    int lane = -1; ///< device_lanes::lane, or -1
+    friend bool operator==(const worker&, const worker&) = default;
+};
+worker worker_of(const program& p, const plan_options& o, const program_item& i);
 
 /// Makes the kernel of an item, for its sizes.
 kernel_pointer prepare_kernel(const program& p, const program_item& i, const plan_options& o);
@@ -96,6 +137,7 @@ kernel_pointer prepare_kernel(const program& p, const program_item& i, const pla
 } // namespace tenon::runtime
 
 #if TENON_HEADER_ONLY
+#include <tenon/runtime/partition.ipp>
 #include <tenon/runtime/prune.ipp>
 #include <tenon/runtime/rewrite.ipp>
 #endif

@@ -5,14 +5,9 @@
 #include <tenon/core/error.hpp>
 #include <tenon/graph/gradients.hpp>
 #include <tenon/ops/control.hpp>
-#include <tenon/ops/state.hpp>
 #include <tenon/runtime/program.hpp>
 
 namespace tenon::runtime {
-
-TENON_INLINE std::string place_of(const node& n) {
-    return n.name + " (" + n.op->name + ") on " + (n.device.empty() ? "/device:CPU:0" : to_string(n.device));
-}
 
 namespace detail {
 
@@ -89,25 +84,7 @@ private:
 
 } // namespace detail
 
-TENON_INLINE kernel_pointer prepare_kernel(const program& p, const program_item& i, const plan_options& o) {
-    std::vector<tensor_type> in, out;
-    for (const int v : i.inputs) in.push_back(p.value(v).type);
-    for (const int v : i.outputs) out.push_back(p.value(v).type);
-    const kernel_factory factory = o.on->kernel_of(*i.op);
-    if (!factory)
-        throw invalid_argument_error(place_of(*i.origin) + ": op " + i.op->name + " has no kernel for " +
-                                     o.on->attributes().type + " devices");
-    const kernel_setup s{.node = *i.origin,
-                         .attrs = i.attributes,
-                         .inputs = type_list(in.data(), static_cast<int>(in.size())),
-                         .outputs = type_list(out.data(), static_cast<int>(out.size())),
-                         .threads = o.threads,
-                         .resources = &o.on->resources(),
-                         .graph_seed = o.graph_seed};
-    return factory(s);
-}
-
-TENON_INLINE program prune(const request& r, const plan_options& o) {
+TENON_INLINE program prune(const request& r) {
     program p;
     detail::value_numbers value_of;
     for (std::size_t f = 0; f < r.feeds.size(); ++f) {
@@ -195,7 +172,7 @@ TENON_INLINE program prune(const request& r, const plan_options& o) {
             inferred t = n->op->infer(it.attributes, list, k);
             if (!t)
                 throw invalid_argument_error(fault_sentence(*n->op, t.what, list, it.attributes) +
-                                             " in this step's sizes [" + place_of(*n) + "]");
+                                             " in this step's sizes [node " + n->name + " (" + n->op->name + ")]");
             t.type.extents = sizes.known(t.type.extents);
             const node_output known = ensured ? n->inputs[0] : node_output{n, k}; // to the user
             if (!t.type.extents.is_static())
@@ -227,14 +204,6 @@ TENON_INLINE program prune(const request& r, const plan_options& o) {
             it.removed = true;
         } else {
             for (node* c : n->controls) it.after.push_back(need[static_cast<std::size_t>(c->number)].item);
-            if (n->op == &variable_definition)
-                p.value(it.outputs[0]).variable = &o.on->resources().variable(n->container, n->name, n->outputs[0]);
-            else if (n->op->is(op_flags::updates)) {
-                const node& v = *n->inputs[0].node;
-                if (v.op != &variable_definition)
-                    throw invalid_argument_error(place_of(*n) + ": input 0 is no variable but a " + v.op->name);
-                p.value(it.outputs[0]).variable = &o.on->resources().variable(v.container, v.name, v.outputs[0]);
-            }
         }
         wanted.item = index;
         p.items.push_back(std::move(it));

@@ -62,6 +62,7 @@ inline void fold_constants(program& p, const plan_options& o) {
         if (i.op == &constant_definition) {
             p.value(i.outputs[0]).constant = i.attributes.get<std::shared_ptr<const any_array>>("value");
             p.value(i.outputs[0]).producer = -1;
+            p.value(i.outputs[0]).device = 0;
             i.removed = !uses.awaited[n];
             continue;
         }
@@ -70,7 +71,7 @@ inline void fold_constants(program& p, const plan_options& o) {
         };
         if (!i.inputs.empty() && !is_known(0)) continue;
         if (!o.fold || uses.awaited[n] || i.op->is(op_flags::stateful) || i.op->is(op_flags::source) ||
-            !o.on->kernel_of(*i.op))
+            !i.op->cpu)
             continue;
         bool known = true;
         std::int64_t bytes = 0;
@@ -81,6 +82,7 @@ inline void fold_constants(program& p, const plan_options& o) {
             known = known && p.value(v).type.element != element_type::string;
         }
         if (!known || bytes > largest) continue;
+        const int device = std::exchange(i.device, 0); // folding is the host's
         const kernel_pointer k = prepare_kernel(p, i, o);
         std::vector<const void*> in;
         std::vector<void*> out;
@@ -95,11 +97,13 @@ inline void fold_constants(program& p, const plan_options& o) {
         try {
             k->run({in.data(), out.data(), static_cast<std::byte*>(const_cast<void*>(scratch.data())), nullptr});
         } catch (const error&) {
+            i.device = device;
             continue; // the step itself will say what is wrong, if it gets there
         }
         for (std::size_t v = 0; v < i.outputs.size(); ++v) {
             p.value(i.outputs[v]).constant = results[v];
             p.value(i.outputs[v]).producer = -1;
+            p.value(i.outputs[v]).device = 0;
         }
         i.removed = true;
         ++p.folded;
@@ -280,7 +284,7 @@ inline void fuse_elementwise(program& p) {
             const int v = c.inputs[k];
             if (p.value(v).producer < 0 || uses[v] != 1 || !p.reads(c, static_cast<int>(k))) continue;
             program_item& from = p.item(p.value(v).producer);
-            if (from.op != &fused_definition || from.outputs.size() != 1 || !from.after.empty() ||
+            if (from.device != c.device || from.op != &fused_definition || from.outputs.size() != 1 || !from.after.empty() ||
                 uses.awaited[static_cast<std::size_t>(p.value(v).producer)])
                 continue;
             // An operand that is repeated would be computed again for each repetition.
@@ -342,7 +346,7 @@ inline void fuse_epilogues(program& p) {
             const extents &out = p.value(v).type.extents, &shift = p.value(b).type.extents;
             const std::string_view name = from.op->name;
             if ((name != "matmul" && name != "conv2d") || !from.after.empty() || out.rank() < 2 || shift.rank() != 1 ||
-                !(shift[0] == out[out.rank() - 1]) || !(out == p.value(i.outputs[0]).type.extents) ||
+                from.device != i.device || !(shift[0] == out[out.rank() - 1]) || !(out == p.value(i.outputs[0]).type.extents) ||
                 (p.value(v).type.element != element_type::float32 &&
                  p.value(v).type.element != element_type::float64) ||
                 uses.awaited[static_cast<std::size_t>(p.value(v).producer)])

@@ -10,7 +10,8 @@ namespace tenon::runtime {
 struct scheduled {
     std::vector<int> order; ///< items, each after what it needs
     memory_layout memory;
-    /// Positions that must end before each position begins, where running several at a time is worth it; else empty.
+    /// Positions that must end before each position begins, where running several at a time is worth it, or a device
+    /// has lanes; else empty.
     edges waits_for;
 };
 

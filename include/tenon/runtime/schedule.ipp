@@ -16,12 +16,18 @@ public:
 
     scheduled run() {
         s_.order = ordering_.order();
+        if (o_.has_lanes()) { // which are told what to wait for
+            s_.memory = lay_out(p_, o_, s_.order);
+            s_.waits_for = ordering_.dependencies(s_.order);
+            wait_for_memory();
+            return std::move(s_);
+        }
         if (o_.side_by_side > 1 && cost() > worth_threads) {
             s_.waits_for = ordering_.dependencies(s_.order);
             if (worth_side_by_side() && lay_out_side_by_side()) return std::move(s_);
             s_.waits_for.clear();
         }
-        s_.memory = lay_out(p_, s_.order);
+        s_.memory = lay_out(p_, o_, s_.order);
         return std::move(s_);
     }
 
@@ -55,19 +61,23 @@ private:
     // threads, and what takes over memory waits for those that had it. So it is at once where the nodes are many: the
     // sets of what waits for each would be large. False where neither will do, with the order as it was.
     bool lay_out_side_by_side() {
-        const auto fits = [&] { return o_.fits(s_.memory.arena_bytes + s_.memory.fetched_bytes); };
+        const auto fits = [&] {
+            for (std::size_t d = 0; d < s_.memory.devices.size(); ++d)
+                if (!o_.fits(static_cast<int>(d), s_.memory.devices[d].bytes())) return false;
+            return true;
+        };
         constexpr std::size_t many = 4000;
         if (s_.order.size() <= many) {
-            s_.memory = lay_out(p_, s_.order, {.later = what_comes_later(), .until = {}});
+            s_.memory = lay_out(p_, o_, s_.order, {.later = what_comes_later(), .until = {}});
             constexpr std::size_t little = 1 << 20;
-            const std::size_t in_order = lay_out(p_, s_.order).arena_bytes;
-            if (fits() && s_.memory.arena_bytes <= in_order * static_cast<std::size_t>(o_.side_by_side) + little)
+            const std::size_t in_order = lay_out(p_, o_, s_.order).arena_bytes();
+            if (fits() && s_.memory.arena_bytes() <= in_order * static_cast<std::size_t>(o_.side_by_side) + little)
                 return true;
         }
         std::vector<int> order = s_.order;
         const std::vector<int> until = order_on_threads();
         s_.waits_for = ordering_.dependencies(s_.order);
-        s_.memory = lay_out(p_, s_.order, {.later = {}, .until = until});
+        s_.memory = lay_out(p_, o_, s_.order, {.later = {}, .until = until});
         wait_for_memory();
         if (fits() && worth_side_by_side()) return true;
         s_.order = std::move(order);
@@ -129,8 +139,9 @@ private:
             std::size_t end;
             std::vector<int> touched; // positions
         };
-        std::map<std::size_t, part> parts; // by where they begin
-        const auto split = [&](std::size_t at) {
+        using arena = std::map<std::size_t, part>; // by where they begin
+        std::vector<arena> arenas(o_.devices.size());
+        const auto split = [](arena& parts, std::size_t at) {
             auto next = parts.lower_bound(at);
             if (next == parts.begin() || (next != parts.end() && next->first == at)) return next;
             part& before = std::prev(next)->second;
@@ -139,9 +150,10 @@ private:
             before.end = at;
             return next;
         };
-        const auto write = [&](std::size_t begin, std::size_t bytes, int position) {
-            const auto last = split(begin + bytes);
-            auto p = split(begin);
+        const auto write = [&](int device, std::size_t begin, std::size_t bytes, int position) {
+            arena& parts = arenas[static_cast<std::size_t>(device)];
+            const auto last = split(parts, begin + bytes);
+            auto p = split(parts, begin);
             while (p != last) {
                 for (const int t : p->second.touched)
                     if (t != position) s_.waits_for[static_cast<std::size_t>(position)].push_back(t);
@@ -157,14 +169,15 @@ private:
             const program_item& it = item(s_.order[static_cast<std::size_t>(at)]);
             for (const int o : it.outputs)
                 if (const placement place = place_of_value(o); place.where == placement::kind::arena)
-                    write(place.offset, bytes_at(o), at);
+                    write(it.device, place.offset, bytes_at(o), at);
             if (const std::size_t scratch = it.kernel->scratch_bytes())
-                write(s_.memory.scratch[static_cast<std::size_t>(at)], arena_bytes_of(scratch), at);
+                write(it.device, s_.memory.scratch[static_cast<std::size_t>(at)], arena_bytes_of(scratch), at);
             for (std::size_t k = 0; k < it.inputs.size(); ++k) {
                 const placement place = place_of_value(it.inputs[k]);
                 if (!it.read[k] || place.where != placement::kind::arena) continue;
-                const auto last = split(place.offset + bytes_at(it.inputs[k]));
-                for (auto p = split(place.offset); p != last; ++p) p->second.touched.push_back(at);
+                arena& parts = arenas[static_cast<std::size_t>(p_.value(p_.root(it.inputs[k])).device)];
+                const auto last = split(parts, place.offset + bytes_at(it.inputs[k]));
+                for (auto p = split(parts, place.offset); p != last; ++p) p->second.touched.push_back(at);
             }
         }
         keep_each_once(s_.waits_for);

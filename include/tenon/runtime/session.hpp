@@ -6,8 +6,14 @@
 #include <vector>
 
 #include <tenon/core/array.hpp>
+#include <tenon/core/device_name.hpp>
+#include <tenon/core/shared_function.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/graph/tensor.hpp>
+#include <tenon/kernel/memory_account.hpp>
+#include <tenon/kernel/memory_policy.hpp>
+#include <tenon/runtime/device_attributes.hpp>
+#include <tenon/runtime/explanation.hpp>
 
 /// Running a graph.
 ///
@@ -20,6 +26,7 @@
 namespace tenon {
 
 class trace;
+class gpu_backend;
 
 struct session_options {
     /// Threads that one kernel may be split over, the caller's included; 0: all cores (SEMANTICS 14).
@@ -36,8 +43,22 @@ struct session_options {
     /// Bytes that variables and steps may take together; 0: no limit. Memory kept for further steps counts, and is
     /// given back, least recently used first, where a step or a variable needs it. A step that needs more than the
     /// variables leave is refused before it runs, and a variable that does not fit before it is made:
-    /// resource_exhausted_error, which names what holds most (SEMANTICS 11).
+    /// resource_exhausted_error, which names what holds most (SEMANTICS 11). Of CPU devices that are several, each has
+    /// this limit.
     std::size_t memory_limit = 0;
+    /// The machine's CPU may be offered as several devices, /cpu:0, /cpu:1, ...: each has variables and memory of its
+    /// own, all share the threads.
+    int cpu_devices = 1;
+    /// The GPUs: nullptr, those of a linked GPU library; or simulated_gpu(count, bytes).
+    std::shared_ptr<const gpu_backend> gpus = nullptr;
+    /// How much of a GPU's memory is used (SEMANTICS 11).
+    memory_policy gpu_memory = {};
+    /// Nodes that ask for a device that is not there, or has no kernel for them, run on the CPU (SEMANTICS 7).
+    bool allow_soft_placement = false;
+    /// Tells the devices when the session is made, and each node's when it is first placed (SEMANTICS 8).
+    bool log_device_placement = false;
+    /// Who is told; where it is not set, standard error.
+    shared_function<void(const std::string& line)> placement_log = {};
     bool fold_constants = true;
     bool fuse = true;
     /// Plans that are kept for further steps, one for each set of feeds, their sizes, and fetches; those not used for
@@ -54,15 +75,26 @@ struct session_statistics {
     std::size_t variable_bytes = 0; ///< of all variables
 };
 
+/// What a step takes of one device.
+struct device_report {
+    std::string device;             ///< "/device:GPU:0"
+    std::size_t peak_bytes = 0;     ///< of values between nodes, of constants, and of what is fetched
+    std::size_t arena_bytes = 0;    ///< of values between nodes
+    std::size_t lower_bound = 0;    ///< the largest set of those that lives at one time
+    std::size_t variable_bytes = 0; ///< of all variables of the session there: comes on top of peak_bytes
+};
+
 /// What a step will do and take, known before it runs.
 struct step_report {
     int nodes = 0;                  ///< kernels that run
     int folded = 0;                 ///< nodes computed once, when the step was planned
     int fused = 0;                  ///< nodes that run as part of another
+    int transfers = 0;              ///< tensors that cross from one device to another
     std::size_t peak_bytes = 0;     ///< of values between nodes, and of what is fetched; without variables
     std::size_t arena_bytes = 0;    ///< of values between nodes
     std::size_t lower_bound = 0;    ///< the largest set of those that lives at one time
     std::size_t variable_bytes = 0; ///< of all variables of the session: comes on top of peak_bytes
+    std::vector<device_report> devices;
     std::vector<std::string> order; ///< "name (op)"
 };
 
@@ -306,7 +338,19 @@ public:
         return report_of(std::move(r));
     }
 
+    /// Where each node of such a run is placed, and why; what crosses between devices. Places them, as a run does.
+    template <class... F> placement_explanation explain_placement(F&&... arguments) {
+        detail::run_request r;
+        (detail::add_fetch(r, std::forward<F>(arguments)), ...);
+        return explanation_of(std::move(r));
+    }
+
     session_statistics statistics() const;
+    /// The devices, /device:CPU:0 first (SEMANTICS 12).
+    std::vector<device_attributes> list_logical_devices() const;
+    /// How much of a device's memory is in use: by variables, constants, and the memory of plans that are kept.
+    /// not_found_error where there is no such device, naming those that there are.
+    tenon::memory_info memory_info(const device_name& device) const;
     /// While it is set, every node that runs is recorded; nullptr ends it. The trace must live until then.
     void set_trace(trace* t);
     /// Later runs are failed_precondition_error: "Session is closed." (SEMANTICS 19)
@@ -315,6 +359,7 @@ public:
 
 private:
     step_report report_of(detail::run_request&& r);
+    placement_explanation explanation_of(detail::run_request&& r);
     std::shared_ptr<detail::session_state> state_;
 };
 

@@ -1,11 +1,14 @@
 #pragma once
 
 #include <algorithm>
+#include <cctype>
+#include <cstdio>
 #include <map>
 #include <mutex>
 
 #include <tenon/core/error.hpp>
 #include <tenon/runtime/device.hpp>
+#include <tenon/runtime/gpu_backend.hpp>
 #include <tenon/runtime/plan.hpp>
 #include <tenon/runtime/session.hpp>
 
@@ -29,29 +32,37 @@ inline void require_options(const session_options& o) {
     require(o.inter_op_threads >= 0, "inter_op_threads", std::to_string(o.inter_op_threads), threads);
     require(o.operation_timeout >= 0, "operation_timeout", std::to_string(o.operation_timeout),
             "give seconds, or 0 for no limit");
+    require(o.cpu_devices >= 1 && o.cpu_devices <= 64, "cpu_devices", std::to_string(o.cpu_devices),
+            "give 1 to 64 devices");
+    const auto there_is = static_cast<std::size_t>(host_memory_bytes());
+    require(there_is == 0 || o.memory_limit <= there_is, "memory_limit", std::to_string(o.memory_limit),
+            ("this machine has " + std::to_string(there_is) + " bytes").c_str());
     require(o.kept_plans >= 1, "kept_plans", std::to_string(o.kept_plans), "give a positive number");
 }
 
 class session_state {
 public:
-    session_state(const tenon::graph& g, const session_options& o) :
-        graph(g), options(o), cpu(make_cpu_device(o.memory_limit)) {
+    session_state(const tenon::graph& g, const session_options& o) : graph(g), options(o) {
         require_options(o);
         if (o.use_per_session_threads) {
             own_pool = std::make_unique<thread_pool>(o.intra_op_threads);
             pool = own_pool.get();
         } else pool = process_pool(o.intra_op_threads);
         environment.pool = pool->size() > 1 ? pool : nullptr;
-        cpu->memory().when_short([](void* s) { return static_cast<session_state*>(s)->give_back_memory(); }, this);
+        make_devices();
+        const auto log = placement_log();
+        if (log) tell_devices(log);
+        placer = std::make_unique<runtime::placer>(all_devices(), o.allow_soft_placement, log);
     }
     session_state(const session_state&) = delete;
     session_state& operator=(const session_state&) = delete;
 
     tenon::graph graph;
     session_options options;
-    std::unique_ptr<device> cpu;
     std::unique_ptr<thread_pool> own_pool;
     thread_pool* pool = nullptr;
+    std::vector<std::unique_ptr<device>> devices; // /cpu:0 first; they outlive the plans
+    std::unique_ptr<runtime::placer> placer;
     runtime::run_environment environment; // what every run begins with
     std::atomic<bool> closed{false};
     std::atomic<trace*> traced{nullptr};
@@ -63,6 +74,49 @@ public:
     mutable std::mutex guard; // of what follows
     std::map<std::vector<std::int64_t>, kept_plan> plans;
     std::uint64_t requests = 0;
+
+    void make_devices() {
+        for (int i = 0; i < options.cpu_devices; ++i) devices.push_back(make_cpu_device(options.memory_limit, i));
+        if (const auto gpus = options.gpus ? options.gpus : linked_gpu_backend())
+            for (auto& d : gpus->make(with_environment(options.gpu_memory), environment.pool))
+                devices.push_back(std::move(d));
+        for (auto& d : devices)
+            d->when_short([](void* s) { return static_cast<session_state*>(s)->give_back_memory(); }, this);
+    }
+    std::vector<device*> all_devices() const {
+        std::vector<device*> all;
+        for (const auto& d : devices) all.push_back(d.get());
+        return all;
+    }
+    shared_function<void(const std::string&)> placement_log() const {
+        if (!options.log_device_placement) return {};
+        if (options.placement_log) return options.placement_log;
+        return [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
+    }
+    void tell_devices(const shared_function<void(const std::string&)>& log) const {
+        for (const auto& d : devices) {
+            const device_name& name = d->full_name();
+            std::string line = "/";
+            for (const char* c = name.type.c_str(); *c; ++c) line += static_cast<char>(std::tolower(*c));
+            line += ":" + std::to_string(name.index) + " -> device: " + std::to_string(name.index) +
+                    ", name: " + d->attributes().description +
+                    ", memory: " + std::to_string(d->attributes().memory) + " bytes";
+            log(line);
+        }
+    }
+    device& device_called(const device_name& name) const {
+        std::string there_are;
+        for (const auto& d : devices) {
+            if (!name.type.empty() && name.allows(d->full_name())) return *d;
+            there_are += " " + to_string(d->full_name());
+        }
+        throw not_found_error("this session has no device \"" + to_string(name) + "\"; it has" + there_are);
+    }
+    std::size_t variable_bytes() const {
+        std::size_t sum = 0;
+        for (const auto& d : devices) sum += d->resources().bytes();
+        return sum;
+    }
 
     void require_open() const {
         if (closed.load(std::memory_order_acquire)) throw failed_precondition_error("Session is closed.");
@@ -98,6 +152,33 @@ public:
                                          to_string(value.type()) + ": " + why);
     }
 
+    // The request as the planner reads it.
+    runtime::request planned(const std::vector<any_tensor>& feeds, const any_array* const* fed,
+                             const run_request& r) const {
+        runtime::request q;
+        for (std::size_t i = 0; i < feeds.size(); ++i) {
+            require_fit(feeds[i], *fed[i]);
+            q.feeds.push_back(feeds[i].output());
+            q.feed_types.push_back(fed[i]->type());
+        }
+        for (const any_tensor& t : r.fetches) q.fetches.push_back(t.output());
+        for (const operation& o : r.targets) q.targets.push_back(o.node());
+        return q;
+    }
+    runtime::plan_options planning(std::uint64_t seed) const {
+        runtime::plan_options o;
+        o.threads = pool->size();
+        o.side_by_side = options.inter_op_threads ? std::min(options.inter_op_threads, o.threads) : o.threads;
+        // The node that made the first NaN has a name of its own only while it runs alone.
+        o.fold = options.fold_constants && !options.check_numerics;
+        o.fuse = options.fuse && !options.check_numerics;
+        o.check_numerics = options.check_numerics;
+        o.graph_seed = seed;
+        o.devices = all_devices();
+        o.placer = placer.get();
+        return o;
+    }
+
     // The plan for these feeds, fetches and sizes, made when it is not there yet.
     std::shared_ptr<runtime::plan> plan_for(const std::vector<any_tensor>& feeds, const any_array* const* fed,
                                             const run_request& r) {
@@ -125,24 +206,7 @@ public:
                 return at->second.plan;
             }
         }
-        runtime::request q;
-        for (std::size_t i = 0; i < feeds.size(); ++i) {
-            require_fit(feeds[i], *fed[i]);
-            q.feeds.push_back(feeds[i].output());
-            q.feed_types.push_back(fed[i]->type());
-        }
-        for (const any_tensor& t : r.fetches) q.fetches.push_back(t.output());
-        for (const operation& o : r.targets) q.targets.push_back(o.node());
-        runtime::plan_options o;
-        o.threads = pool->size();
-        o.side_by_side = options.inter_op_threads ? std::min(options.inter_op_threads, o.threads) : o.threads;
-        // The node that made the first NaN has a name of its own only while it runs alone.
-        o.fold = options.fold_constants && !options.check_numerics;
-        o.fuse = options.fuse && !options.check_numerics;
-        o.check_numerics = options.check_numerics;
-        o.graph_seed = seed;
-        o.on = cpu.get();
-        auto made = std::make_shared<runtime::plan>(q, o);
+        auto made = std::make_shared<runtime::plan>(planned(feeds, fed, r), planning(seed));
         std::vector<std::shared_ptr<runtime::plan>> dropped; // end after the lock does
         const std::lock_guard lock(guard);
         kept_plan& kept = plans[std::move(key)];
@@ -179,11 +243,11 @@ public:
         std::size_t bytes = 0;
         for (const auto& [key, kept] : plans)
             bytes += std::max(kept.plan->summary().arena_bytes, kept.plan->kept_bytes());
-        return bytes > static_cast<std::size_t>(cpu->attributes().memory) / 4;
+        return bytes > static_cast<std::size_t>(devices.front()->attributes().memory) / 4;
     }
 
     session_statistics statistics() const {
-        session_statistics s{.threads = pool->size(), .variable_bytes = cpu->resources().bytes()};
+        session_statistics s{.threads = pool->size(), .variable_bytes = variable_bytes()};
         const std::lock_guard lock(guard);
         s.plans = static_cast<int>(plans.size());
         for (const auto& [key, kept] : plans) s.plan_bytes += kept.plan->kept_bytes();
@@ -284,31 +348,63 @@ TENON_INLINE std::vector<any_array> session::run_untyped(std::vector<fed_value> 
     return detail::run_once(*state_, std::move(r));
 }
 
+TENON_INLINE std::vector<device_attributes> session::list_logical_devices() const {
+    std::vector<device_attributes> all;
+    for (const auto& d : state_->devices) all.push_back(d->attributes());
+    return all;
+}
+TENON_INLINE tenon::memory_info session::memory_info(const device_name& device) const {
+    return state_->device_called(device).memory();
+}
 TENON_INLINE void session::set_trace(trace* t) { state_->traced.store(t, std::memory_order_release); }
 TENON_INLINE session_statistics session::statistics() const { return state_->statistics(); }
 TENON_INLINE void session::close() { state_->closed.store(true, std::memory_order_release); }
 TENON_INLINE const graph& session::bound_graph() const { return state_->graph; }
 
-TENON_INLINE step_report session::report_of(detail::run_request&& r) {
+TENON_INLINE placement_explanation session::explanation_of(detail::run_request&& asked) {
     state_->require_open();
     std::vector<any_tensor> feeds;
     std::vector<const any_array*> fed;
-    for (const fed_value& f : r.feeds) {
+    for (const fed_value& f : asked.feeds) {
         feeds.push_back(f.tensor);
         fed.push_back(&f.value);
     }
-    state_->require_request(feeds, r);
+    state_->require_request(feeds, asked);
+    const runtime::plan_options o = state_->planning(state_->graph.seed());
+    runtime::program p = runtime::prune(state_->planned(feeds, fed.data(), asked));
+    runtime::place(p, o);
+    return runtime::explain(p, o);
+}
+
+TENON_INLINE step_report session::report_of(detail::run_request&& asked) {
+    state_->require_open();
+    std::vector<any_tensor> feeds;
+    std::vector<const any_array*> fed;
+    for (const fed_value& f : asked.feeds) {
+        feeds.push_back(f.tensor);
+        fed.push_back(&f.value);
+    }
+    state_->require_request(feeds, asked);
     for (std::size_t i = 0; i < feeds.size(); ++i) state_->require_fit(feeds[i], *fed[i]);
-    const auto p = state_->plan_for(feeds, fed.data(), r);
+    const auto p = state_->plan_for(feeds, fed.data(), asked);
     const runtime::plan_summary& s = p->summary();
-    return {.nodes = s.steps,
-            .folded = s.folded,
-            .fused = s.fused,
-            .peak_bytes = s.peak_bytes(),
-            .arena_bytes = s.arena_bytes,
-            .lower_bound = s.lower_bound,
-            .variable_bytes = state_->cpu->resources().bytes(),
-            .order = s.order};
+    step_report r{.nodes = s.steps,
+                  .folded = s.folded,
+                  .fused = s.fused,
+                  .transfers = s.transfers,
+                  .peak_bytes = s.peak_bytes(),
+                  .arena_bytes = s.arena_bytes,
+                  .lower_bound = s.lower_bound,
+                  .variable_bytes = state_->variable_bytes(),
+                  .devices = {},
+                  .order = s.order};
+    for (std::size_t d = 0; d < s.devices.size(); ++d)
+        r.devices.push_back({.device = state_->devices[d]->name(),
+                             .peak_bytes = s.devices[d].bytes(),
+                             .arena_bytes = s.devices[d].arena_bytes,
+                             .lower_bound = s.devices[d].lower_bound,
+                             .variable_bytes = state_->devices[d]->resources().bytes()});
+    return r;
 }
 
 } // namespace tenon

@@ -16,10 +16,12 @@ public:
     trace(const trace&) = delete;
     trace& operator=(const trace&) = delete;
 
-    /// The row of the calling thread: threads are numbered as they come.
-    int row_of_this_thread();
-    /// One node's run, in nanoseconds of the steady clock. `row` is a thread of a device.
-    void add(const std::string& name, const std::string& op, int row, std::int64_t begin, std::int64_t end);
+    /// Threads are numbered as they come.
+    int number_of_this_thread();
+    /// One node's run, in nanoseconds of the steady clock. A row is a device ("GPU:0"), one of its threads ("CPU:0
+    /// thread 1") or a link between two ("CPU:0 to GPU:0"): what is in one ran one after another.
+    void add(const std::string& name, const std::string& op, const std::string& row, std::int64_t begin,
+             std::int64_t end);
     std::size_t size() const;
     /// Chrome's trace-event format, which Perfetto reads too: {"traceEvents": [{"name", "cat", "ph": "X", "ts", "dur",
     /// "pid", "tid"}, ...]}, times in microseconds from the first event.

@@ -16,25 +16,25 @@ namespace tenon {
 
 struct trace::state {
     struct event {
-        std::string name, op;
-        int row;
+        std::string name, op, row;
         std::int64_t begin, end;
     };
     mutable std::mutex guard;
     std::vector<event> events;
-    std::map<std::thread::id, int> rows;
+    std::map<std::thread::id, int> threads;
 };
 
 TENON_INLINE trace::trace() : state_(new state) {}
 TENON_INLINE trace::~trace() = default;
 
-TENON_INLINE int trace::row_of_this_thread() {
+TENON_INLINE int trace::number_of_this_thread() {
     const std::lock_guard lock(state_->guard);
-    return state_->rows.try_emplace(std::this_thread::get_id(), static_cast<int>(state_->rows.size())).first->second;
+    return state_->threads.try_emplace(std::this_thread::get_id(), static_cast<int>(state_->threads.size()))
+        .first->second;
 }
 
-TENON_INLINE void trace::add(const std::string& name, const std::string& op, int row, std::int64_t begin,
-                             std::int64_t end) {
+TENON_INLINE void trace::add(const std::string& name, const std::string& op, const std::string& row,
+                             std::int64_t begin, std::int64_t end) {
     const std::lock_guard lock(state_->guard);
     state_->events.push_back({name, op, row, begin, end});
 }
@@ -49,23 +49,22 @@ TENON_INLINE std::string trace::to_json() const {
     nlohmann::json events = nlohmann::json::array();
     std::int64_t start = 0;
     for (const auto& e : state_->events) start = start == 0 ? e.begin : std::min(start, e.begin);
-    std::map<int, bool> rows;
+    std::map<std::string, int> rows; // in the order of their names
+    for (const auto& e : state_->events) rows.emplace(e.row, 0);
+    int number = 0;
+    for (auto& [name, row] : rows) {
+        row = number++;
+        events.push_back(
+            {{"name", "thread_name"}, {"ph", "M"}, {"pid", 0}, {"tid", row}, {"args", {{"name", name}}}});
+    }
     for (const auto& e : state_->events) {
-        if (!rows[e.row]) {
-            rows[e.row] = true;
-            events.push_back({{"name", "thread_name"},
-                              {"ph", "M"},
-                              {"pid", 0},
-                              {"tid", e.row},
-                              {"args", {{"name", "CPU:0 thread " + std::to_string(e.row)}}}});
-        }
         events.push_back({{"name", e.name},
                           {"cat", e.op},
                           {"ph", "X"},
                           {"ts", static_cast<double>(e.begin - start) / 1000},
                           {"dur", static_cast<double>(e.end - e.begin) / 1000},
                           {"pid", 0},
-                          {"tid", e.row},
+                          {"tid", rows.at(e.row)},
                           {"args", {{"op", e.op}}}});
     }
     return nlohmann::json{{"traceEvents", events}, {"displayTimeUnit", "ns"}}.dump(1);

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <tenon/core/device_name.hpp>
+
+namespace tenon {
+
+struct device_attributes {
+    device_name name;        ///< complete: "/job:localhost/replica:0/task:0/device:GPU:0"
+    std::int64_t memory = 0; ///< bytes
+    std::string description;
+};
+
+/// The devices of this machine: its CPU, and the GPUs of a linked GPU library.
+std::vector<device_attributes> list_physical_devices();
+
+} // namespace tenon

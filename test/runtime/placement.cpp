@@ -1,0 +1,273 @@
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include <tenon/graph/gradients.hpp>
+#include <tenon/ops/elementwise.hpp>
+#include <tenon/ops/matmul.hpp>
+#include <tenon/ops/reduction.hpp>
+#include <tenon/ops/state.hpp>
+#include <tenon/runtime/gpu_backend.hpp>
+#include <tenon/runtime/session.hpp>
+
+#include "runtime/support.hpp"
+
+// Where nodes run, and what is said of it (SEMANTICS 3 to 8, 12).
+
+namespace tn = tenon;
+using namespace probe;
+using tn::literals::operator""_dev;
+
+namespace {
+
+constexpr std::size_t memory = 16 << 20;
+constexpr auto cpu0 = "/job:localhost/replica:0/task:0/device:CPU:0"_dev;
+constexpr auto cpu1 = "/job:localhost/replica:0/task:0/device:CPU:1"_dev;
+constexpr auto gpu0 = "/job:localhost/replica:0/task:0/device:GPU:0"_dev;
+constexpr auto gpu1 = "/job:localhost/replica:0/task:0/device:GPU:1"_dev;
+
+tn::session_options with_gpus(int count) {
+    tn::session_options o;
+    o.gpus = tn::simulated_gpu(count, memory);
+    return o;
+}
+
+const tn::placement_explanation::node& of(const tn::placement_explanation& e, const tn::any_tensor& t) {
+    for (const auto& n : e.nodes)
+        if (n.name == t.node()->name) return n;
+    FAIL("no node " << t.name());
+    return e.nodes.front();
+}
+
+} // namespace
+
+TEST_CASE("SEMANTICS 3, 4: what asks for nothing runs on GPU 0 where there is one, else on CPU 0") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const tn::tensor<float, tn::shape<>> x = tn::placeholder<float>("x") + 1.0f;
+    tn::session with(with_gpus(2)), without;
+    const auto fed = [&] { return tn::feed(g.tensor("x"), tn::any_array(tn::array<float, tn::shape<>>())); };
+    CHECK(of(with.explain_placement(fed(), x), x).device == gpu0);
+    CHECK(of(with.explain_placement(fed(), x), x).rule == tn::placement_rule::gpu_default);
+    CHECK(of(without.explain_placement(fed(), x), x).device == cpu0);
+    CHECK(of(without.explain_placement(fed(), x), x).rule == tn::placement_rule::cpu_default);
+}
+
+TEST_CASE("SEMANTICS 3: a name without a number is the first of its type, one without a type the task's default") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto a = tn::constant(1.0f);
+    const auto type_only = tn::on("/device:GPU:*", [&] { return exp(a); });
+    const auto task_only = tn::on("/job:localhost/task:0", [&] { return tanh(a); });
+    tn::session s(with_gpus(2));
+    const auto e = s.explain_placement(type_only, task_only);
+    CHECK(of(e, type_only).device == gpu0);
+    CHECK(of(e, task_only).device == gpu0);
+}
+
+TEST_CASE("SEMANTICS 4: updates of a variable run where it is, whatever their scopes say") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto v = tn::on("/gpu:1", [] { return tn::variable("v", 3.0f); });
+    const auto w = tn::on("/cpu:0", [] { return tn::variable("w", 4.0f); });
+    const auto update = tn::on("/cpu:0", [&] { return v.assign_add(1.0f); });
+    tn::session s(with_gpus(2));
+    const auto e = s.explain_placement(update, v, w);
+    CHECK(of(e, v).device == gpu1);
+    CHECK(of(e, v).rule == tn::placement_rule::requested);
+    CHECK(of(e, w).device == cpu0);
+    CHECK(of(e, update).device == gpu1);
+    CHECK(of(e, update).rule == tn::placement_rule::with_data);
+    CHECK(of(e, update).group == "v");
+    s.run(tn::initialize_variables());
+    CHECK(s.run(update).item() == 4);
+    CHECK(s.run(v + w).item() == 8);
+}
+
+TEST_CASE("SEMANTICS 4: what an earlier run has placed stays there") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto v = tn::variable("v", 2.0f);
+    tn::session s(with_gpus(2));
+    s.run(tn::initialize_variables());
+    // Made later, tied to v, and asking for another device.
+    const auto c = tn::colocate_with(v, [&] { return tn::on("/gpu:1", [&] { return tn::identity(v, "c"); }); });
+    const std::string why = words_of<tn::invalid_argument_error>([&] { s.run(c); });
+    CHECK(has(why, "cannot place 'c' and 'v' on one device"));
+    CHECK(has(why, "v is on /job:localhost/replica:0/task:0/device:GPU:0 since an earlier run"));
+    CHECK(s.run(v).item() == 2);
+}
+
+TEST_CASE("colocated nodes share the device that one of them asks for; requests that differ are both named") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto a = tn::on("/gpu:1", [] { return tn::identity(tn::constant(1.0f), "a"); });
+    const auto b = tn::colocate_with(a, [&] { return tn::identity(tn::constant(2.0f), "b"); });
+    const auto c = tn::colocate_with(b, [&] { return tn::identity(tn::constant(3.0f), "c"); });
+    const auto bad = tn::colocate_with(a, [&] { return tn::on("/cpu:0", [&] { return tn::identity(a, "bad"); }); });
+    tn::session s(with_gpus(2));
+    // c brings b and a with it, though it does not read them.
+    const auto e = s.explain_placement(c);
+    CHECK(of(e, c).device == gpu1);
+    CHECK(of(e, c).rule == tn::placement_rule::colocated);
+    CHECK(of(e, c).group == "a");
+    CHECK(s.run(b).item() == 2);
+    tn::session fresh(with_gpus(2));
+    const std::string why = words_of<tn::invalid_argument_error>([&] { fresh.run(bad); });
+    CHECK(has(why, "'bad' and 'a'"));
+    CHECK(has(why, "asked for '/device:CPU:0'"));
+    CHECK(has(why, "asked for '/device:GPU:1'"));
+    CHECK(fresh.run(a).item() == 1);
+    auto soft = with_gpus(2);
+    soft.allow_soft_placement = true;
+    CHECK(tn::session(soft).run(bad).item() == 1);
+}
+
+TEST_CASE("SEMANTICS 5: a node where no kernel is: the group, what each asked for, and the kernels that there are") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto v = tn::on("/gpu:0", [] { return tn::variable("v", tn::constant(5)); });
+    const auto word = tn::constant("no");
+    const auto text = tn::on("/gpu:0", [&] { return tn::identity(word, "text"); });
+    tn::session s(with_gpus(1));
+    const std::string why = words_of<tn::invalid_argument_error>([&] { s.run(v.initializer()); });
+    CHECK(has(why, "Cannot assign a device for operation 'v': Could not satisfy explicit device specification "
+                   "'/device:GPU:0' because no supported kernel for GPU devices is available"));
+    CHECK(has(why, "\n  v (variable), int32[], asked for '/device:GPU:0'"));
+    CHECK(has(why, "\n  assign (assign), int32[], asked for"));
+    CHECK(has(why, "\n  variable: device CPU: all element types; device GPU: float, double, half, bfloat16, int64"));
+    CHECK(has(words_of<tn::invalid_argument_error>([&] { s.run(text); }), "operation 'text'"));
+    // Nothing was decided by halves: what can be placed still can.
+    CHECK(s.run(tn::constant(1.0f) + 1.0f).item() == 2);
+}
+
+TEST_CASE("SEMANTICS 6: a device that is not there: the devices that are, and how GPUs are had") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto one = tn::constant(1.0f);
+    const auto a = tn::on("/gpu:2", [&] { return tn::identity(one, "a"); });
+    const auto far = tn::on("/job:ps/task:1", [&] { return tn::identity(one, "far"); });
+    tn::session s(with_gpus(2)), plain;
+    const std::string why = words_of<tn::invalid_argument_error>([&] { s.run(a); });
+    CHECK(has(why, "operation 'a'"));
+    CHECK(has(why, "'/device:GPU:2'"));
+    CHECK(has(why, "/job:localhost/replica:0/task:0/device:CPU:0"));
+    CHECK(has(why, "/job:localhost/replica:0/task:0/device:GPU:1"));
+    CHECK(has(words_of<tn::invalid_argument_error>([&] { plain.run(a); }),
+              "This program has no GPUs: link a GPU library of Tenon, or try the program on simulated ones with "
+              "session_options::gpus = simulated_gpu(count, bytes)"));
+    CHECK(has(words_of<tn::invalid_argument_error>([&] { s.run(far); }), "'/job:ps/task:1'"));
+}
+
+TEST_CASE("SEMANTICS 7: soft placement falls back to the CPU and the log says so; a job or task is never relaxed") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto v = tn::on("/gpu:0", [] { return tn::variable("v", tn::constant(5)); });
+    const auto a = tn::on("/gpu:7", [] { return tn::identity(tn::constant(1.0f), "a"); });
+    const auto far = tn::on("/job:ps/gpu:0", [] { return tn::identity(tn::constant(1.0f), "far"); });
+    std::vector<std::string> lines;
+    auto o = with_gpus(1);
+    o.allow_soft_placement = o.log_device_placement = true;
+    o.placement_log = [&](const std::string& line) { lines.push_back(line); };
+    tn::session s(o);
+    s.run(v.initializer());
+    CHECK(s.run(v).item() == 5);
+    CHECK(s.run(a).item() == 1);
+    std::string all;
+    for (const std::string& l : lines) all += l + "\n";
+    CHECK(has(all, "v: (variable): /job:localhost/replica:0/task:0/device:CPU:0 (soft placement: it asked for "
+                   "/device:GPU:0)"));
+    CHECK(has(all, "a: (identity): /job:localhost/replica:0/task:0/device:CPU:0 (soft placement: it asked for "
+                   "/device:GPU:7)"));
+    CHECK_THROWS_AS((void)s.run(far), tn::invalid_argument_error);
+}
+
+TEST_CASE("SEMANTICS 8: the devices when the session is made, a line for each node that is placed, once") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto a = tn::on("/cpu:0", [] { return tn::variable("a", 3.0f); });
+    const tn::tensor<float, tn::shape<>> c = a * 4.0f;
+    std::vector<std::string> lines;
+    auto o = with_gpus(1);
+    o.log_device_placement = true;
+    o.placement_log = [&](const std::string& line) { lines.push_back(line); };
+    tn::session s(o);
+    REQUIRE(lines.size() == 2);
+    CHECK(has(lines[0], "/cpu:0 -> device: 0, name: CPU, "));
+    CHECK(has(lines[1], "/gpu:0 -> device: 0, name: simulated GPU"));
+    lines.clear();
+    s.run(tn::initialize_variables());
+    CHECK(s.run(c).item() == 12);
+    CHECK(std::find(lines.begin(), lines.end(), c.node()->name + ": (multiply): " + to_string(gpu0)) != lines.end());
+    CHECK(std::find(lines.begin(), lines.end(), "a: (variable): " + to_string(cpu0)) != lines.end());
+    lines.clear();
+    CHECK(s.run(c).item() == 12);
+    CHECK(lines.empty());
+}
+
+TEST_CASE("SEMANTICS 12: the logical devices of a session, with type, memory and description") {
+    auto o = with_gpus(2);
+    o.cpu_devices = 2;
+    tn::session s(o);
+    const auto devices = s.list_logical_devices();
+    REQUIRE(devices.size() == 4);
+    CHECK(devices[0].name == cpu0);
+    CHECK(devices[1].name == cpu1);
+    CHECK(devices[2].name == gpu0);
+    CHECK(devices[3].name == gpu1);
+    CHECK(devices[3].memory == static_cast<std::int64_t>(memory));
+    CHECK(has(devices[3].description, "simulated GPU"));
+}
+
+TEST_CASE("a placement names the rule, the group, and the bytes of what crosses; as text, JSON and a picture") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto a = tn::on("/gpu:0", [] { return tn::variable<float, tn::shape<10, 10>>("a", tn::zeros()); });
+    const auto p = tn::on("/gpu:1", [&] { return matmul(a, a); });
+    const auto q = tn::on("/gpu:1", [&] { return exp(a); });
+    const auto r = tn::on("/cpu:0", [&] { return p + q; });
+    tn::session s(with_gpus(2));
+    const auto e = s.explain_placement(r);
+    // a crosses once for two readers; the two results cross to the CPU.
+    CHECK(e.crossing_bytes() == 3 * 400);
+    const std::string text = e.to_text();
+    CHECK(has(text, "a (variable): /job:localhost/replica:0/task:0/device:GPU:0, requested, asked for /device:GPU:0"));
+    CHECK(has(text, "a float[10, 10] crosses from"));
+    CHECK(has(text, "in each step 1200 bytes cross"));
+    const auto json = nlohmann::json::parse(e.to_json());
+    CHECK(json.at("crossing_bytes") == 1200);
+    CHECK(json.at("nodes").size() == e.nodes.size());
+    CHECK(json.at("nodes")[0].at("rule") == "requested");
+    const std::string dot = e.to_dot();
+    CHECK(has(dot, "digraph"));
+    CHECK(has(dot, "cluster_/job:localhost/replica:0/task:0/device:GPU:1"));
+    CHECK(has(dot, "400 B"));
+    s.run(tn::initialize_variables());
+    CHECK(s.report(r).transfers == 3 + 1 - 1); // and what is fetched is on the CPU already
+}
+
+TEST_CASE("options of devices that make no sense are refused, by name") {
+    const auto refused = [](auto change) {
+        tn::session_options o;
+        change(o);
+        return words_of<tn::invalid_argument_error>([&] { tn::session s(o); });
+    };
+    CHECK(has(refused([](auto& o) { o.cpu_devices = 0; }), "session_options::cpu_devices is 0"));
+    CHECK(has(refused([](auto& o) { o.memory_limit = std::size_t{1} << 62; }), "session_options::memory_limit"));
+    CHECK(has(refused([](auto& o) {
+                  o.gpus = tn::simulated_gpu(1, memory);
+                  o.gpu_memory.limit = memory + 1;
+              }),
+              "limit"));
+    CHECK(has(refused([](auto& o) {
+                  o.gpus = tn::simulated_gpu(1, memory);
+                  o.gpu_memory.fraction = 1.5;
+              }),
+              "fraction"));
+    CHECK(has(words_of<tn::invalid_argument_error>([] { (void)tn::simulated_gpu(0, memory); }), "a count of 0"));
+    CHECK(has(words_of<tn::invalid_argument_error>([] { (void)tn::simulated_gpu(1, 0); }), "a memory of 0 bytes"));
+    CHECK(has(words_of<tn::invalid_argument_error>([] { (void)tn::simulated_gpu(1, std::size_t{1} << 62); }),
+              "this machine has"));
+    CHECK(has(words_of<tn::invalid_argument_error>([] { (void)tn::simulated_gpu(1, memory, -1); }), "bandwidth"));
+    CHECK(has(words_of<tn::invalid_argument_error>([] { (void)tn::simulated_gpu(1, memory, 0, -1); }), "latency"));
+}

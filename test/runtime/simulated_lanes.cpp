@@ -1,0 +1,140 @@
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <numeric>
+#include <stdexcept>
+
+#include <tenon/kernel/thread_pool.hpp>
+#include <tenon/runtime/simulated_lanes.hpp>
+
+// What the lanes of a simulated device do: each in its order, at the same time as others, told to wait by events.
+
+namespace tn = tenon;
+using tn::detail::simulated_lanes;
+using tn::detail::simulated_machine;
+using lanes = tn::device_lanes;
+
+namespace {
+
+struct follower final : tn::step_monitor {
+    bool wanted(int) noexcept override { return !stopped; }
+    void ended(int command, std::int64_t begin, std::int64_t end) noexcept override {
+        const std::lock_guard lock(guard);
+        order.push_back(command);
+        seconds.push_back(static_cast<double>(end - begin) * 1e-9);
+    }
+    void failed(int command, std::exception_ptr) noexcept override {
+        failures.push_back(command);
+        stopped = true;
+    }
+    std::mutex guard; // of what follows but `stopped`
+    std::vector<int> order, failures;
+    std::vector<double> seconds;
+    std::atomic<bool> stopped{false};
+};
+
+// Adds one to each of n integers.
+struct increment final : tn::kernel {
+    explicit increment(int* at, double c = 100) : p(at), thought(c) {}
+    void run(const tn::kernel_run&) override {
+        for (int i = 0; i < 1000; ++i) ++p[i];
+    }
+    double cost() const override { return thought; }
+    int* p;
+    double thought;
+};
+struct fails final : tn::kernel {
+    void run(const tn::kernel_run&) override { throw std::runtime_error("no"); }
+};
+
+struct machine {
+    explicit machine(tn::thread_pool* pool, double bandwidth = 0, double latency = 0) :
+        shared(std::make_shared<simulated_machine>(pool)), first(shared, bandwidth, latency), second(shared, 0, 0) {}
+    std::shared_ptr<simulated_machine> shared;
+    simulated_lanes first, second;
+};
+
+void finish(simulated_lanes& l, lanes::lane which) {
+    const auto e = l.make_event();
+    l.record(which, *e);
+    e->wait();
+}
+
+const tn::kernel_run none{};
+
+} // namespace
+
+TEST_CASE("a lane does what it is given in order, whoever works on it") {
+    tn::thread_pool pool(2);
+    for (tn::thread_pool* p : {static_cast<tn::thread_pool*>(nullptr), &pool})
+        for (const double cost : {100.0, 1e6}) { // the pool is asked for what costs much
+            machine m(p);
+            follower f;
+            std::vector<int> a(1000), b(1000);
+            increment k(a.data(), cost);
+            for (int i = 0; i < 50; ++i) {
+                m.first.launch(k, none, f, 2 * i);
+                if (i == 24) m.first.copy(lanes::compute, b.data(), a.data(), 4000, f, 1);
+            }
+            finish(m.first, lanes::compute);
+            CHECK(a[999] == 50);
+            CHECK(b[999] == 25);
+            CHECK(f.order.size() == 51);
+            CHECK(f.order[25] == 1);
+        }
+}
+
+TEST_CASE("a lane waits for events of others; what is not told to wait does not") {
+    tn::thread_pool pool(2);
+    machine m(&pool);
+    for (int round = 0; round < 100; ++round) {
+        follower f;
+        std::vector<int> a(1000), b(1000), c(1000);
+        increment k(a.data(), round % 2 ? 1e6 : 10), later(b.data(), 1e6);
+        const auto computed = m.first.make_event(), copied = m.first.make_event();
+        m.first.launch(k, none, f, 0);
+        m.first.record(lanes::compute, *computed);
+        m.first.wait(lanes::copies_out, *computed);
+        m.first.copy(lanes::copies_out, b.data(), a.data(), 4000, f, 1);
+        m.first.record(lanes::copies_out, *copied);
+        m.second.wait(lanes::compute, *copied);
+        m.second.launch(later, none, f, 2);
+        m.second.copy(lanes::compute, c.data(), b.data(), 4000, f, 3);
+        finish(m.second, lanes::compute);
+        CHECK(c[500] == 2);
+        CHECK(f.order == std::vector<int>{0, 1, 2, 3});
+    }
+}
+
+TEST_CASE("copies take the latency and the bandwidth asked, one after another in a direction") {
+    machine m(nullptr, 1e6, 2e-3);
+    follower f;
+    std::vector<char> from(4000), to(4000);
+    const auto began = std::chrono::steady_clock::now();
+    m.first.copy(lanes::copies_in, to.data(), from.data(), 4000, f, 0); // 2 ms and 4 ms
+    m.first.copy(lanes::copies_in, to.data(), from.data(), 0, f, 1);    // 2 ms
+    m.first.copy(lanes::copies_out, from.data(), to.data(), 0, f, 2);   // the other way
+    finish(m.first, lanes::copies_in);
+    finish(m.first, lanes::copies_out);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+    CHECK(took.count() >= 8e-3);
+    REQUIRE(f.order.size() == 3);
+    for (std::size_t i = 0; i < 3; ++i) CHECK(f.seconds[i] >= (f.order[i] == 0 ? 6e-3 : 2e-3));
+}
+
+TEST_CASE("what follows a failure in a step is skipped, and another step on the same lane goes on") {
+    machine m(nullptr);
+    follower f, other;
+    std::vector<int> a(1000), b(1000);
+    increment k(a.data()), l(b.data());
+    fails bad;
+    m.first.launch(k, none, f, 0);
+    m.first.launch(bad, none, f, 1);
+    m.first.launch(k, none, f, 2);
+    m.first.launch(l, none, other, 0);
+    finish(m.first, lanes::compute);
+    CHECK(a[0] == 1);
+    CHECK(b[0] == 1);
+    CHECK(f.failures == std::vector<int>{1});
+    CHECK(other.failures.empty());
+}
