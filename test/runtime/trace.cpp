@@ -84,6 +84,16 @@ TEST_CASE("an empty trace is JSON too") {
     CHECK(nlohmann::json::parse(t.to_json()).at("traceEvents").empty());
 }
 
+TEST_CASE("a trace as text: a line for each run, in the order in which they began, in microseconds from the first") {
+    tn::trace t;
+    CHECK(t.to_text() == "     begins       takes  row  node (op)\n");
+    t.add("second", "exp", "GPU:0", 6500, 7500);
+    t.add("first", "copy", "CPU:0 to GPU:0", 1000, 3250);
+    CHECK(t.to_text() == "     begins       takes  row             node (op)\n"
+                         "       0.00        2.25  CPU:0 to GPU:0  first (copy)\n"
+                         "       5.50        1.00  GPU:0           second (exp)\n");
+}
+
 TEST_CASE("a trace is saved as a file; where it cannot be, unavailable_error names the file") {
     const temporary_folder folder;
     tn::trace t;

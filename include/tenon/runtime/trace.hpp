@@ -23,6 +23,12 @@ public:
     void add(const std::string& name, const std::string& op, const std::string& row, std::int64_t begin,
              std::int64_t end);
     std::size_t size() const;
+    /// For people: a line for each node's run, in the order in which they began. Times in microseconds, from the first.
+    ///
+    ///      begins       takes  row             node (op)
+    ///        0.00        0.11  CPU:0 thread 0  constant (constant)
+    ///        2.58        0.52  CPU:0 thread 0  add (fused)
+    std::string to_text() const;
     /// Chrome's trace-event format, which Perfetto reads too: {"traceEvents": [{"name", "cat", "ph": "X", "ts", "dur",
     /// "pid", "tid"}, ...]}, times in microseconds from the first event.
     std::string to_json() const;

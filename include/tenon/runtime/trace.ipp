@@ -22,6 +22,13 @@ struct trace::state {
     mutable std::mutex guard;
     std::vector<event> events;
     std::map<std::thread::id, int> threads;
+
+    // When the first began; the caller holds the guard.
+    std::int64_t start() const {
+        std::int64_t first = events.empty() ? 0 : events.front().begin;
+        for (const event& e : events) first = std::min(first, e.begin);
+        return first;
+    }
 };
 
 TENON_INLINE trace::trace() : state_(new state) {}
@@ -44,11 +51,28 @@ TENON_INLINE std::size_t trace::size() const {
     return state_->events.size();
 }
 
+TENON_INLINE std::string trace::to_text() const {
+    const std::lock_guard lock(state_->guard);
+    std::vector<state::event> sorted = state_->events;
+    std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
+    std::size_t width = 3;
+    for (const auto& e : sorted) width = std::max(width, e.row.size());
+    const auto padded = [&](const std::string& row) { return row + std::string(width - row.size() + 2, ' '); };
+    std::string text = "     begins       takes  " + padded("row") + "node (op)\n";
+    const std::int64_t start = state_->start();
+    for (const auto& e : sorted) {
+        char times[64];
+        std::snprintf(times, sizeof times, "%11.2f %11.2f  ", static_cast<double>(e.begin - start) / 1000,
+                      static_cast<double>(e.end - e.begin) / 1000);
+        text += times + padded(e.row) + e.name + " (" + e.op + ")\n";
+    }
+    return text;
+}
+
 TENON_INLINE std::string trace::to_json() const {
     const std::lock_guard lock(state_->guard);
     nlohmann::json events = nlohmann::json::array();
-    std::int64_t start = 0;
-    for (const auto& e : state_->events) start = start == 0 ? e.begin : std::min(start, e.begin);
+    const std::int64_t start = state_->start();
     std::map<std::string, int> rows; // in the order of their names
     for (const auto& e : state_->events) rows.emplace(e.row, 0);
     int number = 0;
