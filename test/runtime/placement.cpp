@@ -234,6 +234,9 @@ TEST_CASE("a placement names the rule, the group, and the bytes of what crosses;
     CHECK(has(text, "a (variable): /job:localhost/replica:0/task:0/device:GPU:0, requested, asked for /device:GPU:0"));
     CHECK(has(text, "a float[10, 10] crosses from"));
     CHECK(has(text, "in each step 1200 bytes cross"));
+    const auto shifted = tn::on("/gpu:1", [&] { return q + tn::constant(1.0f); });
+    CHECK(has(s.explain_placement(shifted).to_text(),
+              " crosses from the host to /job:localhost/replica:0/task:0/device:GPU:1"));
     const auto json = nlohmann::json::parse(e.to_json());
     CHECK(json.at("crossing_bytes") == 1200);
     CHECK(json.at("nodes").size() == e.nodes.size());

@@ -45,8 +45,10 @@ TENON_INLINE std::string placement_explanation::to_text() const {
     };
     for (const edge& e : edges) {
         if (e.bytes == 0) continue;
-        text += e.tensor + " " + to_string(e.type) + " crosses from " + device_of(e.from) + " to " + device_of(e.to) +
-                " for " + e.to + ": " + std::to_string(e.bytes) + " bytes" +
+        // Constants are the host's until a step is planned, whatever device they are for.
+        text += e.tensor + " " + to_string(e.type) + " crosses from " +
+                (e.once ? std::string("the host") : device_of(e.from)) + " to " + device_of(e.to) + " for " + e.to +
+                ": " + std::to_string(e.bytes) + " bytes" +
                 (e.once     ? ", when the step is planned"
                  : e.shared ? ", with what crosses for another reader there"
                             : "") +
