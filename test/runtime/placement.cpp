@@ -156,7 +156,13 @@ TEST_CASE("SEMANTICS 6: a device that is not there: the devices that are, and ho
     CHECK(has(words_of<tn::invalid_argument_error>([&] { plain.run(a); }),
               "This program has no GPUs: link a GPU library of Tenon, or try the program on simulated ones with "
               "session_options::gpus = simulated_gpu(count, bytes)"));
-    CHECK(has(words_of<tn::invalid_argument_error>([&] { s.run(far); }), "'/job:ps/task:1'"));
+    // Soft placement is advised only where it would help: it changes no job.
+    CHECK(has(why, "set session_options::allow_soft_placement"));
+    const std::string why_far = words_of<tn::invalid_argument_error>([&] { s.run(far); });
+    CHECK(has(why_far, "'/job:ps/task:1'"));
+    CHECK_FALSE(has(why_far, "allow_soft_placement"));
+    const auto other_cpu = tn::on("/cpu:3", [&] { return tn::identity(one, "other"); });
+    CHECK(has(words_of<tn::invalid_argument_error>([&] { s.run(other_cpu); }), "session_options::cpu_devices"));
 }
 
 TEST_CASE("SEMANTICS 7: soft placement falls back to the CPU and the log says so; a job or task is never relaxed") {

@@ -136,15 +136,22 @@ TENON_INLINE void placer::no_such_device(const placement_group& g) const {
     std::string text = "Cannot assign a device for operation '" + g.asked->name +
                        "': Could not satisfy explicit device specification '" + to_string(g.wanted) +
                        "' because no such device exists; the devices of this session are:";
-    bool any_gpu = false;
+    device_name place = g.wanted; // soft placement changes neither job nor task
+    place.type = {};
+    place.index = -1;
+    bool any_gpu = false, may_be_soft = false;
     for (device* d : devices_) {
         text += "\n  " + to_string(d->full_name()) + "  " + d->attributes().description;
         any_gpu = any_gpu || d->full_name().type == "GPU";
+        may_be_soft = may_be_soft || place.allows(d->full_name());
     }
     if (g.wanted.type == "GPU" && !any_gpu)
         text += "\nThis program has no GPUs: link a GPU library of Tenon, or try the program on simulated ones with "
                 "session_options::gpus = simulated_gpu(count, bytes)";
-    throw invalid_argument_error(text + "\nName another device, or set session_options::allow_soft_placement");
+    if (g.wanted.type == "CPU" && may_be_soft)
+        text += "\nThe CPU is several devices where session_options::cpu_devices says so";
+    throw invalid_argument_error(text + "\nName another device" +
+                                 (may_be_soft ? ", or set session_options::allow_soft_placement" : ""));
 }
 
 TENON_INLINE void placer::no_kernel(const placement_group& g) const {
