@@ -6,41 +6,9 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdio>
 #include <string>
 
-#include <unistd.h>
-
-#include "temporary_folder.hpp"
-
-namespace {
-
-const std::string project = TENON_TEST_DIR "/../";
-
-bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-// What `run` writes to standard output.
-template <class F> std::string printed(F run) {
-    const temporary_folder folder;
-    const std::string path = folder / "output";
-    std::fflush(stdout);
-    const int saved = ::dup(STDOUT_FILENO);
-    REQUIRE(saved >= 0);
-    REQUIRE(std::freopen(path.c_str(), "w", stdout) != nullptr);
-    run();
-    std::fflush(stdout);
-    ::dup2(saved, STDOUT_FILENO);
-    ::close(saved);
-    return read_bytes(path);
-}
-
-// The text of a program without the comment lines it begins with.
-std::string program(const std::string& name) {
-    const std::string text = read_bytes(project + "examples/" + name);
-    return text.substr(text.find("#include"));
-}
-
-} // namespace
+#include "examples/support.hpp"
 
 TEST_CASE("the README's program is the one in examples/, and prints what the README says") {
     const std::string readme = read_bytes(project + "README.md");

@@ -1,0 +1,237 @@
+// The programs of examples/tour print what the comments above them say, and compute what they should.
+#include <tenon/tenon.hpp>
+
+#define main placement_program
+#include "../../examples/tour/02_placement.cpp"
+#undef main
+#define main placement_function_program
+#include "../../examples/tour/03_placement_function.cpp"
+#undef main
+#define main soft_placement_program
+#include "../../examples/tour/04_soft_placement.cpp"
+#undef main
+#define main many_devices_program
+#include "../../examples/tour/05_many_devices.cpp"
+#undef main
+#define main two_branches_program
+#include "../../examples/tour/06_two_branches.cpp"
+#undef main
+#define main control_dependencies_program
+#include "../../examples/tour/08_control_dependencies.cpp"
+#undef main
+#define main replicas_program
+#include "../../examples/tour/10_replicas.cpp"
+#undef main
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "examples/support.hpp"
+
+namespace {
+
+// What a program prints that is run in a graph of its own, as if nothing had been before it.
+template <class Main> std::string output_of(Main run) {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    return printed([&] { CHECK(run() == 0); });
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+    std::vector<std::string> lines;
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
+    return lines;
+}
+
+// The lines that the comment above a program says it prints.
+std::vector<std::string> said_output(const std::string& name) {
+    const std::string begin = "//     ";
+    std::vector<std::string> said;
+    for (const std::string& line : lines_of(read_bytes(project + "examples/tour/" + name))) {
+        if (!line.starts_with("//")) break;
+        if (line.starts_with(begin)) said.push_back(line.substr(begin.size()));
+    }
+    return said;
+}
+
+// Whether the output is what was said, where "..." stands for any lines, or for the rest of one.
+bool is_as_said(const std::string& output, const std::string& name) {
+    const std::string dots = "...";
+    const std::vector<std::string> lines = lines_of(output), said = said_output(name);
+    std::size_t at = 0;
+    bool any = false;
+    for (const std::string& s : said) {
+        if (s == dots) {
+            any = true;
+            continue;
+        }
+        const auto fits = [&](const std::string& line) {
+            return s.ends_with(dots) ? line.starts_with(s.substr(0, s.size() - dots.size())) : line == s;
+        };
+        while (any && at < lines.size() && !fits(lines[at])) ++at;
+        if (at == lines.size() || !fits(lines[at])) {
+            MESSAGE("\"" << s << "\" is not the next line of\n" << output);
+            return false;
+        }
+        ++at;
+        any = false;
+    }
+    return !said.empty() && (any || at == lines.size());
+}
+
+// Text without what differs from run to run: one '#' for each number, one space for several.
+std::string without_numbers(const std::string& text) {
+    std::string plain;
+    for (const char c : text) {
+        const char shown = c >= '0' && c <= '9' ? '#' : c;
+        if ((shown == '#' || shown == ' ') && !plain.empty() && plain.back() == shown) continue;
+        plain += shown;
+    }
+    return plain;
+}
+
+bool is_as_said_without_numbers(const std::string& output, const std::string& name) {
+    std::string said;
+    for (const std::string& line : said_output(name)) said += line + "\n";
+    const bool same = without_numbers(output) == without_numbers(said);
+    if (!same) MESSAGE(output);
+    return same;
+}
+
+struct span {
+    std::string name, row;
+    double begin, end; // microseconds
+};
+
+std::vector<span> spans_of(const std::string& trace_json) {
+    const nlohmann::json all = nlohmann::json::parse(trace_json);
+    std::map<int, std::string> rows;
+    std::vector<span> spans;
+    for (const auto& e : all.at("traceEvents"))
+        if (e.at("ph") == "M") rows[e.at("tid")] = e.at("args").at("name");
+    for (const auto& e : all.at("traceEvents"))
+        if (e.at("ph") == "X") {
+            const double begin = e.at("ts"), length = e.at("dur");
+            spans.push_back({e.at("name"), rows.at(e.at("tid")), begin, begin + length});
+        }
+    return spans;
+}
+
+std::vector<span> spans_in(const std::vector<span>& spans, const std::string& row) {
+    std::vector<span> some;
+    for (const span& s : spans)
+        if (s.row == row) some.push_back(s);
+    return some;
+}
+
+const span& span_called(const std::vector<span>& spans, const std::string& name) {
+    for (const span& s : spans)
+        if (s.name == name) return s;
+    FAIL("no span " << name);
+    return spans.front();
+}
+
+} // namespace
+
+TEST_CASE("tour 2: what is pinned to the CPU is there, what is not on the GPU; a second run places nothing") {
+    CHECK(is_as_said(output_of(placement_program), "02_placement.cpp"));
+}
+
+TEST_CASE("tour 3: a function that places variables on the CPU, all else on the GPU") {
+    CHECK(is_as_said(output_of(placement_function_program), "03_placement_function.cpp"));
+}
+
+TEST_CASE("tour 4: SEMANTICS 5 and 7: an int32 variable pinned to a GPU is an error, or softly on the CPU") {
+    const std::string output = output_of(soft_placement_program);
+    CHECK(is_as_said(output, "04_soft_placement.cpp"));
+    CHECK(holds(output, "Cannot assign a device for operation 'n': Could not satisfy explicit device specification "
+                        "'/device:GPU:0' because no supported kernel for GPU devices is available"));
+}
+
+TEST_CASE("tour 5: SEMANTICS 6 and 7: one product on one, two and four GPUs; one that is not there") {
+    const std::string output = output_of(many_devices_program);
+    CHECK(is_as_said(output, "05_many_devices.cpp"));
+    CHECK(holds(output, "Could not satisfy explicit device specification '/device:GPU:2' because no such device "
+                        "exists; the devices of this session are:\n"));
+    CHECK_FALSE(holds(output, "device:GPU:3"));
+}
+
+TEST_CASE("tour 6: two branches give the same numbers on one device and on two, and the trace has a row for each") {
+    const temporary_folder folder;
+    std::string name = "two_branches", path = folder / "trace.json";
+    char* arguments[] = {name.data(), path.data(), nullptr};
+    const std::string output = output_of([&] { return two_branches_program(2, arguments); });
+    CHECK(is_as_said_without_numbers(output, "06_two_branches.cpp"));
+    const std::vector<span> spans = spans_of(read_bytes(path));
+    CHECK(spans_in(spans, "GPU:0").size() == exponent - 1);
+    CHECK(spans_in(spans, "GPU:1").size() == exponent - 1);
+    for (const char* link : {"CPU:0 to GPU:0", "CPU:0 to GPU:1", "GPU:0 to CPU:0", "GPU:1 to CPU:0"})
+        CHECK_MESSAGE(spans_in(spans, link).size() == 1, link);
+}
+
+TEST_CASE("tour 6: on two devices neither branch waits for the other: what each begins with crosses at the same time") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto a = tn::placeholder<float, tn::shape<size, size>>("a");
+    const auto b = tn::placeholder<float, tn::shape<size, size>>("b");
+    const matrix on_two = sum_of_powers(a, b, "/gpu:0", "/gpu:1");
+    constexpr double latency = 0.2; // seconds: far longer than the machine needs to begin the second copy
+    tn::session sess({.gpus = tn::simulated_gpu(2, 64 << 20, 0, latency)});
+    const numbers ones = sess.run(tn::ones<float, tn::shape<size, size>>());
+
+    // Nothing goes from one GPU to the other. What is fed is no node that runs, and on the host.
+    const auto placed = sess.explain_placement(tn::feed(a, ones), tn::feed(b, ones), on_two);
+    std::map<std::string, int> gpu_of;
+    for (const auto& n : placed.nodes)
+        if (n.device.type == "GPU") gpu_of[n.name] = n.device.index;
+    CHECK(gpu_of.size() == 2 * (exponent - 1));
+    for (const auto& e : placed.edges)
+        if (gpu_of.contains(e.from) && gpu_of.contains(e.to)) CHECK(gpu_of[e.from] == gpu_of[e.to]);
+
+    tn::trace seen;
+    sess.set_trace(&seen);
+    sess.run(tn::feed(a, ones), tn::feed(b, ones), on_two);
+    sess.set_trace(nullptr);
+    const std::vector<span> spans = spans_of(seen.to_json());
+    const std::vector<span> to_first = spans_in(spans, "CPU:0 to GPU:0"), to_second = spans_in(spans, "CPU:0 to GPU:1");
+    REQUIRE(to_first.size() == 1);
+    REQUIRE(to_second.size() == 1);
+    CHECK(to_first[0].begin < to_second[0].end);
+    CHECK(to_second[0].begin < to_first[0].end);
+    CHECK(to_first[0].end - to_first[0].begin >= latency * 1e6);
+    // A branch begins when what it begins with is there.
+    CHECK(spans_in(spans, "GPU:0").front().begin >= to_first[0].end);
+    CHECK(spans_in(spans, "GPU:1").front().begin >= to_second[0].end);
+}
+
+TEST_CASE("tour 8: SEMANTICS 15: x and y run after a and b, z after x and y, by the trace") {
+    const temporary_folder folder;
+    std::string name = "control_dependencies", path = folder / "trace.json";
+    char* arguments[] = {name.data(), path.data(), nullptr};
+    const std::string output = output_of([&] { return control_dependencies_program(2, arguments); });
+    CHECK(is_as_said_without_numbers(output, "08_control_dependencies.cpp"));
+    CHECK(holds(output, "z = 7\n"));
+
+    const std::vector<span> spans = spans_of(read_bytes(path));
+    REQUIRE(spans.size() == 5);
+    const span &a = span_called(spans, "constant"), &b = span_called(spans, "add"),
+               &x = span_called(spans, "constant_1"), &y = span_called(spans, "constant_2"),
+               &z = span_called(spans, "add_1");
+    CHECK(a.end <= b.begin);
+    for (const span* after : {&x, &y}) {
+        CHECK(a.end <= after->begin);
+        CHECK(b.end <= after->begin);
+        CHECK(after->end <= z.begin);
+    }
+}
+
+TEST_CASE("tour 10: SEMANTICS 9: variables go to the parameter servers in turn, what is computed to the workers") {
+    CHECK(is_as_said(output_of(replicas_program), "10_replicas.cpp"));
+}
