@@ -3,6 +3,9 @@
 #define main linear_regression
 #include "../../examples/linear_regression.cpp"
 #undef main
+#define main placement
+#include "../../examples/tour/02_placement.cpp"
+#undef main
 
 #include <doctest/doctest.h>
 
@@ -14,6 +17,15 @@ TEST_CASE("the README's program is the one in examples/, and prints what the REA
     const std::string readme = read_bytes(project + "README.md");
     CHECK(holds(readme, "```cpp\n" + program("linear_regression.cpp") + "```"));
     CHECK(holds(readme, "```text\n" + printed([] { linear_regression(); }) + "```"));
+}
+
+TEST_CASE("the README's program for devices is the tour's, and prints what the README says") {
+    const std::string readme = read_bytes(project + "README.md"), code = program("tour/02_placement.cpp");
+    CHECK(holds(readme, "```cpp\n" + code.substr(code.find("int main()")) + "```"));
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const std::string output = printed([] { placement(); });
+    CHECK(holds(readme, "```text\n" + output.substr(output.find("constant: ")) + "```"));
 }
 
 TEST_CASE("the README's compile error is the one that test/compile_fail/nn_wrong_shape.cpp holds the compiler to") {
