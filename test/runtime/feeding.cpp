@@ -30,6 +30,18 @@ TEST_CASE("SEMANTICS 16: feeding replaces any tensor's value for the step, and w
     CHECK(s.run(c * 2.0f).item() == 2);                     // the next step has its own value again
 }
 
+TEST_CASE("SEMANTICS 16: a value that was made ready to be fed serves any number of runs") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float>("x");
+    const auto y = x + 1.0f;
+    tn::session s;
+    const auto fed = tn::feed(x, 41.0f);
+    CHECK(s.run(fed, y).item() == 42);
+    CHECK(s.run(fed, y).item() == 42);
+    CHECK(s.report(fed, y).nodes == 1);
+}
+
 TEST_CASE("SEMANTICS 16: a variable can be fed, which leaves the variable alone") {
     const tn::graph g;
     const tn::graph_scope in(g);

@@ -207,6 +207,7 @@ template <class E>
     requires requires(const E& e) { e.materialize(); }
 void add_fetch(run_request& r, const E& e) { add_fetch(r, static_cast<const any_tensor&>(e.materialize())); }
 inline void add_fetch(run_request& r, fed_value&& f) { r.feeds.push_back(std::move(f)); }
+inline void add_fetch(run_request& r, const fed_value& f) { r.feeds.push_back({f.tensor, f.value.share()}); }
 inline void add_fetch(run_request&, ill_shaped) {}
 
 std::vector<any_array> run_once(session_state& s, run_request&& r);
