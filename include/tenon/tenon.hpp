@@ -63,6 +63,8 @@
 
 #include <tenon/train/schedules.hpp>   // learning rates that follow the global step
 #include <tenon/train/optimizers.hpp>  // gradient descent, momentum, Adam, ...; clipping
+#include <tenon/train/all_reduce.hpp>  // sums over devices
+#include <tenon/train/mirrored.hpp>    // one model on several devices
 #include <tenon/train/safetensors.hpp> // named arrays in files
 #include <tenon/train/checkpoint.hpp>  // variables in such files
 

@@ -62,7 +62,9 @@ struct device_layer {
 struct scope_state {
     graph_state* graph = nullptr; // null: the process's own
     std::string prefix;
+    std::string wished_prefix; // the same without the numbers that keep prefixes apart
     std::string container;
+    variable_policy* variables = nullptr; // lives while its scope is open: who makes variables is inside
     std::shared_ptr<const device_layer> devices;
     std::vector<node*> controls, colocated;
     mutable std::atomic<std::int64_t> references{1};
@@ -71,7 +73,9 @@ struct scope_state {
     scope_state(const scope_state& o) :
         graph(o.graph),
         prefix(o.prefix),
+        wished_prefix(o.wished_prefix),
         container(o.container),
+        variables(o.variables),
         devices(o.devices),
         controls(o.controls),
         colocated(o.colocated) {
@@ -86,7 +90,9 @@ struct scope_state {
         release(graph);
         graph = of;
         prefix.clear();
+        wished_prefix.clear();
         container.clear();
+        variables = nullptr;
         devices.reset();
         controls.clear();
         colocated.clear();

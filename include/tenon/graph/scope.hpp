@@ -47,6 +47,7 @@ concept PlacementFunction = requires(F& f, const placed_op& op) {
 namespace detail {
 
 struct scope_state;
+class variable_policy; // of ops/state.hpp
 
 void retain(const scope_state*) noexcept;
 void release(const scope_state*) noexcept;
@@ -164,10 +165,24 @@ public:
     explicit home_scope(const graph& g);
 };
 
-// The same, but of the scopes around it only device scopes count: for variables that belong to no place in a program.
+// The same, but of the scopes around it only those of devices and of variables count: for variables that belong to no
+// place in a program.
 class only_devices : scope_base {
 public:
     explicit only_devices(const graph& g);
+};
+
+// The names of nodes made inside have no prefix.
+class absolute_names : scope_base {
+public:
+    absolute_names();
+};
+
+// Variables made inside are what the policy makes of them; nullptr: as they are where none is. The names that it is
+// told begin here.
+class variable_policy_scope : scope_base {
+public:
+    explicit variable_policy_scope(variable_policy* policy);
 };
 
 } // namespace detail

@@ -126,8 +126,18 @@ TENON_INLINE detail::home_scope::home_scope(const graph& g) : scope_base(current
 TENON_INLINE detail::only_devices::only_devices(const graph& g) {
     const bool at_home = current_graph() == g.state();
     const std::shared_ptr<const device_layer> devices = state().devices;
+    variable_policy* const variables = state().variables;
     state().begin_again(g.state());
-    if (at_home) state().devices = devices;
+    if (!at_home) return;
+    state().devices = devices;
+    state().variables = variables;
+}
+
+TENON_INLINE detail::absolute_names::absolute_names() { state().prefix.clear(); }
+
+TENON_INLINE detail::variable_policy_scope::variable_policy_scope(variable_policy* policy) {
+    state().variables = policy;
+    state().wished_prefix.clear();
 }
 
 TENON_INLINE name_scope::name_scope(const std::string& name) {
@@ -140,6 +150,7 @@ TENON_INLINE name_scope::name_scope(const std::string& name) {
         wanted = s.prefix + name + "_" + std::to_string(n) + "/";
     if (g->used_names[wanted] == 0) g->used_names[wanted] = 1;
     s.prefix = wanted;
+    s.wished_prefix += name + "/";
 }
 
 TENON_INLINE container_scope::container_scope(const std::string& name) { state().container = name; }

@@ -28,7 +28,8 @@ enum class phase { inference, training };
 inline constexpr phase inference = phase::inference;
 inline constexpr phase training = phase::training;
 
-/// A variable of a layer: made when it is first asked for, the same one ever after. Copies share it.
+/// A variable of a layer: made when it is first asked for, the same one ever after; in each replica of replicated
+/// training (train/mirrored.hpp) the replica's own. Copies share it.
 class parameter {
 public:
     parameter() : made_(std::make_shared<any_tensor>()) {}
@@ -44,13 +45,12 @@ public:
     variable_tensor<T, canonical_t<S>> get(const std::string& name, const initializer& how,
                                            const variable_options& o = {}) const {
         static_assert(S::extents.is_static(), "tenon::nn::parameter: the sizes of a variable must be numbers");
-        make({element_type_of<T>, S::extents}, name, how, o);
-        return variable_tensor<T, canonical_t<S>>(*made_);
+        return variable_tensor<T, canonical_t<S>>(make({element_type_of<T>, S::extents}, name, how, o));
     }
 
 private:
-    void make(const tensor_type& type, const std::string& name, const initializer& how,
-              const variable_options& o) const;
+    any_tensor make(const tensor_type& type, const std::string& name, const initializer& how,
+                    const variable_options& o) const;
     std::shared_ptr<any_tensor> made_;
 };
 

@@ -5,13 +5,13 @@
 
 namespace tenon::nn {
 
-TENON_INLINE void parameter::make(const tensor_type& type, const std::string& name, const initializer& how,
-                                  const variable_options& o) const {
+TENON_INLINE any_tensor parameter::make(const tensor_type& type, const std::string& name, const initializer& how,
+                                        const variable_options& o) const {
     if (!*made_) {
         const any_tensor v = detail::add_variable(name, type, o);
         detail::set_initial_value(v, detail::initial_value(how, v), o);
         *made_ = v;
-        return;
+        return v;
     }
     if (!(made_->type() == type))
         throw invalid_argument_error("a layer whose " + made_->name() + " is " + to_string(made_->type()) +
@@ -20,6 +20,7 @@ TENON_INLINE void parameter::make(const tensor_type& type, const std::string& na
     if (!(graph(made_->node()->graph) == graph::current()))
         throw invalid_argument_error("a layer whose " + made_->name() +
                                      " belongs to another graph is called; make another layer for this graph");
+    return detail::variable_here(*made_);
 }
 
 } // namespace tenon::nn

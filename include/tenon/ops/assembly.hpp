@@ -12,6 +12,7 @@
 ///     auto both = tn::concat<1>(a, b);             // [batch, 3] and [batch, 5] -> [batch, 8]
 ///     auto [p, q] = tn::split_sizes<1, 3, 5>(both);
 ///     auto [u, v, w] = tn::split<3>(x);            // [6, 10] -> three of [2, 10]
+///     auto [m, n] = tn::split_evenly<2>(x);        // [7, 10] -> [4, 10] and [3, 10]
 ///     auto s = tn::stack<0>(u, v, w);              // three of [2, 10] -> [3, 2, 10]
 
 namespace tenon {
@@ -118,6 +119,35 @@ struct split_op {
     static kernel_pointer prepare(const kernel_setup& s);
 };
 
+/// in: x. x taken apart along the axis into `parts` parts whose sizes differ by 1 at most: the first ones are larger.
+struct split_evenly_op {
+    static constexpr const char* name = "split_evenly";
+    struct attributes {
+        int axis = 0;
+        int parts = 0;
+        static constexpr void fields(auto&& field) {
+            field("axis", &attributes::axis);
+            field("parts", &attributes::parts);
+        }
+        friend constexpr bool operator==(const attributes&, const attributes&) = default;
+    };
+    static constexpr int outputs(const attributes& a, int) { return a.parts; }
+    static constexpr inferred infer(const attributes& a, type_list in, int output) {
+        if (in.size() != 1) return fault::expects_more_operands;
+        if (in[0].element == element_type::string) return fault::element_type_not_supported;
+        const int axis = detail::axis_of(a.axis, in[0].extents.rank());
+        if (axis < 0) return fault::axis_out_of_range;
+        if (a.parts < 1) return fault::size_not_divisible;
+        extents sizes = in[0].extents;
+        const extent whole = sizes[axis];
+        if (whole.is_number()) sizes[axis] = whole.size / a.parts + (output < whole.size % a.parts ? 1 : 0);
+        else if (a.parts > 1) sizes[axis] = extent{};
+        return inferred(in[0].element, sizes);
+    }
+    static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+
 /// in: x0, x1, ... of equal sizes. Side by side along a new dimension, which is `axis` of the result.
 struct stack_op {
     static constexpr const char* name = "stack";
@@ -207,6 +237,12 @@ template <int N, int Axis = 0, OperandOrIllShaped X> auto split(const X& x) {
         detail::apply_parts<split_op, detail::constant_attributes<split_op::attributes{Axis, N, {}}>>(
             x, std::make_index_sequence<static_cast<std::size_t>(N)>{}));
 }
+/// x in N parts along Axis whose sizes differ by 1 at most, the larger first, as a std::tuple.
+template <int N, int Axis = 0, OperandOrIllShaped X> auto split_evenly(const X& x) {
+    static_assert(N > 0, "tenon::split_evenly: at least one part is needed");
+    return detail::apply_parts<split_evenly_op, detail::constant_attributes<split_evenly_op::attributes{Axis, N}>>(
+        x, std::make_index_sequence<static_cast<std::size_t>(N)>{});
+}
 /// x in parts of the given sizes along Axis, as a std::tuple.
 template <int Axis, int... Sizes, OperandOrIllShaped X> auto split_sizes(const X& x) {
     static_assert(sizeof...(Sizes) > 0 && sizeof...(Sizes) <= max_rank, "tenon::split_sizes: 1 to 8 sizes are needed");
@@ -230,6 +266,7 @@ template <int N, int Axis = 0, OperandOrIllShaped X> auto unstack(const X& x) {
 namespace untyped {
 any_tensor concat(const std::vector<any_tensor>& xs, int axis);
 std::vector<any_tensor> split(const any_tensor& x, int parts, int axis = 0);
+std::vector<any_tensor> split_evenly(const any_tensor& x, int parts, int axis = 0);
 std::vector<any_tensor> split_sizes(const any_tensor& x, const index_list& sizes, int axis = 0);
 std::vector<any_tensor> split_like(const any_tensor& x, const std::vector<any_tensor>& like, int axis);
 any_tensor stack(const std::vector<any_tensor>& xs, int axis = 0);
@@ -239,6 +276,7 @@ std::vector<any_tensor> unstack(const any_tensor& x, int parts, int axis = 0);
 TENON_DECLARE_OP(concat_definition, concat_op);
 TENON_DECLARE_OP(split_like_definition, split_like_op);
 TENON_DECLARE_OP(split_definition, split_op);
+TENON_DECLARE_OP(split_evenly_definition, split_evenly_op);
 TENON_DECLARE_OP(stack_definition, stack_op);
 TENON_DECLARE_OP(unstack_definition, unstack_op);
 
@@ -253,6 +291,7 @@ namespace tenon {
 TENON_DEFINE_OP(concat_op);
 TENON_DEFINE_OP(split_like_op);
 TENON_DEFINE_OP(split_op);
+TENON_DEFINE_OP(split_evenly_op);
 TENON_DEFINE_OP(stack_op);
 TENON_DEFINE_OP(unstack_op);
 
@@ -280,6 +319,10 @@ TENON_INLINE any_tensor concat(const std::vector<any_tensor>& xs, int axis) {
 TENON_INLINE std::vector<any_tensor> split(const any_tensor& x, int parts, int axis) {
     return detail::outputs_of(add_node(split_definition, {x}, encode(split_op::attributes{axis, parts, {}})));
 }
+TENON_INLINE std::vector<any_tensor> split_evenly(const any_tensor& x, int parts, int axis) {
+    return detail::outputs_of(
+        add_node(split_evenly_definition, {x}, encode(split_evenly_op::attributes{axis, parts})));
+}
 TENON_INLINE std::vector<any_tensor> split_sizes(const any_tensor& x, const index_list& sizes, int axis) {
     return detail::outputs_of(add_node(split_definition, {x}, encode(split_op::attributes{axis, 0, sizes})));
 }
@@ -303,6 +346,9 @@ TENON_INLINE void split_like_op::gradient(gradient_context& g) {
     g.set(0, untyped::concat(detail::output_gradients(g), g.attributes<attributes>().axis));
 }
 TENON_INLINE void split_op::gradient(gradient_context& g) {
+    g.set(0, untyped::concat(detail::output_gradients(g), g.attributes<attributes>().axis));
+}
+TENON_INLINE void split_evenly_op::gradient(gradient_context& g) {
     g.set(0, untyped::concat(detail::output_gradients(g), g.attributes<attributes>().axis));
 }
 TENON_INLINE void stack_op::gradient(gradient_context& g) {
@@ -371,6 +417,10 @@ TENON_INLINE kernel_pointer split_like_op::prepare(const kernel_setup& s) {
     return std::make_unique<detail::parts_kernel>(s.inputs[0], s.outputs, axis, false);
 }
 TENON_INLINE kernel_pointer split_op::prepare(const kernel_setup& s) {
+    const int axis = detail::axis_of(decode<attributes>(s.attrs).axis, s.inputs[0].extents.rank());
+    return std::make_unique<detail::parts_kernel>(s.inputs[0], s.outputs, axis, false);
+}
+TENON_INLINE kernel_pointer split_evenly_op::prepare(const kernel_setup& s) {
     const int axis = detail::axis_of(decode<attributes>(s.attrs).axis, s.inputs[0].extents.rank());
     return std::make_unique<detail::parts_kernel>(s.inputs[0], s.outputs, axis, false);
 }

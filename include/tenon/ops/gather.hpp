@@ -107,6 +107,11 @@ std::optional<row_gradient> sparse_rows(const any_tensor& gradient);
 /// The reverse: the gradient of x that is zero but for these rows.
 any_tensor gradient_of_rows(const row_gradient& rows, const any_tensor& x);
 
+namespace detail {
+/// The sum of gradients of one tensor: their indices one after the other, and their values.
+row_gradient join_rows(const std::vector<row_gradient>& parts);
+} // namespace detail
+
 namespace untyped {
 any_tensor gather(const any_tensor& x, const any_tensor& indices, int axis = 0);
 } // namespace untyped
@@ -145,8 +150,8 @@ TENON_INLINE void gather_gradient_op::gradient(gradient_context& g) {
 }
 namespace detail {
 
-// One after the other as [n] and [n, ...].
-inline row_gradient join_rows(const std::vector<row_gradient>& parts) {
+// As [n] and [n, ...].
+TENON_INLINE row_gradient join_rows(const std::vector<row_gradient>& parts) {
     if (parts.size() == 1) return parts[0];
     bool wide = false;
     for (const row_gradient& p : parts) wide = wide || p.indices.element() == element_type::int64;

@@ -107,6 +107,29 @@ struct variable_options {
 };
 
 namespace detail {
+/// Decides for the variables that are made inside its variable_policy_scope, on the thread that opened it: how
+/// replicated training keeps a copy of each on every device.
+class variable_policy {
+public:
+    virtual ~variable_policy() = default;
+    /// A new variable. `wished` is its name after those of the name scopes inside the policy's, without the numbers
+    /// that keep names apart.
+    virtual any_tensor make(const std::string& name, const std::string& wished, const tensor_type& type,
+                            const variable_options& o) = 0;
+    /// What a variable begins with that is given this initial value.
+    virtual any_tensor initial_value(const any_tensor& variable, const any_tensor& value) = 0;
+    /// The one that stands for a variable here, and the one that it is a copy of: itself where it has no copies.
+    virtual any_tensor here(const any_tensor& variable) = 0;
+    virtual any_tensor original(const any_tensor& variable) = 0;
+};
+/// Of the policy in force; `variable` where there is none.
+any_tensor variable_here(const any_tensor& variable);
+any_tensor original_variable(const any_tensor& variable);
+/// What add_variable does where there is no policy.
+any_tensor enter_variable(const std::string& name, const tensor_type& type, const variable_options& o);
+/// The collection of a variable's copies on other devices, which begin and are loaded as it is.
+inline std::string copies_of(const std::string& variable) { return variable + "/copies"; }
+
 any_tensor add_variable(const std::string& name, const tensor_type& type, const variable_options& o);
 /// Gives a variable its initialising assignment.
 operation set_initial_value(const any_tensor& variable, const any_tensor& value, const variable_options& o);
@@ -269,6 +292,7 @@ TENON_DECLARE_OP(assign_definition, assign_op);
 
 #include <cstring>
 
+#include <tenon/graph/graph_state.inl>
 #include <tenon/ops/kernels/variable.hpp>
 
 namespace tenon {
@@ -282,8 +306,23 @@ namespace detail {
 // Where variables' nodes tell the collections and initialisers of their graph.
 inline constexpr const char* initializers = "initializers";
 
+TENON_INLINE any_tensor variable_here(const any_tensor& variable) {
+    variable_policy* const policy = current_scopes().variables;
+    return policy ? policy->here(variable) : variable;
+}
+TENON_INLINE any_tensor original_variable(const any_tensor& variable) {
+    variable_policy* const policy = current_scopes().variables;
+    return policy ? policy->original(variable) : variable;
+}
+
 TENON_INLINE any_tensor add_variable(const std::string& name, const tensor_type& type, const variable_options& o) {
-    any_tensor v = tenon::add<variable_op>({type.element, type.extents}, {}, name.empty() ? "variable" : name);
+    const std::string shown = name.empty() ? "variable" : name;
+    const scope_state& s = current_scopes();
+    return s.variables ? s.variables->make(shown, s.wished_prefix + shown, type, o) : enter_variable(shown, type, o);
+}
+
+TENON_INLINE any_tensor enter_variable(const std::string& name, const tensor_type& type, const variable_options& o) {
+    any_tensor v = tenon::add<variable_op>({type.element, type.extents}, {}, name);
     graph g(v.node()->graph);
     if (o.collected) {
         g.add_to_collection(global_variables, v);
@@ -295,7 +334,9 @@ TENON_INLINE any_tensor add_variable(const std::string& name, const tensor_type&
 TENON_INLINE operation set_initial_value(const any_tensor& variable, const any_tensor& value,
                                          const variable_options& o) {
     // An absolute name: the variable's own already has its scopes' prefix.
-    const any_tensor a = any_tensor({add_node(definition_of<assign_op>(), {variable, value}, {}, {}), 0});
+    variable_policy* const policy = current_scopes().variables;
+    const any_tensor begins = policy ? policy->initial_value(variable, value) : value;
+    const any_tensor a = any_tensor({add_node(definition_of<assign_op>(), {variable, begins}, {}, {}), 0});
     graph g(variable.node()->graph);
     g.add_to_collection(variable.node()->name + "/initializer", a);
     if (o.collected) g.add_to_collection(initializers, a);

@@ -12,7 +12,8 @@
 ///     tn::load_variables(sess, "weights.safetensors");    // in a later program with the same model
 ///
 /// Saved and loaded are the variables of the collection global_variables: weights, what optimisers keep beside them,
-/// and the global step; not those that were made with collected = false.
+/// and the global step; not those that were made with collected = false. Of a variable that replicated training keeps
+/// on several devices (train/mirrored.hpp) one copy is saved, and all are loaded.
 
 namespace tenon {
 

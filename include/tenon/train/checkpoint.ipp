@@ -24,18 +24,23 @@ inline std::vector<any_tensor> checkpoint_variables(const graph& g, const std::v
     return variables;
 }
 
-// The assignment through which files set a variable, and its placeholder: made once, then found again, so that a
-// graph does not grow with each load.
-inline any_tensor loading_assignment(const any_tensor& v) {
+// The assignments through which files set a variable and its copies, of one placeholder: made once, then found again,
+// so that a graph does not grow with each load.
+inline std::vector<any_tensor> loading_assignments(const any_tensor& v) {
     graph g(v.node()->graph);
+    std::vector<any_tensor> targets = g.collection(copies_of(v.node()->name));
+    targets.insert(targets.begin(), v);
     const std::string key = v.node()->name + "/load";
-    const std::vector<any_tensor> known = g.collection(key);
-    if (!known.empty()) return known.front();
+    std::vector<any_tensor> made = g.collection(key);
     const graph_scope scope(g);
-    const auto with_it = colocate_with(v);
-    const any_tensor made =
-        untyped::assign(v, untyped::placeholder(v.element(), v.extents(), v.node()->name + "/value"));
-    g.add_to_collection(key, made);
+    while (made.size() < targets.size()) {
+        const any_tensor value =
+            !made.empty() ? any_tensor(made.front().node()->inputs[1]) : colocate_with(v, [&] {
+                return untyped::placeholder(v.element(), v.extents(), v.node()->name + "/value");
+            });
+        made.push_back(untyped::assign(targets[made.size()], value));
+        g.add_to_collection(key, made.back());
+    }
     return made;
 }
 
@@ -93,9 +98,9 @@ TENON_INLINE load_report load_variables(session& s, const std::string& path, con
     std::vector<fed_value> feeds;
     std::vector<operation> assignments;
     for (const any_tensor& v : found) {
-        const any_tensor a = detail::loading_assignment(v);
-        feeds.push_back({any_tensor(a.node()->inputs[1]), file.load(v.node()->name)});
-        assignments.push_back(a.operation());
+        const std::vector<any_tensor> all = detail::loading_assignments(v);
+        feeds.push_back({any_tensor(all.front().node()->inputs[1]), file.load(v.node()->name)});
+        for (const any_tensor& a : all) assignments.push_back(a.operation());
     }
     if (!assignments.empty()) s.run_untyped(std::move(feeds), {}, assignments);
     return report;

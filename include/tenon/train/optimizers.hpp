@@ -66,6 +66,8 @@ struct minimize_options {
 namespace detail {
 class update_writer;
 class update_setup;
+/// True of what `gradients` answers where the loss does not depend on the variable.
+bool is_no_gradient(const gradient_and_variable& of);
 } // namespace detail
 
 /// What all optimisers can do. A value: it holds its settings only, and may be used for several losses. A setting that

@@ -82,11 +82,12 @@ public:
         tape_value value;
     };
     slot_value slot(const char* name, double initial = 0) {
-        const graph_scope scope{graph(variable_.node()->graph)};
+        const only_devices scope{graph(variable_.node()->graph)};
         const container_scope container(variable_.node()->container);
         const auto with_it = colocate_with(variable_);
         const tensor_type type{type_, variable_.extents()};
-        const any_tensor slot = add_variable(variable_.node()->name + "/" + name, type, {.trainable = false});
+        const std::string& owner = original_variable(variable_).node()->name;
+        const any_tensor slot = add_variable(owner + "/" + name, type, {.trainable = false});
         any_tensor value = add<fill_like_op>({initial}, {variable_});
         if (type_ != variable_.element()) value = add_instruction(opcode::cast, {value}, type_);
         set_initial_value(slot, value, {.trainable = false});
@@ -140,8 +141,7 @@ inline void check_gradient(const gradient_and_variable& of) {
                                      of.gradient.name() + ", variable " + of.variable.name() + ")");
 }
 
-// What add_gradients answers where no gradient flows.
-inline bool is_no_gradient(const gradient_and_variable& of) {
+TENON_INLINE bool is_no_gradient(const gradient_and_variable& of) {
     const node& n = *of.gradient.node();
     return n.op == &fill_like_definition && n.inputs[0] == of.variable.output() &&
            n.attributes.get<double>("value") == 0;

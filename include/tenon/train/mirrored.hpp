@@ -1,0 +1,248 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <tenon/graph/gradients.hpp>
+#include <tenon/train/all_reduce.hpp>
+#include <tenon/train/optimizers.hpp>
+
+/// Synchronous training on several devices of one machine: each has a copy of every variable and works on a part of the
+/// batch; the gradients are averaged over all, so the copies stay equal.
+///
+///     tn::mirrored_strategy mirrored({"/gpu:0", "/gpu:1"});
+///     auto model  = tn::nn::sequential(tn::nn::dense<300>(tn::nn::relu), tn::nn::dense<10>());
+///     auto losses = mirrored.run([&](auto x, auto y) { return tn::nn::cross_entropy(model(x), y); },
+///                                mirrored.distribute(images), mirrored.distribute(labels));
+///     auto [train, loss] = mirrored.minimize(tn::momentum(0.1), losses);
+///
+///     sess.run(tn::initialize_variables());                                // all copies begin equal
+///     auto step = sess.callable(tn::feeds(images, labels), tn::fetches(train, loss));
+///
+/// A step gives what one device gives for the whole batch, to rounding. The copies are equal to the bit.
+
+namespace tenon {
+
+/// A value for each replica, in the order of a strategy's devices.
+template <class T> struct per_replica {
+    std::vector<T> values;
+    /// What part of the joined batch each replica has, a double scalar on its device; empty: all have as much.
+    std::vector<any_tensor> shares{};
+
+    int size() const noexcept { return static_cast<int>(values.size()); }
+    const T& operator[](int i) const { return values[static_cast<std::size_t>(i)]; }
+    auto begin() const noexcept { return values.begin(); }
+    auto end() const noexcept { return values.end(); }
+};
+
+/// What minimize makes.
+template <class T> struct mirrored_training {
+    operation train;
+    tensor<T, shape<>> loss; ///< the mean over the joined batch, before the step
+};
+
+namespace detail {
+
+class mirrored_state;
+class replica_variables;
+
+std::shared_ptr<mirrored_state> make_mirrored(const std::vector<device_name>& devices,
+                                              std::shared_ptr<const all_reduce_method> reduce);
+
+// The calls of one function, one for each replica. Ended without finish(), it forgets the variables they made.
+class mirrored_calls {
+public:
+    explicit mirrored_calls(mirrored_state& state);
+    mirrored_calls(const mirrored_calls&) = delete;
+    mirrored_calls& operator=(const mirrored_calls&) = delete;
+    ~mirrored_calls();
+    int replicas() const noexcept;
+    /// Throws invalid_argument_error naming a variable that not all of them made.
+    void finish();
+
+private:
+    friend class replica_scope;
+    mirrored_state& state_;
+    std::size_t known_; // variables before the calls
+    std::unique_ptr<replica_variables> variables_;
+};
+
+// A prefix for what is made for replica i; none for the first, whose variables have the names they are given.
+struct replica_names {
+    explicit replica_names(int i) {
+        if (i > 0) scope.emplace("replica_" + std::to_string(i));
+    }
+    std::optional<name_scope> scope;
+};
+
+// What is made while it lives is replica i's.
+class replica_scope {
+public:
+    replica_scope(mirrored_calls& calls, int i);
+
+private:
+    device_scope device_;
+    replica_names names_;
+    variable_policy_scope variables_;
+};
+
+per_replica<any_tensor> distribute(const mirrored_state& s, const any_tensor& batch);
+void check_replicas(const mirrored_state& s, int values, const char* what);
+any_tensor mirrored_mean(const mirrored_state& s, const per_replica<any_tensor>& values);
+any_tensor mirrored_join(const mirrored_state& s, const std::vector<any_tensor>& parts);
+
+template <class S> struct with_free_rows;
+template <auto Rows, auto... Rest> struct with_free_rows<shape<Rows, Rest...>> { using type = shape<dyn, Rest...>; };
+
+// The argument of replica i.
+template <class X> const X& of_replica(const X& x, int) { return x; }
+template <class X> const X& of_replica(const per_replica<X>& x, int i) { return x[i]; }
+template <class X> int values_of(const X&) { return -1; }
+template <class X> int values_of(const per_replica<X>& x) { return x.size(); }
+template <class X> void take_shares(std::vector<any_tensor>&, const X&) {}
+template <class X> void take_shares(std::vector<any_tensor>& to, const per_replica<X>& x) {
+    if (to.empty()) to = x.shares;
+}
+
+template <class L> per_replica<any_tensor> untyped_replicas(const per_replica<L>& of) {
+    per_replica<any_tensor> result;
+    for (const L& x : of) result.values.push_back(as_tensor(x));
+    result.shares = of.shares;
+    return result;
+}
+inline per_replica<any_tensor> untyped_replicas(const per_replica<any_tensor>& of) { return of; }
+
+} // namespace detail
+
+/// Devices that train one model together (SEMANTICS 44). A copy is the same strategy. Used by one thread at a time.
+class mirrored_strategy {
+public:
+    /// One replica a device; two names are of two devices. Throws invalid_argument_error where there are none, one is
+    /// empty, or one is given twice. `reduce` sums the gradients; nullptr: chunked_all_reduce.
+    explicit mirrored_strategy(const std::vector<device_name>& devices,
+                               std::shared_ptr<const all_reduce_method> reduce = nullptr) :
+        state_(detail::make_mirrored(devices, std::move(reduce))) {}
+
+    int replicas() const noexcept;
+    const std::vector<device_name>& devices() const noexcept;
+
+    /// A batch taken apart along dimension 0, for each replica its part, on its device: [batch, 3] -> [dyn, 3]. The rows
+    /// need not be a multiple of the replicas: the first ones get one more. What is fed is taken apart on the host,
+    /// another tensor where it lies.
+    template <OperandOrIllShaped X> auto distribute(const X& batch) const {
+        if constexpr (std::is_same_v<X, ill_shaped>) return per_replica<ill_shaped>{};
+        else {
+            static_assert(X::shape_type::rank > 0, "tenon::mirrored_strategy::distribute: a scalar has no rows");
+            using sizes = typename detail::with_free_rows<typename X::shape_type>::type;
+            using part = tensor<typename X::element_type, sizes>;
+            const per_replica<any_tensor> parts = detail::distribute(*state_, detail::as_tensor(batch));
+            per_replica<part> result;
+            for (const any_tensor& p : parts) result.values.push_back(part::unchecked(p));
+            result.shares = parts.shares;
+            return result;
+        }
+    }
+    /// The same for an untyped tensor; invalid_argument_error where it is a scalar.
+    per_replica<any_tensor> distribute(const any_tensor& batch) const { return detail::distribute(*state_, batch); }
+
+    /// body(x...), once for each replica, on its device: with the replica's value of a per_replica argument, and others
+    /// as they are. Returns what the calls return; expressions become nodes.
+    ///
+    /// Variables are mirrored: the first replica makes "w", and the i-th a copy of it, "w/replica_i", that begins with the
+    /// same value. The first one stands for all in collections, and so in checkpoints; initialize_variables() and
+    /// load_variables() give all of them their values. So it is with those of layers, which may be made inside or
+    /// outside, and be called in several runs. A variable that was made elsewhere is not mirrored. One that is not
+    /// trained each replica changes alone. Throws invalid_argument_error where the replicas do not make the same
+    /// variables, naming one.
+    template <class Body, class... X> auto run(Body&& body, const X&... xs) const {
+        (detail::check_replicas(*state_, detail::values_of(xs), "run"), ...);
+        detail::mirrored_calls calls(*state_);
+        const auto call = [&](int i) {
+            const detail::replica_scope inside(calls, i);
+            const auto once = [&] { return body(detail::of_replica(xs, i)...); };
+            return detail::result_of(once);
+        };
+        using result = decltype(call(0));
+        if constexpr (std::is_void_v<result>) {
+            for (int i = 0; i < calls.replicas(); ++i) call(i);
+            calls.finish();
+        } else {
+            per_replica<result> results;
+            for (int i = 0; i < calls.replicas(); ++i) results.values.push_back(call(i));
+            calls.finish();
+            (detail::take_shares(results.shares, xs), ...);
+            return results;
+        }
+    }
+
+    /// An operation that makes a loss smaller: the gradients of each replica's loss are averaged over all, and each
+    /// replica's optimiser changes its own copies. A replica's loss is a mean over its rows; where replicas have more
+    /// rows than others, as those of distribute() that run() was given, it counts for so much more. Throws
+    /// invalid_argument_error where a loss depends on none of the strategy's variables, on another replica's, or on
+    /// trainable ones that are not mirrored, naming them.
+    template <class L>
+    auto minimize(const optimizer& how, const per_replica<L>& losses, const minimize_options& o = {}) const {
+        if constexpr (std::is_same_v<L, ill_shaped>) return std::pair<operation, ill_shaped>{};
+        else {
+            static_assert(is_mean<L>, "tenon::mirrored_strategy::minimize: each loss must be a floating scalar");
+            operation train = apply_gradients(how, compute_gradients(losses, o.variables), o);
+            return mirrored_training<typename L::element_type>{std::move(train), mean(losses)};
+        }
+    }
+
+    /// The first half of minimize: averaged gradients, each replica's of its copies. Clip them by
+    ///     mirrored.run([](auto g) { return tn::clip_by_global_norm(g, 5); }, gradients)
+    /// Those of variables that were only gathered from stay sparse. `variables` empty: all that are trainable.
+    template <class L>
+    per_replica<std::vector<gradient_and_variable>>
+    compute_gradients(const per_replica<L>& losses, const std::vector<any_tensor>& variables = {}) const {
+        return gradients_of(detail::untyped_replicas(losses), variables);
+    }
+    /// The second half.
+    operation apply_gradients(const optimizer& how,
+                              const per_replica<std::vector<gradient_and_variable>>& gradients,
+                              const minimize_options& o = {}) const;
+
+    /// The mean of replicas' means, such as losses or accuracies, over the joined batch. On the first device.
+    template <class L> auto mean(const per_replica<L>& values) const {
+        if constexpr (std::is_same_v<L, ill_shaped>) return ill_shaped{};
+        else {
+            static_assert(is_mean<L>, "tenon::mirrored_strategy::mean: each value must be a floating scalar");
+            return tensor<typename L::element_type, shape<>>::unchecked(
+                detail::mirrored_mean(*state_, detail::untyped_replicas(values)));
+        }
+    }
+    /// The reverse of distribute: what the replicas computed, one after the other along dimension 0, on the first device.
+    template <class X> auto join(const per_replica<X>& parts) const {
+        if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
+        else {
+            static_assert(X::shape_type::rank > 0, "tenon::mirrored_strategy::join: a scalar has no rows");
+            using sizes = typename detail::with_free_rows<typename X::shape_type>::type;
+            using whole = tensor<typename X::element_type, sizes>;
+            return whole::unchecked(detail::mirrored_join(*state_, detail::untyped_replicas(parts).values));
+        }
+    }
+
+    /// An operation that gives all copies the first replica's value: to be run after something else than
+    /// initialize_variables() or load_variables() has set that.
+    operation broadcast() const;
+    /// A variable's copies, the first replica's first. not_found_error where it is none of the strategy's.
+    std::vector<any_tensor> copies(const any_tensor& variable) const;
+
+private:
+    template <class L>
+    static constexpr bool is_mean = L::shape_type::rank == 0 && is_floating(element_type_of<typename L::element_type>);
+    per_replica<std::vector<gradient_and_variable>> gradients_of(const per_replica<any_tensor>& losses,
+                                                                 const std::vector<any_tensor>& variables) const;
+    std::shared_ptr<detail::mirrored_state> state_;
+};
+
+} // namespace tenon
+
+#if TENON_HEADER_ONLY
+#include <tenon/train/mirrored.ipp>
+#endif

@@ -1,0 +1,384 @@
+#pragma once
+
+#include <algorithm>
+#include <set>
+
+#include <tenon/core/error.hpp>
+#include <tenon/ops/assembly.hpp>
+#include <tenon/ops/gather.hpp>
+#include <tenon/ops/reduction.hpp>
+#include <tenon/train/mirrored.hpp>
+#include <tenon/train/tape_writer.hpp>
+
+namespace tenon {
+
+namespace detail {
+
+// A variable that a strategy has on all its devices.
+struct mirrored_variable {
+    std::vector<any_tensor> copies; // by replica; the others' are empty until they are made
+    std::string wished;             // its name, as replicas can compare them; empty: it was there before
+    variable_options options;
+
+    const any_tensor& first() const { return copies.front(); }
+    bool complete() const {
+        return std::all_of(copies.begin(), copies.end(), [](const any_tensor& c) { return static_cast<bool>(c); });
+    }
+    bool has(const any_tensor& v) const {
+        return std::any_of(copies.begin(), copies.end(), [&](const any_tensor& c) { return c.output() == v.output(); });
+    }
+};
+
+// Of one thread at a time, as the strategy.
+class mirrored_state {
+public:
+    std::vector<device_name> devices;
+    std::shared_ptr<const all_reduce_method> reduce;
+    std::vector<mirrored_variable> variables;
+
+    std::size_t replicas() const { return devices.size(); }
+    std::string called(std::size_t replica) const {
+        return "replica " + std::to_string(replica) + " (" + to_string(devices[replica]) + ")";
+    }
+    mirrored_variable* find(const any_tensor& v) {
+        const auto at = std::find_if(variables.begin(), variables.end(), [&](const auto& m) { return m.has(v); });
+        return at == variables.end() ? nullptr : &*at;
+    }
+};
+
+inline std::string described(const any_tensor& variable) {
+    return "\"" + variable.node()->name + "\" (" + to_string(variable.type()) + ")";
+}
+
+// What becomes of the variables that the replicas make in the calls of one function.
+class replica_variables final : public variable_policy {
+public:
+    replica_variables(mirrored_state& s, std::size_t known) : state_(s), known_(known) {}
+
+    void begin(std::size_t replica) { replica_ = replica; }
+
+    any_tensor make(const std::string& name, const std::string& wished, const tensor_type& type,
+                    const variable_options& o) override {
+        if (replica_ == 0) {
+            mirrored_variable m{std::vector<any_tensor>(state_.replicas()), wished, o};
+            m.copies[0] = enter_variable(name, type, o);
+            state_.variables.push_back(std::move(m));
+            return state_.variables.back().first();
+        }
+        const auto from = state_.variables.begin() + static_cast<std::ptrdiff_t>(known_);
+        // Those that are called alike, in the order in which the first replica made them.
+        const auto at = std::find_if(from, state_.variables.end(), [&](const mirrored_variable& m) {
+            return m.wished == wished && !m.copies[replica_];
+        });
+        if (at == state_.variables.end()) {
+            std::string made;
+            for (auto m = from; m != state_.variables.end(); ++m)
+                made += (made.empty() ? "it makes " : ", ") + described(m->first());
+            throw invalid_argument_error("mirrored_strategy: " + state_.called(replica_) + " makes a variable \"" +
+                                         wished + "\" (" + to_string(type) + "), which replica 0 does not make; " +
+                                         (made.empty() ? "it makes none" : made) +
+                                         "; the function must make the same variables for each replica");
+        }
+        if (!(at->first().type() == type))
+            throw invalid_argument_error("mirrored_strategy: " + state_.called(replica_) + " makes the variable \"" +
+                                         wished + "\" as " + to_string(type) + ", replica 0 as " +
+                                         to_string(at->first().type()) +
+                                         "; the function must make the same variables for each replica");
+        return add_copy(*at);
+    }
+
+    any_tensor initial_value(const any_tensor& variable, const any_tensor& value) override {
+        const mirrored_variable* m = state_.find(variable);
+        return m && !(m->first().output() == variable.output()) ? initialized_value_of(m->first()) : value;
+    }
+
+    any_tensor here(const any_tensor& variable) override {
+        mirrored_variable* m = state_.find(variable);
+        if (!m) {
+            const auto in = [&](const char* collection) {
+                for (const any_tensor& v : graph(variable.node()->graph).collection(collection))
+                    if (v.output() == variable.output()) return true;
+                return false;
+            };
+            state_.variables.push_back({std::vector<any_tensor>(state_.replicas()),
+                                        {},
+                                        {.trainable = in(trainable_variables), .collected = in(global_variables)}});
+            m = &state_.variables.back();
+            m->copies[0] = variable;
+        }
+        if (!m->copies[replica_]) set_initial_value(add_copy(*m), m->first(), m->options);
+        return m->copies[replica_];
+    }
+
+    any_tensor original(const any_tensor& variable) override {
+        const mirrored_variable* m = state_.find(variable);
+        return m ? m->first() : variable;
+    }
+
+private:
+    // It enters no collection but that of the copies.
+    any_tensor add_copy(mirrored_variable& m) {
+        const any_tensor& first = m.first();
+        const absolute_names names;
+        const container_scope container(first.node()->container);
+        const any_tensor copy = enter_variable(first.node()->name + "/replica_" + std::to_string(replica_),
+                                               first.type(), {.trainable = false, .collected = false});
+        graph(first.node()->graph).add_to_collection(copies_of(first.node()->name), copy);
+        return m.copies[replica_] = copy;
+    }
+
+    mirrored_state& state_;
+    const std::size_t known_;
+    std::size_t replica_ = 0;
+};
+
+TENON_INLINE std::shared_ptr<mirrored_state> make_mirrored(const std::vector<device_name>& devices,
+                                                           std::shared_ptr<const all_reduce_method> reduce) {
+    if (devices.empty()) throw invalid_argument_error("mirrored_strategy: there are no devices; name one at least");
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+        if (devices[i].empty())
+            throw invalid_argument_error("mirrored_strategy: the name of device " + std::to_string(i) +
+                                         " is empty; name each, as \"/gpu:0\"");
+        for (std::size_t j = 0; j < i; ++j)
+            if (devices[i] == devices[j])
+                throw invalid_argument_error("mirrored_strategy: " + to_string(devices[i]) + " is given twice, as " +
+                                             std::to_string(j) + " and " + std::to_string(i) +
+                                             "; a device has one replica");
+    }
+    auto s = std::make_shared<mirrored_state>();
+    s->devices = devices;
+    s->reduce = reduce ? std::move(reduce) : std::make_shared<const chunked_all_reduce>();
+    return s;
+}
+
+TENON_INLINE mirrored_calls::mirrored_calls(mirrored_state& s) :
+    state_(s),
+    known_(s.variables.size()),
+    variables_(std::make_unique<replica_variables>(s, known_)) {}
+TENON_INLINE mirrored_calls::~mirrored_calls() { state_.variables.resize(known_); }
+TENON_INLINE int mirrored_calls::replicas() const noexcept { return static_cast<int>(state_.replicas()); }
+TENON_INLINE void mirrored_calls::finish() {
+    for (std::size_t k = known_; k < state_.variables.size(); ++k)
+        for (std::size_t i = 0; i < state_.replicas(); ++i)
+            if (!state_.variables[k].copies[i])
+                throw invalid_argument_error("mirrored_strategy: replica 0 makes a variable " +
+                                             described(state_.variables[k].first()) + ", which " + state_.called(i) +
+                                             " does not make; the function must make the same variables for each "
+                                             "replica");
+    known_ = state_.variables.size();
+}
+
+TENON_INLINE replica_scope::replica_scope(mirrored_calls& calls, int i) :
+    device_(calls.state_.devices[static_cast<std::size_t>(i)]),
+    names_(i), variables_(calls.variables_.get()) {
+    calls.variables_->begin(static_cast<std::size_t>(i));
+}
+
+TENON_INLINE void check_replicas(const mirrored_state& s, int values, const char* what) {
+    if (values >= 0 && values != static_cast<int>(s.replicas()))
+        throw invalid_argument_error(std::string(what) + ": a per_replica argument has " + std::to_string(values) +
+                                     " values, the strategy " + std::to_string(s.replicas()) +
+                                     " replicas; give what distribute() or run() returned");
+}
+
+TENON_INLINE per_replica<any_tensor> distribute(const mirrored_state& s, const any_tensor& batch) {
+    require_node(batch.node(), "distribute: the batch");
+    if (batch.rank() == 0)
+        throw invalid_argument_error("distribute: " + batch.name() + " is a scalar, which has no rows");
+    const home_scope scope{graph(batch.node()->graph)};
+    const int n = static_cast<int>(s.replicas());
+    const node* from = batch.node();
+    const bool fed = from->op == &placeholder_definition || from->op == &placeholder_with_default_definition;
+    const auto split = [&] { return untyped::split_evenly(batch, n); };
+    per_replica<any_tensor> parts{fed ? on("/device:CPU:0", split) : colocate_with(batch, split)};
+    const extent rows = batch.extents()[0];
+    if (rows.is_number() && rows.size % n == 0) return parts;
+    for (std::size_t i = 0; i < s.replicas(); ++i) {
+        const device_scope inside(s.devices[i]);
+        const auto count = [](const any_tensor& x) {
+            return tenon::add<element_count_op>({index_list(0), element_type::float64}, {x});
+        };
+        parts.shares.push_back(add_instruction(opcode::divide, {count(parts.values[i]), count(batch)}));
+    }
+    return parts;
+}
+
+// x times a replica's share; zero where that is, whatever x is: a mean over no rows is no number.
+inline any_tensor weighted(const any_tensor& x, const per_replica<any_tensor>& of, std::size_t replica) {
+    const element_type type = compute_type(x.element());
+    tape_writer t;
+    const tape_value value = t.read(x);
+    if (of.shares.empty()) {
+        t.write(value * (1.0 / of.size()), x.element());
+    } else {
+        tape_writer s; // a node that all gradients of a replica share
+        s.write(s.cast(s.read(of.shares[replica]), type), type);
+        const tape_value share = t.read(s.finish().front()), zero = t.literal(0, type);
+        t.write(t.apply(opcode::select, t.apply(opcode::less, zero, share), value * share, zero), x.element());
+    }
+    return t.finish().front();
+}
+
+TENON_INLINE any_tensor mirrored_mean(const mirrored_state& s, const per_replica<any_tensor>& values) {
+    check_replicas(s, values.size(), "mean");
+    require_node(values[0].node(), "mean: the value of replica 0");
+    const home_scope scope{graph(values[0].node()->graph)};
+    any_tensor sum;
+    for (std::size_t i = 0; i < s.replicas(); ++i) {
+        const any_tensor part = on(s.devices[i], [&] { return weighted(values.values[i], values, i); });
+        const device_scope first(s.devices[0]);
+        sum = sum ? add_instruction(opcode::add, {sum, part}) : part;
+    }
+    return sum;
+}
+
+TENON_INLINE any_tensor mirrored_join(const mirrored_state& s, const std::vector<any_tensor>& parts) {
+    check_replicas(s, static_cast<int>(parts.size()), "join");
+    require_node(parts[0].node(), "join: the part of replica 0");
+    const home_scope scope{graph(parts[0].node()->graph)};
+    const device_scope first(s.devices[0]);
+    return untyped::concat(parts, 0);
+}
+
+// The variables that gradients of a loss flow to.
+inline std::vector<any_tensor> variables_under(const any_tensor& loss) {
+    std::set<node*> seen{loss.node()};
+    std::vector<node*> open{loss.node()};
+    std::vector<any_tensor> found;
+    while (!open.empty()) {
+        node* n = open.back();
+        open.pop_back();
+        if (n->op == &variable_definition) found.push_back(any_tensor({n, 0}));
+        if (!n->op->gradient) continue;
+        for (const node_output& in : n->inputs)
+            if (seen.insert(in.node).second) open.push_back(in.node);
+    }
+    return found;
+}
+
+// Throws where the loss would train what is not this replica's.
+inline void check_loss(mirrored_state& s, const any_tensor& loss, std::size_t replica, bool all_variables) {
+    std::set<node*> trainable;
+    if (all_variables)
+        for (const any_tensor& v : graph(loss.node()->graph).collection(trainable_variables))
+            trainable.insert(v.node());
+    for (const any_tensor& v : variables_under(loss)) {
+        const std::string depends =
+            "minimize: the loss of " + s.called(replica) + ", " + loss.name() + ", depends on " + v.name();
+        if (const mirrored_variable* m = s.find(v)) {
+            if (m->options.trainable && !(m->copies[replica].output() == v.output()))
+                throw invalid_argument_error(depends + ", which is another replica's; give a loss for each replica, as "
+                                                       "run() returns them");
+        } else if (trainable.contains(v.node()))
+            throw invalid_argument_error(depends + ", which is not mirrored; make it in the function that run() "
+                                                   "calls, or by a layer that is called there, or not trainable");
+    }
+}
+
+// On each device the sum of the gradients of one variable's copies. Where all are sparse, the rows that they name go to
+// all devices and are one sparse gradient there.
+inline std::vector<any_tensor> sum_gradients(const mirrored_state& s, const std::vector<any_tensor>& gradients,
+                                             const std::vector<any_tensor>& copies, const per_replica<any_tensor>& of) {
+    std::vector<any_tensor> result;
+    std::vector<row_gradient> rows;
+    for (std::size_t i = 0; i < s.replicas(); ++i) {
+        const device_scope inside(s.devices[i]);
+        const std::optional<row_gradient> sparse = sparse_rows(gradients[i]);
+        if (!sparse) break;
+        rows.push_back({sparse->indices, weighted(sparse->values, of, i)});
+    }
+    const bool all_sparse = rows.size() == s.replicas();
+    for (std::size_t i = 0; i < s.replicas(); ++i) {
+        const device_scope inside(s.devices[i]);
+        result.push_back(all_sparse ? gradient_of_rows(join_rows(rows), copies[i]) : weighted(gradients[i], of, i));
+    }
+    return all_sparse ? result : s.reduce->sum(result, s.devices);
+}
+
+} // namespace detail
+
+TENON_INLINE int mirrored_strategy::replicas() const noexcept { return static_cast<int>(state_->replicas()); }
+TENON_INLINE const std::vector<device_name>& mirrored_strategy::devices() const noexcept { return state_->devices; }
+
+TENON_INLINE per_replica<std::vector<gradient_and_variable>>
+mirrored_strategy::gradients_of(const per_replica<any_tensor>& losses, const std::vector<any_tensor>& variables) const {
+    detail::mirrored_state& s = *state_;
+    detail::check_replicas(s, losses.size(), "minimize");
+    const node* first = detail::require_node(losses[0].node(), "minimize: the loss of replica 0");
+    const detail::home_scope scope{graph(first->graph)};
+
+    std::vector<const detail::mirrored_variable*> of;
+    for (const any_tensor& v : variables)
+        if (!v || !s.find(v))
+            throw invalid_argument_error("minimize: " + (v ? v.name() : "an empty handle") +
+                                         " is no variable of the strategy: make it in the function that run() calls");
+    for (const detail::mirrored_variable& m : s.variables) {
+        const bool asked = variables.empty() ? m.options.trainable
+                                             : std::any_of(variables.begin(), variables.end(),
+                                                           [&](const any_tensor& v) { return m.has(v); });
+        if (asked && m.complete() && m.first().node()->graph == first->graph) of.push_back(&m);
+    }
+    std::vector<std::vector<any_tensor>> gradients(of.size()); // by variable, then by replica
+    std::vector<bool> flows(of.size());
+    for (std::size_t i = 0; i < s.replicas(); ++i) {
+        detail::require_node(losses.values[i].node(), "minimize: a loss");
+        detail::check_loss(s, losses.values[i], i, variables.empty());
+        const device_scope inside(s.devices[i]);
+        std::vector<any_tensor> xs;
+        for (const detail::mirrored_variable* m : of) xs.push_back(m->copies[i]);
+        std::vector<any_tensor> values = tenon::gradients(losses.values[i], xs);
+        for (std::size_t k = 0; k < of.size(); ++k) {
+            flows[k] = flows[k] || !detail::is_no_gradient({values[k], xs[k]});
+            gradients[k].push_back(std::move(values[k]));
+        }
+    }
+    per_replica<std::vector<gradient_and_variable>> result;
+    result.values.resize(s.replicas());
+    for (std::size_t k = 0; k < of.size(); ++k) {
+        if (!flows[k]) continue;
+        const std::vector<any_tensor> sums = detail::sum_gradients(s, gradients[k], of[k]->copies, losses);
+        for (std::size_t i = 0; i < s.replicas(); ++i) result.values[i].push_back({sums[i], of[k]->copies[i]});
+    }
+    if (result[0].empty())
+        throw invalid_argument_error("minimize: the losses (" + losses[0].name() + " of replica 0) depend on none of " +
+                                     std::to_string(of.size()) +
+                                     " variables of the strategy in a way that has a gradient");
+    return result;
+}
+
+TENON_INLINE operation mirrored_strategy::apply_gradients(
+    const optimizer& how, const per_replica<std::vector<gradient_and_variable>>& gradients,
+    const minimize_options& o) const {
+    detail::check_replicas(*state_, gradients.size(), "apply_gradients");
+    if (gradients[0].empty()) throw invalid_argument_error("apply_gradients: there are no gradients");
+    const node* first = detail::require_node(gradients[0][0].variable.node(), "apply_gradients: a variable");
+    const detail::home_scope scope{graph(first->graph)};
+    detail::mirrored_calls calls(*state_);
+    std::vector<operation> updates;
+    for (int i = 0; i < calls.replicas(); ++i) {
+        const detail::replica_scope inside(calls, i);
+        minimize_options of = o;
+        of.advance_global_step = o.advance_global_step && i == 0;
+        updates.push_back(how.apply_gradients(gradients[i], of));
+    }
+    calls.finish();
+    return group(updates, o.name);
+}
+
+TENON_INLINE operation mirrored_strategy::broadcast() const {
+    std::vector<operation> all;
+    for (const detail::mirrored_variable& m : state_->variables) {
+        if (m.first().node()->graph != graph::current().state()) continue;
+        for (std::size_t i = 1; i < m.copies.size(); ++i)
+            all.push_back(untyped::assign(m.copies[i], m.first()).operation());
+    }
+    return group(all, "broadcast");
+}
+
+TENON_INLINE std::vector<any_tensor> mirrored_strategy::copies(const any_tensor& variable) const {
+    detail::require_node(variable.node(), "copies: the variable");
+    if (const detail::mirrored_variable* m = state_->find(variable)) return m->copies;
+    throw not_found_error("copies: " + variable.name() + " is no variable of the strategy");
+}
+
+} // namespace tenon
