@@ -37,6 +37,9 @@ TEST_CASE("concat, split, stack, unstack: small examples") {
     CHECK(s.run(columns[1]) == array<int, shape<2, 1>>{{3}, {5}});
     CHECK(s.run(stack<0>(b, b)) == array<int, shape<2, 2, 2>>{{{3, 4}, {5, 6}}, {{3, 4}, {5, 6}}});
     CHECK(s.run(stack<-1>(b, b)) == array<int, shape<2, 2, 2>>{{{3, 3}, {4, 4}}, {{5, 5}, {6, 6}}});
+    const auto [most, least] = split_evenly<2, 1>(both);
+    CHECK(s.run(most) == array<int, shape<2, 2>>{{1, 3}, {2, 5}});
+    CHECK(s.run(least) == array<int, shape<2, 1>>{{4}, {6}});
     const auto [top, bottom] = unstack<2>(b);
     CHECK(s.run(top) == array<int, shape<2>>{3, 4});
     CHECK(s.run(bottom) == array<int, shape<2>>{5, 6});
@@ -73,6 +76,31 @@ TEST_CASE_TEMPLATE("split is the reverse of concat, unstack of stack, along any 
         const int size = axis < 0 ? 4 : axis + 2;
         CHECK(s.run_untyped(std::move(one), {untyped::stack(untyped::unstack(x, size, axis), axis)})[0] == value);
     }
+}
+
+TEST_CASE("split_evenly: parts differ by one at most, the larger first, also of sizes that only the run knows") {
+    const graph g;
+    const graph_scope scope(g);
+    const auto x = placeholder<float, shape<batch, 2>>("x");
+    session s(g);
+    for (const int parts : {1, 2, 3, 4, 7})
+        for (const std::int64_t rows : {0, 1, 5, 7, 12}) {
+            const std::vector<any_tensor> taken = untyped::split_evenly(x, parts);
+            const any_array value = random_array<float>(extents(rows, 2));
+            std::vector<fed_value> fed;
+            fed.push_back({x, value.share()});
+            std::vector<any_tensor> fetched = taken;
+            fetched.push_back(untyped::concat(taken, 0));
+            const std::vector<any_array> got = s.run_untyped(std::move(fed), fetched);
+            for (int i = 0; i < parts; ++i)
+                CHECK(got[static_cast<std::size_t>(i)].extents() ==
+                      extents(rows / parts + (i < rows % parts ? 1 : 0), 2));
+            CHECK(got.back() == value);
+            CHECK(taken[0].extents()[0] == (parts == 1 ? x.extents()[0] : extent{}));
+        }
+    CHECK(untyped::split_evenly(constant({1.f, 2.f, 3.f}), 2)[0].extents() == extents(2));
+    CHECK_THROWS_AS(untyped::split_evenly(x, 0), invalid_argument_error);
+    CHECK_THROWS_AS(untyped::split_evenly(x, 2, 2), invalid_argument_error);
 }
 
 TEST_CASE("concat: large, on several threads") {
@@ -115,6 +143,8 @@ TEST_CASE("concat, split, stack, unstack: gradients agree with central differenc
     CHECK(check_gradients([](const auto& x) { return split<3>(x)[1]; }, input<shape<6, 2>>()) == "");
     CHECK(check_gradients([](const auto& x) { return std::get<1>(split_sizes<1, 1, 3>(x)); },
                           input<shape<batch, 4>>(2, 4)) == "");
+    CHECK(check_gradients([](const auto& x) { return std::get<1>(split_evenly<3>(x)); },
+                          input<shape<batch, 2>>(5, 2)) == "");
     CHECK(check_gradients([](const auto& a, const auto& b) { return stack<1>(a, b); }, input<shape<2, 3>>(),
                           input<shape<2, 3>>()) == "");
     CHECK(check_gradients([](const auto& x) { return unstack<3, 1>(x)[2]; }, input<shape<batch, 3, 2>>(2, 3, 2)) == "");

@@ -13,6 +13,7 @@
 #include <tenon/ops/gather.hpp>
 #include <tenon/ops/matmul.hpp>
 #include <tenon/ops/random.hpp>
+#include <tenon/ops/reduction.hpp>
 #include <tenon/runtime/gpu_backend.hpp>
 #include <tenon/runtime/session.hpp>
 #include <tenon/train/checkpoint.hpp>
@@ -210,8 +211,42 @@ TEST_CASE("SEMANTICS 44: a step sends 2 (n - 1) / n of the model's bytes from ea
         const auto [step, loss] = mirrored.minimize(tn::momentum(0.1), losses);
         tn::session s(with_cpus(n));
         CHECK(s.explain_placement(step).crossing_bytes() == 2 * (n - 1) * model_bytes);
+        // The variables are small: they go together, as one tensor.
+        CHECK(s.report(step).transfers == 2 * n * (n - 1));
         CHECK(s.explain_placement(step, loss).crossing_bytes() == 2 * (n - 1) * model_bytes + (n - 1) * 8);
     }
+}
+
+TEST_CASE("SEMANTICS 44: variables of several element types, large and small, are summed as each alone") {
+    constexpr int large = 600 * 1000;
+    const auto loss_of = [](const auto& x) {
+        const auto a = tn::variable<float, tn::shape<3>>("a", tn::constant_value(0.5));
+        const auto b = tn::variable<double, tn::shape<2>>("b", tn::constant_value(0.25));
+        const auto c = tn::variable<float, tn::shape<large>>("c", tn::ones());
+        const auto d = tn::variable<float, tn::shape<>>("d", tn::ones());
+        const auto e = tn::variable<float, tn::shape<2, 2>>("e", tn::ones());
+        const auto m = tn::mean(x);
+        return m * tn::sum(tn::square(a)) + m * tn::cast<float>(tn::sum(b)) + m * tn::sum(c) + m * d + m * tn::sum(e);
+    };
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const auto x = tn::placeholder<float, tn::shape<batch>>("x");
+    const tn::mirrored_strategy mirrored(devices(2));
+    const auto [step, loss] =
+        mirrored.minimize(tn::gradient_descent(0.5), mirrored.run(loss_of, mirrored.distribute(x)));
+    tn::session s(with_cpus(2));
+    s.run(tn::initialize_variables());
+    tn::array<float> xs(tn::extents{3});
+    for (int i = 0; i < 3; ++i) xs(i) = static_cast<float>(i); // means of 0.5 and 2, together 1
+    s.run(tn::feed(x, xs), step);
+    check_copies_equal(s, mirrored, g);
+    const std::vector<tn::any_array> values = s.run_untyped({}, g.collection(tn::trainable_variables));
+    REQUIRE(values.size() == 5);
+    CHECK(static_cast<const float*>(values[0].data())[2] == doctest::Approx(0));
+    CHECK(static_cast<const double*>(values[1].data())[1] == doctest::Approx(-0.25));
+    CHECK(static_cast<const float*>(values[2].data())[large - 1] == doctest::Approx(0.5));
+    CHECK(static_cast<const float*>(values[3].data())[0] == doctest::Approx(0.5));
+    CHECK(static_cast<const float*>(values[4].data())[3] == doctest::Approx(0.5));
 }
 
 TEST_CASE("SEMANTICS 44: of a batch each device gets its own rows") {

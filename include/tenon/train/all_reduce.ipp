@@ -34,12 +34,8 @@ TENON_INLINE std::vector<any_tensor> all_reduce_method::sum(const std::vector<an
 }
 
 namespace detail {
-inline any_tensor as_list(const any_tensor& x) {
-    if (x.rank() == 1) return x;
-    reshape_op::attributes flat;
-    flat.sizes.push_back(reshape_op::deduced);
-    flat.declared.push_back(extent{});
-    return tenon::add<reshape_op>(flat, {x});
+TENON_INLINE any_tensor as_list(const any_tensor& x) {
+    return x.rank() == 1 ? x : untyped::reshape(x, extents(extent{}));
 }
 } // namespace detail
 
@@ -65,7 +61,7 @@ TENON_INLINE std::vector<any_tensor> chunked_all_reduce::add_sums(const std::vec
     for (std::size_t i = 0; i < n; ++i)
         results.push_back(on(devices[i], [&] {
             const any_tensor joined = sums.size() == 1 ? sums[0] : untyped::concat(sums, 0);
-            return tenon::add<reshape_like_op>({}, {joined, tensors[i]});
+            return untyped::reshape_like(joined, tensors[i]);
         }));
     return results;
 }

@@ -130,7 +130,7 @@ public:
     int replicas() const noexcept;
     const std::vector<device_name>& devices() const noexcept;
 
-    /// A batch taken apart along dimension 0, for each replica its part, on its device: [batch, 3] -> [dyn, 3]. The rows
+    /// A batch taken apart along dimension 0, for each replica its part, on its device: [batch, 3] -> [dyn, 3]. Rows
     /// need not be a multiple of the replicas: the first ones get one more. What is fed is taken apart on the host,
     /// another tensor where it lies.
     template <OperandOrIllShaped X> auto distribute(const X& batch) const {
@@ -152,8 +152,8 @@ public:
     /// body(x...), once for each replica, on its device: with the replica's value of a per_replica argument, and others
     /// as they are. Returns what the calls return; expressions become nodes.
     ///
-    /// Variables are mirrored: the first replica makes "w", and the i-th a copy of it, "w/replica_i", that begins with the
-    /// same value. The first one stands for all in collections, and so in checkpoints; initialize_variables() and
+    /// Variables are mirrored: the first replica makes "w", and the i-th a copy of it, "w/replica_i", that begins with
+    /// the same value. The first one stands for all in collections, and so in checkpoints; initialize_variables() and
     /// load_variables() give all of them their values. So it is with those of layers, which may be made inside or
     /// outside, and be called in several runs. A variable that was made elsewhere is not mirrored. One that is not
     /// trained each replica changes alone. Throws invalid_argument_error where the replicas do not make the same
@@ -216,7 +216,7 @@ public:
                 detail::mirrored_mean(*state_, detail::untyped_replicas(values)));
         }
     }
-    /// The reverse of distribute: what the replicas computed, one after the other along dimension 0, on the first device.
+    /// The reverse of distribute: what the replicas computed, one after the other by dimension 0, on the first device.
     template <class X> auto join(const per_replica<X>& parts) const {
         if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
         else {

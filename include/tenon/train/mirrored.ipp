@@ -7,6 +7,7 @@
 #include <tenon/ops/assembly.hpp>
 #include <tenon/ops/gather.hpp>
 #include <tenon/ops/reduction.hpp>
+#include <tenon/ops/reshape.hpp>
 #include <tenon/train/mirrored.hpp>
 #include <tenon/train/tape_writer.hpp>
 
@@ -192,7 +193,7 @@ TENON_INLINE per_replica<any_tensor> distribute(const mirrored_state& s, const a
     const auto split = [&] { return untyped::split_evenly(batch, n); };
     per_replica<any_tensor> parts{fed ? on("/device:CPU:0", split) : colocate_with(batch, split)};
     const extent rows = batch.extents()[0];
-    if (rows.is_number() && rows.size % n == 0) return parts;
+    if (n == 1 || (rows.is_number() && rows.size % n == 0)) return parts;
     for (std::size_t i = 0; i < s.replicas(); ++i) {
         const device_scope inside(s.devices[i]);
         const auto count = [](const any_tensor& x) {
@@ -205,6 +206,7 @@ TENON_INLINE per_replica<any_tensor> distribute(const mirrored_state& s, const a
 
 // x times a replica's share; zero where that is, whatever x is: a mean over no rows is no number.
 inline any_tensor weighted(const any_tensor& x, const per_replica<any_tensor>& of, std::size_t replica) {
+    if (of.size() == 1) return x;
     const element_type type = compute_type(x.element());
     tape_writer t;
     const tape_value value = t.read(x);
@@ -275,24 +277,69 @@ inline void check_loss(mirrored_state& s, const any_tensor& loss, std::size_t re
     }
 }
 
-// On each device the sum of the gradients of one variable's copies. Where all are sparse, the rows that they name go to
-// all devices and are one sparse gradient there.
-inline std::vector<any_tensor> sum_gradients(const mirrored_state& s, const std::vector<any_tensor>& gradients,
-                                             const std::vector<any_tensor>& copies, const per_replica<any_tensor>& of) {
-    std::vector<any_tensor> result;
+// Gradients of one variable's copies, by replica.
+using replica_gradients = std::vector<any_tensor>;
+
+// Where all are sparse: the rows that they name go to all devices, and are one sparse gradient there.
+inline std::optional<replica_gradients> sum_sparse(const mirrored_state& s, const replica_gradients& gradients,
+                                                   const std::vector<any_tensor>& copies,
+                                                   const per_replica<any_tensor>& of) {
     std::vector<row_gradient> rows;
     for (std::size_t i = 0; i < s.replicas(); ++i) {
         const device_scope inside(s.devices[i]);
-        const std::optional<row_gradient> sparse = sparse_rows(gradients[i]);
-        if (!sparse) break;
-        rows.push_back({sparse->indices, weighted(sparse->values, of, i)});
+        const std::optional<row_gradient> own = sparse_rows(gradients[i]);
+        if (!own) return std::nullopt;
+        rows.push_back({own->indices, weighted(own->values, of, i)});
     }
-    const bool all_sparse = rows.size() == s.replicas();
+    replica_gradients sums;
+    for (std::size_t i = 0; i < s.replicas(); ++i)
+        sums.push_back(on(s.devices[i], [&] { return gradient_of_rows(join_rows(rows), copies[i]); }));
+    return sums;
+}
+
+// Of several variables, as one tensor.
+inline std::vector<replica_gradients> sum_bundle(const mirrored_state& s,
+                                                 const std::vector<replica_gradients>& gradients) {
+    if (gradients.size() == 1) return {s.reduce->sum(gradients[0], s.devices)};
+    std::vector<std::vector<any_tensor>> lists(s.replicas());
+    std::vector<any_tensor> bundles;
     for (std::size_t i = 0; i < s.replicas(); ++i) {
         const device_scope inside(s.devices[i]);
-        result.push_back(all_sparse ? gradient_of_rows(join_rows(rows), copies[i]) : weighted(gradients[i], of, i));
+        for (const replica_gradients& g : gradients) lists[i].push_back(as_list(g[i]));
+        bundles.push_back(untyped::concat(lists[i], 0));
     }
-    return all_sparse ? result : s.reduce->sum(result, s.devices);
+    bundles = s.reduce->sum(bundles, s.devices);
+    std::vector<replica_gradients> sums(gradients.size());
+    for (std::size_t i = 0; i < s.replicas(); ++i) {
+        const device_scope inside(s.devices[i]);
+        const std::vector<any_tensor> parts = untyped::split_like(bundles[i], lists[i], 0);
+        for (std::size_t k = 0; k < parts.size(); ++k)
+            sums[k].push_back(untyped::reshape_like(parts[k], gradients[k][i]));
+    }
+    return sums;
+}
+
+// Dense gradients of variables, summed; small ones together, for each transfer has a cost of its own.
+inline std::vector<replica_gradients> sum_dense(const mirrored_state& s,
+                                                const std::vector<replica_gradients>& gradients) {
+    constexpr std::int64_t most_bytes = 1 << 20;
+    if (s.replicas() == 1) return gradients;
+    std::vector<replica_gradients> sums, bundle;
+    std::int64_t bytes = 0;
+    const auto finish = [&] {
+        if (bundle.empty()) return;
+        for (replica_gradients& g : sum_bundle(s, bundle)) sums.push_back(std::move(g));
+        bundle.clear();
+        bytes = 0;
+    };
+    for (const replica_gradients& g : gradients) {
+        const std::int64_t size = bytes_of(g[0].type());
+        if (bytes + size > most_bytes || (!bundle.empty() && bundle[0][0].element() != g[0].element())) finish();
+        bundle.push_back(g);
+        bytes += size;
+    }
+    finish();
+    return sums;
 }
 
 } // namespace detail
@@ -318,7 +365,7 @@ mirrored_strategy::gradients_of(const per_replica<any_tensor>& losses, const std
                                                            [&](const any_tensor& v) { return m.has(v); });
         if (asked && m.complete() && m.first().node()->graph == first->graph) of.push_back(&m);
     }
-    std::vector<std::vector<any_tensor>> gradients(of.size()); // by variable, then by replica
+    std::vector<detail::replica_gradients> gradients(of.size());
     std::vector<bool> flows(of.size());
     for (std::size_t i = 0; i < s.replicas(); ++i) {
         detail::require_node(losses.values[i].node(), "minimize: a loss");
@@ -332,13 +379,27 @@ mirrored_strategy::gradients_of(const per_replica<any_tensor>& losses, const std
             gradients[k].push_back(std::move(values[k]));
         }
     }
-    per_replica<std::vector<gradient_and_variable>> result;
-    result.values.resize(s.replicas());
+    std::vector<detail::replica_gradients> dense;
+    std::vector<std::size_t> dense_variables;
     for (std::size_t k = 0; k < of.size(); ++k) {
         if (!flows[k]) continue;
-        const std::vector<any_tensor> sums = detail::sum_gradients(s, gradients[k], of[k]->copies, losses);
-        for (std::size_t i = 0; i < s.replicas(); ++i) result.values[i].push_back({sums[i], of[k]->copies[i]});
+        if (std::optional sparse = detail::sum_sparse(s, gradients[k], of[k]->copies, losses)) {
+            gradients[k] = std::move(*sparse);
+            continue;
+        }
+        for (std::size_t i = 0; i < s.replicas(); ++i)
+            gradients[k][i] = on(s.devices[i], [&] { return detail::weighted(gradients[k][i], losses, i); });
+        dense.push_back(gradients[k]);
+        dense_variables.push_back(k);
     }
+    dense = detail::sum_dense(s, dense);
+    for (std::size_t d = 0; d < dense.size(); ++d) gradients[dense_variables[d]] = std::move(dense[d]);
+
+    per_replica<std::vector<gradient_and_variable>> result;
+    result.values.resize(s.replicas());
+    for (std::size_t k = 0; k < of.size(); ++k)
+        for (std::size_t i = 0; i < s.replicas() && flows[k]; ++i)
+            result.values[i].push_back({gradients[k][i], of[k]->copies[i]});
     if (result[0].empty())
         throw invalid_argument_error("minimize: the losses (" + losses[0].name() + " of replica 0) depend on none of " +
                                      std::to_string(of.size()) +
