@@ -48,6 +48,7 @@
 #include <tenon/runtime/explanation.hpp>       // why each node runs where it does
 #include <tenon/runtime/session.hpp>           // running a graph
 #include <tenon/runtime/trace.hpp>             // what ran when
+#include <tenon/runtime/cost_measurements.hpp> // what nodes and transfers took
 #include <tenon/runtime/print_config.hpp>      // what this build has, and which instruction set it uses
 
 #include <tenon/nn/layer.hpp>            // what layers are made of

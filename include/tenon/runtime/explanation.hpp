@@ -41,7 +41,9 @@ struct placement_explanation {
     };
     std::vector<node> nodes; ///< in the order in which they were made
     std::vector<edge> edges;
-    std::string cost; ///< what the cost model says, where it chose; else empty
+    std::string cost;              ///< what the cost model says, where the session has one; else empty
+    double predicted_seconds = 0;  ///< that a step takes, by the cost model
+    double predicted_by_rules = 0; ///< that it would take where the rules alone would put it
 
     /// Bytes that cross between devices in each step.
     std::int64_t crossing_bytes() const;

@@ -77,7 +77,11 @@ TENON_INLINE std::string placement_explanation::to_json() const {
                                 {"bytes", e.bytes},
                                 {"once", e.once},
                                 {"shared", e.shared}});
-    if (!cost.empty()) all["cost"] = cost;
+    if (!cost.empty()) {
+        all["cost"] = cost;
+        all["predicted_seconds"] = predicted_seconds;
+        all["predicted_by_rules"] = predicted_by_rules;
+    }
     return all.dump(1);
 }
 

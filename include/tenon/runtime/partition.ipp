@@ -8,6 +8,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/ops/control.hpp>
 #include <tenon/ops/state.hpp>
+#include <tenon/runtime/cost_measurements.hpp>
 #include <tenon/runtime/program.hpp>
 
 namespace tenon::runtime {
@@ -36,10 +37,15 @@ TENON_INLINE kernel_pointer prepare_kernel(const program& p, const program_item&
     return factory(s);
 }
 
-namespace detail {
+TENON_INLINE std::string timed_as(const program& p, const program_item& i) {
+    std::vector<tensor_type> in, out;
+    for (const int v : i.inputs) in.push_back(p.value(v).type);
+    for (const int v : i.outputs) out.push_back(p.value(v).type);
+    return tenon::timed_as(*i.op, i.attributes, type_list(in.data(), static_cast<int>(in.size())),
+                           type_list(out.data(), static_cast<int>(out.size())));
+}
 
-// The variable that an item is or updates; nullptr: none.
-inline const node* variable_of(const program_item& i) {
+TENON_INLINE const node* variable_of(const program_item& i) {
     if (i.op == &variable_definition) return i.origin;
     if (!i.op->is(op_flags::updates)) return nullptr;
     const node* v = i.origin->inputs[0].node;
@@ -49,13 +55,11 @@ inline const node* variable_of(const program_item& i) {
     return v;
 }
 
-} // namespace detail
-
 TENON_INLINE void place(program& p, const plan_options& o) {
     std::vector<const node*> nodes;
     for (const program_item& i : p.items) {
         if (i.removed) continue;
-        if (detail::variable_of(i)) {} // refuses updates of what is none
+        (void)variable_of(i); // refuses updates of what is none
         nodes.push_back(i.origin);
     }
     if (o.strategy)
@@ -66,7 +70,7 @@ TENON_INLINE void place(program& p, const plan_options& o) {
         // A constant is in the graph, on the host; who reads it elsewhere gets a copy.
         i.device = i.op == &constant_definition ? 0 : o.placer->decision(i.origin).device;
         for (const int v : i.outputs) p.value(v).device = i.device;
-        if (const node* v = detail::variable_of(i))
+        if (const node* v = variable_of(i))
             p.value(i.outputs[0]).variable =
                 &o.device(i.device).resources().variable(v->container, v->name, v->outputs[0]);
     }
@@ -94,6 +98,7 @@ TENON_INLINE placement_explanation explain(const program& p, const plan_options&
             e.edges.push_back(std::move(edge));
         }
     }
+    if (o.strategy) o.strategy->explain(p, o, e);
     return e;
 }
 

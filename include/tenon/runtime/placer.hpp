@@ -20,6 +20,7 @@ namespace runtime {
 struct placement_decision {
     int device = 0;
     placement_rule rule = placement_rule::cpu_default;
+    int by_rules = 0;            ///< the device that the rules chose
     const node* group = nullptr; ///< the first node of those that share their device with it
 };
 
@@ -31,12 +32,14 @@ struct placement_group {
     std::vector<int> candidates;      ///< devices that have kernels for all members and were asked for
     int device = -1;
     placement_rule rule = placement_rule::cpu_default;
-    bool fixed = false; ///< one device was asked for, or an earlier run chose it
+    bool fixed = false;   ///< one device was asked for, or an earlier run chose it
+    bool earlier = false; ///< an earlier run chose it: its variables are there
 
     const node* head() const { return members.front(); }
 };
 
-/// Chooses among the candidates of groups that are not fixed. Called after the rules have chosen for all.
+/// Chooses among the candidates of groups that are not fixed. Called after the rules have chosen for all; where earlier
+/// runs did, each node is a group.
 using placement_optimizer = shared_function<void(std::vector<placement_group>&)>;
 
 /// The placement of a session: what was decided stays. Thread-safe.

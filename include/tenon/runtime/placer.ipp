@@ -109,7 +109,7 @@ TENON_INLINE void placer::gather_requests(placement_group& g) const {
     for (const node* n : g.members) {
         if (const auto at = decided_.find(n); at != decided_.end()) {
             g.device = at->second.device;
-            g.fixed = true;
+            g.fixed = g.earlier = true;
             g.wanted = devices_[static_cast<std::size_t>(g.device)]->full_name();
             g.asked = n;
         }
@@ -228,16 +228,34 @@ TENON_INLINE void placer::place(const std::vector<const node*>& nodes, const pla
             gather_requests(g);
             choose(g);
         }
-        if (better) better(groups);
+        std::vector<int> by_rules;
+        for (const placement_group& g : groups) by_rules.push_back(g.device);
+        if (better) {
+            const std::size_t undecided = groups.size();
+            for (const node* n : nodes)
+                if (const auto at = decided_.find(n); at != decided_.end()) {
+                    placement_group g;
+                    g.members = {n};
+                    g.device = at->second.device;
+                    g.candidates = {g.device};
+                    g.fixed = g.earlier = true;
+                    groups.push_back(std::move(g));
+                }
+            better(groups);
+            groups.resize(undecided);
+        }
         std::vector<const node*> placed;
-        for (const placement_group& g : groups)
+        for (std::size_t i = 0; i < groups.size(); ++i) {
+            const placement_group& g = groups[i];
             for (const node* n : g.members) {
                 placement_rule rule = g.rule;
                 if (n->op->is(op_flags::updates)) rule = placement_rule::with_data;
                 else if (g.rule == placement_rule::requested && n->device.empty() && !n->colocated.empty())
                     rule = placement_rule::colocated;
-                if (decided_.try_emplace(n, placement_decision{g.device, rule, g.head()}).second) placed.push_back(n);
+                if (decided_.try_emplace(n, placement_decision{g.device, rule, by_rules[i], g.head()}).second)
+                    placed.push_back(n);
             }
+        }
         if (log_) {
             std::sort(placed.begin(), placed.end(),
                       [](const node* a, const node* b) { return a->number < b->number; });

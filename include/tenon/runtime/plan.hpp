@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include <tenon/kernel/thread_pool.hpp>
+#include <tenon/runtime/cost_measurements.hpp>
 #include <tenon/runtime/schedule.hpp>
 #include <tenon/runtime/trace.hpp>
 
@@ -16,6 +17,7 @@ namespace tenon::runtime {
 struct run_environment {
     thread_pool* pool = nullptr;
     trace* traced = nullptr;
+    cost_measurements* measured = nullptr; ///< of plans that were made to be
     std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
     double limit = 0; ///< what the deadline was made of, for messages: seconds
     const char* limit_source = "";
@@ -73,6 +75,7 @@ public:
     };
 
     bool accepts(const any_array* const* feeds) const;
+    bool is_measured() const noexcept { return measured_; }
     const plan_summary& summary() const noexcept { return summary_; }
     /// Bytes of the memory that is kept for further steps and for those in flight.
     std::size_t kept_bytes() const noexcept {
@@ -92,6 +95,7 @@ private:
         std::size_t bytes = 0;     // that a lane copies; launched otherwise
         std::vector<int> waits{};  // steps on other lanes whose events it waits for
         bool awaited = false;      // others wait for its event
+        std::string timed{};       // timed_as(), where the plan is measured
     };
     struct patch {
         std::size_t slot;
@@ -109,6 +113,7 @@ private:
     void run_side_by_side(frame& f, const run_environment& e);
     void run_on_lanes(frame& f, const run_environment& e);
     void run_step(std::size_t s, frame& f, const run_environment& e);
+    void record(std::size_t s, const run_environment& e, std::int64_t begin, std::int64_t end) const;
     void check_sources(const any_array* const* feeds) const;
     void check_numerics(std::size_t s, const frame& f) const;
     std::string op_of(std::size_t s) const { return program_.item(schedule_.order[s]).op->name; }
@@ -125,6 +130,7 @@ private:
     std::vector<std::pair<variable_resource*, bool>> variables_; // by address; true: it is updated
     std::vector<int> sources_; // feeds and constants that are read, where they are checked
     bool check_numerics_ = false;
+    bool measured_ = false;
     int side_by_side_ = 1; // nodes that may run at the same time
     std::vector<worker> lanes_; // that the step uses
     std::vector<device_memory> constants_; // by device: copies of what the host holds

@@ -30,6 +30,7 @@ TENON_INLINE plan::plan(const request& r, const plan_options& o) : devices_(o.de
         s.outputs = it.outputs;
         s.device = it.device;
         s.by = worker_of(program_, o, it);
+        if (o.measure) s.timed = timed_as(program_, it);
         if (it.op == &transfer_definition) {
             s.bytes = static_cast<std::size_t>(bytes_of(program_.value(it.outputs[0]).type));
             ++summary_.transfers;
@@ -55,6 +56,7 @@ TENON_INLINE plan::plan(const request& r, const plan_options& o) : devices_(o.de
     out_begin_.push_back(out);
     variables_.assign(variables.begin(), variables.end());
 
+    measured_ = o.measure;
     check_numerics_ = o.check_numerics;
     if (check_numerics_) {
         std::set<int> sources;

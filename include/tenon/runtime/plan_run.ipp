@@ -75,7 +75,7 @@ TENON_INLINE void plan::run(frame& f, const any_array* const* feeds, any_array* 
 }
 
 TENON_INLINE void plan::run_in_order(frame& f, const run_environment& e) {
-    const bool plain = !e.traced && !check_numerics_ && !e.limited();
+    const bool plain = !e.traced && !check_numerics_ && !measured_ && !e.limited();
     std::size_t s = 0;
     try {
         if (plain) {
@@ -96,7 +96,8 @@ TENON_INLINE void plan::run_step(std::size_t s, frame& f, const run_environment&
     kernel_run& r = f.runs[s];
     r.pool = e.pool;
     const auto now = [] { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); };
-    const std::int64_t begin = e.traced ? now() : 0;
+    const bool timed = e.traced || e.measured;
+    const std::int64_t begin = timed ? now() : 0;
     if (e.limited()) {
         const auto late = [&] { return std::chrono::steady_clock::now() >= e.deadline; };
         const auto give_up = [&] { detail::exceed_limit(e, "it was waiting for"); };
@@ -109,9 +110,19 @@ TENON_INLINE void plan::run_step(std::size_t s, frame& f, const run_environment&
         }
         if (late()) give_up();
     } else steps_[s].kernel->run(r);
-    if (e.traced)
-        e.traced->add(steps_[s].origin->name, op_of(s), row_of(s, *e.traced), begin, now());
+    if (timed) record(s, e, begin, now());
     if (check_numerics_) check_numerics(s, f);
+}
+
+TENON_INLINE void plan::record(std::size_t s, const run_environment& e, std::int64_t begin, std::int64_t end) const {
+    if (e.traced) e.traced->add(steps_[s].origin->name, op_of(s), row_of(s, *e.traced), begin, end);
+    if (!e.measured || !measured_) return;
+    const auto kind_of = [&](int device) { return timed_on(devices_[static_cast<std::size_t>(device)]->attributes()); };
+    const program_item& it = program_.item(schedule_.order[s]);
+    if (it.op == &transfer_definition)
+        e.measured->add_transfer(kind_of(program_.value(program_.root(it.inputs[0])).device), kind_of(it.device),
+                                 steps_[s].bytes, end - begin);
+    else e.measured->add_kernel(kind_of(it.device), steps_[s].timed, end - begin);
 }
 
 // The device's, or, for a transfer, the link's.
@@ -145,9 +156,7 @@ TENON_INLINE void plan::run_on_lanes(frame& f, const run_environment& e) {
             return false;
         }
         void ended(int command, std::int64_t begin, std::int64_t end) noexcept override {
-            const auto s = static_cast<std::size_t>(command);
-            if (e_.traced)
-                e_.traced->add(p_.steps_[s].origin->name, p_.op_of(s), p_.row_of(s, *e_.traced), begin, end);
+            p_.record(static_cast<std::size_t>(command), e_, begin, end);
         }
         void failed(int command, std::exception_ptr why) noexcept override {
             const std::lock_guard lock(guard_);

@@ -77,6 +77,7 @@ struct plan_options {
     bool fold = true;
     bool fuse = true;
     bool check_numerics = false; ///< the step is refused where a number is not finite
+    bool measure = false;        ///< its nodes can be timed (session::set_measurements)
     std::uint64_t graph_seed = 0;
     /// Give memory, kernels and resources, and outlive the plan. The first is the CPU that holds what is fed and fetched.
     std::vector<tenon::device*> devices;
@@ -100,6 +101,8 @@ public:
     virtual ~placement_strategy() = default;
     /// Changes `device` and `rule` of groups that are not fixed, within their candidates.
     virtual void choose(const program& p, const plan_options& o, std::vector<placement_group>& groups) = 0;
+    /// Tells what it thinks of a program that was placed, and of what the rules chose for it.
+    virtual void explain(const program& p, const plan_options& o, placement_explanation& e) = 0;
 };
 
 /// "mul_3 (fused) on /device:CPU:0".
@@ -130,6 +133,12 @@ struct worker {
     friend bool operator==(const worker&, const worker&) = default;
 };
 worker worker_of(const program& p, const plan_options& o, const program_item& i);
+
+/// The variable that an item is or updates; nullptr: none. Throws invalid_argument_error where what it updates is none.
+const node* variable_of(const program_item& i);
+
+/// What an item is timed as, in the sizes of the step.
+std::string timed_as(const program& p, const program_item& i);
 
 /// Makes the kernel of an item, for its sizes.
 kernel_pointer prepare_kernel(const program& p, const program_item& i, const plan_options& o);

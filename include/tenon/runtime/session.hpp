@@ -27,6 +27,7 @@ namespace tenon {
 
 class trace;
 class gpu_backend;
+class cost_measurements;
 
 struct session_options {
     /// Threads that one kernel may be split over, the caller's included; 0: all cores (SEMANTICS 14).
@@ -59,6 +60,11 @@ struct session_options {
     bool log_device_placement = false;
     /// Who is told; where it is not set, standard error.
     shared_function<void(const std::string& line)> placement_log = {};
+    /// What nodes and transfers took in earlier runs: what the rules leave open is then placed where the step takes least
+    /// time and fits (cost_placer.hpp says how). Devices are chosen when a node is first placed, for the step in which it
+    /// is then: explain_placement(step) before the initialisers run lets the step decide where its variables lie.
+    /// nullptr: the rules decide.
+    std::shared_ptr<const tenon::cost_measurements> cost_measurements = nullptr;
     bool fold_constants = true;
     bool fuse = true;
     /// Plans that are kept for further steps, one for each set of feeds, their sizes, and fetches; those not used for
@@ -354,6 +360,10 @@ public:
     tenon::memory_info memory_info(const device_name& device) const;
     /// While it is set, every node that runs is recorded; nullptr ends it. The trace must live until then.
     void set_trace(trace* t);
+    /// While it is set, the times of all nodes and transfers that run are added to it; nullptr ends it. Steps are then
+    /// planned anew, so that each node has a time of its own: nothing is fused or folded, and the host's nodes run one
+    /// after another. It must live until then.
+    void set_measurements(cost_measurements* m);
     /// Later runs are failed_precondition_error: "Session is closed." (SEMANTICS 19)
     void close();
     const graph& bound_graph() const;

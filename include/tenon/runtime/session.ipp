@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include <tenon/core/error.hpp>
+#include <tenon/runtime/cost_placer.hpp>
 #include <tenon/runtime/device.hpp>
 #include <tenon/runtime/gpu_backend.hpp>
 #include <tenon/runtime/plan.hpp>
@@ -53,6 +54,7 @@ public:
         const auto log = placement_log();
         if (log) tell_devices(log);
         placer = std::make_unique<runtime::placer>(all_devices(), o.allow_soft_placement, log);
+        if (o.cost_measurements) strategy = std::make_unique<runtime::cost_placer>(o.cost_measurements);
     }
     session_state(const session_state&) = delete;
     session_state& operator=(const session_state&) = delete;
@@ -63,9 +65,11 @@ public:
     thread_pool* pool = nullptr;
     std::vector<std::unique_ptr<device>> devices; // /cpu:0 first; they outlive the plans
     std::unique_ptr<runtime::placer> placer;
+    std::unique_ptr<runtime::placement_strategy> strategy; // nullptr: the rules decide
     runtime::run_environment environment; // what every run begins with
     std::atomic<bool> closed{false};
     std::atomic<trace*> traced{nullptr};
+    std::atomic<cost_measurements*> measured{nullptr};
 
     struct kept_plan {
         std::shared_ptr<runtime::plan> plan;
@@ -165,17 +169,21 @@ public:
         for (const operation& o : r.targets) q.targets.push_back(o.node());
         return q;
     }
-    runtime::plan_options planning(std::uint64_t seed) const {
+    runtime::plan_options planning(std::uint64_t seed, bool measure) const {
         runtime::plan_options o;
         o.threads = pool->size();
-        o.side_by_side = options.inter_op_threads ? std::min(options.inter_op_threads, o.threads) : o.threads;
-        // The node that made the first NaN has a name of its own only while it runs alone.
-        o.fold = options.fold_constants && !options.check_numerics;
-        o.fuse = options.fuse && !options.check_numerics;
+        o.side_by_side = measure                    ? 1
+                         : options.inter_op_threads ? std::min(options.inter_op_threads, o.threads)
+                                                    : o.threads;
+        // The node that made the first NaN has a name of its own, and each node a time, only while it runs alone.
+        o.fold = options.fold_constants && !options.check_numerics && !measure;
+        o.fuse = options.fuse && !options.check_numerics && !measure;
+        o.measure = measure;
         o.check_numerics = options.check_numerics;
         o.graph_seed = seed;
         o.devices = all_devices();
         o.placer = placer.get();
+        o.strategy = strategy.get();
         return o;
     }
 
@@ -198,6 +206,8 @@ public:
         for (const operation& o : r.targets) add(o.node(), 0);
         const std::uint64_t seed = graph.seed();
         key.push_back(static_cast<std::int64_t>(seed));
+        const bool measure = is_measuring();
+        key.push_back(measure);
         {
             const std::lock_guard lock(guard);
             const auto at = plans.find(key);
@@ -206,7 +216,7 @@ public:
                 return at->second.plan;
             }
         }
-        auto made = std::make_shared<runtime::plan>(planned(feeds, fed, r), planning(seed));
+        auto made = std::make_shared<runtime::plan>(planned(feeds, fed, r), planning(seed, measure));
         std::vector<std::shared_ptr<runtime::plan>> dropped; // end after the lock does
         const std::lock_guard lock(guard);
         kept_plan& kept = plans[std::move(key)];
@@ -237,6 +247,8 @@ public:
         return true;
     }
 
+    bool is_measuring() const noexcept { return measured.load(std::memory_order_acquire) != nullptr; }
+
     bool too_much_is_kept() const {
         if (plans.size() < 2) return false;
         if (plans.size() > static_cast<std::size_t>(options.kept_plans)) return true;
@@ -257,6 +269,7 @@ public:
     void run(const runtime::plan::lease& p, const any_array* const* fed, any_array* fetched, double timeout) const {
         runtime::run_environment e = environment;
         e.traced = traced.load(std::memory_order_acquire);
+        e.measured = measured.load(std::memory_order_acquire);
         e.limit = timeout > 0 ? timeout : options.operation_timeout;
         if (e.limit > 0) {
             e.deadline = std::chrono::steady_clock::now() +
@@ -319,7 +332,7 @@ TENON_INLINE void run_callable(callable_state& c, const any_array* const* fed, a
     s.require_open();
     s.require_limit(timeout);
     std::unique_ptr<runtime::plan::lease> p(c.last.exchange(nullptr, std::memory_order_acquire));
-    bool fits = p && (*p)->accepts(fed);
+    bool fits = p && (*p)->is_measured() == s.is_measuring() && (*p)->accepts(fed);
     for (std::size_t i = 0; i < c.feeds.size() && fits; ++i) fits = fed[i]->element() == c.feeds[i].element();
     if (!fits) {
         for (std::size_t i = 0; i < c.feeds.size(); ++i) s.require_fit(c.feeds[i], *fed[i]);
@@ -357,6 +370,9 @@ TENON_INLINE tenon::memory_info session::memory_info(const device_name& device) 
     return state_->device_called(device).memory();
 }
 TENON_INLINE void session::set_trace(trace* t) { state_->traced.store(t, std::memory_order_release); }
+TENON_INLINE void session::set_measurements(cost_measurements* m) {
+    state_->measured.store(m, std::memory_order_release);
+}
 TENON_INLINE session_statistics session::statistics() const { return state_->statistics(); }
 TENON_INLINE void session::close() { state_->closed.store(true, std::memory_order_release); }
 TENON_INLINE const graph& session::bound_graph() const { return state_->graph; }
@@ -370,7 +386,7 @@ TENON_INLINE placement_explanation session::explanation_of(detail::run_request&&
         fed.push_back(&f.value);
     }
     state_->require_request(feeds, asked);
-    const runtime::plan_options o = state_->planning(state_->graph.seed());
+    const runtime::plan_options o = state_->planning(state_->graph.seed(), false);
     runtime::program p = runtime::prune(state_->planned(feeds, fed.data(), asked));
     runtime::place(p, o);
     return runtime::explain(p, o);

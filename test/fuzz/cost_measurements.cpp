@@ -1,0 +1,26 @@
+// Reads measurements from any bytes: what are none is an error of two kinds, what are some is written and read again.
+// covers: runtime/cost_measurements graph/json_value
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include <tenon/core/error.hpp>
+#include <tenon/runtime/cost_measurements.hpp>
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    using tenon::cost_measurements;
+    try {
+        const cost_measurements m = cost_measurements::from_json(std::string(reinterpret_cast<const char*>(data), size));
+        const std::string written = m.to_json();
+        if (cost_measurements::from_json(written).to_json() != written) {
+            std::fprintf(stderr, "what was read is not what was written:\n%s\n", written.c_str());
+            std::abort();
+        }
+    } catch (const tenon::invalid_argument_error&) {
+    } catch (const tenon::data_loss_error&) {
+    }
+    return 0;
+}
