@@ -15,6 +15,7 @@ int main() {
         if (d.name.type == "GPU") devices.push_back(d.name);
     if (devices.size() < 2) devices = {"/cpu:0", "/cpu:1", "/cpu:2", "/cpu:3"};
 
+    tn::graph::current().set_seed(24); // the same numbers in each run of the program
     auto x = tn::placeholder<float, tn::shape<batch, 2>>("x");
     auto y = tn::placeholder<float, tn::shape<batch, 1>>("y");
     tn::mirrored_strategy mirrored(devices);

@@ -249,6 +249,30 @@ TEST_CASE("SEMANTICS 44: variables of several element types, large and small, ar
     CHECK(static_cast<const float*>(values[4].data())[3] == doctest::Approx(0.5));
 }
 
+namespace {
+// Sums on the first device, and sends the sum to the others.
+struct sum_on_first final : tn::all_reduce_method {
+    std::vector<tn::any_tensor> add_sums(const std::vector<tn::any_tensor>& tensors,
+                                         const std::vector<tn::device_name>& on) const override {
+        const tn::device_scope first(on[0]);
+        tn::any_tensor sum = tensors[0];
+        for (std::size_t i = 1; i < tensors.size(); ++i)
+            sum = tn::as<double, tn::shape<tn::dyn>>(sum) + tn::as<double, tn::shape<tn::dyn>>(tensors[i]);
+        return std::vector<tn::any_tensor>(tensors.size(), sum);
+    }
+};
+} // namespace
+
+TEST_CASE("SEMANTICS 44: gradients may be summed in another way") {
+    problem p;
+    const tn::mirrored_strategy mirrored(devices(3), std::make_shared<sum_on_first>());
+    const auto losses = mirrored.run(model_loss, mirrored.distribute(p.x), mirrored.distribute(p.y));
+    const auto [step, loss] = mirrored.minimize(tn::momentum(0.1), losses);
+    tn::session s(with_cpus(3));
+    const trained got = train(s, p, step, loss, 10, 3, [&] { check_copies_equal(s, mirrored, p.graph); });
+    check_close(got, train_on_one_device(maker<tn::momentum>(0.1), 10, 3));
+}
+
 TEST_CASE("SEMANTICS 44: of a batch each device gets its own rows") {
     const tn::graph g;
     const tn::graph_scope scope(g);
@@ -464,6 +488,34 @@ TEST_CASE("SEMANTICS 39, 44: the gradient of a table that rows are gathered from
     });
 }
 
+TEST_CASE("SEMANTICS 44: untyped models are mirrored too") {
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const tn::any_tensor x = tn::untyped::placeholder(tn::element_type::float32, tn::extents(tn::extent{}, 2), "x");
+    const tn::mirrored_strategy mirrored(devices(2));
+    const auto losses = mirrored.run(
+        [](const tn::any_tensor& part) {
+            const auto w = tn::variable<float, tn::shape<2, 1>>("w", tn::ones());
+            return tn::any_tensor(tn::mean(tn::matmul(tn::as<float, tn::shape<tn::dyn, 2>>(part), w)));
+        },
+        mirrored.distribute(x));
+    const auto [step, loss] = mirrored.minimize(tn::gradient_descent(1), losses);
+    static_assert(std::is_same_v<decltype(loss), const tn::any_tensor>);
+    tn::session s(with_cpus(2));
+    s.run(tn::initialize_variables());
+    tn::any_array value(tn::element_type::float32, tn::extents(3, 2));
+    for (int i = 0; i < 6; ++i) static_cast<float*>(value.data())[i] = static_cast<float>(i);
+    std::vector<tn::fed_value> fed;
+    fed.push_back({x, std::move(value)});
+    const std::vector<tn::any_array> got = s.run_untyped(std::move(fed), {loss}, {step});
+    CHECK(static_cast<const float*>(got[0].data())[0] == doctest::Approx(5));
+    const std::vector<tn::any_array> w = s.run_untyped({}, mirrored.copies(g.tensor("w")));
+    for (const tn::any_array& copy : w) {
+        CHECK(static_cast<const float*>(copy.data())[0] == doctest::Approx(1 - 2));
+        CHECK(static_cast<const float*>(copy.data())[1] == doctest::Approx(1 - 3));
+    }
+}
+
 TEST_CASE("mirrored_strategy: devices that make no sense are refused") {
     CHECK_THROWS_WITH_AS(tn::mirrored_strategy(std::vector<tn::device_name>{}),
                          "mirrored_strategy: there are no devices; name one at least", tn::invalid_argument_error);
@@ -534,6 +586,11 @@ TEST_CASE("mirrored_strategy: losses that are not the replicas' are refused") {
     CHECK_THROWS_WITH_AS(mirrored.minimize(how, constant), doctest::Contains("depend on none of"),
                          tn::invalid_argument_error);
     CHECK_THROWS_AS(mirrored.minimize(how, losses{{sound[0], {}}}), tn::invalid_argument_error);
+    const auto untyped = mirrored.run([&] { return tn::any_tensor(tn::variable("u", tn::constant({1.0f, 2.0f}))); });
+    CHECK_THROWS_WITH_AS(mirrored.mean(untyped), "mean: u is float[2]; each value must be a floating scalar",
+                         tn::invalid_argument_error);
+    CHECK_THROWS_WITH_AS(mirrored.minimize(how, untyped), doctest::Contains("must be a scalar: [2] (u)"),
+                         tn::invalid_argument_error);
     CHECK_THROWS_WITH_AS(mirrored.copies(outside), "copies: outside is no variable of the strategy",
                          tn::not_found_error);
     CHECK_THROWS_WITH_AS(mirrored.distribute(tn::any_tensor(outside)),

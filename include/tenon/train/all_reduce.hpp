@@ -35,8 +35,8 @@ private:
 
 /// Reduce-scatter, then all-gather, by ordinary nodes and transfers. Each of n tensors is taken apart into n chunks,
 /// whose sizes differ by one element at most. Chunk j of all is summed on device j, in the order of the tensors, and
-/// goes from there to the others, where the chunks are joined. Each device sends and receives 2 (n - 1) / n of a tensor's
-/// bytes, the least that is possible (P. Patarasuk, X. Yuan, J. Parallel Distrib. Comput. 69 (2009)).
+/// goes from there to the others, where the chunks are joined. Each device sends and receives 2 (n - 1) / n of a
+/// tensor's bytes, the least that is possible (P. Patarasuk, X. Yuan, J. Parallel Distrib. Comput. 69 (2009)).
 class chunked_all_reduce final : public all_reduce_method {
     std::vector<any_tensor> add_sums(const std::vector<any_tensor>& tensors,
                                      const std::vector<device_name>& devices) const override;

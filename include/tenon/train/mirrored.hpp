@@ -40,9 +40,9 @@ template <class T> struct per_replica {
 };
 
 /// What minimize makes.
-template <class T> struct mirrored_training {
+template <class Loss> struct mirrored_training {
     operation train;
-    tensor<T, shape<>> loss; ///< the mean over the joined batch, before the step
+    Loss loss; ///< the mean over the joined batch, before the step
 };
 
 namespace detail {
@@ -95,8 +95,40 @@ void check_replicas(const mirrored_state& s, int values, const char* what);
 any_tensor mirrored_mean(const mirrored_state& s, const per_replica<any_tensor>& values);
 any_tensor mirrored_join(const mirrored_state& s, const std::vector<any_tensor>& parts);
 
-template <class S> struct with_free_rows;
-template <auto Rows, auto... Rest> struct with_free_rows<shape<Rows, Rest...>> { using type = shape<dyn, Rest...>; };
+// What a batch must be.
+struct distribute_rule {
+    static constexpr const char* name = "distribute";
+    using attributes = no_attributes;
+    static constexpr inferred infer(const attributes&, type_list in, int) {
+        return in[0].extents.rank() > 0 ? in[0] : inferred(fault::rank_too_low);
+    }
+};
+
+// Complains of an X that the rule has a fault for; true of that, and of what was complained of before. What only the
+// graph knows is judged there.
+template <class Rule, class X> constexpr bool is_mistaken() {
+    if constexpr (std::is_same_v<X, any_tensor>) return false;
+    else if constexpr (std::is_same_v<X, ill_shaped>) return true;
+    else {
+        constexpr fault what = fault_of<Rule, X>;
+        if constexpr (what != fault::none)
+            static_assert(shapes_of<Rule, what, shown_of<operand_of_t<X>>>::agree, "tenon: shapes do not agree");
+        return what != fault::none;
+    }
+}
+
+// A tensor like X with any number of rows.
+template <class X> struct any_rows { using type = any_tensor; };
+template <class T, class S> struct any_rows_of;
+template <class T, auto Rows, auto... Rest> struct any_rows_of<T, shape<Rows, Rest...>> {
+    using type = tensor<T, shape<dyn, Rest...>>;
+};
+template <Operand X> struct any_rows<X> : any_rows_of<typename X::element_type, typename X::shape_type> {};
+
+template <class X> auto typed(const any_tensor& t) {
+    if constexpr (std::is_same_v<X, any_tensor>) return t;
+    else return X::unchecked(t);
+}
 
 // The argument of replica i.
 template <class X> const X& of_replica(const X& x, int) { return x; }
@@ -134,14 +166,12 @@ public:
     /// need not be a multiple of the replicas: the first ones get one more. What is fed is taken apart on the host,
     /// another tensor where it lies.
     template <OperandOrIllShaped X> auto distribute(const X& batch) const {
-        if constexpr (std::is_same_v<X, ill_shaped>) return per_replica<ill_shaped>{};
+        if constexpr (detail::is_mistaken<detail::distribute_rule, X>()) return per_replica<ill_shaped>{};
         else {
-            static_assert(X::shape_type::rank > 0, "tenon::mirrored_strategy::distribute: a scalar has no rows");
-            using sizes = typename detail::with_free_rows<typename X::shape_type>::type;
-            using part = tensor<typename X::element_type, sizes>;
+            using part = typename detail::any_rows<X>::type;
             const per_replica<any_tensor> parts = detail::distribute(*state_, detail::as_tensor(batch));
             per_replica<part> result;
-            for (const any_tensor& p : parts) result.values.push_back(part::unchecked(p));
+            for (const any_tensor& p : parts) result.values.push_back(detail::typed<part>(p));
             result.shares = parts.shares;
             return result;
         }
@@ -186,11 +216,10 @@ public:
     /// trainable ones that are not mirrored, naming them.
     template <class L>
     auto minimize(const optimizer& how, const per_replica<L>& losses, const minimize_options& o = {}) const {
-        if constexpr (std::is_same_v<L, ill_shaped>) return std::pair<operation, ill_shaped>{};
+        if constexpr (detail::is_mistaken<detail::gradients_rule, L>()) return mirrored_training<ill_shaped>{};
         else {
-            static_assert(is_mean<L>, "tenon::mirrored_strategy::minimize: each loss must be a floating scalar");
             operation train = apply_gradients(how, compute_gradients(losses, o.variables), o);
-            return mirrored_training<typename L::element_type>{std::move(train), mean(losses)};
+            return mirrored_training<decltype(mean(losses))>{std::move(train), mean(losses)};
         }
     }
 
@@ -200,7 +229,8 @@ public:
     template <class L>
     per_replica<std::vector<gradient_and_variable>>
     compute_gradients(const per_replica<L>& losses, const std::vector<any_tensor>& variables = {}) const {
-        return gradients_of(detail::untyped_replicas(losses), variables);
+        if constexpr (detail::is_mistaken<detail::gradients_rule, L>()) return {};
+        else return gradients_of(detail::untyped_replicas(losses), variables);
     }
     /// The second half.
     operation apply_gradients(const optimizer& how,
@@ -209,22 +239,15 @@ public:
 
     /// The mean of replicas' means, such as losses or accuracies, over the joined batch. On the first device.
     template <class L> auto mean(const per_replica<L>& values) const {
-        if constexpr (std::is_same_v<L, ill_shaped>) return ill_shaped{};
-        else {
-            static_assert(is_mean<L>, "tenon::mirrored_strategy::mean: each value must be a floating scalar");
-            return tensor<typename L::element_type, shape<>>::unchecked(
-                detail::mirrored_mean(*state_, detail::untyped_replicas(values)));
-        }
+        if constexpr (detail::is_mistaken<detail::gradients_rule, L>()) return ill_shaped{};
+        else return detail::typed<L>(detail::mirrored_mean(*state_, detail::untyped_replicas(values)));
     }
     /// The reverse of distribute: what the replicas computed, one after the other by dimension 0, on the first device.
     template <class X> auto join(const per_replica<X>& parts) const {
-        if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
-        else {
-            static_assert(X::shape_type::rank > 0, "tenon::mirrored_strategy::join: a scalar has no rows");
-            using sizes = typename detail::with_free_rows<typename X::shape_type>::type;
-            using whole = tensor<typename X::element_type, sizes>;
-            return whole::unchecked(detail::mirrored_join(*state_, detail::untyped_replicas(parts).values));
-        }
+        if constexpr (detail::is_mistaken<detail::distribute_rule, X>()) return ill_shaped{};
+        else
+            return detail::typed<typename detail::any_rows<X>::type>(
+                detail::mirrored_join(*state_, detail::untyped_replicas(parts).values));
     }
 
     /// An operation that gives all copies the first replica's value: to be run after something else than
@@ -234,8 +257,6 @@ public:
     std::vector<any_tensor> copies(const any_tensor& variable) const;
 
 private:
-    template <class L>
-    static constexpr bool is_mean = L::shape_type::rank == 0 && is_floating(element_type_of<typename L::element_type>);
     per_replica<std::vector<gradient_and_variable>> gradients_of(const per_replica<any_tensor>& losses,
                                                                  const std::vector<any_tensor>& variables) const;
     std::shared_ptr<detail::mirrored_state> state_;

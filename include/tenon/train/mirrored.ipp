@@ -223,7 +223,12 @@ inline any_tensor weighted(const any_tensor& x, const per_replica<any_tensor>& o
 
 TENON_INLINE any_tensor mirrored_mean(const mirrored_state& s, const per_replica<any_tensor>& values) {
     check_replicas(s, values.size(), "mean");
-    require_node(values[0].node(), "mean: the value of replica 0");
+    for (const any_tensor& v : values) {
+        require_node(v.node(), "mean: a value");
+        if (v.rank() != 0 || !is_floating(v.element()))
+            throw invalid_argument_error("mean: " + v.name() + " is " + to_string(v.type()) +
+                                         "; each value must be a floating scalar");
+    }
     const home_scope scope{graph(values[0].node()->graph)};
     any_tensor sum;
     for (std::size_t i = 0; i < s.replicas(); ++i) {
