@@ -23,7 +23,8 @@
 ///     sess.run(tn::initialize_variables());                                // all copies begin equal
 ///     auto step = sess.callable(tn::feeds(images, labels), tn::fetches(train, loss));
 ///
-/// A step gives what one device gives for the whole batch, to rounding. The copies are equal to the bit.
+/// A step gives what one device gives for the whole batch, to rounding. On devices of one kind the copies are equal to
+/// the bit.
 
 namespace tenon {
 

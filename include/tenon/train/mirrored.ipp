@@ -215,8 +215,8 @@ inline any_tensor weighted(const any_tensor& x, const per_replica<any_tensor>& o
     } else {
         tape_writer s; // a node that all gradients of a replica share
         s.write(s.cast(s.read(of.shares[replica]), type), type);
-        const tape_value share = t.read(s.finish().front()), zero = t.literal(0, type);
-        t.write(t.apply(opcode::select, t.apply(opcode::less, zero, share), value * share, zero), x.element());
+        const tape_value share = t.read(s.finish().front()), none = t.literal(0, type);
+        t.write(t.apply(opcode::select, t.apply(opcode::less, none, share), value * share, none), x.element());
     }
     return t.finish().front();
 }
