@@ -28,7 +28,7 @@ constexpr std::size_t memory = 256 << 20;
 // X^n, for a variable X. An empty device pins nothing.
 matrix power(const std::string& name, const std::string& device) {
     const auto there = tn::on(tn::device_name(device));
-    const auto x = tn::variable<float, square>(name, tn::glorot_uniform(name[0]));
+    const auto x = tn::variable<float, square>(name, tn::glorot_uniform(1));
     matrix p = x;
     for (int i = 1; i < exponent; ++i) p = tn::matmul(p, x);
     return p;

@@ -50,7 +50,7 @@ TEST_CASE("of a node's times the median of the last nine counts") {
 TEST_CASE("a link's latency and bandwidth are those of the line through the times of its sizes") {
     tn::cost_measurements m;
     CHECK_FALSE(m.link("CPU", "GPU"));
-    for (const std::size_t bytes : {1000, 10'000, 1'000'000}) // 5 us, and 1 GB/s
+    for (const std::size_t bytes : {1000u, 10'000u, 1'000'000u}) // 5 us, and 1 GB/s
         m.add_transfer("CPU", "GPU", bytes, 5000 + static_cast<std::int64_t>(bytes));
     const tn::link_speed speed = *m.link("CPU", "GPU");
     CHECK(speed.latency == doctest::Approx(5e-6));

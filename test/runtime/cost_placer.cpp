@@ -170,7 +170,7 @@ TEST_CASE("a model too large for one GPU: refused where the rules place it, and 
     const auto x = tn::placeholder<float, rows>("x");
     std::vector<tn::variable_tensor<float, weights>> w;
     tn::tensor<float, rows> h = x;
-    for (int layer = 0; layer < 6; ++layer) {
+    for (unsigned layer = 0; layer < 6; ++layer) {
         w.push_back(tn::variable<float, weights>("w" + std::to_string(layer), tn::glorot_uniform(layer + 1)));
         h = tanh(matmul(h, w.back()));
     }

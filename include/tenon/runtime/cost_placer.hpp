@@ -22,7 +22,7 @@
 /// most of their readers were. The best is improved by moving the groups of nodes that read from or are read by another
 /// device's, those first for which most bytes cross, one at a time and as long as that helps.
 /// Judging takes time linear in the nodes, and all judging together at most a million visits of nodes and their inputs,
-/// or 16 judgements where that is more, so a placement takes time about linear in the nodes: tens of milliseconds for
+/// or 16 judgements where that is more, so a placement takes time about linear in the nodes: a tenth of a second for
 /// 10,000.
 ///
 /// What was not timed is thought to take a microsecond and 0.1 ns a byte that it reads and writes, or what it took on
@@ -119,7 +119,6 @@ private:
         return links_[static_cast<std::size_t>(from) * kind_.size() + static_cast<std::size_t>(to)];
     }
     class course;
-    friend class course;
 
     std::vector<item> items_; // in the order in which they were made; one more at the end
     std::vector<int> number_; // of each item in the program
