@@ -124,6 +124,42 @@ TEST_CASE("TOUR 6: the rules put two branches on one GPU, measured costs on two,
     CHECK(same(rules.run(m.sum), plain.run(m.sum)));
 }
 
+TEST_CASE("TOUR 6: the branches part, too, where the variables were initialised, and so placed, before") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const two_branches m;
+    tn::session s(m.measured().session(2)), plain;
+    for (tn::session* each : {&s, &plain}) each->run(tn::initialize_variables());
+    const auto e = s.explain_placement(m.sum);
+    CHECK(of(e, m.of_a).device != of(e, m.of_b).device);
+    CHECK(e.predicted_seconds < 0.6 * e.predicted_by_rules);
+    CHECK(same(s.run(m.sum), plain.run(m.sum)));
+}
+
+TEST_CASE("values between nodes count: what does not fit on one GPU beside others goes to the next") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    using large = tn::shape<256, 256>; // 256 KiB
+    using held = tn::tensor<float, large>;
+    const auto x = tn::placeholder<float, large>("x");
+    // Each is there until the products of all are made.
+    std::vector<held> first;
+    for (int i = 0; i < 6; ++i) first.push_back(matmul(x, i == 0 ? held(x) : first.back()));
+    held sum = first[0];
+    for (int i = 5; i > 0; --i) sum = matmul(sum, first[static_cast<std::size_t>(i)]);
+    costs c;
+    c.takes(sum, 100);
+    tn::array<float, large> v;
+    v.fill(1.0f / 256);
+    constexpr std::size_t memory = 1536 << 10;
+    tn::session rules(by_rules(2, memory)), s(c.session(2, memory)), plain;
+    CHECK_THROWS_AS((void)rules.run(tn::feed(x, v), sum), tn::resource_exhausted_error);
+    const auto e = s.explain_placement(tn::feed(x, v), sum);
+    CHECK(has(e.cost, "the rules' placement exceeds the memory by "));
+    CHECK_FALSE(has(e.cost, "; it exceeds"));
+    CHECK(same(s.run(tn::feed(x, v), sum), plain.run(tn::feed(x, v), sum)));
+}
+
 TEST_CASE("where the link between the GPUs is slow, both branches stay on one: nothing is better than the rules") {
     const tn::graph g;
     const tn::graph_scope in(g);
