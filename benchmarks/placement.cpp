@@ -1,6 +1,6 @@
 // TOUR 6, A^n + B^n, where each product is work for a device: on one simulated GPU, and a branch on each of two, with
-// copies that take no longer than the machine needs. On two cores two should take at most 0.6 of the time of one. Then the
-// same program with nothing pinned: placed by the rules, and by the times of a few steps that were run so.
+// copies that take no longer than the machine needs. On two cores two should take at most 0.6 of the time of one. Then
+// the same program with nothing pinned: placed by the rules, and by the times of a few steps.
 
 #include <algorithm>
 #include <chrono>

@@ -13,8 +13,8 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using tenon::cost_measurements;
     try {
-        const cost_measurements m = cost_measurements::from_json(std::string(reinterpret_cast<const char*>(data), size));
-        const std::string written = m.to_json();
+        const std::string text(reinterpret_cast<const char*>(data), size);
+        const std::string written = cost_measurements::from_json(text).to_json();
         if (cost_measurements::from_json(written).to_json() != written) {
             std::fprintf(stderr, "what was read is not what was written:\n%s\n", written.c_str());
             std::abort();

@@ -44,9 +44,9 @@ struct link_speed {
     }
 };
 
-/// Times of nodes, by kind of device and timed_as(), and of transfers, by kinds of devices and bytes. Of each the last 9
-/// are kept, and their median counts: a first run with cold caches or a busy moment does not move it, and a machine that
-/// has changed does, soon. Thread-safe.
+/// Times of nodes, by kind of device and timed_as(), and of transfers, by kinds of devices and bytes. Of each the last
+/// 9 are kept, and their median counts: a first run with cold caches or a busy moment does not move it, and a machine
+/// that has changed does, soon. Thread-safe.
 class cost_measurements {
 public:
     cost_measurements();

@@ -11,12 +11,12 @@
 /// Placement by what earlier runs took.
 ///
 /// A placement is judged by a schedule of the step. Nodes go in the order in which they were made; a device does one
-/// after another, and so does each of its lanes for copies; a tensor crosses once to each device that reads it, variables
-/// in each step, what is constant when the step is planned. CPU devices share the machine's threads, so they count as one.
-/// Of memory each device has its variables, its copies of constants, of others' variables and of what is fed, and the
-/// largest set of other values that live at one time. The better of two placements is the one that exceeds the devices'
-/// limits by fewer bytes, then the one that takes less time, then the one for which fewer bytes cross; of equal ones, the
-/// earlier. That of the rules is the first, so none is chosen that is worse.
+/// after another, and so does each of its lanes for copies; a tensor crosses once to each device that reads it: variables
+/// in each step, what is constant when the step is planned. CPU devices share the machine's threads, so they count as
+/// one. Of memory each device has its variables, its copies of constants, of others' variables and of what is fed, and
+/// the largest set of other values that live at one time. The better of two placements is the one that exceeds the
+/// devices' limits by fewer bytes, then the one that takes less time, then the one for which fewer bytes cross; of equal
+/// ones, the earlier. That of the rules is the first, so none is chosen that is worse.
 ///
 /// The others are: each device alone; the nodes put one by one where they end earliest; the same with variables where
 /// most of their readers were. The best is improved by moving the groups of nodes that read from or are read by another
@@ -37,7 +37,7 @@ public:
     explicit cost_placer(std::shared_ptr<const cost_measurements> m) : measured_(std::move(m)) {}
 
     void choose(const program& p, const plan_options& o, std::vector<placement_group>& groups) override;
-    /// "cost model: 2.1 ms a step, by the rules 4.0 ms; ...", then a line a device: how long it is busy, and its memory.
+    /// "cost model: 2.1 ms a step, by the rules 4.0 ms; ...", then a line a device: how long it is busy, its memory.
     void explain(const program& p, const plan_options& o, placement_explanation& e) override;
 
 private:
@@ -74,18 +74,22 @@ public:
         there -= std::min(there, bytes);
     }
 
-    /// The step with each group on a device. Groups on none (-1) are put, one by one, on the one of `allowed` where their
-    /// first node ends earliest, of equal ones the first.
+    /// The step with each group on a device. Groups on none (-1) are put, one by one, on the one of `allowed` where
+    /// their first node ends earliest, of equal ones the first.
     predicted_step judge(std::vector<int>& device_of, const std::vector<std::vector<int>>& allowed = {}) const;
 
     /// By device: bytes that a group's nodes read from and give to nodes that are there.
     std::vector<double> shared_bytes(std::size_t group, const std::vector<int>& device_of) const;
 
-    bool works(std::size_t group) const { return !items_of_[group].empty(); } ///< what it does is not done when planning
-    bool was_timed(std::size_t group, int device) const; ///< all its nodes were, on this kind of device
+    /// Not all that it does is done when the step is planned.
+    bool works(std::size_t group) const { return !items_of_[group].empty(); }
+    /// All its nodes were, on this kind of device.
+    bool was_timed(std::size_t group, int device) const;
     std::size_t variables(std::size_t group) const { return variables_[group]; }
     std::size_t limit(int device) const { return limits_[static_cast<std::size_t>(device)]; }
-    bool same_kind(int a, int b) const { return kind_[static_cast<std::size_t>(a)] == kind_[static_cast<std::size_t>(b)]; }
+    bool same_kind(int a, int b) const {
+        return kind_[static_cast<std::size_t>(a)] == kind_[static_cast<std::size_t>(b)];
+    }
     std::size_t visits() const { return items_.size() + reads_.size(); } ///< that one judgement takes
     int nodes() const { return nodes_; }                                 ///< that have a time
     int timed_nodes(const std::vector<int>& device_of) const;            ///< those whose time was measured
@@ -124,16 +128,16 @@ private:
     std::vector<int> number_; // of each item in the program
     std::vector<int> reads_, after_, outputs_;
     std::vector<value> values_;
-    std::vector<std::vector<int>> items_of_;  // by group
-    std::vector<std::vector<int>> readers_;   // by value: groups, each once
-    std::vector<std::size_t> variables_;      // by group
-    std::vector<double> times_;               // by item and kind, seconds
+    std::vector<std::vector<int>> items_of_; // by group
+    std::vector<std::vector<int>> readers_;  // by value: groups, each once
+    std::vector<std::size_t> variables_;     // by group
+    std::vector<double> times_;              // by item and kind, seconds
     std::vector<bool> timed_;
     std::vector<std::string> kinds_;
-    std::vector<int> kind_;                    // by device
-    std::vector<int> worker_;                  // by device: the line that computes
-    std::vector<link_speed> links_;            // by device and device
-    std::vector<int> copier_;                  // the same: the line that copies
+    std::vector<int> kind_;                   // by device
+    std::vector<int> worker_;                 // by device: the line that computes
+    std::vector<link_speed> links_;           // by device and device
+    std::vector<int> copier_;                 // the same: the line that copies
     std::vector<std::size_t> there_, limits_; // by device
     int nodes_ = 0;
 };

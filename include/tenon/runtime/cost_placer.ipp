@@ -238,7 +238,9 @@ private:
         const auto line = static_cast<std::size_t>(m_.copier_[link(home, device)]);
         return std::max(made, lines_[line]) + m_.link(home, device).seconds(from.bytes);
     }
-    std::size_t link(int from, int to) const { return static_cast<std::size_t>(from) * devices_ + static_cast<std::size_t>(to); }
+    std::size_t link(int from, int to) const {
+        return static_cast<std::size_t>(from) * devices_ + static_cast<std::size_t>(to);
+    }
 
     double bring(int v, int device) {
         const double at = arrival(v, device);
@@ -358,7 +360,8 @@ public:
             allowed_[g].push_back(by_rules);
             if (groups[g].fixed || !m_.works(g)) continue;
             for (const int d : groups[g].candidates)
-                if (d != by_rules && (!fits || m_.same_kind(d, by_rules) || m_.was_timed(g, d))) allowed_[g].push_back(d);
+                if (d != by_rules && (!fits || m_.same_kind(d, by_rules) || m_.was_timed(g, d)))
+                    allowed_[g].push_back(d);
             if (allowed_[g].size() > 1) movable_.push_back(g);
         }
     }
