@@ -125,10 +125,10 @@ inline link_speed line_through(const std::map<std::size_t, timings>& by_bytes) {
         const double x = static_cast<double>(bytes), y = std::max(t.nanoseconds(), 1.0) * 1e-9, weight = 1 / (y * y);
         w += weight, wx += weight * x, wxx += weight * x * x, wy += weight * y, wxy += weight * x * y;
     }
-    const bool one = by_bytes.size() == 1;
+    const bool single = by_bytes.size() == 1;
     const double width = w * wxx - wx * wx;
-    double slope = one || width <= 0 ? 0 : (w * wxy - wx * wy) / width, latency = (wy - slope * wx) / w;
-    if (one ? by_bytes.begin()->first > small : latency < 0) {
+    double slope = single || width <= 0 ? 0 : (w * wxy - wx * wy) / width, latency = (wy - slope * wx) / w;
+    if (single ? by_bytes.begin()->first > small : latency < 0) {
         slope = wxy / wxx;
         latency = 0;
     } else if (slope < 0) {
