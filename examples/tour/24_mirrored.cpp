@@ -1,5 +1,14 @@
-// Dense(1) under a mirrored strategy: four devices have a copy of the model each, work on a quarter of the batch, and
-// average their gradients. On four devices of the CPU; on the machine's GPUs where there are two or more.
+// Dense(1) under a mirrored strategy: each device has a copy of the model, works on its part of the batch, and the
+// gradients are averaged over all. On four devices of the CPU; on the machine's GPUs where there are two or more. Prints
+//     step  0  loss 3...
+//     step 20  loss 0.0...
+//     step 40  loss 0.000...
+//     step 60  loss 0.00000...
+//     /device:CPU:0: y = 2.999 a -1.999 b +1.000
+//     /device:CPU:1: y = 2.999 a -1.999 b +1.000
+//     /device:CPU:2: y = 2.999 a -1.999 b +1.000
+//     /device:CPU:3: y = 2.999 a -1.999 b +1.000
+//     984 bytes cross between devices in a step
 #include <tenon/tenon.hpp>
 
 #include <cstdio>

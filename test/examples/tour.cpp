@@ -22,6 +22,9 @@
 #define main replicas_program
 #include "../../examples/tour/10_replicas.cpp"
 #undef main
+#define main mirrored_program
+#include "../../examples/tour/24_mirrored.cpp"
+#undef main
 
 #include <doctest/doctest.h>
 
@@ -234,4 +237,8 @@ TEST_CASE("tour 8: SEMANTICS 15: x and y run after a and b, z after x and y, by 
 
 TEST_CASE("tour 10: SEMANTICS 9: variables go to the parameter servers in turn, what is computed to the workers") {
     CHECK(is_as_said(output_of(replicas_program), "10_replicas.cpp"));
+}
+
+TEST_CASE("tour 24: copies of a model on four devices learn the same weights, as one device would") {
+    CHECK(is_as_said(output_of(mirrored_program), "24_mirrored.cpp"));
 }
