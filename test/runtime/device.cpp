@@ -17,7 +17,7 @@ TEST_CASE("SEMANTICS 12: the physical devices have a name, a type, memory and a 
     const auto devices = tn::list_physical_devices();
     REQUIRE(devices.size() == 1);
     CHECK(to_string(devices[0].name) == "/job:localhost/replica:0/task:0/device:CPU:0");
-        CHECK(devices[0].memory > 0);
+    CHECK(devices[0].memory > 0);
     CHECK(devices[0].description.starts_with("CPU, "));
 }
 

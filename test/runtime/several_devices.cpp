@@ -281,7 +281,8 @@ TEST_CASE("a kernel that fails on a device fails the step, by name and device, a
     tn::session s(with_gpus(2));
     s.run(v.initializer());
     for (int i = 0; i < 3; ++i) {
-        CHECK(has(words_of<tn::out_of_range_error>([&] { (void)s.run(after); }), "bad (test_watched) on /device:GPU:1"));
+        CHECK(
+            has(words_of<tn::out_of_range_error>([&] { (void)s.run(after); }), "bad (test_watched) on /device:GPU:1"));
         CHECK(has(words_of<tn::resource_exhausted_error>([&] { (void)s.run(short_of); }),
                   "short (test_watched) on /device:GPU:1"));
         CHECK(has(words_of<tn::failed_precondition_error>([&] { (void)s.run(raw); }), "variable \"raw\""));
@@ -416,7 +417,9 @@ TEST_CASE("what fails in one thread's step does not touch another's on the same 
     std::thread other([&] {
         for (int i = 0; i < 100; ++i) try {
                 (void)s.run(tn::feed(x, v), bad);
-            } catch (const tn::out_of_range_error&) { ++failed; }
+            } catch (const tn::out_of_range_error&) {
+                ++failed;
+            }
     });
     for (int i = 0; i < 100; ++i)
         if (s.run(tn::feed(x, v), good).item() != 4096) ++wrong;

@@ -33,8 +33,8 @@ struct placement_explanation {
     };
     struct edge {
         std::string tensor;
-        tensor_type type; ///< in the sizes of the step
-        std::string from, to; ///< nodes
+        tensor_type type;       ///< in the sizes of the step
+        std::string from, to;   ///< nodes
         std::int64_t bytes = 0; ///< that cross for it; 0 where both are on one device
         bool once = false;      ///< a constant: it crosses when the step is planned
         bool shared = false;    ///< it crosses for another reader there already

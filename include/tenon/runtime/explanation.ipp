@@ -59,9 +59,8 @@ TENON_INLINE std::string placement_explanation::to_text() const {
 }
 
 TENON_INLINE std::string placement_explanation::to_json() const {
-    nlohmann::json all{{"nodes", nlohmann::json::array()},
-                       {"edges", nlohmann::json::array()},
-                       {"crossing_bytes", crossing_bytes()}};
+    nlohmann::json all{
+        {"nodes", nlohmann::json::array()}, {"edges", nlohmann::json::array()}, {"crossing_bytes", crossing_bytes()}};
     for (const node& n : nodes)
         all["nodes"].push_back({{"name", n.name},
                                 {"op", n.op},
@@ -102,12 +101,12 @@ TENON_INLINE std::string placement_explanation::to_dot() const {
     for (auto& [name, place] : devices) {
         place = number++;
         const char* colour = colours[place % std::size(colours)];
-        text += "  subgraph " + quoted("cluster_" + name) + " {\n    label=" + quoted(name) + "; color=" +
-                quoted(colour) + ";\n";
+        text += "  subgraph " + quoted("cluster_" + name) + " {\n    label=" + quoted(name) +
+                "; color=" + quoted(colour) + ";\n";
         for (const node& n : nodes)
             if (to_string(n.device) == name)
-                text += "    " + quoted(n.name) + " [fillcolor=" + quoted(colour) + ", label=" +
-                        quoted(n.name + " (" + n.op + ")") + "];\n";
+                text += "    " + quoted(n.name) + " [fillcolor=" + quoted(colour) +
+                        ", label=" + quoted(n.name + " (" + n.op + ")") + "];\n";
         text += "  }\n";
     }
     for (const edge& e : edges) {

@@ -273,7 +273,7 @@ private:
     std::vector<int> readers_;               // positions, value by value
     std::vector<std::size_t> readers_begin_; // by value
     std::vector<block> blocks_;
-    std::vector<int> block_of_;                      // by value, or -1
+    std::vector<int> block_of_;                     // by value, or -1
     std::vector<std::vector<const block*>> placed_; // by slot: its blocks, by first position
     memory_layout made_;
 };

@@ -74,7 +74,8 @@ TENON_INLINE std::size_t ordering::content_of(const program_item& i) const {
 
 TENON_INLINE bool ordering::alike(const program_item& a, const program_item& b) const {
     const auto same = [&](int x, int y) { return p_.value(x).type == p_.value(y).type; };
-    return a.op == b.op && a.device == b.device && std::equal(a.inputs.begin(), a.inputs.end(), b.inputs.begin(), b.inputs.end(), same) &&
+    return a.op == b.op && a.device == b.device &&
+           std::equal(a.inputs.begin(), a.inputs.end(), b.inputs.begin(), b.inputs.end(), same) &&
            std::equal(a.outputs.begin(), a.outputs.end(), b.outputs.begin(), b.outputs.end(), same) &&
            a.attributes == b.attributes;
 }
@@ -209,8 +210,7 @@ TENON_INLINE void ordering::keep_old_value(const accesses& v, int u) {
             before_.add(copy, r);
             needed_by_.add(copy, r);
             for (const int w : v.updates)
-                if (std::find(writers.begin(), writers.end(), w) == writers.end())
-                    before_.add(copy, w);
+                if (std::find(writers.begin(), writers.end(), w) == writers.end()) before_.add(copy, w);
         }
     }
 }
@@ -302,7 +302,8 @@ TENON_INLINE std::vector<int> ordering::order() const {
             free.push_back(i);
             return;
         }
-        ready.push({worker_of(p_, o_, item(i)).lane < 0, !item(i).op->is(op_flags::updates), item(i).origin->number, i});
+        ready.push(
+            {worker_of(p_, o_, item(i)).lane < 0, !item(i).op->is(op_flags::updates), item(i).origin->number, i});
     };
     std::size_t left = 0;
     for (int i = 0; i < items(); ++i) {

@@ -126,8 +126,7 @@ inline std::vector<std::vector<int>> updates_before(const program& p) {
         };
         for (const int a : i.after) comes_after(a);
         for (std::size_t k = 0; k < i.inputs.size() && !i.removed; ++k)
-            if (const int from = p.value(p.root(i.inputs[k])).producer;
-                from >= 0 && p.reads(i, static_cast<int>(k)))
+            if (const int from = p.value(p.root(i.inputs[k])).producer; from >= 0 && p.reads(i, static_cast<int>(k)))
                 comes_after(from);
         std::sort(own.begin(), own.end());
         own.erase(std::unique(own.begin(), own.end()), own.end());
@@ -175,8 +174,7 @@ private:
         if (const variable_resource* v = p_.value(root).variable)
             for (const int u : before_[static_cast<std::size_t>(reader)])
                 if (p_.value(p_.item(u).outputs[0]).variable == v) updates.push_back(u);
-        const auto [at, isnew] =
-            crossed_.try_emplace({root, device, updates}, static_cast<int>(p_.values.size()));
+        const auto [at, isnew] = crossed_.try_emplace({root, device, updates}, static_cast<int>(p_.values.size()));
         if (!isnew) return at->second;
         program_value made;
         made.origin = p_.value(root).origin;

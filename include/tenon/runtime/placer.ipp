@@ -121,8 +121,8 @@ TENON_INLINE void placer::gather_requests(placement_group& g) const {
             if (soft_ && same_task) continue;
             const auto at = decided_.find(g.asked);
             throw invalid_argument_error(
-                "cannot place '" + n->name + "' and '" + g.asked->name + "' on one device, which they must share: " +
-                detail::request_of(*n) + "; " +
+                "cannot place '" + n->name + "' and '" + g.asked->name +
+                "' on one device, which they must share: " + detail::request_of(*n) + "; " +
                 (at == decided_.end() ? detail::request_of(*g.asked)
                                       : g.asked->name + " is on " + to_string(g.wanted) + " since an earlier run") +
                 "; take one of the two out of its device scope, or allow soft placement");
@@ -166,8 +166,8 @@ TENON_INLINE void placer::no_kernel(const placement_group& g) const {
     for (const node* n : g.members) {
         if (std::find(told.begin(), told.end(), n->op) != told.end()) continue;
         told.push_back(n->op);
-        text += "\n  " + std::string(n->op->name) + ": device CPU: " +
-                (n->op->cpu ? detail::listed(all_elements) : std::string("none")) +
+        text += "\n  " + std::string(n->op->name) +
+                ": device CPU: " + (n->op->cpu ? detail::listed(all_elements) : std::string("none")) +
                 "; device GPU: " + detail::listed(n->op->gpu_types);
     }
     throw invalid_argument_error(text + "\nPlace it on /device:CPU:0, or set session_options::allow_soft_placement");
@@ -213,9 +213,9 @@ TENON_INLINE void placer::choose(placement_group& g) const {
     g.device = gpu != g.candidates.end() ? *gpu : g.candidates.front();
     const bool typed = !g.wanted.type.empty();
     g.fixed = typed && g.candidates.size() == 1;
-    g.rule = typed                         ? placement_rule::requested
+    g.rule = typed                       ? placement_rule::requested
              : gpu != g.candidates.end() ? placement_rule::gpu_default
-                                           : placement_rule::cpu_default;
+                                         : placement_rule::cpu_default;
 }
 
 TENON_INLINE void placer::place(const std::vector<const node*>& nodes, const placement_optimizer& better) {
@@ -257,8 +257,7 @@ TENON_INLINE void placer::place(const std::vector<const node*>& nodes, const pla
             }
         }
         if (log_) {
-            std::sort(placed.begin(), placed.end(),
-                      [](const node* a, const node* b) { return a->number < b->number; });
+            std::sort(placed.begin(), placed.end(), [](const node* a, const node* b) { return a->number < b->number; });
             for (const node* n : placed) {
                 const placement_decision& d = decided_.at(n);
                 std::string line = n->name + ": (" + shown_op(*n) +

@@ -35,6 +35,7 @@ struct plan_summary {
     std::size_t arena_bytes = 0;        ///< of values between nodes, on all devices
     std::size_t lower_bound = 0;        ///< the largest set of them that lives at one time
     std::size_t fetched_bytes = 0;      ///< of what is handed out
+    std::size_t constant_bytes = 0;     ///< of constants that devices keep copies of
     double cost = 0;                    ///< on one thread, in nanoseconds, estimated
     std::vector<std::string> order;     ///< "name (op)"
 
@@ -79,7 +80,7 @@ public:
     const plan_summary& summary() const noexcept { return summary_; }
     /// Bytes of the memory that is kept for further steps and for those in flight.
     std::size_t kept_bytes() const noexcept {
-        return frames_made_.load(std::memory_order_relaxed) * summary_.arena_bytes;
+        return frames_made_.load(std::memory_order_relaxed) * summary_.arena_bytes + summary_.constant_bytes;
     }
 
 private:
@@ -91,11 +92,11 @@ private:
         double cost = 0;
         std::vector<int> outputs; // values, for checks
         int device = 0;
-        worker by{};               // what does it
-        std::size_t bytes = 0;     // that a lane copies; launched otherwise
-        std::vector<int> waits{};  // steps on other lanes whose events it waits for
-        bool awaited = false;      // others wait for its event
-        std::string timed{};       // timed_as(), where the plan is measured
+        worker by{};              // what does it
+        std::size_t bytes = 0;    // that a lane copies; launched otherwise
+        std::vector<int> waits{}; // steps on other lanes whose events it waits for
+        bool awaited = false;     // others wait for its event
+        std::string timed{};      // timed_as(), where the plan is measured
     };
     struct patch {
         std::size_t slot;
@@ -131,8 +132,8 @@ private:
     std::vector<int> sources_; // feeds and constants that are read, where they are checked
     bool check_numerics_ = false;
     bool measured_ = false;
-    int side_by_side_ = 1; // nodes that may run at the same time
-    std::vector<worker> lanes_; // that the step uses
+    int side_by_side_ = 1;                 // nodes that may run at the same time
+    std::vector<worker> lanes_;            // that the step uses
     std::vector<device_memory> constants_; // by device: copies of what the host holds
     plan_summary summary_;
     std::atomic<std::size_t> frames_made_{0};

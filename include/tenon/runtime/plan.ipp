@@ -90,6 +90,7 @@ TENON_INLINE plan::plan(const request& r, const plan_options& o) : devices_(o.de
         summary_.arena_bytes += d.arena_bytes;
         summary_.lower_bound += d.lower_bound;
         summary_.fetched_bytes += d.fetched_bytes;
+        summary_.constant_bytes += d.constant_bytes;
     }
     require_fit(o);
     upload_constants();
@@ -102,10 +103,10 @@ TENON_INLINE void plan::require_fit(const plan_options& o) const {
         std::string text = "this step needs " + std::to_string(needed) + " bytes on " + devices_[d]->name();
         if (variables) text += " beside the " + std::to_string(variables) + " of variables";
         text += ", of which " + std::to_string(devices_[d]->memory().limit) + " may be used; the largest tensors:";
-        throw resource_exhausted_error(
-            text + largest_holders(d) + "\nfeed smaller batches, fetch less, " +
-            (devices_[d]->lanes() ? "place some of it on another device, or raise the device's limit"
-                                  : "or raise session_options::memory_limit"));
+        throw resource_exhausted_error(text + largest_holders(d) + "\nfeed smaller batches, fetch less, " +
+                                       (devices_[d]->lanes()
+                                            ? "place some of it on another device, or raise the device's limit"
+                                            : "or raise session_options::memory_limit"));
     }
 }
 
@@ -124,7 +125,8 @@ TENON_INLINE void plan::plan_waits() {
     if (check_numerics_)
         for (std::size_t s = 0; s < steps_.size(); ++s) steps_[s].awaited = line[s] != 0;
     const std::size_t lines = lanes_.size() + 1;
-    std::vector<std::vector<int>> known(lines, std::vector<int>(lines, -1)); // by line: of each line, the last that ended
+    std::vector<std::vector<int>> known(lines,
+                                        std::vector<int>(lines, -1)); // by line: of each line, the last that ended
     std::vector<std::vector<int>> known_after(steps_.size());
     for (std::size_t s = 0; s < steps_.size(); ++s) {
         std::vector<int>& own = known[static_cast<std::size_t>(line[s])];

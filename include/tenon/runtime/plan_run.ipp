@@ -359,7 +359,8 @@ TENON_INLINE void plan::check_numerics(std::size_t s, const frame& f) const {
 }
 
 TENON_INLINE void plan::rethrow_with_place(const std::exception_ptr& what, std::size_t s) const {
-    const std::string place = " [node " + place_of(*steps_[s].origin, *devices_[static_cast<std::size_t>(steps_[s].device)]) + "]";
+    const std::string place =
+        " [node " + place_of(*steps_[s].origin, *devices_[static_cast<std::size_t>(steps_[s].device)]) + "]";
     try {
         std::rethrow_exception(what);
     } catch (const error& e) {

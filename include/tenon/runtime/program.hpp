@@ -42,9 +42,9 @@ struct program_item {
     std::vector<int> inputs;
     std::vector<int> outputs;
     std::vector<int> after; ///< items that run before it although no data flows
-    int device = 0; ///< that runs it
+    int device = 0;         ///< that runs it
     bool removed = false;
-    std::vector<bool> read; ///< inputs whose values the kernel reads; known once the kernel is there
+    std::vector<bool> read;                ///< inputs whose values the kernel reads; known once the kernel is there
     std::shared_ptr<tenon::kernel> kernel; ///< of several items, where nothing tells them apart
 };
 
@@ -79,7 +79,8 @@ struct plan_options {
     bool check_numerics = false; ///< the step is refused where a number is not finite
     bool measure = false;        ///< its nodes can be timed (session::set_measurements)
     std::uint64_t graph_seed = 0;
-    /// Give memory, kernels and resources, and outlive the plan. The first is the CPU that holds what is fed and fetched.
+    /// Give memory, kernels and resources, and outlive the plan. The first is the CPU that holds what is fed and
+    /// fetched.
     std::vector<tenon::device*> devices;
     tenon::runtime::placer* placer = nullptr;
     placement_strategy* strategy = nullptr; ///< chooses what the rules leave open; nullptr: the rules do

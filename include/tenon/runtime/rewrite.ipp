@@ -70,13 +70,11 @@ inline void fold_constants(program& p, const plan_options& o) {
             return p.value(i.inputs[k]).constant || !p.reads(i, static_cast<int>(k));
         };
         if (!i.inputs.empty() && !is_known(0)) continue;
-        if (!o.fold || uses.awaited[n] || i.op->is(op_flags::stateful) || i.op->is(op_flags::source) ||
-            !i.op->cpu)
+        if (!o.fold || uses.awaited[n] || i.op->is(op_flags::stateful) || i.op->is(op_flags::source) || !i.op->cpu)
             continue;
         bool known = true;
         std::int64_t bytes = 0;
-        for (std::size_t k = 0; k < i.inputs.size(); ++k)
-            known = known && is_known(k);
+        for (std::size_t k = 0; k < i.inputs.size(); ++k) known = known && is_known(k);
         for (const int v : i.outputs) {
             bytes += bytes_of(p.value(v).type);
             known = known && p.value(v).type.element != element_type::string;
@@ -284,8 +282,8 @@ inline void fuse_elementwise(program& p) {
             const int v = c.inputs[k];
             if (p.value(v).producer < 0 || uses[v] != 1 || !p.reads(c, static_cast<int>(k))) continue;
             program_item& from = p.item(p.value(v).producer);
-            if (from.device != c.device || from.op != &fused_definition || from.outputs.size() != 1 || !from.after.empty() ||
-                uses.awaited[static_cast<std::size_t>(p.value(v).producer)])
+            if (from.device != c.device || from.op != &fused_definition || from.outputs.size() != 1 ||
+                !from.after.empty() || uses.awaited[static_cast<std::size_t>(p.value(v).producer)])
                 continue;
             // An operand that is repeated would be computed again for each repetition.
             if (!(broadcast_of(p, c.inputs) == p.value(v).type.extents)) continue;
@@ -346,7 +344,8 @@ inline void fuse_epilogues(program& p) {
             const extents &out = p.value(v).type.extents, &shift = p.value(b).type.extents;
             const std::string_view name = from.op->name;
             if ((name != "matmul" && name != "conv2d") || !from.after.empty() || out.rank() < 2 || shift.rank() != 1 ||
-                from.device != i.device || !(shift[0] == out[out.rank() - 1]) || !(out == p.value(i.outputs[0]).type.extents) ||
+                from.device != i.device || !(shift[0] == out[out.rank() - 1]) ||
+                !(out == p.value(i.outputs[0]).type.extents) ||
                 (p.value(v).type.element != element_type::float32 &&
                  p.value(v).type.element != element_type::float64) ||
                 uses.awaited[static_cast<std::size_t>(p.value(v).producer)])

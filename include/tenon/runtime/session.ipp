@@ -66,7 +66,7 @@ public:
     std::vector<std::unique_ptr<device>> devices; // /cpu:0 first; they outlive the plans
     std::unique_ptr<runtime::placer> placer;
     std::unique_ptr<runtime::placement_strategy> strategy; // nullptr: the rules decide
-    runtime::run_environment environment; // what every run begins with
+    runtime::run_environment environment;                  // what every run begins with
     std::atomic<bool> closed{false};
     std::atomic<trace*> traced{nullptr};
     std::atomic<cost_measurements*> measured{nullptr};
@@ -103,8 +103,8 @@ public:
             std::string line = "/";
             for (const char* c = name.type.c_str(); *c; ++c) line += static_cast<char>(std::tolower(*c));
             line += ":" + std::to_string(name.index) + " -> device: " + std::to_string(name.index) +
-                    ", name: " + d->attributes().description +
-                    ", memory: " + std::to_string(d->attributes().memory) + " bytes";
+                    ", name: " + d->attributes().description + ", memory: " + std::to_string(d->attributes().memory) +
+                    " bytes";
             log(line);
         }
     }

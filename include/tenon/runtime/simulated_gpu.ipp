@@ -100,8 +100,7 @@ public:
         const auto machine = std::make_shared<simulated_machine>(pool);
         std::vector<std::unique_ptr<device>> made;
         for (device_attributes& a : physical())
-            made.push_back(
-                std::make_unique<simulated_gpu_device>(std::move(a), policy, machine, bandwidth_, latency_));
+            made.push_back(std::make_unique<simulated_gpu_device>(std::move(a), policy, machine, bandwidth_, latency_));
         return made;
     }
 

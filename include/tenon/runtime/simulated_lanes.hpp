@@ -48,9 +48,9 @@ public:
     struct lane {
         std::deque<command> commands;
         enum class state { idle, ready, running, blocked, sleeping } is = state::idle;
-        double cost = 0;         // of its commands
-        std::int64_t began = 0;  // of the copy that it sleeps for
-        bool offered = false;    // to the pool, since it became ready
+        double cost = 0;        // of its commands
+        std::int64_t began = 0; // of the copy that it sleeps for
+        bool offered = false;   // to the pool, since it became ready
     };
     struct event final : device_event {
         explicit event(simulated_machine& m) : machine(m) {}

@@ -174,8 +174,8 @@ TENON_INLINE void simulated_lanes::record(lane l, device_event& e) {
 }
 
 TENON_INLINE void simulated_lanes::wait(lane l, device_event& e) {
-    machine_->give(lanes_[l],
-                   {.what = simulated_machine::command::kind::wait, .point = &static_cast<simulated_machine::event&>(e)});
+    machine_->give(lanes_[l], {.what = simulated_machine::command::kind::wait,
+                               .point = &static_cast<simulated_machine::event&>(e)});
 }
 
 } // namespace tenon::detail

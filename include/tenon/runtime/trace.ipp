@@ -40,8 +40,8 @@ TENON_INLINE int trace::number_of_this_thread() {
         .first->second;
 }
 
-TENON_INLINE void trace::add(const std::string& name, const std::string& op, const std::string& row,
-                             std::int64_t begin, std::int64_t end) {
+TENON_INLINE void trace::add(const std::string& name, const std::string& op, const std::string& row, std::int64_t begin,
+                             std::int64_t end) {
     const std::lock_guard lock(state_->guard);
     state_->events.push_back({name, op, row, begin, end});
 }
@@ -78,8 +78,7 @@ TENON_INLINE std::string trace::to_json() const {
     int number = 0;
     for (auto& [name, row] : rows) {
         row = number++;
-        events.push_back(
-            {{"name", "thread_name"}, {"ph", "M"}, {"pid", 0}, {"tid", row}, {"args", {{"name", name}}}});
+        events.push_back({{"name", "thread_name"}, {"ph", "M"}, {"pid", 0}, {"tid", row}, {"args", {{"name", name}}}});
     }
     for (const auto& e : state_->events) {
         events.push_back({{"name", e.name},
