@@ -15,6 +15,7 @@
 #include <tenon/ops/matmul.hpp>
 #include <tenon/ops/random.hpp>
 #include <tenon/ops/reduction.hpp>
+#include <tenon/ops/reshape.hpp>
 #include <tenon/ops/state.hpp>
 #include <tenon/runtime/gpu_backend.hpp>
 #include <tenon/runtime/session.hpp>
@@ -132,6 +133,28 @@ TEST_CASE("a tensor crosses to a device once, however many read it there; a cons
     CHECK(r.devices[2].device == "/device:GPU:1");
     CHECK(r.devices[2].peak_bytes >= r.devices[2].arena_bytes + 256); // and the constant
     (void)s.run(tn::feed(x, v), twice);
+}
+
+TEST_CASE("what is fetched and read on the host crosses once, however often it is fetched") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto v = tn::on("/gpu:0", [] { return tn::variable<float, tn::shape<2, 3>>("v", tn::constant_value(2)); });
+    const auto a = tn::on("/gpu:0", [&] { return exp(v) * 0.0f + v; });
+    const auto flat = tn::on("/gpu:0", [&] { return reshape<tn::shape<6>>(a); });
+    const auto more = tn::on("/cpu:0", [&] { return a + 1.0f; });
+    tn::session s(with_gpus(1));
+    s.run(tn::initialize_variables());
+    CHECK(s.report(a, a, more, flat).transfers == 1);
+    CHECK(s.report(flat).transfers == 1);
+    CHECK(s.report(v, v).transfers == 1);
+    auto [first, second, third, fourth] = s.run(a, a, more, flat);
+    CHECK(first == second);
+    CHECK(first(1, 2) == 2);
+    CHECK(third(1, 2) == 3);
+    CHECK(fourth(5) == 2);
+    auto [old_value, new_value] = s.run(v, v.assign_add(1.0f));
+    CHECK(old_value(0, 0) == 2);
+    CHECK(new_value(0, 0) == 3);
 }
 
 TEST_CASE("fed, fetched and constant tensors of every type cross between CPU devices, strings too") {

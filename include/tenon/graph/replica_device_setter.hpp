@@ -22,9 +22,14 @@ enum class ps_strategy {
     least_loaded, ///< the task that holds the fewest bytes so far; of several, the one of the lowest index
 };
 
+namespace detail {
+// Constants, since clang 14 would call the compile-time constructor where a member's default is used.
+inline constexpr device_name ps_job = "/job:ps", worker_job = "/job:worker";
+} // namespace detail
+
 struct replica_device_options {
-    device_name ps_device = "/job:ps";
-    device_name worker_device = "/job:worker";
+    device_name ps_device = detail::ps_job;         ///< "/job:ps"
+    device_name worker_device = detail::worker_job; ///< "/job:worker"
     ps_strategy strategy = ps_strategy::round_robin;
 };
 

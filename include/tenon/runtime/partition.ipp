@@ -150,9 +150,17 @@ public:
                 p_.item(n).inputs[k] = here;
             }
         }
+        // What is fetched crosses to the host with what is read there; a view alone crosses in its own sizes.
+        for (int& f : p_.fetches) {
+            const int root = p_.root(f);
+            if (p_.value(root).device == host || p_.value(root).constant) continue;
+            if (f == root || crossed_.contains({root, host, {}})) f = there(f, host, nobody);
+        }
     }
 
 private:
+    static constexpr int host = 0, nobody = -1;
+
     // The same value in a device's memory, as an item reads it.
     int there(int value, int device, int reader) {
         const int root = p_.root(value);
@@ -171,7 +179,7 @@ private:
     int root_there(int root, int device, int reader) {
         // Who reads a variable after an update reads what the update left.
         std::vector<int> updates;
-        if (const variable_resource* v = p_.value(root).variable)
+        if (const variable_resource* v = p_.value(root).variable; v && reader != nobody)
             for (const int u : before_[static_cast<std::size_t>(reader)])
                 if (p_.value(p_.item(u).outputs[0]).variable == v) updates.push_back(u);
         const auto [at, isnew] = crossed_.try_emplace({root, device, updates}, static_cast<int>(p_.values.size()));
