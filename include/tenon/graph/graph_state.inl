@@ -52,7 +52,7 @@ namespace detail {
 // A device scope, and those around it. Never changed once made.
 struct device_layer {
     device_name device;
-    std::shared_ptr<placement> by; // if there is one, it says the device
+    shared_function<device_name(const placed_op&)> by; // if there is one, it says the device
     std::shared_ptr<const device_layer> outer;
     std::uint64_t asked; // a number of its own where this or an outer one is a function, else 0
 };

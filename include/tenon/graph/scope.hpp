@@ -10,6 +10,7 @@
 #include <tenon/core/check.hpp>
 #include <tenon/core/device_name.hpp>
 #include <tenon/core/extents.hpp>
+#include <tenon/core/shared_function.hpp>
 
 /// The scopes in which nodes are made: their graph, names, containers, devices, and what they wait for. A scope is of the
 /// thread that opened it, and scopes end in the reverse order of their beginning. An expression that has a name is a node
@@ -104,32 +105,19 @@ private:
     scope_state* state_;
 };
 
-// A placement function of any type.
-class placement {
-public:
-    virtual ~placement() = default;
-    virtual device_name ask(const placed_op& op) = 0;
-};
-
 [[noreturn]] void throw_no_text(const placed_op& op);
 device_name read_answer(std::string_view answer, const placed_op& op);
 
-template <class F> class placement_by final : public placement {
-public:
-    explicit placement_by(F f) : f_(static_cast<F&&>(f)) {}
-    device_name ask(const placed_op& op) override {
-        using answer = std::remove_cvref_t<decltype(f_(op))>;
-        if constexpr (std::is_convertible_v<const answer&, std::string_view>) {
-            const auto& text = f_(op);
-            if constexpr (std::is_pointer_v<answer>)
-                if (!text) throw_no_text(op);
-            return read_answer(text, op);
-        } else return f_(op);
-    }
-
-private:
-    F f_;
-};
+// What a placement function answers, which may be text.
+template <class F> device_name answer_of(F& f, const placed_op& op) {
+    using answer = std::remove_cvref_t<decltype(f(op))>;
+    if constexpr (std::is_convertible_v<const answer&, std::string_view>) {
+        const auto& text = f(op);
+        if constexpr (std::is_pointer_v<answer>)
+            if (!text) throw_no_text(op);
+        return read_answer(text, op);
+    } else return f(op);
+}
 
 // The node of a tensor, an operation or an expression.
 node* node_of(const operation& o);
@@ -221,7 +209,7 @@ private:
 class [[nodiscard]] device_scope : detail::scope_base {
 public:
     explicit device_scope(const device_name& device);
-    explicit device_scope(std::shared_ptr<detail::placement> by);
+    explicit device_scope(shared_function<device_name(const placed_op&)> by);
 };
 
 /// Nodes made while the scope lives are placed on this device. The innermost scope that sets a field decides it; what is
@@ -232,7 +220,7 @@ public:
 /// The same by a function. It is asked once for each node that is made, outside any lock; what it throws passes on, and
 /// nothing was made.
 template <PlacementFunction F> [[nodiscard]] device_scope on(F policy) {
-    return device_scope(std::make_shared<detail::placement_by<F>>(static_cast<F&&>(policy)));
+    return device_scope([f = static_cast<F&&>(policy)](const placed_op& op) mutable { return detail::answer_of(f, op); });
 }
 
 /// body(), run inside such a scope. An expression that it returns is a node.

@@ -110,7 +110,7 @@ TENON_INLINE device_name device_of(const scope_state& scopes, placed_op op) {
                                          "): a placement function makes a node, for whose place it would be asked");
         asking = true;
         const answering until_it_answers;
-        op.device = op.device.filled_from(layer->by->ask(op));
+        op.device = op.device.filled_from(layer->by(op));
     }
     return op.device;
 }
@@ -164,10 +164,10 @@ TENON_INLINE device_scope::device_scope(const device_name& device) {
     if (device.empty()) devices.reset();
     else
         devices = std::make_shared<detail::device_layer>(
-            detail::device_layer{device, nullptr, devices, devices && devices->asked ? detail::number_of_scopes() : 0});
+            detail::device_layer{device, {}, devices, devices && devices->asked ? detail::number_of_scopes() : 0});
 }
 
-TENON_INLINE device_scope::device_scope(std::shared_ptr<detail::placement> by) {
+TENON_INLINE device_scope::device_scope(shared_function<device_name(const placed_op&)> by) {
     std::shared_ptr<const detail::device_layer>& devices = state().devices;
     devices = std::make_shared<detail::device_layer>(
         detail::device_layer{{}, std::move(by), devices, detail::number_of_scopes()});

@@ -141,7 +141,7 @@ inline link_speed line_through(const std::map<std::size_t, timings>& by_bytes) {
 } // namespace detail
 
 struct cost_measurements::state {
-    mutable std::mutex guard; // of what follows
+    mutable std::mutex guard;                                                        // of what follows
     std::map<std::string, std::unordered_map<std::string, detail::timings>> kernels; // by device
     std::map<std::pair<std::string, std::string>, std::map<std::size_t, detail::timings>> links;
 };

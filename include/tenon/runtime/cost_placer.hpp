@@ -49,9 +49,9 @@ namespace detail {
 /// What a step is thought to take.
 struct predicted_step {
     double seconds = 0;
-    std::size_t crossing = 0; ///< bytes
-    std::size_t excess = 0;   ///< bytes beyond the devices' limits, together
-    std::vector<double> busy; ///< by device, seconds of its nodes
+    std::size_t crossing = 0;        ///< bytes
+    std::size_t excess = 0;          ///< bytes beyond the devices' limits, together
+    std::vector<double> busy;        ///< by device, seconds of its nodes
     std::vector<std::size_t> memory; ///< by device, with all variables
 
     bool better_than(const predicted_step& other) const noexcept {
@@ -98,7 +98,7 @@ private:
     struct item {
         int group = 0;
         std::size_t first_read = 0, first_after = 0, first_output = 0; // the next item's end them
-        bool free = false; // takes no time: a variable
+        bool free = false;                                             // takes no time: a variable
     };
     struct value {
         std::size_t bytes = 0;

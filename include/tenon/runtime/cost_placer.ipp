@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <set>
-#include <string_view>
 #include <unordered_map>
 
-#include <tenon/ops/control.hpp>
 #include <tenon/ops/state.hpp>
 #include <tenon/runtime/cost_placer.hpp>
 #include <tenon/runtime/layout.hpp>
@@ -66,25 +64,19 @@ TENON_INLINE void cost_model::take_items(const program& p, const plan_options& o
     const auto value_of = [&](int v) -> value& {
         return values_[static_cast<std::size_t>(root[static_cast<std::size_t>(v)])];
     };
-    constexpr std::int64_t largest_folded = 1 << 20;
     for (std::size_t n = 0; n < p.items.size(); ++n) {
         const program_item& i = p.items[n];
         if (i.removed) continue;
         const bool alone = i.after.empty() && !awaited[n];
-        const std::string_view op = i.op->name;
-        if (alone && i.outputs.size() == 1 && !i.inputs.empty() &&
-            (i.op == &identity_definition || i.op == &stop_gradient_definition || i.op == &ensure_shape_definition ||
-             i.op == &placeholder_with_default_definition || op == "reshape" || op == "squeeze" ||
-             op == "expand_dims")) {
+        if (alone && view_kind_of(i) != view_kind::none) {
             root[static_cast<std::size_t>(i.outputs[0])] = root[static_cast<std::size_t>(i.inputs[0])];
             continue;
         }
-        bool folded = i.op == &constant_definition ||
-                      (alone && o.fold && !i.op->is(op_flags::stateful) && !i.op->is(op_flags::source) && i.op->cpu &&
-                       !i.outputs.empty());
+        bool folded = i.op == &constant_definition || (alone && o.fold && !i.op->is(op_flags::stateful) &&
+                                                       !i.op->is(op_flags::source) && i.op->cpu && !i.outputs.empty());
         std::int64_t bytes = 0;
         for (const int v : i.outputs) bytes += bytes_of(p.value(v).type);
-        folded = folded && (i.op == &constant_definition || bytes <= largest_folded);
+        folded = folded && (i.op == &constant_definition || bytes <= most_folded_bytes);
         for (std::size_t k = 0; k < i.inputs.size() && folded; ++k)
             folded = !p.reads(i, static_cast<int>(k)) || value_of(i.inputs[k]).once;
         if (folded) {
@@ -146,8 +138,7 @@ TENON_INLINE void cost_model::take_times(const program& p, const cost_measuremen
 
 TENON_INLINE bool cost_model::was_timed(std::size_t group, int device) const {
     const std::vector<int>& items = items_of_[group];
-    return std::all_of(items.begin(), items.end(),
-                       [&](int n) { return timed(static_cast<std::size_t>(n), device); });
+    return std::all_of(items.begin(), items.end(), [&](int n) { return timed(static_cast<std::size_t>(n), device); });
 }
 
 TENON_INLINE int cost_model::timed_nodes(const std::vector<int>& device_of) const {
@@ -348,8 +339,7 @@ inline std::size_t variable_bytes(const node& n) {
 // The best placement that was found, and how much more may be judged.
 class placement_search {
 public:
-    placement_search(const cost_model& m, const std::vector<placement_group>& groups) :
-        m_(m), allowed_(groups.size()) {
+    placement_search(const cost_model& m, const std::vector<placement_group>& groups) : m_(m), allowed_(groups.size()) {
         constexpr std::size_t most_visits = 1'000'000, least = 16;
         left_ = std::max(most_visits / (m.visits() + 1), least);
         for (const placement_group& g : groups) best_.push_back(g.device);
@@ -387,7 +377,8 @@ public:
                 if (std::find(allowed_[g].begin(), allowed_[g].end(), d) != allowed_[g].end()) all[g] = d;
             judge(all);
         }
-        while (left_ > 0 && improve()) {}
+        while (left_ > 0 && improve()) {
+        }
         return best_;
     }
 
@@ -422,12 +413,12 @@ private:
         for (const std::size_t g : movable_) {
             const int now = best_[g];
             const std::vector<double> bytes = m_.shared_bytes(g, best_);
-            const bool too_full = step_.excess > 0 && m_.limit(now) > 0 &&
-                                  step_.memory[static_cast<std::size_t>(now)] > m_.limit(now);
+            const bool too_full =
+                step_.excess > 0 && m_.limit(now) > 0 && step_.memory[static_cast<std::size_t>(now)] > m_.limit(now);
             for (const int d : allowed_[g]) {
                 if (d == now) continue;
-                const double worth = bytes[static_cast<std::size_t>(d)] +
-                                     (too_full ? static_cast<double>(m_.variables(g)) : 0);
+                const double worth =
+                    bytes[static_cast<std::size_t>(d)] + (too_full ? static_cast<double>(m_.variables(g)) : 0);
                 if (worth > 0) moves.push_back({worth, g, d});
             }
         }
@@ -514,10 +505,9 @@ TENON_INLINE void cost_placer::explain(const program& p, const plan_options& o, 
     e.predicted_by_rules = rules.seconds;
     std::string& text = e.cost;
     text = "cost model: " + detail::shown_seconds(now.seconds) + " a step, by the rules " +
-                       detail::shown_seconds(rules.seconds) + "; " + std::to_string(now.crossing) +
-                       " bytes cross, by the rules " + std::to_string(rules.crossing) + "; of " +
-                       std::to_string(m.nodes()) + " nodes " + std::to_string(timed) + " were timed, " +
-                       std::to_string(m.nodes() - timed) + " are estimated";
+           detail::shown_seconds(rules.seconds) + "; " + std::to_string(now.crossing) + " bytes cross, by the rules " +
+           std::to_string(rules.crossing) + "; of " + std::to_string(m.nodes()) + " nodes " + std::to_string(timed) +
+           " were timed, " + std::to_string(m.nodes() - timed) + " are estimated";
     const auto tell_excess = [&](const char* whose, std::size_t bytes) {
         if (bytes) text += std::string("; ") + whose + " exceeds the memory by " + std::to_string(bytes) + " bytes";
     };

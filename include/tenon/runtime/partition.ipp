@@ -62,13 +62,15 @@ TENON_INLINE void place(program& p, const plan_options& o) {
         (void)variable_of(i); // refuses updates of what is none
         nodes.push_back(i.origin);
     }
-    if (o.strategy)
-        o.placer->place(nodes, [&](std::vector<placement_group>& groups) { o.strategy->choose(p, o, groups); });
-    else o.placer->place(nodes);
+    placement_optimizer better;
+    if (o.strategy) better = [&](std::vector<placement_group>& groups) { o.strategy->choose(p, o, groups); };
+    const std::vector<int> devices = o.placer->place(nodes, better);
+    auto device = devices.begin();
     for (program_item& i : p.items) {
         if (i.removed) continue;
+        i.device = *device++;
         // A constant is in the graph, on the host; who reads it elsewhere gets a copy.
-        i.device = i.op == &constant_definition ? 0 : o.placer->decision(i.origin).device;
+        if (i.op == &constant_definition) i.device = 0;
         for (const int v : i.outputs) p.value(v).device = i.device;
         if (const node* v = variable_of(i))
             p.value(i.outputs[0]).variable =

@@ -49,19 +49,22 @@ public:
     placer(std::vector<device*> devices, bool soft, shared_function<void(const std::string&)> log) :
         devices_(std::move(devices)), soft_(soft), log_(std::move(log)) {}
 
-    /// Decides for the nodes that are undecided, given in the order in which they were made. Throws
+    /// The devices of nodes, given in the order in which they were made; decides for those that are undecided. Throws
     /// invalid_argument_error where a request cannot be satisfied, naming the nodes, what they asked for, and the
     /// kernels or devices that there are; then nothing is decided.
-    void place(const std::vector<const node*>& nodes, const placement_optimizer& better = {});
+    std::vector<int> place(const std::vector<const node*>& nodes, const placement_optimizer& better = {});
 
     /// Of a node that was placed.
     placement_decision decision(const node* n) const;
 
 private:
+    void decide(const std::vector<const node*>& nodes, const placement_optimizer& better,
+                std::vector<std::string>& lines);
     std::vector<placement_group> groups_of(const std::vector<const node*>& nodes) const;
     void gather_requests(placement_group& g) const;
     void choose(placement_group& g) const;
     bool has_kernel(const node& n, int device) const;
+    [[noreturn]] void disagree(const node& a, const node& b) const;
     [[noreturn]] void no_such_device(const placement_group& g) const;
     [[noreturn]] void no_kernel(const placement_group& g) const;
 

@@ -104,28 +104,39 @@ TENON_INLINE std::vector<placement_group> placer::groups_of(const std::vector<co
     return groups;
 }
 
+TENON_INLINE void placer::disagree(const node& a, const node& b) const {
+    const auto told = [&](const node& n) {
+        const auto at = decided_.find(&n);
+        if (at == decided_.end()) return detail::request_of(n);
+        return n.name + " is on " + to_string(devices_[static_cast<std::size_t>(at->second.device)]->full_name()) +
+               " since an earlier run";
+    };
+    throw invalid_argument_error("cannot place '" + a.name + "' and '" + b.name +
+                                 "' on one device, which they must share: " + told(a) + "; " + told(b) +
+                                 "; take one of the two out of its device scope or of colocate_with, or allow soft "
+                                 "placement");
+}
+
 // What holds a resource decides for what updates it: those follow, whatever their scopes say.
 TENON_INLINE void placer::gather_requests(placement_group& g) const {
     for (const node* n : g.members) {
-        if (const auto at = decided_.find(n); at != decided_.end()) {
-            g.device = at->second.device;
-            g.fixed = g.earlier = true;
-            g.wanted = devices_[static_cast<std::size_t>(g.device)]->full_name();
-            g.asked = n;
+        const auto at = decided_.find(n);
+        if (at == decided_.end()) continue;
+        if (g.fixed && g.device != at->second.device) {
+            if (!soft_) disagree(*n, *g.asked);
+            continue;
         }
+        g.device = at->second.device;
+        g.fixed = g.earlier = true;
+        g.wanted = devices_[static_cast<std::size_t>(g.device)]->full_name();
+        g.asked = n;
     }
     for (const node* n : g.members) {
         if (n->device.empty() || n->op->is(op_flags::updates) || decided_.contains(n)) continue;
         if (g.asked && detail::disagree(g.wanted, n->device)) {
             const bool same_task = g.wanted.job == n->device.job || n->device.job.empty();
-            if (soft_ && same_task) continue;
-            const auto at = decided_.find(g.asked);
-            throw invalid_argument_error(
-                "cannot place '" + n->name + "' and '" + g.asked->name +
-                "' on one device, which they must share: " + detail::request_of(*n) + "; " +
-                (at == decided_.end() ? detail::request_of(*g.asked)
-                                      : g.asked->name + " is on " + to_string(g.wanted) + " since an earlier run") +
-                "; take one of the two out of its device scope, or allow soft placement");
+            if (!soft_ || !same_task) disagree(*n, *g.asked);
+            continue;
         }
         if (!g.asked) g.asked = n;
         if (!g.fixed) g.wanted = g.wanted.filled_from(n->device);
@@ -170,11 +181,18 @@ TENON_INLINE void placer::no_kernel(const placement_group& g) const {
                 ": device CPU: " + (n->op->cpu ? detail::listed(all_elements) : std::string("none")) +
                 "; device GPU: " + detail::listed(n->op->gpu_types);
     }
-    throw invalid_argument_error(text + "\nPlace it on /device:CPU:0, or set session_options::allow_soft_placement");
+    throw invalid_argument_error(
+        text + (g.earlier ? "\nThe group is there since an earlier run: in a new session, place it on /device:CPU:0"
+                          : "\nPlace it on /device:CPU:0, or set session_options::allow_soft_placement"));
 }
 
 TENON_INLINE void placer::choose(placement_group& g) const {
-    if (g.fixed) {
+    if (g.fixed) { // it cannot move any more, so soft placement helps nobody
+        for (const node* n : g.members)
+            if (!decided_.contains(n) && !has_kernel(*n, g.device)) {
+                g.asked = n;
+                no_kernel(g);
+            }
         g.candidates = {g.device};
         return;
     }
@@ -218,58 +236,65 @@ TENON_INLINE void placer::choose(placement_group& g) const {
                                          : placement_rule::cpu_default;
 }
 
-TENON_INLINE void placer::place(const std::vector<const node*>& nodes, const placement_optimizer& better) {
+TENON_INLINE std::vector<int> placer::place(const std::vector<const node*>& nodes, const placement_optimizer& better) {
+    std::vector<int> devices;
     std::vector<std::string> lines;
     {
         const std::lock_guard lock(guard_);
-        if (std::all_of(nodes.begin(), nodes.end(), [&](const node* n) { return decided_.contains(n); })) return;
-        std::vector<placement_group> groups = groups_of(nodes);
-        for (placement_group& g : groups) {
-            gather_requests(g);
-            choose(g);
-        }
-        std::vector<int> by_rules;
-        for (const placement_group& g : groups) by_rules.push_back(g.device);
-        if (better) {
-            const std::size_t undecided = groups.size();
-            for (const node* n : nodes)
-                if (const auto at = decided_.find(n); at != decided_.end()) {
-                    placement_group g;
-                    g.members = {n};
-                    g.device = at->second.device;
-                    g.candidates = {g.device};
-                    g.fixed = g.earlier = true;
-                    groups.push_back(std::move(g));
-                }
-            better(groups);
-            groups.resize(undecided);
-        }
-        std::vector<const node*> placed;
-        for (std::size_t i = 0; i < groups.size(); ++i) {
-            const placement_group& g = groups[i];
-            for (const node* n : g.members) {
-                placement_rule rule = g.rule;
-                if (n->op->is(op_flags::updates)) rule = placement_rule::with_data;
-                else if (g.rule == placement_rule::requested && n->device.empty() && !n->colocated.empty())
-                    rule = placement_rule::colocated;
-                if (decided_.try_emplace(n, placement_decision{g.device, rule, by_rules[i], g.head()}).second)
-                    placed.push_back(n);
-            }
-        }
-        if (log_) {
-            std::sort(placed.begin(), placed.end(), [](const node* a, const node* b) { return a->number < b->number; });
-            for (const node* n : placed) {
-                const placement_decision& d = decided_.at(n);
-                std::string line = n->name + ": (" + shown_op(*n) +
-                                   "): " + to_string(devices_[static_cast<std::size_t>(d.device)]->full_name());
-                if (d.rule == placement_rule::softened)
-                    line += " (soft placement: it asked for " + to_string(n->device) + ")";
-                lines.push_back(std::move(line));
-            }
-        }
+        if (!std::all_of(nodes.begin(), nodes.end(), [&](const node* n) { return decided_.contains(n); }))
+            decide(nodes, better, lines);
+        for (const node* n : nodes) devices.push_back(decided_.at(n).device);
     }
     // Outside the lock: what is called may use the session.
     for (const std::string& line : lines) log_(line);
+    return devices;
+}
+
+// The caller holds the guard.
+TENON_INLINE void placer::decide(const std::vector<const node*>& nodes, const placement_optimizer& better,
+                                 std::vector<std::string>& lines) {
+    std::vector<placement_group> groups = groups_of(nodes);
+    for (placement_group& g : groups) {
+        gather_requests(g);
+        choose(g);
+    }
+    std::vector<int> by_rules;
+    for (const placement_group& g : groups) by_rules.push_back(g.device);
+    if (better) {
+        const std::size_t undecided = groups.size();
+        for (const node* n : nodes)
+            if (const auto at = decided_.find(n); at != decided_.end()) {
+                placement_group g;
+                g.members = {n};
+                g.device = at->second.device;
+                g.candidates = {g.device};
+                g.fixed = g.earlier = true;
+                groups.push_back(std::move(g));
+            }
+        better(groups);
+        groups.resize(undecided);
+    }
+    std::vector<const node*> placed;
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+        const placement_group& g = groups[i];
+        for (const node* n : g.members) {
+            placement_rule rule = g.rule;
+            if (n->op->is(op_flags::updates)) rule = placement_rule::with_data;
+            else if (g.rule == placement_rule::requested && n->device.empty() && !n->colocated.empty())
+                rule = placement_rule::colocated;
+            if (decided_.try_emplace(n, placement_decision{g.device, rule, by_rules[i], g.head()}).second)
+                placed.push_back(n);
+        }
+    }
+    if (!log_) return;
+    std::sort(placed.begin(), placed.end(), [](const node* a, const node* b) { return a->number < b->number; });
+    for (const node* n : placed) {
+        const placement_decision& d = decided_.at(n);
+        std::string line = n->name + ": (" + shown_op(*n) +
+                           "): " + to_string(devices_[static_cast<std::size_t>(d.device)]->full_name());
+        if (d.rule == placement_rule::softened) line += " (soft placement: it asked for " + to_string(n->device) + ")";
+        lines.push_back(std::move(line));
+    }
 }
 
 TENON_INLINE placement_decision placer::decision(const node* n) const {

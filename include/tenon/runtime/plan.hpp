@@ -37,7 +37,6 @@ struct plan_summary {
     std::size_t fetched_bytes = 0;      ///< of what is handed out
     std::size_t constant_bytes = 0;     ///< of constants that devices keep copies of
     double cost = 0;                    ///< on one thread, in nanoseconds, estimated
-    std::vector<std::string> order;     ///< "name (op)"
 
     std::size_t peak_bytes() const {
         std::size_t sum = 0;
@@ -78,6 +77,7 @@ public:
     bool accepts(const any_array* const* feeds) const;
     bool is_measured() const noexcept { return measured_; }
     const plan_summary& summary() const noexcept { return summary_; }
+    std::vector<std::string> order() const; ///< "name (op)"
     /// Bytes of the memory that is kept for further steps and for those in flight.
     std::size_t kept_bytes() const noexcept {
         return frames_made_.load(std::memory_order_relaxed) * summary_.arena_bytes + summary_.constant_bytes;

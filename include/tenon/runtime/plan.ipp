@@ -80,7 +80,6 @@ TENON_INLINE plan::plan(const request& r, const plan_options& o) : devices_(o.de
                 ++steps_[at].predecessors;
             }
         summary_.cost += steps_[at].cost;
-        summary_.order.push_back(steps_[at].origin->name + " (" + program_.item(schedule_.order[at]).op->name + ")");
     }
     summary_.steps = static_cast<int>(steps_.size());
     summary_.folded = program_.folded;
@@ -94,6 +93,12 @@ TENON_INLINE plan::plan(const request& r, const plan_options& o) : devices_(o.de
     }
     require_fit(o);
     upload_constants();
+}
+
+TENON_INLINE std::vector<std::string> plan::order() const {
+    std::vector<std::string> lines;
+    for (std::size_t s = 0; s < steps_.size(); ++s) lines.push_back(steps_[s].origin->name + " (" + op_of(s) + ")");
+    return lines;
 }
 
 TENON_INLINE void plan::require_fit(const plan_options& o) const {

@@ -156,7 +156,11 @@ TENON_INLINE void plan::run_on_lanes(frame& f, const run_environment& e) {
             return false;
         }
         void ended(int command, std::int64_t begin, std::int64_t end) noexcept override {
-            p_.record(static_cast<std::size_t>(command), e_, begin, end);
+            try {
+                p_.record(static_cast<std::size_t>(command), e_, begin, end);
+            } catch (...) { // no memory for a note of it
+                failed(command, std::current_exception());
+            }
         }
         void failed(int command, std::exception_ptr why) noexcept override {
             const std::lock_guard lock(guard_);

@@ -11,6 +11,15 @@
 
 namespace tenon::runtime {
 
+TENON_INLINE view_kind view_kind_of(const program_item& i) {
+    if (i.outputs.size() != 1 || i.inputs.empty()) return view_kind::none;
+    if (i.op == &identity_definition || i.op == &stop_gradient_definition || i.op == &ensure_shape_definition ||
+        i.op == &placeholder_with_default_definition)
+        return view_kind::same;
+    const std::string_view name = i.op->name;
+    return name == "reshape" || name == "squeeze" || name == "expand_dims" ? view_kind::reshaped : view_kind::none;
+}
+
 namespace detail {
 
 // What the passes ask about a program; made anew where a pass has changed it.
@@ -54,7 +63,6 @@ private:
 
 // Items whose inputs are all known are computed now, once.
 inline void fold_constants(program& p, const plan_options& o) {
-    constexpr std::int64_t largest = 1 << 20; // bytes: beyond, computing again is cheaper than keeping
     const uses_of uses(p);
     for (std::size_t n = 0; n < p.items.size(); ++n) {
         program_item& i = p.items[n];
@@ -79,7 +87,7 @@ inline void fold_constants(program& p, const plan_options& o) {
             bytes += bytes_of(p.value(v).type);
             known = known && p.value(v).type.element != element_type::string;
         }
-        if (!known || bytes > largest) continue;
+        if (!known || bytes > most_folded_bytes) continue;
         const int device = std::exchange(i.device, 0); // folding is the host's
         const kernel_pointer k = prepare_kernel(p, i, o);
         std::vector<const void*> in;
@@ -114,15 +122,12 @@ inline void forward_views(program& p) {
     replacements r(p.values.size());
     for (std::size_t n = 0; n < p.items.size(); ++n) {
         program_item& i = p.items[n];
-        if (i.removed || !i.after.empty() || uses.awaited[n] || i.outputs.size() != 1 || i.inputs.empty()) continue;
-        const bool same = i.op == &identity_definition || i.op == &stop_gradient_definition ||
-                          i.op == &ensure_shape_definition || i.op == &placeholder_with_default_definition;
-        const std::string_view name = i.op->name;
-        const bool reshaped = name == "reshape" || name == "squeeze" || name == "expand_dims";
-        if (!same && !reshaped) continue;
+        if (i.removed || !i.after.empty() || uses.awaited[n]) continue;
+        const view_kind kind = view_kind_of(i);
+        if (kind == view_kind::none) continue;
         i.removed = true;
         ++p.shared_views;
-        if (same) r.replace(i.outputs[0], i.inputs[0]);
+        if (kind == view_kind::same) r.replace(i.outputs[0], i.inputs[0]);
         else {
             p.value(i.outputs[0]).view_of = r.of(i.inputs[0]);
             p.value(i.outputs[0]).producer = -1;

@@ -156,12 +156,29 @@ public:
                                          to_string(value.type()) + ": " + why);
     }
 
+    // A request's feeds, which live as long as it, after all of it was checked.
+    struct fed_tensors {
+        std::vector<any_tensor> tensors;
+        std::vector<const any_array*> values;
+    };
+    fed_tensors checked(const run_request& r) const {
+        require_open();
+        require_limit(r.timeout);
+        fed_tensors fed;
+        for (const fed_value& f : r.feeds) {
+            fed.tensors.push_back(f.tensor);
+            fed.values.push_back(&f.value);
+        }
+        require_request(fed.tensors, r);
+        for (const fed_value& f : r.feeds) require_fit(f.tensor, f.value);
+        return fed;
+    }
+
     // The request as the planner reads it.
     runtime::request planned(const std::vector<any_tensor>& feeds, const any_array* const* fed,
                              const run_request& r) const {
         runtime::request q;
         for (std::size_t i = 0; i < feeds.size(); ++i) {
-            require_fit(feeds[i], *fed[i]);
             q.feeds.push_back(feeds[i].output());
             q.feed_types.push_back(fed[i]->type());
         }
@@ -299,19 +316,10 @@ TENON_INLINE void add_fetch(run_request& r, const any_tensor& t) { r.fetches.pus
 TENON_INLINE void add_fetch(run_request& r, const operation& o) { r.targets.push_back(o); }
 
 TENON_INLINE std::vector<any_array> run_once(session_state& s, run_request&& r) {
-    s.require_open();
-    s.require_limit(r.timeout);
-    std::vector<any_tensor> feeds;
-    std::vector<const any_array*> fed;
-    for (const fed_value& f : r.feeds) {
-        feeds.push_back(f.tensor);
-        fed.push_back(&f.value);
-    }
-    s.require_request(feeds, r);
-    for (std::size_t i = 0; i < feeds.size(); ++i) s.require_fit(feeds[i], *fed[i]);
-    const runtime::plan::lease p(s.plan_for(feeds, fed.data(), r));
+    const session_state::fed_tensors fed = s.checked(r);
+    const runtime::plan::lease p(s.plan_for(fed.tensors, fed.values.data(), r));
     std::vector<any_array> fetched(r.fetches.size() + 1);
-    s.run(p, fed.data(), fetched.data(), r.timeout);
+    s.run(p, fed.values.data(), fetched.data(), r.timeout);
     fetched.pop_back();
     return fetched;
 }
@@ -378,31 +386,16 @@ TENON_INLINE void session::close() { state_->closed.store(true, std::memory_orde
 TENON_INLINE const graph& session::bound_graph() const { return state_->graph; }
 
 TENON_INLINE placement_explanation session::explanation_of(detail::run_request&& asked) {
-    state_->require_open();
-    std::vector<any_tensor> feeds;
-    std::vector<const any_array*> fed;
-    for (const fed_value& f : asked.feeds) {
-        feeds.push_back(f.tensor);
-        fed.push_back(&f.value);
-    }
-    state_->require_request(feeds, asked);
+    const detail::session_state::fed_tensors fed = state_->checked(asked);
     const runtime::plan_options o = state_->planning(state_->graph.seed(), false);
-    runtime::program p = runtime::prune(state_->planned(feeds, fed.data(), asked));
+    runtime::program p = runtime::prune(state_->planned(fed.tensors, fed.values.data(), asked));
     runtime::place(p, o);
     return runtime::explain(p, o);
 }
 
 TENON_INLINE step_report session::report_of(detail::run_request&& asked) {
-    state_->require_open();
-    std::vector<any_tensor> feeds;
-    std::vector<const any_array*> fed;
-    for (const fed_value& f : asked.feeds) {
-        feeds.push_back(f.tensor);
-        fed.push_back(&f.value);
-    }
-    state_->require_request(feeds, asked);
-    for (std::size_t i = 0; i < feeds.size(); ++i) state_->require_fit(feeds[i], *fed[i]);
-    const auto p = state_->plan_for(feeds, fed.data(), asked);
+    const detail::session_state::fed_tensors fed = state_->checked(asked);
+    const auto p = state_->plan_for(fed.tensors, fed.values.data(), asked);
     const runtime::plan_summary& s = p->summary();
     step_report r{.nodes = s.steps,
                   .folded = s.folded,
@@ -413,7 +406,7 @@ TENON_INLINE step_report session::report_of(detail::run_request&& asked) {
                   .lower_bound = s.lower_bound,
                   .variable_bytes = state_->variable_bytes(),
                   .devices = {},
-                  .order = s.order};
+                  .order = p->order()};
     for (std::size_t d = 0; d < s.devices.size(); ++d)
         r.devices.push_back({.device = state_->devices[d]->name(),
                              .peak_bytes = s.devices[d].bytes(),
