@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <tenon/expr/fused_kernel.hpp>
-#include <tenon/graph/gradients.hpp>
+#include <tenon/ops/gradients.hpp>
 #include <tenon/ops/control.hpp>
 #include <tenon/ops/elementwise.hpp>
 

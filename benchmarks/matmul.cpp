@@ -8,7 +8,7 @@
 
 #include <tenon/ops/control.hpp>
 #include <tenon/ops/matmul.hpp>
-#include <tenon/runtime/session.hpp>
+#include <tenon/runtime/session/session.hpp>
 
 #include "baseline/onednn_support.hpp"
 #include "ratio.hpp"

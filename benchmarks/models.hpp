@@ -2,7 +2,7 @@
 
 #include <random>
 
-#include <tenon/graph/gradients.hpp>
+#include <tenon/ops/gradients.hpp>
 #include <tenon/ops/convolution.hpp>
 #include <tenon/ops/elementwise.hpp>
 #include <tenon/ops/formulas.hpp>
@@ -12,7 +12,7 @@
 #include <tenon/ops/reduction.hpp>
 #include <tenon/ops/softmax.hpp>
 #include <tenon/ops/state.hpp>
-#include <tenon/runtime/session.hpp>
+#include <tenon/runtime/session/session.hpp>
 #include <tenon/train/optimizers.hpp>
 
 /// The two networks whose training steps are measured (PERFORMANCE P5, P6), with plain gradient descent.

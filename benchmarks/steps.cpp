@@ -7,8 +7,8 @@
 #include <tenon/ops/elementwise.hpp>
 #include <tenon/ops/reduction.hpp>
 #include <tenon/ops/state.hpp>
-#include <tenon/graph/gradients.hpp>
-#include <tenon/runtime/session.hpp>
+#include <tenon/ops/gradients.hpp>
+#include <tenon/runtime/session/session.hpp>
 
 #include "ratio.hpp"
 

@@ -7,6 +7,7 @@ file(GLOB_RECURSE tenon_ipp CONFIGURE_DEPENDS RELATIVE "${tenon_include_dir}"
     "${tenon_include_dir}/tenon/*.ipp")
 file(GLOB tenon_ops CONFIGURE_DEPENDS RELATIVE "${tenon_include_dir}"
     "${tenon_include_dir}/tenon/ops/*.hpp")
+list(REMOVE_ITEM tenon_ops tenon/ops/gradients.hpp) # above the families: no op of its own
 
 set(tenon_sources "")
 foreach(file IN LISTS tenon_ipp tenon_ops)

@@ -16,7 +16,6 @@
 #include <tenon/graph/scope.hpp>                 // the scopes in which nodes are made: devices, names, what runs before
 #include <tenon/graph/graph.hpp>                 // graphs
 #include <tenon/graph/tensor.hpp>                // the typed handle on a node
-#include <tenon/graph/gradients.hpp>             // reverse-mode differentiation
 #include <tenon/graph/json.hpp>                  // graphs as text, and back
 #include <tenon/graph/cluster.hpp>               // which tasks there are, and where
 #include <tenon/graph/replica_device_setter.hpp> // variables to parameter servers, the rest to workers
@@ -41,15 +40,16 @@
 #include <tenon/ops/normalization.hpp> // layer normalisation
 #include <tenon/ops/dropout.hpp>       // dropout
 #include <tenon/ops/random.hpp>        // random numbers, the same everywhere
+#include <tenon/ops/gradients.hpp>     // reverse-mode differentiation
 
 #include <tenon/kernel/memory_policy.hpp>      // how much of a device's memory is used
-#include <tenon/runtime/device_attributes.hpp> // the devices there are
-#include <tenon/runtime/gpu_backend.hpp>       // GPUs, real or simulated
-#include <tenon/runtime/explanation.hpp>       // why each node runs where it does
-#include <tenon/runtime/session.hpp>           // running a graph
-#include <tenon/runtime/trace.hpp>             // what ran when
-#include <tenon/runtime/cost_measurements.hpp> // what nodes and transfers took
-#include <tenon/runtime/print_config.hpp>      // what this build has, and which instruction set it uses
+#include <tenon/runtime/device/device_attributes.hpp> // the devices there are
+#include <tenon/runtime/device/gpu_backend.hpp>       // GPUs, real or simulated
+#include <tenon/runtime/place/explanation.hpp>       // why each node runs where it does
+#include <tenon/runtime/session/session.hpp>           // running a graph
+#include <tenon/runtime/run/trace.hpp>             // what ran when
+#include <tenon/runtime/plan/cost_measurements.hpp> // what nodes and transfers took
+#include <tenon/runtime/session/print_config.hpp>      // what this build has, and which instruction set it uses
 
 #include <tenon/nn/layer.hpp>            // what layers are made of
 #include <tenon/nn/activation.hpp>       // relu, tanh, ... as layers

@@ -11,7 +11,7 @@
 #include <tenon/ops/control.hpp>
 #include <tenon/ops/elementwise.hpp>
 #include <tenon/ops/reduction.hpp>
-#include <tenon/runtime/session.hpp>
+#include <tenon/runtime/session/session.hpp>
 
 #include "compare_compiled.hpp"
 

@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include <tenon/expr/vjp.hpp>
+#include <tenon/tape/vjp.hpp>
 
 #include "run_tape.hpp"
 

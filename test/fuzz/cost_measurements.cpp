@@ -8,7 +8,7 @@
 #include <string>
 
 #include <tenon/core/error.hpp>
-#include <tenon/runtime/cost_measurements.hpp>
+#include <tenon/runtime/plan/cost_measurements.hpp>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using tenon::cost_measurements;

@@ -2,14 +2,14 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/graph.hpp>
-#include <tenon/graph/gradients.hpp>
+#include <tenon/ops/gradients.hpp>
 #include <tenon/ops/elementwise.hpp>
 #include <tenon/ops/gather.hpp>
 #include <tenon/ops/movement.hpp>
 #include <tenon/ops/reduction.hpp>
 #include <tenon/ops/reshape.hpp>
 #include <tenon/ops/state.hpp>
-#include <tenon/runtime/session.hpp>
+#include <tenon/runtime/session/session.hpp>
 
 #include "messages.hpp"
 

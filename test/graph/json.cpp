@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include <tenon/core/error.hpp>
-#include <tenon/graph/gradients.hpp>
+#include <tenon/ops/gradients.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/graph/json.hpp>
 #include <tenon/ops/formulas.hpp>
@@ -14,7 +14,7 @@
 #include <tenon/ops/random.hpp>
 #include <tenon/ops/reduction.hpp>
 #include <tenon/ops/state.hpp>
-#include <tenon/runtime/session.hpp>
+#include <tenon/runtime/session/session.hpp>
 
 // A graph as text, and back.
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
-#include <tenon/graph/gradients.hpp>
+#include <tenon/ops/gradients.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/graph/json.hpp>
 #include <tenon/ops/elementwise.hpp>

@@ -5,7 +5,7 @@
 #include <tenon/graph/graph.hpp>
 #include <tenon/ops/elementwise.hpp>
 #include <tenon/ops/state.hpp>
-#include <tenon/runtime/session.hpp>
+#include <tenon/runtime/session/session.hpp>
 
 // A name is a node, a temporary is fused; equal nodes are one.
 

@@ -11,7 +11,7 @@
 #include <tenon/nn/losses.hpp>
 #include <tenon/nn/pooling.hpp>
 #include <tenon/nn/sequential.hpp>
-#include <tenon/runtime/session.hpp>
+#include <tenon/runtime/session/session.hpp>
 #include <tenon/train/optimizers.hpp>
 
 namespace tn = tenon;

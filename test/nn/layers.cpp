@@ -8,7 +8,7 @@
 #include <tenon/nn/flatten.hpp>
 #include <tenon/nn/losses.hpp>
 #include <tenon/nn/sequential.hpp>
-#include <tenon/runtime/session.hpp>
+#include <tenon/runtime/session/session.hpp>
 #include <tenon/train/optimizers.hpp>
 
 namespace tn = tenon;

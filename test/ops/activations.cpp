@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <tenon/ops/activations.hpp>
-#include <tenon/runtime/session.hpp>
+#include <tenon/runtime/session/session.hpp>
 
 #include "check_gradients.hpp"
 #include "elementwise_support.hpp"

@@ -7,7 +7,7 @@
 #include <tenon/ops/assembly.hpp>
 #include <tenon/ops/reduction.hpp>
 #include <tenon/ops/state.hpp>
-#include <tenon/runtime/session.hpp>
+#include <tenon/runtime/session/session.hpp>
 
 #include "check_gradients.hpp"
 #include "random_arrays.hpp"

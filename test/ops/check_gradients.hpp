@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include <tenon/graph/gradients.hpp>
+#include <tenon/ops/gradients.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/ops/control.hpp>
 #include <tenon/ops/reduction.hpp>
-#include <tenon/runtime/session.hpp>
+#include <tenon/runtime/session/session.hpp>
 
 /// Checks that tenon::gradients agrees with central differences, in float64.
 ///

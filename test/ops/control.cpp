@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include <tenon/core/error.hpp>
-#include <tenon/graph/gradients.hpp>
+#include <tenon/ops/gradients.hpp>
 #include <tenon/ops/control.hpp>
 #include <tenon/ops/elementwise.hpp>
 #include <tenon/ops/state.hpp>
-#include <tenon/runtime/session.hpp>
+#include <tenon/runtime/session/session.hpp>
 
 #include "check_gradients.hpp"
 #include "temporary_folder.hpp"

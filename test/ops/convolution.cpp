@@ -10,7 +10,7 @@
 #include <tenon/ops/control.hpp>
 #include <tenon/ops/convolution.hpp>
 #include <tenon/ops/elementwise.hpp>
-#include <tenon/runtime/session.hpp>
+#include <tenon/runtime/session/session.hpp>
 
 namespace tn = tenon;
 using tn::array, tn::any_array, tn::any_tensor, tn::shape, tn::extents, tn::conv2d_options;

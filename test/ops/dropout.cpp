@@ -5,12 +5,12 @@
 #include <limits>
 #include <string>
 
-#include <tenon/graph/gradients.hpp>
+#include <tenon/ops/gradients.hpp>
 #include <tenon/ops/control.hpp>
 #include <tenon/ops/dropout.hpp>
 #include <tenon/ops/elementwise.hpp>
 #include <tenon/ops/reduction.hpp>
-#include <tenon/runtime/session.hpp>
+#include <tenon/runtime/session/session.hpp>
 
 namespace tn = tenon;
 using tn::array, tn::shape, tn::extents;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <tenon/ops/control.hpp>
-#include <tenon/runtime/session.hpp>
+#include <tenon/runtime/session/session.hpp>
 
 #include "random_arrays.hpp"
 

@@ -5,7 +5,7 @@
 
 #include <tenon/ops/formulas.hpp>
 #include <tenon/ops/fill.hpp>
-#include <tenon/runtime/session.hpp>
+#include <tenon/runtime/session/session.hpp>
 
 using namespace tenon;
 

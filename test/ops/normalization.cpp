@@ -11,7 +11,7 @@
 #include <tenon/ops/control.hpp>
 #include <tenon/ops/elementwise.hpp>
 #include <tenon/ops/normalization.hpp>
-#include <tenon/runtime/session.hpp>
+#include <tenon/runtime/session/session.hpp>
 
 namespace tn = tenon;
 using tn::any_array, tn::any_tensor, tn::shape, tn::extents;

@@ -12,7 +12,7 @@
 #include <tenon/ops/elementwise.hpp>
 #include <tenon/ops/movement.hpp>
 #include <tenon/ops/pooling.hpp>
-#include <tenon/runtime/session.hpp>
+#include <tenon/runtime/session/session.hpp>
 
 namespace tn = tenon;
 using tn::array, tn::any_array, tn::any_tensor, tn::shape, tn::extents, tn::pool2d_options;

@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include <tenon/graph/gradients.hpp>
+#include <tenon/ops/gradients.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/ops/control.hpp>
 #include <tenon/ops/elementwise.hpp>
 #include <tenon/ops/random.hpp>
 #include <tenon/ops/reduction.hpp>
-#include <tenon/runtime/session.hpp>
+#include <tenon/runtime/session/session.hpp>
 
 namespace tn = tenon;
 using tn::array, tn::shape, tn::extents;

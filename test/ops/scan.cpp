@@ -5,7 +5,7 @@
 #include <tenon/core/array.hpp>
 #include <tenon/ops/scan.hpp>
 #include <tenon/ops/state.hpp>
-#include <tenon/runtime/session.hpp>
+#include <tenon/runtime/session/session.hpp>
 
 #include "check_gradients.hpp"
 #include "random_arrays.hpp"

@@ -12,7 +12,7 @@
 #include <tenon/ops/indexing.hpp>
 #include <tenon/ops/reduction.hpp>
 #include <tenon/ops/state.hpp>
-#include <tenon/runtime/session.hpp>
+#include <tenon/runtime/session/session.hpp>
 
 #include "random_arrays.hpp"
 

@@ -8,7 +8,7 @@
 #include <tenon/ops/random.hpp>
 #include <tenon/ops/reduction.hpp>
 #include <tenon/ops/state.hpp>
-#include <tenon/runtime/session.hpp>
+#include <tenon/runtime/session/session.hpp>
 
 // SEMANTICS 20: variables, their initial values, updates and collections.
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include <tenon/ops/control.hpp>
-#include <tenon/runtime/session.hpp>
+#include <tenon/runtime/session/session.hpp>
 
 /// Running untyped tensors whose sizes are known in the step only.
 

@@ -1,6 +1,6 @@
 // A user's program, as small as one can be and still needs the library: built by each project beside it.
 #include <tenon/core/error.hpp>
-#include <tenon/runtime/print_config.hpp>
+#include <tenon/runtime/session/print_config.hpp>
 
 #include <cstdio>
 #include <cstring>

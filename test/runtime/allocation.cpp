@@ -4,12 +4,12 @@
 #include <cstdlib>
 #include <new>
 
-#include <tenon/graph/gradients.hpp>
+#include <tenon/ops/gradients.hpp>
 #include <tenon/ops/formulas.hpp>
 #include <tenon/ops/matmul.hpp>
 #include <tenon/ops/reduction.hpp>
 #include <tenon/ops/state.hpp>
-#include <tenon/runtime/session.hpp>
+#include <tenon/runtime/session/session.hpp>
 
 // A steady-state step takes no memory from the system but for what it hands out. This program's operator new counts.
 

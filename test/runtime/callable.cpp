@@ -6,7 +6,7 @@
 #include <tenon/ops/matmul.hpp>
 #include <tenon/ops/reduction.hpp>
 #include <tenon/ops/state.hpp>
-#include <tenon/runtime/session.hpp>
+#include <tenon/runtime/session/session.hpp>
 
 #include "runtime/support.hpp"
 

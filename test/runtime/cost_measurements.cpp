@@ -5,9 +5,9 @@
 #include <tenon/ops/elementwise.hpp>
 #include <tenon/ops/matmul.hpp>
 #include <tenon/ops/state.hpp>
-#include <tenon/runtime/cost_measurements.hpp>
-#include <tenon/runtime/gpu_backend.hpp>
-#include <tenon/runtime/session.hpp>
+#include <tenon/runtime/plan/cost_measurements.hpp>
+#include <tenon/runtime/device/gpu_backend.hpp>
+#include <tenon/runtime/session/session.hpp>
 
 #include "runtime/support.hpp"
 #include "temporary_folder.hpp"

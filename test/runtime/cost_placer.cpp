@@ -10,9 +10,9 @@
 #include <tenon/ops/movement.hpp>
 #include <tenon/ops/reshape.hpp>
 #include <tenon/ops/state.hpp>
-#include <tenon/runtime/cost_measurements.hpp>
-#include <tenon/runtime/gpu_backend.hpp>
-#include <tenon/runtime/session.hpp>
+#include <tenon/runtime/plan/cost_measurements.hpp>
+#include <tenon/runtime/device/gpu_backend.hpp>
+#include <tenon/runtime/session/session.hpp>
 
 #include "runtime/support.hpp"
 

@@ -8,8 +8,8 @@
 #include <tenon/graph/op.hpp>
 #include <tenon/ops/control.hpp>
 #include <tenon/ops/state.hpp>
-#include <tenon/runtime/device.hpp>
-#include <tenon/runtime/gpu_backend.hpp>
+#include <tenon/runtime/device/device.hpp>
+#include <tenon/runtime/device/gpu_backend.hpp>
 
 namespace tn = tenon;
 

@@ -5,7 +5,7 @@
 #include <tenon/ops/formulas.hpp>
 #include <tenon/ops/reduction.hpp>
 #include <tenon/ops/state.hpp>
-#include <tenon/runtime/session.hpp>
+#include <tenon/runtime/session/session.hpp>
 #include <tenon/train/optimizers.hpp>
 
 #include "runtime/support.hpp"

@@ -2,13 +2,13 @@
 
 #include <nlohmann/json.hpp>
 
-#include <tenon/graph/gradients.hpp>
+#include <tenon/ops/gradients.hpp>
 #include <tenon/ops/elementwise.hpp>
 #include <tenon/ops/matmul.hpp>
 #include <tenon/ops/reduction.hpp>
 #include <tenon/ops/state.hpp>
-#include <tenon/runtime/gpu_backend.hpp>
-#include <tenon/runtime/session.hpp>
+#include <tenon/runtime/device/gpu_backend.hpp>
+#include <tenon/runtime/session/session.hpp>
 
 #include "runtime/support.hpp"
 

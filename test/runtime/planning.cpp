@@ -1,12 +1,12 @@
 #include <doctest/doctest.h>
 
-#include <tenon/graph/gradients.hpp>
+#include <tenon/ops/gradients.hpp>
 #include <tenon/ops/formulas.hpp>
 #include <tenon/ops/matmul.hpp>
 #include <tenon/ops/movement.hpp>
 #include <tenon/ops/reduction.hpp>
 #include <tenon/ops/state.hpp>
-#include <tenon/runtime/session.hpp>
+#include <tenon/runtime/session/session.hpp>
 
 #include "runtime/support.hpp"
 

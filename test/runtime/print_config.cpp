@@ -1,4 +1,4 @@
-#include <tenon/runtime/print_config.hpp>
+#include <tenon/runtime/session/print_config.hpp>
 
 #include <doctest/doctest.h>
 

@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <tenon/graph/gradients.hpp>
+#include <tenon/ops/gradients.hpp>
 #include <tenon/ops/elementwise.hpp>
 #include <tenon/ops/formulas.hpp>
 #include <tenon/ops/gather.hpp>
@@ -17,9 +17,9 @@
 #include <tenon/ops/reduction.hpp>
 #include <tenon/ops/reshape.hpp>
 #include <tenon/ops/state.hpp>
-#include <tenon/runtime/gpu_backend.hpp>
-#include <tenon/runtime/session.hpp>
-#include <tenon/runtime/trace.hpp>
+#include <tenon/runtime/device/gpu_backend.hpp>
+#include <tenon/runtime/session/session.hpp>
+#include <tenon/runtime/run/trace.hpp>
 #include <tenon/train/optimizers.hpp>
 
 #include "runtime/support.hpp"

@@ -10,8 +10,8 @@
 #include <tenon/ops/matmul.hpp>
 #include <tenon/ops/reduction.hpp>
 #include <tenon/ops/state.hpp>
-#include <tenon/runtime/session.hpp>
-#include <tenon/runtime/trace.hpp>
+#include <tenon/runtime/session/session.hpp>
+#include <tenon/runtime/run/trace.hpp>
 
 #include "runtime/support.hpp"
 

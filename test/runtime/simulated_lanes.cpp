@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include <tenon/kernel/thread_pool.hpp>
-#include <tenon/runtime/simulated_lanes.hpp>
+#include <tenon/runtime/device/simulated_lanes.hpp>
 
 // What the lanes of a simulated device do: each in its order, at the same time as others, told to wait by events.
 

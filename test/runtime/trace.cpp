@@ -7,8 +7,8 @@
 #include <tenon/ops/elementwise.hpp>
 #include <tenon/ops/reduction.hpp>
 #include <tenon/ops/state.hpp>
-#include <tenon/runtime/session.hpp>
-#include <tenon/runtime/trace.hpp>
+#include <tenon/runtime/session/session.hpp>
+#include <tenon/runtime/run/trace.hpp>
 
 #include "runtime/support.hpp"
 #include "temporary_folder.hpp"

@@ -1,9 +1,9 @@
-#include <tenon/graph/gradients.hpp>
+#include <tenon/ops/gradients.hpp>
 #include <tenon/graph/tensor.hpp>
 #include <tenon/ops/control.hpp>
 #include <tenon/ops/elementwise.hpp>
 #include <tenon/ops/state.hpp>
-#include <tenon/runtime/session.hpp>
+#include <tenon/runtime/session/session.hpp>
 
 // The typed handle: what converts to what, what ops make of it, and that mistakes are absorbed after the first.
 

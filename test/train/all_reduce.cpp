@@ -5,8 +5,8 @@
 #include <vector>
 
 #include <tenon/ops/state.hpp>
-#include <tenon/runtime/gpu_backend.hpp>
-#include <tenon/runtime/session.hpp>
+#include <tenon/runtime/device/gpu_backend.hpp>
+#include <tenon/runtime/session/session.hpp>
 #include <tenon/train/all_reduce.hpp>
 
 // Sums over devices (SEMANTICS 44).

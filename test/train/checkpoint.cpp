@@ -7,7 +7,7 @@
 
 #include <tenon/ops/formulas.hpp>
 #include <tenon/ops/reduction.hpp>
-#include <tenon/runtime/session.hpp>
+#include <tenon/runtime/session/session.hpp>
 #include <tenon/train/checkpoint.hpp>
 #include <tenon/train/optimizers.hpp>
 

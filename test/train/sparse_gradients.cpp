@@ -10,7 +10,7 @@
 #include <tenon/ops/gather.hpp>
 #include <tenon/ops/matmul.hpp>
 #include <tenon/ops/reduction.hpp>
-#include <tenon/runtime/session.hpp>
+#include <tenon/runtime/session/session.hpp>
 #include <tenon/train/optimizers.hpp>
 
 // SEMANTICS 39: sparse gradients (indices, values) from gather stay sparse end to end.

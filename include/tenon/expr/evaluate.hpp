@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tenon/expr/opcode.hpp>
+#include <tenon/tape/opcode.hpp>
 #include <tenon/kernel/simd/pack.hpp>
 
 /// One instruction on packs, for each instruction set.

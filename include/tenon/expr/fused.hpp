@@ -5,7 +5,7 @@
 
 #include <tenon/graph/op.hpp>
 #include <tenon/graph/scope.hpp>
-#include <tenon/expr/vjp.hpp>
+#include <tenon/tape/vjp.hpp>
 
 /// The one elementwise op of the graph: a tape over broadcast operands.
 

@@ -8,7 +8,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/expr/fused.hpp>
 #include <tenon/expr/fused_kernel.hpp>
-#include <tenon/graph/gradients.hpp>
+#include <tenon/graph/gradient_context.hpp>
 #include <tenon/graph/graph.hpp>
 
 namespace tenon {

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include <tenon/core/fault.hpp>
-#include <tenon/expr/tape.hpp>
+#include <tenon/tape/tape.hpp>
 
 /// The space that a fused kernel walks through: the broadcast shape of its operands with its dimensions merged.
 

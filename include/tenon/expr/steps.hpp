@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include <tenon/expr/opcode.hpp>
+#include <tenon/tape/opcode.hpp>
 #include <tenon/kernel/simd/isa.hpp>
 
 /// Instructions on arrays: a function for each instruction, element type and instruction set. The interpreter is made

@@ -9,7 +9,7 @@
 
 #include <tenon/core/array.hpp>
 #include <tenon/core/extents.hpp>
-#include <tenon/expr/tape.hpp>
+#include <tenon/tape/tape.hpp>
 
 /// What a node knows besides its inputs: named values.
 

@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include <tenon/graph/axes.hpp>
-#include <tenon/graph/gradients.hpp>
+#include <tenon/graph/gradient_context.hpp>
 #include <tenon/graph/tensor.hpp>
 
 /// Joining tensors, and taking them apart.
@@ -284,6 +284,7 @@ TENON_DECLARE_OP(unstack_definition, unstack_op);
 
 #if TENON_KERNELS_OF(assembly)
 
+#include <tenon/ops/control.hpp>
 #include <tenon/kernel/strided_copy.hpp>
 
 namespace tenon {
@@ -304,7 +305,8 @@ inline std::vector<any_tensor> outputs_of(node* n) {
 }
 inline std::vector<any_tensor> output_gradients(const gradient_context& g) {
     std::vector<any_tensor> parts;
-    for (int o = 0; o < g.outputs(); ++o) parts.push_back(g.gradient_or_zeros(o));
+    for (int o = 0; o < g.outputs(); ++o)
+        parts.push_back(g.output_gradient(o) ? g.output_gradient(o) : untyped::zeros_like(g.output(o)));
     return parts;
 }
 inline void set_gradients(gradient_context& g, const std::vector<any_tensor>& parts) {

@@ -258,7 +258,7 @@ TENON_DECLARE_OP(assert_definition, assert_op);
 #include <tenon/core/error.hpp>
 #include <tenon/core/print.hpp>
 #include <tenon/core/with_element.hpp>
-#include <tenon/graph/gradients.hpp>
+#include <tenon/graph/gradient_context.hpp>
 
 namespace tenon {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <tenon/expr/tree.hpp>
-#include <tenon/graph/gradients.hpp>
+#include <tenon/graph/gradient_context.hpp>
 #include <tenon/graph/tensor.hpp>
 #include <tenon/graph/window.hpp>
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include <tenon/graph/axes.hpp>
-#include <tenon/graph/gradients.hpp>
+#include <tenon/graph/gradient_context.hpp>
 #include <tenon/graph/tensor.hpp>
 
 /// Parts of a tensor that indices name, and the sparse gradients that come of it.

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include <tenon/graph/axes.hpp>
-#include <tenon/graph/gradients.hpp>
+#include <tenon/graph/gradient_context.hpp>
 #include <tenon/graph/tensor.hpp>
 #include <tenon/ops/assembly.hpp>
 #include <tenon/ops/reshape.hpp>

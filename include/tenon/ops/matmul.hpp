@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tenon/graph/gradients.hpp>
+#include <tenon/graph/gradient_context.hpp>
 #include <tenon/graph/tensor.hpp>
 
 /// Products of matrices, of batches of them, and of vectors.

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <tenon/expr/tree.hpp>
-#include <tenon/graph/gradients.hpp>
+#include <tenon/graph/gradient_context.hpp>
 #include <tenon/ops/control.hpp>
 #include <tenon/graph/tensor.hpp>
 
@@ -96,6 +96,7 @@ TENON_DECLARE_OP(layer_norm_gradient_definition, layer_norm_gradient_op);
 #include <tenon/kernel/rows.hpp>
 #include <tenon/kernel/widened.hpp>
 #include <tenon/ops/elementwise.hpp>
+#include <tenon/ops/gradients.hpp>
 #include <tenon/ops/reduction.hpp>
 
 namespace tenon {

@@ -4,7 +4,7 @@
 
 #include <tenon/expr/tree.hpp>
 #include <tenon/graph/axes.hpp>
-#include <tenon/graph/gradients.hpp>
+#include <tenon/graph/gradient_context.hpp>
 #include <tenon/graph/tensor.hpp>
 
 /// Reductions: many elements combined into one, over any axes.

@@ -4,7 +4,7 @@
 
 #include <tenon/graph/tensor.hpp>
 #include <tenon/graph/axes.hpp>
-#include <tenon/graph/gradients.hpp>
+#include <tenon/graph/gradient_context.hpp>
 
 /// Ops that give the same elements other sizes. They copy nothing where the plan can let both tensors lie in
 /// one place.

@@ -2,7 +2,7 @@
 
 #include <tenon/expr/tree.hpp>
 #include <tenon/graph/axes.hpp>
-#include <tenon/graph/gradients.hpp>
+#include <tenon/graph/gradient_context.hpp>
 #include <tenon/graph/tensor.hpp>
 
 /// Softmax and the losses of classifiers. In formulas c runs over the classes, the last axis.

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include <tenon/runtime/session.hpp>
+#include <tenon/runtime/session/session.hpp>
 #include <tenon/train/safetensors.hpp>
 
 /// Variables in files: safetensors, whose names are the variables'.

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include <tenon/graph/gradients.hpp>
+#include <tenon/ops/gradients.hpp>
 #include <tenon/train/all_reduce.hpp>
 #include <tenon/train/optimizers.hpp>
 

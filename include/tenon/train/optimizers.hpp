@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include <tenon/graph/gradients.hpp>
+#include <tenon/ops/gradients.hpp>
 #include <tenon/ops/state.hpp>
 #include <tenon/train/schedules.hpp>
 

@@ -1,0 +1,125 @@
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tenon/core/element_type.hpp>
+#include <tenon/kernel/kernel.hpp>
+#include <tenon/kernel/memory_account.hpp>
+#include <tenon/kernel/memory_allocator.hpp>
+#include <tenon/kernel/resources.hpp>
+#include <tenon/runtime/device/device_attributes.hpp>
+
+/// What a session asks of a device: its own memory, its own kernels, and, where it is no CPU, lanes whose work goes on
+/// while the caller does.
+
+namespace tenon {
+
+struct op_definition;
+
+/// A point in a lane's work: reached when all that was given to the lane before it was recorded has ended. One step
+/// uses it at a time, and may record it again in its next run.
+class device_event {
+public:
+    virtual ~device_event() = default;
+    /// Returns when it is reached; work that is done by this process's threads may be done by this one meanwhile.
+    virtual void wait() = 0;
+};
+
+/// Follows the commands that one step gives to lanes. Called from whichever thread runs them.
+class step_monitor {
+public:
+    virtual ~step_monitor() = default;
+    /// Asked before a command begins: false once the step has failed or is late, and then it is skipped.
+    virtual bool wanted(int command) noexcept = 0;
+    /// A command has ended; times in nanoseconds of the steady clock.
+    virtual void ended(int command, std::int64_t begin, std::int64_t end) noexcept = 0;
+    virtual void failed(int command, std::exception_ptr why) noexcept = 0;
+};
+
+/// What a device that works on its own does things in: kernels, copies to it, copies from it. Each lane does what it is
+/// given one after another; different lanes at the same time. What is passed must live until it has ended.
+class device_lanes {
+public:
+    enum lane { compute, copies_in, copies_out };
+    static constexpr int count = 3;
+
+    virtual ~device_lanes() = default;
+    virtual void launch(kernel& k, const kernel_run& r, step_monitor& m, int command) = 0;
+    virtual void copy(lane l, void* to, const void* from, std::size_t bytes, step_monitor& m, int command) = 0;
+    virtual std::unique_ptr<device_event> make_event() = 0;
+    /// The event is reached when the lane gets here; it is an event of a device of this kind, as in wait().
+    virtual void record(lane l, device_event& e) = 0;
+    /// The lane goes on when the event, recorded before this call, is reached.
+    virtual void wait(lane l, device_event& e) = 0;
+};
+
+class device : public memory_allocator {
+public:
+    virtual const device_attributes& attributes() const = 0;
+    const device_name& full_name() const { return attributes().name; }
+
+    /// Ended when they return.
+    virtual void copy_from_host(void* to, const void* from, std::size_t bytes) = 0;
+    virtual void copy_to_host(void* to, const void* from, std::size_t bytes) = 0;
+
+    /// This device's kernel for an op whose first output (its first input, where it has none) has elements of type e;
+    /// nullptr where it has none.
+    virtual kernel_factory kernel_of(const op_definition& op, element_type e) const = 0;
+    /// nullptr: kernels have ended when they return, and read and write the host's memory.
+    virtual device_lanes* lanes() noexcept { return nullptr; }
+
+    /// Their memory is this device's.
+    virtual resource_manager& resources() = 0;
+    /// Counts what is allocated.
+    virtual tenon::memory_info memory() const = 0;
+    /// Who is asked, where memory is short, to give back what is kept only for further use: false when there is nothing
+    /// left of it. Set before others use the device.
+    virtual void when_short(bool (*give_back)(void* context), void* context) noexcept = 0;
+};
+
+/// Memory of a device, which must outlive it.
+class device_memory {
+public:
+    device_memory() = default;
+    /// Throws what device::allocate throws.
+    device_memory(device& d, std::size_t bytes) : device_(&d), data_(d.allocate(bytes)), bytes_(bytes) {}
+    ~device_memory() {
+        if (device_) device_->deallocate(data_, bytes_);
+    }
+    device_memory(device_memory&& from) noexcept :
+        device_(std::exchange(from.device_, nullptr)), data_(from.data_), bytes_(from.bytes_) {}
+    device_memory& operator=(device_memory&& from) noexcept {
+        std::swap(device_, from.device_);
+        std::swap(data_, from.data_);
+        std::swap(bytes_, from.bytes_);
+        return *this;
+    }
+    void* data() const noexcept { return data_; }
+
+private:
+    device* device_ = nullptr;
+    void* data_ = nullptr;
+    std::size_t bytes_ = 0;
+};
+
+/// Device CPU:`index` of the local task: kernels that end when they return, on as many threads as the session has. Of
+/// the machine's memory it may take so many bytes (0: all there are).
+std::unique_ptr<device> make_cpu_device(std::size_t memory_limit = 0, int index = 0);
+
+namespace detail {
+/// Bytes of memory of this machine.
+std::int64_t host_memory_bytes() noexcept;
+/// "/device:GPU:0"
+std::string short_name(const device_name& d);
+} // namespace detail
+
+} // namespace tenon
+
+#if TENON_HEADER_ONLY
+#include <tenon/runtime/device/device.ipp>
+#endif

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <tenon/kernel/memory_policy.hpp>
+#include <tenon/runtime/device/device_attributes.hpp>
+
+/// Where a session's GPUs come from.
+
+namespace tenon {
+
+class device;
+class thread_pool;
+
+/// Makes a session's GPUs: a GPU library's, or simulated ones.
+class gpu_backend {
+public:
+    virtual ~gpu_backend() = default;
+    /// The GPUs that there are.
+    virtual std::vector<device_attributes> physical() const = 0;
+    /// One device for each, whose memory is taken as the policy says. Those that work on this machine's threads use
+    /// the pool's beside those that wait for them; nullptr: only these.
+    virtual std::vector<std::unique_ptr<device>> make(const memory_policy& policy, thread_pool* pool) const = 0;
+};
+
+/// What session_options::gpus is where nothing else is said: the one that a linked library has registered, or nullptr.
+std::shared_ptr<const gpu_backend> linked_gpu_backend();
+/// Called by a GPU library when it is loaded; the last one stays.
+void register_gpu_backend(std::shared_ptr<const gpu_backend> b);
+
+/// `count` GPUs that this machine's CPU plays: CPU kernels (without those that a GPU lacks) on one thread each,
+/// `memory` bytes of the host's memory as a hard limit, lanes that go on while the caller does, and copies to, from and between
+/// them that take `latency` seconds and what their bytes take at `bandwidth` bytes a second, one after another in each
+/// direction. Numbers are those of the CPU. Throws invalid_argument_error where a count or size makes no sense, or the
+/// machine has not that much memory.
+std::shared_ptr<const gpu_backend> simulated_gpu(int count, std::size_t memory, double bandwidth = 0,
+                                                 double latency = 0);
+
+} // namespace tenon
+
+#if TENON_HEADER_ONLY
+#include <tenon/runtime/device/gpu_backend.ipp>
+#include <tenon/runtime/device/simulated_gpu.ipp>
+#endif

@@ -1,0 +1,181 @@
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+
+#include <tenon/kernel/thread_pool.hpp>
+#include <tenon/runtime/device/simulated_lanes.hpp>
+
+namespace tenon::detail {
+
+TENON_INLINE simulated_machine::~simulated_machine() {
+    {
+        const std::lock_guard lock(guard_);
+        ending_ = true;
+    }
+    alarm_.notify_all();
+    if (clock_.joinable()) clock_.join();
+}
+
+TENON_INLINE void simulated_machine::give(lane& l, const command& c) {
+    const std::lock_guard lock(guard_);
+    if (c.what == command::kind::record) c.point->reached.store(false, std::memory_order_relaxed);
+    l.commands.push_back(c);
+    l.cost += c.cost;
+    if (l.is == lane::state::idle) make_ready(l);
+    else if (l.is == lane::state::ready) offer(l);
+}
+
+// The caller holds the guard, here and below.
+TENON_INLINE void simulated_machine::make_ready(lane& l) {
+    l.is = lane::state::ready;
+    l.offered = false;
+    ready_.push_back(&l);
+    ready_count_.fetch_add(1, std::memory_order_release);
+    tell_waiting();
+    offer(l);
+}
+
+// What is worth waking a thread for is the pool's; the rest is for who waits, or runs another lane.
+TENON_INLINE void simulated_machine::offer(lane& l) {
+    constexpr double worth_a_task = 2e4; // ns
+    if (!pool_ || l.offered || l.cost < worth_a_task) return;
+    l.offered = true;
+    pool_->submit([self = shared_from_this()] { self->work(); });
+}
+
+TENON_INLINE void simulated_machine::tell_waiting() {
+    if (waiting_ == 0) return;
+    if (pool_) pool_->wake();
+    else changed_.notify_all();
+}
+
+TENON_INLINE void simulated_machine::work() {
+    std::unique_lock held(guard_);
+    while (!ready_.empty()) drain(*ready_.front(), held);
+}
+
+TENON_INLINE void simulated_machine::drain(lane& l, std::unique_lock<std::mutex>& held) {
+    ready_.erase(std::find(ready_.begin(), ready_.end(), &l));
+    ready_count_.fetch_sub(1, std::memory_order_relaxed);
+    l.is = lane::state::running;
+    while (!l.commands.empty()) {
+        const command c = l.commands.front();
+        if (c.what == command::kind::wait && !c.point->reached.load(std::memory_order_relaxed)) {
+            c.point->waiting.push_back(&l);
+            l.is = lane::state::blocked;
+            return;
+        }
+        l.commands.pop_front();
+        l.cost -= c.cost;
+        if (!perform(l, c, held)) return;
+    }
+    l.is = lane::state::idle;
+}
+
+// False when the lane sleeps for the time that is left of it.
+TENON_INLINE bool simulated_machine::perform(lane& l, const command& c, std::unique_lock<std::mutex>& held) {
+    if (c.what == command::kind::wait) return true;
+    if (c.what == command::kind::record) {
+        c.point->reached.store(true, std::memory_order_release);
+        for (lane* w : c.point->waiting) make_ready(*w);
+        c.point->waiting.clear();
+        tell_waiting();
+        return true;
+    }
+    held.unlock();
+    const auto now = [] { return clock::now().time_since_epoch() / std::chrono::nanoseconds(1); };
+    bool sleeps = false;
+    const std::int64_t begin = now();
+    if (c.monitor->wanted(c.number)) {
+        try {
+            if (c.what == command::kind::launch) c.kernel->run(*c.run);
+            else if (c.bytes > 0) std::memcpy(c.to, c.from, c.bytes);
+        } catch (...) {
+            c.monitor->failed(c.number, std::current_exception());
+        }
+        const std::int64_t end = now();
+        sleeps = static_cast<double>(end - begin) < c.duration;
+        if (!sleeps) c.monitor->ended(c.number, begin, end);
+    }
+    held.lock();
+    if (!sleeps) return true;
+    l.is = lane::state::sleeping;
+    l.commands.push_front(c); // its end is still to be told
+    l.began = begin;
+    sleeping_.emplace(clock::time_point(std::chrono::nanoseconds(begin + static_cast<std::int64_t>(c.duration))), &l);
+    if (!clock_.joinable()) clock_ = std::thread([this] { run_clock(); });
+    alarm_.notify_one();
+    return false;
+}
+
+TENON_INLINE void simulated_machine::run_clock() {
+    std::unique_lock held(guard_);
+    while (!ending_) {
+        if (sleeping_.empty()) alarm_.wait(held);
+        else if (const auto due = sleeping_.begin()->first; clock::now() < due) alarm_.wait_until(held, due);
+        else {
+            lane& l = *sleeping_.begin()->second;
+            sleeping_.erase(sleeping_.begin());
+            const command c = l.commands.front();
+            l.commands.pop_front();
+            c.monitor->ended(c.number, l.began, clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
+            make_ready(l);
+            // Nobody else may be there to do what became ready.
+            while (waiting_ == 0 && !ready_.empty() && !ready_.front()->offered) drain(*ready_.front(), held);
+        }
+    }
+}
+
+TENON_INLINE void simulated_machine::wait(event& e) {
+    std::unique_lock held(guard_);
+    while (!e.reached.load(std::memory_order_acquire)) {
+        if (!ready_.empty()) {
+            drain(*ready_.front(), held);
+            continue;
+        }
+        ++waiting_;
+        if (pool_) {
+            held.unlock();
+            pool_->work_until([&] {
+                return e.reached.load(std::memory_order_acquire) || ready_count_.load(std::memory_order_acquire) > 0;
+            });
+            held.lock();
+        } else changed_.wait(held);
+        --waiting_;
+    }
+}
+
+TENON_INLINE void simulated_lanes::launch(kernel& k, const kernel_run& r, step_monitor& m, int number) {
+    machine_->give(lanes_[compute], {.what = simulated_machine::command::kind::launch,
+                                     .kernel = &k,
+                                     .run = &r,
+                                     .monitor = &m,
+                                     .number = number,
+                                     .cost = k.cost()});
+}
+
+TENON_INLINE void simulated_lanes::copy(lane l, void* to, const void* from, std::size_t bytes, step_monitor& m,
+                                        int number) {
+    const double seconds = latency_ + (bandwidth_ > 0 ? static_cast<double>(bytes) / bandwidth_ : 0);
+    machine_->give(lanes_[l], {.what = simulated_machine::command::kind::copy,
+                               .to = to,
+                               .from = from,
+                               .bytes = bytes,
+                               .monitor = &m,
+                               .number = number,
+                               .cost = static_cast<double>(bytes) * 0.05,
+                               .duration = seconds * 1e9});
+}
+
+TENON_INLINE void simulated_lanes::record(lane l, device_event& e) {
+    machine_->give(lanes_[l], {.what = simulated_machine::command::kind::record,
+                               .point = &static_cast<simulated_machine::event&>(e)});
+}
+
+TENON_INLINE void simulated_lanes::wait(lane l, device_event& e) {
+    machine_->give(lanes_[l], {.what = simulated_machine::command::kind::wait,
+                               .point = &static_cast<simulated_machine::event&>(e)});
+}
+
+} // namespace tenon::detail

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <algorithm>
+#include <map>
+
+#include <nlohmann/json.hpp>
+
+#include <tenon/runtime/place/explanation.hpp>
+
+namespace tenon {
+
+TENON_INLINE const char* name_of(placement_rule r) noexcept {
+    switch (r) {
+    case placement_rule::requested: return "requested";
+    case placement_rule::with_data: return "with its data";
+    case placement_rule::colocated: return "colocated";
+    case placement_rule::gpu_default: return "default GPU";
+    case placement_rule::cpu_default: return "default CPU";
+    case placement_rule::softened: return "soft placement";
+    case placement_rule::cheapest: return "cheapest";
+    }
+    return "";
+}
+
+TENON_INLINE std::int64_t placement_explanation::crossing_bytes() const {
+    std::int64_t sum = 0;
+    for (const edge& e : edges)
+        if (!e.once && !e.shared) sum += e.bytes;
+    return sum;
+}
+
+TENON_INLINE std::string placement_explanation::to_text() const {
+    std::string text;
+    std::map<std::string, const node*> by_name;
+    for (const node& n : nodes) {
+        by_name[n.name] = &n;
+        text += n.name + " (" + n.op + "): " + to_string(n.device) + ", " + name_of(n.rule);
+        if (!n.requested.empty()) text += ", asked for " + to_string(n.requested);
+        if (n.group != n.name) text += ", group of " + n.group;
+        text += '\n';
+    }
+    const auto device_of = [&](const std::string& name) {
+        const auto at = by_name.find(name);
+        return at == by_name.end() ? std::string("the host") : to_string(at->second->device);
+    };
+    for (const edge& e : edges) {
+        if (e.bytes == 0) continue;
+        // Constants are the host's until a step is planned, whatever device they are for.
+        text += e.tensor + " " + to_string(e.type) + " crosses from " +
+                (e.once ? std::string("the host") : device_of(e.from)) + " to " + device_of(e.to) + " for " + e.to +
+                ": " + std::to_string(e.bytes) + " bytes" +
+                (e.once     ? ", when the step is planned"
+                 : e.shared ? ", with what crosses for another reader there"
+                            : "") +
+                '\n';
+    }
+    text += "in each step " + std::to_string(crossing_bytes()) + " bytes cross\n";
+    return cost.empty() ? text : text + cost + '\n';
+}
+
+TENON_INLINE std::string placement_explanation::to_json() const {
+    nlohmann::json all{
+        {"nodes", nlohmann::json::array()}, {"edges", nlohmann::json::array()}, {"crossing_bytes", crossing_bytes()}};
+    for (const node& n : nodes)
+        all["nodes"].push_back({{"name", n.name},
+                                {"op", n.op},
+                                {"requested", to_string(n.requested)},
+                                {"device", to_string(n.device)},
+                                {"rule", name_of(n.rule)},
+                                {"group", n.group}});
+    for (const edge& e : edges)
+        all["edges"].push_back({{"tensor", e.tensor},
+                                {"type", to_string(e.type)},
+                                {"from", e.from},
+                                {"to", e.to},
+                                {"bytes", e.bytes},
+                                {"once", e.once},
+                                {"shared", e.shared}});
+    if (!cost.empty()) {
+        all["cost"] = cost;
+        all["predicted_seconds"] = predicted_seconds;
+        all["predicted_by_rules"] = predicted_by_rules;
+    }
+    return all.dump(1);
+}
+
+TENON_INLINE std::string placement_explanation::to_dot() const {
+    constexpr const char* colours[] = {"#cfe2f3", "#d9ead3", "#fff2cc", "#f4cccc", "#d9d2e9", "#fce5cd", "#d0e0e3"};
+    const auto quoted = [](const std::string& s) {
+        std::string text = "\"";
+        for (const char c : s) {
+            if (c == '"' || c == '\\') text += '\\';
+            text += c;
+        }
+        return text + "\"";
+    };
+    std::map<std::string, std::size_t> devices; // in the order of their names
+    for (const node& n : nodes) devices.emplace(to_string(n.device), 0);
+    std::string text = "digraph placement {\n  node [shape=box, style=filled];\n";
+    std::size_t number = 0;
+    for (auto& [name, place] : devices) {
+        place = number++;
+        const char* colour = colours[place % std::size(colours)];
+        text += "  subgraph " + quoted("cluster_" + name) + " {\n    label=" + quoted(name) +
+                "; color=" + quoted(colour) + ";\n";
+        for (const node& n : nodes)
+            if (to_string(n.device) == name)
+                text += "    " + quoted(n.name) + " [fillcolor=" + quoted(colour) +
+                        ", label=" + quoted(n.name + " (" + n.op + ")") + "];\n";
+        text += "  }\n";
+    }
+    for (const edge& e : edges) {
+        text += "  " + quoted(e.from) + " -> " + quoted(e.to);
+        if (e.bytes > 0) text += " [color=red, label=" + quoted(std::to_string(e.bytes) + " B") + "]";
+        text += ";\n";
+    }
+    return text + "}\n";
+}
+
+} // namespace tenon

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <tenon/core/shared_function.hpp>
+#include <tenon/graph/op.hpp>
+#include <tenon/runtime/device/device.hpp>
+#include <tenon/runtime/place/explanation.hpp>
+
+/// Which device each node runs on (SEMANTICS 3 to 8).
+
+namespace tenon {
+
+namespace runtime {
+
+struct placement_decision {
+    int device = 0;
+    placement_rule rule = placement_rule::cpu_default;
+    int by_rules = 0;            ///< the device that the rules chose
+    const node* group = nullptr; ///< the first node of those that share their device with it
+};
+
+/// Nodes that must share a device.
+struct placement_group {
+    std::vector<const node*> members; ///< in the order in which they were made
+    device_name wanted;               ///< what its members asked for, together
+    const node* asked = nullptr;      ///< one that asked; nullptr: none did
+    std::vector<int> candidates;      ///< devices that have kernels for all members and were asked for
+    int device = -1;
+    placement_rule rule = placement_rule::cpu_default;
+    bool fixed = false;   ///< one device was asked for, or an earlier run chose it
+    bool earlier = false; ///< an earlier run chose it: its variables are there
+
+    const node* head() const { return members.front(); }
+};
+
+/// Chooses among the candidates of groups that are not fixed. Called after the rules have chosen for all; where earlier
+/// runs did, each node is a group.
+using placement_optimizer = shared_function<void(std::vector<placement_group>&)>;
+
+/// The placement of a session: what was decided stays. Thread-safe.
+class placer {
+public:
+    /// devices[0] is the CPU that holds what is fed and fetched. log, where it is set, is told each decision once.
+    placer(std::vector<device*> devices, bool soft, shared_function<void(const std::string&)> log) :
+        devices_(std::move(devices)), soft_(soft), log_(std::move(log)) {}
+
+    /// The devices of nodes, given in the order in which they were made; decides for those that are undecided. Throws
+    /// invalid_argument_error where a request cannot be satisfied, naming the nodes, what they asked for, and the
+    /// kernels or devices that there are; then nothing is decided.
+    std::vector<int> place(const std::vector<const node*>& nodes, const placement_optimizer& better = {});
+
+    /// Of a node that was placed.
+    placement_decision decision(const node* n) const;
+
+private:
+    void decide(const std::vector<const node*>& nodes, const placement_optimizer& better,
+                std::vector<std::string>& lines);
+    std::vector<placement_group> groups_of(const std::vector<const node*>& nodes) const;
+    void gather_requests(placement_group& g) const;
+    void choose(placement_group& g) const;
+    bool has_kernel(const node& n, int device) const;
+    [[noreturn]] void disagree(const node& a, const node& b) const;
+    [[noreturn]] void no_such_device(const placement_group& g) const;
+    [[noreturn]] void no_kernel(const placement_group& g) const;
+
+    const std::vector<device*> devices_;
+    const bool soft_;
+    const shared_function<void(const std::string&)> log_;
+    mutable std::mutex guard_; // of what follows
+    std::unordered_map<const node*, placement_decision> decided_;
+};
+
+/// What a node is called to a reader: of a fused node, its last instruction.
+std::string shown_op(const node& n);
+
+} // namespace runtime
+} // namespace tenon
+
+#if TENON_HEADER_ONLY
+#include <tenon/runtime/place/placer.ipp>
+#endif

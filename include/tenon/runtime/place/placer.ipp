@@ -1,0 +1,307 @@
+#pragma once
+
+#include <algorithm>
+#include <numeric>
+
+#include <tenon/core/error.hpp>
+#include <tenon/tape/opcode.hpp>
+#include <tenon/tape/tape.hpp>
+#include <tenon/runtime/place/placer.hpp>
+
+namespace tenon {
+
+namespace runtime {
+
+TENON_INLINE std::string shown_op(const node& n) {
+    if (const attribute* t = n.attributes.find("tape"))
+        if (const auto* shared = std::get_if<std::shared_ptr<const tape>>(t); shared && (*shared)->output_count == 1)
+            return info_of((*shared)->code[(*shared)->outputs[0].reg].op).name;
+    return n.op->name;
+}
+
+namespace detail {
+
+inline element_type element_of(const node& n) {
+    if (!n.outputs.empty()) return n.outputs[0].element;
+    return n.inputs.empty() ? element_type::none : n.input_type(0).element;
+}
+
+inline std::string quoted(const std::string& text) { return "'" + text + "'"; }
+
+// "v (variable), int32 [] asked for '/device:GPU:0'"
+inline std::string request_of(const node& n) {
+    std::string text = n.name + " (" + shown_op(n) + ")";
+    if (!n.outputs.empty()) text += ", " + to_string(n.outputs[0]);
+    return text + (n.device.empty() ? ", asked for nothing" : ", asked for " + quoted(to_string(n.device)));
+}
+
+inline std::string listed(element_types set) {
+    if (set == all_elements) return "all element types";
+    if (set.empty()) return "none";
+    std::string text;
+    for (int e = 1; e <= static_cast<int>(element_type::string); ++e)
+        if (set.has(static_cast<element_type>(e)))
+            text += (text.empty() ? "" : ", ") + std::string(name_of(static_cast<element_type>(e)));
+    return text;
+}
+
+// "node" and "colocated" requests that name different devices.
+inline bool disagree(const device_name& a, const device_name& b) {
+    const auto differ = [](int x, int y) { return x >= 0 && y >= 0 && x != y; };
+    return (!a.job.empty() && !b.job.empty() && !(a.job == b.job)) || differ(a.replica, b.replica) ||
+           differ(a.task, b.task) || (!a.type.empty() && !b.type.empty() && !(a.type == b.type)) ||
+           differ(a.index, b.index);
+}
+
+} // namespace detail
+
+TENON_INLINE bool placer::has_kernel(const node& n, int device) const {
+    if (!n.op->cpu) return true; // what must be fed lies where it is used
+    return devices_[static_cast<std::size_t>(device)]->kernel_of(*n.op, detail::element_of(n)) != nullptr;
+}
+
+// Nodes tied by resources and by colocate_with; what they are tied to is decided with them.
+TENON_INLINE std::vector<placement_group> placer::groups_of(const std::vector<const node*>& nodes) const {
+    std::vector<const node*> all;
+    std::unordered_map<const node*, int> place;
+    const auto enter = [&](const node* n) {
+        const auto [at, isnew] = place.try_emplace(n, static_cast<int>(all.size()));
+        if (isnew) all.push_back(n);
+        return at->second;
+    };
+    for (const node* n : nodes)
+        if (!decided_.contains(n)) enter(n);
+    std::vector<int> parent;
+    const auto root = [&](int i) {
+        while (parent[static_cast<std::size_t>(i)] != i)
+            i = parent[static_cast<std::size_t>(i)] =
+                parent[static_cast<std::size_t>(parent[static_cast<std::size_t>(i)])];
+        return i;
+    };
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const node& n = *all[i];
+        const auto tie = [&](const node* to) {
+            const int other = enter(to);
+            while (parent.size() < all.size()) parent.push_back(static_cast<int>(parent.size()));
+            parent[static_cast<std::size_t>(root(static_cast<int>(i)))] = root(other);
+        };
+        while (parent.size() < all.size()) parent.push_back(static_cast<int>(parent.size()));
+        if (n.op->is(op_flags::updates)) tie(n.inputs[0].node);
+        for (const node* c : n.colocated) tie(c);
+    }
+    std::vector<int> order(all.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(), [&](int a, int b) {
+        return all[static_cast<std::size_t>(a)]->number < all[static_cast<std::size_t>(b)]->number;
+    });
+    std::vector<placement_group> groups;
+    std::unordered_map<int, std::size_t> group_of;
+    for (const int i : order) {
+        const auto [at, isnew] = group_of.try_emplace(root(i), groups.size());
+        if (isnew) groups.emplace_back();
+        groups[at->second].members.push_back(all[static_cast<std::size_t>(i)]);
+    }
+    return groups;
+}
+
+TENON_INLINE void placer::disagree(const node& a, const node& b) const {
+    const auto told = [&](const node& n) {
+        const auto at = decided_.find(&n);
+        if (at == decided_.end()) return detail::request_of(n);
+        return n.name + " is on " + to_string(devices_[static_cast<std::size_t>(at->second.device)]->full_name()) +
+               " since an earlier run";
+    };
+    throw invalid_argument_error("cannot place '" + a.name + "' and '" + b.name +
+                                 "' on one device, which they must share: " + told(a) + "; " + told(b) +
+                                 "; take one of the two out of its device scope or of colocate_with, or allow soft "
+                                 "placement");
+}
+
+// What holds a resource decides for what updates it: those follow, whatever their scopes say.
+TENON_INLINE void placer::gather_requests(placement_group& g) const {
+    for (const node* n : g.members) {
+        const auto at = decided_.find(n);
+        if (at == decided_.end()) continue;
+        if (g.fixed && g.device != at->second.device) {
+            if (!soft_) disagree(*n, *g.asked);
+            continue;
+        }
+        g.device = at->second.device;
+        g.fixed = g.earlier = true;
+        g.wanted = devices_[static_cast<std::size_t>(g.device)]->full_name();
+        g.asked = n;
+    }
+    for (const node* n : g.members) {
+        if (n->device.empty() || n->op->is(op_flags::updates) || decided_.contains(n)) continue;
+        if (g.asked && detail::disagree(g.wanted, n->device)) {
+            const bool same_task = g.wanted.job == n->device.job || n->device.job.empty();
+            if (!soft_ || !same_task) disagree(*n, *g.asked);
+            continue;
+        }
+        if (!g.asked) g.asked = n;
+        if (!g.fixed) g.wanted = g.wanted.filled_from(n->device);
+    }
+}
+
+TENON_INLINE void placer::no_such_device(const placement_group& g) const {
+    std::string text = "Cannot assign a device for operation '" + g.asked->name +
+                       "': Could not satisfy explicit device specification '" + to_string(g.wanted) +
+                       "' because no such device exists; the devices of this session are:";
+    device_name place = g.wanted; // soft placement changes neither job nor task
+    place.type = {};
+    place.index = -1;
+    bool any_gpu = false, may_be_soft = false;
+    for (device* d : devices_) {
+        text += "\n  " + to_string(d->full_name()) + "  " + d->attributes().description;
+        any_gpu = any_gpu || d->full_name().type == "GPU";
+        may_be_soft = may_be_soft || place.allows(d->full_name());
+    }
+    if (g.wanted.type == "GPU" && !any_gpu)
+        text += "\nThis program has no GPUs: link a GPU library of Tenon, or try the program on simulated ones with "
+                "session_options::gpus = simulated_gpu(count, bytes)";
+    if (g.wanted.type == "CPU" && may_be_soft)
+        text += "\nThe CPU is several devices where session_options::cpu_devices says so";
+    throw invalid_argument_error(text + "\nName another device" +
+                                 (may_be_soft ? ", or set session_options::allow_soft_placement" : ""));
+}
+
+TENON_INLINE void placer::no_kernel(const placement_group& g) const {
+    const std::string type =
+        g.wanted.type.empty() ? std::string("the session's") : g.wanted.type.str(); // some is asked for: see choose
+    std::string text = "Cannot assign a device for operation '" + g.asked->name +
+                       "': Could not satisfy explicit device specification '" + to_string(g.wanted) +
+                       "' because no supported kernel for " + type + " devices is available.\nIts group:";
+    for (const node* n : g.members) text += "\n  " + detail::request_of(*n);
+    text += "\nRegistered kernels:";
+    std::vector<const op_definition*> told;
+    for (const node* n : g.members) {
+        if (std::find(told.begin(), told.end(), n->op) != told.end()) continue;
+        told.push_back(n->op);
+        text += "\n  " + std::string(n->op->name) +
+                ": device CPU: " + (n->op->cpu ? detail::listed(all_elements) : std::string("none")) +
+                "; device GPU: " + detail::listed(n->op->gpu_types);
+    }
+    throw invalid_argument_error(
+        text + (g.earlier ? "\nThe group is there since an earlier run: in a new session, place it on /device:CPU:0"
+                          : "\nPlace it on /device:CPU:0, or set session_options::allow_soft_placement"));
+}
+
+TENON_INLINE void placer::choose(placement_group& g) const {
+    if (g.fixed) { // it cannot move any more, so soft placement helps nobody
+        for (const node* n : g.members)
+            if (!decided_.contains(n) && !has_kernel(*n, g.device)) {
+                g.asked = n;
+                no_kernel(g);
+            }
+        g.candidates = {g.device};
+        return;
+    }
+    const auto find = [&](const device_name& wanted, bool& exists) {
+        exists = false;
+        g.candidates.clear();
+        for (int d = 0; d < static_cast<int>(devices_.size()); ++d) {
+            if (!wanted.allows(devices_[static_cast<std::size_t>(d)]->full_name())) continue;
+            exists = true;
+            if (std::all_of(g.members.begin(), g.members.end(), [&](const node* n) { return has_kernel(*n, d); }))
+                g.candidates.push_back(d);
+        }
+    };
+    bool exists = false;
+    find(g.wanted, exists);
+    if (g.candidates.empty() && soft_) {
+        device_name cpu = g.wanted;
+        cpu.type = device_name("/device:CPU:0").type;
+        cpu.index = -1;
+        bool cpu_exists = false;
+        find(cpu, cpu_exists);
+        if (!g.candidates.empty()) {
+            g.device = g.candidates.front();
+            g.candidates = {g.device};
+            g.rule = placement_rule::softened;
+            g.fixed = true;
+            return;
+        }
+    }
+    if (!g.asked) g.asked = g.head();
+    if (g.candidates.empty()) exists ? no_kernel(g) : no_such_device(g);
+    // The first GPU where nothing else is said, else the first CPU.
+    const auto gpu = std::find_if(g.candidates.begin(), g.candidates.end(), [&](int d) {
+        return devices_[static_cast<std::size_t>(d)]->full_name().type == "GPU";
+    });
+    g.device = gpu != g.candidates.end() ? *gpu : g.candidates.front();
+    const bool typed = !g.wanted.type.empty();
+    g.fixed = typed && g.candidates.size() == 1;
+    g.rule = typed                       ? placement_rule::requested
+             : gpu != g.candidates.end() ? placement_rule::gpu_default
+                                         : placement_rule::cpu_default;
+}
+
+TENON_INLINE std::vector<int> placer::place(const std::vector<const node*>& nodes, const placement_optimizer& better) {
+    std::vector<int> devices;
+    std::vector<std::string> lines;
+    {
+        const std::lock_guard lock(guard_);
+        if (!std::all_of(nodes.begin(), nodes.end(), [&](const node* n) { return decided_.contains(n); }))
+            decide(nodes, better, lines);
+        for (const node* n : nodes) devices.push_back(decided_.at(n).device);
+    }
+    // Outside the lock: what is called may use the session.
+    for (const std::string& line : lines) log_(line);
+    return devices;
+}
+
+// The caller holds the guard.
+TENON_INLINE void placer::decide(const std::vector<const node*>& nodes, const placement_optimizer& better,
+                                 std::vector<std::string>& lines) {
+    std::vector<placement_group> groups = groups_of(nodes);
+    for (placement_group& g : groups) {
+        gather_requests(g);
+        choose(g);
+    }
+    std::vector<int> by_rules;
+    for (const placement_group& g : groups) by_rules.push_back(g.device);
+    if (better) {
+        const std::size_t undecided = groups.size();
+        for (const node* n : nodes)
+            if (const auto at = decided_.find(n); at != decided_.end()) {
+                placement_group g;
+                g.members = {n};
+                g.device = at->second.device;
+                g.candidates = {g.device};
+                g.fixed = g.earlier = true;
+                groups.push_back(std::move(g));
+            }
+        better(groups);
+        groups.resize(undecided);
+    }
+    std::vector<const node*> placed;
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+        const placement_group& g = groups[i];
+        for (const node* n : g.members) {
+            placement_rule rule = g.rule;
+            if (n->op->is(op_flags::updates)) rule = placement_rule::with_data;
+            else if (g.rule == placement_rule::requested && n->device.empty() && !n->colocated.empty())
+                rule = placement_rule::colocated;
+            if (decided_.try_emplace(n, placement_decision{g.device, rule, by_rules[i], g.head()}).second)
+                placed.push_back(n);
+        }
+    }
+    if (!log_) return;
+    std::sort(placed.begin(), placed.end(), [](const node* a, const node* b) { return a->number < b->number; });
+    for (const node* n : placed) {
+        const placement_decision& d = decided_.at(n);
+        std::string line = n->name + ": (" + shown_op(*n) +
+                           "): " + to_string(devices_[static_cast<std::size_t>(d.device)]->full_name());
+        if (d.rule == placement_rule::softened) line += " (soft placement: it asked for " + to_string(n->device) + ")";
+        lines.push_back(std::move(line));
+    }
+}
+
+TENON_INLINE placement_decision placer::decision(const node* n) const {
+    const std::lock_guard lock(guard_);
+    const auto at = decided_.find(n);
+    return at == decided_.end() ? placement_decision{} : at->second;
+}
+
+} // namespace runtime
+} // namespace tenon

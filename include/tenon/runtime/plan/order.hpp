@@ -1,0 +1,126 @@
+#pragma once
+
+#include <map>
+
+#include <tenon/runtime/plan/program.hpp>
+
+/// The order of a program's items.
+
+namespace tenon::runtime {
+
+/// By index, the indices of what comes before or after.
+using edges = std::vector<std::vector<int>>;
+
+edges reversed(const edges& e);
+void keep_each_once(edges& e); ///< sorts each list and drops what is in it again
+
+namespace detail {
+
+// What comes after each item: what was known at first in one list, since it is most, and what was added.
+class successors {
+public:
+    successors() = default;
+    /// Of so many items, from pairs of one that comes before and one that comes after.
+    successors(std::size_t items, const std::vector<std::pair<int, int>>& pairs) :
+        begin_(items + 2), to_(pairs.size()), more_(items) {
+        for (const auto& [before, after] : pairs) ++begin_[static_cast<std::size_t>(before) + 2];
+        for (std::size_t i = 2; i < begin_.size(); ++i) begin_[i] += begin_[i - 1];
+        for (const auto& [before, after] : pairs) to_[begin_[static_cast<std::size_t>(before) + 1]++] = after;
+    }
+    std::size_t items() const { return more_.size(); }
+    void add_item() { more_.emplace_back(); }
+    void add(int before, int after) { more_[static_cast<std::size_t>(before)].push_back(after); }
+    void each(int of, const auto& visit) const {
+        const auto i = static_cast<std::size_t>(of);
+        if (i + 2 < begin_.size())
+            for (std::size_t at = begin_[i]; at < begin_[i + 1]; ++at) visit(to_[at]);
+        for (const int n : more_[i]) visit(n);
+    }
+
+private:
+    std::vector<std::size_t> begin_;
+    std::vector<int> to_;
+    edges more_;
+};
+
+// Everything after some items; the marks of one walk serve the next.
+class walk {
+public:
+    void start(const successors& after, const std::vector<int>& from) {
+        seen_.resize(after.items());
+        ++walks_;
+        stack_ = from;
+        while (!stack_.empty()) {
+            const int i = stack_.back();
+            stack_.pop_back();
+            after.each(i, [&](int n) {
+                if (seen_[static_cast<std::size_t>(n)] == walks_) return;
+                seen_[static_cast<std::size_t>(n)] = walks_;
+                stack_.push_back(n);
+            });
+        }
+    }
+    bool reached(int i) const { return seen_[static_cast<std::size_t>(i)] == walks_; }
+
+private:
+    std::vector<int> seen_, stack_;
+    int walks_ = 0;
+};
+
+} // namespace detail
+
+/// What runs before what: by data, by control, and by the variables that are read and written.
+class ordering {
+public:
+    /// Prepares the items' kernels, gives what is fetched memory of its own, and has updates write straight into their
+    /// variables where nobody can see the difference. Where updates read each other's variables, copies of the old
+    /// values are added to the program.
+    ordering(program& p, const plan_options& o);
+
+    /// All items, each after what it needs. Among what is ready, updates go first (their gradients' memory is free
+    /// then), then the order in which the graph was made.
+    std::vector<int> order() const;
+
+    /// By position in an order of the items: the positions that must end before it begins, each once, in their order.
+    edges dependencies(const std::vector<int>& order) const;
+
+private:
+    // Who touches a variable that the step updates: items, in their order.
+    struct accesses {
+        variable_resource* variable;
+        std::vector<int> updates, readers;
+        int forwarded = -1; // writes its result for the one update
+    };
+    program_item& item(int i) { return p_.item(i); }
+    const program_item& item(int i) const { return p_.item(i); }
+    int items() const { return static_cast<int>(p_.items.size()); }
+    variable_resource* variable_of(int value) const { return p_.value(p_.root(value)).variable; }
+    std::vector<std::pair<int, int>> find_needs() const;
+    void copy_resident_fetches();
+    void prepare();
+    bool alike(const program_item& a, const program_item& b) const;
+    std::size_t content_of(const program_item& i) const;
+    void find_updates();
+    void find_readers();
+    void keep_old_values();
+    bool read_before_updates(const accesses& v);
+    void keep_old_value(const accesses& v, int update);
+    int add_node(program_item&& i);
+    int add_copy(int value, const std::vector<int>& after);
+    void forward_assignments();
+
+    program& p_;
+    const plan_options& o_;
+    std::vector<accesses> updated_;          // by the first update
+    std::vector<std::pair<int, int>> needs_; // items of which the first runs before the second, by data or by control
+    detail::successors needed_by_;           // the same, by the first
+    detail::successors before_;              // and readers before what writes their variables
+    std::map<std::pair<int, std::vector<int>>, int> copies_; // value read and writers before it; the copy
+    detail::walk after_update_, reached_, after_writer_;     // kept, since they are many and most are short
+};
+
+} // namespace tenon::runtime
+
+#if TENON_HEADER_ONLY
+#include <tenon/runtime/plan/order.ipp>
+#endif

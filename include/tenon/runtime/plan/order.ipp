@@ -1,0 +1,370 @@
+#pragma once
+
+#include <algorithm>
+#include <queue>
+#include <tuple>
+#include <unordered_map>
+
+#include <tenon/core/error.hpp>
+#include <tenon/ops/control.hpp>
+#include <tenon/ops/state.hpp>
+#include <tenon/runtime/plan/order.hpp>
+
+namespace tenon::runtime {
+
+TENON_INLINE edges reversed(const edges& e) {
+    edges after(e.size());
+    for (std::size_t i = 0; i < e.size(); ++i)
+        for (const int b : e[i]) after[static_cast<std::size_t>(b)].push_back(static_cast<int>(i));
+    return after;
+}
+
+TENON_INLINE void keep_each_once(edges& e) {
+    for (std::vector<int>& list : e) {
+        std::sort(list.begin(), list.end());
+        list.erase(std::unique(list.begin(), list.end()), list.end());
+    }
+}
+
+TENON_INLINE ordering::ordering(program& p, const plan_options& o) : p_(p), o_(o) {
+    copy_resident_fetches();
+    prepare();
+    needs_ = find_needs();
+    needed_by_ = detail::successors(p_.items.size(), needs_);
+    before_ = needed_by_;
+    find_updates();
+    find_readers();
+    keep_old_values();
+    if (!o_.check_numerics) forward_assignments(); // what is checked is written apart from the variable first
+}
+
+// What is fetched must lie in memory of its own: feeds, constants and variables are copied out, and a
+// variable before it is updated.
+TENON_INLINE void ordering::copy_resident_fetches() {
+    for (std::size_t f = 0; f < p_.fetches.size(); ++f) {
+        const int v = p_.fetches[f], root = p_.root(v);
+        const program_value& r = p_.value(root);
+        if (r.producer >= 0 && !r.variable && r.fetch < 0 && r.feed < 0 && root == v && !r.constant && r.device == 0) {
+            p_.value(v).fetch = static_cast<int>(f);
+            continue;
+        }
+        program_item copy;
+        copy.origin = p_.value(v).origin.node;
+        copy.op = r.device == 0 ? &identity_definition : &transfer_definition;
+        copy.inputs = {v};
+        program_value out;
+        out.origin = p_.value(v).origin;
+        out.type = p_.value(v).type;
+        out.producer = items();
+        out.fetch = static_cast<int>(f);
+        copy.outputs = {static_cast<int>(p_.values.size())};
+        p_.fetches[f] = copy.outputs[0];
+        p_.values.push_back(std::move(out));
+        p_.items.push_back(std::move(copy));
+    }
+}
+
+TENON_INLINE std::size_t ordering::content_of(const program_item& i) const {
+    using tenon::detail::hash_extents, tenon::detail::mix;
+    std::size_t h = mix(reinterpret_cast<std::size_t>(i.op), i.attributes.hash());
+    for (const std::vector<int>* values : {&i.inputs, &i.outputs})
+        for (const int v : *values) h = mix(h, hash_extents(p_.value(v).type.extents));
+    return h;
+}
+
+TENON_INLINE bool ordering::alike(const program_item& a, const program_item& b) const {
+    const auto same = [&](int x, int y) { return p_.value(x).type == p_.value(y).type; };
+    return a.op == b.op && a.device == b.device &&
+           std::equal(a.inputs.begin(), a.inputs.end(), b.inputs.begin(), b.inputs.end(), same) &&
+           std::equal(a.outputs.begin(), a.outputs.end(), b.outputs.begin(), b.outputs.end(), same) &&
+           a.attributes == b.attributes;
+}
+
+TENON_INLINE void ordering::prepare() {
+    std::unordered_multimap<std::size_t, int> prepared; // by content, of those that may share their kernel
+    for (int n = 0; n < items(); ++n) {
+        program_item& it = item(n);
+        if (it.removed) continue;
+        if (it.op->is(op_flags::alike)) {
+            const std::size_t content = content_of(it);
+            const auto [first, last] = prepared.equal_range(content);
+            const auto at = std::find_if(first, last, [&](const auto& p) { return alike(item(p.second), it); });
+            if (at != last) {
+                it.kernel = item(at->second).kernel;
+                it.read = item(at->second).read;
+                continue;
+            }
+            prepared.emplace(content, n);
+        }
+        it.kernel = prepare_kernel(p_, it, o_);
+        it.read.resize(it.inputs.size());
+        for (std::size_t k = 0; k < it.inputs.size(); ++k) it.read[k] = p_.reads(it, static_cast<int>(k));
+    }
+}
+
+// Pairs of items of which the first must run before the second, by data and by control.
+TENON_INLINE std::vector<std::pair<int, int>> ordering::find_needs() const {
+    std::vector<std::pair<int, int>> pairs;
+    pairs.reserve(2 * p_.items.size());
+    std::vector<int> stack;
+    for (int i = 0; i < items(); ++i) {
+        const program_item& it = item(i);
+        if (it.removed) continue;
+        for (std::size_t k = 0; k < it.inputs.size(); ++k)
+            if (it.read[k]) {
+                const int from = p_.value(p_.root(it.inputs[k])).producer;
+                if (from >= 0) pairs.emplace_back(from, i);
+            }
+        // A removed item that others run after stands for what it ran after itself.
+        stack = it.after;
+        while (!stack.empty()) {
+            const int a = stack.back();
+            stack.pop_back();
+            if (!item(a).removed) pairs.emplace_back(a, i);
+            else stack.insert(stack.end(), item(a).after.begin(), item(a).after.end());
+        }
+    }
+    return pairs;
+}
+
+TENON_INLINE void ordering::find_updates() {
+    std::unordered_map<const variable_resource*, std::size_t> places;
+    for (int i = 0; i < items(); ++i) {
+        if (item(i).removed || !item(i).op->is(op_flags::updates)) continue;
+        variable_resource* v = p_.value(item(i).outputs[0]).variable;
+        const auto [at, first] = places.emplace(v, updated_.size());
+        if (first) updated_.push_back({v, {}, {}});
+        updated_[at->second].updates.push_back(i);
+    }
+}
+
+TENON_INLINE void ordering::find_readers() {
+    std::unordered_map<const variable_resource*, accesses*> places;
+    for (accesses& a : updated_) {
+        a.readers.clear();
+        places.emplace(a.variable, &a);
+    }
+    if (places.empty()) return;
+    for (int i = 0; i < items(); ++i) {
+        const program_item& it = item(i);
+        if (it.removed) continue;
+        for (std::size_t k = 0; k < it.inputs.size(); ++k) {
+            const variable_resource* v = it.read[k] ? variable_of(it.inputs[k]) : nullptr;
+            if (!v) continue;
+            const auto at = places.find(v);
+            if (at == places.end()) continue;
+            std::vector<int>& readers = at->second->readers;
+            if (readers.empty() || readers.back() != i) readers.push_back(i);
+        }
+    }
+}
+
+// Readers of a variable run before its updates, unless they are made to run after them. Where updates read each
+// other's variables that would be a cycle: the reader on it gets a copy of the old value.
+TENON_INLINE void ordering::keep_old_values() {
+    for (const accesses& v : updated_)
+        if (!read_before_updates(v))
+            for (const int u : v.updates) keep_old_value(v, u);
+    if (copies_.empty()) return;
+    needs_ = find_needs();
+    find_readers();
+}
+
+// Has all readers run before all updates, where none of them comes after one already; else false, and nothing is done.
+TENON_INLINE bool ordering::read_before_updates(const accesses& v) {
+    if (v.readers.empty()) return true;
+    reached_.start(before_, v.updates);
+    for (const int r : v.readers)
+        if (reached_.reached(r) || std::binary_search(v.updates.begin(), v.updates.end(), r)) return false;
+    int gate = v.updates[0];
+    if (v.updates.size() > 1) { // one thing between them, since the pairs may be very many
+        program_item between;
+        between.removed = true;
+        gate = add_node(std::move(between));
+        for (const int u : v.updates) before_.add(gate, u);
+    }
+    for (const int r : v.readers) before_.add(r, gate);
+    return true;
+}
+
+TENON_INLINE void ordering::keep_old_value(const accesses& v, int u) {
+    after_update_.start(needed_by_, {u});
+    reached_.start(before_, {u});
+    for (const int r : v.readers) {
+        if (r == u || after_update_.reached(r)) continue;
+        if (!reached_.reached(r)) {
+            before_.add(r, u);
+            continue;
+        }
+        std::vector<int> writers;
+        for (const int w : v.updates) {
+            after_writer_.start(needed_by_, {w});
+            if (after_writer_.reached(r)) writers.push_back(w);
+        }
+        for (std::size_t k = 0; k < item(r).inputs.size(); ++k) {
+            const int value = item(r).inputs[k];
+            if (!item(r).read[k] || variable_of(value) != v.variable) continue;
+            int& copy = copies_.try_emplace({value, writers}, -1).first->second;
+            if (copy < 0) copy = add_copy(value, writers);
+            item(r).inputs[k] = p_.item(copy).outputs[0];
+            before_.add(copy, r);
+            needed_by_.add(copy, r);
+            for (const int w : v.updates)
+                if (std::find(writers.begin(), writers.end(), w) == writers.end()) before_.add(copy, w);
+        }
+    }
+}
+
+TENON_INLINE int ordering::add_node(program_item&& i) {
+    p_.items.push_back(std::move(i));
+    needed_by_.add_item();
+    before_.add_item();
+    return items() - 1;
+}
+
+TENON_INLINE int ordering::add_copy(int value, const std::vector<int>& after) {
+    program_item copy;
+    copy.origin = p_.value(value).origin.node;
+    copy.op = &identity_definition;
+    copy.inputs = {value};
+    copy.outputs = {static_cast<int>(p_.values.size())};
+    copy.after = after;
+    copy.read = {true};
+    copy.device = p_.value(p_.root(value)).device;
+    program_value out;
+    out.device = copy.device;
+    out.origin = p_.value(value).origin;
+    out.type = p_.value(value).type;
+    out.producer = items();
+    p_.values.push_back(std::move(out));
+    copy.kernel = prepare_kernel(p_, copy, o_);
+    const int made = add_node(std::move(copy));
+    for (const int w : after) {
+        needed_by_.add(w, made);
+        before_.add(w, made);
+    }
+    return made;
+}
+
+// An update whose new value is computed for it alone is written straight into the variable, where every
+// reader of the old value can run before.
+TENON_INLINE void ordering::forward_assignments() {
+    std::vector<int> uses(p_.values.size());
+    for (const program_item& it : p_.items) {
+        if (it.removed) continue;
+        for (std::size_t k = 0; k < it.inputs.size(); ++k)
+            if (it.read[k]) ++uses[static_cast<std::size_t>(p_.root(it.inputs[k]))];
+    }
+    for (accesses& v : updated_) {
+        const program_item& assign = item(v.updates[0]);
+        if (v.updates.size() != 1 || assign.op != &assign_definition) continue; // others write a part
+        const int value = assign.inputs[1];
+        const program_value& from = p_.value(value);
+        if (from.producer < 0 || from.variable || from.fetch >= 0 || from.type != p_.value(assign.outputs[0]).type ||
+            uses[static_cast<std::size_t>(value)] != 1)
+            continue;
+        const program_item& producer = item(from.producer);
+        // Elementwise kernels only: others read their inputs again after they began to write.
+        int o = 0;
+        while (producer.outputs[static_cast<std::size_t>(o)] != value) ++o;
+        if (producer.kernel->resident(o)) continue;
+        bool safe = true;
+        for (std::size_t k = 0; k < producer.inputs.size(); ++k)
+            if (producer.read[k] && variable_of(producer.inputs[k]) == v.variable)
+                safe = safe && producer.kernel->may_share(static_cast<int>(k), o);
+        if (!safe) continue;
+        std::vector<int> before; // readers of the old value
+        if (!v.readers.empty()) {
+            after_update_.start(needed_by_, v.updates);
+            reached_.start(before_, {from.producer});
+        }
+        for (const int r : v.readers)
+            if (r != from.producer && !after_update_.reached(r)) {
+                before.push_back(r);
+                safe = safe && !reached_.reached(r);
+            }
+        if (!safe) continue;
+        for (const int r : before) before_.add(r, from.producer);
+        v.forwarded = from.producer;
+        p_.value(value).variable = v.variable;
+    }
+}
+
+TENON_INLINE std::vector<int> ordering::order() const {
+    std::vector<int> waiting(p_.items.size()), result;
+    for (int i = 0; i < items(); ++i) before_.each(i, [&](int n) { ++waiting[static_cast<std::size_t>(n)]; });
+    // Among what is ready, the smallest goes first; what lanes do goes on while the host does what is its own.
+    using turn = std::tuple<bool, bool, std::int64_t, int>;
+    std::priority_queue<turn, std::vector<turn>, std::greater<>> ready;
+    std::vector<int> free; // what stands between others and does not run passes on at once
+    const auto release = [&](int i) {
+        if (item(i).removed) {
+            free.push_back(i);
+            return;
+        }
+        ready.push(
+            {worker_of(p_, o_, item(i)).lane < 0, !item(i).op->is(op_flags::updates), item(i).origin->number, i});
+    };
+    std::size_t left = 0;
+    for (int i = 0; i < items(); ++i) {
+        left += !item(i).removed;
+        if (waiting[static_cast<std::size_t>(i)] == 0) release(i);
+    }
+    result.reserve(left);
+    while (!free.empty() || !ready.empty()) {
+        int i;
+        if (!free.empty()) {
+            i = free.back();
+            free.pop_back();
+        } else {
+            i = std::get<int>(ready.top());
+            ready.pop();
+            result.push_back(i);
+        }
+        before_.each(i, [&](int n) {
+            if (--waiting[static_cast<std::size_t>(n)] == 0) release(n);
+        });
+    }
+    if (result.size() < left) throw internal_error("the nodes of this step wait for each other in a cycle");
+    return result;
+}
+
+TENON_INLINE edges ordering::dependencies(const std::vector<int>& order) const {
+    edges result(order.size());
+    std::vector<int> position(p_.items.size(), -1);
+    for (std::size_t at = 0; at < order.size(); ++at)
+        position[static_cast<std::size_t>(order[at])] = static_cast<int>(at);
+    for (const auto& [before, after] : needs_)
+        result[static_cast<std::size_t>(position[static_cast<std::size_t>(after)])].push_back(
+            position[static_cast<std::size_t>(before)]);
+    std::vector<std::pair<int, bool>> touches; // position, whether it only reads
+    std::vector<int> readers;
+    for (const accesses& v : updated_) {
+        touches.clear();
+        const auto touch = [&](int i, bool write) {
+            touches.push_back({position[static_cast<std::size_t>(i)], !write});
+        };
+        for (const int r : v.readers) touch(r, false);
+        for (const int u : v.updates) touch(u, true);
+        if (v.forwarded >= 0) touch(v.forwarded, true);
+        std::sort(touches.begin(), touches.end());
+        int writer = -1;
+        readers.clear();
+        for (const auto& [at, read] : touches) {
+            std::vector<int>& waits = result[static_cast<std::size_t>(at)];
+            if (at == writer) continue; // it reads what it writes
+            if (writer >= 0) waits.push_back(writer);
+            if (read) {
+                readers.push_back(at);
+            } else {
+                waits.insert(waits.end(), readers.begin(), readers.end());
+                readers.clear();
+                writer = at;
+            }
+        }
+    }
+    keep_each_once(result);
+    return result;
+}
+
+} // namespace tenon::runtime

@@ -1,0 +1,401 @@
+#pragma once
+
+#include <algorithm>
+#include <string_view>
+
+#include <tenon/core/error.hpp>
+#include <tenon/expr/fused.hpp>
+#include <tenon/ops/control.hpp>
+#include <tenon/ops/state.hpp>
+#include <tenon/runtime/plan/program.hpp>
+
+namespace tenon::runtime {
+
+TENON_INLINE view_kind view_kind_of(const program_item& i) {
+    if (i.outputs.size() != 1 || i.inputs.empty()) return view_kind::none;
+    if (i.op == &identity_definition || i.op == &stop_gradient_definition || i.op == &ensure_shape_definition ||
+        i.op == &placeholder_with_default_definition)
+        return view_kind::same;
+    const std::string_view name = i.op->name;
+    return name == "reshape" || name == "squeeze" || name == "expand_dims" ? view_kind::reshaped : view_kind::none;
+}
+
+namespace detail {
+
+// What the passes ask about a program; made anew where a pass has changed it.
+struct uses_of {
+    std::vector<int> count;    // reads of each value, fetches included
+    std::vector<bool> awaited; // items that another runs after
+    explicit uses_of(const program& p) : count(p.values.size()), awaited(p.items.size()) {
+        for (const program_item& i : p.items) {
+            if (i.removed) continue;
+            for (std::size_t k = 0; k < i.inputs.size(); ++k)
+                if (p.reads(i, static_cast<int>(k))) ++count[static_cast<std::size_t>(i.inputs[k])];
+            for (const int a : i.after) awaited[static_cast<std::size_t>(a)] = true;
+        }
+        for (const int f : p.fetches) ++count[static_cast<std::size_t>(f)];
+        for (const program_value& v : p.values)
+            if (v.view_of >= 0) ++count[static_cast<std::size_t>(v.view_of)];
+    }
+    int operator[](int value) const { return count[static_cast<std::size_t>(value)]; }
+};
+
+// Values that have been replaced by others, read at the end.
+class replacements {
+public:
+    explicit replacements(std::size_t n) : to_(n) {
+        for (std::size_t i = 0; i < n; ++i) to_[i] = static_cast<int>(i);
+    }
+    void replace(int from, int to) { to_[static_cast<std::size_t>(from)] = to; }
+    int of(int v) const {
+        while (to_[static_cast<std::size_t>(v)] != v) v = to_[static_cast<std::size_t>(v)];
+        return v;
+    }
+    void apply(program& p) const {
+        for (program_item& i : p.items)
+            for (int& v : i.inputs) v = of(v);
+        for (int& f : p.fetches) f = of(f);
+    }
+
+private:
+    std::vector<int> to_;
+};
+
+// Items whose inputs are all known are computed now, once.
+inline void fold_constants(program& p, const plan_options& o) {
+    const uses_of uses(p);
+    for (std::size_t n = 0; n < p.items.size(); ++n) {
+        program_item& i = p.items[n];
+        if (i.removed || !i.after.empty() || i.outputs.empty()) continue;
+        if (i.op == &constant_definition) {
+            p.value(i.outputs[0]).constant = i.attributes.get<std::shared_ptr<const any_array>>("value");
+            p.value(i.outputs[0]).producer = -1;
+            p.value(i.outputs[0]).device = 0;
+            i.removed = !uses.awaited[n];
+            continue;
+        }
+        const auto is_known = [&](std::size_t k) {
+            return p.value(i.inputs[k]).constant || !p.reads(i, static_cast<int>(k));
+        };
+        if (!i.inputs.empty() && !is_known(0)) continue;
+        if (!o.fold || uses.awaited[n] || i.op->is(op_flags::stateful) || i.op->is(op_flags::source) || !i.op->cpu)
+            continue;
+        bool known = true;
+        std::int64_t bytes = 0;
+        for (std::size_t k = 0; k < i.inputs.size(); ++k) known = known && is_known(k);
+        for (const int v : i.outputs) {
+            bytes += bytes_of(p.value(v).type);
+            known = known && p.value(v).type.element != element_type::string;
+        }
+        if (!known || bytes > most_folded_bytes) continue;
+        const int device = std::exchange(i.device, 0); // folding is the host's
+        const kernel_pointer k = prepare_kernel(p, i, o);
+        std::vector<const void*> in;
+        std::vector<void*> out;
+        std::vector<std::shared_ptr<any_array>> results;
+        for (const int v : i.inputs) in.push_back(p.value(v).constant ? p.value(v).constant->data() : nullptr);
+        for (const int v : i.outputs) {
+            const tensor_type& t = p.value(v).type;
+            results.push_back(std::make_shared<any_array>(t.element, t.extents));
+            out.push_back(results.back()->data());
+        }
+        const any_array scratch(element_type::uint8, extents(static_cast<std::int64_t>(k->scratch_bytes())));
+        try {
+            k->run({in.data(), out.data(), static_cast<std::byte*>(const_cast<void*>(scratch.data())), nullptr});
+        } catch (const error&) {
+            i.device = device;
+            continue; // the step itself will say what is wrong, if it gets there
+        }
+        for (std::size_t v = 0; v < i.outputs.size(); ++v) {
+            p.value(i.outputs[v]).constant = results[v];
+            p.value(i.outputs[v]).producer = -1;
+            p.value(i.outputs[v]).device = 0;
+        }
+        i.removed = true;
+        ++p.folded;
+    }
+}
+
+// Identities vanish; reshapes become other views of the same memory.
+inline void forward_views(program& p) {
+    const uses_of uses(p);
+    replacements r(p.values.size());
+    for (std::size_t n = 0; n < p.items.size(); ++n) {
+        program_item& i = p.items[n];
+        if (i.removed || !i.after.empty() || uses.awaited[n]) continue;
+        const view_kind kind = view_kind_of(i);
+        if (kind == view_kind::none) continue;
+        i.removed = true;
+        ++p.shared_views;
+        if (kind == view_kind::same) r.replace(i.outputs[0], i.inputs[0]);
+        else {
+            p.value(i.outputs[0]).view_of = r.of(i.inputs[0]);
+            p.value(i.outputs[0]).producer = -1;
+        }
+    }
+    r.apply(p);
+    for (program_value& v : p.values)
+        if (v.view_of >= 0) v.view_of = r.of(v.view_of);
+}
+
+inline extents broadcast_of(const program& p, const std::vector<int>& inputs) {
+    extents s;
+    for (const int v : inputs) s = broadcast(s, p.value(v).type.extents).extents;
+    return s;
+}
+
+// A fused item reads a repeated tensor from where it is not repeated yet.
+inline void look_through_broadcasts(program& p) {
+    for (std::size_t n = 0; n < p.items.size(); ++n) {
+        if (p.items[n].removed || p.items[n].op != &fused_definition) continue;
+        for (std::size_t k = 0; k < p.items[n].inputs.size(); ++k) {
+            const int v = p.items[n].inputs[k];
+            if (p.value(v).producer < 0) continue;
+            const program_item& from = p.item(p.value(v).producer);
+            if (std::string_view(from.op->name) != "broadcast_like" || !from.after.empty()) continue;
+            const int g = from.inputs[0];
+            const extents full = p.value(v).type.extents;
+            // Outputs with the sizes of this input would lose theirs.
+            bool sized = false;
+            const auto a = decode<fused_op::attributes>(p.items[n].attributes);
+            for (int t = 0; t < a.tape->output_count; ++t)
+                sized = sized || a.tape->outputs[t].like == static_cast<int>(k);
+            if (sized) continue;
+            // The axes that were summed away come back as ones.
+            extents seen;
+            const extents& have = p.value(g).type.extents;
+            if (have.rank() == full.rank()) seen = have;
+            else if (have.elements() == 1) seen = extents{};
+            else {
+                int next = 0;
+                const auto& axes = from.attributes.get<std::vector<std::int64_t>>("axes");
+                for (int d = 0; d < full.rank(); ++d) {
+                    const bool summed = std::any_of(axes.begin(), axes.end(),
+                                                    [&](std::int64_t x) { return (x < 0 ? x + full.rank() : x) == d; });
+                    seen.push_back(summed || next >= have.rank() ? extent(1) : have[next++]);
+                }
+                if (seen.elements() != have.elements()) continue;
+            }
+            const extents before = broadcast_of(p, p.items[n].inputs);
+            program_value view;
+            view.origin = p.value(g).origin;
+            view.type = {p.value(g).type.element, seen};
+            view.view_of = g;
+            p.values.push_back(std::move(view));
+            const int made = static_cast<int>(p.values.size()) - 1;
+            p.items[n].inputs[k] = made;
+            if (!(broadcast_of(p, p.items[n].inputs) == before)) p.items[n].inputs[k] = v;
+        }
+    }
+}
+
+// Appends the producer's tape to the consumer's, in place of the consumer's input `k`.
+inline bool join_tapes(const fused_op::attributes& producer, const fused_op::attributes& consumer, int k,
+                       fused_op::attributes& joined) {
+    const tape &a = *producer.tape, &b = *consumer.tape;
+    if (a.length + b.length > max_tape_length || a.input_count + b.input_count - 1 > max_tape_inputs ||
+        a.constant_count + b.constant_count > max_tape_inputs)
+        return false;
+    auto made = std::make_shared<tape>();
+    tape& t = *made;
+    // Inputs: the consumer's without k, then the producer's.
+    for (int i = 0; i < b.input_count; ++i)
+        if (i != k) t.add_input(b.inputs[i]);
+    for (int i = 0; i < a.input_count; ++i) t.add_input(a.inputs[i]);
+    for (int i = 0; i < b.constant_count; ++i) t.add_constant(b.constants[i]);
+    for (int i = 0; i < a.constant_count; ++i) t.add_constant(a.constants[i]);
+    int reg[max_tape_length];
+    const auto append = [&](const tape& from, int input_shift, int constant_shift, bool is_consumer, int substitute) {
+        for (int r = 0; r < from.length; ++r) {
+            instruction i = from.code[r];
+            if (i.op == opcode::input) {
+                if (is_consumer && i.a == k) {
+                    reg[r] = substitute;
+                    continue;
+                }
+                i.a = static_cast<std::int16_t>(is_consumer ? (i.a > k ? i.a - 1 : i.a) : i.a + input_shift);
+            } else if (i.op == opcode::constant) i.a = static_cast<std::int16_t>(i.a + constant_shift);
+            else {
+                const int n = register_operands(i);
+                if (n > 0) i.a = static_cast<std::int16_t>(reg[i.a]);
+                if (n > 1) i.b = static_cast<std::int16_t>(reg[i.b]);
+                if (n > 2) i.c = static_cast<std::int16_t>(reg[i.c]);
+            }
+            reg[r] = t.emit(i);
+        }
+    };
+    append(a, b.input_count - 1, b.constant_count, false, -1);
+    const tape_output& out = a.outputs[0];
+    int value = reg[out.reg];
+    // What would have been stored in 16 bits is rounded to them here too.
+    if (compute_type(out.type) != out.type && t.code[value].type != out.type)
+        value = t.emit(opcode::cast, out.type, value);
+    append(b, 0, 0, true, value);
+    for (int o = 0; o < b.output_count; ++o) {
+        const int like = b.outputs[o].like;
+        t.add_output(reg[b.outputs[o].reg], b.outputs[o].type, like == k ? -1 : like > k ? like - 1 : like);
+    }
+    if (t.overfull) return false;
+    *made = without_dead_code(t);
+    joined.tape = made;
+    joined.constants = consumer.constants;
+    joined.constants.insert(joined.constants.end(), producer.constants.begin(), producer.constants.end());
+    joined.merge = consumer.merge;
+    return true;
+}
+
+// What nobody reads is not computed: outputs of an interpreted tape that are not used leave it. (A compiled kernel
+// leaves out their stores.)
+inline void narrow_outputs(program& p) {
+    const uses_of uses(p);
+    for (program_item& i : p.items) {
+        if (i.removed || i.op != &fused_definition || i.outputs.size() < 2) continue;
+        auto a = decode<fused_op::attributes>(i.attributes);
+        if (std::all_of(i.outputs.begin(), i.outputs.end(), [&](int v) { return uses[v] > 0; }) ||
+            tenon::detail::find_compiled_tape(*a.tape))
+            continue;
+        auto made = std::make_shared<tape>(*a.tape);
+        made->output_count = 0;
+        std::vector<std::int64_t> merge;
+        std::vector<int> outputs, place(static_cast<std::size_t>(a.tape->output_count), -1);
+        for (int t = 0, next = 0; t < a.tape->output_count; ++t) {
+            const int target = a.merges(t) ? static_cast<int>(a.merge[static_cast<std::size_t>(t)]) : t;
+            const int value = target == t ? i.outputs[static_cast<std::size_t>(next++)] : -1;
+            if (target == t ? uses[value] == 0 : place[static_cast<std::size_t>(target)] < 0) continue;
+            place[static_cast<std::size_t>(t)] = made->output_count;
+            made->outputs[made->output_count++] = a.tape->outputs[t];
+            merge.push_back(target == t ? -1 : place[static_cast<std::size_t>(target)]);
+            if (target == t) outputs.push_back(value);
+        }
+        if (outputs.empty()) continue;
+        for (int t = made->output_count; t < max_tape_outputs; ++t) made->outputs[t] = tape_output{};
+        *made = without_dead_code(*made);
+        a.tape = made;
+        a.merge = std::move(merge);
+        i.attributes = encode(a);
+        i.outputs = std::move(outputs);
+    }
+}
+
+// Chains of elementwise items become one pass over memory where a value between them is read once.
+inline void fuse_elementwise(program& p) {
+    uses_of uses(p);
+    for (std::size_t n = 0; n < p.items.size(); ++n) {
+        if (p.items[n].removed || p.items[n].op != &fused_definition || !p.items[n].after.empty()) continue;
+        for (std::size_t k = 0; k < p.items[n].inputs.size(); ++k) {
+            program_item& c = p.items[n];
+            const int v = c.inputs[k];
+            if (p.value(v).producer < 0 || uses[v] != 1 || !p.reads(c, static_cast<int>(k))) continue;
+            program_item& from = p.item(p.value(v).producer);
+            if (from.device != c.device || from.op != &fused_definition || from.outputs.size() != 1 ||
+                !from.after.empty() || uses.awaited[static_cast<std::size_t>(p.value(v).producer)])
+                continue;
+            // An operand that is repeated would be computed again for each repetition.
+            if (!(broadcast_of(p, c.inputs) == p.value(v).type.extents)) continue;
+            const auto producer = decode<fused_op::attributes>(from.attributes);
+            const auto consumer = decode<fused_op::attributes>(c.attributes);
+            // A sum over what an input repeats ends a pass.
+            if (producer.tape->output_count != 1 ||
+                (producer.tape->outputs[0].like >= 0 && !(broadcast_of(p, from.inputs) == p.value(v).type.extents)))
+                continue;
+            // A compiled kernel is worth about a memory pass for each four of its instructions.
+            int lost = 0;
+            if (tenon::detail::find_compiled_tape(*producer.tape))
+                lost += producer.tape->length - producer.tape->input_count;
+            if (tenon::detail::find_compiled_tape(*consumer.tape))
+                lost += consumer.tape->length - consumer.tape->input_count;
+            if (lost > 4) continue;
+            fused_op::attributes joined;
+            if (!join_tapes(producer, consumer, static_cast<int>(k), joined)) continue;
+            c.attributes = encode(joined);
+            c.inputs.erase(c.inputs.begin() + static_cast<std::ptrdiff_t>(k));
+            c.inputs.insert(c.inputs.end(), from.inputs.begin(), from.inputs.end());
+            from.removed = true;
+            ++p.fused;
+            --k; // the input that moved to this place is looked at next
+        }
+    }
+}
+
+// What a fused item is, when it is `product + bias`, with or without relu: the product's input and the bias's.
+inline bool is_bias_epilogue(const tape& t, int& product, int& bias, bool& relu) {
+    if (t.output_count != 1 || t.outputs[0].like >= 0 || t.input_count != 2 || t.inputs[0] != t.outputs[0].type)
+        return false;
+    int r = t.outputs[0].reg;
+    relu = t.code[r].op == opcode::relu;
+    if (relu) r = t.code[r].a;
+    if (t.length != (relu ? 4 : 3) || t.code[r].op != opcode::add) return false;
+    const instruction &x = t.code[t.code[r].a], &y = t.code[t.code[r].b];
+    if (x.op != opcode::input || y.op != opcode::input || x.a == y.a) return false;
+    product = x.a;
+    bias = y.a;
+    return true;
+}
+
+// Bias and relu are applied by the kernel of the product they follow.
+inline void fuse_epilogues(program& p) {
+    const uses_of uses(p);
+    for (std::size_t n = 0; n < p.items.size(); ++n) {
+        program_item& i = p.items[n];
+        if (i.removed || i.op != &fused_definition || !i.after.empty()) continue;
+        const auto a = decode<fused_op::attributes>(i.attributes);
+        int product = 0, bias = 0;
+        bool relu = false;
+        if (!is_bias_epilogue(*a.tape, product, bias, relu)) continue;
+        for (int turn = 0; turn < 2; ++turn, std::swap(product, bias)) {
+            const int v = i.inputs[static_cast<std::size_t>(product)], b = i.inputs[static_cast<std::size_t>(bias)];
+            if (p.value(v).producer < 0 || uses[v] != 1) continue;
+            program_item& from = p.item(p.value(v).producer);
+            const extents &out = p.value(v).type.extents, &shift = p.value(b).type.extents;
+            const std::string_view name = from.op->name;
+            if ((name != "matmul" && name != "conv2d") || !from.after.empty() || out.rank() < 2 || shift.rank() != 1 ||
+                from.device != i.device || !(shift[0] == out[out.rank() - 1]) ||
+                !(out == p.value(i.outputs[0]).type.extents) ||
+                (p.value(v).type.element != element_type::float32 &&
+                 p.value(v).type.element != element_type::float64) ||
+                uses.awaited[static_cast<std::size_t>(p.value(v).producer)])
+                continue;
+            // Vectors take part in products of their own kind.
+            if (p.value(from.inputs[0]).type.extents.rank() < 2 || p.value(from.inputs[1]).type.extents.rank() < 2)
+                continue;
+            const op_definition* with_bias = find_op(std::string(name) + "_bias");
+            if (!with_bias) continue;
+            tenon::attributes made = from.attributes;
+            made.set("relu", std::int64_t{relu});
+            i.op = with_bias;
+            i.attributes = std::move(made);
+            i.inputs = {from.inputs[0], from.inputs[1], b};
+            from.removed = true;
+            ++p.fused;
+            break;
+        }
+    }
+}
+
+// Drops items whose values nobody reads any more.
+inline void drop_unread(program& p) {
+    uses_of uses(p);
+    for (std::size_t n = p.items.size(); n-- > 0;) {
+        program_item& i = p.items[n];
+        if (i.removed || i.outputs.empty() || uses.awaited[n] || i.op->is(op_flags::stateful)) continue;
+        if (std::any_of(i.outputs.begin(), i.outputs.end(), [&](int v) { return uses[v] > 0; })) continue;
+        i.removed = true;
+        for (std::size_t k = 0; k < i.inputs.size(); ++k)
+            if (p.reads(i, static_cast<int>(k))) --uses.count[static_cast<std::size_t>(i.inputs[k])];
+    }
+}
+
+} // namespace detail
+
+TENON_INLINE void rewrite(program& p, const plan_options& o) {
+    detail::forward_views(p);
+    detail::fold_constants(p, o);
+    if (!o.fuse) return;
+    detail::fuse_epilogues(p);
+    detail::look_through_broadcasts(p);
+    detail::drop_unread(p);
+    detail::narrow_outputs(p);
+    detail::fuse_elementwise(p);
+}
+
+} // namespace tenon::runtime

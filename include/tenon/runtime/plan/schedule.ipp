@@ -1,0 +1,196 @@
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <queue>
+
+#include <tenon/runtime/plan/schedule.hpp>
+
+namespace tenon::runtime {
+
+namespace detail {
+
+class scheduler {
+public:
+    scheduler(program& p, const plan_options& o) : p_(p), o_(o), ordering_(p, o) {}
+
+    scheduled run() {
+        s_.order = ordering_.order();
+        if (o_.has_lanes()) { // which are told what to wait for
+            s_.memory = lay_out(p_, o_, s_.order);
+            s_.waits_for = ordering_.dependencies(s_.order);
+            wait_for_memory();
+            return std::move(s_);
+        }
+        if (o_.side_by_side > 1 && cost() > worth_threads) {
+            s_.waits_for = ordering_.dependencies(s_.order);
+            if (worth_side_by_side() && lay_out_side_by_side()) return std::move(s_);
+            s_.waits_for.clear();
+        }
+        s_.memory = lay_out(p_, o_, s_.order);
+        return std::move(s_);
+    }
+
+private:
+    const program_item& item(int i) const { return p_.item(i); }
+
+    static constexpr double worth_threads = 2e5; // ns
+
+    double cost() const {
+        double sum = 0;
+        for (const int i : s_.order) sum += item(i).kernel->cost();
+        return sum;
+    }
+
+    // Where a good part of the work does not wait for each other.
+    bool worth_side_by_side() const {
+        std::vector<double> ends(s_.order.size());
+        double all = 0, critical_path = 0;
+        for (std::size_t at = 0; at < ends.size(); ++at) {
+            const double own = item(s_.order[at]).kernel->cost();
+            for (const int w : s_.waits_for[at]) ends[at] = std::max(ends[at], ends[static_cast<std::size_t>(w)]);
+            ends[at] += own;
+            all += own;
+            critical_path = std::max(critical_path, ends[at]);
+        }
+        return critical_path < 0.75 * all;
+    }
+
+    // At first memory passes on between nodes only where the second waits for the first anyway. Where that takes more
+    // than the limit, or more times the serial step's than nodes run at a time, the lifetimes are those on so many
+    // threads, and what takes over memory waits for those that had it. So it is at once where the nodes are many: the
+    // sets of what waits for each would be large. False where neither will do, with the order as it was.
+    bool lay_out_side_by_side() {
+        const auto fits = [&] {
+            for (std::size_t d = 0; d < s_.memory.devices.size(); ++d)
+                if (!o_.fits(static_cast<int>(d), s_.memory.devices[d].bytes())) return false;
+            return true;
+        };
+        constexpr std::size_t many = 4000;
+        if (s_.order.size() <= many) {
+            s_.memory = lay_out(p_, o_, s_.order, {.later = what_comes_later(), .until = {}});
+            constexpr std::size_t little = 1 << 20;
+            const std::size_t in_order = lay_out(p_, o_, s_.order).arena_bytes();
+            if (fits() && s_.memory.arena_bytes() <= in_order * static_cast<std::size_t>(o_.side_by_side) + little)
+                return true;
+        }
+        std::vector<int> order = s_.order;
+        const std::vector<int> until = order_on_threads();
+        s_.waits_for = ordering_.dependencies(s_.order);
+        s_.memory = lay_out(p_, o_, s_.order, {.later = {}, .until = until});
+        wait_for_memory();
+        if (fits() && worth_side_by_side()) return true;
+        s_.order = std::move(order);
+        return false;
+    }
+
+    position_sets what_comes_later() const {
+        position_sets later(s_.order.size());
+        for (int at = static_cast<int>(s_.order.size()); at-- > 0;)
+            for (const int w : s_.waits_for[static_cast<std::size_t>(at)]) {
+                later.unite(w, at);
+                later.insert(w, at);
+            }
+        return later;
+    }
+
+    // Takes the order in which nodes begin on as many threads as run them side by side, if they take the time they are
+    // thought to. Returns, by position, the last that begins before it ends.
+    std::vector<int> order_on_threads() {
+        const std::size_t n = s_.order.size();
+        const edges after = reversed(s_.waits_for);
+        std::vector<std::size_t> waiting(n);
+        std::vector<double> begins, ends; // by place in the new order
+        std::vector<int> order;
+        using ending = std::pair<double, int>;
+        std::priority_queue<ending, std::vector<ending>, std::greater<>> running;
+        std::priority_queue<int, std::vector<int>, std::greater<>> ready;
+        for (std::size_t at = 0; at < n; ++at) {
+            waiting[at] = s_.waits_for[at].size();
+            if (waiting[at] == 0) ready.push(static_cast<int>(at));
+        }
+        double now = 0;
+        while (order.size() < n) {
+            while (!ready.empty() && running.size() < static_cast<std::size_t>(o_.side_by_side)) {
+                const int at = ready.top();
+                ready.pop();
+                order.push_back(s_.order[static_cast<std::size_t>(at)]);
+                begins.push_back(now);
+                ends.push_back(now + item(order.back()).kernel->cost());
+                running.push({ends.back(), at});
+            }
+            now = running.top().first;
+            for (const int next : after[static_cast<std::size_t>(running.top().second)])
+                if (--waiting[static_cast<std::size_t>(next)] == 0) ready.push(next);
+            running.pop();
+        }
+        s_.order = std::move(order);
+        std::vector<int> until(n);
+        for (std::size_t at = 0; at < n; ++at) {
+            const auto before = std::lower_bound(begins.begin(), begins.end(), ends[at]) - begins.begin() - 1;
+            until[at] = static_cast<int>(std::max(before, static_cast<std::ptrdiff_t>(at)));
+        }
+        return until;
+    }
+
+    // What writes a part of the arena waits for all who touched it since it was last written.
+    void wait_for_memory() {
+        struct part {
+            std::size_t end;
+            std::vector<int> touched; // positions
+        };
+        using arena = std::map<std::size_t, part>; // by where they begin
+        std::vector<arena> arenas(o_.devices.size());
+        const auto split = [](arena& parts, std::size_t at) {
+            auto next = parts.lower_bound(at);
+            if (next == parts.begin() || (next != parts.end() && next->first == at)) return next;
+            part& before = std::prev(next)->second;
+            if (before.end <= at) return next;
+            next = parts.emplace_hint(next, at, before);
+            before.end = at;
+            return next;
+        };
+        const auto write = [&](int device, std::size_t begin, std::size_t bytes, int position) {
+            arena& parts = arenas[static_cast<std::size_t>(device)];
+            const auto last = split(parts, begin + bytes);
+            auto p = split(parts, begin);
+            while (p != last) {
+                for (const int t : p->second.touched)
+                    if (t != position) s_.waits_for[static_cast<std::size_t>(position)].push_back(t);
+                p = parts.erase(p);
+            }
+            parts.emplace_hint(last, begin, part{begin + bytes, {position}});
+        };
+        const auto place_of_value = [&](int v) { return s_.memory.placements[static_cast<std::size_t>(p_.root(v))]; };
+        const auto bytes_at = [&](int v) {
+            return arena_bytes_of(static_cast<std::size_t>(bytes_of(p_.value(p_.root(v)).type)));
+        };
+        for (int at = 0; at < static_cast<int>(s_.order.size()); ++at) {
+            const program_item& it = item(s_.order[static_cast<std::size_t>(at)]);
+            for (const int o : it.outputs)
+                if (const placement place = place_of_value(o); place.where == placement::kind::arena)
+                    write(it.device, place.offset, bytes_at(o), at);
+            if (const std::size_t scratch = it.kernel->scratch_bytes())
+                write(it.device, s_.memory.scratch[static_cast<std::size_t>(at)], arena_bytes_of(scratch), at);
+            for (std::size_t k = 0; k < it.inputs.size(); ++k) {
+                const placement place = place_of_value(it.inputs[k]);
+                if (!it.read[k] || place.where != placement::kind::arena) continue;
+                arena& parts = arenas[static_cast<std::size_t>(p_.value(p_.root(it.inputs[k])).device)];
+                const auto last = split(parts, place.offset + bytes_at(it.inputs[k]));
+                for (auto p = split(parts, place.offset); p != last; ++p) p->second.touched.push_back(at);
+            }
+        }
+        keep_each_once(s_.waits_for);
+    }
+
+    program& p_;
+    const plan_options& o_;
+    ordering ordering_;
+    scheduled s_;
+};
+
+} // namespace detail
+
+TENON_INLINE scheduled schedule(program& p, const plan_options& o) { return detail::scheduler(p, o).run(); }
+
+} // namespace tenon::runtime

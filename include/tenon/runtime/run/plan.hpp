@@ -1,0 +1,161 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+
+#include <tenon/kernel/thread_pool.hpp>
+#include <tenon/runtime/plan/cost_measurements.hpp>
+#include <tenon/runtime/plan/schedule.hpp>
+#include <tenon/runtime/run/trace.hpp>
+
+/// A frozen step: kernels in order, with every pointer known but those of feeds and fetches.
+
+namespace tenon::runtime {
+
+/// What a run of a plan is given besides its feeds.
+struct run_environment {
+    thread_pool* pool = nullptr;
+    trace* traced = nullptr;
+    cost_measurements* measured = nullptr; ///< of plans that were made to be
+    std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+    double limit = 0; ///< what the deadline was made of, for messages: seconds
+    const char* limit_source = "";
+
+    bool limited() const noexcept { return deadline != std::chrono::steady_clock::time_point::max(); }
+};
+
+/// What a plan will do and take.
+struct plan_summary {
+    int steps = 0;
+    int folded = 0;
+    int fused = 0;
+    int transfers = 0;
+    std::vector<device_layout> devices; ///< what it takes of each
+    std::size_t arena_bytes = 0;        ///< of values between nodes, on all devices
+    std::size_t lower_bound = 0;        ///< the largest set of them that lives at one time
+    std::size_t fetched_bytes = 0;      ///< of what is handed out
+    std::size_t constant_bytes = 0;     ///< of constants that devices keep copies of
+    double cost = 0;                    ///< on one thread, in nanoseconds, estimated
+
+    std::size_t peak_bytes() const {
+        std::size_t sum = 0;
+        for (const device_layout& d : devices) sum += d.bytes();
+        return sum;
+    }
+};
+
+class plan {
+public:
+    /// Throws what prune, place, rewrite and the kernels throw, and resource_exhausted_error when the step needs more
+    /// than a device's limit leaves beside the variables.
+    plan(const request& r, const plan_options& o);
+    ~plan();
+    plan(const plan&) = delete;
+    plan& operator=(const plan&) = delete;
+
+    struct frame;
+    /// A plan and the memory of one step in flight; both stay while it lives.
+    class lease {
+    public:
+        explicit lease(std::shared_ptr<plan> p) : plan_(std::move(p)), frame_(plan_->take_frame()) {}
+        ~lease() { plan_->give_frame(frame_); }
+        lease(const lease&) = delete;
+        lease& operator=(const lease&) = delete;
+        plan* operator->() const noexcept { return plan_.get(); }
+        /// Runs a step. feeds[i] has the type of request::feed_types[i]; fetched[i] is made here. One step at a time;
+        /// other leases of the plan may run at the same time.
+        void run(const any_array* const* feeds, any_array* fetched, const run_environment& e) const {
+            plan_->run(*frame_, feeds, fetched, e);
+        }
+
+    private:
+        std::shared_ptr<plan> plan_;
+        frame* frame_;
+    };
+
+    bool accepts(const any_array* const* feeds) const;
+    bool is_measured() const noexcept { return measured_; }
+    const plan_summary& summary() const noexcept { return summary_; }
+    std::vector<std::string> order() const; ///< "name (op)"
+    /// Bytes of the memory that is kept for further steps and for those in flight.
+    std::size_t kept_bytes() const noexcept {
+        return frames_made_.load(std::memory_order_relaxed) * summary_.arena_bytes + summary_.constant_bytes;
+    }
+
+private:
+    struct step {
+        const node* origin;
+        tenon::kernel* kernel;
+        std::vector<int> successors;
+        int predecessors = 0;
+        double cost = 0;
+        std::vector<int> outputs; // values, for checks
+        int device = 0;
+        worker by{};              // what does it
+        std::size_t bytes = 0;    // that a lane copies; launched otherwise
+        std::vector<int> waits{}; // steps on other lanes whose events it waits for
+        bool awaited = false;     // others wait for its event
+        std::string timed{};      // timed_as(), where the plan is measured
+    };
+    struct patch {
+        std::size_t slot;
+        int index; // of the feed or fetch
+    };
+    frame* take_frame();
+    void give_frame(frame*) noexcept;
+    std::unique_ptr<frame> make_frame();
+    void require_fit(const plan_options& o) const;
+    std::string largest_holders(std::size_t device) const;
+    void plan_waits();
+    void upload_constants();
+    void run(frame& f, const any_array* const* feeds, any_array* fetched, const run_environment& e);
+    void run_in_order(frame& f, const run_environment& e);
+    void run_side_by_side(frame& f, const run_environment& e);
+    void run_on_lanes(frame& f, const run_environment& e);
+    void run_step(std::size_t s, frame& f, const run_environment& e);
+    void record(std::size_t s, const run_environment& e, std::int64_t begin, std::int64_t end) const;
+    void check_sources(const any_array* const* feeds) const;
+    void check_numerics(std::size_t s, const frame& f) const;
+    std::string op_of(std::size_t s) const { return program_.item(schedule_.order[s]).op->name; }
+    std::string row_of(std::size_t s, trace& t) const;
+    [[noreturn]] void rethrow_with_place(const std::exception_ptr& what, std::size_t s) const;
+
+    std::vector<device*> devices_;
+    program program_;
+    scheduled schedule_;
+    std::vector<step> steps_;
+    std::vector<std::size_t> in_begin_, out_begin_; // first slot of each step
+    std::vector<tensor_type> feed_types_, fetch_types_;
+    std::vector<patch> feed_in_, fetch_in_, fetch_out_;
+    std::vector<std::pair<variable_resource*, bool>> variables_; // by address; true: it is updated
+    std::vector<int> sources_; // feeds and constants that are read, where they are checked
+    bool check_numerics_ = false;
+    bool measured_ = false;
+    int side_by_side_ = 1;                 // nodes that may run at the same time
+    std::vector<worker> lanes_;            // that the step uses
+    std::vector<device_memory> constants_; // by device: copies of what the host holds
+    plan_summary summary_;
+    std::atomic<std::size_t> frames_made_{0};
+    std::atomic<frame*> spare_{nullptr}; // the frame that is nearly always enough
+    std::mutex guard_;                   // of the list of further frames
+    frame* frames_ = nullptr;
+};
+
+// The memory of one step in flight, with its pointers.
+struct plan::frame {
+    std::vector<device_memory> arenas; // by device
+    std::vector<const void*> in;
+    std::vector<void*> out;
+    std::vector<kernel_run> runs;
+    std::vector<std::unique_ptr<device_event>> events; // by step: of those that are awaited
+    std::vector<std::unique_ptr<device_event>> ends;   // by lane that is used
+    frame* next = nullptr;
+};
+
+} // namespace tenon::runtime
+
+#if TENON_HEADER_ONLY
+#include <tenon/runtime/run/plan.ipp>
+#include <tenon/runtime/run/plan_run.ipp>
+#endif

@@ -1,0 +1,274 @@
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <tenon/core/error.hpp>
+#include <tenon/ops/control.hpp>
+#include <tenon/runtime/run/plan.hpp>
+
+namespace tenon::runtime {
+
+TENON_INLINE plan::plan(const request& r, const plan_options& o) : devices_(o.devices), program_(prune(r)) {
+    place(program_, o);
+    rewrite(program_, o);
+    insert_transfers(program_, o);
+    schedule_ = schedule(program_, o);
+    feed_types_ = r.feed_types;
+    for (const int f : program_.fetches) fetch_types_.push_back(program_.value(f).type);
+
+    std::map<variable_resource*, bool> variables;
+    std::size_t in = 0, out = 0;
+    steps_.reserve(schedule_.order.size());
+    for (std::size_t at = 0; at < schedule_.order.size(); ++at) {
+        const program_item& it = program_.item(schedule_.order[at]);
+        step s;
+        s.origin = it.origin;
+        s.kernel = it.kernel.get();
+        s.cost = it.kernel->cost();
+        s.outputs = it.outputs;
+        s.device = it.device;
+        s.by = worker_of(program_, o, it);
+        if (o.measure) s.timed = timed_as(program_, it);
+        if (it.op == &transfer_definition) {
+            s.bytes = static_cast<std::size_t>(bytes_of(program_.value(it.outputs[0]).type));
+            ++summary_.transfers;
+        }
+        in_begin_.push_back(in);
+        out_begin_.push_back(out);
+        for (std::size_t k = 0; k < it.inputs.size(); ++k, ++in) {
+            if (!it.read[k]) continue;
+            const placement& p = schedule_.memory.placements[static_cast<std::size_t>(it.inputs[k])];
+            if (p.where == placement::kind::feed) feed_in_.push_back({in, p.index});
+            if (p.where == placement::kind::fetch) fetch_in_.push_back({in, p.index});
+            if (variable_resource* v = program_.value(program_.root(it.inputs[k])).variable)
+                variables.emplace(v, false);
+        }
+        for (std::size_t k = 0; k < it.outputs.size(); ++k, ++out) {
+            const placement& p = schedule_.memory.placements[static_cast<std::size_t>(it.outputs[k])];
+            if (p.where == placement::kind::fetch) fetch_out_.push_back({out, p.index});
+        }
+        if (it.op->is(op_flags::updates)) variables[program_.value(it.outputs[0]).variable] = true;
+        steps_.push_back(std::move(s));
+    }
+    in_begin_.push_back(in);
+    out_begin_.push_back(out);
+    variables_.assign(variables.begin(), variables.end());
+
+    measured_ = o.measure;
+    check_numerics_ = o.check_numerics;
+    if (check_numerics_) {
+        std::set<int> sources;
+        for (const int i : schedule_.order) {
+            const program_item& it = program_.item(i);
+            for (std::size_t k = 0; k < it.inputs.size(); ++k) {
+                const int root = program_.root(it.inputs[k]);
+                const program_value& v = program_.value(root);
+                if (it.read[k] && (v.feed >= 0 || v.constant)) sources.insert(root);
+            }
+        }
+        sources_.assign(sources.begin(), sources.end());
+    }
+
+    if (o.has_lanes()) plan_waits();
+    if (!schedule_.waits_for.empty() && lanes_.empty()) side_by_side_ = o.side_by_side;
+    for (std::size_t at = 0; at < steps_.size(); ++at) {
+        if (side_by_side_ > 1)
+            for (const int w : schedule_.waits_for[at]) {
+                steps_[static_cast<std::size_t>(w)].successors.push_back(static_cast<int>(at));
+                ++steps_[at].predecessors;
+            }
+        summary_.cost += steps_[at].cost;
+    }
+    summary_.steps = static_cast<int>(steps_.size());
+    summary_.folded = program_.folded;
+    summary_.fused = program_.fused;
+    summary_.devices = schedule_.memory.devices;
+    for (const device_layout& d : summary_.devices) {
+        summary_.arena_bytes += d.arena_bytes;
+        summary_.lower_bound += d.lower_bound;
+        summary_.fetched_bytes += d.fetched_bytes;
+        summary_.constant_bytes += d.constant_bytes;
+    }
+    require_fit(o);
+    upload_constants();
+}
+
+TENON_INLINE std::vector<std::string> plan::order() const {
+    std::vector<std::string> lines;
+    for (std::size_t s = 0; s < steps_.size(); ++s) lines.push_back(steps_[s].origin->name + " (" + op_of(s) + ")");
+    return lines;
+}
+
+TENON_INLINE void plan::require_fit(const plan_options& o) const {
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+        const std::size_t needed = summary_.devices[d].bytes(), variables = devices_[d]->resources().bytes();
+        if (o.fits(static_cast<int>(d), needed)) continue;
+        std::string text = "this step needs " + std::to_string(needed) + " bytes on " + devices_[d]->name();
+        if (variables) text += " beside the " + std::to_string(variables) + " of variables";
+        text += ", of which " + std::to_string(devices_[d]->memory().limit) + " may be used; the largest tensors:";
+        throw resource_exhausted_error(text + largest_holders(d) + "\nfeed smaller batches, fetch less, " +
+                                       (devices_[d]->lanes()
+                                            ? "place some of it on another device, or raise the device's limit"
+                                            : "or raise session_options::memory_limit"));
+    }
+}
+
+// For each step on a lane, and each on the host that follows one: which ends it must wait for. Lanes do things in
+// order, and what the host does has ended before more is given to a lane; the rest waits for events. What is known to
+// have ended, directly or by what was waited for, is not waited for again.
+TENON_INLINE void plan::plan_waits() {
+    std::vector<int> line(steps_.size(), 0); // 0 the host, then the lanes in use
+    for (std::size_t s = 0; s < steps_.size(); ++s) {
+        if (steps_[s].by.lane < 0) continue;
+        const auto at = std::find(lanes_.begin(), lanes_.end(), steps_[s].by);
+        line[s] = static_cast<int>(at - lanes_.begin()) + 1;
+        if (at == lanes_.end()) lanes_.push_back(steps_[s].by);
+    }
+    if (lanes_.empty()) return;
+    if (check_numerics_)
+        for (std::size_t s = 0; s < steps_.size(); ++s) steps_[s].awaited = line[s] != 0;
+    const std::size_t lines = lanes_.size() + 1;
+    std::vector<std::vector<int>> known(lines,
+                                        std::vector<int>(lines, -1)); // by line: of each line, the last that ended
+    std::vector<std::vector<int>> known_after(steps_.size());
+    for (std::size_t s = 0; s < steps_.size(); ++s) {
+        std::vector<int>& own = known[static_cast<std::size_t>(line[s])];
+        std::vector<int> before = schedule_.waits_for[s];
+        std::sort(before.rbegin(), before.rend()); // the later ones often cover the earlier
+        // What the host has done was done before this is given to its lane.
+        if (line[s] != 0)
+            for (std::size_t l = 0; l < lines; ++l) own[l] = std::max(own[l], known[0][l]);
+        for (const int b : before) {
+            const int from = line[static_cast<std::size_t>(b)];
+            if (from == 0 || from == line[s] || own[static_cast<std::size_t>(from)] >= b) continue;
+            steps_[s].waits.push_back(b);
+            steps_[static_cast<std::size_t>(b)].awaited = true;
+            for (std::size_t l = 0; l < lines; ++l)
+                own[l] = std::max(own[l], known_after[static_cast<std::size_t>(b)][l]);
+        }
+        own[static_cast<std::size_t>(line[s])] = static_cast<int>(s);
+        known_after[s] = own;
+    }
+}
+
+TENON_INLINE void plan::upload_constants() {
+    constants_.resize(devices_.size());
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+        const std::size_t bytes = summary_.devices[d].constant_bytes;
+        if (bytes == 0) continue;
+        constants_[d] = device_memory(*devices_[d], bytes);
+        for (std::size_t v = 0; v < program_.values.size(); ++v) {
+            const placement& p = schedule_.memory.placements[v];
+            const program_value& value = program_.values[v];
+            if (p.where == placement::kind::uploaded && value.view_of < 0 && value.device == static_cast<int>(d))
+                devices_[d]->copy_from_host(static_cast<std::byte*>(constants_[d].data()) + p.offset,
+                                            value.constant->data(), value.constant->bytes());
+        }
+    }
+}
+
+TENON_INLINE std::string plan::largest_holders(std::size_t device) const {
+    std::vector<memory_holder> holders = summary_.devices[device].largest;
+    const auto variables = devices_[device]->resources().largest();
+    holders.insert(holders.end(), variables.begin(), variables.end());
+    return tenon::largest_holders(std::move(holders));
+}
+
+TENON_INLINE plan::~plan() {
+    delete spare_.load();
+    while (frames_) {
+        frame* next = frames_->next;
+        delete frames_;
+        frames_ = next;
+    }
+}
+
+TENON_INLINE std::unique_ptr<plan::frame> plan::make_frame() {
+    auto f = std::make_unique<frame>();
+    f->arenas.resize(devices_.size());
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+        const std::size_t bytes = schedule_.memory.devices[d].arena_bytes;
+        if (bytes == 0) continue;
+        try {
+            f->arenas[d] = device_memory(*devices_[d], bytes);
+        } catch (const resource_exhausted_error& e) {
+            throw resource_exhausted_error("no memory for this step: " + std::string(e.what()) +
+                                           "; the largest tensors:" + largest_holders(d) +
+                                           "\nfeed smaller batches, or use a device with more memory");
+        }
+    }
+    const auto arena = [&](int d) { return static_cast<std::byte*>(f->arenas[static_cast<std::size_t>(d)].data()); };
+    const auto address = [&](int v) -> const void* {
+        const placement& p = schedule_.memory.placements[static_cast<std::size_t>(v)];
+        const int device = program_.value(program_.root(v)).device;
+        if (p.where == placement::kind::arena) return arena(device) + p.offset;
+        if (p.where == placement::kind::uploaded)
+            return static_cast<std::byte*>(constants_[static_cast<std::size_t>(device)].data()) + p.offset;
+        return p.where == placement::kind::resident ? p.address : nullptr;
+    };
+    std::vector<int> uses(program_.values.size());
+    for (const int i : schedule_.order) {
+        const program_item& it = program_.item(i);
+        for (std::size_t k = 0; k < it.inputs.size(); ++k)
+            if (it.read[k]) ++uses[static_cast<std::size_t>(program_.root(it.inputs[k]))];
+    }
+    for (const int i : schedule_.order) {
+        const program_item& it = program_.item(i);
+        for (std::size_t k = 0; k < it.inputs.size(); ++k)
+            f->in.push_back(it.read[k] ? address(it.inputs[k]) : nullptr);
+        for (const int v : it.outputs) {
+            // A kernel of one output is spared the question whether anybody reads it.
+            const bool wanted =
+                it.outputs.size() == 1 || uses[static_cast<std::size_t>(v)] > 0 || program_.value(v).variable;
+            f->out.push_back(wanted ? const_cast<void*>(address(v)) : nullptr);
+        }
+    }
+    for (std::size_t s = 0; s < steps_.size(); ++s)
+        f->runs.push_back({f->in.data() + in_begin_[s], f->out.data() + out_begin_[s],
+                           arena(steps_[s].device) + schedule_.memory.scratch[s], nullptr});
+    if (!lanes_.empty()) {
+        f->events.resize(steps_.size());
+        for (std::size_t s = 0; s < steps_.size(); ++s)
+            if (steps_[s].awaited)
+                f->events[s] = devices_[static_cast<std::size_t>(steps_[s].by.device)]->lanes()->make_event();
+        for (const worker& w : lanes_)
+            f->ends.push_back(devices_[static_cast<std::size_t>(w.device)]->lanes()->make_event());
+    }
+    frames_made_.fetch_add(1, std::memory_order_relaxed);
+    return f;
+}
+
+TENON_INLINE plan::frame* plan::take_frame() {
+    if (frame* f = spare_.exchange(nullptr, std::memory_order_acquire)) return f;
+    {
+        const std::lock_guard lock(guard_);
+        if (frame* f = frames_) {
+            frames_ = f->next;
+            return f;
+        }
+    }
+    return make_frame().release();
+}
+
+TENON_INLINE void plan::give_frame(frame* f) noexcept {
+    f->next = nullptr;
+    frame* none = nullptr;
+    if (spare_.compare_exchange_strong(none, f, std::memory_order_release, std::memory_order_relaxed)) return;
+    const std::lock_guard lock(guard_);
+    f->next = frames_;
+    frames_ = f;
+}
+
+TENON_INLINE bool plan::accepts(const any_array* const* feeds) const {
+    for (std::size_t f = 0; f < feed_types_.size(); ++f) {
+        const extents &a = feeds[f]->extents(), &b = feed_types_[f].extents;
+        if (a.rank() != b.rank()) return false;
+        for (int d = 0; d < a.rank(); ++d)
+            if (a[d].size != b[d].size) return false;
+    }
+    return true;
+}
+
+} // namespace tenon::runtime

@@ -1,0 +1,379 @@
+#pragma once
+
+#include <cmath>
+#include <cstdio>
+#include <exception>
+
+#include <tenon/core/error.hpp>
+#include <tenon/kernel/stop_scope.hpp>
+#include <tenon/ops/control.hpp>
+#include <tenon/runtime/run/plan.hpp>
+
+namespace tenon::runtime {
+
+namespace detail {
+
+[[noreturn]] inline void exceed_limit(const run_environment& e, const std::string& what) {
+    char seconds[32];
+    std::snprintf(seconds, sizeof seconds, "%g", e.limit);
+    throw deadline_exceeded_error(std::string("the step did not end within its ") + e.limit_source + " of " + seconds +
+                                  " s; " + what);
+}
+
+// Variables are locked in one order everywhere, so two steps cannot wait for each other.
+class variable_locks {
+public:
+    using list = std::vector<std::pair<variable_resource*, bool>>;
+    variable_locks(const list& v, const run_environment& e) : variables_(v) {
+        for (; held_ < v.size(); ++held_) {
+            std::shared_timed_mutex& guard = v[held_].first->guard;
+            if (!e.limited()) v[held_].second ? guard.lock() : guard.lock_shared();
+            else if (!(v[held_].second ? guard.try_lock_until(e.deadline) : guard.try_lock_shared_until(e.deadline))) {
+                const std::string name = v[held_].first->name;
+                release();
+                exceed_limit(e, "it was waiting for variable \"" + name + "\", which another step was using");
+            }
+        }
+    }
+    ~variable_locks() { release(); }
+    variable_locks(const variable_locks&) = delete;
+    variable_locks& operator=(const variable_locks&) = delete;
+
+private:
+    void release() {
+        while (held_ > 0) {
+            const auto& [variable, updated] = variables_[--held_];
+            updated ? variable->guard.unlock() : variable->guard.unlock_shared();
+        }
+    }
+    const list& variables_;
+    std::size_t held_ = 0;
+};
+
+} // namespace detail
+
+TENON_INLINE void plan::run(frame& f, const any_array* const* feeds, any_array* fetched, const run_environment& e) {
+    if (check_numerics_) check_sources(feeds);
+    for (const patch& p : feed_in_) f.in[p.slot] = feeds[p.index]->data();
+    std::size_t made = 0;
+    try {
+        for (; made < fetch_types_.size(); ++made)
+            fetched[made] = any_array(fetch_types_[made].element, fetch_types_[made].extents);
+    } catch (const resource_exhausted_error& error) {
+        throw resource_exhausted_error("no memory for what is fetched of " + any_tensor(program_.fetched[made]).name() +
+                                       ", " + to_string(fetch_types_[made]) + ": " + error.what());
+    }
+    for (const patch& p : fetch_out_) f.out[p.slot] = fetched[p.index].data();
+    for (const patch& p : fetch_in_) f.in[p.slot] = fetched[p.index].data();
+
+    const detail::variable_locks locked(variables_, e);
+    constexpr double worth_waking = 1e5; // ns
+    const thread_pool::keep_awake awake(summary_.cost > worth_waking ? e.pool : nullptr);
+    if (!lanes_.empty()) run_on_lanes(f, e);
+    else if (side_by_side_ > 1 && e.pool) run_side_by_side(f, e);
+    else run_in_order(f, e);
+}
+
+TENON_INLINE void plan::run_in_order(frame& f, const run_environment& e) {
+    const bool plain = !e.traced && !check_numerics_ && !measured_ && !e.limited();
+    std::size_t s = 0;
+    try {
+        if (plain) {
+            for (; s < steps_.size(); ++s) {
+                kernel_run& r = f.runs[s];
+                r.pool = e.pool;
+                steps_[s].kernel->run(r);
+            }
+        } else {
+            for (; s < steps_.size(); ++s) run_step(s, f, e);
+        }
+    } catch (...) {
+        rethrow_with_place(std::current_exception(), s);
+    }
+}
+
+TENON_INLINE void plan::run_step(std::size_t s, frame& f, const run_environment& e) {
+    kernel_run& r = f.runs[s];
+    r.pool = e.pool;
+    const auto now = [] { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); };
+    const bool timed = e.traced || e.measured;
+    const std::int64_t begin = timed ? now() : 0;
+    if (e.limited()) {
+        const auto late = [&] { return std::chrono::steady_clock::now() >= e.deadline; };
+        const auto give_up = [&] { detail::exceed_limit(e, "it was waiting for"); };
+        try {
+            const stop_scope stop(late);
+            steps_[s].kernel->run(r);
+        } catch (const cancelled_error&) {
+            if (late()) give_up();
+            throw;
+        }
+        if (late()) give_up();
+    } else steps_[s].kernel->run(r);
+    if (timed) record(s, e, begin, now());
+    if (check_numerics_) check_numerics(s, f);
+}
+
+TENON_INLINE void plan::record(std::size_t s, const run_environment& e, std::int64_t begin, std::int64_t end) const {
+    if (e.traced) e.traced->add(steps_[s].origin->name, op_of(s), row_of(s, *e.traced), begin, end);
+    if (!e.measured || !measured_) return;
+    const auto kind_of = [&](int device) { return timed_on(devices_[static_cast<std::size_t>(device)]->attributes()); };
+    const program_item& it = program_.item(schedule_.order[s]);
+    if (it.op == &transfer_definition)
+        e.measured->add_transfer(kind_of(program_.value(program_.root(it.inputs[0])).device), kind_of(it.device),
+                                 steps_[s].bytes, end - begin);
+    else e.measured->add_kernel(kind_of(it.device), steps_[s].timed, end - begin);
+}
+
+// The device's, or, for a transfer, the link's.
+TENON_INLINE std::string plan::row_of(std::size_t s, trace& t) const {
+    const auto name_of = [&](int device) {
+        const device_name& d = devices_[static_cast<std::size_t>(device)]->full_name();
+        return d.type.str() + ":" + std::to_string(d.index);
+    };
+    const program_item& it = program_.item(schedule_.order[s]);
+    if (it.op == &transfer_definition)
+        return name_of(program_.value(program_.root(it.inputs[0])).device) + " to " + name_of(it.device);
+    if (steps_[s].by.lane >= 0) return name_of(it.device);
+    return name_of(it.device) + " thread " + std::to_string(t.number_of_this_thread());
+}
+
+// Everything is given to the lanes by this thread, in the plan's order, and what the host does it does in between: an
+// event is recorded before anybody is told to wait for it, so steps that use the same lanes cannot wait for each other.
+// Nothing of the frame is touched by a lane once its last event is reached.
+TENON_INLINE void plan::run_on_lanes(frame& f, const run_environment& e) {
+    class monitor final : public step_monitor {
+    public:
+        monitor(const plan& p, const run_environment& env) : p_(p), e_(env) {}
+        bool wanted(int command) noexcept override {
+            if (stopped_.load(std::memory_order_acquire)) return false;
+            if (!e_.limited() || std::chrono::steady_clock::now() < e_.deadline) return true;
+            try {
+                detail::exceed_limit(e_, "it was waiting for");
+            } catch (...) {
+                failed(command, std::current_exception());
+            }
+            return false;
+        }
+        void ended(int command, std::int64_t begin, std::int64_t end) noexcept override {
+            try {
+                p_.record(static_cast<std::size_t>(command), e_, begin, end);
+            } catch (...) { // no memory for a note of it
+                failed(command, std::current_exception());
+            }
+        }
+        void failed(int command, std::exception_ptr why) noexcept override {
+            const std::lock_guard lock(guard_);
+            if (!first_) {
+                first_ = std::move(why);
+                where_ = static_cast<std::size_t>(command);
+            }
+            stopped_.store(true, std::memory_order_release);
+        }
+        void rethrow() const {
+            const std::lock_guard lock(guard_);
+            if (first_) p_.rethrow_with_place(first_, where_);
+        }
+
+    private:
+        const plan& p_;
+        const run_environment& e_;
+        std::atomic<bool> stopped_{false};
+        mutable std::mutex guard_; // of what follows
+        std::exception_ptr first_;
+        std::size_t where_ = 0;
+    };
+    monitor m(*this, e);
+    const auto lanes_of = [&](const worker& w) { return devices_[static_cast<std::size_t>(w.device)]->lanes(); };
+    const auto lane_of = [](const worker& w) { return static_cast<device_lanes::lane>(w.lane); };
+    for (std::size_t s = 0; s < steps_.size(); ++s) {
+        const step& st = steps_[s];
+        const int number = static_cast<int>(s);
+        if (!m.wanted(number)) break;
+        try {
+            if (st.by.lane < 0) {
+                for (const int w : st.waits) f.events[static_cast<std::size_t>(w)]->wait();
+                if (m.wanted(number)) run_step(s, f, e);
+                continue;
+            }
+            device_lanes& to = *lanes_of(st.by);
+            for (const int w : st.waits) to.wait(lane_of(st.by), *f.events[static_cast<std::size_t>(w)]);
+            if (program_.item(schedule_.order[s]).op == &transfer_definition)
+                to.copy(lane_of(st.by), f.out[out_begin_[s]], f.in[in_begin_[s]], st.bytes, m, number);
+            else to.launch(*st.kernel, f.runs[s], m, number);
+            if (st.awaited) to.record(lane_of(st.by), *f.events[s]);
+            if (check_numerics_) {
+                f.events[s]->wait();
+                if (m.wanted(number)) check_numerics(s, f);
+            }
+        } catch (...) {
+            m.failed(number, std::current_exception());
+        }
+    }
+    for (std::size_t l = 0; l < lanes_.size(); ++l) lanes_of(lanes_[l])->record(lane_of(lanes_[l]), *f.ends[l]);
+    for (const auto& end : f.ends) end->wait();
+    m.rethrow();
+}
+
+TENON_INLINE void plan::run_side_by_side(frame& f, const run_environment& e) {
+    // A runner runs a node and goes on with what that made ready: cheap nodes itself, others are offered to further
+    // runners, of which there are as many at a time as nodes may run. A runner without work takes what was offered in
+    // vain. All is owned by this call; nothing of it is touched by a runner whose last node has been counted.
+    struct state {
+        std::vector<std::atomic<int>> waiting; // predecessors that have not ended
+        std::atomic<int> left;
+        std::atomic<bool> failed{false};
+        std::mutex guard; // of what follows
+        std::vector<int> offered;
+        int runners = 1;
+        std::exception_ptr first;
+        std::size_t first_step = 0;
+        explicit state(std::size_t n) : waiting(n), left(static_cast<int>(n)) {}
+
+        // Another node for a runner that has none, or -1, and then it is none any more.
+        int next() {
+            const std::lock_guard lock(guard);
+            if (offered.empty()) return --runners, -1;
+            const int s = offered.front();
+            offered.erase(offered.begin());
+            return s;
+        }
+    };
+    state st(steps_.size());
+    for (std::size_t s = 0; s < steps_.size(); ++s)
+        st.waiting[s].store(steps_[s].predecessors, std::memory_order_relaxed);
+
+    struct runner {
+        plan& p;
+        frame& f;
+        const run_environment& e;
+        state& st;
+
+        bool cheap(int s) const {
+            constexpr double worth_a_task = 2e4; // ns: about what waking a thread costs
+            return p.steps_[static_cast<std::size_t>(s)].cost < worth_a_task;
+        }
+        void offer(int s) const {
+            {
+                const std::lock_guard lock(st.guard);
+                if (st.runners >= p.side_by_side_) {
+                    st.offered.push_back(s);
+                    return;
+                }
+                ++st.runners;
+            }
+            const runner again = *this;
+            e.pool->submit([again, s] { again({s}); });
+        }
+        void operator()(std::vector<int> mine) const {
+            thread_pool* const pool = e.pool; // the last step may end the caller's wait, and with it all but this
+            while (!mine.empty()) {
+                const int s = mine.back();
+                mine.pop_back();
+                if (!st.failed.load(std::memory_order_acquire)) {
+                    try {
+                        p.run_step(static_cast<std::size_t>(s), f, e);
+                    } catch (...) {
+                        const std::lock_guard lock(st.guard);
+                        if (!st.first) {
+                            st.first = std::current_exception();
+                            st.first_step = static_cast<std::size_t>(s);
+                        }
+                        st.failed.store(true, std::memory_order_release);
+                    }
+                }
+                for (const int n : p.steps_[static_cast<std::size_t>(s)].successors)
+                    if (st.waiting[static_cast<std::size_t>(n)].fetch_sub(1, std::memory_order_acq_rel) == 1) {
+                        if (mine.empty() || cheap(n)) mine.push_back(n);
+                        else offer(n);
+                    }
+                if (mine.empty())
+                    if (const int n = st.next(); n >= 0) mine.push_back(n);
+                if (st.left.fetch_sub(1, std::memory_order_acq_rel) == 1) pool->wake();
+            }
+        }
+    };
+    const runner run{*this, f, e, st};
+    std::vector<int> mine;
+    for (int s = static_cast<int>(steps_.size()) - 1; s >= 0; --s)
+        if (steps_[static_cast<std::size_t>(s)].predecessors == 0) mine.push_back(s);
+    // The first, and those that are not worth a task, are for this thread.
+    for (std::size_t n = mine.size() - 1; n-- > 0;)
+        if (!run.cheap(mine[n])) {
+            run.offer(mine[n]);
+            mine.erase(mine.begin() + static_cast<std::ptrdiff_t>(n));
+        }
+    run(std::move(mine));
+    e.pool->work_until([&] { return st.left.load(std::memory_order_acquire) == 0; });
+    if (st.first) rethrow_with_place(st.first, st.first_step);
+}
+
+namespace detail {
+
+// The place of the first element that is not a finite number, or -1.
+inline std::int64_t first_not_finite(const tensor_type& t, const void* data) {
+    const std::int64_t n = t.extents.elements();
+    const auto look = [&]<class T>(const T* p) {
+        for (std::int64_t i = 0; i < n; ++i)
+            if (!std::isfinite(static_cast<double>(p[i]))) return i;
+        return std::int64_t{-1};
+    };
+    switch (t.element) {
+    case element_type::float32: return look(static_cast<const float*>(data));
+    case element_type::float64: return look(static_cast<const double*>(data));
+    case element_type::float16: return look(static_cast<const half*>(data));
+    case element_type::bfloat16: return look(static_cast<const bfloat16*>(data));
+    default: return -1;
+    }
+}
+
+} // namespace detail
+
+// What the step begins with, so that no node is blamed for it.
+TENON_INLINE void plan::check_sources(const any_array* const* feeds) const {
+    for (const int s : sources_) {
+        const program_value& v = program_.value(s);
+        const any_array& value = v.feed >= 0 ? *feeds[v.feed] : *v.constant;
+        const std::int64_t bad = detail::first_not_finite(v.type, value.data());
+        if (bad >= 0)
+            throw invalid_argument_error("check_numerics: element " + std::to_string(bad) + " of " +
+                                         (v.feed >= 0 ? "what is fed for " : "the constant ") +
+                                         any_tensor(v.origin).name() + ", " + to_string(v.type) +
+                                         ", is not a finite number");
+    }
+}
+
+TENON_INLINE void plan::check_numerics(std::size_t s, const frame& f) const {
+    for (std::size_t o = 0; o < steps_[s].outputs.size(); ++o) {
+        const tensor_type& t = program_.value(steps_[s].outputs[o]).type;
+        const void* data = f.out[out_begin_[s] + o];
+        if (!data) continue;
+        any_array on_host;
+        if (steps_[s].by.lane >= 0 && t.element != element_type::string) {
+            on_host = any_array(t.element, t.extents);
+            devices_[static_cast<std::size_t>(steps_[s].device)]->copy_to_host(on_host.data(), data, on_host.bytes());
+            data = on_host.data();
+        }
+        const std::int64_t bad = detail::first_not_finite(t, data);
+        if (bad >= 0)
+            throw invalid_argument_error("check_numerics: element " + std::to_string(bad) + " of output " +
+                                         std::to_string(o) + ", " + to_string(t) +
+                                         ", is the first in this step that is not a finite number");
+    }
+}
+
+TENON_INLINE void plan::rethrow_with_place(const std::exception_ptr& what, std::size_t s) const {
+    const std::string place =
+        " [node " + place_of(*steps_[s].origin, *devices_[static_cast<std::size_t>(steps_[s].device)]) + "]";
+    try {
+        std::rethrow_exception(what);
+    } catch (const error& e) {
+        throw_error(e.code(), e.what() + place);
+    } catch (const std::bad_alloc&) {
+        throw resource_exhausted_error("no memory for a kernel" + place);
+    } catch (const std::exception& e) {
+        throw internal_error(e.what() + place);
+    }
+}
+
+} // namespace tenon::runtime

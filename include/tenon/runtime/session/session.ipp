@@ -1,0 +1,419 @@
+#pragma once
+
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <map>
+#include <mutex>
+
+#include <tenon/core/error.hpp>
+#include <tenon/runtime/place/cost_placer.hpp>
+#include <tenon/runtime/device/device.hpp>
+#include <tenon/runtime/device/gpu_backend.hpp>
+#include <tenon/runtime/run/plan.hpp>
+#include <tenon/runtime/session/session.hpp>
+
+namespace tenon {
+
+namespace detail {
+
+inline thread_pool* process_pool(int threads) {
+    // The first session decides; never destroyed, so that sessions in static objects may outlive main.
+    static auto* pool = threads == 0 ? &thread_pool::shared() : new thread_pool(threads);
+    return pool;
+}
+
+inline void require_options(const session_options& o) {
+    const auto require = [](bool good, const char* name, const std::string& value, const char* wanted) {
+        if (!good)
+            throw invalid_argument_error(std::string("session_options::") + name + " is " + value + "; " + wanted);
+    };
+    constexpr const char* threads = "give a positive number, or 0 for as many as there are cores";
+    require(o.intra_op_threads >= 0, "intra_op_threads", std::to_string(o.intra_op_threads), threads);
+    require(o.inter_op_threads >= 0, "inter_op_threads", std::to_string(o.inter_op_threads), threads);
+    require(o.operation_timeout >= 0, "operation_timeout", std::to_string(o.operation_timeout),
+            "give seconds, or 0 for no limit");
+    require(o.cpu_devices >= 1 && o.cpu_devices <= 64, "cpu_devices", std::to_string(o.cpu_devices),
+            "give 1 to 64 devices");
+    const auto there_is = static_cast<std::size_t>(host_memory_bytes());
+    require(there_is == 0 || o.memory_limit <= there_is, "memory_limit", std::to_string(o.memory_limit),
+            ("this machine has " + std::to_string(there_is) + " bytes").c_str());
+    require(o.kept_plans >= 1, "kept_plans", std::to_string(o.kept_plans), "give a positive number");
+}
+
+class session_state {
+public:
+    session_state(const tenon::graph& g, const session_options& o) : graph(g), options(o) {
+        require_options(o);
+        if (o.use_per_session_threads) {
+            own_pool = std::make_unique<thread_pool>(o.intra_op_threads);
+            pool = own_pool.get();
+        } else pool = process_pool(o.intra_op_threads);
+        environment.pool = pool->size() > 1 ? pool : nullptr;
+        make_devices();
+        const auto log = placement_log();
+        if (log) tell_devices(log);
+        placer = std::make_unique<runtime::placer>(all_devices(), o.allow_soft_placement, log);
+        if (o.cost_measurements) strategy = std::make_unique<runtime::cost_placer>(o.cost_measurements);
+    }
+    session_state(const session_state&) = delete;
+    session_state& operator=(const session_state&) = delete;
+
+    tenon::graph graph;
+    session_options options;
+    std::unique_ptr<thread_pool> own_pool;
+    thread_pool* pool = nullptr;
+    std::vector<std::unique_ptr<device>> devices; // /cpu:0 first; they outlive the plans
+    std::unique_ptr<runtime::placer> placer;
+    std::unique_ptr<runtime::placement_strategy> strategy; // nullptr: the rules decide
+    runtime::run_environment environment;                  // what every run begins with
+    std::atomic<bool> closed{false};
+    std::atomic<trace*> traced{nullptr};
+    std::atomic<cost_measurements*> measured{nullptr};
+
+    struct kept_plan {
+        std::shared_ptr<runtime::plan> plan;
+        std::uint64_t used = 0; // when, in requests for a plan
+    };
+    mutable std::mutex guard; // of what follows
+    std::map<std::vector<std::int64_t>, kept_plan> plans;
+    std::uint64_t requests = 0;
+
+    void make_devices() {
+        for (int i = 0; i < options.cpu_devices; ++i) devices.push_back(make_cpu_device(options.memory_limit, i));
+        if (const auto gpus = options.gpus ? options.gpus : linked_gpu_backend())
+            for (auto& d : gpus->make(with_environment(options.gpu_memory), environment.pool))
+                devices.push_back(std::move(d));
+        for (auto& d : devices)
+            d->when_short([](void* s) { return static_cast<session_state*>(s)->give_back_memory(); }, this);
+    }
+    std::vector<device*> all_devices() const {
+        std::vector<device*> all;
+        for (const auto& d : devices) all.push_back(d.get());
+        return all;
+    }
+    shared_function<void(const std::string&)> placement_log() const {
+        if (!options.log_device_placement) return {};
+        if (options.placement_log) return options.placement_log;
+        return [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
+    }
+    void tell_devices(const shared_function<void(const std::string&)>& log) const {
+        for (const auto& d : devices) {
+            const device_name& name = d->full_name();
+            std::string line = "/";
+            for (const char* c = name.type.c_str(); *c; ++c) line += static_cast<char>(std::tolower(*c));
+            line += ":" + std::to_string(name.index) + " -> device: " + std::to_string(name.index) +
+                    ", name: " + d->attributes().description + ", memory: " + std::to_string(d->attributes().memory) +
+                    " bytes";
+            log(line);
+        }
+    }
+    device& device_called(const device_name& name) const {
+        std::string there_are;
+        for (const auto& d : devices) {
+            if (!name.type.empty() && name.allows(d->full_name())) return *d;
+            there_are += " " + to_string(d->full_name());
+        }
+        throw not_found_error("this session has no device \"" + to_string(name) + "\"; it has" + there_are);
+    }
+    std::size_t variable_bytes() const {
+        std::size_t sum = 0;
+        for (const auto& d : devices) sum += d->resources().bytes();
+        return sum;
+    }
+
+    void require_open() const {
+        if (closed.load(std::memory_order_acquire)) throw failed_precondition_error("Session is closed.");
+    }
+
+    void require_member(const node* n, const char* kind, std::size_t i, std::size_t count, const char* role) const {
+        if (!n)
+            throw invalid_argument_error("session: " + std::string(kind) + " " + std::to_string(i + 1) + " of " +
+                                         std::to_string(count) + " to be " + role +
+                                         " is an empty handle; give one that a function of the library returned");
+        if (n->graph != graph.state())
+            throw invalid_argument_error("session: " + n->name + " cannot be " + role +
+                                         ": it belongs to another graph than this session's");
+    }
+
+    void require_request(const std::vector<any_tensor>& feeds, const run_request& r) const {
+        for (std::size_t i = 0; i < feeds.size(); ++i) {
+            require_member(feeds[i].node(), "tensor", i, feeds.size(), "fed");
+            for (std::size_t j = 0; j < i; ++j)
+                if (feeds[i].output() == feeds[j].output())
+                    throw invalid_argument_error("session: " + feeds[i].name() + " is fed twice");
+        }
+        for (std::size_t i = 0; i < r.fetches.size(); ++i)
+            require_member(r.fetches[i].node(), "tensor", i, r.fetches.size(), "fetched");
+        for (std::size_t i = 0; i < r.targets.size(); ++i)
+            require_member(r.targets[i].node(), "operation", i, r.targets.size(), "run");
+    }
+
+    void require_fit(const any_tensor& t, const any_array& value) const {
+        const std::string why = misfit(value.type(), t.type());
+        if (!why.empty())
+            throw invalid_argument_error("feed of " + t.name() + ": it is " + to_string(t.type()) + ", the value is " +
+                                         to_string(value.type()) + ": " + why);
+    }
+
+    // A request's feeds, which live as long as it, after all of it was checked.
+    struct fed_tensors {
+        std::vector<any_tensor> tensors;
+        std::vector<const any_array*> values;
+    };
+    fed_tensors checked(const run_request& r) const {
+        require_open();
+        require_limit(r.timeout);
+        fed_tensors fed;
+        for (const fed_value& f : r.feeds) {
+            fed.tensors.push_back(f.tensor);
+            fed.values.push_back(&f.value);
+        }
+        require_request(fed.tensors, r);
+        for (const fed_value& f : r.feeds) require_fit(f.tensor, f.value);
+        return fed;
+    }
+
+    // The request as the planner reads it.
+    runtime::request planned(const std::vector<any_tensor>& feeds, const any_array* const* fed,
+                             const run_request& r) const {
+        runtime::request q;
+        for (std::size_t i = 0; i < feeds.size(); ++i) {
+            q.feeds.push_back(feeds[i].output());
+            q.feed_types.push_back(fed[i]->type());
+        }
+        for (const any_tensor& t : r.fetches) q.fetches.push_back(t.output());
+        for (const operation& o : r.targets) q.targets.push_back(o.node());
+        return q;
+    }
+    runtime::plan_options planning(std::uint64_t seed, bool measure) const {
+        runtime::plan_options o;
+        o.threads = pool->size();
+        o.side_by_side = measure                    ? 1
+                         : options.inter_op_threads ? std::min(options.inter_op_threads, o.threads)
+                                                    : o.threads;
+        // The node that made the first NaN has a name of its own, and each node a time, only while it runs alone.
+        o.fold = options.fold_constants && !options.check_numerics && !measure;
+        o.fuse = options.fuse && !options.check_numerics && !measure;
+        o.measure = measure;
+        o.check_numerics = options.check_numerics;
+        o.graph_seed = seed;
+        o.devices = all_devices();
+        o.placer = placer.get();
+        o.strategy = strategy.get();
+        return o;
+    }
+
+    // The plan for these feeds, fetches and sizes, made when it is not there yet.
+    std::shared_ptr<runtime::plan> plan_for(const std::vector<any_tensor>& feeds, const any_array* const* fed,
+                                            const run_request& r) {
+        std::vector<std::int64_t> key;
+        const auto add = [&](const node* n, int index) {
+            key.push_back(n->number);
+            key.push_back(index);
+        };
+        for (std::size_t i = 0; i < feeds.size(); ++i) {
+            add(feeds[i].node(), feeds[i].index());
+            key.push_back(fed[i]->rank());
+            for (const extent& e : fed[i]->extents()) key.push_back(e.size);
+        }
+        key.push_back(-1);
+        for (const any_tensor& t : r.fetches) add(t.node(), t.index());
+        key.push_back(-1);
+        for (const operation& o : r.targets) add(o.node(), 0);
+        const std::uint64_t seed = graph.seed();
+        key.push_back(static_cast<std::int64_t>(seed));
+        const bool measure = is_measuring();
+        key.push_back(measure);
+        {
+            const std::lock_guard lock(guard);
+            const auto at = plans.find(key);
+            if (at != plans.end()) {
+                at->second.used = ++requests;
+                return at->second.plan;
+            }
+        }
+        auto made = std::make_shared<runtime::plan>(planned(feeds, fed, r), planning(seed, measure));
+        std::vector<std::shared_ptr<runtime::plan>> dropped; // end after the lock does
+        const std::lock_guard lock(guard);
+        kept_plan& kept = plans[std::move(key)];
+        if (!kept.plan) kept.plan = std::move(made);
+        kept.used = ++requests;
+        auto result = kept.plan;
+        while (too_much_is_kept()) {
+            const auto oldest = std::min_element(
+                plans.begin(), plans.end(), [](const auto& a, const auto& b) { return a.second.used < b.second.used; });
+            dropped.push_back(std::move(oldest->second.plan));
+            plans.erase(oldest);
+        }
+        return result;
+    }
+
+    // Forgets the plan whose memory, of those that no step or callable holds, was not used for the longest time.
+    bool give_back_memory() {
+        std::shared_ptr<runtime::plan> dropped; // ends after the lock does
+        const std::lock_guard lock(guard);
+        auto oldest = plans.end();
+        for (auto at = plans.begin(); at != plans.end(); ++at)
+            if (at->second.plan.use_count() == 1 && at->second.plan->kept_bytes() > 0 &&
+                (oldest == plans.end() || at->second.used < oldest->second.used))
+                oldest = at;
+        if (oldest == plans.end()) return false;
+        dropped = std::move(oldest->second.plan);
+        plans.erase(oldest);
+        return true;
+    }
+
+    bool is_measuring() const noexcept { return measured.load(std::memory_order_acquire) != nullptr; }
+
+    bool too_much_is_kept() const {
+        if (plans.size() < 2) return false;
+        if (plans.size() > static_cast<std::size_t>(options.kept_plans)) return true;
+        std::size_t bytes = 0;
+        for (const auto& [key, kept] : plans)
+            bytes += std::max(kept.plan->summary().arena_bytes, kept.plan->kept_bytes());
+        return bytes > static_cast<std::size_t>(devices.front()->attributes().memory) / 4;
+    }
+
+    session_statistics statistics() const {
+        session_statistics s{.threads = pool->size(), .variable_bytes = variable_bytes()};
+        const std::lock_guard lock(guard);
+        s.plans = static_cast<int>(plans.size());
+        for (const auto& [key, kept] : plans) s.plan_bytes += kept.plan->kept_bytes();
+        return s;
+    }
+
+    void run(const runtime::plan::lease& p, const any_array* const* fed, any_array* fetched, double timeout) const {
+        runtime::run_environment e = environment;
+        e.traced = traced.load(std::memory_order_acquire);
+        e.measured = measured.load(std::memory_order_acquire);
+        e.limit = timeout > 0 ? timeout : options.operation_timeout;
+        if (e.limit > 0) {
+            e.deadline = std::chrono::steady_clock::now() +
+                         std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(e.limit, 1e9) * 1e9));
+            e.limit_source = timeout > 0 ? "run's time limit" : "session's operation_timeout";
+        }
+        p.run(fed, fetched, e);
+    }
+
+    static void require_limit(double seconds) {
+        if (!(seconds >= 0))
+            throw invalid_argument_error("run_for: the time limit is " + std::to_string(seconds) +
+                                         " s; give a positive number of seconds, or 0 for the session's limit");
+    }
+};
+
+class callable_state {
+public:
+    std::shared_ptr<session_state> session;
+    std::vector<any_tensor> feeds;
+    run_request request;
+    std::atomic<runtime::plan::lease*> last{nullptr}; // of the last call; taken out by the one that uses it
+    ~callable_state() { delete last.load(); }
+};
+
+TENON_INLINE void add_fetch(run_request& r, const any_tensor& t) { r.fetches.push_back(t); }
+TENON_INLINE void add_fetch(run_request& r, const operation& o) { r.targets.push_back(o); }
+
+TENON_INLINE std::vector<any_array> run_once(session_state& s, run_request&& r) {
+    const session_state::fed_tensors fed = s.checked(r);
+    const runtime::plan::lease p(s.plan_for(fed.tensors, fed.values.data(), r));
+    std::vector<any_array> fetched(r.fetches.size() + 1);
+    s.run(p, fed.values.data(), fetched.data(), r.timeout);
+    fetched.pop_back();
+    return fetched;
+}
+
+TENON_INLINE std::shared_ptr<callable_state> make_callable(std::shared_ptr<session_state> s,
+                                                           std::vector<any_tensor> feeds, run_request&& r) {
+    s->require_open();
+    s->require_request(feeds, r);
+    auto c = std::make_shared<callable_state>();
+    c->session = std::move(s);
+    c->feeds = std::move(feeds);
+    c->request = std::move(r);
+    return c;
+}
+
+TENON_INLINE void run_callable(callable_state& c, const any_array* const* fed, any_array* fetched, double timeout) {
+    session_state& s = *c.session;
+    s.require_open();
+    s.require_limit(timeout);
+    std::unique_ptr<runtime::plan::lease> p(c.last.exchange(nullptr, std::memory_order_acquire));
+    bool fits = p && (*p)->is_measured() == s.is_measuring() && (*p)->accepts(fed);
+    for (std::size_t i = 0; i < c.feeds.size() && fits; ++i) fits = fed[i]->element() == c.feeds[i].element();
+    if (!fits) {
+        for (std::size_t i = 0; i < c.feeds.size(); ++i) s.require_fit(c.feeds[i], *fed[i]);
+        p = std::make_unique<runtime::plan::lease>(s.plan_for(c.feeds, fed, c.request));
+    }
+    s.run(*p, fed, fetched, timeout);
+    runtime::plan::lease* none = nullptr;
+    if (c.last.compare_exchange_strong(none, p.get(), std::memory_order_release, std::memory_order_relaxed))
+        (void)p.release();
+}
+
+} // namespace detail
+
+TENON_INLINE session::session(const session_options& o) : session(graph::current(), o) {}
+TENON_INLINE session::session(const graph& g, const session_options& o) :
+    state_(std::make_shared<detail::session_state>(g, o)) {}
+TENON_INLINE session::~session() = default;
+
+TENON_INLINE std::vector<any_array> session::run_untyped(std::vector<fed_value> feeds,
+                                                         const std::vector<any_tensor>& fetches,
+                                                         const std::vector<operation>& targets) {
+    detail::run_request r;
+    r.feeds = std::move(feeds);
+    r.fetches = fetches;
+    r.targets = targets;
+    return detail::run_once(*state_, std::move(r));
+}
+
+TENON_INLINE std::vector<device_attributes> session::list_logical_devices() const {
+    std::vector<device_attributes> all;
+    for (const auto& d : state_->devices) all.push_back(d->attributes());
+    return all;
+}
+TENON_INLINE tenon::memory_info session::memory_info(const device_name& device) const {
+    return state_->device_called(device).memory();
+}
+TENON_INLINE void session::set_trace(trace* t) { state_->traced.store(t, std::memory_order_release); }
+TENON_INLINE void session::set_measurements(cost_measurements* m) {
+    state_->measured.store(m, std::memory_order_release);
+}
+TENON_INLINE session_statistics session::statistics() const { return state_->statistics(); }
+TENON_INLINE void session::close() { state_->closed.store(true, std::memory_order_release); }
+TENON_INLINE const graph& session::bound_graph() const { return state_->graph; }
+
+TENON_INLINE placement_explanation session::explanation_of(detail::run_request&& asked) {
+    const detail::session_state::fed_tensors fed = state_->checked(asked);
+    const runtime::plan_options o = state_->planning(state_->graph.seed(), false);
+    runtime::program p = runtime::prune(state_->planned(fed.tensors, fed.values.data(), asked));
+    runtime::place(p, o);
+    return runtime::explain(p, o);
+}
+
+TENON_INLINE step_report session::report_of(detail::run_request&& asked) {
+    const detail::session_state::fed_tensors fed = state_->checked(asked);
+    const auto p = state_->plan_for(fed.tensors, fed.values.data(), asked);
+    const runtime::plan_summary& s = p->summary();
+    step_report r{.nodes = s.steps,
+                  .folded = s.folded,
+                  .fused = s.fused,
+                  .transfers = s.transfers,
+                  .peak_bytes = s.peak_bytes(),
+                  .arena_bytes = s.arena_bytes,
+                  .lower_bound = s.lower_bound,
+                  .variable_bytes = state_->variable_bytes(),
+                  .devices = {},
+                  .order = p->order()};
+    for (std::size_t d = 0; d < s.devices.size(); ++d)
+        r.devices.push_back({.device = state_->devices[d]->name(),
+                             .peak_bytes = s.devices[d].bytes(),
+                             .arena_bytes = s.devices[d].arena_bytes,
+                             .lower_bound = s.devices[d].lower_bound,
+                             .variable_bytes = state_->devices[d]->resources().bytes()});
+    return r;
+}
+
+} // namespace tenon
