@@ -2,10 +2,10 @@
 
 #include <random>
 
-#include <tenon/ops/gradients.hpp>
 #include <tenon/ops/convolution.hpp>
 #include <tenon/ops/elementwise.hpp>
 #include <tenon/ops/formulas.hpp>
+#include <tenon/ops/gradients.hpp>
 #include <tenon/ops/matmul.hpp>
 #include <tenon/ops/movement.hpp>
 #include <tenon/ops/pooling.hpp>

@@ -10,6 +10,7 @@
 
 #include <tenon/ops/control.hpp>
 #include <tenon/ops/elementwise.hpp>
+#include <tenon/ops/gradients.hpp>
 #include <tenon/ops/reduction.hpp>
 #include <tenon/runtime/session/session.hpp>
 
