@@ -12,11 +12,17 @@ class graph;
 
 enum class op_flags : unsigned {
     none = 0,
-    stateful = 1,  ///< two of them are never one; never folded
-    source = 2,    ///< has a value of its own (placeholder, variable): never folded
-    updates = 4,   ///< writes the resource that its input 0 reads
-    alike = 8,     ///< its kernel depends on attributes and types alone: equal nodes of a plan share one
-    resource = 16, ///< holds what outlives steps, as a variable does: decides where those that use it are placed
+    stateful = 1,    ///< two of them are never one; never folded
+    source = 2,      ///< has a value of its own (placeholder, variable): never folded
+    updates = 4,     ///< writes the resource that its input 0 reads
+    alike = 8,       ///< its kernel depends on attributes and types alone: equal nodes of a plan share one
+    resource = 16,   ///< holds what outlives steps, as a variable does: decides where those that use it are placed
+    identity = 32,   ///< output 0 is input 0; its attribute `shape`, where it has one, may leave sizes open
+    view = 64,       ///< output 0 is the elements of input 0, in their order, in other sizes
+    constant = 128,  ///< output 0 is the array in its attribute `value`
+    fed = 256,       ///< has no value in a step that does not feed it
+    variable = 512,  ///< output 0 is the memory of a variable
+    replaces = 1024, ///< an update after which the resource is input 1
 };
 constexpr op_flags operator|(op_flags a, op_flags b) {
     return static_cast<op_flags>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
@@ -39,6 +45,12 @@ struct op_definition {
     /// The sum of gradients of one tensor, of which the first is the output of such a node, as one such node; an empty
     /// handle where they have none. nullptr: they are added, as other tensors are.
     any_tensor (*join)(const std::vector<any_tensor>&) = nullptr;
+    /// Of a product of inputs 0 and 1: the name of the op that adds a bias, its input 2, and applies relu where its
+    /// attribute `relu` says so, in the same pass. Its other attributes are those of the product.
+    const char* with_bias = nullptr;
+    /// Where output 0 is input 0 repeated: the sizes of input 0 with a 1 for each dimension that is repeated, so that
+    /// they broadcast to those of the output.
+    extents (*repeated)(const attributes&, const extents& input, const extents& output) = nullptr;
 
     bool is(op_flags f) const noexcept { return has(flags, f); }
     bool reads(const attributes& a, int input) const { return !needs_value || needs_value(a, input); }
@@ -84,6 +96,11 @@ template <class Op> op_definition make_definition() {
     if constexpr (requires(const kernel_setup& s) { Op::prepare(s); }) d.cpu = &Op::prepare;
     if constexpr (requires { Op::gpu_types; }) d.gpu_types = Op::gpu_types;
     if constexpr (requires(const std::vector<any_tensor>& x) { Op::join(x); }) d.join = &Op::join;
+    if constexpr (requires { Op::with_bias; }) d.with_bias = Op::with_bias;
+    if constexpr (requires(const A& a, const extents& e) { Op::repeated(a, e, e); })
+        d.repeated = [](const attributes& a, const extents& input, const extents& output) -> extents {
+            return Op::repeated(decode<A>(a), input, output);
+        };
     return d;
 }
 

@@ -14,7 +14,7 @@ namespace tenon {
 /// A tensor that is fed in every step that needs it. Type: as declared.
 struct placeholder_op {
     static constexpr const char* name = "placeholder";
-    static constexpr op_flags flags = op_flags::source;
+    static constexpr op_flags flags = op_flags::source | op_flags::fed;
     struct attributes {
         element_type element = element_type::none;
         extents shape;
@@ -29,7 +29,7 @@ struct placeholder_op {
 /// The value of its input, unless it is fed.
 struct placeholder_with_default_op {
     static constexpr const char* name = "placeholder_with_default";
-    static constexpr op_flags flags = op_flags::source;
+    static constexpr op_flags flags = op_flags::source | op_flags::identity;
     using attributes = placeholder_op::attributes;
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != 1) return fault::expects_more_operands;
@@ -44,7 +44,7 @@ struct placeholder_with_default_op {
 /// Its input, under another name.
 struct identity_op {
     static constexpr const char* name = "identity";
-    static constexpr op_flags flags = op_flags::alike;
+    static constexpr op_flags flags = op_flags::alike | op_flags::identity;
     using attributes = no_attributes;
     static constexpr inferred infer(const attributes&, type_list in, int) {
         return in.size() == 1 ? inferred(in[0]) : inferred(fault::expects_more_operands);
@@ -56,6 +56,7 @@ struct identity_op {
 /// Its input, in the memory of another device. The planner makes these.
 struct transfer_op : identity_op {
     static constexpr const char* name = "transfer";
+    static constexpr op_flags flags = op_flags::alike;
     static kernel_pointer prepare(const kernel_setup& s);
 };
 
@@ -63,6 +64,7 @@ struct transfer_op : identity_op {
 /// value.
 struct ensure_shape_op {
     static constexpr const char* name = "ensure_shape";
+    static constexpr op_flags flags = op_flags::identity;
     struct attributes {
         extents shape;
         static constexpr void fields(auto&& field) { field("shape", &attributes::shape); }
@@ -79,6 +81,7 @@ struct ensure_shape_op {
 /// Its input, through which no gradient flows.
 struct stop_gradient_op {
     static constexpr const char* name = "stop_gradient";
+    static constexpr op_flags flags = op_flags::identity;
     using attributes = no_attributes;
     static constexpr inferred infer(const attributes& a, type_list in, int o) { return identity_op::infer(a, in, o); }
     static kernel_pointer prepare(const kernel_setup& s);

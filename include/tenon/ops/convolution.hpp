@@ -104,6 +104,7 @@ constexpr fault gradient_fits(const conv2d_attributes& a, const tensor_type& x, 
 
 struct conv2d_op {
     static constexpr const char* name = "conv2d";
+    static constexpr const char* with_bias = "conv2d_bias";
     static constexpr op_flags flags = op_flags::alike;
     using attributes = detail::conv2d_attributes;
     static constexpr inferred infer(const attributes& a, type_list in, int) {

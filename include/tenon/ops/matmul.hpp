@@ -20,6 +20,7 @@ namespace tenon {
 /// in: a, b.
 struct matmul_op {
     static constexpr const char* name = "matmul";
+    static constexpr const char* with_bias = "matmul_bias";
     static constexpr op_flags flags = op_flags::alike;
     struct attributes {
         bool transpose_a = false; ///< a's matrices lie in memory as [k, m]

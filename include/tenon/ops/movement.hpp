@@ -64,6 +64,7 @@ struct broadcast_to_op {
         }
         return inferred(in[0].element, result);
     }
+    static constexpr extents repeated(const attributes&, const extents& x, const extents&) { return x; }
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
@@ -76,7 +77,7 @@ struct broadcast_like_op {
     using attributes = squeeze_op::attributes;
     static constexpr bool needs_value(const attributes&, int input) { return input == 0; }
     /// x's sizes with a 1 for each dimension that it lacks.
-    static constexpr extents aligned(const attributes& a, const extents& x, const extents& like) {
+    static constexpr extents repeated(const attributes& a, const extents& x, const extents& like) {
         const detail::axis_set axes = detail::axes_of(a.axes, like.rank());
         extents result;
         int from = 0;
@@ -92,7 +93,7 @@ struct broadcast_like_op {
         const detail::axis_set axes = detail::axes_of(a.axes, like.rank());
         if (axes.what != fault::none) return axes.what;
         if (x.rank() + a.axes.count > like.rank()) return fault::rank_too_high;
-        const extents sizes = aligned(a, x, like);
+        const extents sizes = repeated(a, x, like);
         const merged_extents m = broadcast(sizes, like);
         if (m.what != fault::none) return m.what;
         for (int i = 0; i < like.rank(); ++i)
@@ -256,7 +257,7 @@ TENON_INLINE kernel_pointer broadcast_to_op::prepare(const kernel_setup& s) {
 }
 TENON_INLINE kernel_pointer broadcast_like_op::prepare(const kernel_setup& s) {
     const extents& like = s.inputs[1].extents;
-    return detail::prepare_broadcast(aligned(decode<attributes>(s.attrs), s.inputs[0].extents, like), like,
+    return detail::prepare_broadcast(repeated(decode<attributes>(s.attrs), s.inputs[0].extents, like), like,
                                      s.inputs[0].element);
 }
 

@@ -26,6 +26,7 @@ template <int Axis> inline constexpr kept_size<Axis> kept{};
 /// in: x. The same elements, in row-major order, in other sizes.
 struct reshape_op {
     static constexpr const char* name = "reshape";
+    static constexpr op_flags flags = op_flags::view;
     static constexpr std::int64_t deduced = -1;
     /// Stands for the size of the operand's dimension `axis`.
     static constexpr std::int64_t copied(int axis) { return -2 - axis; }
@@ -46,6 +47,7 @@ struct reshape_op {
 /// in: x, like. x's elements in the sizes of `like`, whose value does not matter.
 struct reshape_like_op {
     static constexpr const char* name = "reshape_like";
+    static constexpr op_flags flags = op_flags::view;
     using attributes = no_attributes;
     static constexpr bool needs_value(const attributes&, int input) { return input == 0; }
     static constexpr inferred infer(const attributes&, type_list in, int) {
@@ -62,6 +64,7 @@ struct reshape_like_op {
 /// in: x. Drops dimensions of size 1.
 struct squeeze_op {
     static constexpr const char* name = "squeeze";
+    static constexpr op_flags flags = op_flags::view;
     struct attributes {
         index_list axes;
         static constexpr void fields(auto&& field) { field("axes", &attributes::axes); }
@@ -83,6 +86,7 @@ struct squeeze_op {
 /// in: x. Inserts dimensions of size 1, at these axes of the result.
 struct expand_dims_op {
     static constexpr const char* name = "expand_dims";
+    static constexpr op_flags flags = op_flags::view;
     using attributes = squeeze_op::attributes;
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != 1) return fault::expects_more_operands;

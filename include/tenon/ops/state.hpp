@@ -18,6 +18,7 @@ namespace tenon {
 /// A tensor whose value is written in the graph.
 struct constant_op {
     static constexpr const char* name = "constant";
+    static constexpr op_flags flags = op_flags::constant;
     struct attributes {
         std::shared_ptr<const any_array> value;
         static constexpr void fields(auto&& field) { field("value", &attributes::value); }
@@ -30,7 +31,7 @@ struct constant_op {
 /// from before the update, unless the read is made to run after the update (SEMANTICS 15).
 struct variable_op {
     static constexpr const char* name = "variable";
-    static constexpr op_flags flags = op_flags::source | op_flags::stateful | op_flags::resource;
+    static constexpr op_flags flags = op_flags::source | op_flags::stateful | op_flags::resource | op_flags::variable;
     static constexpr element_types gpu_types = element_types{}
                                                    .with(element_type::float32)
                                                    .with(element_type::float64)
@@ -48,7 +49,7 @@ struct variable_op {
 /// Writes input 1 to the variable that is input 0; its output is the variable after that.
 struct assign_op {
     static constexpr const char* name = "assign";
-    static constexpr op_flags flags = op_flags::stateful | op_flags::updates;
+    static constexpr op_flags flags = op_flags::stateful | op_flags::updates | op_flags::replaces;
     using attributes = no_attributes;
     static constexpr inferred infer(const attributes&, type_list in, int) {
         if (in.size() != 2) return fault::expects_more_operands;

@@ -72,11 +72,12 @@ TENON_INLINE void cost_model::take_items(const program& p, const plan_options& o
             root[static_cast<std::size_t>(i.outputs[0])] = root[static_cast<std::size_t>(i.inputs[0])];
             continue;
         }
-        bool folded = i.op == &constant_definition || (alone && o.fold && !i.op->is(op_flags::stateful) &&
-                                                       !i.op->is(op_flags::source) && i.op->cpu && !i.outputs.empty());
+        const bool constant = i.op->is(op_flags::constant);
+        bool folded = constant || (alone && o.fold && !i.op->is(op_flags::stateful) && !i.op->is(op_flags::source) &&
+                                   i.op->cpu && !i.outputs.empty());
         std::int64_t bytes = 0;
         for (const int v : i.outputs) bytes += bytes_of(p.value(v).type);
-        folded = folded && (i.op == &constant_definition || bytes <= most_folded_bytes);
+        folded = folded && (constant || bytes <= most_folded_bytes);
         for (std::size_t k = 0; k < i.inputs.size() && folded; ++k)
             folded = !p.reads(i, static_cast<int>(k)) || value_of(i.inputs[k]).once;
         if (folded) {
@@ -330,7 +331,7 @@ TENON_INLINE predicted_step cost_model::judge(std::vector<int>& device_of,
 }
 
 inline std::size_t variable_bytes(const node& n) {
-    if (n.op != &variable_definition || n.outputs[0].element == element_type::string ||
+    if (!n.op->is(op_flags::variable) || n.outputs[0].element == element_type::string ||
         !n.outputs[0].extents.is_static())
         return 0;
     return static_cast<std::size_t>(bytes_of(n.outputs[0]));

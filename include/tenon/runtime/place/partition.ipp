@@ -46,10 +46,10 @@ TENON_INLINE std::string timed_as(const program& p, const program_item& i) {
 }
 
 TENON_INLINE const node* variable_of(const program_item& i) {
-    if (i.op == &variable_definition) return i.origin;
+    if (i.op->is(op_flags::variable)) return i.origin;
     if (!i.op->is(op_flags::updates)) return nullptr;
     const node* v = i.origin->inputs[0].node;
-    if (v->op != &variable_definition)
+    if (!v->op->is(op_flags::variable))
         throw invalid_argument_error(i.origin->name + " (" + i.op->name + "): input 0 is no variable but a " +
                                      v->op->name);
     return v;
@@ -70,7 +70,7 @@ TENON_INLINE void place(program& p, const plan_options& o) {
         if (i.removed) continue;
         i.device = *device++;
         // A constant is in the graph, on the host; who reads it elsewhere gets a copy.
-        if (i.op == &constant_definition) i.device = 0;
+        if (i.op->is(op_flags::constant)) i.device = 0;
         for (const int v : i.outputs) p.value(v).device = i.device;
         if (const node* v = variable_of(i))
             p.value(i.outputs[0]).variable =
@@ -94,7 +94,7 @@ TENON_INLINE placement_explanation explain(const program& p, const plan_options&
                                              i.origin->name};
             if (value.device != i.device) {
                 edge.bytes = bytes_of(value.type);
-                edge.once = value.producer >= 0 && p.item(value.producer).op == &constant_definition;
+                edge.once = value.producer >= 0 && p.item(value.producer).op->is(op_flags::constant);
                 edge.shared = !crossed.insert({v, i.device}).second;
             }
             e.edges.push_back(std::move(edge));

@@ -257,7 +257,7 @@ TENON_INLINE void ordering::forward_assignments() {
     }
     for (accesses& v : updated_) {
         const program_item& assign = item(v.updates[0]);
-        if (v.updates.size() != 1 || assign.op != &assign_definition) continue; // others write a part
+        if (v.updates.size() != 1 || !assign.op->is(op_flags::replaces)) continue; // others write a part
         const int value = assign.inputs[1];
         const program_value& from = p_.value(value);
         if (from.producer < 0 || from.variable || from.fetch >= 0 || from.type != p_.value(assign.outputs[0]).type ||

@@ -143,7 +143,7 @@ TENON_INLINE program prune(const request& r) {
         node* const n = wanted.which;
         if (!n) continue;
         const bool runs = wanted.how == 2;
-        if (n->op == &placeholder_definition) {
+        if (n->op->is(op_flags::fed)) {
             const extents known = sizes.known(n->outputs[0].extents);
             if (runs || !known.is_static())
                 throw invalid_argument_error("placeholder " + n->name + " of type " + to_string(n->outputs[0]) +
@@ -162,9 +162,9 @@ TENON_INLINE program prune(const request& r) {
             it.inputs.push_back(value_of.at(from));
             in.push_back(p.value(it.inputs.back()).type);
         }
-        // Its own sizes leave room for what may be fed; unless it is, they are its input's.
-        const bool ensured = n->op == &ensure_shape_definition;
-        if (ensured || n->op == &placeholder_with_default_definition) it.attributes.set("shape", in[0].extents);
+        // The sizes that an identity declares leave room for what may be fed; unless it is, they are its input's.
+        const bool same = n->op->is(op_flags::identity);
+        if (same && n->attributes.find("shape")) it.attributes.set("shape", in[0].extents);
         const int index = static_cast<int>(p.items.size());
         const type_list list(in.data(), static_cast<int>(in.size()));
         for (int k = 0; k < static_cast<int>(n->outputs.size()); ++k) {
@@ -173,7 +173,7 @@ TENON_INLINE program prune(const request& r) {
                 throw invalid_argument_error(fault_sentence(*n->op, t.what, list, it.attributes) +
                                              " in this step's sizes [node " + n->name + " (" + n->op->name + ")]");
             t.type.extents = sizes.known(t.type.extents);
-            const node_output known = ensured ? n->inputs[0] : node_output{n, k}; // to the user
+            const node_output known = same && !n->op->is(op_flags::source) ? n->inputs[0] : node_output{n, k}; // to the user
             if (!t.type.extents.is_static())
                 throw invalid_argument_error(any_tensor(known).name() + ": its sizes " + to_string(t.type.extents) +
                                              " are not known from what is fed");

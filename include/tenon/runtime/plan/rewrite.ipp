@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <string_view>
 
 #include <tenon/core/error.hpp>
 #include <tenon/expr/fused.hpp>
@@ -13,11 +12,8 @@ namespace tenon::runtime {
 
 TENON_INLINE view_kind view_kind_of(const program_item& i) {
     if (i.outputs.size() != 1 || i.inputs.empty()) return view_kind::none;
-    if (i.op == &identity_definition || i.op == &stop_gradient_definition || i.op == &ensure_shape_definition ||
-        i.op == &placeholder_with_default_definition)
-        return view_kind::same;
-    const std::string_view name = i.op->name;
-    return name == "reshape" || name == "squeeze" || name == "expand_dims" ? view_kind::reshaped : view_kind::none;
+    if (i.op->is(op_flags::identity)) return view_kind::same;
+    return i.op->is(op_flags::view) ? view_kind::reshaped : view_kind::none;
 }
 
 namespace detail {
@@ -67,7 +63,7 @@ inline void fold_constants(program& p, const plan_options& o) {
     for (std::size_t n = 0; n < p.items.size(); ++n) {
         program_item& i = p.items[n];
         if (i.removed || !i.after.empty() || i.outputs.empty()) continue;
-        if (i.op == &constant_definition) {
+        if (i.op->is(op_flags::constant)) {
             p.value(i.outputs[0]).constant = i.attributes.get<std::shared_ptr<const any_array>>("value");
             p.value(i.outputs[0]).producer = -1;
             p.value(i.outputs[0]).device = 0;
@@ -152,30 +148,15 @@ inline void look_through_broadcasts(program& p) {
             const int v = p.items[n].inputs[k];
             if (p.value(v).producer < 0) continue;
             const program_item& from = p.item(p.value(v).producer);
-            if (std::string_view(from.op->name) != "broadcast_like" || !from.after.empty()) continue;
+            if (!from.op->repeated || !from.after.empty()) continue;
             const int g = from.inputs[0];
-            const extents full = p.value(v).type.extents;
             // Outputs with the sizes of this input would lose theirs.
             bool sized = false;
             const auto a = decode<fused_op::attributes>(p.items[n].attributes);
             for (int t = 0; t < a.tape->output_count; ++t)
                 sized = sized || a.tape->outputs[t].like == static_cast<int>(k);
             if (sized) continue;
-            // The axes that were summed away come back as ones.
-            extents seen;
-            const extents& have = p.value(g).type.extents;
-            if (have.rank() == full.rank()) seen = have;
-            else if (have.elements() == 1) seen = extents{};
-            else {
-                int next = 0;
-                const auto& axes = from.attributes.get<std::vector<std::int64_t>>("axes");
-                for (int d = 0; d < full.rank(); ++d) {
-                    const bool summed = std::any_of(axes.begin(), axes.end(),
-                                                    [&](std::int64_t x) { return (x < 0 ? x + full.rank() : x) == d; });
-                    seen.push_back(summed || next >= have.rank() ? extent(1) : have[next++]);
-                }
-                if (seen.elements() != have.elements()) continue;
-            }
+            const extents seen = from.op->repeated(from.attributes, p.value(g).type.extents, p.value(v).type.extents);
             const extents before = broadcast_of(p, p.items[n].inputs);
             program_value view;
             view.origin = p.value(g).origin;
@@ -347,8 +328,7 @@ inline void fuse_epilogues(program& p) {
             if (p.value(v).producer < 0 || uses[v] != 1) continue;
             program_item& from = p.item(p.value(v).producer);
             const extents &out = p.value(v).type.extents, &shift = p.value(b).type.extents;
-            const std::string_view name = from.op->name;
-            if ((name != "matmul" && name != "conv2d") || !from.after.empty() || out.rank() < 2 || shift.rank() != 1 ||
+            if (!from.op->with_bias || !from.after.empty() || out.rank() < 2 || shift.rank() != 1 ||
                 from.device != i.device || !(shift[0] == out[out.rank() - 1]) ||
                 !(out == p.value(i.outputs[0]).type.extents) ||
                 (p.value(v).type.element != element_type::float32 &&
@@ -358,7 +338,7 @@ inline void fuse_epilogues(program& p) {
             // Vectors take part in products of their own kind.
             if (p.value(from.inputs[0]).type.extents.rank() < 2 || p.value(from.inputs[1]).type.extents.rank() < 2)
                 continue;
-            const op_definition* with_bias = find_op(std::string(name) + "_bias");
+            const op_definition* with_bias = find_op(from.op->with_bias);
             if (!with_bias) continue;
             tenon::attributes made = from.attributes;
             made.set("relu", std::int64_t{relu});
