@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <vector>
 
+#include <tenon/core/number_text.hpp>
 #include <tenon/core/print.hpp>
 #include <tenon/core/with_element.hpp>
 
@@ -43,7 +44,7 @@ template <class T> std::string element_text(const T& value) {
         // Five digits always tell two of these apart.
         for (int digits = 1; digits <= 5 && wide != std::trunc(wide); ++digits) {
             const auto r = std::to_chars(buffer, end, wide, std::chars_format::scientific, digits - 1);
-            std::from_chars(buffer, r.ptr, shown);
+            shown = read_float(buffer, r.ptr);
             if (T(shown) == value) break;
         }
         return element_text(shown);

@@ -4,13 +4,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include <tenon/core/config.hpp>
 
-/// What a JSON text says, for readers that trust none of it.
+/// What a JSON text says, for readers that trust none of it, and the text of what is to be said. The one place that parses
+/// JSON, and nlohmann's parser is in json_value.ipp alone.
 
 namespace tenon::detail {
 
@@ -34,6 +36,23 @@ struct json_value {
     /// Integers that fit into 64 bits are integers; other numbers are doubles.
     std::variant<std::nullptr_t, bool, std::int64_t, std::uint64_t, double, std::string, list, object> held;
 
+    // Defined once, and not inlined: variants of many alternatives are much code.
+    json_value() noexcept;
+    json_value(const json_value&);
+    json_value(json_value&&) noexcept;
+    json_value& operator=(const json_value&);
+    json_value& operator=(json_value&&) noexcept;
+    ~json_value();
+    json_value(bool v) : held(v) {}
+    json_value(double v) : held(v) {}
+    template <class T>
+        requires std::is_integral_v<T>
+    json_value(T v) : held(static_cast<std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>(v)) {}
+    json_value(const char* text) : held(std::string(text)) {}
+    json_value(std::string text) : held(std::move(text)) {}
+    inline json_value(list items);
+    inline json_value(object members);
+
     template <class T> const T* get() const noexcept { return std::get_if<T>(&held); }
     bool is_null() const noexcept { return held.index() == 0; }
     /// The member of an object; nullptr where it has none of this name, or where this is no object.
@@ -47,6 +66,9 @@ struct json_member {
     json_value value;
 };
 
+inline json_value::json_value(list items) : held(std::move(items)) {}
+inline json_value::json_value(object members) : held(std::move(members)) {}
+
 inline const json_value* json_value::find(const char* name) const noexcept {
     if (const object* members = get<object>())
         for (const json_member& m : *members)
@@ -58,6 +80,31 @@ inline const json_value* json_value::find(const char* name) const noexcept {
 /// invalid_argument_error when it is too deep or an object has a name twice; both begin with `what`.
 json_value parse_json(const std::string& text, const std::string& what, int deepest = 32);
 
+/// Takes what a text says, piece by piece, for what should not become a json_value first. What returns false ends the
+/// reading.
+class json_listener {
+public:
+    virtual ~json_listener() = default;
+    virtual bool begin_object() = 0;
+    virtual bool key(std::string&& name) = 0;
+    virtual bool end_object() = 0;
+    virtual bool begin_list() = 0;
+    virtual bool end_list() = 0;
+    /// A text, a number, true, false or null.
+    virtual bool scalar(json_value&& v) = 0;
+    /// The text is no JSON at byte `at`.
+    virtual void defect(std::size_t at, const std::string& why) = 0;
+};
+/// Whether all of the text was read.
+bool read_json(const char* text, std::size_t bytes, json_listener& listener);
+
+/// The value as JSON, in one line, or with lines that are indented by `indent` blanks a level. A double is written with the
+/// fewest digits from which it comes back, with a point or an exponent; one that is not finite as null. Throws
+/// invalid_argument_error for a text that is not UTF-8.
+std::string json_text(const json_value& v, int indent = -1);
+/// Whether the text is well-formed UTF-8.
+bool is_utf8(const std::string& text) noexcept;
+
 /// Base 64 as in RFC 4648, with padding.
 std::string to_base64(const void* data, std::size_t bytes);
 /// Reads exactly `bytes` bytes; false where the text holds another number of them or is no base 64. Nothing is written
@@ -67,5 +114,6 @@ bool from_base64(const std::string& text, void* data, std::size_t bytes);
 } // namespace tenon::detail
 
 #if TENON_HEADER_ONLY
+#include <tenon/graph/json_text.ipp>
 #include <tenon/graph/json_value.ipp>
 #endif

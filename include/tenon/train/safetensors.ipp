@@ -9,9 +9,8 @@
 #include <set>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
 #include <tenon/core/file.hpp>
+#include <tenon/graph/json_value.hpp>
 #include <tenon/train/safetensors.hpp>
 
 namespace tenon {
@@ -34,14 +33,14 @@ inline constexpr const char* metadata_key = "__metadata__";
 
 // Takes the header as it is parsed: it has a fixed form of three levels, and what has another is refused on
 // sight, so that neither depth nor repeated keys can do harm.
-class safetensors_header : public nlohmann::json_sax<nlohmann::json> {
+class safetensors_header final : public json_listener {
 public:
     std::vector<safetensors_file::tensor> tensors;
     safetensors_metadata metadata;
     std::string wrong;           // what is not as it should be
     bool is_unsupported = false; // well formed, but beyond what arrays can be
 
-    bool start_object(std::size_t) override {
+    bool begin_object() override {
         if (where_ == place::start) return go(place::root);
         if (where_ != place::root) return refuse("an object where none belongs");
         if (key_ == metadata_key) return go(place::metadata);
@@ -49,7 +48,7 @@ public:
         has_element_ = has_sizes_ = has_offsets_ = false;
         return go(place::tensor);
     }
-    bool key(string_t& text) override {
+    bool key(std::string&& text) override {
         key_ = text;
         if (where_ == place::root) return names_.insert(text).second || refuse("the name '" + text + "' comes twice");
         if (where_ == place::metadata)
@@ -70,18 +69,28 @@ public:
         }
         return go(place::root);
     }
-    bool start_array(std::size_t) override {
+    bool begin_list() override {
         if (where_ != place::tensor || key_ == "dtype") return refuse("a list where none belongs");
         offsets_ = 0;
         return go(key_ == "shape" ? place::sizes : place::offsets);
     }
-    bool end_array() override {
+    bool end_list() override {
         if (where_ == place::offsets && offsets_ != 2)
             return refuse("'" + tensors.back().name + "' has " + std::to_string(offsets_) +
                           " data_offsets instead of 2");
         return go(place::tensor);
     }
-    bool string(string_t& text) override {
+    bool scalar(json_value&& v) override {
+        if (const auto* text = v.get<std::string>()) return take_text(*text);
+        if (const auto* number = v.get<std::int64_t>(); number && *number >= 0) return take_number(*number);
+        if (v.is_null()) return refuse("a null");
+        if (v.get<bool>()) return refuse("a boolean");
+        return refuse("the number " + json_text(v) + " where it does not belong");
+    }
+    void defect(std::size_t at, const std::string&) override { wrong = "no JSON at byte " + std::to_string(at); }
+
+private:
+    bool take_text(const std::string& text) {
         if (where_ == place::metadata) {
             metadata[key_] = text;
             return true;
@@ -95,11 +104,9 @@ public:
         is_unsupported = true;
         return refuse("'" + tensors.back().name + "' has elements of type " + text + ", which Tenon does not have");
     }
-    bool number_unsigned(number_unsigned_t value) override {
-        const bool fits = value <= static_cast<number_unsigned_t>(std::numeric_limits<std::int64_t>::max());
-        if ((where_ != place::sizes && where_ != place::offsets) || !fits)
-            return refuse("the number " + std::to_string(value) + " where it does not belong");
-        const auto number = static_cast<std::int64_t>(value);
+    bool take_number(std::int64_t number) {
+        if (where_ != place::sizes && where_ != place::offsets)
+            return refuse("the number " + std::to_string(number) + " where it does not belong");
         safetensors_file::tensor& t = tensors.back();
         if (where_ == place::sizes) {
             t.type.extents.push_back(number);
@@ -111,20 +118,6 @@ public:
         ++offsets_;
         return true;
     }
-    bool number_integer(number_integer_t value) override {
-        return refuse("the number " + std::to_string(value) + " where it does not belong");
-    }
-    bool number_float(number_float_t, const string_t& text) override {
-        return refuse("the number " + text + " where it does not belong");
-    }
-    bool null() override { return refuse("a null"); }
-    bool boolean(bool) override { return refuse("a boolean"); }
-    bool binary(binary_t&) override { return refuse("binary data"); }
-    bool parse_error(std::size_t at, const std::string&, const nlohmann::detail::exception&) override {
-        return refuse("no JSON at byte " + std::to_string(at));
-    }
-
-private:
     enum class place { start, root, tensor, sizes, offsets, metadata, end };
 
     bool go(place next) {
@@ -206,7 +199,7 @@ TENON_INLINE safetensors_file::safetensors_file(array<std::uint8_t> bytes, std::
         throw data_loss_error(say("the header should take " + std::to_string(length) +
                                   " bytes, but the file ends after " + std::to_string(size - 8)));
     detail::safetensors_header header;
-    if (!nlohmann::json::sax_parse(data + 8, data + data_begin_, &header)) {
+    if (!detail::read_json(reinterpret_cast<const char*>(data) + 8, static_cast<std::size_t>(length), header)) {
         const std::string text = say("in the header, " + header.wrong);
         if (header.is_unsupported) throw unimplemented_error(text);
         throw data_loss_error(text);
@@ -289,8 +282,8 @@ TENON_INLINE void write_safetensors(const std::string& path, std::span<const nam
 
     const auto quoted = [&](const std::string& text) {
         try {
-            return nlohmann::json(text).dump();
-        } catch (const nlohmann::json::exception&) {
+            return detail::json_text(text);
+        } catch (const invalid_argument_error&) {
             throw invalid_argument_error(say("a name or text is not UTF-8: '" + text + "'"));
         }
     };

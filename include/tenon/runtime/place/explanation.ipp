@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include <nlohmann/json.hpp>
-
+#include <tenon/graph/json_value.hpp>
 #include <tenon/runtime/place/explanation.hpp>
 
 namespace tenon {
@@ -59,29 +58,31 @@ TENON_INLINE std::string placement_explanation::to_text() const {
 }
 
 TENON_INLINE std::string placement_explanation::to_json() const {
-    nlohmann::json all{
-        {"nodes", nlohmann::json::array()}, {"edges", nlohmann::json::array()}, {"crossing_bytes", crossing_bytes()}};
+    using object = detail::json_value::object;
+    detail::json_value::list of_nodes, of_edges;
     for (const node& n : nodes)
-        all["nodes"].push_back({{"name", n.name},
-                                {"op", n.op},
-                                {"requested", to_string(n.requested)},
-                                {"device", to_string(n.device)},
-                                {"rule", name_of(n.rule)},
-                                {"group", n.group}});
+        of_nodes.push_back(object{{"name", n.name},
+                                  {"op", n.op},
+                                  {"requested", to_string(n.requested)},
+                                  {"device", to_string(n.device)},
+                                  {"rule", name_of(n.rule)},
+                                  {"group", n.group}});
     for (const edge& e : edges)
-        all["edges"].push_back({{"tensor", e.tensor},
-                                {"type", to_string(e.type)},
-                                {"from", e.from},
-                                {"to", e.to},
-                                {"bytes", e.bytes},
-                                {"once", e.once},
-                                {"shared", e.shared}});
+        of_edges.push_back(object{{"tensor", e.tensor},
+                                  {"type", to_string(e.type)},
+                                  {"from", e.from},
+                                  {"to", e.to},
+                                  {"bytes", e.bytes},
+                                  {"once", e.once},
+                                  {"shared", e.shared}});
+    object all{
+        {"nodes", std::move(of_nodes)}, {"edges", std::move(of_edges)}, {"crossing_bytes", crossing_bytes()}};
     if (!cost.empty()) {
-        all["cost"] = cost;
-        all["predicted_seconds"] = predicted_seconds;
-        all["predicted_by_rules"] = predicted_by_rules;
+        all.push_back({"cost", cost});
+        all.push_back({"predicted_seconds", predicted_seconds});
+        all.push_back({"predicted_by_rules", predicted_by_rules});
     }
-    return all.dump(1);
+    return detail::json_text(std::move(all), 1);
 }
 
 TENON_INLINE std::string placement_explanation::to_dot() const {

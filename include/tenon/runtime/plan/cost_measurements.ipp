@@ -9,8 +9,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include <tenon/core/error.hpp>
 #include <tenon/core/file.hpp>
 #include <tenon/tape/opcode.hpp>
@@ -197,12 +195,12 @@ TENON_INLINE std::size_t cost_measurements::links() const {
 TENON_INLINE std::string cost_measurements::to_json() const {
     std::string text = "{\"format\": \"tenon cost measurements\", \"version\": 1,\n \"kernels\": [";
     const char* between = "\n  ";
-    const auto add = [&](nlohmann::ordered_json&& line, const detail::timings& t) {
-        line["count"] = t.count;
-        line["nanoseconds"] = t.last;
+    const auto add = [&](detail::json_value::object line, const detail::timings& t) {
+        line.push_back({"count", t.count});
+        line.push_back({"nanoseconds", detail::json_value::list(t.last.begin(), t.last.end())});
         try {
-            text += between + line.dump();
-        } catch (const nlohmann::json::type_error&) {
+            text += between + detail::json_text(std::move(line));
+        } catch (const invalid_argument_error&) {
             throw invalid_argument_error("cost_measurements: the name of a node or a device is not UTF-8 text");
         }
         between = ",\n  ";

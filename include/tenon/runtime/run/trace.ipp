@@ -7,9 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include <tenon/core/error.hpp>
+#include <tenon/graph/json_value.hpp>
 #include <tenon/runtime/run/trace.hpp>
 
 namespace tenon {
@@ -71,26 +70,28 @@ TENON_INLINE std::string trace::to_text() const {
 
 TENON_INLINE std::string trace::to_json() const {
     const std::lock_guard lock(state_->guard);
-    nlohmann::json events = nlohmann::json::array();
+    using object = detail::json_value::object;
+    detail::json_value::list events;
     const std::int64_t start = state_->start();
     std::map<std::string, int> rows; // in the order of their names
     for (const auto& e : state_->events) rows.emplace(e.row, 0);
     int number = 0;
     for (auto& [name, row] : rows) {
         row = number++;
-        events.push_back({{"name", "thread_name"}, {"ph", "M"}, {"pid", 0}, {"tid", row}, {"args", {{"name", name}}}});
+        events.push_back(object{
+            {"name", "thread_name"}, {"ph", "M"}, {"pid", 0}, {"tid", row}, {"args", object{{"name", name}}}});
     }
     for (const auto& e : state_->events) {
-        events.push_back({{"name", e.name},
+        events.push_back(object{{"name", e.name},
                           {"cat", e.op},
                           {"ph", "X"},
                           {"ts", static_cast<double>(e.begin - start) / 1000},
                           {"dur", static_cast<double>(e.end - e.begin) / 1000},
                           {"pid", 0},
                           {"tid", rows.at(e.row)},
-                          {"args", {{"op", e.op}}}});
+                          {"args", object{{"op", e.op}}}});
     }
-    return nlohmann::json{{"traceEvents", events}, {"displayTimeUnit", "ns"}}.dump(1);
+    return detail::json_text(object{{"traceEvents", std::move(events)}, {"displayTimeUnit", "ns"}}, 1);
 }
 
 TENON_INLINE void trace::save(const std::string& path) const {

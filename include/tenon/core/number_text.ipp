@@ -1,0 +1,40 @@
+#pragma once
+
+#include <charconv>
+#include <cstddef>
+
+#include <tenon/core/number_text.hpp>
+
+// libc++ had no from_chars of floating numbers before version 20.
+#if !defined(__cpp_lib_to_chars)
+#include <cstdlib>
+#include <cstring>
+#include <locale.h>
+#if defined(__APPLE__)
+#include <xlocale.h>
+#endif
+#endif
+
+namespace tenon::detail {
+
+template <class T> T read_number(const char* begin, const char* end) {
+#if defined(__cpp_lib_to_chars)
+    T value{};
+    (void)std::from_chars(begin, end, value);
+    return value;
+#else
+    static const locale_t c_locale = newlocale(LC_ALL_MASK, "C", locale_t{});
+    char text[64];
+    const auto length = static_cast<std::size_t>(end - begin);
+    if (length >= sizeof text) return T{};
+    std::memcpy(text, begin, length);
+    text[length] = '\0';
+    if constexpr (sizeof(T) == sizeof(float)) return strtof_l(text, nullptr, c_locale);
+    else return strtod_l(text, nullptr, c_locale);
+#endif
+}
+
+TENON_INLINE float read_float(const char* begin, const char* end) { return read_number<float>(begin, end); }
+TENON_INLINE double read_double(const char* begin, const char* end) { return read_number<double>(begin, end); }
+
+} // namespace tenon::detail
