@@ -36,7 +36,9 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 find_program(TENON_CCACHE ccache)
 mark_as_advanced(TENON_CCACHE)
 if(TENON_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
-    set(CMAKE_CXX_COMPILER_LAUNCHER "${TENON_CCACHE}")
+    # Paths relative to the sources let copies of them, and presets, share what is compiled in the same way.
+    set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env
+        "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1 "${TENON_CCACHE}")
 endif()
 
 if(TENON_SANITIZE)

@@ -2,7 +2,7 @@
 
 add_library(tenon_warnings INTERFACE)
 if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
-    set(TENON_WARNING_FLAGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
+    set(TENON_WARNING_FLAGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wundef)
     if(TENON_WERROR)
         list(APPEND TENON_WARNING_FLAGS -Werror)
     endif()

@@ -1,6 +1,8 @@
 # shellcheck shell=bash
 # To be sourced by scripts that set up a machine.
 
+apt_get=(env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0)
+
 # need PACKAGE...   installs those of these Debian packages that are missing
 need() {
     if ! command -v apt-get >/dev/null; then
@@ -25,9 +27,24 @@ need() {
         as_root=(sudo)
     fi
     echo "== packages: installing ${missing[*]}"
-    local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0)
+    local apt=("${as_root[@]}" "${apt_get[@]}")
     "${apt[@]}" update
     "${apt[@]}" install -y --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# The version of the newest clang that is packaged; where there is no apt, that is installed.
+newest_clang() {
+    local known
+    if command -v apt-get >/dev/null; then
+        known=$(apt-cache pkgnames clang- | sed -n 's/^clang-\([0-9]\+\)$/\1/p')
+        if [ -z "$known" ]; then # the lists of packages are not there yet
+            need clang >&2
+            known=$(apt-cache pkgnames clang- | sed -n 's/^clang-\([0-9]\+\)$/\1/p')
+        fi
+    else
+        known=$(compgen -c clang++- | sed -n 's/^clang++-\([0-9]\+\)$/\1/p')
+    fi
+    sort -n <<<"$known" | tail -1
 }
 
 # What building and testing Tenon needs.

@@ -9,8 +9,6 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . cmake/packages.sh
 need "${build_packages[@]}"
 
-# Paths relative to the build folder let ccache share what two presets compile in the same way.
-export CCACHE_BASEDIR=$PWD
 jobs=${TENON_JOBS:-$(nproc)}
 echo "== configuring (build/release)"
 cmake --preset release

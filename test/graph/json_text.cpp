@@ -20,8 +20,9 @@ using tn::detail::json_value;
 
 TEST_CASE("json_text writes numbers with the fewest digits that come back") {
     std::mt19937_64 bits(7);
-    const double chosen[] = {0.0,  -0.0, 1.0,   0.1,    -2.5,    100.0,   123456789012345.0, 1e15,    1e16, 1e22, 1e-4, 1e-5,
-                             5e-4, 1e300, 5e-324, 1e20,   0.3,     2.0 / 3, 1.7976931348623157e308};
+    const double chosen[] = {
+        0.0,  -0.0,  1.0,    0.1,  -2.5, 100.0,   123456789012345.0,     1e15, 1e16, 1e22, 1e-4, 1e-5,
+        5e-4, 1e300, 5e-324, 1e20, 0.3,  2.0 / 3, 1.7976931348623157e308};
     for (const double v : chosen) {
         INFO(v);
         CHECK(json_text(v) == nlohmann::json(v).dump());
@@ -69,10 +70,12 @@ TEST_CASE("json_text writes texts as nlohmann's library does, and refuses what i
 }
 
 TEST_CASE("json_text keeps the order of members, and indents") {
-    const json_value v = json_value::object{
-        {"b", json_value::list{1, 0.5, "x", json_value(), false}}, {"a", json_value::object{}}, {"c", json_value::list{}}};
+    const json_value v = json_value::object{{"b", json_value::list{1, 0.5, "x", json_value(), false}},
+                                            {"a", json_value::object{}},
+                                            {"c", json_value::list{}}};
     CHECK(json_text(v) == R"({"b":[1,0.5,"x",null,false],"a":{},"c":[]})");
-    for (const int indent : {0, 1, 4}) CHECK(json_text(v, indent) == nlohmann::ordered_json::parse(json_text(v)).dump(indent));
+    for (const int indent : {0, 1, 4})
+        CHECK(json_text(v, indent) == nlohmann::ordered_json::parse(json_text(v)).dump(indent));
     const json_value back = tn::detail::parse_json(json_text(v, 2), "test");
     CHECK(json_text(back) == json_text(v));
 }
@@ -84,7 +87,8 @@ TEST_CASE("numbers are read exactly") {
         if (!std::isfinite(v)) continue;
         char text[64];
         const int length = std::snprintf(text, sizeof text, "%.*g", 1 + i % 17, v);
-        CHECK(tn::detail::read_double(text, text + length) == std::strtod(text, nullptr));
+        const double wanted = std::strtod(text, nullptr);
+        if (std::isfinite(wanted)) CHECK(tn::detail::read_double(text, text + length) == wanted);
         const float f = static_cast<float>(std::ldexp(v, -std::ilogb(v) + i % 200 - 100));
         const int digits = std::snprintf(text, sizeof text, "%.9g", static_cast<double>(f));
         CHECK(tn::detail::read_float(text, text + digits) == f);

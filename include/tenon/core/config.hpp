@@ -3,16 +3,21 @@
 /// How this program uses Tenon.
 ///
 /// TENON_HEADER_ONLY      everything is inline; nothing to link (target tenon::header_only).
-/// TENON_KERNELS_OF(f)    whether this translation unit holds the CPU kernels of op family f (ops/f.hpp): always so
-///                        when header-only; otherwise just one of the library's own does, which defines
-///                        TENON_KERNELS_OF_f as 1.
+/// TENON_KERNELS_OF_f     defined where this translation unit holds the CPU kernels of op family f (ops/f.hpp), which is one
+///                        of the library's own. When header-only, every one does.
 #ifndef TENON_HEADER_ONLY
 #define TENON_HEADER_ONLY 0
 #endif
 
-#define TENON_KERNELS_OF(family) (TENON_HEADER_ONLY || TENON_KERNELS_OF_##family)
+/// TENON_WITH_ONEDNN, TENON_WITH_ZLIB   1: the library is there to be used (and linked).
+#ifndef TENON_WITH_ONEDNN
+#define TENON_WITH_ONEDNN 0
+#endif
+#ifndef TENON_WITH_ZLIB
+#define TENON_WITH_ZLIB 0
+#endif
 
-/// Marks a function that is defined in an .ipp file or behind TENON_KERNELS_OF.
+/// Marks a function that is defined in an .ipp file or behind TENON_KERNELS_OF_f.
 #if TENON_HEADER_ONLY
 #define TENON_INLINE inline
 #else

@@ -481,12 +481,12 @@ private:
         attributes given;
         const json_value* all = e.source->find("attributes");
         if (all)
-            for (const auto& [name, v] : json_get<json_value::object>(*all, "an object", "\"attributes\"")) {
-                const auto words = [&, &name = name](const std::exception& x) {
-                    return "attribute \"" + name + "\": " + x.what();
+            for (const json_member& m : json_get<json_value::object>(*all, "an object", "\"attributes\"")) {
+                const auto words = [&](const std::exception& x) {
+                    return "attribute \"" + m.name + "\": " + x.what();
                 };
                 try {
-                    given.set(name.c_str(), attribute_of_json(v));
+                    given.set(m.name.c_str(), attribute_of_json(m.value));
                 } catch (const data_loss_error& x) {
                     throw data_loss_error(words(x));
                 } catch (const invalid_argument_error& x) {

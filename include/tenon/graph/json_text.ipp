@@ -16,6 +16,14 @@ namespace tenon::detail {
 [[gnu::noinline]] TENON_INLINE json_value& json_value::operator=(const json_value&) = default;
 [[gnu::noinline]] TENON_INLINE json_value& json_value::operator=(json_value&&) noexcept = default;
 [[gnu::noinline]] TENON_INLINE json_value::~json_value() = default;
+[[gnu::noinline]] TENON_INLINE json_value::json_value(bool v) : held(v) {}
+[[gnu::noinline]] TENON_INLINE json_value::json_value(double v) : held(v) {}
+[[gnu::noinline]] TENON_INLINE json_value::json_value(whole, std::int64_t v) : held(v) {}
+[[gnu::noinline]] TENON_INLINE json_value::json_value(whole, std::uint64_t v) : held(v) {}
+[[gnu::noinline]] TENON_INLINE json_value::json_value(const char* text) : held(std::string(text)) {}
+[[gnu::noinline]] TENON_INLINE json_value::json_value(std::string text) : held(std::move(text)) {}
+[[gnu::noinline]] TENON_INLINE json_value::json_value(list items) : held(std::move(items)) {}
+[[gnu::noinline]] TENON_INLINE json_value::json_value(object members) : held(std::move(members)) {}
 
 TENON_INLINE bool is_utf8(const std::string& text) noexcept {
     const auto* p = reinterpret_cast<const unsigned char*>(text.data());
@@ -23,7 +31,10 @@ TENON_INLINE bool is_utf8(const std::string& text) noexcept {
     while (p != end) {
         const unsigned lead = *p++;
         if (lead < 0x80) continue;
-        const int more = lead >= 0xC2 && lead < 0xE0 ? 1 : lead >= 0xE0 && lead < 0xF0 ? 2 : lead >= 0xF0 && lead < 0xF5 ? 3 : 0;
+        const int more = lead >= 0xC2 && lead < 0xE0   ? 1
+                         : lead >= 0xE0 && lead < 0xF0 ? 2
+                         : lead >= 0xF0 && lead < 0xF5 ? 3
+                                                       : 0;
         if (more == 0 || end - p < more) return false;
         // What is longer than need be, half of a pair, or beyond the last character shows in the second byte.
         const unsigned least = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <bit>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -43,15 +44,15 @@ struct json_value {
     json_value& operator=(const json_value&);
     json_value& operator=(json_value&&) noexcept;
     ~json_value();
-    json_value(bool v) : held(v) {}
-    json_value(double v) : held(v) {}
-    template <class T>
-        requires std::is_integral_v<T>
-    json_value(T v) : held(static_cast<std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>(v)) {}
-    json_value(const char* text) : held(std::string(text)) {}
-    json_value(std::string text) : held(std::move(text)) {}
-    inline json_value(list items);
-    inline json_value(object members);
+    json_value(bool v);
+    json_value(double v);
+    template <std::integral T>
+    json_value(T v) :
+        json_value(whole{}, static_cast<std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>(v)) {}
+    json_value(const char* text);
+    json_value(std::string text);
+    json_value(list items);
+    json_value(object members);
 
     template <class T> const T* get() const noexcept { return std::get_if<T>(&held); }
     bool is_null() const noexcept { return held.index() == 0; }
@@ -59,15 +60,17 @@ struct json_value {
     const json_value* find(const char* name) const noexcept;
     /// What it is, in words: "a list", "the text \"batch\"".
     std::string described() const;
+
+private:
+    struct whole {};
+    json_value(whole, std::int64_t v);
+    json_value(whole, std::uint64_t v);
 };
 
 struct json_member {
     std::string name;
     json_value value;
 };
-
-inline json_value::json_value(list items) : held(std::move(items)) {}
-inline json_value::json_value(object members) : held(std::move(members)) {}
 
 inline const json_value* json_value::find(const char* name) const noexcept {
     if (const object* members = get<object>())

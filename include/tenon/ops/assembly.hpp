@@ -282,7 +282,7 @@ TENON_DECLARE_OP(unstack_definition, unstack_op);
 
 } // namespace tenon
 
-#if TENON_KERNELS_OF(assembly)
+#if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_assembly)
 
 #include <tenon/ops/control.hpp>
 #include <tenon/kernel/strided_copy.hpp>

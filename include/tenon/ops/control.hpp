@@ -253,7 +253,7 @@ TENON_DECLARE_OP(assert_definition, assert_op);
 
 } // namespace tenon
 
-#if TENON_KERNELS_OF(control)
+#if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_control)
 
 #include <cstdio>
 #include <cstring>

@@ -246,7 +246,7 @@ TENON_DECLARE_OP(conv2d_transpose_definition, conv2d_transpose_op);
 
 } // namespace tenon
 
-#if TENON_KERNELS_OF(convolution)
+#if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_convolution)
 
 #include <cstring>
 #include <optional>

@@ -142,7 +142,7 @@ TENON_DECLARE_OP(random_bernoulli_definition, random_bernoulli_op);
 
 } // namespace tenon
 
-#if TENON_KERNELS_OF(dropout)
+#if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_dropout)
 
 #include <tenon/core/error.hpp>
 #include <tenon/kernel/random_numbers.hpp>

@@ -122,7 +122,7 @@ TENON_DECLARE_OP(sum_equal_rows_definition, sum_equal_rows_op);
 
 } // namespace tenon
 
-#if TENON_KERNELS_OF(gather)
+#if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_gather)
 
 #include <tenon/expr/fused.hpp>
 #include <tenon/graph/graph.hpp>

@@ -362,7 +362,7 @@ TENON_DECLARE_OP(one_hot_definition, one_hot_op);
 
 } // namespace tenon
 
-#if TENON_KERNELS_OF(indexing)
+#if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_indexing)
 
 #include <tenon/ops/kernels/indexing.hpp>
 

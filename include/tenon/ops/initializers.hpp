@@ -55,7 +55,7 @@ any_tensor initial_value(const initializer& how, const any_tensor& variable);
 
 } // namespace tenon
 
-#if TENON_KERNELS_OF(initializers)
+#if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_initializers)
 
 #include <algorithm>
 #include <cmath>

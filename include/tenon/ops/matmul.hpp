@@ -114,7 +114,7 @@ TENON_DECLARE_OP(matmul_bias_definition, matmul_bias_op);
 
 } // namespace tenon
 
-#if TENON_KERNELS_OF(matmul)
+#if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_matmul)
 
 #include <tenon/expr/fused.hpp>
 #include <tenon/ops/kernels/matmul.hpp>

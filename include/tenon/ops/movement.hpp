@@ -166,7 +166,7 @@ TENON_DECLARE_OP(broadcast_like_definition, broadcast_like_op);
 
 } // namespace tenon
 
-#if TENON_KERNELS_OF(movement)
+#if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_movement)
 
 #include <tenon/kernel/strided_copy.hpp>
 #include <tenon/ops/reduction.hpp>

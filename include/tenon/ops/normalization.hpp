@@ -91,7 +91,7 @@ TENON_DECLARE_OP(layer_norm_gradient_definition, layer_norm_gradient_op);
 
 } // namespace tenon
 
-#if TENON_KERNELS_OF(normalization)
+#if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_normalization)
 
 #include <tenon/kernel/rows.hpp>
 #include <tenon/kernel/widened.hpp>

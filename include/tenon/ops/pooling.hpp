@@ -195,7 +195,7 @@ TENON_DECLARE_OP(max_pool2d_pick_definition, max_pool2d_pick_op);
 
 } // namespace tenon
 
-#if TENON_KERNELS_OF(pooling)
+#if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_pooling)
 
 #include <tenon/core/error.hpp>
 #include <tenon/kernel/dense/pooling.hpp>

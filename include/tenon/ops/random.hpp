@@ -304,7 +304,7 @@ TENON_DECLARE_OP(random_shuffle_definition, random_shuffle_op);
 
 } // namespace tenon
 
-#if TENON_KERNELS_OF(random)
+#if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_random)
 
 #include <cmath>
 #include <cstring>

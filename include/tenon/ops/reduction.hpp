@@ -423,7 +423,7 @@ TENON_DECLARE_OP(prod_gradient_definition, prod_gradient_op);
 
 } // namespace tenon
 
-#if TENON_KERNELS_OF(reduction)
+#if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_reduction)
 
 #include <tenon/ops/control.hpp>
 #include <tenon/ops/kernels/reduction.hpp>

@@ -312,7 +312,7 @@ TENON_DECLARE_OP(expand_dims_definition, expand_dims_op);
 
 } // namespace tenon
 
-#if TENON_KERNELS_OF(reshape)
+#if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_reshape)
 
 #include <cstring>
 

@@ -57,7 +57,7 @@ TENON_DECLARE_OP(cumsum_definition, cumsum_op);
 
 } // namespace tenon
 
-#if TENON_KERNELS_OF(scan)
+#if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_scan)
 
 #include <memory>
 

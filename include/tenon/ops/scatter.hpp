@@ -48,7 +48,7 @@ TENON_DECLARE_OP(scatter_definition, scatter_op);
 
 } // namespace tenon
 
-#if TENON_KERNELS_OF(scatter)
+#if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_scatter)
 
 #include <algorithm>
 #include <cstring>

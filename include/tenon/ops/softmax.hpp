@@ -203,7 +203,7 @@ TENON_DECLARE_OP(softmax_cross_entropy_definition, softmax_cross_entropy_op);
 
 } // namespace tenon
 
-#if TENON_KERNELS_OF(softmax)
+#if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_softmax)
 
 #include <tenon/core/error.hpp>
 #include <tenon/kernel/rows.hpp>

@@ -289,7 +289,7 @@ TENON_DECLARE_OP(assign_definition, assign_op);
 
 } // namespace tenon
 
-#if TENON_KERNELS_OF(state)
+#if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_state)
 
 #include <cstring>
 

@@ -3,11 +3,16 @@
 #include <tenon/core/config.hpp>
 
 /// TENON_ONE_INSTRUCTION_SET   1: kernels are compiled for one instruction set, the best of those that the compiler is
-///                             told to build for (-march=native), not for several of which the best is chosen at run
-///                             time. A header-only program compiles in two thirds of the time, and runs where that
-///                             instruction set is. All files of a program, and a compiled Tenon, have the same.
+///                             told to build for, not for several of which the best is chosen at run time. A program
+///                             compiles in half the time, and runs where that instruction set is. That is so by itself
+///                             where a header-only program is built for AVX2 or AVX-512 (-march=native), unless it
+///                             says 0. All files of a program, and a compiled Tenon, have the same.
 #ifndef TENON_ONE_INSTRUCTION_SET
+#if TENON_HEADER_ONLY && defined(__AVX2__) && defined(__FMA__) && defined(__F16C__) && defined(__BMI2__)
+#define TENON_ONE_INSTRUCTION_SET 1
+#else
 #define TENON_ONE_INSTRUCTION_SET 0
+#endif
 #endif
 
 namespace tenon::simd {
