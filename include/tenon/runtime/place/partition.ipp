@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <tuple>
 
 #include <tenon/core/error.hpp>
 #include <tenon/ops/control.hpp>
@@ -115,30 +114,9 @@ TENON_INLINE worker worker_of(const program& p, const plan_options& o, const pro
 
 namespace detail {
 
-// By item, the updates of variables that it runs after, by data or by control.
-inline std::vector<std::vector<int>> updates_before(const program& p) {
-    std::vector<std::vector<int>> before(p.items.size());
-    for (std::size_t n = 0; n < p.items.size(); ++n) {
-        const program_item& i = p.items[n];
-        std::vector<int>& own = before[n];
-        const auto comes_after = [&](int other) {
-            const auto& theirs = before[static_cast<std::size_t>(other)];
-            own.insert(own.end(), theirs.begin(), theirs.end());
-            if (!p.item(other).removed && p.item(other).op->is(op_flags::updates)) own.push_back(other);
-        };
-        for (const int a : i.after) comes_after(a);
-        for (std::size_t k = 0; k < i.inputs.size() && !i.removed; ++k)
-            if (const int from = p.value(p.root(i.inputs[k])).producer; from >= 0 && p.reads(i, static_cast<int>(k)))
-                comes_after(from);
-        std::sort(own.begin(), own.end());
-        own.erase(std::unique(own.begin(), own.end()), own.end());
-    }
-    return before;
-}
-
 class crossings {
 public:
-    explicit crossings(program& p) : p_(p), before_(updates_before(p)) {}
+    explicit crossings(program& p) : p_(p) {}
 
     void insert() {
         const int items = static_cast<int>(p_.items.size());
@@ -148,7 +126,7 @@ public:
             for (std::size_t k = 0; k < p_.item(n).inputs.size(); ++k) {
                 const int v = p_.item(n).inputs[k];
                 if (!p_.reads(p_.item(n), static_cast<int>(k)) || p_.value(p_.root(v)).device == device) continue;
-                const int here = there(v, device, n);
+                const int here = there(v, device); // which may move the items
                 p_.item(n).inputs[k] = here;
             }
         }
@@ -156,17 +134,17 @@ public:
         for (int& f : p_.fetches) {
             const int root = p_.root(f);
             if (p_.value(root).device == host || p_.value(root).constant) continue;
-            if (f == root || crossed_.contains({root, host, {}})) f = there(f, host, nobody);
+            if (f == root || crossed_.contains({root, host})) f = there(f, host);
         }
     }
 
 private:
-    static constexpr int host = 0, nobody = -1;
+    static constexpr int host = 0;
 
-    // The same value in a device's memory, as an item reads it.
-    int there(int value, int device, int reader) {
+    // The same value in a device's memory.
+    int there(int value, int device) {
         const int root = p_.root(value);
-        const int crossing = root_there(root, device, reader);
+        const int crossing = root_there(root, device);
         if (value == root) return crossing;
         const auto [at, isnew] = views_.try_emplace({value, crossing}, static_cast<int>(p_.values.size()));
         if (isnew) {
@@ -178,13 +156,8 @@ private:
         }
         return at->second;
     }
-    int root_there(int root, int device, int reader) {
-        // Who reads a variable after an update reads what the update left.
-        std::vector<int> updates;
-        if (const variable_resource* v = p_.value(root).variable; v && reader != nobody)
-            for (const int u : before_[static_cast<std::size_t>(reader)])
-                if (p_.value(p_.item(u).outputs[0]).variable == v) updates.push_back(u);
-        const auto [at, isnew] = crossed_.try_emplace({root, device, updates}, static_cast<int>(p_.values.size()));
+    int root_there(int root, int device) {
+        const auto [at, isnew] = crossed_.try_emplace({root, device}, static_cast<int>(p_.values.size()));
         if (!isnew) return at->second;
         program_value made;
         made.origin = p_.value(root).origin;
@@ -197,7 +170,6 @@ private:
             i.op = &transfer_definition;
             i.inputs = {root};
             i.outputs = {at->second};
-            i.after = std::move(updates);
             i.device = device;
             made.producer = static_cast<int>(p_.items.size());
             p_.items.push_back(std::move(i));
@@ -207,9 +179,8 @@ private:
     }
 
     program& p_;
-    const std::vector<std::vector<int>> before_;
-    std::map<std::tuple<int, int, std::vector<int>>, int> crossed_; // value, device, updates before: the value there
-    std::map<std::pair<int, int>, int> views_;                      // view, what its root became: the view there
+    std::map<std::pair<int, int>, int> crossed_; // value, device: the value there
+    std::map<std::pair<int, int>, int> views_;   // view, what its root became: the view there
 };
 
 } // namespace detail

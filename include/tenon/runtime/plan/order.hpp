@@ -1,6 +1,6 @@
 #pragma once
 
-#include <map>
+#include <unordered_map>
 
 #include <tenon/runtime/plan/program.hpp>
 
@@ -85,10 +85,12 @@ public:
     edges dependencies(const std::vector<int>& order) const;
 
 private:
-    // Who touches a variable that the step updates: items, in their order.
+    // Who touches a variable that the step updates, items in their order. Its version 0 is what the step finds, and each
+    // update makes the next.
     struct accesses {
         variable_resource* variable;
-        std::vector<int> updates, readers;
+        std::vector<int> updates;
+        edges readers;      // by version
         int forwarded = -1; // writes its result for the one update
     };
     program_item& item(int i) { return p_.item(i); }
@@ -102,21 +104,19 @@ private:
     std::size_t content_of(const program_item& i) const;
     void find_updates();
     void find_readers();
-    void keep_old_values();
-    bool read_before_updates(const accesses& v);
-    void keep_old_value(const accesses& v, int update);
-    int add_node(program_item&& i);
-    int add_copy(int value, const std::vector<int>& after);
+    void order_accesses();
+    void read_before(const std::vector<int>& readers, int update);
+    int add_copy(int value);
     void forward_assignments();
 
     program& p_;
     const plan_options& o_;
     std::vector<accesses> updated_;          // by the first update
+    std::unordered_map<int, int> version_;   // of the variable, by the update that makes it
     std::vector<std::pair<int, int>> needs_; // items of which the first runs before the second, by data or by control
-    detail::successors needed_by_;           // the same, by the first
-    detail::successors before_;              // and readers before what writes their variables
-    std::map<std::pair<int, std::vector<int>>, int> copies_; // value read and writers before it; the copy
-    detail::walk after_update_, reached_, after_writer_;     // kept, since they are many and most are short
+    detail::successors before_;              // the same, by the first, and by variables
+    std::unordered_map<int, int> copies_;    // value of a variable that is kept; the copy
+    detail::walk reached_;                   // kept, since they are many and most are short
 };
 
 } // namespace tenon::runtime

@@ -30,11 +30,10 @@ TENON_INLINE ordering::ordering(program& p, const plan_options& o) : p_(p), o_(o
     copy_resident_fetches();
     prepare();
     needs_ = find_needs();
-    needed_by_ = detail::successors(p_.items.size(), needs_);
-    before_ = needed_by_;
+    before_ = detail::successors(p_.items.size(), needs_);
     find_updates();
     find_readers();
-    keep_old_values();
+    order_accesses();
     if (!o_.check_numerics) forward_assignments(); // what is checked is written apart from the variable first
 }
 
@@ -134,14 +133,16 @@ TENON_INLINE void ordering::find_updates() {
         variable_resource* v = p_.value(item(i).outputs[0]).variable;
         const auto [at, first] = places.emplace(v, updated_.size());
         if (first) updated_.push_back({v, {}, {}});
-        updated_[at->second].updates.push_back(i);
+        std::vector<int>& updates = updated_[at->second].updates;
+        updates.push_back(i);
+        version_.emplace(i, static_cast<int>(updates.size()));
     }
 }
 
 TENON_INLINE void ordering::find_readers() {
     std::unordered_map<const variable_resource*, accesses*> places;
     for (accesses& a : updated_) {
-        a.readers.clear();
+        a.readers.assign(a.updates.size() + 1, {});
         places.emplace(a.variable, &a);
     }
     if (places.empty()) return;
@@ -153,82 +154,61 @@ TENON_INLINE void ordering::find_readers() {
             if (!v) continue;
             const auto at = places.find(v);
             if (at == places.end()) continue;
-            std::vector<int>& readers = at->second->readers;
+            const auto made = version_.find(p_.value(p_.root(it.inputs[k])).producer);
+            std::vector<int>& readers =
+                at->second->readers[made == version_.end() ? 0 : static_cast<std::size_t>(made->second)];
             if (readers.empty() || readers.back() != i) readers.push_back(i);
         }
     }
 }
 
-// Readers of a variable run before its updates, unless they are made to run after them. Where updates read each
-// other's variables that would be a cycle: the reader on it gets a copy of the old value.
-TENON_INLINE void ordering::keep_old_values() {
+// Updates of a variable run in their order, which agrees with data and control, and who reads a version of it runs before
+// the update that ends that. Where this would be a cycle, as where updates read each other's variables, the reader gets a
+// copy of the version.
+TENON_INLINE void ordering::order_accesses() {
     for (const accesses& v : updated_)
-        if (!read_before_updates(v))
-            for (const int u : v.updates) keep_old_value(v, u);
+        for (std::size_t u = 1; u < v.updates.size(); ++u) before_.add(v.updates[u - 1], v.updates[u]);
+    for (const accesses& v : updated_)
+        for (std::size_t u = 0; u < v.updates.size(); ++u)
+            if (!v.readers[u].empty()) read_before(v.readers[u], v.updates[u]);
     if (copies_.empty()) return;
     needs_ = find_needs();
     find_readers();
 }
 
-// Has all readers run before all updates, where none of them comes after one already; else false, and nothing is done.
-TENON_INLINE bool ordering::read_before_updates(const accesses& v) {
-    if (v.readers.empty()) return true;
-    reached_.start(before_, v.updates);
-    for (const int r : v.readers)
-        if (reached_.reached(r) || std::binary_search(v.updates.begin(), v.updates.end(), r)) return false;
-    int gate = v.updates[0];
-    if (v.updates.size() > 1) { // one thing between them, since the pairs may be very many
-        program_item between;
-        between.removed = true;
-        gate = add_node(std::move(between));
-        for (const int u : v.updates) before_.add(gate, u);
-    }
-    for (const int r : v.readers) before_.add(r, gate);
-    return true;
-}
-
-TENON_INLINE void ordering::keep_old_value(const accesses& v, int u) {
-    after_update_.start(needed_by_, {u});
-    reached_.start(before_, {u});
-    for (const int r : v.readers) {
-        if (r == u || after_update_.reached(r)) continue;
-        if (!reached_.reached(r)) {
-            before_.add(r, u);
+TENON_INLINE void ordering::read_before(const std::vector<int>& readers, int update) {
+    variable_resource* const variable = p_.value(item(update).outputs[0]).variable;
+    const int version = version_.at(update) - 1;
+    reached_.start(before_, {update});
+    for (const int r : readers) {
+        // An update may read what it writes only as its new value, whole: others read again after they began to write.
+        if (r == update && item(r).op->is(op_flags::replaces)) continue;
+        if (r != update && !reached_.reached(r)) {
+            before_.add(r, update);
             continue;
-        }
-        std::vector<int> writers;
-        for (const int w : v.updates) {
-            after_writer_.start(needed_by_, {w});
-            if (after_writer_.reached(r)) writers.push_back(w);
         }
         for (std::size_t k = 0; k < item(r).inputs.size(); ++k) {
             const int value = item(r).inputs[k];
-            if (!item(r).read[k] || variable_of(value) != v.variable) continue;
-            int& copy = copies_.try_emplace({value, writers}, -1).first->second;
-            if (copy < 0) copy = add_copy(value, writers);
+            if (!item(r).read[k] || variable_of(value) != variable) continue;
+            const auto made = version_.find(p_.value(p_.root(value)).producer);
+            if ((made == version_.end() ? 0 : made->second) != version) continue;
+            int& copy = copies_.try_emplace(value, -1).first->second;
+            if (copy < 0) {
+                copy = add_copy(value);
+                before_.add(copy, update);
+            }
             item(r).inputs[k] = p_.item(copy).outputs[0];
-            before_.add(copy, r);
-            needed_by_.add(copy, r);
-            for (const int w : v.updates)
-                if (std::find(writers.begin(), writers.end(), w) == writers.end()) before_.add(copy, w);
+            if (r != update) before_.add(copy, r);
         }
     }
 }
 
-TENON_INLINE int ordering::add_node(program_item&& i) {
-    p_.items.push_back(std::move(i));
-    needed_by_.add_item();
-    before_.add_item();
-    return items() - 1;
-}
-
-TENON_INLINE int ordering::add_copy(int value, const std::vector<int>& after) {
+TENON_INLINE int ordering::add_copy(int value) {
     program_item copy;
     copy.origin = p_.value(value).origin.node;
     copy.op = &identity_definition;
     copy.inputs = {value};
     copy.outputs = {static_cast<int>(p_.values.size())};
-    copy.after = after;
     copy.read = {true};
     copy.device = p_.value(p_.root(value)).device;
     program_value out;
@@ -238,12 +218,10 @@ TENON_INLINE int ordering::add_copy(int value, const std::vector<int>& after) {
     out.producer = items();
     p_.values.push_back(std::move(out));
     copy.kernel = prepare_kernel(p_, copy, o_);
-    const int made = add_node(std::move(copy));
-    for (const int w : after) {
-        needed_by_.add(w, made);
-        before_.add(w, made);
-    }
-    return made;
+    p_.items.push_back(std::move(copy));
+    before_.add_item();
+    if (const int from = p_.value(p_.root(value)).producer; from >= 0) before_.add(from, items() - 1);
+    return items() - 1;
 }
 
 // An update whose new value is computed for it alone is written straight into the variable, where every
@@ -273,18 +251,13 @@ TENON_INLINE void ordering::forward_assignments() {
             if (producer.read[k] && variable_of(producer.inputs[k]) == v.variable)
                 safe = safe && producer.kernel->may_share(static_cast<int>(k), o);
         if (!safe) continue;
-        std::vector<int> before; // readers of the old value
-        if (!v.readers.empty()) {
-            after_update_.start(needed_by_, v.updates);
-            reached_.start(before_, {from.producer});
-        }
-        for (const int r : v.readers)
-            if (r != from.producer && !after_update_.reached(r)) {
-                before.push_back(r);
-                safe = safe && !reached_.reached(r);
-            }
+        // Who reads the old value must run before what now overwrites it.
+        const std::vector<int>& readers = v.readers[0];
+        if (!readers.empty()) reached_.start(before_, {from.producer});
+        for (const int r : readers) safe = safe && (r == from.producer || !reached_.reached(r));
         if (!safe) continue;
-        for (const int r : before) before_.add(r, from.producer);
+        for (const int r : readers)
+            if (r != from.producer) before_.add(r, from.producer);
         v.forwarded = from.producer;
         p_.value(value).variable = v.variable;
     }
@@ -344,7 +317,8 @@ TENON_INLINE edges ordering::dependencies(const std::vector<int>& order) const {
         const auto touch = [&](int i, bool write) {
             touches.push_back({position[static_cast<std::size_t>(i)], !write});
         };
-        for (const int r : v.readers) touch(r, false);
+        for (const std::vector<int>& of_version : v.readers)
+            for (const int r : of_version) touch(r, false);
         for (const int u : v.updates) touch(u, true);
         if (v.forwarded >= 0) touch(v.forwarded, true);
         std::sort(touches.begin(), touches.end());

@@ -113,6 +113,11 @@ std::string place_of(const node& n, const tenon::device& d);
 /// agree, a named size with two values.
 program prune(const request& r);
 
+/// Which value of a variable each item reads: what was there before the step's updates, unless the item was made to run
+/// after one, or after what runs after it (SEMANTICS 15, 20); then what the latest of those left. From here on it is the
+/// value that says so, not who reads it when, so a rewrite may move a read to another item. A part of prune.
+void resolve_reads(program& p);
+
 /// Gives each item its device, and each variable its memory there. Throws what placer::place and
 /// resource_manager::variable throw.
 void place(program& p, const plan_options& o);
@@ -155,5 +160,6 @@ kernel_pointer prepare_kernel(const program& p, const program_item& i, const pla
 #if TENON_HEADER_ONLY
 #include <tenon/runtime/place/partition.ipp>
 #include <tenon/runtime/plan/prune.ipp>
+#include <tenon/runtime/plan/reads.ipp>
 #include <tenon/runtime/plan/rewrite.ipp>
 #endif

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <unordered_set>
 
 #include <tenon/core/error.hpp>
 #include <tenon/ops/control.hpp>
@@ -114,9 +115,14 @@ TENON_INLINE program prune(const request& r) {
         have.how = how;
         stack.push_back(n);
     };
+    // What is fed runs only where another of its outputs is needed: asking for its effect, or to run after it, does not.
+    std::unordered_set<const node*> fed;
+    for (const node_output& f : r.feeds) fed.insert(f.node);
+    const auto runs_when_asked = [&](const node* n) { return fed.empty() || !fed.contains(n); };
     for (const node_output& f : r.fetches)
         if (!value_of.contains(f)) want(f.node, 2);
-    for (node* t : r.targets) want(t, 2);
+    for (node* t : r.targets)
+        if (runs_when_asked(t)) want(t, 2);
     while (!stack.empty()) {
         node* n = stack.back();
         stack.pop_back();
@@ -126,7 +132,8 @@ TENON_INLINE program prune(const request& r) {
             want(n->inputs[i].node, how == 2 && n->op->reads(n->attributes, static_cast<int>(i)) ? 2 : 1);
         }
         if (how == 2)
-            for (node* c : n->controls) want(c, 2);
+            for (node* c : n->controls)
+                if (runs_when_asked(c)) want(c, 2);
     }
     p.values.reserve(r.feeds.size() + count + count / 4);
     p.items.reserve(count + count / 8);
@@ -202,13 +209,15 @@ TENON_INLINE program prune(const request& r) {
         if (!runs) {
             it.removed = true;
         } else {
-            for (node* c : n->controls) it.after.push_back(need[static_cast<std::size_t>(c->number)].item);
+            for (const node* c : n->controls)
+                if (runs_when_asked(c)) it.after.push_back(need[static_cast<std::size_t>(c->number)].item);
         }
         wanted.item = index;
         p.items.push_back(std::move(it));
     }
     for (const node_output& f : r.fetches) p.fetches.push_back(value_of.at(f));
     p.fetched = r.fetches;
+    resolve_reads(p);
     return p;
 }
 

@@ -57,19 +57,38 @@ private:
     std::vector<int> to_;
 };
 
+// A constant is known when the step is planned. One that was made to run after something is a copy that does.
+inline void make_known(program& p, program_item& i) {
+    auto constant = i.attributes.get<std::shared_ptr<const any_array>>("value");
+    if (i.after.empty()) {
+        program_value& v = p.value(i.outputs[0]);
+        v.constant = std::move(constant);
+        v.producer = -1;
+        v.device = 0;
+        i.removed = true;
+        return;
+    }
+    program_value known;
+    known.origin = p.value(i.outputs[0]).origin;
+    known.type = p.value(i.outputs[0]).type;
+    known.constant = std::move(constant);
+    i.op = &identity_definition;
+    i.attributes = {};
+    i.inputs = {static_cast<int>(p.values.size())};
+    p.values.push_back(std::move(known));
+}
+
 // Items whose inputs are all known are computed now, once.
 inline void fold_constants(program& p, const plan_options& o) {
     const uses_of uses(p);
     for (std::size_t n = 0; n < p.items.size(); ++n) {
         program_item& i = p.items[n];
-        if (i.removed || !i.after.empty() || i.outputs.empty()) continue;
+        if (i.removed || i.outputs.empty()) continue;
         if (i.op->is(op_flags::constant)) {
-            p.value(i.outputs[0]).constant = i.attributes.get<std::shared_ptr<const any_array>>("value");
-            p.value(i.outputs[0]).producer = -1;
-            p.value(i.outputs[0]).device = 0;
-            i.removed = !uses.awaited[n];
+            make_known(p, i);
             continue;
         }
+        if (!i.after.empty()) continue;
         const auto is_known = [&](std::size_t k) {
             return p.value(i.inputs[k]).constant || !p.reads(i, static_cast<int>(k));
         };
