@@ -46,10 +46,10 @@ template <class E> void require_compiled_as_interpreted(const E& expression, std
     detail::operand_list operands;
     detail::bits_list constants;
     expression.tree().collect(operands, constants);
-    detail::compile<detail::forward_program<tree>, detail::backward_program<tree>>();
+    detail::compile<detail::forward_program<tree>, detail::gradient_program<detail::forward_program<tree>>>();
     require_same(detail::forward_program<tree>::code, constants, random, repeats);
-    if (detail::backward_program<tree>::code.output_count > 0)
-        require_same(detail::backward_program<tree>::code, constants, random, repeats);
+    if (detail::gradient_program<detail::forward_program<tree>>::code.output_count > 0)
+        require_same(detail::gradient_program<detail::forward_program<tree>>::code, constants, random, repeats);
 }
 
 } // namespace tape_test

@@ -70,6 +70,22 @@ int check(const tape& t, const std::vector<buffer>& inputs, std::mt19937& random
     return compared;
 }
 
+/// Checks that a tape that has no gradients has no slopes: between steps it does not change. Returns how many elements
+/// were looked at.
+int check_flat(const tape& t, const std::vector<buffer>& inputs) {
+    int looked_at = 0;
+    for (std::size_t k = 0; k < inputs.size(); ++k)
+        for (std::size_t i = 0; i < inputs[k].count(); ++i, ++looked_at) {
+            std::vector<buffer> moved;
+            for (const buffer& b : inputs) moved.emplace_back(b);
+            moved[k].set(i, inputs[k].at(i) + 1e-9);
+            const auto before = run(t, {}, inputs, fastest()), after = run(t, {}, moved, fastest());
+            INFO("input ", k, " element ", i, " at ", inputs[k].at(i));
+            CHECK(before[0].at(i) == after[0].at(i));
+        }
+    return looked_at;
+}
+
 std::pair<double, double> domain(opcode op) {
     switch (op) {
     case opcode::log:
@@ -81,7 +97,7 @@ std::pair<double, double> domain(opcode op) {
     case opcode::lgamma:
     case opcode::digamma:
     case opcode::polygamma: return {0.3, 3};
-    case opcode::power: return {0.3, 2.5};
+    case opcode::pow: return {0.3, 2.5};
     case opcode::log1p: return {-0.7, 3};
     case opcode::asin:
     case opcode::acos:
@@ -90,8 +106,8 @@ std::pair<double, double> domain(opcode op) {
     case opcode::acosh: return {1.2, 3};
     case opcode::reciprocal:
     case opcode::divide:
-    case opcode::modulo:
-    case opcode::remainder: return {0.4, 3};
+    case opcode::mod:
+    case opcode::fmod: return {0.4, 3};
     case opcode::tan: return {-1.2, 1.2};
     case opcode::erfcinv: return {0.2, 1.8};
     default: return {-2, 2};
@@ -118,9 +134,9 @@ TEST_CASE("each instruction's gradients are those of central differences, summed
         const auto op = static_cast<opcode>(k);
         const opcode_group g = info_of(op).group;
         if (g != opcode_group::real && g != opcode_group::number) continue;
-        if (vjp(one_instruction(op, info_of(op).operands)).code.output_count == 0) continue;
         const auto [low, high] = domain(op);
         const int n = info_of(op).operands;
+        const bool steps = vjp(one_instruction(op, n)).code.output_count == 0;
         int compared = 0;
         for (const auto& sizes : shapes) {
             std::vector<buffer> in;
@@ -128,7 +144,7 @@ TEST_CASE("each instruction's gradients are those of central differences, summed
             for (std::size_t i = 0; op == opcode::polygamma && i < in[0].count(); ++i)
                 in[0].set(i, std::floor(in[0].at(i))); // orders are whole
             INFO(info_of(op).name);
-            compared += check(one_instruction(op, n), in, random);
+            compared += steps ? check_flat(one_instruction(op, n), in) : check(one_instruction(op, n), in, random);
         }
         INFO(info_of(op).name);
         CHECK(compared > 5);

@@ -36,6 +36,31 @@ static_assert(is<decltype(cast<std::int32_t>(t<float, batch>())), std::int32_t, 
 static_assert(is<decltype(!t<bool, 2>() && t<bool, 2>()), bool, shape<2>>);
 static_assert(is<decltype(~t<std::uint8_t, 2>() << 1), std::uint8_t, shape<2>>);
 
+// Each instruction has a public function of its name, and one for tensors whose types are known at run time.
+template <opcode_group G>
+using sample =
+    std::conditional_t<G == opcode_group::integer, int, std::conditional_t<G == opcode_group::boolean, bool, float>>;
+template <class E> inline constexpr opcode instruction_of = opcode::count_;
+template <class T, class S, opcode Op, class... X>
+inline constexpr opcode instruction_of<expr<T, S, detail::apply<Op, T, X...>>> = Op;
+
+#define TENON_UNARY(NAME, GROUP, ...)                                                                          \
+    static_assert(instruction_of<decltype(tenon::NAME(t<sample<opcode_group::GROUP>, 3>()))> == opcode::NAME); \
+    static_assert(std::is_same_v<decltype(untyped::NAME(std::declval<const any_tensor&>())), any_tensor>);
+#define TENON_BINARY(NAME, GROUP, ...)                                                                         \
+    static_assert(instruction_of<decltype(tenon::NAME(t<sample<opcode_group::GROUP>, 3>(),                     \
+                                                      t<sample<opcode_group::GROUP>, 3>()))> == opcode::NAME); \
+    static_assert(std::is_same_v<decltype(untyped::NAME(std::declval<const any_tensor&>(), 1)), any_tensor>);
+#define TENON_TERNARY(NAME, GROUP, ...)                                                                             \
+    static_assert(instruction_of<decltype(tenon::NAME(                                                              \
+                      t<std::conditional_t<opcode_group::GROUP == opcode_group::choice, bool, float>, 3>(),         \
+                      t<float, 3>(), t<float, 3>()))> == opcode::NAME);                                             \
+    static_assert(                                                                                                  \
+        std::is_same_v<decltype(untyped::NAME(std::declval<const any_tensor&>(), std::declval<const any_tensor&>(), \
+                                              std::declval<const any_tensor&>())),                                  \
+                       any_tensor>);
+#include <tenon/tape/instructions.inl>
+
 // Composites.
 static_assert(is<decltype(gelu(t<float, batch, 4>())), float, shape<batch, 4>>);
 static_assert(is<decltype(logaddexp(t<float, 3, 1>(), t<float, 4>())), float, shape<3, 4>>);

@@ -1,12 +1,14 @@
 // What trees write on tapes, and what vjp() makes of them, as constants.
 #include <tenon/ops/activations.hpp>
+#include <tenon/tape/vjp.hpp>
 
 using namespace tenon;
 
 namespace {
 
 template <class E> constexpr const tape& forward = detail::forward_program<typename E::tree_type>::code;
-template <class E> constexpr const tape& backward = detail::backward_program<typename E::tree_type>::code;
+template <class E>
+constexpr const tape& backward = detail::gradient_program<detail::forward_program<typename E::tree_type>>::code;
 
 constexpr int count(const tape& t, opcode op) {
     int n = 0;

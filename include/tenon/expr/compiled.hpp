@@ -4,6 +4,7 @@
 
 #include <tenon/expr/fused.hpp>
 #include <tenon/kernel/simd/pack.hpp>
+#include <tenon/tape/vjp.hpp>
 
 /// Kernels that the compiler makes of an expression's type, forward and backward.
 

@@ -25,12 +25,10 @@ TENON_SIMD_INLINE void tape_step(Registers& r, const Pointers& p, const std::int
             __builtin_memcpy(&number, constants + step.a, sizeof number);
             to = broadcast<T>(number);
         } else if constexpr (step.op == opcode::cast) to = evaluate_cast<element_t<step.type>>(r.template at<step.a>());
-        else if constexpr (step.op == opcode::select)
-            to = select(r.template at<step.a>(), r.template at<step.b>(), r.template at<step.c>());
-        else if constexpr (step.op == opcode::fma)
-            to = fma(r.template at<step.a>(), r.template at<step.b>(), r.template at<step.c>());
         else if constexpr (register_operands(step) == 1) to = evaluate<step.op>(r.template at<step.a>());
-        else to = evaluate<step.op>(r.template at<step.a>(), r.template at<step.b>());
+        else if constexpr (register_operands(step) == 2)
+            to = evaluate<step.op>(r.template at<step.a>(), r.template at<step.b>());
+        else to = evaluate<step.op>(r.template at<step.a>(), r.template at<step.b>(), r.template at<step.c>());
     }
 }
 

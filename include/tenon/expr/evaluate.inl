@@ -3,85 +3,41 @@
 
 namespace tenon::simd::TENON_SIMD_NS {
 
-/// The instruction's result on one pack of (compute) type T for each operand; a conversion is not here.
-template <opcode Op, class T> TENON_SIMD_INLINE auto evaluate(pack<T> a) {
-    if constexpr (Op == opcode::exp) return exp(a);
-    else if constexpr (Op == opcode::exp2) return exp2(a);
-    else if constexpr (Op == opcode::expm1) return expm1(a);
-    else if constexpr (Op == opcode::log) return log(a);
-    else if constexpr (Op == opcode::log2) return log2(a);
-    else if constexpr (Op == opcode::log10) return log10(a);
-    else if constexpr (Op == opcode::log1p) return log1p(a);
-    else if constexpr (Op == opcode::sqrt) return sqrt(a);
-    else if constexpr (Op == opcode::rsqrt) return rsqrt(a);
-    else if constexpr (Op == opcode::cbrt) return cbrt(a);
-    else if constexpr (Op == opcode::reciprocal) return reciprocal(a);
-    else if constexpr (Op == opcode::sin) return sin(a);
-    else if constexpr (Op == opcode::cos) return cos(a);
-    else if constexpr (Op == opcode::tan) return tan(a);
-    else if constexpr (Op == opcode::asin) return asin(a);
-    else if constexpr (Op == opcode::acos) return acos(a);
-    else if constexpr (Op == opcode::atan) return atan(a);
-    else if constexpr (Op == opcode::sinh) return sinh(a);
-    else if constexpr (Op == opcode::cosh) return cosh(a);
-    else if constexpr (Op == opcode::tanh) return tanh(a);
-    else if constexpr (Op == opcode::asinh) return asinh(a);
-    else if constexpr (Op == opcode::acosh) return acosh(a);
-    else if constexpr (Op == opcode::atanh) return atanh(a);
-    else if constexpr (Op == opcode::erf) return erf(a);
-    else if constexpr (Op == opcode::erfc) return erfc(a);
-    else if constexpr (Op == opcode::erfinv) return erfinv(a);
-    else if constexpr (Op == opcode::erfcinv) return erfcinv(a);
-    else if constexpr (Op == opcode::lgamma) return lgamma(a);
-    else if constexpr (Op == opcode::digamma) return digamma(a);
-    else if constexpr (Op == opcode::sigmoid) return sigmoid(a);
-    else if constexpr (Op == opcode::softplus) return softplus(a);
-    else if constexpr (Op == opcode::negative) return -a;
-    else if constexpr (Op == opcode::abs) return abs(a);
-    else if constexpr (Op == opcode::sign) return sign(a);
-    else if constexpr (Op == opcode::floor) return floor(a);
-    else if constexpr (Op == opcode::ceil) return ceil(a);
-    else if constexpr (Op == opcode::round) return round(a);
-    else if constexpr (Op == opcode::trunc) return trunc(a);
-    else if constexpr (Op == opcode::relu) return relu(a); // NaN stays
-    else if constexpr (Op == opcode::is_nan) return is_nan(a);
-    else if constexpr (Op == opcode::is_inf) return is_inf(a);
-    else if constexpr (Op == opcode::is_finite) return is_finite(a);
-    else if constexpr (Op == opcode::logical_not) return !a;
-    else if constexpr (std::is_same_v<T, bool>) return !a;
-    else {
-        static_assert(Op == opcode::bit_not);
-        return ~a;
-    }
+// Instructions that are operators of packs, or have another name there.
+template <class T> TENON_SIMD_INLINE auto negative(pack<T> a) { return -a; }
+template <class T> TENON_SIMD_INLINE auto logical_not(pack<T> a) { return !a; }
+template <class T> TENON_SIMD_INLINE auto bit_not(pack<T> a) {
+    if constexpr (std::is_same_v<T, bool>) return !a;
+    else return ~a;
 }
+template <class T> TENON_SIMD_INLINE auto add(pack<T> a, pack<T> b) { return a + b; }
+template <class T> TENON_SIMD_INLINE auto subtract(pack<T> a, pack<T> b) { return a - b; }
+template <class T> TENON_SIMD_INLINE auto multiply(pack<T> a, pack<T> b) { return a * b; }
+template <class T> TENON_SIMD_INLINE auto divide(pack<T> a, pack<T> b) { return a / b; }
+template <class T> TENON_SIMD_INLINE auto minimum(pack<T> a, pack<T> b) { return min(a, b); }
+template <class T> TENON_SIMD_INLINE auto maximum(pack<T> a, pack<T> b) { return max(a, b); }
+template <class T> TENON_SIMD_INLINE auto bit_and(pack<T> a, pack<T> b) { return a & b; }
+template <class T> TENON_SIMD_INLINE auto bit_or(pack<T> a, pack<T> b) { return a | b; }
+template <class T> TENON_SIMD_INLINE auto bit_xor(pack<T> a, pack<T> b) { return a ^ b; }
+template <class T> TENON_SIMD_INLINE auto logical_and(pack<T> a, pack<T> b) { return a & b; }
+template <class T> TENON_SIMD_INLINE auto logical_or(pack<T> a, pack<T> b) { return a | b; }
+template <class T> TENON_SIMD_INLINE auto logical_xor(pack<T> a, pack<T> b) { return a ^ b; }
+template <class T> TENON_SIMD_INLINE auto equal(pack<T> a, pack<T> b) { return a == b; }
+template <class T> TENON_SIMD_INLINE auto not_equal(pack<T> a, pack<T> b) { return a != b; }
+template <class T> TENON_SIMD_INLINE auto less(pack<T> a, pack<T> b) { return a < b; }
+template <class T> TENON_SIMD_INLINE auto less_equal(pack<T> a, pack<T> b) { return a <= b; }
+template <class T> TENON_SIMD_INLINE auto greater(pack<T> a, pack<T> b) { return a > b; }
+template <class T> TENON_SIMD_INLINE auto greater_equal(pack<T> a, pack<T> b) { return a >= b; }
 
-template <opcode Op, class T> TENON_SIMD_INLINE auto evaluate(pack<T> a, pack<T> b) {
-    if constexpr (Op == opcode::add) return a + b;
-    else if constexpr (Op == opcode::subtract) return a - b;
-    else if constexpr (Op == opcode::multiply) return a * b;
-    else if constexpr (Op == opcode::divide) return a / b;
-    else if constexpr (Op == opcode::modulo) return mod(a, b);
-    else if constexpr (Op == opcode::remainder) return fmod(a, b);
-    else if constexpr (Op == opcode::minimum) return min(a, b);
-    else if constexpr (Op == opcode::maximum) return max(a, b);
-    else if constexpr (Op == opcode::power) return pow(a, b);
-    else if constexpr (Op == opcode::atan2) return atan2(a, b);
-    else if constexpr (Op == opcode::hypot) return hypot(a, b);
-    else if constexpr (Op == opcode::polygamma) return polygamma(a, b);
-    else if constexpr (Op == opcode::bit_and || Op == opcode::logical_and) return a & b;
-    else if constexpr (Op == opcode::bit_or || Op == opcode::logical_or) return a | b;
-    else if constexpr (Op == opcode::bit_xor || Op == opcode::logical_xor) return a ^ b;
-    else if constexpr (Op == opcode::shift_left) return shift_left(a, b);
-    else if constexpr (Op == opcode::shift_right) return shift_right(a, b);
-    else if constexpr (Op == opcode::equal) return a == b;
-    else if constexpr (Op == opcode::not_equal) return a != b;
-    else if constexpr (Op == opcode::less) return a < b;
-    else if constexpr (Op == opcode::less_equal) return a <= b;
-    else if constexpr (Op == opcode::greater) return a > b;
-    else {
-        static_assert(Op == opcode::greater_equal);
-        return a >= b;
-    }
+/// The instruction's result on one pack of (compute) type T for each operand; a conversion is not here.
+template <opcode Op, class... T> TENON_SIMD_INLINE auto evaluate(pack<T>... x) {
+#define TENON_UNARY(NAME, ...) \
+    if constexpr (Op == opcode::NAME) return NAME(x...);
+#define TENON_BINARY(NAME, ...) \
+    if constexpr (Op == opcode::NAME) return NAME(x...);
+#define TENON_TERNARY(NAME, ...) \
+    if constexpr (Op == opcode::NAME) return NAME(x...);
+#include <tenon/tape/instructions.inl>
 }
 
 /// A conversion of computed elements; To may be half or bfloat16, to which float is then rounded.

@@ -5,7 +5,7 @@
 
 #include <tenon/graph/op.hpp>
 #include <tenon/graph/scope.hpp>
-#include <tenon/tape/vjp.hpp>
+#include <tenon/tape/tape.hpp>
 
 /// The one elementwise op of the graph: a tape over broadcast operands.
 

@@ -10,6 +10,7 @@
 #include <tenon/expr/fused_kernel.hpp>
 #include <tenon/graph/gradient_context.hpp>
 #include <tenon/graph/graph.hpp>
+#include <tenon/tape/vjp.hpp>
 
 namespace tenon {
 

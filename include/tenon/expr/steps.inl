@@ -13,7 +13,7 @@ inline constexpr bool has_steps =
 /// what is left over at the end.
 constexpr bool is_long(opcode op, bool integer) {
     const opcode_group g = info_of(op).group;
-    return g == opcode_group::real || op == opcode::modulo || op == opcode::remainder ||
+    return g == opcode_group::real || op == opcode::mod || op == opcode::fmod ||
            (integer && op == opcode::divide);
 }
 
@@ -33,21 +33,13 @@ template <opcode Op, class T> struct two_operands {
     static constexpr bool is_long = simd::TENON_SIMD_NS::is_long(Op, std::is_integral_v<T>);
     TENON_SIMD_INLINE static to apply(pack<A> a, pack<B> b) { return evaluate<Op>(a, b); }
 };
-template <class T> struct choice_step {
+template <opcode Op, class T> struct three_operands {
     using R = T;
-    using A = bool;
+    using A = std::conditional_t<info_of(Op).group == opcode_group::choice, bool, T>;
     using B = T;
     using C = T;
     static constexpr bool is_long = false;
-    TENON_SIMD_INLINE static pack<T> apply(pack<bool> m, pack<T> a, pack<T> b) { return select(m, a, b); }
-};
-template <class T> struct fma_step {
-    using R = T;
-    using A = T;
-    using B = T;
-    using C = T;
-    static constexpr bool is_long = false;
-    TENON_SIMD_INLINE static pack<T> apply(pack<T> a, pack<T> b, pack<T> c) { return fma(a, b, c); }
+    TENON_SIMD_INLINE static pack<T> apply(pack<A> a, pack<T> b, pack<T> c) { return evaluate<Op>(a, b, c); }
 };
 template <class From, class To> struct cast_step {
     using R = compute_t<To>;
@@ -246,10 +238,9 @@ template <opcode Op, class Element> constexpr tenon::detail::step_function step_
     if constexpr (!has_steps<T> || !accepts_element(Op, element_type_of<Element>) || info.operands == 0 ||
                   Op == opcode::cast)
         return nullptr;
-    else if constexpr (Op == opcode::select) return &run_step_3<choice_step<T>>;
-    else if constexpr (Op == opcode::fma) return &run_step_3<fma_step<T>>;
     else if constexpr (info.operands == 1) return &run_step_1<one_operand<Op, T>>;
-    else return &run_step_2<two_operands<Op, T>>;
+    else if constexpr (info.operands == 2) return &run_step_2<two_operands<Op, T>>;
+    else return &run_step_3<three_operands<Op, T>>;
 }
 template <class From, class To> constexpr tenon::detail::step_function cast_of() {
     // What is cut off has no sign; what is added has that of `From`.

@@ -180,12 +180,11 @@ template <class Tree> constexpr tape write_tape() {
     return without_dead_code(t);
 }
 
-/// A tree's tapes, forward and backward, as constants: what compiled kernels unroll.
+/// A tree's tape as a constant: what a compiled kernel unrolls.
 template <class Tree> struct forward_program {
     static constexpr tape code = write_tape<Tree>();
     static_assert(!code.overfull, "tenon: the expression is too long to be one; name a part of it");
 };
-template <class Tree> struct backward_program { static constexpr tape code = vjp(forward_program<Tree>::code).code; };
 
 } // namespace detail
 } // namespace tenon
@@ -218,7 +217,8 @@ public:
         detail::bits_list constants;
         tree_.collect(operands, constants);
 #if TENON_COMPILE_EXPRESSIONS
-        detail::compile<detail::forward_program<Tree>, detail::backward_program<Tree>>();
+        using forward = detail::forward_program<Tree>;
+        detail::compile<forward, detail::gradient_program<forward>>();
 #endif
         const tape& code = detail::forward_program<Tree>::code;
         return tensor<T, S>::unchecked(detail::add_fused(std::shared_ptr<const tape>(std::shared_ptr<void>(), &code),

@@ -28,8 +28,8 @@ concept ElementwiseBeside = ElementwiseOperands<A, B>;
 
 } // namespace detail
 
-// Functions that are one instruction. They are written out, not made by a macro: a compiler that complains about a
-// call shows each macro it went through.
+// Functions that are one instruction (tape/instructions.inl). They are written out, not made by a macro: a compiler that
+// complains about a call shows each macro it went through. A test holds that there is one for each.
 
 // Arithmetic of numbers.
 
@@ -48,7 +48,7 @@ template <class A, detail::ElementwiseBeside<A> B> auto operator/(A&& a, B&& b) 
 }
 /// What is left of a / b rounded down, as Python and NumPy have it: it has b's sign.
 template <class A, detail::ElementwiseBeside<A> B> auto operator%(A&& a, B&& b) {
-    return elementwise<opcode::modulo>(static_cast<A&&>(a), static_cast<B&&>(b));
+    return elementwise<opcode::mod>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
 template <OperandOrIllShaped X> auto operator-(X&& x) { return elementwise<opcode::negative>(static_cast<X&&>(x)); }
 
@@ -65,11 +65,11 @@ template <class A, detail::ElementwiseBeside<A> B> auto divide(A&& a, B&& b) {
     return elementwise<opcode::divide>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
 template <class A, detail::ElementwiseBeside<A> B> auto mod(A&& a, B&& b) {
-    return elementwise<opcode::modulo>(static_cast<A&&>(a), static_cast<B&&>(b));
+    return elementwise<opcode::mod>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
 /// What is left of a / b rounded towards zero, as C has it: it has a's sign.
 template <class A, detail::ElementwiseBeside<A> B> auto fmod(A&& a, B&& b) {
-    return elementwise<opcode::remainder>(static_cast<A&&>(a), static_cast<B&&>(b));
+    return elementwise<opcode::fmod>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
 template <OperandOrIllShaped X> auto negative(X&& x) { return elementwise<opcode::negative>(static_cast<X&&>(x)); }
 template <OperandOrIllShaped X> auto abs(X&& x) { return elementwise<opcode::abs>(static_cast<X&&>(x)); }
@@ -250,7 +250,7 @@ template <class A, detail::ElementwiseBeside<A> B> auto hypot(A&& a, B&& b) {
 }
 /// a^b as C has it: NaN for negative a and fractional b. The gradient in b is 0 where a <= 0.
 template <class A, detail::ElementwiseBeside<A> B> auto pow(A&& a, B&& b) {
-    return elementwise<opcode::power>(static_cast<A&&>(a), static_cast<B&&>(b));
+    return elementwise<opcode::pow>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
 template <OperandOrIllShaped X> auto erf(X&& x) { return elementwise<opcode::erf>(static_cast<X&&>(x)); }
 /// 1 - erf(x), exact for large x.
@@ -286,91 +286,23 @@ inline any_tensor cast(const any_tensor& x, element_type to) {
     return x.element() == to ? x : detail::add_instruction(opcode::cast, {x}, to);
 }
 
-#define TENON_UNARY(NAME) \
+#define TENON_UNARY(NAME, ...) \
     inline any_tensor NAME(const any_tensor& x) { return detail::add_instruction(opcode::NAME, {x}); }
-#define TENON_BINARY(NAME)                                                                            \
+#define TENON_BINARY(NAME, ...)                                                                       \
     inline any_tensor NAME(const any_tensor& a, const any_tensor& b) {                                \
         return detail::add_instruction(opcode::NAME, {a, b});                                         \
     }                                                                                                 \
     inline any_tensor NAME(const any_tensor& a, double b) { return NAME(a, scalar(b, a.element())); } \
     inline any_tensor NAME(double a, const any_tensor& b) { return NAME(scalar(a, b.element()), b); }
-TENON_UNARY(exp)
-TENON_UNARY(exp2)
-TENON_UNARY(expm1)
-TENON_UNARY(log)
-TENON_UNARY(log2)
-TENON_UNARY(log10)
-TENON_UNARY(log1p)
-TENON_UNARY(sqrt)
-TENON_UNARY(rsqrt)
-TENON_UNARY(cbrt)
-TENON_UNARY(reciprocal)
-TENON_UNARY(sin)
-TENON_UNARY(cos)
-TENON_UNARY(tan)
-TENON_UNARY(asin)
-TENON_UNARY(acos)
-TENON_UNARY(atan)
-TENON_UNARY(sinh)
-TENON_UNARY(cosh)
-TENON_UNARY(tanh)
-TENON_UNARY(asinh)
-TENON_UNARY(acosh)
-TENON_UNARY(atanh)
-TENON_UNARY(erf)
-TENON_UNARY(erfc)
-TENON_UNARY(erfinv)
-TENON_UNARY(erfcinv)
-TENON_UNARY(lgamma)
-TENON_UNARY(digamma)
-TENON_UNARY(sigmoid)
-TENON_UNARY(softplus)
-TENON_UNARY(negative)
-TENON_UNARY(abs)
-TENON_UNARY(sign)
-TENON_UNARY(floor)
-TENON_UNARY(ceil)
-TENON_UNARY(round)
-TENON_UNARY(trunc)
-TENON_UNARY(relu)
-TENON_UNARY(is_nan)
-TENON_UNARY(is_inf)
-TENON_UNARY(is_finite)
-TENON_UNARY(logical_not)
-TENON_UNARY(bit_not)
-TENON_BINARY(add)
-TENON_BINARY(subtract)
-TENON_BINARY(multiply)
-TENON_BINARY(divide)
-TENON_BINARY(modulo)
-TENON_BINARY(remainder)
-TENON_BINARY(minimum)
-TENON_BINARY(maximum)
-TENON_BINARY(power)
-TENON_BINARY(atan2)
-TENON_BINARY(hypot)
-TENON_BINARY(polygamma)
-TENON_BINARY(bit_and)
-TENON_BINARY(bit_or)
-TENON_BINARY(bit_xor)
-TENON_BINARY(shift_left)
-TENON_BINARY(shift_right)
-TENON_BINARY(logical_and)
-TENON_BINARY(logical_or)
-TENON_BINARY(logical_xor)
-TENON_BINARY(equal)
-TENON_BINARY(not_equal)
-TENON_BINARY(less)
-TENON_BINARY(less_equal)
-TENON_BINARY(greater)
-TENON_BINARY(greater_equal)
-/// a where the condition (bool) is true, else b.
-inline any_tensor select(const any_tensor& condition, const any_tensor& a, const any_tensor& b) {
-    return detail::add_instruction(opcode::select, {condition, a, b});
-}
-/// a * b + c, rounded once where the processor can.
-inline any_tensor fma(const any_tensor& a, const any_tensor& b, const any_tensor& c) {
-    return detail::add_instruction(opcode::fma, {a, b, c});
+#define TENON_TERNARY(NAME, ...)                                                            \
+    inline any_tensor NAME(const any_tensor& a, const any_tensor& b, const any_tensor& c) { \
+        return detail::add_instruction(opcode::NAME, {a, b, c});                            \
+    }
+#include <tenon/tape/instructions.inl>
+
+inline any_tensor rint(const any_tensor& x) { return round(x); }
+inline any_tensor where(const any_tensor& condition, const any_tensor& a, const any_tensor& b) {
+    return select(condition, a, b);
 }
 inline any_tensor square(const any_tensor& x) { return multiply(x, x); }
 

@@ -16,6 +16,62 @@ struct gradient_tape {
 
 namespace detail {
 
+// The words in which tape/instructions.inl says slopes: registers of the tape that is written, and numbers beside them.
+namespace slope {
+
+struct term {
+    tape& to;
+    element_type type; // of the register; half and bfloat16 are computed with as float
+    int reg;
+
+    constexpr term literal(double n) const { return {to, type, to.emit_literal(n, compute_type(type))}; }
+    constexpr term apply(opcode op, int b = -1) const {
+        const element_type t = result_type(op, compute_type(type));
+        return {to, t, to.emit(op, t, reg, b)};
+    }
+};
+
+/// Nothing flows.
+struct nothing {};
+inline constexpr nothing none;
+
+#define TENON_UNARY(NAME, ...) \
+    constexpr term NAME(term a) { return a.apply(opcode::NAME); }
+#define TENON_BINARY(NAME, ...)                                                  \
+    constexpr term NAME(term a, term b) { return a.apply(opcode::NAME, b.reg); } \
+    constexpr term NAME(term a, double b) { return NAME(a, a.literal(b)); }      \
+    constexpr term NAME(double a, term b) { return NAME(b.literal(a), b); }
+#include <tenon/tape/instructions.inl>
+
+constexpr term operator-(term a) { return negative(a); }
+#define TENON_SLOPE_OPERATOR(SIGN, NAME)                                  \
+    constexpr term operator SIGN(term a, term b) { return NAME(a, b); }   \
+    constexpr term operator SIGN(term a, double b) { return NAME(a, b); } \
+    constexpr term operator SIGN(double a, term b) { return NAME(a, b); }
+TENON_SLOPE_OPERATOR(+, add)
+TENON_SLOPE_OPERATOR(-, subtract)
+TENON_SLOPE_OPERATOR(*, multiply)
+TENON_SLOPE_OPERATOR(/, divide)
+TENON_SLOPE_OPERATOR(==, equal)
+TENON_SLOPE_OPERATOR(<, less)
+TENON_SLOPE_OPERATOR(<=, less_equal)
+TENON_SLOPE_OPERATOR(>, greater)
+TENON_SLOPE_OPERATOR(>=, greater_equal)
+#undef TENON_SLOPE_OPERATOR
+
+constexpr term select(term p, term a, term b) {
+    const element_type t = compute_type(a.type);
+    return {p.to, t, p.to.emit(opcode::select, t, p.reg, a.reg, b.reg)};
+}
+constexpr term select(term p, term a, double b) { return select(p, a, a.literal(b)); }
+constexpr term select(term p, double a, term b) { return select(p, b.literal(a), b); }
+/// a as the type of `like`; nothing where that is no floating number.
+constexpr term cast(term a, term like) {
+    return {a.to, like.type, is_floating(like.type) ? a.to.emit(opcode::cast, like.type, a.reg) : -1};
+}
+
+} // namespace slope
+
 class vjp_writer {
 public:
     constexpr vjp_writer(const tape& forward, bool use_outputs) : f_(forward) {
@@ -92,135 +148,58 @@ private:
         }
     }
 
-    constexpr void sweep(const instruction& i, int y, int g) {
-        const element_type e = i.type;
-        if (!is_floating(e)) return;
-        const int a = i.a >= 0 && register_operands(i) > 0 ? value_[i.a] : -1;
-        const int b = i.b >= 0 ? value_[i.b] : -1;
-        const int c = i.c >= 0 ? value_[i.c] : -1;
-        const auto lit = [&](double n) { return t_.emit_literal(n, e); };
-        const auto mul = [&](int x, int z) { return t_.emit(opcode::multiply, e, x, z); };
-        const auto div = [&](int x, int z) { return t_.emit(opcode::divide, e, x, z); };
-        const auto add = [&](int x, int z) { return t_.emit(opcode::add, e, x, z); };
-        const auto sub = [&](int x, int z) { return t_.emit(opcode::subtract, e, x, z); };
-        const auto neg = [&](int x) { return t_.emit(opcode::negative, e, x); };
-        const auto one = [&](opcode op, int x) { return t_.emit(op, e, x); };
-        const auto test = [&](opcode op, int x, int z) { return t_.emit(op, element_type::boolean, x, z); };
-        const auto pick = [&](int p, int x, int z) { return t_.emit(opcode::select, e, p, x, z); };
+    // Adds what flows to a register. Its instructions, `first` and those after it, get the order in which they are read:
+    // compilers evaluate operands in orders of their own, but kernels are found by what is in their tape.
+    constexpr void flow(int, int, slope::nothing) {}
+    constexpr void flow(int to, int first, slope::term what) {
+        if (what.reg < 0) return;
+        constexpr int most = 32; // instructions of one slope
+        const int count = t_.length - first;
+        if (count > most) t_.overfull = true;
+        if (t_.overfull) return;
+        instruction was[most]{};
+        int moved[most]{};
+        for (int r = 0; r < count; ++r) was[r] = t_.code[first + r], moved[r] = -1;
+        t_.length = first;
+        const int root = append(what.reg, first, was, moved);
+        for (int r = 0; r < count; ++r) append(first + r, first, was, moved); // what an identity left over
+        contribute(to, root);
+    }
+    constexpr int append(int r, int first, const instruction* was, int* moved) {
+        if (r < first) return r;
+        int& to = moved[r - first];
+        if (to >= 0) return to;
+        instruction i = was[r - first];
+        const int n = register_operands(i);
+        if (n > 0) i.a = static_cast<std::int16_t>(append(i.a, first, was, moved));
+        if (n > 1) i.b = static_cast<std::int16_t>(append(i.b, first, was, moved));
+        if (n > 2) i.c = static_cast<std::int16_t>(append(i.c, first, was, moved));
+        t_.code[t_.length] = i;
+        return to = t_.length++;
+    }
+
+    // What flows to the operands of an instruction, where g flows to its result y.
+    constexpr void sweep(const instruction& i, int result, int gradient) {
+        using namespace slope;
+        const int n = register_operands(i);
+        if (n == 0 || !is_floating(i.type)) return;
+        const auto value = [&](int r) { return term{t_, f_.code[r].type, value_[r]}; };
+        const term y{t_, i.type, result}, g{t_, i.type, gradient};
+        const term a = value(i.a), b = n > 1 ? value(i.b) : y, c = n > 2 ? value(i.c) : y;
+        int from = 0;
         switch (i.op) {
-        case opcode::add:
-            contribute(i.a, g);
-            contribute(i.b, g);
-            break;
-        case opcode::subtract:
-            contribute(i.a, g);
-            contribute(i.b, neg(g));
-            break;
-        case opcode::multiply:
-            contribute(i.a, mul(g, b));
-            contribute(i.b, mul(g, a));
-            break;
-        case opcode::divide: {
-            const int q = div(g, b);
-            contribute(i.a, q);
-            contribute(i.b, neg(mul(q, y)));
-            break;
-        }
-        case opcode::fma:
-            contribute(i.a, mul(g, b));
-            contribute(i.b, mul(g, a));
-            contribute(i.c, g);
-            break;
-        case opcode::modulo:
-            contribute(i.a, g);
-            contribute(i.b, neg(mul(g, one(opcode::floor, div(a, b)))));
-            break;
-        case opcode::remainder:
-            contribute(i.a, g);
-            contribute(i.b, neg(mul(g, one(opcode::trunc, div(a, b)))));
-            break;
-        case opcode::minimum:
-            contribute(i.a, pick(test(opcode::less_equal, a, b), g, lit(0)));
-            contribute(i.b, pick(test(opcode::greater, a, b), g, lit(0)));
-            break;
-        case opcode::maximum:
-            contribute(i.a, pick(test(opcode::greater_equal, a, b), g, lit(0)));
-            contribute(i.b, pick(test(opcode::less, a, b), g, lit(0)));
-            break;
-        case opcode::power: {
-            // x^0 has slope 0 everywhere; the slope in the exponent is taken as 0 where the base is not positive.
-            const int slope = mul(b, t_.emit(opcode::power, e, a, sub(b, lit(1))));
-            contribute(i.a, mul(g, pick(test(opcode::equal, b, lit(0)), lit(0), slope)));
-            const int positive = test(opcode::greater, a, lit(0));
-            const int logarithm = one(opcode::log, pick(positive, a, lit(1)));
-            contribute(i.b, mul(g, mul(y, logarithm)));
-            break;
-        }
-        case opcode::atan2: {
-            const int q = div(g, add(mul(a, a), mul(b, b)));
-            contribute(i.a, mul(q, b));
-            contribute(i.b, neg(mul(q, a)));
-            break;
-        }
-        case opcode::hypot: {
-            const int q = div(g, y);
-            contribute(i.a, mul(q, a));
-            contribute(i.b, mul(q, b));
-            break;
-        }
-        case opcode::select:
-            contribute(i.b, pick(a, g, lit(0)));
-            contribute(i.c, pick(a, lit(0), g));
-            break;
-        case opcode::cast:
-            if (is_floating(f_.code[i.a].type)) contribute(i.a, t_.emit(opcode::cast, f_.code[i.a].type, g));
-            break;
-        case opcode::negative: contribute(i.a, neg(g)); break;
-        case opcode::abs: contribute(i.a, mul(g, one(opcode::sign, a))); break;
-        case opcode::relu: contribute(i.a, pick(test(opcode::greater, y, lit(0)), g, lit(0))); break;
-        case opcode::exp: contribute(i.a, mul(g, y)); break;
-        case opcode::exp2: contribute(i.a, mul(mul(g, y), lit(0.693147180559945309417))); break;
-        case opcode::expm1: contribute(i.a, mul(g, add(y, lit(1)))); break;
-        case opcode::log: contribute(i.a, div(g, a)); break;
-        case opcode::log2: contribute(i.a, div(g, mul(a, lit(0.693147180559945309417)))); break;
-        case opcode::log10: contribute(i.a, div(g, mul(a, lit(2.30258509299404568402)))); break;
-        case opcode::log1p: contribute(i.a, div(g, add(a, lit(1)))); break;
-        case opcode::sqrt: contribute(i.a, div(mul(g, lit(0.5)), y)); break;
-        case opcode::rsqrt: contribute(i.a, mul(mul(g, lit(-0.5)), mul(y, mul(y, y)))); break;
-        case opcode::cbrt: contribute(i.a, div(g, mul(lit(3), mul(y, y)))); break;
-        case opcode::reciprocal: contribute(i.a, neg(mul(g, mul(y, y)))); break;
-        case opcode::sin: contribute(i.a, mul(g, one(opcode::cos, a))); break;
-        case opcode::cos: contribute(i.a, neg(mul(g, one(opcode::sin, a)))); break;
-        case opcode::tan: contribute(i.a, mul(g, add(lit(1), mul(y, y)))); break;
-        case opcode::asin: contribute(i.a, div(g, one(opcode::sqrt, sub(lit(1), mul(a, a))))); break;
-        case opcode::acos: contribute(i.a, neg(div(g, one(opcode::sqrt, sub(lit(1), mul(a, a)))))); break;
-        case opcode::atan: contribute(i.a, div(g, add(lit(1), mul(a, a)))); break;
-        case opcode::sinh: contribute(i.a, mul(g, one(opcode::cosh, a))); break;
-        case opcode::cosh: contribute(i.a, mul(g, one(opcode::sinh, a))); break;
-        case opcode::tanh: contribute(i.a, mul(g, sub(lit(1), mul(y, y)))); break;
-        case opcode::asinh: contribute(i.a, div(g, one(opcode::sqrt, add(mul(a, a), lit(1))))); break;
-        case opcode::acosh: contribute(i.a, div(g, one(opcode::sqrt, sub(mul(a, a), lit(1))))); break;
-        case opcode::atanh: contribute(i.a, div(g, sub(lit(1), mul(a, a)))); break;
-        case opcode::erf:
-            contribute(i.a, mul(mul(g, lit(1.12837916709551257390)), one(opcode::exp, neg(mul(a, a)))));
-            break;
-        case opcode::erfc:
-            contribute(i.a, mul(mul(g, lit(-1.12837916709551257390)), one(opcode::exp, neg(mul(a, a)))));
-            break;
-        case opcode::erfinv:
-            contribute(i.a, mul(mul(g, lit(0.886226925452758013649)), one(opcode::exp, mul(y, y))));
-            break;
-        case opcode::erfcinv:
-            contribute(i.a, mul(mul(g, lit(-0.886226925452758013649)), one(opcode::exp, mul(y, y))));
-            break;
-        case opcode::lgamma: contribute(i.a, mul(g, one(opcode::digamma, a))); break;
-        case opcode::digamma: contribute(i.a, mul(g, t_.emit(opcode::polygamma, e, lit(1), a))); break;
-        case opcode::polygamma: // an order has no slope
-            contribute(i.b, mul(g, t_.emit(opcode::polygamma, e, add(a, lit(1)), b)));
-            break;
-        case opcode::sigmoid: contribute(i.a, mul(g, mul(y, sub(lit(1), y)))); break;
-        case opcode::softplus: contribute(i.a, mul(g, one(opcode::sigmoid, a))); break;
-        default: break; // steps, tests and sources have no slope
+        // clang-format off
+#define TENON_FLOW(TO, SLOPE) from = t_.length, flow(TO, from, SLOPE);
+#define TENON_SOURCE(NAME) case opcode::NAME: break;
+#define TENON_UNARY(NAME, GROUP, OF_A) case opcode::NAME: TENON_FLOW(i.a, OF_A) break;
+#define TENON_BINARY(NAME, GROUP, OF_A, OF_B) case opcode::NAME: TENON_FLOW(i.a, OF_A) TENON_FLOW(i.b, OF_B) break;
+#define TENON_TERNARY(NAME, GROUP, OF_A, OF_B, OF_C) \
+    case opcode::NAME: TENON_FLOW(i.a, OF_A) TENON_FLOW(i.b, OF_B) TENON_FLOW(i.c, OF_C) break;
+#define TENON_CONVERSION(NAME, OF_A) case opcode::NAME: TENON_FLOW(i.a, OF_A) break;
+#include <tenon/tape/instructions.inl>
+#undef TENON_FLOW
+        // clang-format on
+        case opcode::count_: break;
         }
         (void)c;
     }
@@ -253,4 +232,10 @@ constexpr gradient_tape vjp(const tape& forward) noexcept {
     return read ? reading : again;
 }
 
+namespace detail {
+
+/// The gradient of a program's tape, as a constant.
+template <class Program> struct gradient_program { static constexpr tape code = vjp(Program::code).code; };
+
+} // namespace detail
 } // namespace tenon

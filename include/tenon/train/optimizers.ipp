@@ -285,7 +285,7 @@ TENON_INLINE void adam::begin(detail::update_setup& setup) const { setup.count_r
 TENON_INLINE void adam::write(detail::update_writer& u) const {
     const auto s = u.scalars([&](detail::tape_value t, detail::tape_value rate) {
         const auto correction = [&](double beta) {
-            return 1 - t.in->apply(opcode::power, t.in->literal(beta, t.type), t);
+            return 1 - t.in->apply(opcode::pow, t.in->literal(beta, t.type), t);
         };
         std::vector<detail::tape_value> r{-(rate / correction(options_.beta1)), 1 / sqrt(correction(options_.beta2))};
         if (options_.weight_decay != 0) r.push_back(1 - rate * options_.weight_decay);

@@ -46,7 +46,7 @@ TENON_INLINE tensor<double, shape<>> exponential_decay(double initial, const exp
     return detail::scheduled([&](detail::tape_value step) {
         detail::tape_value n = step / o.steps;
         if (o.staircase) n = n.in->apply(opcode::floor, n);
-        return initial * n.in->apply(opcode::power, n.in->literal(o.factor, n.type), n);
+        return initial * n.in->apply(opcode::pow, n.in->literal(o.factor, n.type), n);
     });
 }
 
