@@ -4,6 +4,7 @@
 #include <string>
 
 #include <tenon/core/extents.hpp>
+#include <tenon/core/size_name.hpp>
 
 namespace tn = tenon;
 using tn::extent, tn::extents, tn::to_string;
@@ -31,16 +32,22 @@ TEST_CASE("named extents are equal when their texts are, wherever the texts live
     CHECK(tn::dynamic_extent == extent());
 }
 
-TEST_CASE("an interned name outlives the text it came from, and equal texts give one pointer") {
-    const char* first = nullptr;
+TEST_CASE("a shared name outlives the text it came from, and equal texts give one pointer, until nobody holds it") {
+    const std::size_t before = tn::detail::shared_size_names();
+    std::shared_ptr<const char> first;
     {
         const std::string text = "a size whose name is longer than a small string";
-        first = tn::intern_name(text);
-        CHECK(first != text.c_str());
+        first = tn::share_size_name(text);
+        CHECK(first.get() != text.c_str());
     }
-    CHECK(std::string(first) == "a size whose name is longer than a small string");
-    CHECK(tn::intern_name("a size whose name is longer than a small string") == first);
-    CHECK(tn::intern_name("another") != first);
+    CHECK(std::string(first.get()) == "a size whose name is longer than a small string");
+    CHECK(tn::share_size_name("a size whose name is longer than a small string") == first);
+    CHECK(tn::share_size_name("another") != first);
+    CHECK(tn::detail::holder_of_size_name(first.get()) == first);
+    CHECK(tn::detail::holder_of_size_name("a size whose name is longer than a small string") == nullptr);
+    CHECK(tn::detail::shared_size_names() == before + 1);
+    first.reset();
+    CHECK(tn::detail::shared_size_names() == before);
 }
 
 TEST_CASE("dimensions are appended, inserted and erased; a ninth marks the list as overfull") {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/size_name.hpp>
 #include <tenon/ops/gradients.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/graph/json.hpp>
@@ -215,6 +216,32 @@ TEST_CASE("sizes by name and sizes unknown come back") {
     const tn::graph back = tn::graph_from_json(text);
     CHECK(to_string(back.tensor("x").type()) == "float[batch, ?, 3]");
     CHECK_NOTHROW((void)tn::as<float, tn::shape<batch, tn::dyn, 3>>(back.tensor("x")));
+}
+
+TEST_CASE("names of sizes that were read go when no graph has them any more") {
+    const auto text = [](const std::string& size) {
+        return R"({"format": "tenon graph", "version": 1, "nodes": [{"name": "x", "op": "placeholder", "attributes":
+                   {"element": {"element": "float"}, "shape": {"shape": [")" +
+               size + R"(", 3]}}}], "collections": {}})";
+    };
+    const std::size_t before = tn::detail::shared_size_names();
+    for (int i = 0; i < 100; ++i) {
+        const tn::graph g = tn::graph_from_json(text("a size of graph " + std::to_string(i)));
+        CHECK(tn::detail::shared_size_names() == before + 1);
+    }
+    CHECK(tn::detail::shared_size_names() == before);
+
+    // Two graphs that were read share a name, and so does a graph that took its sizes from one of them.
+    const tn::graph h;
+    {
+        const tn::graph a = tn::graph_from_json(text("rows of both")), b = tn::graph_from_json(text("rows of both"));
+        CHECK(a.tensor("x").extents()[0].name == b.tensor("x").extents()[0].name);
+        CHECK(tn::detail::shared_size_names() == before + 1);
+        const tn::graph_scope in(h);
+        tn::untyped::placeholder(tn::element_type::float32, a.tensor("x").extents(), "y");
+    }
+    CHECK(tn::detail::shared_size_names() == before + 1);
+    CHECK(to_string(h.tensor("y").type()) == "float[rows of both, 3]");
 }
 
 TEST_CASE("names with colons, quotes and other letters come back") {

@@ -26,7 +26,7 @@ constexpr bool same_text(const char* a, const char* b) noexcept {
 /// One dimension: a number, a named size (known at run time, one value a step), or dynamic (known at run time).
 struct extent {
     std::int64_t size = -1; ///< the number, or -1
-    /// Of a named size, else empty; the text lives for ever. Never null: under its sanitizers g++ 12 cannot tell at
+    /// Of a named size, else empty; the text lives for ever, or as share_size_name() says. Never null: under its sanitizers g++ 12 cannot tell at
     /// compile time whether a template argument's address is null.
     const char* name = "";
 
@@ -149,9 +149,6 @@ std::string to_string(const extent& e);
 std::string to_string(const extents& e);
 /// "float[batch, 784]"; "nothing (empty, or moved from)" for the type of what holds nothing.
 std::string to_string(const tensor_type& t);
-
-/// A name for a size that lives for ever: equal texts give the same pointer.
-const char* intern_name(const std::string& text);
 
 } // namespace tenon
 

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <mutex>
-#include <set>
-
 #include <tenon/core/extents.hpp>
 
 namespace tenon {
@@ -24,14 +21,6 @@ TENON_INLINE std::string to_string(const extents& e) {
 TENON_INLINE std::string to_string(const tensor_type& t) {
     if (t.element == element_type::none) return "nothing (empty, or moved from)";
     return name_of(t.element) + to_string(t.extents);
-}
-
-TENON_INLINE const char* intern_name(const std::string& text) {
-    // Never destroyed: extents in static objects may outlive any other static.
-    static auto& names = *new std::set<std::string>;
-    static std::mutex guard;
-    const std::lock_guard lock(guard);
-    return names.insert(text).first->c_str();
 }
 
 } // namespace tenon

@@ -117,7 +117,7 @@ TENON_INLINE void fused_op::gradient(gradient_context& g) {
     for (const any_tensor& dy : output_gradients) inputs.push_back(dy);
 
     attributes result;
-    result.tape = std::make_shared<const tape>(t);
+    result.tape = share_tape(t);
     result.constants = a.constants;
     const auto operand = [&](int o) { return g.node().inputs[static_cast<std::size_t>(t.outputs[o].like)]; };
     bool merges = false;
@@ -143,9 +143,6 @@ struct compiled_tapes {
 inline compiled_tapes& compiled_tape_registry() {
     static auto& r = *new compiled_tapes;
     return r;
-}
-inline std::size_t hash_tape(const tape& t) {
-    return hash_attribute(attribute(std::shared_ptr<const tape>(std::shared_ptr<void>(), &t)));
 }
 
 TENON_INLINE void register_compiled_tape(const tape& t, const compiled_tape& functions) {
@@ -216,7 +213,7 @@ TENON_INLINE any_tensor add_instruction(opcode op, std::vector<any_tensor> opera
             for (int i = 0; i < list.size(); ++i) reg[i] = t.emit_input(t.add_input(list[i].element));
             const element_type in_register = op == opcode::cast ? result : compute_type(result);
             t.add_output(t.emit(op, in_register, reg[0], reg[1], reg[2]), result);
-            known = std::make_shared<const tape>(t);
+            known = share_tape(t);
         }
         code = known;
     }
@@ -226,9 +223,9 @@ TENON_INLINE any_tensor add_instruction(opcode op, std::vector<any_tensor> opera
 TENON_INLINE any_tensor scalar_constant(double value, element_type type) {
     if (type == element_type::none || type == element_type::string)
         throw invalid_argument_error("scalar_constant: " + std::string(name_of(type)) + " is no type of numbers");
-    auto t = std::make_shared<tape>();
-    t->add_output(t->emit_literal(value, compute_type(type)), type);
-    return add_fused(std::move(t), {}, {});
+    tape t;
+    t.add_output(t.emit_literal(value, compute_type(type)), type);
+    return add_fused(share_tape(t), {}, {});
 }
 
 } // namespace detail

@@ -174,7 +174,7 @@ TENON_INLINE void fused_kernel::find_function(const fused_op::attributes& a, sim
                     : which == simd::isa::avx2 ? compiled->avx2
                                                : compiled->baseline;
     if (function_) into_ = a.merge;
-    else if (!a.merge.empty()) tape_ = std::make_shared<const tape>(with_merged_outputs(*tape_, a.merge));
+    else if (!a.merge.empty()) tape_ = share_tape(with_merged_outputs(*tape_, a.merge));
 }
 
 // The interpreter, the careful one when an output lies where an input does.

@@ -9,7 +9,8 @@
 
 #include <tenon/core/array.hpp>
 #include <tenon/core/extents.hpp>
-#include <tenon/tape/tape.hpp>
+#include <tenon/core/hash.hpp>
+#include <tenon/tape/shared_tape.hpp>
 
 /// What a node knows besides its inputs: named values.
 
@@ -71,10 +72,6 @@ struct index_list {
 };
 
 namespace detail {
-
-constexpr std::size_t mix(std::size_t seed, std::size_t value) noexcept {
-    return seed ^ (value + 0x9e3779b97f4a7c15ull + (seed << 6) + (seed >> 2));
-}
 
 std::size_t hash_extents(const extents& e);
 

@@ -80,20 +80,7 @@ TENON_INLINE std::size_t hash_attribute(const attribute& a) {
         h = mix(h, std::hash<std::string>{}(to_string(u.type())));
         return u.element() == element_type::string ? h : mix(h, detail::hash_bytes(u.data(), u.bytes()));
     }
-    if (const auto* x = std::get_if<std::shared_ptr<const tape>>(&a)) {
-        for (int r = 0; r < (*x)->length; ++r) {
-            const instruction& i = (*x)->code[r];
-            h = mix(h, static_cast<std::size_t>(i.op) << 8 | static_cast<std::size_t>(i.type));
-            h = mix(h, static_cast<std::size_t>(static_cast<std::uint16_t>(i.a)) << 32 |
-                           static_cast<std::size_t>(static_cast<std::uint16_t>(i.b)) << 16 |
-                           static_cast<std::size_t>(static_cast<std::uint16_t>(i.c)));
-            if (i.op == opcode::literal) h = mix(h, std::hash<double>{}(i.number));
-        }
-        for (int o = 0; o < (*x)->output_count; ++o)
-            h = mix(h, static_cast<std::size_t>((*x)->outputs[o].reg) << 8 |
-                           static_cast<std::size_t>(static_cast<std::uint8_t>((*x)->outputs[o].like)));
-        return h;
-    }
+    if (const auto* x = std::get_if<std::shared_ptr<const tape>>(&a)) return mix(h, hash_tape(**x));
     return h;
 }
 
@@ -129,8 +116,10 @@ TENON_INLINE void attributes::set(const char* name, attribute value) {
 }
 
 TENON_INLINE const attribute* attributes::find(const char* name) const noexcept {
+    // The planner asks often: most names differ in their length or first letter.
+    const std::size_t length = std::strlen(name);
     for (const auto& [n, v] : values())
-        if (n == name) return &v;
+        if (n.size() == length && n[0] == name[0] && std::memcmp(n.data(), name, length) == 0) return &v;
     return nullptr;
 }
 

@@ -200,7 +200,37 @@ inline node* find_equal(graph_state& g, const node& n, std::size_t content, std:
     return nullptr;
 }
 
+// The caller holds the graph's guard.
+inline void hold_names(graph_state& g, const extents& sizes) {
+    for (const extent& e : sizes)
+        if (e.is_named() && !g.size_names.contains(e.name)) g.size_names.emplace(e.name, holder_of_size_name(e.name));
+}
+
+// The names of sizes become the graph's own: those that were read go when the text does.
+inline void take_names(graph_state& g, attributes& a) {
+    std::vector<std::pair<std::string, extents>> changed;
+    for (const auto& [name, value] : a) {
+        const auto* sizes = std::get_if<extents>(&value);
+        if (!sizes) continue;
+        extents own = *sizes;
+        bool named = false;
+        for (int i = 0; i < own.rank(); ++i) {
+            if (!own[i].is_named()) continue;
+            std::shared_ptr<const char> held = share_size_name(own[i].name);
+            own[i] = extent::named(held.get());
+            named = true;
+            const std::lock_guard lock(g.guard);
+            g.size_names.insert_or_assign(own[i].name, std::move(held));
+        }
+        if (named) changed.emplace_back(name, own);
+    }
+    for (const auto& [name, sizes] : changed) a.set(name.c_str(), sizes);
+}
+
 inline node* enter(graph_state& g, node&& n) {
+    for (const tensor_type& t : n.outputs) hold_names(g, t.extents);
+    for (const auto& [name, value] : n.attributes)
+        if (const auto* sizes = std::get_if<extents>(&value)) hold_names(g, *sizes);
     n.number = static_cast<std::int64_t>(g.nodes.size());
     n.graph = &g;
     g.nodes.push_back(std::move(n));
@@ -211,6 +241,7 @@ inline node* enter(graph_state& g, node&& n) {
 
 TENON_INLINE node* restore_node(const graph& to, node&& n) {
     graph_state& g = *to.state();
+    take_names(g, n.attributes);
     infer_outputs(n);
     const std::size_t content = may_be_shared(*n.op) ? content_of(n) : 0;
     const std::lock_guard lock(g.guard);

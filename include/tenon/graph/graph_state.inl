@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include <tenon/core/size_name.hpp>
 #include <tenon/graph/graph.hpp>
 
 /// What a graph holds, and what the scopes of a thread say: for the functions of graph/ that are no templates.
@@ -35,6 +36,8 @@ public:
     std::unordered_map<std::string, std::int64_t> used_names; // next number of a taken name
     std::map<std::string, std::vector<node_output>> collections;
     std::uint64_t seed = 0;
+    // Names of its nodes' sizes, and what holds those that do not live for ever.
+    std::unordered_map<const char*, std::shared_ptr<const char>> size_names;
 
     // The caller holds `guard`.
     std::string unique_name(const std::string& wanted) {

@@ -34,13 +34,14 @@ inline element_type element_of_json(const json_value& v) {
     json_mistake("\"" + name + "\" is no element type");
 }
 
+// The names are those of the text: restore_node makes them the graph's own.
 inline extents sizes_of_json(const json_value& v) {
     extents sizes;
     for (const json_value& e : json_get<json_value::list>(v, "a list of sizes", "a shape")) {
         if (e.is_null()) sizes.push_back(dynamic_extent);
         else if (const auto* name = e.get<std::string>()) {
             if (name->empty() || name->find('\0') != std::string::npos) json_mistake("a size has an empty name");
-            sizes.push_back(extent::named(intern_name(*name)));
+            sizes.push_back(extent::named(name->c_str()));
         } else if (const auto* n = e.get<std::int64_t>(); n && *n >= 0) sizes.push_back(extent(*n));
         else json_mistake("a size must be a number from 0, a name or null, not " + e.described());
     }
@@ -235,7 +236,7 @@ inline attribute attribute_of_json(const json_value& v) {
         if (kind == "element") return element_of_json(value);
         if (kind == "shape") return sizes_of_json(value);
         if (kind == "array") return std::make_shared<const any_array>(array_of_json(value));
-        if (kind == "tape") return std::make_shared<const tape>(tape_of_json(value));
+        if (kind == "tape") return share_tape(tape_of_json(value));
         if (kind == "hex") return text_of_json(v);
     }
     json_mistake(

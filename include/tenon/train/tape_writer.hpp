@@ -50,7 +50,7 @@ public:
     /// The node; its outputs in the order they were written.
     std::vector<any_tensor> finish() {
         fused_op::attributes a;
-        a.tape = std::make_shared<const tape>(without_dead_code(tape_));
+        a.tape = share_tape(without_dead_code(tape_));
         node* n = add_node(definition_of<fused_op>(), inputs_, encode(a));
         std::vector<any_tensor> outputs;
         for (int o = 0; o < tape_.output_count; ++o) outputs.emplace_back(node_output{n, o});
