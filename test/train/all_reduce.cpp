@@ -82,6 +82,16 @@ TEST_CASE("SEMANTICS 44: chunked_all_reduce sums tensors of any sizes on any num
         }
 }
 
+TEST_CASE("SEMANTICS 44: more devices than a tape reads tensors") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto on = devices(40);
+    const fed_tensors x(on, {100}, {100});
+    const auto sums = tn::chunked_all_reduce().sum(x.computed, on);
+    tn::session s(with_cpus(40));
+    check_sums(x, s.run_untyped(x.given(), sums));
+}
+
 TEST_CASE("SEMANTICS 44: chunked_all_reduce, of sizes that only the step knows") {
     const tn::graph g;
     const tn::graph_scope scope(g);

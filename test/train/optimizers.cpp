@@ -328,6 +328,32 @@ TEST_CASE("the global norm is that of all gradients") {
     CHECK(s.run(norm).item() == doctest::Approx(13));
 }
 
+TEST_CASE("the norm of any number of gradients, and clipping by it") {
+    for (const int count : {24, 25, 300, 2000}) { // a tape reads 24 tensors
+        const tn::graph g;
+        const tn::graph_scope scope(g);
+        std::vector<tn::gradient_and_variable> pairs;
+        double squares = 0;
+        for (int i = 0; i < count; ++i) {
+            const float x = static_cast<float>(i % 7) - 2.5f;
+            pairs.push_back({tn::constant({x, 1.0f}),
+                             tn::variable<float, tn::shape<2>>("v" + std::to_string(i), tn::zeros())});
+            squares += static_cast<double>(x) * x + 1;
+        }
+        const auto norm = tn::global_norm(pairs);
+        const auto clipped = tn::clip_by_global_norm(pairs, 2.0);
+        const auto train = tn::gradient_descent(1.0).apply_gradients(clipped);
+        tn::session s;
+        CHECK(s.run(norm).item() == doctest::Approx(std::sqrt(squares)));
+        s.run(tn::initialize_variables());
+        s.run(train);
+        const std::vector<tn::any_array> v = s.run_untyped({}, {pairs[0].variable, pairs.back().variable});
+        const double factor = 2 / std::sqrt(squares);
+        CHECK(v[0].data<float>()[0] == doctest::Approx(2.5 * factor));
+        CHECK(v[1].data<float>()[1] == doctest::Approx(-factor));
+    }
+}
+
 TEST_CASE("SEMANTICS 39: schedules follow the global step") {
     tn::graph g;
     const tn::graph_scope scope(g);

@@ -134,6 +134,24 @@ TEST_CASE("a sparse gradient times a number, and sums of such, are sparse; what 
     CHECK_FALSE(tn::sparse_rows(cells));
 }
 
+TEST_CASE("a chain of any length is looked through for rows, and what is found of it is found once") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto table = tn::variable<float, tn::shape<6, 2>>("table", tn::ones());
+    const auto [rows] = tn::gradients(sum(gather(table, tn::constant({1, 4}))), table);
+    tn::any_tensor sparse = rows, dense = tn::constant(tn::array<float, tn::shape<6, 2>>());
+    for (int i = 0; i < 20'000; ++i) {
+        sparse = tn::detail::add_instruction(tn::opcode::negative, {sparse});
+        dense = tn::detail::add_instruction(tn::opcode::negative, {dense});
+    }
+    CHECK(tn::sparse_rows(sparse).has_value());
+    CHECK_FALSE(tn::sparse_rows(dense).has_value());
+    // Each is read twice by the next: 2^40 ways lead to the last.
+    tn::any_tensor twice = rows;
+    for (int i = 0; i < 40; ++i) twice = tn::untyped::add(twice, twice);
+    CHECK(tn::sparse_rows(twice).has_value());
+}
+
 TEST_CASE("SEMANTICS 39: gradient descent and Adagrad give by sparse gradients what they give by dense ones") {
     check_equal<double>(tn::gradient_descent(0.05), 1e-14);
     check_equal<double>(tn::adagrad(0.1), 1e-14);

@@ -191,9 +191,10 @@ public:
 class control_dependencies : detail::scope_base {
 public:
     template <class... N> explicit control_dependencies(const N&... nodes) : control_dependencies(of(nodes...)) {}
+    /// As many as there are at run time.
+    explicit control_dependencies(const std::vector<node*>& nodes);
 
 private:
-    explicit control_dependencies(const std::vector<node*>& nodes);
     template <class... N> static std::vector<node*> of(const N&... nodes) {
         std::vector<node*> all;
         (add(all, nodes), ...);

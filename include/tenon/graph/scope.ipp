@@ -1,6 +1,6 @@
 #pragma once
 
-#include <algorithm>
+#include <unordered_set>
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/graph.hpp>
@@ -70,12 +70,15 @@ inline std::uint64_t number_of_scopes() {
     return ++made;
 }
 
-// Adds n to the nodes that a scope names.
-inline void add_named(node* n, std::vector<node*>& to, const char* scope) {
-    require_node(n, (std::string(scope) + ": an operation or tensor").c_str());
-    if (n->graph != current_graph())
-        throw invalid_argument_error(std::string(scope) + ": " + n->name + " belongs to another graph");
-    if (std::find(to.begin(), to.end(), n) == to.end()) to.push_back(n);
+// Adds to the nodes that a scope names those that it does not name yet.
+inline void add_named(const std::vector<node*>& nodes, std::vector<node*>& to, const char* scope) {
+    std::unordered_set<const node*> there(to.begin(), to.end());
+    for (node* n : nodes) {
+        if (!n) throw_empty((std::string(scope) + ": an operation or tensor").c_str());
+        if (n->graph != current_graph())
+            throw invalid_argument_error(std::string(scope) + ": " + n->name + " belongs to another graph");
+        if (there.insert(n).second) to.push_back(n);
+    }
 }
 
 // For messages.
@@ -156,7 +159,7 @@ TENON_INLINE name_scope::name_scope(const std::string& name) {
 TENON_INLINE container_scope::container_scope(const std::string& name) { state().container = name; }
 
 TENON_INLINE control_dependencies::control_dependencies(const std::vector<node*>& nodes) {
-    for (node* n : nodes) detail::add_named(n, state().controls, "control_dependencies");
+    detail::add_named(nodes, state().controls, "control_dependencies");
 }
 
 TENON_INLINE device_scope::device_scope(const device_name& device) {
@@ -174,7 +177,7 @@ TENON_INLINE device_scope::device_scope(shared_function<device_name(const placed
 }
 
 TENON_INLINE colocation_scope::colocation_scope(node* with) {
-    detail::add_named(with, state().colocated, "colocate_with");
+    detail::add_named({with}, state().colocated, "colocate_with");
     state().devices.reset();
 }
 

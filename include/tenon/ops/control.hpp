@@ -302,12 +302,8 @@ TENON_INLINE operation add_group(const std::vector<node*>& members, const std::s
     if (members.empty()) return operation(add_node(definition_of<no_op_op>(), {}, {}, name.empty() ? "group" : name));
     for (node* n : members) require_node(n, "group: a member");
     const home_scope scope{graph(members[0]->graph)};
-    std::vector<std::unique_ptr<control_dependencies>> held;
-    for (node* n : members) held.push_back(std::make_unique<control_dependencies>(operation(n)));
-    operation made(add_node(definition_of<no_op_op>(), {}, {}, name.empty() ? "group" : name));
-    // Scopes end in the reverse order of their beginning.
-    while (!held.empty()) held.pop_back();
-    return made;
+    const control_dependencies after(members);
+    return operation(add_node(definition_of<no_op_op>(), {}, {}, name.empty() ? "group" : name));
 }
 
 // Copies its input where the plan could not let both lie in one place.

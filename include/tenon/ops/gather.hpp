@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include <tenon/graph/axes.hpp>
@@ -110,6 +111,17 @@ any_tensor gradient_of_rows(const row_gradient& rows, const any_tensor& x);
 namespace detail {
 /// The sum of gradients of one tensor: their indices one after the other, and their values.
 row_gradient join_rows(const std::vector<row_gradient>& parts);
+
+/// sparse_rows() of many gradients, which may be sums of the same: what was found of a node is kept.
+class row_gradients {
+public:
+    std::optional<row_gradient> of(const any_tensor& gradient);
+
+private:
+    const node* unknown_operand(const node& n) const;
+    std::optional<row_gradient> through(const node& n) const;
+    std::unordered_map<const node*, std::optional<row_gradient>> known_;
+};
 } // namespace detail
 
 namespace untyped {
@@ -205,24 +217,56 @@ inline bool is_linear(const tape& t, const std::vector<bool>& marked) {
 
 } // namespace detail
 
-TENON_INLINE std::optional<row_gradient> sparse_rows(const any_tensor& gradient) {
-    const node& n = *detail::require_node(gradient.node(), "sparse_rows: the gradient");
-    if (detail::is_row_gradient(n)) return row_gradient{any_tensor(n.inputs[1]), any_tensor(n.inputs[0])};
-    if (n.op != &fused_definition) return std::nullopt;
-    const auto a = decode<fused_op::attributes>(n.attributes);
-    if (a.tape->output_count != 1 || a.tape->outputs[0].like >= 0) return std::nullopt;
+namespace detail {
+
+TENON_INLINE std::optional<row_gradient> row_gradients::of(const any_tensor& gradient) {
+    if (gradient.rank() == 0) return std::nullopt;
+    // Sums may be chains of any length: no recursion.
+    std::vector<const node*> open{gradient.node()};
+    while (!open.empty()) {
+        const node* n = open.back();
+        if (known_.contains(n)) open.pop_back();
+        else if (is_row_gradient(*n)) known_[n] = row_gradient{any_tensor(n->inputs[1]), any_tensor(n->inputs[0])};
+        else if (const node* operand = unknown_operand(*n)) open.push_back(operand);
+        else known_[n] = through(*n);
+    }
+    return known_[gradient.node()];
+}
+
+// An operand of a sum of scaled gradients of which it is not known yet whether it is sparse; nullptr: there is none, or
+// another is dense, and with it the sum.
+TENON_INLINE const node* row_gradients::unknown_operand(const node& n) const {
+    if (n.op != &fused_definition || n.outputs.size() != 1) return nullptr;
+    for (std::size_t k = 0; k < n.inputs.size(); ++k) {
+        const tensor_type& t = n.input_type(static_cast<int>(k));
+        if (t.extents.rank() == 0) continue;
+        if (equal_shapes(t.extents, n.outputs[0].extents).what != fault::none) return nullptr;
+        const auto at = known_.find(n.inputs[k].node);
+        if (at == known_.end()) return n.inputs[k].node;
+        if (!at->second) return nullptr;
+    }
+    return nullptr;
+}
+
+// The rows of a sum of scaled gradients whose operands are known.
+TENON_INLINE std::optional<row_gradient> row_gradients::through(const node& n) const {
+    if (n.op != &fused_definition || n.outputs.size() != 1) return std::nullopt;
     // The tape of the rows of one operand at a time, the others' being zero.
     std::vector<std::optional<row_gradient>> rows;
     std::vector<bool> sparse;
-    for (const node_output& in : n.inputs) {
-        const any_tensor x(in);
-        const bool full = equal_shapes(x.extents(), gradient.extents()).what == fault::none;
-        rows.push_back(full ? sparse_rows(x) : std::nullopt);
-        sparse.push_back(rows.back().has_value());
-        if (!sparse.back() && x.rank() != 0) return std::nullopt;
+    for (std::size_t k = 0; k < n.inputs.size(); ++k) {
+        const tensor_type& t = n.input_type(static_cast<int>(k));
+        const bool scalar = t.extents.rank() == 0;
+        const auto at = known_.find(n.inputs[k].node);
+        if (!scalar && (at == known_.end() || !at->second ||
+                        equal_shapes(t.extents, n.outputs[0].extents).what != fault::none))
+            return std::nullopt;
+        rows.push_back(scalar ? std::nullopt : at->second);
+        sparse.push_back(!scalar);
     }
-    if (!detail::is_linear(*a.tape, sparse)) return std::nullopt;
-    const detail::home_scope scope{graph(n.graph)};
+    const auto a = decode<fused_op::attributes>(n.attributes);
+    if (a.tape->output_count != 1 || a.tape->outputs[0].like >= 0 || !is_linear(*a.tape, sparse)) return std::nullopt;
+    const home_scope scope{graph(n.graph)};
     std::vector<row_gradient> parts;
     for (std::size_t k = 0; k < rows.size(); ++k) {
         const auto at = n.inputs.begin() + static_cast<std::ptrdiff_t>(k);
@@ -230,12 +274,19 @@ TENON_INLINE std::optional<row_gradient> sparse_rows(const any_tensor& gradient)
         std::vector<any_tensor> inputs;
         for (std::size_t i = 0; i < rows.size(); ++i) {
             if (n.inputs[i] == n.inputs[k]) inputs.push_back(rows[k]->values);
-            else if (sparse[i]) inputs.push_back(detail::scalar_constant(0, any_tensor(n.inputs[i]).element()));
+            else if (sparse[i]) inputs.push_back(scalar_constant(0, any_tensor(n.inputs[i]).element()));
             else inputs.emplace_back(n.inputs[i]);
         }
         parts.push_back({rows[k]->indices, tenon::add<fused_op>(a, std::move(inputs))});
     }
-    return detail::join_rows(parts);
+    return join_rows(parts);
+}
+
+} // namespace detail
+
+TENON_INLINE std::optional<row_gradient> sparse_rows(const any_tensor& gradient) {
+    detail::require_node(gradient.node(), "sparse_rows: the gradient");
+    return detail::row_gradients().of(gradient);
 }
 
 TENON_INLINE any_tensor gather_gradient_op::join(const std::vector<any_tensor>& gradients) {

@@ -1,8 +1,7 @@
 #pragma once
 
 #include <algorithm>
-#include <map>
-#include <set>
+#include <vector>
 
 #include <tenon/core/error.hpp>
 #include <tenon/expr/fused.hpp>
@@ -15,34 +14,58 @@ namespace tenon {
 
 namespace detail {
 
-// The nodes whose gradients are asked for on the way from ys to xs: those that ys need and that need some x.
-inline std::vector<node*> nodes_between(const std::vector<any_tensor>& ys, const std::vector<any_tensor>& xs) {
-    enum class state { unseen, open, idle, leads }; // leads: it is an x or needs one
-    std::map<node*, state> states;
-    std::set<node*> wanted;
-    for (const any_tensor& x : xs) wanted.insert(x.node());
-    std::vector<node*> order, stack;
-    for (const any_tensor& y : ys) stack.push_back(y.node());
-    while (!stack.empty()) {
-        node* n = stack.back();
-        state& s = states[n];
-        if (s == state::unseen) {
-            s = state::open;
+// The nodes that lie between ys and xs: what ys need and what needs some x.
+class nodes_between {
+public:
+    nodes_between(const std::vector<any_tensor>& ys, const std::vector<any_tensor>& xs) :
+        graph_(ys.front().node()->graph) {
+        std::int64_t most = 0; // what a node needs has smaller numbers than it
+        for (const any_tensor& y : ys) most = std::max(most, y.node()->number);
+        states_.resize(static_cast<std::size_t>(most) + 1);
+        for (const any_tensor& x : xs)
+            if (x.node()->graph == graph_ && x.node()->number <= most) state_of(x.node()).asked = true;
+        std::vector<node*> stack;
+        for (const any_tensor& y : ys) stack.push_back(y.node());
+        while (!stack.empty()) {
+            node* n = stack.back();
+            stack.pop_back();
+            state& s = state_of(n);
+            if (s.seen) continue;
+            s.seen = true;
+            seen_.push_back(n);
             for (const node_output& in : n->inputs)
-                if (states[in.node] == state::unseen) stack.push_back(in.node);
-            continue;
+                if (!state_of(in.node).seen) stack.push_back(in.node);
         }
-        stack.pop_back();
-        if (s != state::open) continue;
-        bool needs = false;
-        for (const node_output& in : n->inputs) needs = needs || states[in.node] == state::leads;
-        s = needs || wanted.contains(n) ? state::leads : state::idle;
-        if (needs) order.push_back(n);
+        std::sort(seen_.begin(), seen_.end(), [](const node* a, const node* b) { return a->number < b->number; });
+        for (node* n : seen_) {
+            bool needs = false;
+            for (const node_output& in : n->inputs) needs = needs || leads(in.node);
+            if (needs) between_.push_back(n);
+            state_of(n).leads = needs || state_of(n).asked;
+        }
+        std::reverse(between_.begin(), between_.end());
     }
-    // Later nodes first: a node's number is larger than those of its inputs.
-    std::sort(order.begin(), order.end(), [](const node* a, const node* b) { return a->number > b->number; });
-    return order;
-}
+
+    /// Those that need an x, the last first: each before what it needs.
+    const std::vector<node*>& last_first() const { return between_; }
+    /// Whether a node is an x or needs one.
+    bool leads(const node* n) const { return states_[static_cast<std::size_t>(n->number)].leads; }
+    /// Whether ys need a node.
+    bool is_seen(const node* n) const {
+        const auto at = static_cast<std::size_t>(n->number);
+        return n->graph == graph_ && at < states_.size() && states_[at].seen;
+    }
+    std::size_t numbers() const { return states_.size(); }
+
+private:
+    struct state {
+        bool asked = false, seen = false, leads = false;
+    };
+    state& state_of(const node* n) { return states_[static_cast<std::size_t>(n->number)]; }
+    const graph_state* graph_;
+    std::vector<state> states_; // by the node's number
+    std::vector<node*> seen_, between_;
+};
 
 // What flows into a tensor: added up as it comes, but for what its op joins.
 class gradient_sum {
@@ -64,6 +87,30 @@ private:
     std::vector<any_tensor> apart_;
 };
 
+// What flows into each tensor of a graph.
+class flowing_gradients {
+public:
+    /// Of nodes with smaller numbers than this.
+    explicit flowing_gradients(std::size_t numbers) : first_(numbers, -1) {}
+    void add(const node_output& to, const any_tensor& amount) {
+        std::int64_t& first = first_[static_cast<std::size_t>(to.node->number)];
+        if (first < 0) {
+            first = static_cast<std::int64_t>(sums_.size());
+            sums_.resize(sums_.size() + to.node->outputs.size());
+        }
+        sums_[static_cast<std::size_t>(first + to.index)].add(amount);
+    }
+    /// An empty handle where nothing does.
+    any_tensor total(const node_output& of) {
+        const std::int64_t first = first_[static_cast<std::size_t>(of.node->number)];
+        return first < 0 ? any_tensor() : sums_[static_cast<std::size_t>(first + of.index)].total();
+    }
+
+private:
+    std::vector<std::int64_t> first_; // by the node's number: the place of its first output, or -1
+    std::vector<gradient_sum> sums_;
+};
+
 TENON_INLINE std::vector<any_tensor> add_gradients(const std::vector<any_tensor>& ys, const std::vector<any_tensor>& xs,
                                                    std::vector<any_tensor> output_gradients) {
     if (ys.empty()) return {};
@@ -71,25 +118,19 @@ TENON_INLINE std::vector<any_tensor> add_gradients(const std::vector<any_tensor>
     const home_scope scope(g);
     const name_scope names("gradients");
 
-    std::map<std::pair<node*, int>, gradient_sum> flowing;
-    const auto contribute = [&](const node_output& to, const any_tensor& amount) {
-        flowing[{to.node, to.index}].add(amount);
-    };
-    const auto sum_at = [&](const node_output& of) {
-        const auto at = flowing.find({of.node, of.index});
-        return at == flowing.end() ? any_tensor() : at->second.total();
-    };
+    const nodes_between between(ys, xs);
+    flowing_gradients flowing(between.numbers());
     for (std::size_t i = 0; i < ys.size(); ++i) {
         if (!is_floating(ys[i].element()))
             throw invalid_argument_error("gradients: " + ys[i].name() + " is " + to_string(ys[i].type()) +
                                          "; only floating tensors have gradients");
-        contribute(ys[i].output(), i < output_gradients.size() ? output_gradients[i] : untyped::ones_like(ys[i]));
+        flowing.add(ys[i].output(), i < output_gradients.size() ? output_gradients[i] : untyped::ones_like(ys[i]));
     }
-    for (node* n : nodes_between(ys, xs)) {
+    for (node* n : between.last_first()) {
         std::vector<any_tensor> out;
         bool any = false;
         for (int o = 0; o < static_cast<int>(n->outputs.size()); ++o) {
-            out.push_back(sum_at({n, o}));
+            out.push_back(flowing.total({n, o}));
             any = any || out.back();
         }
         if (!any || !n->op->gradient) continue;
@@ -103,12 +144,13 @@ TENON_INLINE std::vector<any_tensor> add_gradients(const std::vector<any_tensor>
                 throw internal_error("gradient of " + std::string(n->op->name) + " (" + n->name + "): input " +
                                      std::to_string(i) + " is " + to_string(t) + ", its gradient " +
                                      to_string(amount.type()));
-            contribute(n->inputs[static_cast<std::size_t>(i)], amount);
+            const node_output& input = n->inputs[static_cast<std::size_t>(i)];
+            if (between.leads(input.node)) flowing.add(input, amount);
         }
     }
     std::vector<any_tensor> result;
     for (const any_tensor& x : xs) {
-        const any_tensor sum = sum_at(x.output());
+        const any_tensor sum = between.is_seen(x.node()) ? flowing.total(x.output()) : any_tensor();
         result.push_back(sum ? sum : untyped::zeros_like(x));
     }
     return result;

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
-#include <map>
 #include <optional>
 
 #include <tenon/core/error.hpp>
@@ -20,6 +20,7 @@ public:
 
     const learning_rate& rate() const { return of_.rate_; }
     std::vector<operation>& operations() { return operations_; }
+    row_gradients& rows() { return rows_; }
 
     /// Asks for a count of this operation's runs, kept beside the graph's own: that one may count others too.
     void count_runs() {
@@ -37,6 +38,7 @@ private:
     graph graph_;
     any_tensor runs_;
     std::vector<operation> operations_;
+    row_gradients rows_;
 };
 
 /// Writes the update of one variable as one fused node, and the assignments of what it computes. Of a sparse gradient
@@ -48,7 +50,7 @@ public:
         setup_(setup),
         variable_(of.variable),
         type_(compute_type(of.variable.element())),
-        rows_(sparse_rows(of.gradient)),
+        rows_(setup.rows().of(of.gradient)),
         w_(read(of.variable)),
         g_(tape_.read(rows_ ? add<sum_equal_rows_op>({}, {rows_->values, rows_->indices}) : of.gradient)) {}
 
@@ -305,29 +307,46 @@ TENON_INLINE void adam::write(detail::update_writer& u) const {
 namespace detail {
 
 // The gradient, or where it is sparse its rows, each index once: equal ones are zero after the first.
-inline std::optional<row_gradient> summed_rows(const any_tensor& gradient) {
-    std::optional<row_gradient> rows = sparse_rows(gradient);
+inline std::optional<row_gradient> summed_rows(row_gradients& found, const any_tensor& gradient) {
+    std::optional<row_gradient> rows = found.of(gradient);
     if (rows) rows->values = add<sum_equal_rows_op>({true}, {rows->values, rows->indices});
     return rows;
+}
+
+// The sum of scalars in double: a tree of nodes that each read as many as a tape can.
+inline any_tensor sum_of_scalars(std::vector<any_tensor> scalars) {
+    do {
+        std::vector<any_tensor> sums;
+        for (std::size_t begin = 0; begin < scalars.size(); begin += max_tape_inputs) {
+            tape_writer t;
+            std::optional<tape_value> sum;
+            for (std::size_t i = begin; i < std::min(begin + max_tape_inputs, scalars.size()); ++i) {
+                const tape_value x = t.cast(t.read(scalars[i]), element_type::float64);
+                sum = sum ? *sum + x : x;
+            }
+            t.write(*sum, element_type::float64);
+            sums.push_back(t.finish().front());
+        }
+        scalars = std::move(sums);
+    } while (scalars.size() > 1);
+    return scalars.front();
 }
 
 // The sum of the squares of all elements, by one pass over each gradient.
 inline any_tensor squared_norm(const std::vector<gradient_and_variable>& gradients) {
     if (gradients.empty()) throw invalid_argument_error("global_norm: there are no gradients");
-    tape_writer total;
-    std::optional<tape_value> sum;
+    row_gradients found;
+    std::vector<any_tensor> parts;
     for (const gradient_and_variable& g : gradients) {
         check_gradient(g);
         const element_type type = compute_type(g.gradient.element());
         tape_writer t;
-        const std::optional<row_gradient> rows = summed_rows(g.gradient);
+        const std::optional<row_gradient> rows = summed_rows(found, g.gradient);
         const tape_value x = t.read(rows ? rows->values : g.gradient);
         t.write_sum(x * x, type, scalar_constant(0, type));
-        const tape_value part = total.cast(total.read(t.finish().front()), element_type::float64);
-        sum = sum ? *sum + part : part;
+        parts.push_back(t.finish().front());
     }
-    total.write(*sum, element_type::float64);
-    return total.finish().front();
+    return sum_of_scalars(std::move(parts));
 }
 
 inline void check_limit(const char* name, double limit) {
@@ -356,11 +375,12 @@ TENON_INLINE std::vector<gradient_and_variable> clip_by_value(std::vector<gradie
     if (!(low <= high))
         throw invalid_argument_error("clip_by_value: the lower bound " + std::to_string(low) +
                                      " is above the upper one, " + std::to_string(high));
+    detail::row_gradients found;
     for (gradient_and_variable& g : gradients) {
         detail::check_gradient(g);
         const detail::home_scope scope{graph(g.variable.node()->graph)};
         // Zeros that stay zeros need not be there.
-        const auto rows = low <= 0 && high >= 0 ? detail::summed_rows(g.gradient) : std::nullopt;
+        const auto rows = low <= 0 && high >= 0 ? detail::summed_rows(found, g.gradient) : std::nullopt;
         detail::tape_writer t;
         const detail::tape_value x = t.read(rows ? rows->values : g.gradient);
         t.write(minimum(t.apply(opcode::maximum, x, t.literal(low, x.type)), t.literal(high, x.type)),
