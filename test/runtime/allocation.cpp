@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <new>
 
+#include <malloc.h>
+
 #include <tenon/ops/gradients.hpp>
 #include <tenon/ops/formulas.hpp>
 #include <tenon/ops/matmul.hpp>
@@ -11,19 +13,32 @@
 #include <tenon/ops/state.hpp>
 #include <tenon/runtime/session/session.hpp>
 
+#include "counted_memory.hpp"
+
 // A steady-state step takes no memory from the system but for what it hands out. This program's operator new counts.
 
 namespace {
 std::atomic<bool> counting{false};
 std::atomic<int> taken{0};
 std::atomic<std::size_t> least{0}; // smaller blocks do not count
+std::atomic<std::int64_t> held{0}; // bytes that were taken and not given back
+std::atomic<std::int64_t> all_taken{0}; // blocks, since the program began
+
+void* counted(void* p) noexcept {
+    if (p) held.fetch_add(static_cast<std::int64_t>(malloc_usable_size(p)), std::memory_order_relaxed);
+    all_taken.fetch_add(1, std::memory_order_relaxed);
+    return p;
+}
 
 void* take(std::size_t bytes, std::size_t alignment) noexcept {
     if (counting.load(std::memory_order_relaxed) && bytes >= least) taken.fetch_add(1, std::memory_order_relaxed);
-    if (alignment <= alignof(std::max_align_t)) return std::malloc(bytes ? bytes : 1);
-    return std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+    if (alignment <= alignof(std::max_align_t)) return counted(std::malloc(bytes ? bytes : 1));
+    return counted(std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment));
 }
-[[gnu::noinline]] void give(void* p) noexcept { std::free(p); }
+[[gnu::noinline]] void give(void* p) noexcept {
+    if (p) held.fetch_sub(static_cast<std::int64_t>(malloc_usable_size(p)), std::memory_order_relaxed);
+    std::free(p);
+}
 void* take_or_throw(std::size_t bytes, std::size_t alignment) {
     void* p = take(bytes, alignment);
     if (!p) throw std::bad_alloc();
@@ -55,6 +70,9 @@ void operator delete(void* p, const std::nothrow_t&) noexcept { give(p); }
 void operator delete[](void* p, const std::nothrow_t&) noexcept { give(p); }
 void operator delete(void* p, std::align_val_t, const std::nothrow_t&) noexcept { give(p); }
 void operator delete[](void* p, std::align_val_t, const std::nothrow_t&) noexcept { give(p); }
+
+std::int64_t counted_memory::held_bytes() { return held.load(std::memory_order_relaxed); }
+std::int64_t counted_memory::taken_blocks() { return all_taken.load(std::memory_order_relaxed); }
 
 namespace tn = tenon;
 

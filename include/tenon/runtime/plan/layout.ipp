@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include <tenon/runtime/plan/arena_slots.hpp>
 #include <tenon/runtime/plan/layout.hpp>
 
 namespace tenon::runtime {
@@ -42,12 +43,7 @@ private:
         int first, last;
         position_sets::set later{}; // positions that come after all users, whichever way the threads go
     };
-    // A part of the arena where blocks were placed, of which no two live at the same time.
-    struct slot {
-        std::size_t offset, end;
-        int first, last; // of the latest block
-        int blocks;      // index of their list
-    };
+    using slot = arena_slots::slot;
 
     int positions() const { return static_cast<int>(order_.size()); }
     const program_item& at(int position) const { return p_.item(order_[static_cast<std::size_t>(position)]); }
@@ -188,29 +184,27 @@ private:
             const block &a = blocks_[static_cast<std::size_t>(x)], &b = blocks_[static_cast<std::size_t>(y)];
             return std::tuple(a.bytes, -a.first, y) > std::tuple(b.bytes, -b.first, x);
         });
-        std::vector<std::vector<slot>> slots_of(made_.devices.size()); // by offset
+        std::vector<arena_slots> slots_of(made_.devices.size());
+        const int part = lifetime_bits::length_for(positions());
         for (const int n : by_size) {
             block& b = blocks_[static_cast<std::size_t>(n)];
-            std::vector<slot>& slots = slots_of[static_cast<std::size_t>(b.device)];
-            for (const slot& s : slots) {
-                if (b.offset + b.bytes <= s.offset) break;
-                if (b.offset < s.end && !is_free(s, b)) b.offset = s.end;
-            }
+            arena_slots& slots = slots_of[static_cast<std::size_t>(b.device)];
+            // Where nodes run side by side, lifetimes are no intervals.
+            const lifetime_bits life =
+                t_.later.empty() ? lifetime_bits(b.first, b.last, part) : lifetime_bits();
+            b.offset = slots.find(b.bytes, life, [&](const slot& s) { return is_free(s, b); });
             const std::size_t end = b.offset + b.bytes;
             std::size_t& arena = made_.devices[static_cast<std::size_t>(b.device)].arena_bytes;
             arena = std::max(arena, end);
-            const auto at = std::lower_bound(slots.begin(), slots.end(), b, [&](const slot& s, const block& x) {
-                return std::pair(s.offset, s.end) < std::pair(x.offset, end);
-            });
-            if (at == slots.end() || at->offset != b.offset || at->end != end) {
-                slots.insert(at, {b.offset, end, b.first, b.last, static_cast<int>(placed_.size())});
-                placed_.push_back({&b});
-                continue;
+            slot& s = slots.enter(b.offset, end, life);
+            if (s.blocks < 0) {
+                s.blocks = static_cast<int>(placed_.size());
+                placed_.emplace_back();
             }
-            std::vector<const block*>& blocks = placed_[static_cast<std::size_t>(at->blocks)];
+            std::vector<const block*>& blocks = placed_[static_cast<std::size_t>(s.blocks)];
             blocks.insert(after(blocks, b), &b);
-            at->first = blocks.back()->first;
-            at->last = blocks.back()->last;
+            s.first = blocks.back()->first;
+            s.last = blocks.back()->last;
         }
     }
 

@@ -27,14 +27,15 @@ public:
         for (std::size_t n = 0; n < p_.items.size(); ++n) {
             program_item& i = p_.items[n];
             if (i.removed) continue;
-            shared_updates before;
-            for (const int a : i.after) join(before, up_to_[static_cast<std::size_t>(a)]);
+            for (const int a : i.after) join(up_to_[static_cast<std::size_t>(a)]);
+            const shared_updates before = joined();
             if (before) redirect(i, *before);
             for (std::size_t k = 0; k < i.inputs.size(); ++k)
                 if (const int from = p_.value(i.inputs[k]).producer; from >= 0 && p_.reads(i, static_cast<int>(k)))
-                    join(before, up_to_[static_cast<std::size_t>(from)]);
-            if (i.op->is(op_flags::updates)) join(before, itself(static_cast<int>(n)));
-            up_to_[n] = std::move(before);
+                    join(up_to_[static_cast<std::size_t>(from)]);
+            join(before);
+            if (i.op->is(op_flags::updates)) join(itself(static_cast<int>(n)));
+            up_to_[n] = joined();
         }
         drop_unread_variables();
     }
@@ -74,21 +75,28 @@ private:
                                            : std::make_shared<const latest_updates>(latest_updates{at->second});
     }
 
-    static void join(shared_updates& to, const shared_updates& more) {
-        if (!more || to == more) return;
-        if (!to) {
-            to = more;
-            return;
+    // Adds to what joined() answers.
+    void join(const shared_updates& more) {
+        if (more && (parts_.empty() || parts_.back() != more)) parts_.push_back(more);
+    }
+
+    // All at once, since a group may follow thousands of updates.
+    shared_updates joined() {
+        if (parts_.size() < 2) {
+            shared_updates only = parts_.empty() ? nullptr : std::move(parts_[0]);
+            parts_.clear();
+            return only;
         }
-        latest_updates both;
-        both.reserve(to->size() + more->size());
-        std::merge(to->begin(), to->end(), more->begin(), more->end(), std::back_inserter(both));
-        // Of one variable's two the later stands last.
+        latest_updates all;
+        for (const shared_updates& part : parts_) all.insert(all.end(), part->begin(), part->end());
+        parts_.clear();
+        std::sort(all.begin(), all.end());
+        // Of one variable's the latest stands last.
         latest_updates latest;
-        for (const auto& u : both)
+        for (const auto& u : all)
             if (!latest.empty() && latest.back().first == u.first) latest.back() = u;
             else latest.push_back(u);
-        to = std::make_shared<const latest_updates>(std::move(latest));
+        return std::make_shared<const latest_updates>(std::move(latest));
     }
 
     // What the item reads of variables becomes what their updates left.
@@ -120,6 +128,7 @@ private:
     program& p_;
     std::map<int, chain> chains_; // by the variable's value
     std::unordered_map<int, std::pair<int, int>> place_in_chain_;
+    std::vector<shared_updates> parts_; // that are being joined
     std::vector<shared_updates> up_to_; // by item: of itself and of all before it
 };
 

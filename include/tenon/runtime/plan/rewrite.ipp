@@ -236,7 +236,6 @@ inline bool join_tapes(const fused_op::attributes& producer, const fused_op::att
         t.add_output(reg[b.outputs[o].reg], b.outputs[o].type, like == k ? -1 : like > k ? like - 1 : like);
     }
     if (t.overfull) return false;
-    *made = without_dead_code(t);
     joined.tape = made;
     joined.constants = consumer.constants;
     joined.constants.insert(joined.constants.end(), producer.constants.begin(), producer.constants.end());
@@ -254,23 +253,22 @@ inline void narrow_outputs(program& p) {
         if (std::all_of(i.outputs.begin(), i.outputs.end(), [&](int v) { return uses[v] > 0; }) ||
             tenon::detail::find_compiled_tape(*a.tape))
             continue;
-        auto made = std::make_shared<tape>(*a.tape);
-        made->output_count = 0;
+        tape made = *a.tape;
+        made.output_count = 0;
         std::vector<std::int64_t> merge;
         std::vector<int> outputs, place(static_cast<std::size_t>(a.tape->output_count), -1);
         for (int t = 0, next = 0; t < a.tape->output_count; ++t) {
             const int target = a.merges(t) ? static_cast<int>(a.merge[static_cast<std::size_t>(t)]) : t;
             const int value = target == t ? i.outputs[static_cast<std::size_t>(next++)] : -1;
             if (target == t ? uses[value] == 0 : place[static_cast<std::size_t>(target)] < 0) continue;
-            place[static_cast<std::size_t>(t)] = made->output_count;
-            made->outputs[made->output_count++] = a.tape->outputs[t];
+            place[static_cast<std::size_t>(t)] = made.output_count;
+            made.outputs[made.output_count++] = a.tape->outputs[t];
             merge.push_back(target == t ? -1 : place[static_cast<std::size_t>(target)]);
             if (target == t) outputs.push_back(value);
         }
         if (outputs.empty()) continue;
-        for (int t = made->output_count; t < max_tape_outputs; ++t) made->outputs[t] = tape_output{};
-        *made = without_dead_code(*made);
-        a.tape = made;
+        for (int t = made.output_count; t < max_tape_outputs; ++t) made.outputs[t] = tape_output{};
+        a.tape = share_tape(without_dead_code(made));
         a.merge = std::move(merge);
         i.attributes = encode(a);
         i.outputs = std::move(outputs);
@@ -281,11 +279,15 @@ inline void narrow_outputs(program& p) {
 inline void fuse_elementwise(program& p) {
     uses_of uses(p);
     for (std::size_t n = 0; n < p.items.size(); ++n) {
-        if (p.items[n].removed || p.items[n].op != &fused_definition || !p.items[n].after.empty()) continue;
-        for (std::size_t k = 0; k < p.items[n].inputs.size(); ++k) {
-            program_item& c = p.items[n];
+        program_item& c = p.items[n];
+        if (c.removed || c.op != &fused_definition || !c.after.empty()) continue;
+        fused_op::attributes consumer; // as it becomes; written back at the end
+        bool grown = false;
+        for (std::size_t k = 0; k < c.inputs.size(); ++k) {
             const int v = c.inputs[k];
-            if (p.value(v).producer < 0 || uses[v] != 1 || !p.reads(c, static_cast<int>(k))) continue;
+            if (p.value(v).producer < 0 || uses[v] != 1) continue;
+            if (!consumer.tape) consumer = decode<fused_op::attributes>(c.attributes);
+            if (!consumer.tape->loads(static_cast<int>(k))) continue;
             program_item& from = p.item(p.value(v).producer);
             if (from.device != c.device || from.op != &fused_definition || from.outputs.size() != 1 ||
                 !from.after.empty() || uses.awaited[static_cast<std::size_t>(p.value(v).producer)])
@@ -293,7 +295,6 @@ inline void fuse_elementwise(program& p) {
             // An operand that is repeated would be computed again for each repetition.
             if (!(broadcast_of(p, c.inputs) == p.value(v).type.extents)) continue;
             const auto producer = decode<fused_op::attributes>(from.attributes);
-            const auto consumer = decode<fused_op::attributes>(c.attributes);
             // A sum over what an input repeats ends a pass.
             if (producer.tape->output_count != 1 ||
                 (producer.tape->outputs[0].like >= 0 && !(broadcast_of(p, from.inputs) == p.value(v).type.extents)))
@@ -307,13 +308,17 @@ inline void fuse_elementwise(program& p) {
             if (lost > 4) continue;
             fused_op::attributes joined;
             if (!join_tapes(producer, consumer, static_cast<int>(k), joined)) continue;
-            c.attributes = encode(joined);
+            consumer = std::move(joined);
+            grown = true;
             c.inputs.erase(c.inputs.begin() + static_cast<std::ptrdiff_t>(k));
             c.inputs.insert(c.inputs.end(), from.inputs.begin(), from.inputs.end());
             from.removed = true;
             ++p.fused;
             --k; // the input that moved to this place is looked at next
         }
+        if (!grown) continue;
+        consumer.tape = share_tape(without_dead_code(*consumer.tape));
+        c.attributes = encode(consumer);
     }
 }
 

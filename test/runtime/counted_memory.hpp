@@ -1,0 +1,9 @@
+#pragma once
+
+#include <cstdint>
+
+// What this test program's operator new has given out (allocation.cpp).
+namespace counted_memory {
+std::int64_t held_bytes();   // and not got back
+std::int64_t taken_blocks(); // since the program began
+} // namespace counted_memory
