@@ -36,10 +36,10 @@ need() {
 newest_clang() {
     local known
     if command -v apt-get >/dev/null; then
-        known=$(apt-cache pkgnames clang- | sed -n 's/^clang-\([0-9]\+\)$/\1/p')
+        known=$(apt-cache search --names-only '^clang-[0-9]+$' | sed 's/^clang-\([0-9]*\).*/\1/')
         if [ -z "$known" ]; then # the lists of packages are not there yet
             need clang >&2
-            known=$(apt-cache pkgnames clang- | sed -n 's/^clang-\([0-9]\+\)$/\1/p')
+            known=$(apt-cache search --names-only '^clang-[0-9]+$' | sed 's/^clang-\([0-9]*\).*/\1/')
         fi
     else
         known=$(compgen -c clang++- | sed -n 's/^clang++-\([0-9]\+\)$/\1/p')

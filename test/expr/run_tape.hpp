@@ -203,17 +203,22 @@ inline expected run_naively(const tape& t, const std::vector<std::int64_t>& cons
                 const buffer& b = inputs[static_cast<std::size_t>(i.a)];
                 const std::byte* from = b.data() + broadcast_index(shape, b.sizes, k) * size_of(b.element);
                 if (compute_type(b.element) == b.element) std::memcpy(value[r], from, size_of(b.element));
-                else detail::find_load(isa, b.element)(value[r], from, nullptr, nullptr, nullptr, 1);
+                else detail::apply_step(detail::find_load(isa, b.element), value[r], sizeof(float), 1, {from, 2});
             } else if (i.op == opcode::literal) {
                 const double n = i.number;
-                detail::find_cast(isa, element_type::float64, i.type)(value[r], &n, nullptr, nullptr, nullptr, 1);
+                detail::apply_step(detail::find_cast(isa, element_type::float64, i.type), value[r],
+                                   size_of(compute_type(i.type)), 1, {&n, sizeof n});
             } else if (i.op == opcode::constant) {
                 std::memcpy(value[r], &constants[static_cast<std::size_t>(i.a)], 8);
             } else if (i.op == opcode::cast) {
-                detail::find_cast(isa, type(i.a), i.type)(value[r], value[i.a], nullptr, nullptr, nullptr, 1);
+                detail::apply_step(detail::find_cast(isa, type(i.a), i.type), value[r], size_of(compute_type(i.type)), 1,
+                                   {value[i.a], size_of(type(i.a))});
             } else {
-                detail::find_step(isa, i.op, type(i.op == opcode::select ? i.b : i.a))(
-                    value[r], value[i.a], i.b < 0 ? nullptr : value[i.b], i.c < 0 ? nullptr : value[i.c], nullptr, 1);
+                const auto operand = [&](int a) {
+                    return a < 0 ? detail::step_operand{} : detail::step_operand{value[a], size_of(type(a))};
+                };
+                detail::apply_step(detail::find_step(isa, i.op, type(i.op == opcode::select ? i.b : i.a)), value[r],
+                                   size_of(compute_type(i.type)), 1, operand(i.a), operand(i.b), operand(i.c));
             }
         }
         for (int o = 0; o < t.output_count; ++o) {
@@ -223,7 +228,7 @@ inline expected run_naively(const tape& t, const std::vector<std::int64_t>& cons
             if (e.weight[at].empty()) {
                 std::byte* to = b.data() + k * size_of(b.element);
                 if (compute_type(out.type) == out.type) std::memcpy(to, value[out.reg], size_of(out.type));
-                else detail::find_store(isa, out.type)(to, value[out.reg], nullptr, nullptr, nullptr, 1);
+                else detail::apply_step(detail::find_store(isa, out.type), to, 2, 1, {value[out.reg], sizeof(float)});
             } else {
                 const std::size_t where = broadcast_index(shape, b.sizes, k);
                 double v = 0;

@@ -56,7 +56,7 @@ template <int Inputs, int Outputs> struct tape_pointers {
 };
 
 template <class T> TENON_SIMD_INLINE void copy_partial(const void* from, void* to, std::ptrdiff_t i, int n) {
-    store(static_cast<T*>(to), load_partial(static_cast<const T*>(from) + i, n));
+    store(static_cast<T*>(to), load_tail(static_cast<const T*>(from) + i, n));
 }
 template <class T> TENON_SIMD_INLINE void copy_back(const void* from, void* to, std::ptrdiff_t i, int n) {
     store_partial(static_cast<T*>(to) + i, load(static_cast<const T*>(from)), n);

@@ -299,8 +299,8 @@ TENON_INLINE void fused_kernel::sum_up(const output& o, double* sums, std::byte*
     if (same_rows)
         while (rows > 1) {
             const std::int64_t half = rows / 2, kept = rows - half;
-            o.add(values, values, values + static_cast<std::size_t>(kept * cols) * o.bytes, nullptr, nullptr,
-                  half * cols);
+            apply_step(o.add, values, o.bytes, half * cols, {values, o.bytes},
+                       {values + static_cast<std::size_t>(kept * cols) * o.bytes, o.bytes});
             rows = kept;
         }
     for (std::int64_t k = 0; k < rows; ++k)
@@ -321,7 +321,8 @@ TENON_INLINE void fused_kernel::finish_sums(const kernel_run& r) const {
             // By way of float, where the sums were: each is read before its place is written.
             auto* values = reinterpret_cast<float*>(sums);
             o.reduction->finish(values, sums, o.elements);
-            find_store(which, o.stored)(r.out[o.target], values, nullptr, nullptr, nullptr, o.elements);
+            apply_step(find_store(which, o.stored), r.out[o.target], size_of(o.stored), o.elements,
+                       {values, sizeof(float)});
         }
     }
 }

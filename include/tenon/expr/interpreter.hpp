@@ -34,15 +34,18 @@ private:
     struct step {
         step_function f;
         std::uint16_t to, a, b, c, d; // slots
-        bool padded;                  // none of them is an input's or output's: whole packs can be read and written
     };
     struct moving_slot {
         std::uint16_t slot, index; // slot `slot` is the call's input or output `index`,
         std::uint32_t bytes;       // of so many bytes an element
+        step_function fill_up;     // makes whole steps of the last elements
     };
     static constexpr int max_slots = max_tape_inputs + max_tape_outputs + 2 * max_tape_length;
 
     class builder;
+
+    void run_steps(void* const* slots, std::ptrdiff_t n) const;
+    void run_rest(void** slots, std::ptrdiff_t n) const;
 
     std::vector<step> steps_;
     std::vector<moving_slot> inputs_, outputs_;

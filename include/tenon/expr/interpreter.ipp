@@ -127,7 +127,8 @@ private:
             if (!t_.loads(i)) continue;
             input_slot_[i] = slots_++;
             made_.inputs_.push_back({static_cast<std::uint16_t>(input_slot_[i]), static_cast<std::uint16_t>(i),
-                                     static_cast<std::uint32_t>(size_of(t_.inputs[i]))});
+                                     static_cast<std::uint32_t>(size_of(t_.inputs[i])),
+                                     find_fill_up(which_, size_of(t_.inputs[i]))});
         }
         for (int r = 0; r < t_.length; ++r)
             if (reads_in_place(r)) slot_[r] = input_slot_[t_.code[r].a];
@@ -138,7 +139,7 @@ private:
             const int r = t_.outputs[o].reg;
             output_slot_[o] = slots_++;
             made_.outputs_.push_back({static_cast<std::uint16_t>(output_slot_[o]), static_cast<std::uint16_t>(o),
-                                      static_cast<std::uint32_t>(size_of(output_type(o)))});
+                                      static_cast<std::uint32_t>(size_of(output_type(o))), nullptr});
             if (reads_in_place(r)) made_.writes_before_reading_ = true;
             if (output_type(o) != type(r) || step_of[r] == none || direct_[r] != none) continue;
             // It is computed where it goes, unless an input may lie there that is still needed.
@@ -169,14 +170,18 @@ private:
                 if (k >= register_operands(i)) return nullptr;
                 return made_.constants_[static_cast<std::size_t>(slot_[operand_of(i, k)] - slots_)];
             };
-            alignas(8) std::byte element[8];
-            if (i.op == opcode::literal)
-                find_cast(which_, element_type::float64, i.type)(element, &i.number, nullptr, nullptr, nullptr, 1);
-            else if (i.op == opcode::constant) std::memcpy(element, &constants[i.a], 8);
+            alignas(64) std::byte element[step_elements * 8];
+            if (i.op == opcode::literal) {
+                alignas(64) double number[step_elements];
+                fill_elements(number, &i.number, sizeof(double), step_elements);
+                find_cast(which_, element_type::float64, i.type)(element, number, nullptr, nullptr, nullptr,
+                                                                 step_elements);
+            } else if (i.op == opcode::constant) std::memcpy(element, &constants[i.a], 8);
             else
                 (i.op == opcode::cast
                      ? find_cast(which_, operand_type(i), i.type)
-                     : find_step(which_, i.op, operand_type(i)))(element, value(0), value(1), value(2), nullptr, 1);
+                     : find_step(which_, i.op, operand_type(i)))(element, value(0), value(1), value(2), nullptr,
+                                                                  step_elements);
             fill_elements(at, element, size_of(type(r)), made_.block_);
             made_.constants_.push_back(at);
             at += made_.register_bytes_;
@@ -226,11 +231,8 @@ private:
     }
 
     void add_step(step_function f, int to, const int* from) {
-        const int moving = static_cast<int>(made_.inputs_.size() + made_.outputs_.size());
-        bool padded = to >= moving;
-        for (int k = 0; k < 4; ++k) padded = padded && (from[k] == none || from[k] >= moving);
         const auto s = [](int x) { return static_cast<std::uint16_t>(x < 0 ? 0 : x); };
-        made_.steps_.push_back({f, s(to), s(from[0]), s(from[1]), s(from[2]), s(from[3]), padded});
+        made_.steps_.push_back({f, s(to), s(from[0]), s(from[1]), s(from[2]), s(from[3])});
     }
 
     interpreter& made_;
@@ -249,7 +251,7 @@ private:
 
 TENON_INLINE interpreter::interpreter(const tape& t, const std::int64_t* constants, std::uint32_t wide, bool in_place,
                                       std::int64_t count, simd::isa which) {
-    if (count < block_) block_ = count < 16 ? 16 : (count + 15) / 16 * 16;
+    if (count < block_) block_ = count < step_elements ? step_elements : (count + step_elements - 1) & -step_elements;
     builder(*this, t, constants, wide, in_place, which);
 }
 
@@ -261,21 +263,41 @@ TENON_INLINE void interpreter::run(const fused_call& call) {
     for (const moving_slot& m : p.outputs_) *next++ = call.out[m.index];
     for (void* c : p.constants_) *next++ = c;
     for (int r = 0; r < p.registers_; ++r) *next++ = call.scratch + static_cast<std::size_t>(r) * p.register_bytes_;
-    for (std::ptrdiff_t left = call.count;;) {
+    const std::ptrdiff_t whole = call.count & -step_elements;
+    for (std::ptrdiff_t left = whole; left > 0;) {
         const std::ptrdiff_t n = left < p.block_ ? left : p.block_;
-        // A part of a pack that was just written cannot be read again before it is in the cache: between registers
-        // whole packs are worth more than the elements they compute in vain.
-        const std::ptrdiff_t whole = (n + 15) / 16 * 16;
-        for (const step& s : p.steps_)
-            s.f(slots[s.to], slots[s.a], slots[s.b], slots[s.c], slots[s.d], s.padded ? whole : n);
+        p.run_steps(slots, n);
         left -= n;
-        if (left == 0) return;
         const auto move = [&](const moving_slot& m) {
             slots[m.slot] = static_cast<std::byte*>(slots[m.slot]) + static_cast<std::size_t>(n) * m.bytes;
         };
         for (const moving_slot& m : p.inputs_) move(m);
         for (const moving_slot& m : p.outputs_) move(m);
     }
+    if (call.count > whole) p.run_rest(slots, call.count - whole);
+}
+
+TENON_INLINE void interpreter::run_steps(void* const* slots, std::ptrdiff_t n) const {
+    for (const step& s : steps_) s.f(slots[s.to], slots[s.a], slots[s.b], slots[s.c], slots[s.d], n);
+}
+
+// The last elements, fewer than a step takes, by way of small buffers.
+TENON_INLINE void interpreter::run_rest(void** slots, std::ptrdiff_t n) const {
+    alignas(64) std::byte buffers[max_tape_inputs + max_tape_outputs][step_elements * 8];
+    std::byte* to[max_tape_outputs];
+    auto* next = buffers;
+    for (const moving_slot& m : inputs_) {
+        m.fill_up(*next, slots[m.slot], nullptr, nullptr, nullptr, n);
+        slots[m.slot] = *next++;
+    }
+    for (std::size_t o = 0; o < outputs_.size(); ++o) {
+        void*& slot = slots[outputs_[o].slot];
+        to[o] = static_cast<std::byte*>(slot);
+        slot = *next++;
+    }
+    run_steps(slots, step_elements);
+    for (std::size_t o = 0; o < outputs_.size(); ++o)
+        std::memcpy(to[o], slots[outputs_[o].slot], static_cast<std::size_t>(n) * outputs_[o].bytes);
 }
 
 TENON_INLINE tape with_merged_outputs(const tape& t, const std::vector<std::int64_t>& merge) {

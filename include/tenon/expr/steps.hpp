@@ -10,8 +10,11 @@
 
 namespace tenon::detail {
 
-/// One instruction on n elements. What it does not need of a, b, c, d is ignored; `to` may be one of them where its
-/// elements are not larger.
+/// Steps work on this many elements at a time, on every instruction set: no lane of a register is without one.
+inline constexpr std::ptrdiff_t step_elements = 16;
+
+/// One instruction on n elements, a multiple of step_elements. What it does not need of a, b, c, d is ignored; `to` may be
+/// one of them where its elements are not larger.
 using step_function = void (*)(void* to, const void* a, const void* b, const void* c, const void* d, std::ptrdiff_t n);
 
 /// The step of an instruction whose (first, for select the chosen) operands have compute type `e`.
@@ -21,8 +24,20 @@ step_function find_cast(simd::isa which, element_type from, element_type to) noe
 /// From the storage type to its compute type, and back.
 step_function find_load(simd::isa which, element_type stored) noexcept;
 step_function find_store(simd::isa which, element_type stored) noexcept;
-/// n elements as they are.
+/// n elements as they are, for any n.
 step_function find_copy(element_type e) noexcept;
+/// step_elements elements of so many bytes, of which the first n (0 < n < step_elements) are those of `a`, and the others
+/// are its first: what is computed beyond the end is what is computed anyway.
+step_function find_fill_up(simd::isa which, std::size_t bytes) noexcept;
+
+/// An operand of apply_step.
+struct step_operand {
+    const void* data = nullptr;
+    std::size_t bytes = 0; ///< of an element
+};
+/// A step on any number of elements, neither reading nor writing beyond them; what it gives has `bytes` bytes an element.
+void apply_step(step_function f, void* to, std::size_t bytes, std::ptrdiff_t n, step_operand a, step_operand b = {},
+                step_operand c = {}) noexcept;
 
 /// Two instructions as one step, rounded as two, where what the first one gives is needed nowhere else; nullptr where
 /// there is none. With the first's operands a, b (and c):

@@ -9,20 +9,11 @@ inline constexpr bool has_steps =
     TENON_SIMD_IS_BASELINE || std::is_floating_point_v<T> || std::is_same_v<T, std::int32_t> ||
     std::is_same_v<T, std::int64_t> || std::is_same_v<T, bool>;
 
-/// Instructions of many machine instructions are written into their loop once; the others have a second copy for
-/// what is left over at the end.
-constexpr bool is_long(opcode op, bool integer) {
-    const opcode_group g = info_of(op).group;
-    return g == opcode_group::real || op == opcode::mod || op == opcode::fmod ||
-           (integer && op == opcode::divide);
-}
-
 // An instruction of 1, 2, 3 operands as a function of packs loaded from A, B, C and stored as R.
 template <opcode Op, class T> struct one_operand {
     using to = decltype(evaluate<Op>(pack<T>{}));
     using R = typename to::element;
     using A = T;
-    static constexpr bool is_long = simd::TENON_SIMD_NS::is_long(Op, std::is_integral_v<T>);
     TENON_SIMD_INLINE static to apply(pack<A> a) { return evaluate<Op>(a); }
 };
 template <opcode Op, class T> struct two_operands {
@@ -30,7 +21,6 @@ template <opcode Op, class T> struct two_operands {
     using R = typename to::element;
     using A = T;
     using B = T;
-    static constexpr bool is_long = simd::TENON_SIMD_NS::is_long(Op, std::is_integral_v<T>);
     TENON_SIMD_INLINE static to apply(pack<A> a, pack<B> b) { return evaluate<Op>(a, b); }
 };
 template <opcode Op, class T> struct three_operands {
@@ -38,25 +28,21 @@ template <opcode Op, class T> struct three_operands {
     using A = std::conditional_t<info_of(Op).group == opcode_group::choice, bool, T>;
     using B = T;
     using C = T;
-    static constexpr bool is_long = false;
     TENON_SIMD_INLINE static pack<T> apply(pack<A> a, pack<T> b, pack<T> c) { return evaluate<Op>(a, b, c); }
 };
 template <class From, class To> struct cast_step {
     using R = compute_t<To>;
     using A = From;
-    static constexpr bool is_long = std::is_floating_point_v<From> != std::is_floating_point_v<R>;
     TENON_SIMD_INLINE static pack<R> apply(pack<From> a) { return evaluate_cast<To>(a); }
 };
 template <class Stored> struct load_step {
     using R = compute_t<Stored>;
     using A = Stored;
-    static constexpr bool is_long = TENON_SIMD_LEVEL == 0;
     TENON_SIMD_INLINE static pack<R> apply(pack<R> a) { return a; }
 };
 template <class Stored> struct store_step {
     using R = Stored;
     using A = compute_t<Stored>;
-    static constexpr bool is_long = TENON_SIMD_LEVEL == 0;
     TENON_SIMD_INLINE static pack<A> apply(pack<A> a) { return a; }
 };
 
@@ -66,7 +52,6 @@ template <opcode First, opcode Second, tenon::detail::joint How, class T> struct
     using A = T;
     using B = T;
     using C = T;
-    static constexpr bool is_long = false;
     TENON_SIMD_INLINE static pack<T> apply(pack<T> a, pack<T> b) { return evaluate<Second>(evaluate<First>(a, b)); }
     TENON_SIMD_INLINE static pack<T> apply(pack<T> a, pack<T> b, pack<T> c) {
         if constexpr (How == tenon::detail::joint::only_operand) return evaluate<Second>(fma(a, b, c));
@@ -80,129 +65,48 @@ void run_choice(void* to, const void* a, const void* b, const void* c, const voi
     const T *x = static_cast<const T*>(a), *y = static_cast<const T*>(b), *u = static_cast<const T*>(c),
             *v = static_cast<const T*>(d);
     T* z = static_cast<T*>(to);
-    std::ptrdiff_t i = 0;
-    for (; i + lanes <= n; i += lanes)
+    for (std::ptrdiff_t i = 0; i < n; i += lanes)
         store(z + i, select(evaluate<Comparison>(load(x + i), load(y + i)), load(u + i), load(v + i)));
-    if (i < n) {
-        const int rest = static_cast<int>(n - i);
-        store_partial(z + i,
-                      select(evaluate<Comparison>(load_partial(x + i, rest), load_partial(y + i, rest)),
-                             load_partial(u + i, rest), load_partial(v + i, rest)),
-                      rest);
-    }
 }
 
-// A step's function on the packs at index i, whole or the first n lanes.
-template <class Step, int Operands> struct apply_at;
-template <class Step> struct apply_at<Step, 1> {
-    using A = typename Step::A;
-    using R = typename Step::R;
-    const A* a;
-    R* to;
-    TENON_SIMD_INLINE void whole(std::ptrdiff_t i) const { store(to + i, Step::apply(load(a + i))); }
-    TENON_SIMD_INLINE void partial(std::ptrdiff_t i, int n) const {
-        store_partial(to + i, Step::apply(load_partial(a + i, n)), n);
-    }
-};
-template <class Step> struct apply_at<Step, 2> {
-    using A = typename Step::A;
-    using B = typename Step::B;
-    using R = typename Step::R;
-    const A* a;
-    const B* b;
-    R* to;
-    TENON_SIMD_INLINE void whole(std::ptrdiff_t i) const { store(to + i, Step::apply(load(a + i), load(b + i))); }
-    TENON_SIMD_INLINE void partial(std::ptrdiff_t i, int n) const {
-        store_partial(to + i, Step::apply(load_partial(a + i, n), load_partial(b + i, n)), n);
-    }
-};
-template <class Step> struct apply_at<Step, 3> {
-    using A = typename Step::A;
-    using B = typename Step::B;
-    using C = typename Step::C;
-    using R = typename Step::R;
-    const A* a;
-    const B* b;
-    const C* c;
-    R* to;
-    TENON_SIMD_INLINE void whole(std::ptrdiff_t i) const {
-        store(to + i, Step::apply(load(a + i), load(b + i), load(c + i)));
-    }
-    TENON_SIMD_INLINE void partial(std::ptrdiff_t i, int n) const {
-        store_partial(to + i, Step::apply(load_partial(a + i, n), load_partial(b + i, n), load_partial(c + i, n)), n);
-    }
-};
-
-/// All n elements of a step.
-template <class At> TENON_SIMD_INLINE void run_whole_and_rest(const At& at, std::ptrdiff_t n) {
-    std::ptrdiff_t i = 0;
-    for (; i + lanes <= n; i += lanes) at.whole(i);
-    if (i < n) at.partial(i, static_cast<int>(n - i));
-}
-
+// n is a multiple of step_elements, and so of the lanes.
 template <class Step>
 void run_step_1(void* to, const void* a, const void*, const void*, const void*, std::ptrdiff_t n) {
-    using at = apply_at<Step, 1>;
-    using A = typename Step::A;
-    using R = typename Step::R;
-    if constexpr (!Step::is_long) {
-        run_whole_and_rest(at{static_cast<const A*>(a), static_cast<R*>(to)}, n);
-    } else {
-        // The rest goes through the same loop by way of a small buffer.
-        alignas(64) A last_a[lanes];
-        alignas(64) R last_to[lanes];
-        at loop{static_cast<const A*>(a), static_cast<R*>(to)};
-        const std::ptrdiff_t whole = n & -lanes;
-        const int rest = static_cast<int>(n - whole);
-        std::ptrdiff_t end = whole;
-        for (;;) {
-            for (std::ptrdiff_t i = 0; i < end; i += lanes) loop.whole(i);
-            if (rest == 0) return;
-            if (loop.to == last_to) break;
-            store(static_cast<A*>(last_a), load_partial(static_cast<const A*>(a) + whole, rest));
-            loop.a = last_a;
-            loop.to = last_to;
-            end = lanes;
-        }
-        store_partial(static_cast<R*>(to) + whole, load(static_cast<const R*>(last_to)), rest);
-    }
+    const auto* x = static_cast<const typename Step::A*>(a);
+    auto* z = static_cast<typename Step::R*>(to);
+    for (std::ptrdiff_t i = 0; i < n; i += lanes) store(z + i, Step::apply(load(x + i)));
 }
 template <class Step>
 void run_step_2(void* to, const void* a, const void* b, const void*, const void*, std::ptrdiff_t n) {
-    using at = apply_at<Step, 2>;
-    using A = typename Step::A;
-    using B = typename Step::B;
-    using R = typename Step::R;
-    if constexpr (!Step::is_long) {
-        run_whole_and_rest(at{static_cast<const A*>(a), static_cast<const B*>(b), static_cast<R*>(to)}, n);
-    } else {
-        alignas(64) A last_a[lanes];
-        alignas(64) B last_b[lanes];
-        alignas(64) R last_to[lanes];
-        at loop{static_cast<const A*>(a), static_cast<const B*>(b), static_cast<R*>(to)};
-        const std::ptrdiff_t whole = n & -lanes;
-        const int rest = static_cast<int>(n - whole);
-        std::ptrdiff_t end = whole;
-        for (;;) {
-            for (std::ptrdiff_t i = 0; i < end; i += lanes) loop.whole(i);
-            if (rest == 0) return;
-            if (loop.to == last_to) break;
-            store(static_cast<A*>(last_a), load_partial(static_cast<const A*>(a) + whole, rest));
-            store(static_cast<B*>(last_b), load_partial(static_cast<const B*>(b) + whole, rest));
-            loop.a = last_a;
-            loop.b = last_b;
-            loop.to = last_to;
-            end = lanes;
-        }
-        store_partial(static_cast<R*>(to) + whole, load(static_cast<const R*>(last_to)), rest);
-    }
+    const auto* x = static_cast<const typename Step::A*>(a);
+    const auto* y = static_cast<const typename Step::B*>(b);
+    auto* z = static_cast<typename Step::R*>(to);
+    for (std::ptrdiff_t i = 0; i < n; i += lanes) store(z + i, Step::apply(load(x + i), load(y + i)));
 }
 template <class Step>
 void run_step_3(void* to, const void* a, const void* b, const void* c, const void*, std::ptrdiff_t n) {
-    run_whole_and_rest(apply_at<Step, 3>{static_cast<const typename Step::A*>(a),
-                                         static_cast<const typename Step::B*>(b),
-                                         static_cast<const typename Step::C*>(c), static_cast<typename Step::R*>(to)},
-                       n);
+    const auto* x = static_cast<const typename Step::A*>(a);
+    const auto* y = static_cast<const typename Step::B*>(b);
+    const auto* u = static_cast<const typename Step::C*>(c);
+    auto* z = static_cast<typename Step::R*>(to);
+    for (std::ptrdiff_t i = 0; i < n; i += lanes) store(z + i, Step::apply(load(x + i), load(y + i), load(u + i)));
+}
+
+/// step_elements elements: the first n of `a`, 0 < n < step_elements, and in place of the others the first again.
+template <class T>
+void fill_up(void* to, const void* a, const void*, const void*, const void*, std::ptrdiff_t n) {
+    const T* x = static_cast<const T*>(a);
+    T* z = static_cast<T*>(to);
+    for (std::ptrdiff_t i = 0; i < tenon::detail::step_elements; i += lanes) {
+        const std::ptrdiff_t left = n - i;
+        store(z + i, left >= lanes ? load(x + i) : left > 0 ? load_tail(x + i, static_cast<int>(left)) : broadcast<T>(*x));
+    }
+}
+inline tenon::detail::step_function fill_up_of(std::size_t bytes) {
+    return bytes == 1   ? &fill_up<std::uint8_t>
+           : bytes == 2 ? &fill_up<std::uint16_t>
+           : bytes == 4 ? &fill_up<std::uint32_t>
+                        : &fill_up<std::uint64_t>;
 }
 
 // Signed and unsigned integers have one loop where the bits of the result are the same: the unsigned one, if there is.

@@ -40,6 +40,27 @@ TENON_INLINE step_function find_copy(element_type e) noexcept {
     return size == 1 ? &copy_step<1> : size == 2 ? &copy_step<2> : size == 4 ? &copy_step<4> : &copy_step<8>;
 }
 
+TENON_INLINE step_function find_fill_up(simd::isa which, std::size_t bytes) noexcept {
+    return TENON_SIMD_OF(which, fill_up_of(bytes));
+}
+
+TENON_INLINE void apply_step(step_function f, void* to, std::size_t bytes, std::ptrdiff_t n, step_operand a,
+                             step_operand b, step_operand c) noexcept {
+    const std::ptrdiff_t whole = n & -step_elements, rest = n - whole;
+    if (whole > 0) f(to, a.data, b.data, c.data, nullptr, whole);
+    if (rest == 0) return;
+    alignas(64) std::byte last[3][step_elements * 8], result[step_elements * 8];
+    const auto filled = [&](int k, const step_operand& x) -> const void* {
+        if (!x.data) return nullptr;
+        const auto* from = static_cast<const std::byte*>(x.data) + static_cast<std::size_t>(whole) * x.bytes;
+        find_fill_up(simd::best_isa(), x.bytes)(last[k], from, nullptr, nullptr, nullptr, rest);
+        return last[k];
+    };
+    f(result, filled(0, a), filled(1, b), filled(2, c), nullptr, step_elements);
+    std::memcpy(static_cast<std::byte*>(to) + static_cast<std::size_t>(whole) * bytes, result,
+                static_cast<std::size_t>(rest) * bytes);
+}
+
 TENON_INLINE void fill_elements(void* to, const void* element, std::size_t size, std::ptrdiff_t n) noexcept {
     // What is filled doubles, so that it is written in large pieces.
     auto* bytes = static_cast<std::byte*>(to);

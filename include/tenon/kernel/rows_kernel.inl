@@ -22,6 +22,11 @@ template <class T, class N> TENON_SIMD_INLINE pack<T> load_some(const T* from, N
     if constexpr (std::is_same_v<N, int>) return load_partial(from, n);
     else return load(from);
 }
+/// The same with the first element in the other lanes, for what is not a sum: see load_tail.
+template <class T, class N> TENON_SIMD_INLINE pack<T> load_filled(const T* from, N n) {
+    if constexpr (std::is_same_v<N, int>) return load_tail(from, n);
+    else return load(from);
+}
 template <class T, class N> TENON_SIMD_INLINE void store_some(T* to, pack<T> a, N n) {
     if constexpr (std::is_same_v<N, int>) store_partial(to, a, n);
     else store(to, a);
@@ -98,7 +103,7 @@ template <class T> TENON_SIMD_INLINE T largest(const T* x, std::int64_t n) {
     for (; i + 4 * lanes <= n; i += 4 * lanes)
         four_times([&](auto k) TENON_ROWS_LAMBDA { m[k] = larger(m[k], load(x + i + k * lanes)); });
     for_packs(n - i, [&](std::int64_t j, auto count) TENON_ROWS_LAMBDA {
-        m[0] = larger(m[0], keep_some<T>(load_some(x + i + j, count), count, lowest));
+        m[0] = larger(m[0], load_filled(x + i + j, count));
     });
     return fold<combine_quick_max, lanes / 2>(larger(larger(m[0], m[1]), larger(m[2], m[3]))).v[0][0];
 }
@@ -115,7 +120,7 @@ template <class T> TENON_SIMD_INLINE T sum_of_exponentials(const T* x, T* to, st
             sums[k] = sums[k] + e;
         });
     for_packs(n - i, [&](std::int64_t j, auto count) TENON_ROWS_LAMBDA {
-        const pack<T> e = exp_below_one(load_some(x + i + j, count) - shift);
+        const pack<T> e = exp_below_one(load_filled(x + i + j, count) - shift);
         if (to) store_some(to + i + j, e, count);
         sums[0] = sums[0] + keep_some<T>(e, count, T(0));
     });
@@ -226,7 +231,8 @@ inline void softmax_backward_columns(const T* y, const T* dy, T* dx, std::int64_
 template <class T>
 inline void sparse_cross_entropy_rows(const T* x, tenon::detail::label_list label, T* loss, T* dx, std::int64_t begin,
                                       std::int64_t end, std::int64_t classes) {
-    T sums[lanes] = {}, shifts[lanes] = {};
+    T sums[lanes], shifts[lanes] = {};
+    store(static_cast<T*>(sums), broadcast<T>(1));
     for (std::int64_t r = begin; r < end; ++r) {
         const T* in = x + r * classes;
         T* out = dx ? dx + r * classes : nullptr;

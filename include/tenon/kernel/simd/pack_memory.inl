@@ -50,12 +50,16 @@ using masked_byte = bytes128;
 using masked_short = short;
 using masked_byte = char;
 #endif
-template <std::size_t Size> TENON_SIMD_INLINE auto load_masked(const void* from, unsigned mask) {
+using words = words512;
+/// What the mask leaves out is `other`'s.
+template <std::size_t Size, class V> TENON_SIMD_INLINE auto load_masked(const void* from, unsigned mask, V other) {
     const auto bits = static_cast<unsigned short>(mask);
-    if constexpr (Size == 4) return __builtin_ia32_loaddqusi512_mask(static_cast<const int*>(from), words512{}, bits);
+    if constexpr (Size == 4)
+        return __builtin_ia32_loaddqusi512_mask(static_cast<const int*>(from), bits_as<words512>(other), bits);
     else if constexpr (Size == 2)
-        return __builtin_ia32_loaddquhi256_mask(static_cast<const masked_short*>(from), shorts256{}, bits);
-    else return __builtin_ia32_loaddquqi128_mask(static_cast<const masked_byte*>(from), bytes128{}, bits);
+        return __builtin_ia32_loaddquhi256_mask(static_cast<const masked_short*>(from), bits_as<shorts256>(other), bits);
+    else
+        return __builtin_ia32_loaddquqi128_mask(static_cast<const masked_byte*>(from), bits_as<bytes128>(other), bits);
 }
 template <std::size_t Size, class V> TENON_SIMD_INLINE void store_masked(void* to, V a, unsigned mask) {
     const auto bits = static_cast<unsigned short>(mask);
@@ -71,8 +75,9 @@ TENON_SIMD_INLINE unsigned first_words(int n, int p) {
 }
 #elif TENON_SIMD_LEVEL == 1
 inline constexpr std::size_t smallest_masked = 4;
-template <std::size_t> TENON_SIMD_INLINE i32 load_masked(const void* from, i32 mask) {
-    return __builtin_ia32_maskloadd256(static_cast<const i32*>(from), mask);
+using words = i32;
+template <std::size_t, class V> TENON_SIMD_INLINE i32 load_masked(const void* from, i32 mask, V other) {
+    return __builtin_ia32_maskloadd256(static_cast<const i32*>(from), mask) | (bits_as<i32>(other) & ~mask);
 }
 template <std::size_t, class V> TENON_SIMD_INLINE void store_masked(void* to, V a, i32 mask) {
     __builtin_ia32_maskstored256(static_cast<i32*>(to), mask, bits_as<i32>(a));
@@ -87,15 +92,41 @@ template <class T> TENON_SIMD_INLINE pack<compute_t<T>> load_partial(const T* fr
     if constexpr (sizeof(T) == 8) {
         using part = typename pack<T>::part;
         constexpr int step = pack<T>::part_lanes;
-        TENON_SIMD_PARTS(pack<T>, bits_as<part>(load_masked<4>(from + p * step, first_words(n, p))));
+        TENON_SIMD_PARTS(pack<T>, bits_as<part>(load_masked<4>(from + p * step, first_words(n, p), part{})));
     } else if constexpr (sizeof(T) >= smallest_masked) {
-        return decode<T>(bits_as<stored_t<T>>(load_masked<sizeof(T)>(from, first_lanes(n))));
+        return decode<T>(bits_as<stored_t<T>>(load_masked<sizeof(T)>(from, first_lanes(n), stored_t<T>{})));
     } else
 #endif
     {
         T buffer[lanes] = {};
         __builtin_memcpy(buffer, from, static_cast<std::size_t>(n) * sizeof(T));
         return load(static_cast<const T*>(buffer));
+    }
+}
+
+/// The first n elements (0 < n <= lanes); the other lanes are the first element again, so that what is computed in them is
+/// what is computed anyway: no denormal number, no division by zero that the elements do not bring themselves. Reads nothing
+/// beyond them.
+template <class T> TENON_SIMD_INLINE pack<compute_t<T>> load_tail(const T* from, int n) {
+    using S = simd::detail::stored_type<T>;
+    S first;
+    __builtin_memcpy(&first, from, sizeof first);
+#if TENON_SIMD_LEVEL > 0
+    if constexpr (sizeof(T) == 8) {
+        using part = typename pack<T>::part;
+        constexpr int step = pack<T>::part_lanes;
+        TENON_SIMD_PARTS(pack<T>, bits_as<part>(load_masked<4>(from + p * step, first_words(n, p),
+                                                               bits_as<words>(first - native_t<S, step>{}))));
+    } else if constexpr (sizeof(T) >= smallest_masked) {
+        const auto other = first - stored_t<T>{};
+        return decode<T>(bits_as<stored_t<T>>(load_masked<sizeof(T)>(from, first_lanes(n), other)));
+    } else
+#endif
+    {
+        alignas(64) S buffer[lanes];
+        for (int i = 0; i < lanes; ++i) buffer[i] = first;
+        __builtin_memcpy(buffer, from, static_cast<std::size_t>(n) * sizeof(T));
+        return load(reinterpret_cast<const T*>(buffer));
     }
 }
 

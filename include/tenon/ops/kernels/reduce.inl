@@ -85,7 +85,7 @@ TENON_SIMD_INLINE pack<C> combine_long_row(const C* x, std::int64_t n, pack<C> p
     if (i < n) {
         const int left = static_cast<int>(n - i);
         const pack<bool> inside = iota<std::int32_t>() < broadcast<std::int32_t>(left);
-        a[1] = combined<How>(a[1], select(inside, mapped<M>(load_partial(x + i, left), p), none));
+        a[1] = combined<How>(a[1], select(inside, mapped<M>(load_tail(x + i, left), p), none));
     }
 #pragma GCC unroll 4
     for (int k = 0; k < 4; ++k) a[k] = combined<How>(a[k], a[k + 4]);
@@ -280,8 +280,8 @@ void map_block(const C* x, C* to, std::int64_t n, const C* parameter, std::int64
     }
     if (i == n) return;
     const int left = static_cast<int>(n - i);
-    if (step != 0) p = load_partial(parameter + i, left);
-    store_partial(to + i, mapped<M>(load_partial(x + i, left), p), left);
+    if (step != 0) p = load_tail(parameter + i, left);
+    store_partial(to + i, mapped<M>(load_tail(x + i, left), p), left);
 }
 
 /// As reduce_rows, of mapped elements; a parameter for each row.
@@ -308,8 +308,8 @@ void map_columns(const C* x, std::int64_t rows, std::int64_t stride, std::int64_
             store(out + j, combined<How>(load(static_cast<const C*>(out + j)), mapped<M>(load(x + j), p)));
         }
         if (left > 0) {
-            const pack<C> p = parameter ? load_partial(parameter + whole, left) : pack<C>{};
-            last = combined<How>(last, mapped<M>(load_partial(x + whole, left), p));
+            const pack<C> p = parameter ? load_tail(parameter + whole, left) : pack<C>{};
+            last = combined<How>(last, mapped<M>(load_tail(x + whole, left), p));
         }
     }
     if (left > 0) store_partial(out + whole, last, left);

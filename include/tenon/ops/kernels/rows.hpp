@@ -86,14 +86,14 @@ public:
     static constexpr std::int64_t block = 256;
 
     row_instruction(element_type e, opcode op) :
-        step_(find_step(simd::best_isa(), op, compute_type(e))), copy_(find_copy(e)) {
+        bytes_(size_of(compute_type(e))), step_(find_step(simd::best_isa(), op, compute_type(e))), copy_(find_copy(e)) {
         if (compute_type(e) == e) return;
         load_ = find_load(simd::best_isa(), e);
         store_ = find_store(simd::best_isa(), e);
     }
     /// to[k] = to[k] op from[k]
     void apply(std::byte* to, const std::byte* from, std::int64_t n) const {
-        if (!load_) return step_(to, to, from, nullptr, nullptr, n);
+        if (!load_) return apply_step(step_, to, bytes_, n, {to, bytes_}, {from, bytes_});
         alignas(64) std::byte values[block * 8];
         for (std::int64_t k = 0; k < n; k += block) {
             const std::int64_t some = n - k < block ? n - k : block;
@@ -104,19 +104,22 @@ public:
     }
     /// The same in parts, of at most `block` elements of `values` in the compute type.
     void load(std::byte* values, const std::byte* from, std::int64_t n) const {
-        (load_ ? load_ : copy_)(values, from, nullptr, nullptr, nullptr, n);
+        if (load_) apply_step(load_, values, bytes_, n, {from, 2});
+        else copy_(values, from, nullptr, nullptr, nullptr, n);
     }
     void apply_wide(std::byte* values, const std::byte* from, std::int64_t n) const {
-        if (!load_) return step_(values, values, from, nullptr, nullptr, n);
+        if (!load_) return apply(values, from, n);
         alignas(64) float wide[block];
-        load_(wide, from, nullptr, nullptr, nullptr, n);
-        step_(values, values, wide, nullptr, nullptr, n);
+        apply_step(load_, wide, sizeof(float), n, {from, 2});
+        apply_step(step_, values, bytes_, n, {values, bytes_}, {wide, sizeof(float)});
     }
     void store(std::byte* to, const std::byte* values, std::int64_t n) const {
-        (store_ ? store_ : copy_)(to, values, nullptr, nullptr, nullptr, n);
+        if (store_) apply_step(store_, to, 2, n, {values, bytes_});
+        else copy_(to, values, nullptr, nullptr, nullptr, n);
     }
 
 private:
+    std::size_t bytes_; // of an element in its compute type
     step_function step_, copy_, load_ = nullptr, store_ = nullptr;
 };
 
