@@ -242,7 +242,7 @@ TEST_CASE("masks: not, and, or, any, all, and the bits of each") {
     });
 }
 
-TEST_CASE("partial loads and stores touch the first n elements only; lanes beyond are zero") {
+TEST_CASE("partial loads and stores touch the first n elements only; lanes beyond are zero, or the first element again") {
     on_each_isa([](auto ops) {
         using P = decltype(ops);
         const auto check = [](auto t) {
@@ -259,6 +259,10 @@ TEST_CASE("partial loads and stores touch the first n elements only; lanes beyon
                 for (T& x : r) x = T(1);
                 P::template load_partial_store_all<T>(source.get(), r, n);
                 for (int i = 0; i < P::lane_count; ++i) CHECK(r[i] == (i < n ? T(i % 2 + 1) : T(0)));
+                if (n > 0) {
+                    P::template load_tail_store_all<T>(source.get(), r, n);
+                    for (int i = 0; i < P::lane_count; ++i) CHECK(r[i] == T(i < n ? i % 2 + 1 : 1));
+                }
                 const auto target = std::make_unique<T[]>(static_cast<std::size_t>(n));
                 P::template copy_partial<T>(source.get(), target.get(), n);
                 for (int i = 0; i < n; ++i) CHECK(target[static_cast<std::size_t>(i)] == T(i % 2 + 1));

@@ -73,6 +73,7 @@ struct pack_ops {
     }
     template <class T> static void copy_partial(const T* a, T* r, int n) { store_partial(r, load_partial(a, n), n); }
     template <class T> static void load_partial_store_all(const T* a, T* r, int n) { store(r, load_partial(a, n)); }
+    template <class T> static void load_tail_store_all(const T* a, T* r, int n) { store(r, load_tail(a, n)); }
     template <class T> static void fill(T value, T* r) { store(r, broadcast<T>(value)); }
     template <class T> static void count(T* r) { store(r, iota<T>()); }
     template <class T> static T extract(const T* a, int i) { return simd::TENON_SIMD_NS::extract(load(a), i); }

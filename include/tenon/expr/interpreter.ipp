@@ -178,10 +178,9 @@ private:
                                                                  step_elements);
             } else if (i.op == opcode::constant) std::memcpy(element, &constants[i.a], 8);
             else
-                (i.op == opcode::cast
-                     ? find_cast(which_, operand_type(i), i.type)
-                     : find_step(which_, i.op, operand_type(i)))(element, value(0), value(1), value(2), nullptr,
-                                                                  step_elements);
+                (i.op == opcode::cast ? find_cast(which_, operand_type(i), i.type)
+                                      : find_step(which_, i.op, operand_type(i)))(element, value(0), value(1), value(2),
+                                                                                  nullptr, step_elements);
             fill_elements(at, element, size_of(type(r)), made_.block_);
             made_.constants_.push_back(at);
             at += made_.register_bytes_;

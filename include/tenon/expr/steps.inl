@@ -93,13 +93,14 @@ void run_step_3(void* to, const void* a, const void* b, const void* c, const voi
 }
 
 /// step_elements elements: the first n of `a`, 0 < n < step_elements, and in place of the others the first again.
-template <class T>
-void fill_up(void* to, const void* a, const void*, const void*, const void*, std::ptrdiff_t n) {
+template <class T> void fill_up(void* to, const void* a, const void*, const void*, const void*, std::ptrdiff_t n) {
     const T* x = static_cast<const T*>(a);
     T* z = static_cast<T*>(to);
     for (std::ptrdiff_t i = 0; i < tenon::detail::step_elements; i += lanes) {
         const std::ptrdiff_t left = n - i;
-        store(z + i, left >= lanes ? load(x + i) : left > 0 ? load_tail(x + i, static_cast<int>(left)) : broadcast<T>(*x));
+        store(z + i, left >= lanes ? load(x + i)
+                     : left > 0    ? load_tail(x + i, static_cast<int>(left))
+                                   : broadcast<T>(*x));
     }
 }
 inline tenon::detail::step_function fill_up_of(std::size_t bytes) {

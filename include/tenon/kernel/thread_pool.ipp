@@ -15,6 +15,7 @@
 #endif
 
 #include <tenon/core/error.hpp>
+#include <tenon/kernel/denormals.hpp>
 #include <tenon/kernel/stop_scope.hpp>
 #include <tenon/kernel/thread_pool.hpp>
 
@@ -96,6 +97,7 @@ struct thread_pool::loop {
     std::int64_t pieces;
     int shares;
     const function_ref<bool()>* stop = detail::this_pool_thread().stop;
+    const unsigned denormals = denormal_mode(); // the caller's: every thread computes the same
 
     // Under the pool's lock.
     loop* previous = nullptr;
@@ -130,6 +132,7 @@ struct thread_pool::loop {
     void take_part(int index) noexcept {
         auto& thread = detail::this_pool_thread();
         const bool outer = std::exchange(thread.in_body, true);
+        const denormal_scope mode(denormals);
         for (int s = 0; s < shares; ++s) {
             share& mine = share_of[(index + s) % shares];
             while (mine.next.load(std::memory_order_relaxed) < mine.end) {

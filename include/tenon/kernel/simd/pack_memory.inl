@@ -50,16 +50,16 @@ using masked_byte = bytes128;
 using masked_short = short;
 using masked_byte = char;
 #endif
-using words = words512;
+using masked_words = words512;
 /// What the mask leaves out is `other`'s.
 template <std::size_t Size, class V> TENON_SIMD_INLINE auto load_masked(const void* from, unsigned mask, V other) {
     const auto bits = static_cast<unsigned short>(mask);
     if constexpr (Size == 4)
         return __builtin_ia32_loaddqusi512_mask(static_cast<const int*>(from), bits_as<words512>(other), bits);
     else if constexpr (Size == 2)
-        return __builtin_ia32_loaddquhi256_mask(static_cast<const masked_short*>(from), bits_as<shorts256>(other), bits);
-    else
-        return __builtin_ia32_loaddquqi128_mask(static_cast<const masked_byte*>(from), bits_as<bytes128>(other), bits);
+        return __builtin_ia32_loaddquhi256_mask(static_cast<const masked_short*>(from), bits_as<shorts256>(other),
+                                                bits);
+    else return __builtin_ia32_loaddquqi128_mask(static_cast<const masked_byte*>(from), bits_as<bytes128>(other), bits);
 }
 template <std::size_t Size, class V> TENON_SIMD_INLINE void store_masked(void* to, V a, unsigned mask) {
     const auto bits = static_cast<unsigned short>(mask);
@@ -75,7 +75,7 @@ TENON_SIMD_INLINE unsigned first_words(int n, int p) {
 }
 #elif TENON_SIMD_LEVEL == 1
 inline constexpr std::size_t smallest_masked = 4;
-using words = i32;
+using masked_words = i32;
 template <std::size_t, class V> TENON_SIMD_INLINE i32 load_masked(const void* from, i32 mask, V other) {
     return __builtin_ia32_maskloadd256(static_cast<const i32*>(from), mask) | (bits_as<i32>(other) & ~mask);
 }
@@ -116,7 +116,7 @@ template <class T> TENON_SIMD_INLINE pack<compute_t<T>> load_tail(const T* from,
         using part = typename pack<T>::part;
         constexpr int step = pack<T>::part_lanes;
         TENON_SIMD_PARTS(pack<T>, bits_as<part>(load_masked<4>(from + p * step, first_words(n, p),
-                                                               bits_as<words>(first - native_t<S, step>{}))));
+                                                               bits_as<masked_words>(first - native_t<S, step>{}))));
     } else if constexpr (sizeof(T) >= smallest_masked) {
         const auto other = first - stored_t<T>{};
         return decode<T>(bits_as<stored_t<T>>(load_masked<sizeof(T)>(from, first_lanes(n), other)));

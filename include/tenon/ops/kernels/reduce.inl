@@ -126,19 +126,14 @@ TENON_SIMD_INLINE std::int64_t reduce_short_rows(const C* x, std::int64_t count,
     return i;
 }
 
-/// out[i] = elements x[i * n] .. x[i * n + n - 1] combined, for i < count.
-template <reducing::combination How, class C> void reduce_rows(const C* x, std::int64_t count, std::int64_t n, C* out) {
+/// Rows of few elements that are reduced side by side: how many of them, from the first.
+template <reducing::combination How, class C>
+TENON_SIMD_INLINE std::int64_t reduce_medium_rows(const C* x, std::int64_t count, std::int64_t n, C* out) {
     std::int64_t i = 0;
     if (n == 2) i = reduce_short_rows<How, 2>(x, count, out);
     else if (n == 4) i = reduce_short_rows<How, 4>(x, count, out);
     else if (n == 8) i = reduce_short_rows<How, 8>(x, count, out);
-    else if (n > 0 && n < 8) {
-        for (; i < count; ++i) {
-            C sum = x[i * n];
-            for (std::int64_t j = 1; j < n; ++j) sum = reducing::combine_two<How>(sum, x[i * n + j]);
-            out[i] = sum;
-        }
-    } else if (n > 0 && n <= 16 * lanes) {
+    else if (n >= 8 && n <= 16 * lanes) {
         const int left = static_cast<int>(n % lanes);
         const std::int64_t whole = n - left;
         // The last rows must not be read past their end.
@@ -156,6 +151,22 @@ template <reducing::combination How, class C> void reduce_rows(const C* x, std::
             fold_all<How, lanes / 2>(rows);
             store(out + i, rows[0]);
         }
+    }
+    return i;
+}
+
+/// out[i] = elements x[i * n] .. x[i * n + n - 1] combined, for i < count.
+template <reducing::combination How, class C> void reduce_rows(const C* x, std::int64_t count, std::int64_t n, C* out) {
+    std::int64_t i = 0;
+    if (n > 0 && n < 8 && !(std::is_floating_point_v<C> && (n == 2 || n == 4))) {
+        for (; i < count; ++i) {
+            C sum = x[i * n];
+            for (std::int64_t j = 1; j < n; ++j) sum = reducing::combine_two<How>(sum, x[i * n + j]);
+            out[i] = sum;
+        }
+    } else if constexpr (std::is_floating_point_v<C>) {
+        // Integers are reduced less often than this takes to compile.
+        i = reduce_medium_rows<How>(x, count, n, out);
     }
     for (; i < count; ++i)
         out[i] =
@@ -206,19 +217,22 @@ TENON_SIMD_INLINE void add_rows(const C* x, std::int64_t stride, std::int64_t wi
 template <reducing::combination How, class C>
 void reduce_columns(const C* x, std::int64_t rows, std::int64_t stride, std::int64_t width, C* out) {
     std::int64_t j = 0;
-    if (width <= 8 * lanes || rows < 4) {
-        for (; j + 8 * lanes <= width; j += 8 * lanes)
-            reduce_some_columns<How, 8>(x + j, rows, stride, 8 * lanes, out + j);
-        for (; j + 4 * lanes <= width; j += 4 * lanes)
-            reduce_some_columns<How, 4>(x + j, rows, stride, 4 * lanes, out + j);
+    if (std::is_floating_point_v<C> && (width <= 8 * lanes || rows < 4)) {
+        if constexpr (std::is_floating_point_v<C>) {
+            for (; j + 8 * lanes <= width; j += 8 * lanes)
+                reduce_some_columns<How, 8>(x + j, rows, stride, 8 * lanes, out + j);
+            for (; j + 4 * lanes <= width; j += 4 * lanes)
+                reduce_some_columns<How, 4>(x + j, rows, stride, 4 * lanes, out + j);
+        }
     } else {
         const std::int64_t whole = width - width % lanes;
         for (; j < whole; j += lanes) store(out + j, broadcast<C>(reducing::identity_of<How, C>()));
         std::int64_t r = 0;
         // Short rows one after the other, so that memory is read straight through. Long ones are streams of
         // their own.
-        if (whole * static_cast<std::int64_t>(sizeof(C)) >= 4096)
-            for (; r + 8 <= rows; r += 8) add_rows<How, 8>(x + r * stride, stride, whole, out);
+        if constexpr (std::is_floating_point_v<C>)
+            if (whole * static_cast<std::int64_t>(sizeof(C)) >= 4096)
+                for (; r + 8 <= rows; r += 8) add_rows<How, 8>(x + r * stride, stride, whole, out);
         for (; r < rows; ++r) add_rows<How, 1>(x + r * stride, stride, whole, out);
         j = whole;
     }

@@ -44,6 +44,7 @@ public:
         int number = 0;
         double cost = 0;     // ns of a thread
         double duration = 0; // ns until it counts as done, from its beginning
+        unsigned denormals = 0; // how the one who gave it treats them
     };
     struct lane {
         std::deque<command> commands;

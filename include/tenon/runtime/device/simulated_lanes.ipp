@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include <tenon/kernel/denormals.hpp>
 #include <tenon/kernel/thread_pool.hpp>
 #include <tenon/runtime/device/simulated_lanes.hpp>
 
@@ -89,6 +90,7 @@ TENON_INLINE bool simulated_machine::perform(lane& l, const command& c, std::uni
     const std::int64_t begin = now();
     if (c.monitor->wanted(c.number)) {
         try {
+            const denormal_scope mode(c.denormals);
             if (c.what == command::kind::launch) c.kernel->run(*c.run);
             else if (c.bytes > 0) std::memcpy(c.to, c.from, c.bytes);
         } catch (...) {
@@ -152,7 +154,8 @@ TENON_INLINE void simulated_lanes::launch(kernel& k, const kernel_run& r, step_m
                                      .run = &r,
                                      .monitor = &m,
                                      .number = number,
-                                     .cost = k.cost()});
+                                     .cost = k.cost(),
+                                     .denormals = denormal_mode()});
 }
 
 TENON_INLINE void simulated_lanes::copy(lane l, void* to, const void* from, std::size_t bytes, step_monitor& m,

@@ -5,6 +5,7 @@
 #include <exception>
 
 #include <tenon/core/error.hpp>
+#include <tenon/kernel/denormals.hpp>
 #include <tenon/kernel/stop_scope.hpp>
 #include <tenon/ops/control.hpp>
 #include <tenon/runtime/run/plan.hpp>
@@ -248,6 +249,7 @@ TENON_INLINE void plan::run_side_by_side(frame& f, const run_environment& e) {
         frame& f;
         const run_environment& e;
         state& st;
+        unsigned denormals = denormal_mode(); // this thread's: others take nodes too
 
         bool cheap(int s) const {
             constexpr double worth_a_task = 2e4; // ns: about what waking a thread costs
@@ -266,6 +268,7 @@ TENON_INLINE void plan::run_side_by_side(frame& f, const run_environment& e) {
             e.pool->submit([again, s] { again({s}); });
         }
         void operator()(std::vector<int> mine) const {
+            const denormal_scope mode(denormals);
             thread_pool* const pool = e.pool; // the last step may end the caller's wait, and with it all but this
             while (!mine.empty()) {
                 const int s = mine.back();

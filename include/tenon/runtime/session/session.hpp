@@ -41,6 +41,10 @@ struct session_options {
     /// Stops at what is fed, the constant, or the first node's result that is not finite, and names it; a variable
     /// that would be assigned it keeps its value. Slow: nothing is fused or folded.
     bool check_numerics = false;
+    /// Denormal numbers (of float32 those below 1.2e-38) are 0, as operands and as results, in all kernels that steps of this
+    /// session run, on every thread that runs them; the thread that runs a step computes afterwards as before. Where data
+    /// have many, processors for which each is an exception are many times faster so. GPUs do as they do.
+    bool flush_denormals = false;
     /// Bytes that variables and steps may take together; 0: no limit. Memory kept for further steps counts, and is
     /// given back, least recently used first, where a step or a variable needs it. A step that needs more than the
     /// variables leave is refused before it runs, and a variable that does not fit before it is made:

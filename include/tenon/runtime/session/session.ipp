@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include <tenon/core/error.hpp>
+#include <tenon/kernel/denormals.hpp>
 #include <tenon/runtime/place/cost_placer.hpp>
 #include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/device/gpu_backend.hpp>
@@ -233,6 +234,7 @@ public:
                 return at->second.plan;
             }
         }
+        const denormal_scope mode(denormals());
         auto made = std::make_shared<runtime::plan>(planned(feeds, fed, r), planning(seed, measure));
         std::vector<std::shared_ptr<runtime::plan>> dropped; // end after the lock does
         const std::lock_guard lock(guard);
@@ -283,6 +285,9 @@ public:
         return s;
     }
 
+    // What is folded when a plan is made is computed as in its steps.
+    unsigned denormals() const noexcept { return options.flush_denormals ? flushed_denormals : denormal_mode(); }
+
     void run(const runtime::plan::lease& p, const any_array* const* fed, any_array* fetched, double timeout) const {
         runtime::run_environment e = environment;
         e.traced = traced.load(std::memory_order_acquire);
@@ -293,6 +298,7 @@ public:
                          std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(e.limit, 1e9) * 1e9));
             e.limit_source = timeout > 0 ? "run's time limit" : "session's operation_timeout";
         }
+        const denormal_scope mode(denormals());
         p.run(fed, fetched, e);
     }
 
