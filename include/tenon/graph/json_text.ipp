@@ -10,20 +10,20 @@
 
 namespace tenon::detail {
 
-[[gnu::noinline]] TENON_INLINE json_value::json_value() noexcept = default;
-[[gnu::noinline]] TENON_INLINE json_value::json_value(const json_value&) = default;
-[[gnu::noinline]] TENON_INLINE json_value::json_value(json_value&&) noexcept = default;
-[[gnu::noinline]] TENON_INLINE json_value& json_value::operator=(const json_value&) = default;
-[[gnu::noinline]] TENON_INLINE json_value& json_value::operator=(json_value&&) noexcept = default;
-[[gnu::noinline]] TENON_INLINE json_value::~json_value() = default;
-[[gnu::noinline]] TENON_INLINE json_value::json_value(bool v) : held(v) {}
-[[gnu::noinline]] TENON_INLINE json_value::json_value(double v) : held(v) {}
-[[gnu::noinline]] TENON_INLINE json_value::json_value(whole, std::int64_t v) : held(v) {}
-[[gnu::noinline]] TENON_INLINE json_value::json_value(whole, std::uint64_t v) : held(v) {}
-[[gnu::noinline]] TENON_INLINE json_value::json_value(const char* text) : held(std::string(text)) {}
-[[gnu::noinline]] TENON_INLINE json_value::json_value(std::string text) : held(std::move(text)) {}
-[[gnu::noinline]] TENON_INLINE json_value::json_value(list items) : held(std::move(items)) {}
-[[gnu::noinline]] TENON_INLINE json_value::json_value(object members) : held(std::move(members)) {}
+TENON_INLINE json_value::json_value() noexcept = default;
+TENON_INLINE json_value::json_value(const json_value&) = default;
+TENON_INLINE json_value::json_value(json_value&&) noexcept = default;
+TENON_INLINE json_value& json_value::operator=(const json_value&) = default;
+TENON_INLINE json_value& json_value::operator=(json_value&&) noexcept = default;
+TENON_INLINE json_value::~json_value() = default;
+TENON_INLINE json_value::json_value(bool v) : held(v) {}
+TENON_INLINE json_value::json_value(double v) : held(v) {}
+TENON_INLINE json_value::json_value(whole, std::int64_t v) : held(v) {}
+TENON_INLINE json_value::json_value(whole, std::uint64_t v) : held(v) {}
+TENON_INLINE json_value::json_value(const char* text) : held(std::string(text)) {}
+TENON_INLINE json_value::json_value(std::string text) : held(std::move(text)) {}
+TENON_INLINE json_value::json_value(list items) : held(std::move(items)) {}
+TENON_INLINE json_value::json_value(object members) : held(std::move(members)) {}
 
 TENON_INLINE bool is_utf8(const std::string& text) noexcept {
     const auto* p = reinterpret_cast<const unsigned char*>(text.data());

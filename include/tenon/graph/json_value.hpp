@@ -37,7 +37,7 @@ struct json_value {
     /// Integers that fit into 64 bits are integers; other numbers are doubles.
     std::variant<std::nullptr_t, bool, std::int64_t, std::uint64_t, double, std::string, list, object> held;
 
-    // Defined once, and not inlined: variants of many alternatives are much code.
+    // Defined once: variants of many alternatives are much code.
     json_value() noexcept;
     json_value(const json_value&);
     json_value(json_value&&) noexcept;
