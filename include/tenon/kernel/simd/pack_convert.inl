@@ -103,7 +103,12 @@ TENON_SIMD_INLINE u16_part narrow_half(f32 a) {
 }
 #elif TENON_SIMD_LEVEL == 1
 typedef short f16_words __attribute__((vector_size(16)));
+#if defined(__clang__) && !__has_builtin(__builtin_ia32_vcvtph2ps256) // version 22 has a generic one instead
+typedef _Float16 f16_part __attribute__((vector_size(16)));
+TENON_SIMD_INLINE f32 widen_half(u16_part a) { return __builtin_convertvector(bits_as<f16_part>(a), f32); }
+#else
 TENON_SIMD_INLINE f32 widen_half(u16_part a) { return __builtin_ia32_vcvtph2ps256(bits_as<f16_words>(a)); }
+#endif
 TENON_SIMD_INLINE u16_part narrow_half(f32 a) { return bits_as<u16_part>(__builtin_ia32_vcvtps2ph256(a, 0)); }
 #else
 TENON_SIMD_INLINE f32 widen_half(u16_part a) {
