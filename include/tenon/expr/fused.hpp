@@ -67,8 +67,7 @@ struct fused_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
-
-TENON_DECLARE_OP(fused_definition, fused_op);
+TENON_OP(fused, fused);
 
 namespace detail {
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#define TENON_KERNELS_OF_fused 1 // before expr/fused.hpp, which then defines the op here
+
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -13,8 +15,6 @@
 #include <tenon/tape/vjp.hpp>
 
 namespace tenon {
-
-TENON_DEFINE_OP(fused_op);
 
 namespace detail {
 

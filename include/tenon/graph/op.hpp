@@ -114,17 +114,27 @@ template <class Op> const op_definition& definition_of() {
     return d;
 }
 
-// The same for the library's own ops, whose definitions are compiled with their kernels: a program that includes
-// everything would otherwise spend most of its compile time on ops it does not use.
+// The same for the library's own ops, a line after each struct NAME_op of op family FAMILY. Their definitions are compiled
+// with the family's kernels: a program that includes everything would otherwise spend most of its compile time on ops
+// that it does not use.
 #if TENON_HEADER_ONLY
-#define TENON_DECLARE_OP(definition, op) inline const op_definition& definition = definition_of<op>()
-#define TENON_DEFINE_OP(op) static_assert(true)
+#define TENON_OP(FAMILY, NAME) inline const op_definition& NAME##_definition = definition_of<NAME##_op>()
 #else
-#define TENON_DECLARE_OP(definition, op)                      \
-    extern template const op_definition& definition_of<op>(); \
-    inline const op_definition& definition = definition_of<op>()
-#define TENON_DEFINE_OP(op) template const op_definition& definition_of<op>()
+#define TENON_OP(FAMILY, NAME)                                                                    \
+    TENON_OP_TEMPLATE(TENON_KERNELS_OF_##FAMILY) const op_definition& definition_of<NAME##_op>(); \
+    inline const op_definition& NAME##_definition = definition_of<NAME##_op>()
+// `template` where the argument has been defined as 1, else `extern template`.
+#define TENON_OP_TEMPLATE(KERNELS) TENON_OP_IF(KERNELS)
+#define TENON_OP_IF(KERNELS) TENON_OP_SECOND(TENON_OP_IF_##KERNELS, extern template, )
+#define TENON_OP_IF_1 , template
+#define TENON_OP_SECOND(...) TENON_OP_TAKE_SECOND(__VA_ARGS__)
+#define TENON_OP_TAKE_SECOND(FIRST, SECOND, ...) SECOND
 #endif
+
+/// Defines what prepares an op's kernel, where that is one type, made of the setup.
+#define TENON_KERNEL(NAME, ...)                                                                                        \
+    TENON_INLINE kernel_pointer NAME##_op::prepare(const kernel_setup& s) { return std::make_unique<__VA_ARGS__>(s); } \
+    static_assert(true)
 
 /// Adds a node to the graph in scope. Runs the rule; throws invalid_argument_error with its words. Equal
 /// stateless nodes are one node. `name` empty: the op's name, made unique.

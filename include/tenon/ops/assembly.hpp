@@ -50,6 +50,7 @@ struct concat_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(assembly, concat);
 
 /// in: x, like0, like1, ... x taken apart along the axis into parts of the sizes of the others, whose values
 /// do not matter.
@@ -80,6 +81,7 @@ struct split_like_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(assembly, split_like);
 
 /// in: x. x taken apart along the axis: into `parts` equal parts, or into parts of the given sizes.
 struct split_op {
@@ -120,6 +122,7 @@ struct split_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(assembly, split);
 
 /// in: x. x taken apart along the axis into `parts` parts whose sizes differ by 1 at most: the first ones are larger.
 struct split_evenly_op {
@@ -149,6 +152,7 @@ struct split_evenly_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(assembly, split_evenly);
 
 /// in: x0, x1, ... of equal sizes. Side by side along a new dimension, which is `axis` of the result.
 struct stack_op {
@@ -173,6 +177,7 @@ struct stack_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(assembly, stack);
 
 /// in: x. The reverse of stack: `parts` tensors without the axis, which has that size.
 struct unstack_op {
@@ -200,6 +205,7 @@ struct unstack_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(assembly, unstack);
 
 namespace detail {
 
@@ -275,13 +281,6 @@ any_tensor stack(const std::vector<any_tensor>& xs, int axis = 0);
 std::vector<any_tensor> unstack(const any_tensor& x, int parts, int axis = 0);
 } // namespace untyped
 
-TENON_DECLARE_OP(concat_definition, concat_op);
-TENON_DECLARE_OP(split_like_definition, split_like_op);
-TENON_DECLARE_OP(split_definition, split_op);
-TENON_DECLARE_OP(split_evenly_definition, split_evenly_op);
-TENON_DECLARE_OP(stack_definition, stack_op);
-TENON_DECLARE_OP(unstack_definition, unstack_op);
-
 } // namespace tenon
 
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_assembly)
@@ -290,13 +289,6 @@ TENON_DECLARE_OP(unstack_definition, unstack_op);
 #include <tenon/kernel/strided_copy.hpp>
 
 namespace tenon {
-
-TENON_DEFINE_OP(concat_op);
-TENON_DEFINE_OP(split_like_op);
-TENON_DEFINE_OP(split_op);
-TENON_DEFINE_OP(split_evenly_op);
-TENON_DEFINE_OP(stack_op);
-TENON_DEFINE_OP(unstack_op);
 
 namespace detail {
 inline std::vector<any_tensor> outputs_of(node* n) {
@@ -408,30 +400,21 @@ private:
 
 } // namespace detail
 
-TENON_INLINE kernel_pointer concat_op::prepare(const kernel_setup& s) {
-    const int axis = detail::axis_of(decode<attributes>(s.attrs).axis, s.outputs[0].extents.rank());
-    return std::make_unique<detail::parts_kernel>(s.outputs[0], s.inputs, axis, true);
+namespace detail {
+// The kernel of a tensor that is joined of parts along the attribute `axis`, or parted.
+inline kernel_pointer prepare_parts(const kernel_setup& s, bool joined) {
+    const tensor_type& whole = joined ? s.outputs[0] : s.inputs[0];
+    const int axis = axis_of(s.attrs.get<std::int64_t>("axis"), whole.extents.rank());
+    return std::make_unique<parts_kernel>(whole, joined ? s.inputs : s.outputs, axis, joined);
 }
-TENON_INLINE kernel_pointer stack_op::prepare(const kernel_setup& s) {
-    const int axis = detail::axis_of(decode<attributes>(s.attrs).axis, s.outputs[0].extents.rank());
-    return std::make_unique<detail::parts_kernel>(s.outputs[0], s.inputs, axis, true);
-}
-TENON_INLINE kernel_pointer split_like_op::prepare(const kernel_setup& s) {
-    const int axis = detail::axis_of(decode<attributes>(s.attrs).axis, s.inputs[0].extents.rank());
-    return std::make_unique<detail::parts_kernel>(s.inputs[0], s.outputs, axis, false);
-}
-TENON_INLINE kernel_pointer split_op::prepare(const kernel_setup& s) {
-    const int axis = detail::axis_of(decode<attributes>(s.attrs).axis, s.inputs[0].extents.rank());
-    return std::make_unique<detail::parts_kernel>(s.inputs[0], s.outputs, axis, false);
-}
-TENON_INLINE kernel_pointer split_evenly_op::prepare(const kernel_setup& s) {
-    const int axis = detail::axis_of(decode<attributes>(s.attrs).axis, s.inputs[0].extents.rank());
-    return std::make_unique<detail::parts_kernel>(s.inputs[0], s.outputs, axis, false);
-}
-TENON_INLINE kernel_pointer unstack_op::prepare(const kernel_setup& s) {
-    const int axis = detail::axis_of(decode<attributes>(s.attrs).axis, s.inputs[0].extents.rank());
-    return std::make_unique<detail::parts_kernel>(s.inputs[0], s.outputs, axis, false);
-}
+} // namespace detail
+
+TENON_INLINE kernel_pointer concat_op::prepare(const kernel_setup& s) { return detail::prepare_parts(s, true); }
+TENON_INLINE kernel_pointer stack_op::prepare(const kernel_setup& s) { return detail::prepare_parts(s, true); }
+TENON_INLINE kernel_pointer split_like_op::prepare(const kernel_setup& s) { return detail::prepare_parts(s, false); }
+TENON_INLINE kernel_pointer split_op::prepare(const kernel_setup& s) { return detail::prepare_parts(s, false); }
+TENON_INLINE kernel_pointer split_evenly_op::prepare(const kernel_setup& s) { return detail::prepare_parts(s, false); }
+TENON_INLINE kernel_pointer unstack_op::prepare(const kernel_setup& s) { return detail::prepare_parts(s, false); }
 
 } // namespace tenon
 

@@ -25,6 +25,7 @@ struct placeholder_op {
     };
     static constexpr inferred infer(const attributes& a, type_list, int) { return inferred(a.element, a.shape); }
 };
+TENON_OP(control, placeholder);
 
 /// The value of its input, unless it is fed.
 struct placeholder_with_default_op {
@@ -40,6 +41,7 @@ struct placeholder_with_default_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(control, placeholder_with_default);
 
 /// Its input, under another name.
 struct identity_op {
@@ -52,6 +54,7 @@ struct identity_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(control, identity);
 
 /// Its input, in the memory of another device. The planner makes these.
 struct transfer_op : identity_op {
@@ -59,6 +62,7 @@ struct transfer_op : identity_op {
     static constexpr op_flags flags = op_flags::alike;
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(control, transfer);
 
 /// Its input, whose sizes are those of the attribute, or the step fails: a number is checked, a named size has one
 /// value.
@@ -77,6 +81,7 @@ struct ensure_shape_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(control, ensure_shape);
 
 /// Its input, through which no gradient flows.
 struct stop_gradient_op {
@@ -86,6 +91,7 @@ struct stop_gradient_op {
     static constexpr inferred infer(const attributes& a, type_list in, int o) { return identity_op::infer(a, in, o); }
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(control, stop_gradient);
 
 /// Nothing; runs after its control inputs.
 struct no_op_op {
@@ -96,6 +102,7 @@ struct no_op_op {
     static constexpr inferred infer(const attributes&, type_list, int) { return fault::none; }
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(control, no_op);
 
 /// A tensor of the sizes of its input, whose value does not matter, filled with one number.
 struct fill_like_op {
@@ -112,6 +119,7 @@ struct fill_like_op {
     static constexpr bool needs_value(const attributes&, int) { return false; }
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(control, fill_like);
 
 /// Its first input; writes a message and all its inputs to standard error when it runs.
 struct print_op {
@@ -128,6 +136,7 @@ struct print_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(control, print);
 
 /// Checks that all elements of input 0 (bool) are true; else fails the step with invalid_argument_error: the
 /// message and the first elements of the other inputs.
@@ -143,6 +152,7 @@ struct assert_op {
     }
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(control, assert);
 
 /// A tensor that is fed in every step that needs it. `name` says which in errors.
 template <Element T, Shape S = shape<>> tensor<T, canonical_t<S>> placeholder(const std::string& name = {}) {
@@ -240,17 +250,6 @@ any_tensor stop_gradient(const any_tensor& x);
 any_tensor placeholder(element_type element, const extents& shape, const std::string& name = {});
 } // namespace untyped
 
-TENON_DECLARE_OP(placeholder_definition, placeholder_op);
-TENON_DECLARE_OP(placeholder_with_default_definition, placeholder_with_default_op);
-TENON_DECLARE_OP(identity_definition, identity_op);
-TENON_DECLARE_OP(transfer_definition, transfer_op);
-TENON_DECLARE_OP(ensure_shape_definition, ensure_shape_op);
-TENON_DECLARE_OP(stop_gradient_definition, stop_gradient_op);
-TENON_DECLARE_OP(no_op_definition, no_op_op);
-TENON_DECLARE_OP(fill_like_definition, fill_like_op);
-TENON_DECLARE_OP(print_definition, print_op);
-TENON_DECLARE_OP(assert_definition, assert_op);
-
 } // namespace tenon
 
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_control)
@@ -264,17 +263,6 @@ TENON_DECLARE_OP(assert_definition, assert_op);
 #include <tenon/graph/gradient_context.hpp>
 
 namespace tenon {
-
-TENON_DEFINE_OP(placeholder_op);
-TENON_DEFINE_OP(placeholder_with_default_op);
-TENON_DEFINE_OP(identity_op);
-TENON_DEFINE_OP(transfer_op);
-TENON_DEFINE_OP(ensure_shape_op);
-TENON_DEFINE_OP(stop_gradient_op);
-TENON_DEFINE_OP(no_op_op);
-TENON_DEFINE_OP(fill_like_op);
-TENON_DEFINE_OP(print_op);
-TENON_DEFINE_OP(assert_op);
 
 namespace untyped {
 TENON_INLINE any_tensor zeros_like(const any_tensor& x) { return tenon::add<fill_like_op>({0}, {x}); }
@@ -398,33 +386,21 @@ TENON_INLINE void ensure_shape_op::gradient(gradient_context& g) { g.set(0, g.ou
 TENON_INLINE void placeholder_with_default_op::gradient(gradient_context& g) { g.set(0, g.output_gradient()); }
 TENON_INLINE void print_op::gradient(gradient_context& g) { g.set(0, g.output_gradient()); }
 
-TENON_INLINE kernel_pointer placeholder_with_default_op::prepare(const kernel_setup& s) {
-    return std::make_unique<detail::identity_kernel>(s);
-}
-TENON_INLINE kernel_pointer identity_op::prepare(const kernel_setup& s) {
-    return std::make_unique<detail::identity_kernel>(s);
-}
+TENON_KERNEL(placeholder_with_default, detail::identity_kernel);
+TENON_KERNEL(identity, detail::identity_kernel);
 TENON_INLINE kernel_pointer transfer_op::prepare(const kernel_setup& s) {
     return std::make_unique<detail::identity_kernel>(s, false);
 }
-TENON_INLINE kernel_pointer ensure_shape_op::prepare(const kernel_setup& s) {
-    return std::make_unique<detail::identity_kernel>(s);
-}
-TENON_INLINE kernel_pointer stop_gradient_op::prepare(const kernel_setup& s) {
-    return std::make_unique<detail::identity_kernel>(s);
-}
+TENON_KERNEL(ensure_shape, detail::identity_kernel);
+TENON_KERNEL(stop_gradient, detail::identity_kernel);
 TENON_INLINE kernel_pointer no_op_op::prepare(const kernel_setup&) {
     return std::make_unique<detail::nothing_kernel>();
 }
 TENON_INLINE kernel_pointer fill_like_op::prepare(const kernel_setup& s) {
     return std::make_unique<detail::fill_kernel>(s.outputs[0], s.attrs.get<double>("value"));
 }
-TENON_INLINE kernel_pointer print_op::prepare(const kernel_setup& s) {
-    return std::make_unique<detail::print_kernel>(s);
-}
-TENON_INLINE kernel_pointer assert_op::prepare(const kernel_setup& s) {
-    return std::make_unique<detail::assert_kernel>(s);
-}
+TENON_KERNEL(print, detail::print_kernel);
+TENON_KERNEL(assert, detail::assert_kernel);
 
 } // namespace tenon
 

@@ -113,6 +113,7 @@ struct conv2d_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(convolution, conv2d);
 
 /// in: x, w, bias [outputs]. conv2d(x, w) + bias, or max(that, 0), in one pass. The planner makes it of a convolution
 /// and what follows it.
@@ -142,6 +143,7 @@ struct conv2d_bias_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(convolution, conv2d_bias);
 
 /// in: dy, w, and x for its sizes. The gradient of conv2d in x.
 struct conv2d_backward_input_op {
@@ -157,6 +159,7 @@ struct conv2d_backward_input_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(convolution, conv2d_backward_input);
 
 /// in: x, dy, and w for its sizes. The gradient of conv2d in w; and its second output, if asked for, in a bias
 /// [outputs]: the sum of dy over batch, height and width.
@@ -182,6 +185,7 @@ struct conv2d_backward_filter_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(convolution, conv2d_backward_filter);
 
 /// in: x [batch, height, width, channels], w [rows, columns, outputs / groups, channels]. What conv2d with these
 /// attributes does to gradients: an image of height * stride (same padding), or (height - 1) * stride + reach of the
@@ -208,6 +212,7 @@ struct conv2d_transpose_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(convolution, conv2d_transpose);
 
 /// The convolution of images x with windows w.
 template <conv2d_options Options = conv2d_options{}, OperandOrIllShaped X, OperandOrIllShaped W>
@@ -238,12 +243,6 @@ any_tensor conv2d_bias(const any_tensor& x, const any_tensor& w, const any_tenso
                        const conv2d_options& o = {});
 } // namespace untyped
 
-TENON_DECLARE_OP(conv2d_definition, conv2d_op);
-TENON_DECLARE_OP(conv2d_bias_definition, conv2d_bias_op);
-TENON_DECLARE_OP(conv2d_backward_input_definition, conv2d_backward_input_op);
-TENON_DECLARE_OP(conv2d_backward_filter_definition, conv2d_backward_filter_op);
-TENON_DECLARE_OP(conv2d_transpose_definition, conv2d_transpose_op);
-
 } // namespace tenon
 
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_convolution)
@@ -256,12 +255,6 @@ TENON_DECLARE_OP(conv2d_transpose_definition, conv2d_transpose_op);
 #include <tenon/ops/elementwise.hpp>
 
 namespace tenon {
-
-TENON_DEFINE_OP(conv2d_op);
-TENON_DEFINE_OP(conv2d_bias_op);
-TENON_DEFINE_OP(conv2d_backward_input_op);
-TENON_DEFINE_OP(conv2d_backward_filter_op);
-TENON_DEFINE_OP(conv2d_transpose_op);
 
 namespace untyped {
 TENON_INLINE any_tensor conv2d(const any_tensor& x, const any_tensor& w, const conv2d_options& o) {

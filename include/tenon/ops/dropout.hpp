@@ -45,6 +45,7 @@ struct random_bernoulli_op {
     static constexpr bool needs_value(const attributes&, int input) { return input == 1; }
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(dropout, random_bernoulli);
 
 namespace detail {
 
@@ -138,8 +139,6 @@ any_tensor random_bernoulli(const extents& shape, double p, std::uint64_t seed =
 any_tensor random_bernoulli_like(const any_tensor& x, double p, std::uint64_t seed = 0);
 } // namespace untyped
 
-TENON_DECLARE_OP(random_bernoulli_definition, random_bernoulli_op);
-
 } // namespace tenon
 
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_dropout)
@@ -150,8 +149,6 @@ TENON_DECLARE_OP(random_bernoulli_definition, random_bernoulli_op);
 #include <tenon/ops/elementwise.hpp>
 
 namespace tenon {
-
-TENON_DEFINE_OP(random_bernoulli_op);
 
 namespace detail {
 
@@ -211,9 +208,7 @@ TENON_INLINE any_tensor dropout(const any_tensor& x, double rate, const any_tens
 }
 } // namespace untyped
 
-TENON_INLINE kernel_pointer random_bernoulli_op::prepare(const kernel_setup& s) {
-    return std::make_unique<detail::random_bernoulli_kernel>(s);
-}
+TENON_KERNEL(random_bernoulli, detail::random_bernoulli_kernel);
 
 } // namespace tenon
 

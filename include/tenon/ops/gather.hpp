@@ -43,6 +43,7 @@ struct gather_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(gather, gather);
 
 /// in: gradient of a gather, indices, x, whose value does not matter. Zeros of x's sizes to which the
 /// gradient's slices are added where they came from. Along axis 0 its inputs are a sparse gradient (sparse_rows below):
@@ -65,6 +66,7 @@ struct gather_gradient_op {
     static any_tensor join(const std::vector<any_tensor>& gradients);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(gather, gather_gradient);
 
 /// in: rows, indices: a row for each index, of floating numbers. Rows of equal indices are added up, in their order:
 /// each of them is the sum, or with `once` the first is and the others are zero.
@@ -87,6 +89,7 @@ struct sum_equal_rows_op {
     }
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(gather, sum_equal_rows);
 
 /// The slices of x that indices (int32 or int64) name along Axis. An index outside 0 .. size - 1 fails the
 /// step with invalid_argument_error; negative ones do too.
@@ -128,10 +131,6 @@ namespace untyped {
 any_tensor gather(const any_tensor& x, const any_tensor& indices, int axis = 0);
 } // namespace untyped
 
-TENON_DECLARE_OP(gather_definition, gather_op);
-TENON_DECLARE_OP(gather_gradient_definition, gather_gradient_op);
-TENON_DECLARE_OP(sum_equal_rows_definition, sum_equal_rows_op);
-
 } // namespace tenon
 
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_gather)
@@ -143,10 +142,6 @@ TENON_DECLARE_OP(sum_equal_rows_definition, sum_equal_rows_op);
 #include <tenon/ops/reshape.hpp>
 
 namespace tenon {
-
-TENON_DEFINE_OP(gather_op);
-TENON_DEFINE_OP(gather_gradient_op);
-TENON_DEFINE_OP(sum_equal_rows_op);
 
 namespace untyped {
 TENON_INLINE any_tensor gather(const any_tensor& x, const any_tensor& indices, int axis) {

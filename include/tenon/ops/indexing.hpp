@@ -108,6 +108,7 @@ struct slice_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(indexing, slice);
 
 /// in: gradient of a slice, x, whose value does not matter. Zeros of x's sizes with the gradient in place of
 /// the slice.
@@ -126,6 +127,7 @@ struct slice_gradient_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(indexing, slice_gradient);
 
 /// in: x. Some dimensions backwards.
 struct reverse_op {
@@ -144,6 +146,7 @@ struct reverse_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(indexing, reverse);
 
 /// Elements put before and after those of a dimension.
 struct margin {
@@ -178,6 +181,7 @@ struct pad_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(indexing, pad);
 
 /// in: x. x repeated counts[i] times along dimension i.
 struct tile_op {
@@ -201,6 +205,7 @@ struct tile_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(indexing, tile);
 
 /// in: gradient of a tile, x, whose value does not matter. The sum of the repetitions.
 struct tile_gradient_op {
@@ -219,6 +224,7 @@ struct tile_gradient_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(indexing, tile_gradient);
 
 /// in: indices (an integer type). A new dimension of `depth`, which is `axis` of the result: 1 at the index,
 /// else 0. An index outside 0 .. depth - 1 gives zeros.
@@ -250,6 +256,7 @@ struct one_hot_op {
     }
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(indexing, one_hot);
 
 namespace detail {
 template <range... R>
@@ -352,14 +359,6 @@ any_tensor one_hot(const any_tensor& indices, std::int64_t depth, element_type e
                    int axis = -1);
 } // namespace untyped
 
-TENON_DECLARE_OP(slice_definition, slice_op);
-TENON_DECLARE_OP(slice_gradient_definition, slice_gradient_op);
-TENON_DECLARE_OP(reverse_definition, reverse_op);
-TENON_DECLARE_OP(pad_definition, pad_op);
-TENON_DECLARE_OP(tile_definition, tile_op);
-TENON_DECLARE_OP(tile_gradient_definition, tile_gradient_op);
-TENON_DECLARE_OP(one_hot_definition, one_hot_op);
-
 } // namespace tenon
 
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_indexing)
@@ -367,14 +366,6 @@ TENON_DECLARE_OP(one_hot_definition, one_hot_op);
 #include <tenon/ops/kernels/indexing.hpp>
 
 namespace tenon {
-
-TENON_DEFINE_OP(slice_op);
-TENON_DEFINE_OP(slice_gradient_op);
-TENON_DEFINE_OP(reverse_op);
-TENON_DEFINE_OP(pad_op);
-TENON_DEFINE_OP(tile_op);
-TENON_DEFINE_OP(tile_gradient_op);
-TENON_DEFINE_OP(one_hot_op);
 
 namespace untyped {
 TENON_INLINE any_tensor slice(const any_tensor& x, const std::vector<range>& ranges) {

@@ -57,6 +57,7 @@ struct matmul_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(matmul, matmul);
 
 /// in: a, b, bias [n]. max(matmul(a, b) + bias, 0), or without the max, in one pass. The planner makes it of
 /// a product and what follows it.
@@ -88,6 +89,7 @@ struct matmul_bias_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(matmul, matmul_bias);
 
 /// Given to matmul: a's (b's) matrices are transposed first, at no cost. `transpose_a | transpose_b` for
 /// both.
@@ -109,9 +111,6 @@ any_tensor matmul_bias(const any_tensor& a, const any_tensor& b, const any_tenso
                        bool a_transposed = false, bool b_transposed = false);
 } // namespace untyped
 
-TENON_DECLARE_OP(matmul_definition, matmul_op);
-TENON_DECLARE_OP(matmul_bias_definition, matmul_bias_op);
-
 } // namespace tenon
 
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_matmul)
@@ -122,9 +121,6 @@ TENON_DECLARE_OP(matmul_bias_definition, matmul_bias_op);
 #include <tenon/ops/reduction.hpp>
 
 namespace tenon {
-
-TENON_DEFINE_OP(matmul_op);
-TENON_DEFINE_OP(matmul_bias_op);
 
 namespace untyped {
 TENON_INLINE any_tensor matmul(const any_tensor& a, const any_tensor& b, bool a_transposed, bool b_transposed) {

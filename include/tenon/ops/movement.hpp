@@ -38,6 +38,7 @@ struct transpose_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(movement, transpose);
 
 /// in: x. x repeated along dimensions that it lacks or that have size 1, aligned at the last dimension.
 struct broadcast_to_op {
@@ -68,6 +69,7 @@ struct broadcast_to_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(movement, broadcast_to);
 
 /// in: x, like. x repeated to the sizes of `like`, whose value does not matter. x lacks the dimensions `axes`
 /// of `like`; the others are aligned at the last dimension.
@@ -104,6 +106,7 @@ struct broadcast_like_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(movement, broadcast_like);
 
 /// x with its dimensions in another order: dimension i of the result is dimension Axes[i] of x. Without axes:
 /// reversed.
@@ -160,10 +163,6 @@ any_tensor broadcast_to(const any_tensor& x, const extents& target);
 any_tensor broadcast_like(const any_tensor& x, const any_tensor& like, const index_list& axes = {});
 } // namespace untyped
 
-TENON_DECLARE_OP(transpose_definition, transpose_op);
-TENON_DECLARE_OP(broadcast_to_definition, broadcast_to_op);
-TENON_DECLARE_OP(broadcast_like_definition, broadcast_like_op);
-
 } // namespace tenon
 
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_movement)
@@ -172,10 +171,6 @@ TENON_DECLARE_OP(broadcast_like_definition, broadcast_like_op);
 #include <tenon/ops/reduction.hpp>
 
 namespace tenon {
-
-TENON_DEFINE_OP(transpose_op);
-TENON_DEFINE_OP(broadcast_to_op);
-TENON_DEFINE_OP(broadcast_like_op);
 
 namespace untyped {
 TENON_INLINE any_tensor transpose(const any_tensor& x, const index_list& axes) {

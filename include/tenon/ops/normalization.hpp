@@ -48,6 +48,7 @@ struct layer_norm_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(normalization, layer_norm);
 
 /// in: x, gamma, dy, and layer_norm's outputs 1 and 2. out: the gradients of x, gamma and beta.
 struct layer_norm_gradient_op {
@@ -69,6 +70,7 @@ struct layer_norm_gradient_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(normalization, layer_norm_gradient);
 
 namespace detail {
 struct layer_norm_statics { // sizes do not depend on epsilon
@@ -86,9 +88,6 @@ namespace untyped {
 any_tensor layer_norm(const any_tensor& x, const any_tensor& gamma, const any_tensor& beta, double epsilon = 1e-5);
 } // namespace untyped
 
-TENON_DECLARE_OP(layer_norm_definition, layer_norm_op);
-TENON_DECLARE_OP(layer_norm_gradient_definition, layer_norm_gradient_op);
-
 } // namespace tenon
 
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_normalization)
@@ -100,9 +99,6 @@ TENON_DECLARE_OP(layer_norm_gradient_definition, layer_norm_gradient_op);
 #include <tenon/ops/reduction.hpp>
 
 namespace tenon {
-
-TENON_DEFINE_OP(layer_norm_op);
-TENON_DEFINE_OP(layer_norm_gradient_op);
 
 namespace untyped {
 TENON_INLINE any_tensor layer_norm(const any_tensor& x, const any_tensor& gamma, const any_tensor& beta,

@@ -104,6 +104,7 @@ struct max_pool2d_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(pooling, max_pool2d);
 
 /// in: x.
 struct average_pool2d_op {
@@ -115,6 +116,7 @@ struct average_pool2d_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(pooling, average_pool2d);
 
 /// in: x, y = pool(x), dy. For a mean only dy's values and x's sizes matter.
 struct pool2d_gradient_op {
@@ -130,6 +132,7 @@ struct pool2d_gradient_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(pooling, pool2d_gradient);
 
 /// in: x, y = max_pool2d(x), h of x's sizes. For each window the element of h that lies where its largest does.
 struct max_pool2d_pick_op {
@@ -143,6 +146,7 @@ struct max_pool2d_pick_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(pooling, max_pool2d_pick);
 
 namespace detail {
 struct global_average_pool_rule {
@@ -188,11 +192,6 @@ any_tensor max_pool2d(const any_tensor& x, const pool2d_options& o);
 any_tensor average_pool2d(const any_tensor& x, const pool2d_options& o);
 } // namespace untyped
 
-TENON_DECLARE_OP(max_pool2d_definition, max_pool2d_op);
-TENON_DECLARE_OP(average_pool2d_definition, average_pool2d_op);
-TENON_DECLARE_OP(pool2d_gradient_definition, pool2d_gradient_op);
-TENON_DECLARE_OP(max_pool2d_pick_definition, max_pool2d_pick_op);
-
 } // namespace tenon
 
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_pooling)
@@ -202,11 +201,6 @@ TENON_DECLARE_OP(max_pool2d_pick_definition, max_pool2d_pick_op);
 #include <tenon/kernel/widened.hpp>
 
 namespace tenon {
-
-TENON_DEFINE_OP(max_pool2d_op);
-TENON_DEFINE_OP(average_pool2d_op);
-TENON_DEFINE_OP(pool2d_gradient_op);
-TENON_DEFINE_OP(max_pool2d_pick_op);
 
 namespace untyped {
 TENON_INLINE any_tensor max_pool2d(const any_tensor& x, const pool2d_options& o) {
@@ -317,18 +311,10 @@ struct max_pool2d_pick_kernel final : pool2d_kernel {
 
 } // namespace detail
 
-TENON_INLINE kernel_pointer max_pool2d_op::prepare(const kernel_setup& s) {
-    return std::make_unique<detail::pool2d_forward_kernel>(s);
-}
-TENON_INLINE kernel_pointer average_pool2d_op::prepare(const kernel_setup& s) {
-    return std::make_unique<detail::pool2d_forward_kernel>(s);
-}
-TENON_INLINE kernel_pointer pool2d_gradient_op::prepare(const kernel_setup& s) {
-    return std::make_unique<detail::pool2d_gradient_kernel>(s);
-}
-TENON_INLINE kernel_pointer max_pool2d_pick_op::prepare(const kernel_setup& s) {
-    return std::make_unique<detail::max_pool2d_pick_kernel>(s);
-}
+TENON_KERNEL(max_pool2d, detail::pool2d_forward_kernel);
+TENON_KERNEL(average_pool2d, detail::pool2d_forward_kernel);
+TENON_KERNEL(pool2d_gradient, detail::pool2d_gradient_kernel);
+TENON_KERNEL(max_pool2d_pick, detail::max_pool2d_pick_kernel);
 
 } // namespace tenon
 

@@ -61,6 +61,7 @@ struct random_uniform_op {
     static constexpr bool needs_value(const attributes&, int) { return false; }
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(random, random_uniform);
 
 /// Normal with the given mean and standard deviation; optionally only values within two deviations of the mean.
 struct random_normal_op {
@@ -87,6 +88,7 @@ struct random_normal_op {
     static constexpr bool needs_value(const attributes&, int) { return false; }
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(random, random_normal);
 
 /// Even among the integers low .. high-1.
 struct random_integers_op {
@@ -112,6 +114,7 @@ struct random_integers_op {
     static constexpr bool needs_value(const attributes&, int) { return false; }
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(random, random_integers);
 
 /// The numbers 0 .. n-1 in random order; n is the one size given, or the first of the operand.
 struct random_permutation_op {
@@ -139,6 +142,7 @@ struct random_permutation_op {
     static constexpr bool needs_value(const attributes&, int) { return false; }
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(random, random_permutation);
 
 /// The rows (elements along dimension 0) of its operand in random order.
 struct random_shuffle_op {
@@ -154,6 +158,7 @@ struct random_shuffle_op {
     }
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(random, random_shuffle);
 
 namespace detail {
 
@@ -296,12 +301,6 @@ any_tensor random_permutation(element_type element, std::int64_t n, std::uint64_
 any_tensor random_shuffle(const any_tensor& x, std::uint64_t seed = 0);
 } // namespace untyped
 
-TENON_DECLARE_OP(random_uniform_definition, random_uniform_op);
-TENON_DECLARE_OP(random_normal_definition, random_normal_op);
-TENON_DECLARE_OP(random_integers_definition, random_integers_op);
-TENON_DECLARE_OP(random_permutation_definition, random_permutation_op);
-TENON_DECLARE_OP(random_shuffle_definition, random_shuffle_op);
-
 } // namespace tenon
 
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_random)
@@ -314,12 +313,6 @@ TENON_DECLARE_OP(random_shuffle_definition, random_shuffle_op);
 #include <tenon/ops/kernels/random_source.hpp>
 
 namespace tenon {
-
-TENON_DEFINE_OP(random_uniform_op);
-TENON_DEFINE_OP(random_normal_op);
-TENON_DEFINE_OP(random_integers_op);
-TENON_DEFINE_OP(random_permutation_op);
-TENON_DEFINE_OP(random_shuffle_op);
 
 namespace detail {
 
@@ -528,21 +521,11 @@ TENON_INLINE any_tensor random_shuffle(const any_tensor& x, std::uint64_t seed) 
 }
 } // namespace untyped
 
-TENON_INLINE kernel_pointer random_uniform_op::prepare(const kernel_setup& s) {
-    return std::make_unique<detail::random_uniform_kernel>(s);
-}
-TENON_INLINE kernel_pointer random_normal_op::prepare(const kernel_setup& s) {
-    return std::make_unique<detail::random_normal_kernel>(s);
-}
-TENON_INLINE kernel_pointer random_integers_op::prepare(const kernel_setup& s) {
-    return std::make_unique<detail::random_integers_kernel>(s);
-}
-TENON_INLINE kernel_pointer random_permutation_op::prepare(const kernel_setup& s) {
-    return std::make_unique<detail::random_permutation_kernel>(s);
-}
-TENON_INLINE kernel_pointer random_shuffle_op::prepare(const kernel_setup& s) {
-    return std::make_unique<detail::random_shuffle_kernel>(s);
-}
+TENON_KERNEL(random_uniform, detail::random_uniform_kernel);
+TENON_KERNEL(random_normal, detail::random_normal_kernel);
+TENON_KERNEL(random_integers, detail::random_integers_kernel);
+TENON_KERNEL(random_permutation, detail::random_permutation_kernel);
+TENON_KERNEL(random_shuffle, detail::random_shuffle_kernel);
 
 } // namespace tenon
 

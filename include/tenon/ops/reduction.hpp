@@ -72,6 +72,7 @@ struct sum_op : detail::reduction_of<detail::reduces::numbers> {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(reduction, sum);
 
 /// in: x. Sum divided by the number of elements.
 struct mean_op : detail::reduction_of<detail::reduces::real_numbers> {
@@ -80,6 +81,7 @@ struct mean_op : detail::reduction_of<detail::reduces::real_numbers> {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(reduction, mean);
 
 /// in: x. Product.
 struct prod_op : detail::reduction_of<detail::reduces::numbers> {
@@ -87,6 +89,7 @@ struct prod_op : detail::reduction_of<detail::reduces::numbers> {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(reduction, prod);
 
 /// in: x. Least element.
 struct min_op : detail::reduction_of<detail::reduces::numbers, element_type::none, true> {
@@ -94,6 +97,7 @@ struct min_op : detail::reduction_of<detail::reduces::numbers, element_type::non
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(reduction, min);
 
 /// in: x. Largest element.
 struct max_op : detail::reduction_of<detail::reduces::numbers, element_type::none, true> {
@@ -101,36 +105,42 @@ struct max_op : detail::reduction_of<detail::reduces::numbers, element_type::non
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(reduction, max);
 
 /// in: x. Position of the first least element.
 struct argmin_op : detail::reduction_of<detail::reduces::numbers, element_type::int64, true> {
     static constexpr const char* name = "argmin";
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(reduction, argmin);
 
 /// in: x. Position of the first largest element.
 struct argmax_op : detail::reduction_of<detail::reduces::numbers, element_type::int64, true> {
     static constexpr const char* name = "argmax";
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(reduction, argmax);
 
 /// in: x. Whether any element is true.
 struct any_op : detail::reduction_of<detail::reduces::truth> {
     static constexpr const char* name = "any";
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(reduction, any);
 
 /// in: x. Whether all elements are true.
 struct all_op : detail::reduction_of<detail::reduces::truth> {
     static constexpr const char* name = "all";
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(reduction, all);
 
 /// in: x. Number of elements that are not 0 (false).
 struct count_nonzero_op : detail::reduction_of<detail::reduces::anything, element_type::int64> {
     static constexpr const char* name = "count_nonzero";
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(reduction, count_nonzero);
 
 /// in: x. Logarithm of the sum of exponentials.
 struct logsumexp_op : detail::reduction_of<detail::reduces::real_numbers> {
@@ -138,6 +148,7 @@ struct logsumexp_op : detail::reduction_of<detail::reduces::real_numbers> {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(reduction, logsumexp);
 
 /// in: x. Mean of the squared deviations from the mean, or its square root; the sum is divided by count -
 /// ddof.
@@ -162,6 +173,7 @@ struct variance_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(reduction, variance);
 
 /// in: x. order 1: sum of |x|; 2: square root of the sum of squares; 0: largest |x|.
 struct norm_op {
@@ -183,6 +195,7 @@ struct norm_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(reduction, norm);
 
 /// in: x, whose value does not matter. The number of elements along the axes, as a scalar of type `element`.
 struct element_count_op {
@@ -204,6 +217,7 @@ struct element_count_op {
     }
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(reduction, element_count);
 
 /// in: x, like. The reverse of broadcast_like: x summed over the dimensions that it has and `like`, whose
 /// value does not matter, lacks (`axes`, and leading ones) or has with size 1.
@@ -243,6 +257,7 @@ struct sum_like_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(reduction, sum_like);
 
 /// in: g, the gradient of a product with the reduced axes kept; x; and n directions h of x's sizes. Derivatives of
 /// order n + 1: for each element m of x, g times the sum, over all ways to take n others k1, .., kn of its group, of
@@ -265,6 +280,7 @@ struct prod_gradient_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(reduction, prod_gradient);
 
 /// Given to a reduction: the reduced axes stay, with size 1.
 struct keep_dims {
@@ -404,23 +420,6 @@ any_tensor sum_like(const any_tensor& x, const any_tensor& like, const index_lis
 any_tensor divide_by_count(const any_tensor& x, const any_tensor& sizes, const index_list& axes, int ddof = 0);
 } // namespace untyped
 
-TENON_DECLARE_OP(sum_definition, sum_op);
-TENON_DECLARE_OP(mean_definition, mean_op);
-TENON_DECLARE_OP(prod_definition, prod_op);
-TENON_DECLARE_OP(min_definition, min_op);
-TENON_DECLARE_OP(max_definition, max_op);
-TENON_DECLARE_OP(argmin_definition, argmin_op);
-TENON_DECLARE_OP(argmax_definition, argmax_op);
-TENON_DECLARE_OP(any_definition, any_op);
-TENON_DECLARE_OP(all_definition, all_op);
-TENON_DECLARE_OP(count_nonzero_definition, count_nonzero_op);
-TENON_DECLARE_OP(logsumexp_definition, logsumexp_op);
-TENON_DECLARE_OP(variance_definition, variance_op);
-TENON_DECLARE_OP(norm_definition, norm_op);
-TENON_DECLARE_OP(element_count_definition, element_count_op);
-TENON_DECLARE_OP(sum_like_definition, sum_like_op);
-TENON_DECLARE_OP(prod_gradient_definition, prod_gradient_op);
-
 } // namespace tenon
 
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_reduction)
@@ -430,23 +429,6 @@ TENON_DECLARE_OP(prod_gradient_definition, prod_gradient_op);
 #include <tenon/ops/movement.hpp>
 
 namespace tenon {
-
-TENON_DEFINE_OP(sum_op);
-TENON_DEFINE_OP(mean_op);
-TENON_DEFINE_OP(prod_op);
-TENON_DEFINE_OP(min_op);
-TENON_DEFINE_OP(max_op);
-TENON_DEFINE_OP(argmin_op);
-TENON_DEFINE_OP(argmax_op);
-TENON_DEFINE_OP(any_op);
-TENON_DEFINE_OP(all_op);
-TENON_DEFINE_OP(count_nonzero_op);
-TENON_DEFINE_OP(logsumexp_op);
-TENON_DEFINE_OP(variance_op);
-TENON_DEFINE_OP(norm_op);
-TENON_DEFINE_OP(element_count_op);
-TENON_DEFINE_OP(sum_like_op);
-TENON_DEFINE_OP(prod_gradient_op);
 
 namespace untyped {
 #define TENON_REDUCTION(NAME)                                                              \

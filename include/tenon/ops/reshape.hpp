@@ -43,6 +43,7 @@ struct reshape_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(reshape, reshape);
 
 /// in: x, like. x's elements in the sizes of `like`, whose value does not matter.
 struct reshape_like_op {
@@ -60,6 +61,7 @@ struct reshape_like_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(reshape, reshape_like);
 
 /// in: x. Drops dimensions of size 1.
 struct squeeze_op {
@@ -82,6 +84,7 @@ struct squeeze_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(reshape, squeeze);
 
 /// in: x. Inserts dimensions of size 1, at these axes of the result.
 struct expand_dims_op {
@@ -102,6 +105,7 @@ struct expand_dims_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(reshape, expand_dims);
 
 namespace detail {
 
@@ -305,11 +309,6 @@ any_tensor squeeze(const any_tensor& x);
 any_tensor expand_dims(const any_tensor& x, const index_list& axes);
 } // namespace untyped
 
-TENON_DECLARE_OP(reshape_definition, reshape_op);
-TENON_DECLARE_OP(reshape_like_definition, reshape_like_op);
-TENON_DECLARE_OP(squeeze_definition, squeeze_op);
-TENON_DECLARE_OP(expand_dims_definition, expand_dims_op);
-
 } // namespace tenon
 
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_reshape)
@@ -317,11 +316,6 @@ TENON_DECLARE_OP(expand_dims_definition, expand_dims_op);
 #include <cstring>
 
 namespace tenon {
-
-TENON_DEFINE_OP(reshape_op);
-TENON_DEFINE_OP(reshape_like_op);
-TENON_DEFINE_OP(squeeze_op);
-TENON_DEFINE_OP(expand_dims_op);
 
 namespace untyped {
 TENON_INLINE any_tensor reshape(const any_tensor& x, const extents& target) {
@@ -379,18 +373,10 @@ struct reshape_kernel final : kernel {
 
 } // namespace detail
 
-TENON_INLINE kernel_pointer reshape_op::prepare(const kernel_setup& s) {
-    return std::make_unique<detail::reshape_kernel>(s);
-}
-TENON_INLINE kernel_pointer reshape_like_op::prepare(const kernel_setup& s) {
-    return std::make_unique<detail::reshape_kernel>(s);
-}
-TENON_INLINE kernel_pointer squeeze_op::prepare(const kernel_setup& s) {
-    return std::make_unique<detail::reshape_kernel>(s);
-}
-TENON_INLINE kernel_pointer expand_dims_op::prepare(const kernel_setup& s) {
-    return std::make_unique<detail::reshape_kernel>(s);
-}
+TENON_KERNEL(reshape, detail::reshape_kernel);
+TENON_KERNEL(reshape_like, detail::reshape_kernel);
+TENON_KERNEL(squeeze, detail::reshape_kernel);
+TENON_KERNEL(expand_dims, detail::reshape_kernel);
 
 } // namespace tenon
 

@@ -39,12 +39,11 @@ struct scatter_op {
     static constexpr bool needs_value(const attributes&, int input) { return input > 0; }
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(scatter, scatter);
 
 namespace detail {
 const char* name_of(scatter_op::way how); ///< of the function: "scatter_add"
 }
-
-TENON_DECLARE_OP(scatter_definition, scatter_op);
 
 } // namespace tenon
 
@@ -59,8 +58,6 @@ TENON_DECLARE_OP(scatter_definition, scatter_op);
 #include <tenon/ops/kernels/variable.hpp>
 
 namespace tenon {
-
-TENON_DEFINE_OP(scatter_op);
 
 namespace detail {
 
@@ -145,9 +142,7 @@ TENON_INLINE int scatter_op::outputs(const attributes& a, int) {
         detail::number_out_of_range("how", static_cast<std::int64_t>(a.how));
     return 1;
 }
-TENON_INLINE kernel_pointer scatter_op::prepare(const kernel_setup& s) {
-    return std::make_unique<detail::scatter_kernel>(s);
-}
+TENON_KERNEL(scatter, detail::scatter_kernel);
 
 } // namespace tenon
 

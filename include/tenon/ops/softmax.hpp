@@ -50,6 +50,7 @@ struct softmax_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(softmax, softmax);
 
 struct log_softmax_op {
     static constexpr const char* name = "log_softmax";
@@ -60,6 +61,7 @@ struct log_softmax_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(softmax, log_softmax);
 
 /// From y = softmax(x) and the gradient of y that of x: y (dy - sum over c of dy y); or, from y = log_softmax(x),
 /// dy - e^y sum over c of dy.
@@ -80,6 +82,7 @@ struct softmax_gradient_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(softmax, softmax_gradient);
 
 /// Inputs: logits [.., classes] and labels [..], int32 or int64. Outputs: loss [..] = ln(sum over c of e^x[.., c]) -
 /// x[.., label], and softmax(x) - onehot(label) [.., classes], from which the gradient is made without another e^x.
@@ -107,6 +110,7 @@ struct sparse_softmax_cross_entropy_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(softmax, sparse_softmax_cross_entropy);
 
 /// Inputs: logits x and weights p, both [.., classes]; p is a distribution where a gradient in the usual sense is
 /// wanted, but need not be. Outputs: loss [..] = sum over c of p[.., c] (ln(sum over k of e^x[.., k]) - x[.., c]),
@@ -134,6 +138,7 @@ struct softmax_cross_entropy_op {
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(softmax, softmax_cross_entropy);
 
 /// The rule of sigmoid_cross_entropy: two floating tensors of equal sizes.
 struct sigmoid_cross_entropy_rule {
@@ -195,12 +200,6 @@ any_tensor sparse_softmax_cross_entropy(const any_tensor& logits, const any_tens
 any_tensor softmax_cross_entropy(const any_tensor& logits, const any_tensor& probabilities);
 } // namespace untyped
 
-TENON_DECLARE_OP(softmax_definition, softmax_op);
-TENON_DECLARE_OP(log_softmax_definition, log_softmax_op);
-TENON_DECLARE_OP(softmax_gradient_definition, softmax_gradient_op);
-TENON_DECLARE_OP(sparse_softmax_cross_entropy_definition, sparse_softmax_cross_entropy_op);
-TENON_DECLARE_OP(softmax_cross_entropy_definition, softmax_cross_entropy_op);
-
 } // namespace tenon
 
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_softmax)
@@ -213,12 +212,6 @@ TENON_DECLARE_OP(softmax_cross_entropy_definition, softmax_cross_entropy_op);
 #include <tenon/ops/reduction.hpp>
 
 namespace tenon {
-
-TENON_DEFINE_OP(softmax_op);
-TENON_DEFINE_OP(log_softmax_op);
-TENON_DEFINE_OP(softmax_gradient_op);
-TENON_DEFINE_OP(sparse_softmax_cross_entropy_op);
-TENON_DEFINE_OP(softmax_cross_entropy_op);
 
 namespace untyped {
 TENON_INLINE any_tensor softmax(const any_tensor& x, int axis) { return tenon::add<softmax_op>({axis}, {x}); }

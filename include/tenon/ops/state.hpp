@@ -26,6 +26,7 @@ struct constant_op {
     static inferred infer(const attributes& a, type_list, int) { return inferred(a.value->type()); }
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(state, constant);
 
 /// The value of a variable, a resource that outlives steps. A step that reads and updates it reads the value
 /// from before the update, unless the read is made to run after the update (SEMANTICS 15).
@@ -45,6 +46,7 @@ struct variable_op {
     }
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(state, variable);
 
 /// Writes input 1 to the variable that is input 0; its output is the variable after that.
 struct assign_op {
@@ -61,6 +63,7 @@ struct assign_op {
     static constexpr bool needs_value(const attributes&, int input) { return input == 1; }
     static kernel_pointer prepare(const kernel_setup& s);
 };
+TENON_OP(state, assign);
 
 /// A number in the graph.
 template <Element T> tensor<T, shape<>> constant(const T& value) {
@@ -283,10 +286,6 @@ any_tensor scatter(scatter_op::way how, const any_tensor& variable, const any_te
                    const any_tensor& updates);
 } // namespace untyped
 
-TENON_DECLARE_OP(constant_definition, constant_op);
-TENON_DECLARE_OP(variable_definition, variable_op);
-TENON_DECLARE_OP(assign_definition, assign_op);
-
 } // namespace tenon
 
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_state)
@@ -297,10 +296,6 @@ TENON_DECLARE_OP(assign_definition, assign_op);
 #include <tenon/ops/kernels/variable.hpp>
 
 namespace tenon {
-
-TENON_DEFINE_OP(constant_op);
-TENON_DEFINE_OP(variable_op);
-TENON_DEFINE_OP(assign_op);
 
 namespace detail {
 
@@ -443,12 +438,8 @@ TENON_INLINE operation initialize_variables() {
 TENON_INLINE kernel_pointer constant_op::prepare(const kernel_setup& s) {
     return std::make_unique<detail::constant_kernel>(s.attrs.get<std::shared_ptr<const any_array>>("value"));
 }
-TENON_INLINE kernel_pointer variable_op::prepare(const kernel_setup& s) {
-    return std::make_unique<detail::variable_kernel>(s);
-}
-TENON_INLINE kernel_pointer assign_op::prepare(const kernel_setup& s) {
-    return std::make_unique<detail::assign_kernel>(s);
-}
+TENON_KERNEL(variable, detail::variable_kernel);
+TENON_KERNEL(assign, detail::assign_kernel);
 } // namespace tenon
 
 #endif

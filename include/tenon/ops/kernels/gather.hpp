@@ -9,7 +9,7 @@
 #include <tenon/core/half.hpp>
 #include <tenon/kernel/thread_pool.hpp>
 #include <tenon/ops/gather.hpp>
-#include <tenon/ops/kernels/for_numbers.hpp>
+#include <tenon/ops/kernels/for_elements.hpp>
 #include <tenon/ops/kernels/rows.hpp>
 
 /// The CPU kernels of ops/gather.hpp.
@@ -181,14 +181,11 @@ private:
 
 } // namespace detail
 
-TENON_INLINE kernel_pointer gather_op::prepare(const kernel_setup& s) {
-    return std::make_unique<detail::gather_kernel>(s);
-}
+TENON_KERNEL(gather, detail::gather_kernel);
 TENON_INLINE kernel_pointer gather_gradient_op::prepare(const kernel_setup& s) {
-    return detail::prepare_for_numbers<detail::gather_gradient_kernel>(s.inputs[0].element, s);
+    const element_type e = detail::without_sign(s.inputs[0].element);
+    return detail::kernel_for<detail::gather_gradient_kernel>(detail::signless_list{}, e, s);
 }
-TENON_INLINE kernel_pointer sum_equal_rows_op::prepare(const kernel_setup& s) {
-    return std::make_unique<detail::sum_equal_rows_kernel>(s);
-}
+TENON_KERNEL(sum_equal_rows, detail::sum_equal_rows_kernel);
 
 } // namespace tenon

@@ -10,7 +10,7 @@
 #include <tenon/kernel/strided_copy.hpp>
 #include <tenon/kernel/thread_pool.hpp>
 #include <tenon/ops/indexing.hpp>
-#include <tenon/ops/kernels/for_numbers.hpp>
+#include <tenon/ops/kernels/for_elements.hpp>
 
 /// The CPU kernels of ops/indexing.hpp.
 
@@ -230,20 +230,11 @@ TENON_INLINE kernel_pointer tile_op::prepare(const kernel_setup& s) {
                                                         0);
 }
 TENON_INLINE kernel_pointer tile_gradient_op::prepare(const kernel_setup& s) {
-    return detail::prepare_for_numbers<detail::tile_gradient_kernel>(s.inputs[0].element, s);
+    const element_type e = detail::without_sign(s.inputs[0].element);
+    return detail::kernel_for<detail::tile_gradient_kernel>(detail::signless_list{}, e, s);
 }
 TENON_INLINE kernel_pointer one_hot_op::prepare(const kernel_setup& s) {
-    using detail::one_hot_kernel;
-    switch (s.inputs[0].element) {
-    case element_type::int8: return std::make_unique<one_hot_kernel<std::int8_t>>(s);
-    case element_type::int16: return std::make_unique<one_hot_kernel<std::int16_t>>(s);
-    case element_type::int32: return std::make_unique<one_hot_kernel<std::int32_t>>(s);
-    case element_type::int64: return std::make_unique<one_hot_kernel<std::int64_t>>(s);
-    case element_type::uint8: return std::make_unique<one_hot_kernel<std::uint8_t>>(s);
-    case element_type::uint16: return std::make_unique<one_hot_kernel<std::uint16_t>>(s);
-    case element_type::uint32: return std::make_unique<one_hot_kernel<std::uint32_t>>(s);
-    default: return std::make_unique<one_hot_kernel<std::uint64_t>>(s);
-    }
+    return detail::kernel_for<detail::one_hot_kernel>(detail::integer_list{}, s.inputs[0].element, s);
 }
 
 } // namespace tenon
