@@ -45,15 +45,19 @@ TEST_CASE("the README's compile error is the one that test/compile_fail/nn_wrong
     CHECK(holds(readme, words));
 }
 
-TEST_CASE("the code in docs/adding-an-op.md is that of examples/custom_op.cpp") {
-    const std::string page = read_bytes(project + "docs/adding-an-op.md"), code = program("custom_op.cpp");
-    const std::string opening = "```cpp\n";
-    int blocks = 0;
+TEST_CASE("the code in docs/adding-an-op.md is that of examples/custom_op.cpp, or of the file it names") {
+    const std::string page = read_bytes(project + "docs/adding-an-op.md"), example = program("custom_op.cpp");
+    const std::string opening = "```cpp";
+    int of_example = 0, of_library = 0;
     for (std::size_t at = page.find(opening); at != std::string::npos; at = page.find(opening, at)) {
-        at += opening.size();
-        const std::string block = page.substr(at, page.find("```", at) - at);
-        CHECK_MESSAGE(holds(code, block), block);
-        ++blocks;
+        const std::size_t end = page.find('\n', at);
+        const std::string file = page.substr(at + opening.size(), end - at - opening.size());
+        at = page.find("```", end);
+        const std::string block = page.substr(end + 1, at - end - 1);
+        CHECK_MESSAGE(holds(file.empty() ? example : read_bytes(project + file.substr(1)), block), block);
+        ++(file.empty() ? of_example : of_library);
+        at += 3;
     }
-    CHECK(blocks > 5);
+    CHECK(of_example > 5);
+    CHECK(of_library > 5);
 }

@@ -107,7 +107,7 @@ template <class Op> op_definition make_definition() {
 } // namespace detail
 
 /// The definition of an op struct. Who writes one names it once at namespace scope,
-///     inline const tn::op_definition& running_sum_definition = tn::definition_of<running_sum_op>();
+///     inline const tn::op_definition& cumulative_sum_definition = tn::definition_of<cumulative_sum_op>();
 /// so that graphs that are read find it.
 template <class Op> const op_definition& definition_of() {
     static const op_definition& d = register_op(detail::make_definition<Op>());
