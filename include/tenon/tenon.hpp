@@ -20,36 +20,37 @@
 #include <tenon/graph/cluster.hpp>               // which tasks there are, and where
 #include <tenon/graph/replica_device_setter.hpp> // variables to parameter servers, the rest to workers
 
-#include <tenon/ops/control.hpp>       // placeholder, identity, group, print, assert
-#include <tenon/ops/state.hpp>         // constant, variable, assign, initialisers
-#include <tenon/ops/elementwise.hpp>   // + - * /, exp, tanh, relu, comparisons, select, cast, ...
-#include <tenon/ops/formulas.hpp>      // square, clip, floor_divide, logaddexp, logit, ...
-#include <tenon/ops/activations.hpp>   // gelu, elu, leaky_relu, silu, ...
-#include <tenon/ops/matmul.hpp>        // products of matrices and batches of them
-#include <tenon/ops/reduction.hpp>     // sum, mean, max, argmax, logsumexp, ...
-#include <tenon/ops/scan.hpp>          // running sums
-#include <tenon/ops/reshape.hpp>       // reshape, squeeze, expand_dims
-#include <tenon/ops/movement.hpp>      // transpose, broadcast_to, broadcast_like
-#include <tenon/ops/assembly.hpp>      // concat, split, stack, unstack
-#include <tenon/ops/indexing.hpp>      // slice, pad, tile, ...
-#include <tenon/ops/gather.hpp>        // gather, and sparse gradients
-#include <tenon/ops/fill.hpp>          // zeros, ones, eye, arange, linspace
-#include <tenon/ops/convolution.hpp>   // conv2d
-#include <tenon/ops/pooling.hpp>       // max_pool, average_pool
-#include <tenon/ops/softmax.hpp>       // softmax and the cross entropies
-#include <tenon/ops/normalization.hpp> // layer normalisation
-#include <tenon/ops/dropout.hpp>       // dropout
-#include <tenon/ops/random.hpp>        // random numbers, the same everywhere
-#include <tenon/ops/gradients.hpp>     // reverse-mode differentiation
+#include <tenon/ops/control.hpp>          // placeholder, identity, group, print, assert
+#include <tenon/ops/state.hpp>            // constant, variable, assign, initialisers
+#include <tenon/ops/elementwise.hpp>      // + - * /, exp, tanh, relu, comparisons, select, cast, ...
+#include <tenon/ops/formulas.hpp>         // square, clip, floor_divide, logaddexp, logit, ...
+#include <tenon/ops/activations.hpp>      // gelu, elu, leaky_relu, silu, ...
+#include <tenon/ops/untyped_formulas.hpp> // these, where types are known at run time only
+#include <tenon/ops/matmul.hpp>           // products of matrices and batches of them
+#include <tenon/ops/reduction.hpp>        // sum, mean, max, argmax, logsumexp, ...
+#include <tenon/ops/scan.hpp>             // running sums, products, extremes
+#include <tenon/ops/reshape.hpp>          // reshape, squeeze, expand_dims
+#include <tenon/ops/movement.hpp>         // transpose, broadcast_to, broadcast_like
+#include <tenon/ops/assembly.hpp>         // concat, split, stack, unstack
+#include <tenon/ops/indexing.hpp>         // slice, pad, tile, ...
+#include <tenon/ops/gather.hpp>           // gather, and sparse gradients
+#include <tenon/ops/fill.hpp>             // zeros, ones, eye, arange, linspace
+#include <tenon/ops/convolution.hpp>      // conv2d
+#include <tenon/ops/pooling.hpp>          // max_pool, average_pool
+#include <tenon/ops/softmax.hpp>          // softmax and the cross entropies
+#include <tenon/ops/normalization.hpp>    // layer normalisation
+#include <tenon/ops/dropout.hpp>          // dropout
+#include <tenon/ops/random.hpp>           // random numbers, the same everywhere
+#include <tenon/ops/gradients.hpp>        // reverse-mode differentiation
 
-#include <tenon/kernel/memory_policy.hpp>      // how much of a device's memory is used
+#include <tenon/kernel/memory_policy.hpp>             // how much of a device's memory is used
 #include <tenon/runtime/device/device_attributes.hpp> // the devices there are
 #include <tenon/runtime/device/gpu_backend.hpp>       // GPUs, real or simulated
-#include <tenon/runtime/place/explanation.hpp>       // why each node runs where it does
-#include <tenon/runtime/session/session.hpp>           // running a graph
-#include <tenon/runtime/run/trace.hpp>             // what ran when
-#include <tenon/runtime/plan/cost_measurements.hpp> // what nodes and transfers took
-#include <tenon/runtime/session/print_config.hpp>      // what this build has, and which instruction set it uses
+#include <tenon/runtime/place/explanation.hpp>        // why each node runs where it does
+#include <tenon/runtime/session/session.hpp>          // running a graph
+#include <tenon/runtime/run/trace.hpp>                // what ran when
+#include <tenon/runtime/plan/cost_measurements.hpp>   // what nodes and transfers took
+#include <tenon/runtime/session/print_config.hpp>     // what this build has, and which instruction set it uses
 
 #include <tenon/nn/layer.hpp>            // what layers are made of
 #include <tenon/nn/activation.hpp>       // relu, tanh, ... as layers

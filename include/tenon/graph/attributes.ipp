@@ -132,8 +132,8 @@ TENON_INLINE void attributes::missing(const char* name) const {
 TENON_INLINE bool operator==(const attributes& a, const attributes& b) {
     const attributes::list &x = a.values(), &y = b.values();
     return &x == &y || std::equal(x.begin(), x.end(), y.begin(), y.end(), [](const auto& u, const auto& v) {
-               return u.first == v.first && same_attribute(u.second, v.second);
-           });
+        return u.first == v.first && same_attribute(u.second, v.second);
+    });
 }
 
 TENON_INLINE std::size_t attributes::hash() const {

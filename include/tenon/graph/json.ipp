@@ -483,9 +483,7 @@ private:
         const json_value* all = e.source->find("attributes");
         if (all)
             for (const json_member& m : json_get<json_value::object>(*all, "an object", "\"attributes\"")) {
-                const auto words = [&](const std::exception& x) {
-                    return "attribute \"" + m.name + "\": " + x.what();
-                };
+                const auto words = [&](const std::exception& x) { return "attribute \"" + m.name + "\": " + x.what(); };
                 try {
                     given.set(m.name.c_str(), attribute_of_json(m.value));
                 } catch (const data_loss_error& x) {

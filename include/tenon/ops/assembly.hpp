@@ -38,7 +38,8 @@ struct concat_op {
             if (in[i].element != in[0].element) return fault::element_types_differ;
             extents next = in[i].extents;
             if (next.rank() != sizes.rank()) return fault::ranks_differ;
-            along = along.is_number() && next[axis].is_number() ? extent(sum_of_sizes(along.size, next[axis].size)) : extent{};
+            along = along.is_number() && next[axis].is_number() ? extent(sum_of_sizes(along.size, next[axis].size))
+                                                                : extent{};
             next[axis] = sizes[axis];
             const merged_extents m = equal_shapes(sizes, next);
             if (m.what != fault::none) return m.what;
@@ -316,8 +317,7 @@ TENON_INLINE std::vector<any_tensor> split(const any_tensor& x, int parts, int a
     return detail::outputs_of(add_node(split_definition, {x}, encode(split_op::attributes{axis, parts, {}})));
 }
 TENON_INLINE std::vector<any_tensor> split_evenly(const any_tensor& x, int parts, int axis) {
-    return detail::outputs_of(
-        add_node(split_evenly_definition, {x}, encode(split_evenly_op::attributes{axis, parts})));
+    return detail::outputs_of(add_node(split_evenly_definition, {x}, encode(split_evenly_op::attributes{axis, parts})));
 }
 TENON_INLINE std::vector<any_tensor> split_sizes(const any_tensor& x, const index_list& sizes, int axis) {
     return detail::outputs_of(add_node(split_definition, {x}, encode(split_op::attributes{axis, 0, sizes})));

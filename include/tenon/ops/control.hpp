@@ -296,8 +296,7 @@ TENON_INLINE operation add_group(const std::vector<node*>& members, const std::s
 
 // Copies its input where the plan could not let both lie in one place.
 struct identity_kernel final : kernel {
-    explicit identity_kernel(const kernel_setup& s, bool may_vanish = true) :
-        type(s.inputs[0]), vanishes(may_vanish) {}
+    explicit identity_kernel(const kernel_setup& s, bool may_vanish = true) : type(s.inputs[0]), vanishes(may_vanish) {}
     void run(const kernel_run& r) override {
         if (r.in[0] == r.out[0] || !r.out[0]) return;
         const std::int64_t n = type.extents.elements();

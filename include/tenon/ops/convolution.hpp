@@ -206,7 +206,9 @@ struct conv2d_transpose_op {
         const merged_extent columns = a.horizontal().image(x.extents[2], w.extents[1]);
         if (columns.what != fault::none) return columns.what;
         const extent& seen = w.extents[2];
-        const extent outputs = a.groups == 1 ? seen : seen.is_number() ? extent(product_of_sizes(seen.size, a.groups)) : dynamic_extent;
+        const extent outputs = a.groups == 1      ? seen
+                               : seen.is_number() ? extent(product_of_sizes(seen.size, a.groups))
+                                                  : dynamic_extent;
         return inferred(x.element, extents{x.extents[0], rows.size, columns.size, outputs});
     }
     static void gradient(gradient_context& g);

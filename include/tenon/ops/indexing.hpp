@@ -198,7 +198,8 @@ struct tile_op {
         extents result = in[0].extents;
         for (int i = 0; i < a.counts.count; ++i) {
             if (a.counts[i] < 0) return fault::slice_out_of_range;
-            if (a.counts[i] != 1) result[i] = result[i].is_number() ? extent(product_of_sizes(result[i].size, a.counts[i])) : extent{};
+            if (a.counts[i] != 1)
+                result[i] = result[i].is_number() ? extent(product_of_sizes(result[i].size, a.counts[i])) : extent{};
         }
         return inferred(in[0].element, result);
     }
