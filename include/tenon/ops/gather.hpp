@@ -253,8 +253,8 @@ TENON_INLINE std::optional<row_gradient> row_gradients::through(const node& n) c
         const tensor_type& t = n.input_type(static_cast<int>(k));
         const bool scalar = t.extents.rank() == 0;
         const auto at = known_.find(n.inputs[k].node);
-        if (!scalar && (at == known_.end() || !at->second ||
-                        equal_shapes(t.extents, n.outputs[0].extents).what != fault::none))
+        if (!scalar &&
+            (at == known_.end() || !at->second || equal_shapes(t.extents, n.outputs[0].extents).what != fault::none))
             return std::nullopt;
         rows.push_back(scalar ? std::nullopt : at->second);
         sparse.push_back(!scalar);
