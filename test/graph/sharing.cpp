@@ -25,7 +25,7 @@ TEST_CASE("what is written in one expression is one node") {
     const auto x = tn::placeholder<float, tn::shape<4>>("x");
     const tn::tensor<float, tn::shape<4>> y = tanh(x * 2.0f + 1.0f) - exp(-x);
     CHECK(fused_nodes(g) == 1);
-    CHECK(y.node()->inputs.size() >= 1);
+    CHECK(y.node()->inputs.size() == 2); // x in both its places
     for (const tn::node_output& from : y.node()->inputs) CHECK(from.node == x.node());
 }
 
@@ -93,7 +93,7 @@ TEST_CASE("SEMANTICS 13: a name used in five places is computed once a step") {
     const auto e = sqrt(h);
     const auto once = s.report(tn::feed(x, tn::array<float, tn::shape<4>>()), h);
     const auto five = s.report(tn::feed(x, tn::array<float, tn::shape<4>>()), a, b, c, d, e);
-    CHECK(once.nodes >= 1);
+    CHECK(once.nodes == 1);
     int exps = 0;
     for (const std::string& line : five.order) exps += line.starts_with("exp");
     CHECK(exps == 1);

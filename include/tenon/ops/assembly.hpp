@@ -62,6 +62,7 @@ struct split_like_op {
     static constexpr bool needs_value(const attributes&, int input) { return input == 0; }
     static constexpr inferred infer(const attributes& a, type_list in, int output) {
         if (in.size() < 2) return fault::expects_more_operands;
+        if (in[0].element == element_type::string) return fault::element_type_not_supported;
         const int axis = detail::axis_of(a.axis, in[0].extents.rank());
         if (axis < 0) return fault::axis_out_of_range;
         // All of them are judged with the first, which every graph asks for: the time is linear in the parts.
@@ -287,6 +288,7 @@ std::vector<any_tensor> unstack(const any_tensor& x, int parts, int axis = 0);
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_assembly)
 
 #include <tenon/ops/control.hpp>
+#include <tenon/ops/reshape.hpp>
 #include <tenon/kernel/strided_copy.hpp>
 
 namespace tenon {
@@ -342,7 +344,9 @@ TENON_INLINE void split_like_op::gradient(gradient_context& g) {
     g.set(0, untyped::concat(detail::output_gradients(g), g.attributes<attributes>().axis));
 }
 TENON_INLINE void split_op::gradient(gradient_context& g) {
-    g.set(0, untyped::concat(detail::output_gradients(g), g.attributes<attributes>().axis));
+    const any_tensor joined = untyped::concat(detail::output_gradients(g), g.attributes<attributes>().axis);
+    // Parts of given sizes add up to a number, where x has a name for it.
+    g.set(0, joined.extents() == g.input(0).extents() ? joined : untyped::reshape_like(joined, g.input(0)));
 }
 TENON_INLINE void split_evenly_op::gradient(gradient_context& g) {
     g.set(0, untyped::concat(detail::output_gradients(g), g.attributes<attributes>().axis));

@@ -426,6 +426,7 @@ struct conv2d_backward_filter_kernel final : convolution_kernel<dense::convoluti
         rows(d.batch * d.out_height() * d.out_width()) {}
     void run(const kernel_run& r) override {
         const widened_run m(memory, r);
+        if (!r.out[0] && (!bias || !r.out[1])) return;
         if (!r.out[0]) {
             if (memory.compute() == element_type::float32) sum_only<float>(m);
             else sum_only<double>(m);

@@ -115,7 +115,7 @@ struct reshape_count {
     std::int64_t from = 1, to = 1; // products of the numbers that do not cancel
     bool open = false;             // sizes that are not numbers are left on x's side
     int open_axis = -1;            // the only one, where there is only one
-    bool zero = false;
+    bool zero = false;             // one of those is 0
 
     constexpr reshape_count(const reshape_op::attributes& a, const extents& x) {
         bool used[max_rank]{};
@@ -128,8 +128,8 @@ struct reshape_count {
             }
         }
         for (int i = 0; i < x.rank(); ++i) {
-            if (x[i] == extent(0)) zero = true;
             if (used[i]) continue;
+            if (x[i] == extent(0)) zero = true;
             if (x[i].is_number()) from = product_of_sizes(from, x[i].size);
             else {
                 open_axis = open ? -1 : i;

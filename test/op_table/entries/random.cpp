@@ -1,0 +1,64 @@
+#include "../table.hpp"
+
+#include <tenon/ops/dropout.hpp>
+#include <tenon/ops/random.hpp>
+
+// Random numbers. All samples have a seed: every run of theirs in a new session gives the same numbers.
+
+namespace op_table {
+namespace {
+
+const operand like = x("n=3 m=4");
+const char* const drawn = "what is drawn has no slope";
+const auto type_of = [](const setting& at) { return at.element; };
+
+const add_entries randoms{
+    {.op = "random_uniform",
+     .elements = floating,
+     .samples = {{.about = "of given sizes",
+                  .attributes =
+                      [](const setting& at) {
+                          return random_uniform_op::attributes{type_of(at), extents{3, 4}, -1, 1, 7};
+                      }},
+                 {.about = "of an operand's sizes",
+                  .operands = {like},
+                  .attributes = random_uniform_op::attributes{element_type::none, {}, -1, 1, 7}}},
+     .no_gradient = drawn},
+    {.op = "random_normal",
+     .elements = floating,
+     .samples = {{.about = "of given sizes",
+                  .attributes =
+                      [](const setting& at) {
+                          return random_normal_op::attributes{type_of(at), extents{3, 4}, 0, 1, true, 7};
+                      }},
+                 {.about = "of an operand's sizes",
+                  .operands = {like},
+                  .attributes = random_normal_op::attributes{element_type::none, {}, 0, 1, false, 7}}},
+     .no_gradient = drawn},
+    {.op = "random_integers",
+     .elements = integers,
+     .samples = {{.about = "of given sizes",
+                  .attributes =
+                      [](const setting& at) {
+                          return random_integers_op::attributes{type_of(at), extents{3, 4}, 1, 7, 7};
+                      }},
+                 {.about = "of an operand's sizes",
+                  .operands = {like},
+                  .attributes = random_integers_op::attributes{element_type::none, {}, 1, 7, 7}}},
+     .no_gradient = drawn},
+    {.op = "random_permutation",
+     .elements = all_elements,
+     .samples = {{.operands = {like}, .attributes = random_permutation_op::attributes{element_type::int32, {}, 7}}},
+     .no_gradient = drawn},
+    {.op = "random_shuffle",
+     .elements = all_elements,
+     .samples = {{.operands = {like}, .attributes = random_shuffle_op::attributes{7}}},
+     .no_gradient = "its rows are drawn"},
+    {.op = "random_bernoulli",
+     .elements = all_elements,
+     .samples = {{.operands = {like}, .attributes = random_bernoulli_op::attributes{0.25, 7, {}}}},
+     .no_gradient = drawn},
+};
+
+} // namespace
+} // namespace op_table
