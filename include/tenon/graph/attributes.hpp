@@ -45,13 +45,14 @@ public:
     auto end() const noexcept { return values().end(); }
 
     friend bool operator==(const attributes& a, const attributes& b);
-    std::size_t hash() const;
+    std::size_t hash() const; ///< computed once for a list
 
 private:
-    using list = std::vector<std::pair<std::string, attribute>>;
-    const list& values() const noexcept;
+    using named_values = std::vector<std::pair<std::string, attribute>>;
+    struct list;
+    const named_values& values() const noexcept;
     [[noreturn]] void missing(const char* name) const;
-    std::shared_ptr<list> values_; // nullptr: none
+    std::shared_ptr<list> list_; // nullptr: none
 };
 
 /// A short list of axes, sizes or steps that can be a template argument.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <functional>
 #include <string_view>
@@ -99,20 +100,29 @@ TENON_INLINE std::string to_string(const attribute& a) {
     return "a tape of " + std::to_string(std::get<std::shared_ptr<const tape>>(a)->length) + " instructions";
 }
 
-TENON_INLINE const attributes::list& attributes::values() const noexcept {
-    static const list none;
-    return values_ ? *values_ : none;
+struct attributes::list {
+    named_values values;
+    mutable std::atomic<std::size_t> hash{0}; // 0: not computed yet
+
+    list() = default;
+    explicit list(const named_values& v) : values(v) {}
+};
+
+TENON_INLINE const attributes::named_values& attributes::values() const noexcept {
+    static const named_values none;
+    return list_ ? list_->values : none;
 }
 
 TENON_INLINE void attributes::set(const char* name, attribute value) {
-    if (!values_) values_ = std::make_shared<list>();
-    else if (values_.use_count() > 1) values_ = std::make_shared<list>(*values_);
-    for (auto& [n, v] : *values_)
+    if (!list_) list_ = std::make_shared<list>();
+    else if (list_.use_count() > 1) list_ = std::make_shared<list>(list_->values);
+    list_->hash.store(0, std::memory_order_relaxed);
+    for (auto& [n, v] : list_->values)
         if (n == name) {
             v = std::move(value);
             return;
         }
-    values_->emplace_back(name, std::move(value));
+    list_->values.emplace_back(name, std::move(value));
 }
 
 TENON_INLINE const attribute* attributes::find(const char* name) const noexcept {
@@ -130,15 +140,20 @@ TENON_INLINE void attributes::missing(const char* name) const {
 }
 
 TENON_INLINE bool operator==(const attributes& a, const attributes& b) {
-    const attributes::list &x = a.values(), &y = b.values();
+    const attributes::named_values &x = a.values(), &y = b.values();
     return &x == &y || std::equal(x.begin(), x.end(), y.begin(), y.end(), [](const auto& u, const auto& v) {
         return u.first == v.first && same_attribute(u.second, v.second);
     });
 }
 
 TENON_INLINE std::size_t attributes::hash() const {
-    std::size_t h = values().size();
+    if (!list_) return 0;
+    std::size_t h = list_->hash.load(std::memory_order_relaxed);
+    if (h) return h;
+    h = values().size();
     for (const auto& [n, v] : values()) h = detail::mix(detail::mix(h, std::hash<std::string>{}(n)), hash_attribute(v));
+    if (h == 0) h = 1;
+    list_->hash.store(h, std::memory_order_relaxed);
     return h;
 }
 

@@ -227,7 +227,24 @@ inline void take_names(graph_state& g, attributes& a) {
     for (const auto& [name, sizes] : changed) a.set(name.c_str(), sizes);
 }
 
+// Nodes with equal attributes share them: a layer's are those of the next, and are looked at again and again when a
+// step is planned. Arrays are not compared, for they may be large.
+inline void share_attributes(graph_state& g, attributes& a) {
+    if (a.begin() == a.end()) return;
+    for (const auto& [name, value] : a)
+        if (std::holds_alternative<std::shared_ptr<const any_array>>(value)) return;
+    const std::size_t content = a.hash();
+    const auto [first, last] = g.attribute_lists.equal_range(content);
+    for (auto at = first; at != last; ++at)
+        if (at->second == a) {
+            a = at->second;
+            return;
+        }
+    g.attribute_lists.emplace(content, a);
+}
+
 inline node* enter(graph_state& g, node&& n) {
+    share_attributes(g, n.attributes);
     for (const tensor_type& t : n.outputs) hold_names(g, t.extents);
     for (const auto& [name, value] : n.attributes)
         if (const auto* sizes = std::get_if<extents>(&value)) hold_names(g, *sizes);

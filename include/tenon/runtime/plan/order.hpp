@@ -1,6 +1,9 @@
 #pragma once
 
+#include <span>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include <tenon/runtime/plan/program.hpp>
 
@@ -8,11 +11,24 @@
 
 namespace tenon::runtime {
 
-/// By index, the indices of what comes before or after.
-using edges = std::vector<std::vector<int>>;
+/// By index, the indices of what comes before or after: each once, in their order. All in one list.
+class edges {
+public:
+    using pair = std::pair<int, int>; ///< an index, and one of its list
 
-edges reversed(const edges& e);
-void keep_each_once(edges& e); ///< sorts each list and drops what is in it again
+    edges() = default;
+    edges(std::size_t count, const std::vector<pair>& pairs);
+
+    bool empty() const noexcept { return begin_.size() < 2; }
+    std::size_t size() const noexcept { return begin_.empty() ? 0 : begin_.size() - 1; }
+    std::span<const int> operator[](std::size_t i) const { return {to_.data() + begin_[i], to_.data() + begin_[i + 1]}; }
+    void add_to(std::vector<pair>& pairs) const;
+    edges reversed() const;
+
+private:
+    std::vector<std::size_t> begin_; // one more than there are
+    std::vector<int> to_;
+};
 
 namespace detail {
 
@@ -22,25 +38,34 @@ public:
     successors() = default;
     /// Of so many items, from pairs of one that comes before and one that comes after.
     successors(std::size_t items, const std::vector<std::pair<int, int>>& pairs) :
-        begin_(items + 2), to_(pairs.size()), more_(items) {
+        begin_(items + 2), to_(pairs.size()), more_(items, -1) {
         for (const auto& [before, after] : pairs) ++begin_[static_cast<std::size_t>(before) + 2];
         for (std::size_t i = 2; i < begin_.size(); ++i) begin_[i] += begin_[i - 1];
         for (const auto& [before, after] : pairs) to_[begin_[static_cast<std::size_t>(before) + 1]++] = after;
     }
     std::size_t items() const { return more_.size(); }
-    void add_item() { more_.emplace_back(); }
-    void add(int before, int after) { more_[static_cast<std::size_t>(before)].push_back(after); }
+    void add_item() { more_.push_back(-1); }
+    void add(int before, int after) {
+        int& first = more_[static_cast<std::size_t>(before)];
+        added_.push_back({after, first});
+        first = static_cast<int>(added_.size()) - 1;
+    }
     void each(int of, const auto& visit) const {
         const auto i = static_cast<std::size_t>(of);
         if (i + 2 < begin_.size())
             for (std::size_t at = begin_[i]; at < begin_[i + 1]; ++at) visit(to_[at]);
-        for (const int n : more_[i]) visit(n);
+        for (int at = more_[i]; at >= 0; at = added_[static_cast<std::size_t>(at)].next)
+            visit(added_[static_cast<std::size_t>(at)].to);
     }
 
 private:
     std::vector<std::size_t> begin_;
     std::vector<int> to_;
-    edges more_;
+    struct link {
+        int to, next; // in added_, or -1
+    };
+    std::vector<link> added_;
+    std::vector<int> more_; // by item: the last that was added
 };
 
 // Everything after some items; the marks of one walk serve the next.
@@ -90,7 +115,7 @@ private:
     struct accesses {
         variable_resource* variable;
         std::vector<int> updates;
-        edges readers;      // by version
+        std::vector<std::vector<int>> readers; // by version
         int forwarded = -1; // writes its result for the one update
     };
     program_item& item(int i) { return p_.item(i); }

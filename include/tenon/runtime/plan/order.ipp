@@ -12,18 +12,46 @@
 
 namespace tenon::runtime {
 
-TENON_INLINE edges reversed(const edges& e) {
-    edges after(e.size());
-    for (std::size_t i = 0; i < e.size(); ++i)
-        for (const int b : e[i]) after[static_cast<std::size_t>(b)].push_back(static_cast<int>(i));
-    return after;
+// Counted into place twice, by what is in the lists and then by the lists, so that each is sorted.
+TENON_INLINE edges::edges(std::size_t count, const std::vector<pair>& pairs) : begin_(count + 1), to_(pairs.size()) {
+    std::vector<std::size_t> begin(count + 1);
+    std::vector<pair> by_second(pairs.size());
+    for (const auto& [of, to] : pairs) {
+        ++begin[static_cast<std::size_t>(to) + 1];
+        ++begin_[static_cast<std::size_t>(of) + 1];
+    }
+    for (std::size_t i = 1; i <= count; ++i) {
+        begin[i] += begin[i - 1];
+        begin_[i] += begin_[i - 1];
+    }
+    for (const pair& p : pairs) by_second[begin[static_cast<std::size_t>(p.second)]++] = p;
+    begin = begin_;
+    for (const auto& [of, to] : by_second) to_[begin[static_cast<std::size_t>(of)]++] = to;
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t first = begin_[i], last = begin_[i + 1];
+        begin_[i] = kept;
+        for (std::size_t at = first; at < last; ++at)
+            if (at == first || to_[at] != to_[at - 1]) {
+                // What is kept of a list never overtakes what is still read.
+                to_[kept++] = to_[at];
+            }
+    }
+    begin_[count] = kept;
+    to_.resize(kept);
 }
 
-TENON_INLINE void keep_each_once(edges& e) {
-    for (std::vector<int>& list : e) {
-        std::sort(list.begin(), list.end());
-        list.erase(std::unique(list.begin(), list.end()), list.end());
-    }
+TENON_INLINE void edges::add_to(std::vector<pair>& pairs) const {
+    for (std::size_t i = 0; i < size(); ++i)
+        for (const int to : (*this)[i]) pairs.emplace_back(static_cast<int>(i), to);
+}
+
+TENON_INLINE edges edges::reversed() const {
+    std::vector<pair> pairs;
+    pairs.reserve(to_.size());
+    for (std::size_t i = 0; i < size(); ++i)
+        for (const int to : (*this)[i]) pairs.emplace_back(to, static_cast<int>(i));
+    return {size(), pairs};
 }
 
 TENON_INLINE ordering::ordering(program& p, const plan_options& o) : p_(p), o_(o) {
@@ -303,13 +331,13 @@ TENON_INLINE std::vector<int> ordering::order() const {
 }
 
 TENON_INLINE edges ordering::dependencies(const std::vector<int>& order) const {
-    edges result(order.size());
+    std::vector<edges::pair> waits; // a position, and one that it waits for
+    waits.reserve(needs_.size() + needs_.size() / 4);
     std::vector<int> position(p_.items.size(), -1);
     for (std::size_t at = 0; at < order.size(); ++at)
         position[static_cast<std::size_t>(order[at])] = static_cast<int>(at);
     for (const auto& [before, after] : needs_)
-        result[static_cast<std::size_t>(position[static_cast<std::size_t>(after)])].push_back(
-            position[static_cast<std::size_t>(before)]);
+        waits.emplace_back(position[static_cast<std::size_t>(after)], position[static_cast<std::size_t>(before)]);
     std::vector<std::pair<int, bool>> touches; // position, whether it only reads
     std::vector<int> readers;
     for (const accesses& v : updated_) {
@@ -325,20 +353,18 @@ TENON_INLINE edges ordering::dependencies(const std::vector<int>& order) const {
         int writer = -1;
         readers.clear();
         for (const auto& [at, read] : touches) {
-            std::vector<int>& waits = result[static_cast<std::size_t>(at)];
             if (at == writer) continue; // it reads what it writes
-            if (writer >= 0) waits.push_back(writer);
+            if (writer >= 0) waits.emplace_back(at, writer);
             if (read) {
                 readers.push_back(at);
             } else {
-                waits.insert(waits.end(), readers.begin(), readers.end());
+                for (const int r : readers) waits.emplace_back(at, r);
                 readers.clear();
                 writer = at;
             }
         }
     }
-    keep_each_once(result);
-    return result;
+    return {order.size(), waits};
 }
 
 } // namespace tenon::runtime

@@ -161,7 +161,8 @@ TENON_INLINE program prune(const request& r) {
         it.op = n->op;
         it.attributes = n->attributes;
         for (const auto& [name, a] : n->attributes)
-            if (const auto* e = std::get_if<extents>(&a)) it.attributes.set(name.c_str(), sizes.known(*e));
+            if (const auto* e = std::get_if<extents>(&a); e && !e->is_static())
+                it.attributes.set(name.c_str(), sizes.known(*e));
         in.clear();
         it.inputs.reserve(n->inputs.size());
         it.outputs.reserve(n->outputs.size());

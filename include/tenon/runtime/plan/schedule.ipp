@@ -25,7 +25,7 @@ public:
         if (o_.side_by_side > 1 && cost() > worth_threads) {
             s_.waits_for = ordering_.dependencies(s_.order);
             if (worth_side_by_side() && lay_out_side_by_side()) return std::move(s_);
-            s_.waits_for.clear();
+            s_.waits_for = {};
         }
         s_.memory = lay_out(p_, o_, s_.order);
         return std::move(s_);
@@ -98,7 +98,7 @@ private:
     // thought to. Returns, by position, the last that begins before it ends.
     std::vector<int> order_on_threads() {
         const std::size_t n = s_.order.size();
-        const edges after = reversed(s_.waits_for);
+        const edges after = s_.waits_for.reversed();
         std::vector<std::size_t> waiting(n);
         std::vector<double> begins, ends; // by place in the new order
         std::vector<int> order;
@@ -140,6 +140,8 @@ private:
             std::vector<int> touched; // positions
         };
         using arena = std::map<std::size_t, part>; // by where they begin
+        std::vector<edges::pair> waits;
+        s_.waits_for.add_to(waits);
         std::vector<arena> arenas(o_.devices.size());
         const auto split = [](arena& parts, std::size_t at) {
             auto next = parts.lower_bound(at);
@@ -156,7 +158,7 @@ private:
             auto p = split(parts, begin);
             while (p != last) {
                 for (const int t : p->second.touched)
-                    if (t != position) s_.waits_for[static_cast<std::size_t>(position)].push_back(t);
+                    if (t != position) waits.emplace_back(position, t);
                 p = parts.erase(p);
             }
             parts.emplace_hint(last, begin, part{begin + bytes, {position}});
@@ -180,7 +182,7 @@ private:
                 for (auto p = split(parts, place.offset); p != last; ++p) p->second.touched.push_back(at);
             }
         }
-        keep_each_once(s_.waits_for);
+        s_.waits_for = {s_.order.size(), waits};
     }
 
     program& p_;

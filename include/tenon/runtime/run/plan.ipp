@@ -135,7 +135,8 @@ TENON_INLINE void plan::plan_waits() {
     std::vector<std::vector<int>> known_after(steps_.size());
     for (std::size_t s = 0; s < steps_.size(); ++s) {
         std::vector<int>& own = known[static_cast<std::size_t>(line[s])];
-        std::vector<int> before = schedule_.waits_for[s];
+        const std::span<const int> all = schedule_.waits_for[s];
+        std::vector<int> before(all.begin(), all.end());
         std::sort(before.rbegin(), before.rend()); // the later ones often cover the earlier
         // What the host has done was done before this is given to its lane.
         if (line[s] != 0)
