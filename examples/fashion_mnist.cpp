@@ -205,6 +205,7 @@ void run(const options& o) {
 
     sess.run(tn::initialize_variables());
     if (!o.load.empty()) tn::load_variables(sess, o.load, {.variables = weights});
+    if (!o.save.empty()) tn::save_variables(sess, o.save, {.variables = weights, .rehearsal = true});
     if (o.model != "conv") run(with_dense, o, data);
     if (o.model != "dense") run(with_conv, o, data);
     if (!o.save.empty()) {

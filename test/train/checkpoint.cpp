@@ -53,6 +53,25 @@ TEST_CASE("variables come back from a file with the values they had") {
     CHECK(folder.file_count() == 1);
 }
 
+TEST_CASE("a rehearsal fails where saving would, and leaves everything as it was") {
+    const temporary_folder folder;
+    const std::string path = folder / "weights.safetensors";
+    model m(tn::ones());
+    const auto rehearse = [&](const std::string& at) { tn::save_variables(m.sess, at, {.rehearsal = true}); };
+    CHECK_THROWS_AS(rehearse(path), tn::failed_precondition_error); // nothing to save yet
+    m.sess.run(tn::initialize_variables());
+    rehearse(path);
+    CHECK(folder.file_count() == 0);
+    CHECK_THROWS_AS(rehearse(folder / "no/folder/weights"), tn::not_found_error);
+    CHECK_THROWS_AS(rehearse(folder.path().string()), tn::invalid_argument_error);
+
+    tn::save_variables(m.sess, path);
+    m.sess.run(m.w.assign_add(1.0f));
+    rehearse(path);
+    CHECK(folder.file_count() == 1);
+    CHECK(tn::read_safetensors(path).load<float>("w")(0, 0) == 1);
+}
+
 TEST_CASE("training goes on as if it had not stopped") {
     const temporary_folder folder;
     const std::string path = folder / "state.safetensors";

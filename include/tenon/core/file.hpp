@@ -48,12 +48,16 @@ public:
     void write(const void* from, std::size_t bytes);
     /// Brings the file to the disk and then to its name, replacing what was there.
     void commit();
+    /// Whatever commit() could fail for, but nothing is replaced: the file goes away with this object.
+    void rehearse();
 
 private:
     const char* what_;
     std::string path_;
     std::string partial_;
     int descriptor_ = -1;
+
+    void finish();
 };
 
 /// A file as read-only memory. Empty files have a null data().

@@ -91,9 +91,19 @@ TENON_INLINE void output_file::write(const void* from, std::size_t bytes) {
     }
 }
 
-TENON_INLINE void output_file::commit() {
+TENON_INLINE void output_file::finish() {
     if (::fsync(descriptor_) < 0) throw_file_error(what_, path_, errno);
     if (::close(std::exchange(descriptor_, -1)) < 0) throw_file_error(what_, path_, errno);
+}
+
+TENON_INLINE void output_file::rehearse() {
+    finish();
+    struct stat status {};
+    if (::stat(path_.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) throw_file_error(what_, path_, EISDIR);
+}
+
+TENON_INLINE void output_file::commit() {
+    finish();
     if (::rename(partial_.c_str(), path_.c_str()) < 0) throw_file_error(what_, path_, errno);
     partial_.clear();
     // The new name is safe only when the folder is. Some file systems cannot sync a folder: that is not an

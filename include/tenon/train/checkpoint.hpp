@@ -22,6 +22,9 @@ struct save_options {
     std::vector<any_tensor> variables{};
     /// Texts that go with them; "format" is set to "tenon" unless it is given.
     safetensors_metadata metadata{};
+    /// True: all is done but for putting the file in its place. A program that will save after hours of training learns
+    /// before them that it can.
+    bool rehearsal = false;
 };
 
 /// Writes the values that variables have in a session, all of one step. The file appears whole or not at all. Throws

@@ -62,7 +62,8 @@ TENON_INLINE void save_variables(session& s, const std::string& path, const save
     for (std::size_t i = 0; i < variables.size(); ++i) named.push_back({variables[i].node()->name, values[i]});
     safetensors_metadata metadata = o.metadata;
     metadata.emplace("format", "tenon");
-    write_safetensors(path, named, metadata);
+    if (o.rehearsal) rehearse_safetensors(path, named, metadata);
+    else write_safetensors(path, named, metadata);
 }
 
 TENON_INLINE load_report load_variables(session& s, const std::string& path, const load_options& o) {

@@ -27,6 +27,10 @@ using safetensors_metadata = std::map<std::string, std::string>;
 /// cannot be written.
 void write_safetensors(const std::string& path, std::span<const named_array> arrays,
                        const safetensors_metadata& metadata = {});
+/// Does all that write_safetensors does, and throws what it throws, but for putting the file in its place: what is there
+/// stays, and nothing else is left behind.
+void rehearse_safetensors(const std::string& path, std::span<const named_array> arrays,
+                          const safetensors_metadata& metadata = {});
 inline void write_safetensors(const std::string& path, std::initializer_list<named_array> arrays,
                               const safetensors_metadata& metadata = {}) {
     write_safetensors(path, std::span(arrays.begin(), arrays.size()), metadata);

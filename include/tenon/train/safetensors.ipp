@@ -265,13 +265,16 @@ TENON_INLINE safetensors_file read_safetensors(const std::string& path) {
     return safetensors_file(array<std::uint8_t>(std::move(bytes)), path);
 }
 
-TENON_INLINE void write_safetensors(const std::string& path, std::span<const named_array> arrays,
-                                    const safetensors_metadata& metadata) {
+namespace detail {
+
+// All but giving the file its name, which is done to what this returns.
+inline std::unique_ptr<output_file> written_safetensors(const std::string& path, std::span<const named_array> arrays,
+                                                        const safetensors_metadata& metadata) {
     const auto say = [&](const std::string& what) { return "write_safetensors: '" + path + "': " + what; };
     std::vector<const named_array*> ordered;
     std::set<std::string> names;
     for (const named_array& a : arrays) {
-        if (a.name == detail::metadata_key)
+        if (a.name == metadata_key)
             throw invalid_argument_error(say("the name '" + a.name + "' is the format's own"));
         if (!names.insert(a.name).second) throw invalid_argument_error(say("the name '" + a.name + "' is given twice"));
         ordered.push_back(&a);
@@ -282,7 +285,7 @@ TENON_INLINE void write_safetensors(const std::string& path, std::span<const nam
 
     const auto quoted = [&](const std::string& text) {
         try {
-            return detail::json_text(text);
+            return json_text(text);
         } catch (const invalid_argument_error&) {
             throw invalid_argument_error(say("a name or text is not UTF-8: '" + text + "'"));
         }
@@ -292,7 +295,7 @@ TENON_INLINE void write_safetensors(const std::string& path, std::span<const nam
         return header.append(header.size() > 1 ? "," : "").append(quoted(key)).append(":{");
     };
     if (!metadata.empty()) {
-        add(detail::metadata_key);
+        add(metadata_key);
         for (const auto& [key, value] : metadata) {
             if (header.back() != '{') header += ',';
             header.append(quoted(key)).append(":").append(quoted(value));
@@ -302,7 +305,7 @@ TENON_INLINE void write_safetensors(const std::string& path, std::span<const nam
     std::size_t at = 0;
     for (const named_array* a : ordered) {
         const char* element = nullptr;
-        for (const auto& e : detail::safetensors_elements)
+        for (const auto& e : safetensors_elements)
             if (e.element == a->value.element()) element = e.text;
         if (!element)
             throw invalid_argument_error(say("'" + a->name + "' has elements of type " + name_of(a->value.element()) +
@@ -324,25 +327,37 @@ TENON_INLINE void write_safetensors(const std::string& path, std::span<const nam
     header += '}';
     // The elements begin at a multiple of 64 bytes, as arrays do.
     header.resize((8 + header.size() + 63) / 64 * 64 - 8, ' ');
-    if (header.size() > detail::longest_safetensors_header)
+    if (header.size() > longest_safetensors_header)
         throw invalid_argument_error(say("names and metadata take " + std::to_string(header.size()) +
                                          " bytes, more than the 100,000,000 that the format allows"));
 
-    detail::output_file file("write_safetensors", path);
+    auto file = std::make_unique<output_file>("write_safetensors", path);
     std::uint8_t length[8];
     for (int i = 0; i < 8; ++i) length[i] = static_cast<std::uint8_t>(header.size() >> 8 * i);
-    file.write(length, sizeof length);
-    file.write(header.data(), header.size());
+    file->write(length, sizeof length);
+    file->write(header.data(), header.size());
     for (const named_array* a : ordered) {
         if constexpr (std::endian::native == std::endian::little) {
-            file.write(a->value.data(), a->value.bytes());
+            file->write(a->value.data(), a->value.bytes());
         } else {
             any_array swapped = a->value.copy();
-            detail::swap_on_big_endian(swapped);
-            file.write(swapped.data(), swapped.bytes());
+            swap_on_big_endian(swapped);
+            file->write(swapped.data(), swapped.bytes());
         }
     }
-    file.commit();
+    return file;
+}
+
+} // namespace detail
+
+TENON_INLINE void write_safetensors(const std::string& path, std::span<const named_array> arrays,
+                                    const safetensors_metadata& metadata) {
+    detail::written_safetensors(path, arrays, metadata)->commit();
+}
+
+TENON_INLINE void rehearse_safetensors(const std::string& path, std::span<const named_array> arrays,
+                                       const safetensors_metadata& metadata) {
+    detail::written_safetensors(path, arrays, metadata)->rehearse();
 }
 
 } // namespace tenon
