@@ -13,7 +13,7 @@
 #include <tenon/ops/matmul.hpp>
 #include <tenon/ops/state.hpp>
 #include <tenon/runtime/plan/cost_measurements.hpp>
-#include <tenon/runtime/device/gpu_backend.hpp>
+#include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 namespace tn = tenon;

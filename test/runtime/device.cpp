@@ -9,7 +9,7 @@
 #include <tenon/ops/control.hpp>
 #include <tenon/ops/state.hpp>
 #include <tenon/runtime/device/device.hpp>
-#include <tenon/runtime/device/gpu_backend.hpp>
+#include <tenon/runtime/device/simulated_gpu.hpp>
 
 namespace tn = tenon;
 

@@ -9,7 +9,7 @@
 #include <tenon/ops/reduction.hpp>
 #include <tenon/ops/reshape.hpp>
 #include <tenon/ops/state.hpp>
-#include <tenon/runtime/device/gpu_backend.hpp>
+#include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 // SEMANTICS 15, 16 and 20: which value of a variable a read gives, whatever a session does to the graph.

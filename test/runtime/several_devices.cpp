@@ -17,7 +17,7 @@
 #include <tenon/ops/reduction.hpp>
 #include <tenon/ops/reshape.hpp>
 #include <tenon/ops/state.hpp>
-#include <tenon/runtime/device/gpu_backend.hpp>
+#include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/runtime/run/trace.hpp>
 #include <tenon/train/optimizers.hpp>

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include <tenon/ops/state.hpp>
-#include <tenon/runtime/device/gpu_backend.hpp>
+#include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/train/all_reduce.hpp>
 

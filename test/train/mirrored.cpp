@@ -14,7 +14,7 @@
 #include <tenon/ops/matmul.hpp>
 #include <tenon/ops/random.hpp>
 #include <tenon/ops/reduction.hpp>
-#include <tenon/runtime/device/gpu_backend.hpp>
+#include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/train/checkpoint.hpp>
 #include <tenon/train/mirrored.hpp>

@@ -2,7 +2,6 @@
 
 #include <mutex>
 
-#include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/device/gpu_backend.hpp>
 
 namespace tenon {

@@ -7,7 +7,7 @@
 #include <tenon/graph/op.hpp>
 #include <tenon/kernel/memory_pool.hpp>
 #include <tenon/runtime/device/device.hpp>
-#include <tenon/runtime/device/gpu_backend.hpp>
+#include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/runtime/device/simulated_lanes.hpp>
 
 namespace tenon {

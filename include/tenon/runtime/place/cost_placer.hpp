@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <tenon/runtime/place/place.hpp>
 #include <tenon/runtime/plan/cost_measurements.hpp>
-#include <tenon/runtime/plan/program.hpp>
 
 /// Placement by what earlier runs took.
 ///
@@ -38,7 +38,7 @@ public:
 
     void choose(const program& p, const plan_options& o, std::vector<placement_group>& groups) override;
     /// "cost model: 2.1 ms a step, by the rules 4.0 ms; ...", then a line a device: how long it is busy, its memory.
-    void explain(const program& p, const plan_options& o, placement_explanation& e) override;
+    void explain(const program& p, const plan_options& o, const placer& by, placement_explanation& e) override;
 
 private:
     std::shared_ptr<const cost_measurements> measured_;

@@ -8,6 +8,7 @@
 #include <tenon/ops/state.hpp>
 #include <tenon/runtime/place/cost_placer.hpp>
 #include <tenon/runtime/plan/layout.hpp>
+#include <tenon/runtime/plan/rewrite.hpp>
 
 namespace tenon::runtime {
 
@@ -483,12 +484,13 @@ TENON_INLINE void cost_placer::choose(const program& p, const plan_options& o, s
     }
 }
 
-TENON_INLINE void cost_placer::explain(const program& p, const plan_options& o, placement_explanation& e) {
+TENON_INLINE void cost_placer::explain(const program& p, const plan_options& o, const placer& by,
+                                       placement_explanation& e) {
     std::vector<int> group_of(p.items.size()), chosen(p.items.size()), by_rules(p.items.size());
     for (std::size_t i = 0; i < p.items.size(); ++i) {
         group_of[i] = static_cast<int>(i);
         if (p.items[i].removed) continue;
-        const placement_decision d = o.placer->decision(p.items[i].origin);
+        const placement_decision d = by.decision(p.items[i].origin);
         chosen[i] = d.device;
         by_rules[i] = d.by_rules;
     }

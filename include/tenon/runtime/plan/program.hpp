@@ -7,7 +7,6 @@
 
 #include <tenon/graph/op.hpp>
 #include <tenon/runtime/device/device.hpp>
-#include <tenon/runtime/place/placer.hpp>
 
 /// What the planner works on: the part of a graph that one step needs, with all sizes known. It is made by
 /// `prune`, put on devices by `place`, changed by `rewrite`, parted by `insert_transfers`, ordered and laid out by
@@ -51,6 +50,7 @@ struct program_item {
 struct program {
     std::vector<program_value> values;
     std::vector<program_item> items;
+    std::vector<tensor_type> feed_types;         ///< by feed
     std::vector<int> fetches;                    ///< values
     std::vector<node_output> fetched;            ///< what they were asked for as, for messages
     int folded = 0, shared_views = 0, fused = 0; ///< what the rewriter did
@@ -69,8 +69,6 @@ struct program {
     bool reads(const program_item& i, int k) const { return i.op->reads(i.attributes, k); }
 };
 
-class placement_strategy;
-
 struct plan_options {
     int threads = 1;
     int side_by_side = 1; ///< nodes that may run at the same time
@@ -82,8 +80,6 @@ struct plan_options {
     /// Give memory, kernels and resources, and outlive the plan. The first is the CPU that holds what is fed and
     /// fetched.
     std::vector<tenon::device*> devices;
-    tenon::runtime::placer* placer = nullptr;
-    placement_strategy* strategy = nullptr; ///< chooses what the rules leave open; nullptr: the rules do
 
     tenon::device& device(int d) const { return *devices[static_cast<std::size_t>(d)]; }
     /// Whether a step that takes so many bytes, beside the variables, keeps within a device's limit.
@@ -96,47 +92,8 @@ struct plan_options {
     }
 };
 
-/// Chooses devices for what the rules leave open.
-class placement_strategy {
-public:
-    virtual ~placement_strategy() = default;
-    /// Changes `device` and `rule` of groups that are not fixed, within their candidates.
-    virtual void choose(const program& p, const plan_options& o, std::vector<placement_group>& groups) = 0;
-    /// Tells what it thinks of a program that was placed, and of what the rules chose for it.
-    virtual void explain(const program& p, const plan_options& o, placement_explanation& e) = 0;
-};
-
 /// "mul_3 (fused) on /device:CPU:0".
 std::string place_of(const node& n, const tenon::device& d);
-
-/// The nodes that the request needs, with all sizes. Errors: a placeholder that is not fed, sizes that do not
-/// agree, a named size with two values.
-program prune(const request& r);
-
-/// Which value of a variable each item reads: what was there before the step's updates, unless the item was made to run
-/// after one, or after what runs after it (SEMANTICS 15, 20); then what the latest of those left. From here on it is the
-/// value that says so, not who reads it when, so a rewrite may move a read to another item. A part of prune.
-void resolve_reads(program& p);
-
-/// Gives each item its device, and each variable its memory there. Throws what placer::place and
-/// resource_manager::variable throw.
-void place(program& p, const plan_options& o);
-
-/// Of a program that was placed: each node, and each tensor that one reads from another.
-placement_explanation explain(const program& p, const plan_options& o);
-
-/// Makes what an item reads from another device's memory cross to it: each tensor once, constants when the step is
-/// planned.
-void insert_transfers(program& p, const plan_options& o);
-
-/// What an item's output is of its input, where it need not run: the same tensor, or the same memory in other sizes.
-enum class view_kind { none, same, reshaped };
-view_kind view_kind_of(const program_item& i);
-/// Results of constants that take more bytes are computed in each step.
-inline constexpr std::int64_t most_folded_bytes = 1 << 20;
-
-/// Folds constants, sees through identities and reshapes, fuses elementwise items and epilogues.
-void rewrite(program& p, const plan_options& o);
 
 /// What does an item's work: a lane of a device, or the host's threads.
 struct worker {
@@ -149,6 +106,9 @@ worker worker_of(const program& p, const plan_options& o, const program_item& i)
 /// The variable that an item is or updates; nullptr: none. Throws invalid_argument_error where what it updates is none.
 const node* variable_of(const program_item& i);
 
+/// Gives each variable its memory, on the device where it was placed. Throws what resource_manager::variable throws.
+void bind_variables(program& p, const plan_options& o);
+
 /// What an item is timed as, in the sizes of the step.
 std::string timed_as(const program& p, const program_item& i);
 
@@ -158,8 +118,5 @@ kernel_pointer prepare_kernel(const program& p, const program_item& i, const pla
 } // namespace tenon::runtime
 
 #if TENON_HEADER_ONLY
-#include <tenon/runtime/place/partition.ipp>
-#include <tenon/runtime/plan/prune.ipp>
-#include <tenon/runtime/plan/reads.ipp>
-#include <tenon/runtime/plan/rewrite.ipp>
+#include <tenon/runtime/plan/program.ipp>
 #endif

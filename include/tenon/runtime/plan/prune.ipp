@@ -5,7 +5,8 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/ops/control.hpp>
-#include <tenon/runtime/plan/program.hpp>
+#include <tenon/runtime/plan/prune.hpp>
+#include <tenon/runtime/plan/reads.hpp>
 
 namespace tenon::runtime {
 
@@ -218,6 +219,7 @@ TENON_INLINE program prune(const request& r) {
     }
     for (const node_output& f : r.fetches) p.fetches.push_back(value_of.at(f));
     p.fetched = r.fetches;
+    p.feed_types = r.feed_types;
     resolve_reads(p);
     return p;
 }

@@ -5,7 +5,7 @@
 #include <memory>
 #include <unordered_map>
 
-#include <tenon/runtime/plan/program.hpp>
+#include <tenon/runtime/plan/reads.hpp>
 
 namespace tenon::runtime {
 

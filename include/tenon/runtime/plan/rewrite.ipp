@@ -6,7 +6,7 @@
 #include <tenon/expr/fused.hpp>
 #include <tenon/ops/control.hpp>
 #include <tenon/ops/state.hpp>
-#include <tenon/runtime/plan/program.hpp>
+#include <tenon/runtime/plan/rewrite.hpp>
 
 namespace tenon::runtime {
 

@@ -47,9 +47,9 @@ struct plan_summary {
 
 class plan {
 public:
-    /// Throws what prune, place, rewrite and the kernels throw, and resource_exhausted_error when the step needs more
-    /// than a device's limit leaves beside the variables.
-    plan(const request& r, const plan_options& o);
+    /// Of a program that was pruned and placed. Throws what making kernels throws, and resource_exhausted_error when the
+    /// step needs more than a device's limit leaves beside the variables.
+    plan(program&& placed, const plan_options& o);
     ~plan();
     plan(const plan&) = delete;
     plan& operator=(const plan&) = delete;
@@ -157,5 +157,4 @@ struct plan::frame {
 
 #if TENON_HEADER_ONLY
 #include <tenon/runtime/run/plan.ipp>
-#include <tenon/runtime/run/plan_run.ipp>
 #endif

@@ -6,16 +6,18 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/ops/control.hpp>
+#include <tenon/runtime/plan/rewrite.hpp>
+#include <tenon/runtime/plan/transfers.hpp>
 #include <tenon/runtime/run/plan.hpp>
 
 namespace tenon::runtime {
 
-TENON_INLINE plan::plan(const request& r, const plan_options& o) : devices_(o.devices), program_(prune(r)) {
-    place(program_, o);
+TENON_INLINE plan::plan(program&& placed, const plan_options& o) : devices_(o.devices), program_(std::move(placed)) {
+    bind_variables(program_, o);
     rewrite(program_, o);
     insert_transfers(program_, o);
     schedule_ = schedule(program_, o);
-    feed_types_ = r.feed_types;
+    feed_types_ = program_.feed_types;
     for (const int f : program_.fetches) fetch_types_.push_back(program_.value(f).type);
 
     std::map<variable_resource*, bool> variables;
@@ -273,3 +275,5 @@ TENON_INLINE bool plan::accepts(const any_array* const* feeds) const {
 }
 
 } // namespace tenon::runtime
+
+#include <tenon/runtime/run/plan_run.inl>

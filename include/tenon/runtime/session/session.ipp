@@ -8,9 +8,10 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/kernel/denormals.hpp>
-#include <tenon/runtime/place/cost_placer.hpp>
 #include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/device/gpu_backend.hpp>
+#include <tenon/runtime/place/cost_placer.hpp>
+#include <tenon/runtime/plan/prune.hpp>
 #include <tenon/runtime/run/plan.hpp>
 #include <tenon/runtime/session/session.hpp>
 
@@ -200,9 +201,13 @@ public:
         o.check_numerics = options.check_numerics;
         o.graph_seed = seed;
         o.devices = all_devices();
-        o.placer = placer.get();
-        o.strategy = strategy.get();
         return o;
+    }
+
+    runtime::program placed(const runtime::request& r, const runtime::plan_options& o) const {
+        runtime::program p = runtime::prune(r);
+        runtime::place(p, o, *placer, strategy.get());
+        return p;
     }
 
     // The plan for these feeds, fetches and sizes, made when it is not there yet.
@@ -235,7 +240,8 @@ public:
             }
         }
         const denormal_scope mode(denormals());
-        auto made = std::make_shared<runtime::plan>(planned(feeds, fed, r), planning(seed, measure));
+        const runtime::plan_options o = planning(seed, measure);
+        auto made = std::make_shared<runtime::plan>(placed(planned(feeds, fed, r), o), o);
         std::vector<std::shared_ptr<runtime::plan>> dropped; // end after the lock does
         const std::lock_guard lock(guard);
         kept_plan& kept = plans[std::move(key)];
@@ -394,9 +400,8 @@ TENON_INLINE const graph& session::bound_graph() const { return state_->graph; }
 TENON_INLINE placement_explanation session::explanation_of(detail::run_request&& asked) {
     const detail::session_state::fed_tensors fed = state_->checked(asked);
     const runtime::plan_options o = state_->planning(state_->graph.seed(), false);
-    runtime::program p = runtime::prune(state_->planned(fed.tensors, fed.values.data(), asked));
-    runtime::place(p, o);
-    return runtime::explain(p, o);
+    const runtime::program p = state_->placed(state_->planned(fed.tensors, fed.values.data(), asked), o);
+    return runtime::explain(p, o, *state_->placer, state_->strategy.get());
 }
 
 TENON_INLINE step_report session::report_of(detail::run_request&& asked) {

@@ -1,5 +1,7 @@
 #pragma once
 
+// The second half of run/plan.ipp: how a step runs.
+
 #include <cmath>
 #include <cstdio>
 #include <exception>
@@ -8,7 +10,6 @@
 #include <tenon/kernel/denormals.hpp>
 #include <tenon/kernel/stop_scope.hpp>
 #include <tenon/ops/control.hpp>
-#include <tenon/runtime/run/plan.hpp>
 
 namespace tenon::runtime {
 

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <set>
+
+#include <tenon/runtime/place/place.hpp>
+
+namespace tenon::runtime {
+
+TENON_INLINE void place(program& p, const plan_options& o, placer& by, placement_strategy* strategy) {
+    std::vector<const node*> nodes;
+    for (const program_item& i : p.items) {
+        if (i.removed) continue;
+        (void)variable_of(i); // refuses updates of what is none
+        nodes.push_back(i.origin);
+    }
+    placement_optimizer better;
+    if (strategy) better = [&](std::vector<placement_group>& groups) { strategy->choose(p, o, groups); };
+    const std::vector<int> devices = by.place(nodes, better);
+    auto device = devices.begin();
+    for (program_item& i : p.items) {
+        if (i.removed) continue;
+        i.device = *device++;
+        // A constant is in the graph, on the host; who reads it elsewhere gets a copy.
+        if (i.op->is(op_flags::constant)) i.device = 0;
+        for (const int v : i.outputs) p.value(v).device = i.device;
+    }
+}
+
+TENON_INLINE placement_explanation explain(const program& p, const plan_options& o, const placer& by,
+                                           placement_strategy* strategy) {
+    placement_explanation e;
+    std::set<std::pair<int, int>> crossed; // value, device
+    for (const program_item& i : p.items) {
+        if (i.removed) continue;
+        const placement_decision d = by.decision(i.origin);
+        e.nodes.push_back({i.origin->name, shown_op(*i.origin), i.origin->device, o.device(d.device).full_name(),
+                           d.rule, d.group ? d.group->name : i.origin->name});
+        for (std::size_t k = 0; k < i.inputs.size(); ++k) {
+            if (!p.reads(i, static_cast<int>(k))) continue;
+            const int v = i.inputs[k];
+            const program_value& value = p.value(v);
+            placement_explanation::edge edge{any_tensor(value.origin).name(), value.type, value.origin.node->name,
+                                             i.origin->name};
+            if (value.device != i.device) {
+                edge.bytes = bytes_of(value.type);
+                edge.once = value.producer >= 0 && p.item(value.producer).op->is(op_flags::constant);
+                edge.shared = !crossed.insert({v, i.device}).second;
+            }
+            e.edges.push_back(std::move(edge));
+        }
+    }
+    if (strategy) strategy->explain(p, o, by, e);
+    return e;
+}
+
+} // namespace tenon::runtime

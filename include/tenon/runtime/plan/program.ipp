@@ -1,0 +1,70 @@
+#pragma once
+
+#include <tenon/core/error.hpp>
+#include <tenon/ops/control.hpp>
+#include <tenon/runtime/plan/cost_measurements.hpp>
+#include <tenon/runtime/plan/program.hpp>
+
+namespace tenon::runtime {
+
+TENON_INLINE std::string place_of(const node& n, const tenon::device& d) {
+    return n.name + " (" + n.op->name + ") on " + d.name();
+}
+
+TENON_INLINE kernel_pointer prepare_kernel(const program& p, const program_item& i, const plan_options& o) {
+    std::vector<tensor_type> in, out;
+    for (const int v : i.inputs) in.push_back(p.value(v).type);
+    for (const int v : i.outputs) out.push_back(p.value(v).type);
+    tenon::device& d = o.device(i.device);
+    const element_type e = !out.empty() ? out[0].element : !in.empty() ? in[0].element : element_type::none;
+    const kernel_factory factory = d.kernel_of(*i.op, e);
+    if (!factory)
+        throw invalid_argument_error(place_of(*i.origin, d) + ": op " + i.op->name + " has no kernel for " +
+                                     d.full_name().type.str() + " devices");
+    const kernel_setup s{.node = *i.origin,
+                         .attrs = i.attributes,
+                         .inputs = type_list(in.data(), static_cast<int>(in.size())),
+                         .outputs = type_list(out.data(), static_cast<int>(out.size())),
+                         .threads = d.lanes() ? 1 : o.threads,
+                         .resources = &d.resources(),
+                         .graph_seed = o.graph_seed};
+    return factory(s);
+}
+
+TENON_INLINE std::string timed_as(const program& p, const program_item& i) {
+    std::vector<tensor_type> in, out;
+    for (const int v : i.inputs) in.push_back(p.value(v).type);
+    for (const int v : i.outputs) out.push_back(p.value(v).type);
+    return tenon::timed_as(*i.op, i.attributes, type_list(in.data(), static_cast<int>(in.size())),
+                           type_list(out.data(), static_cast<int>(out.size())));
+}
+
+TENON_INLINE const node* variable_of(const program_item& i) {
+    if (i.op->is(op_flags::variable)) return i.origin;
+    if (!i.op->is(op_flags::updates)) return nullptr;
+    const node* v = i.origin->inputs[0].node;
+    if (!v->op->is(op_flags::variable))
+        throw invalid_argument_error(i.origin->name + " (" + i.op->name + "): input 0 is no variable but a " +
+                                     v->op->name);
+    return v;
+}
+
+TENON_INLINE void bind_variables(program& p, const plan_options& o) {
+    for (const program_item& i : p.items) {
+        if (i.removed) continue;
+        if (const node* v = variable_of(i))
+            p.value(i.outputs[0]).variable =
+                &o.device(i.device).resources().variable(v->container, v->name, v->outputs[0]);
+    }
+}
+
+TENON_INLINE worker worker_of(const program& p, const plan_options& o, const program_item& i) {
+    const bool has_lanes = o.device(i.device).lanes() != nullptr;
+    if (i.op != &transfer_definition) return {i.device, has_lanes ? device_lanes::compute : -1};
+    if (has_lanes) return {i.device, device_lanes::copies_in};
+    const int from = p.value(p.root(i.inputs[0])).device;
+    if (o.device(from).lanes()) return {from, device_lanes::copies_out};
+    return {i.device, -1};
+}
+
+} // namespace tenon::runtime
