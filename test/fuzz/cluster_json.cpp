@@ -1,5 +1,5 @@
 // Reads a cluster from any bytes: what is no cluster is an error of two kinds, what is one is written and read again.
-// covers: graph/cluster graph/json_value
+// covers: graph/cluster graph/json_value graph/json_parse
 
 #include <cstddef>
 #include <cstdint>

@@ -12,7 +12,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/number_text.hpp>
-#include <tenon/graph/json_value.hpp>
+#include <tenon/graph/json_parse.hpp>
 
 namespace tn = tenon;
 using tn::detail::json_text;

@@ -1,8 +1,6 @@
 #pragma once
 
-#include <memory>
-#include <vector>
-
+#include <tenon/expr/fused_call.hpp>
 #include <tenon/graph/op.hpp>
 #include <tenon/graph/scope.hpp>
 #include <tenon/tape/tape.hpp>
@@ -42,25 +40,7 @@ constexpr inferred infer_instruction(opcode op, type_list in) {
 struct fused_op {
     static constexpr const char* name = "fused";
     static constexpr op_flags flags = op_flags::alike;
-    struct attributes {
-        std::shared_ptr<const tenon::tape> tape;
-        std::vector<std::int64_t> constants; ///< bits of each scalar, in its compute type
-        /// For each output of the tape the index of an earlier one that it is added to, or -1. An operand that
-        /// occurs twice in an expression gets one gradient this way. Empty: all -1.
-        std::vector<std::int64_t> merge;
-        static constexpr void fields(auto&& field) {
-            field("tape", &attributes::tape);
-            field("constants", &attributes::constants);
-            field("merge", &attributes::merge);
-        }
-        bool merges(int output) const { return !merge.empty() && merge[static_cast<std::size_t>(output)] >= 0; }
-        /// Index in the tape of the node's output `output`.
-        int tape_output_of(int output) const {
-            int o = 0;
-            for (;; ++o)
-                if (!merges(o) && output-- == 0) return o;
-        }
-    };
+    using attributes = fused_attributes;
     static int outputs(const attributes& a, int inputs);
     static inferred infer(const attributes& a, type_list inputs, int output);
     static bool needs_value(const tenon::attributes& a, int input); // undecoded: the planner asks often
@@ -71,32 +51,6 @@ TENON_OP(fused, fused);
 
 namespace detail {
 
-/// A stretch of elements, and all that a fused kernel needs to compute it.
-struct fused_call {
-    const void* const* in;         ///< for each input of the tape its first element, dense; nullptr where not loaded
-    void* const* out;              ///< for each output of the tape
-    const std::int64_t* constants; ///< bits of each scalar
-    std::ptrdiff_t count;          ///< elements
-    std::uint32_t wide;            ///< bit o: output o is stored in its compute type
-    std::uint32_t added;           ///< bit o: output o is added to what an earlier output stored,
-    const std::int64_t* into;      ///< to output into[o], which has the same pointer
-    std::byte* scratch;            ///< the interpreter's registers, aligned to 64
-    const void* program;           ///< the interpreter
-};
-
-/// A compiled kernel for one tape: a function per instruction set, nullptr where none was compiled.
-using fused_function = void (*)(const fused_call&);
-struct compiled_tape {
-    fused_function avx512 = nullptr;
-    fused_function avx2 = nullptr;
-    fused_function baseline = nullptr;
-};
-
-/// Enters a compiled kernel; the tape must live for ever.
-void register_compiled_tape(const tape& t, const compiled_tape& functions);
-/// The compiled kernel for a tape, or nullptr: then the interpreter runs it.
-const compiled_tape* find_compiled_tape(const tape& t);
-
 /// A fused node of the scopes in force, or of those in which an expression was written; its first output.
 any_tensor add_fused(std::shared_ptr<const tape> t, std::vector<std::int64_t> constants, std::vector<any_tensor> inputs,
                      const written_scopes& scopes = {});
@@ -104,6 +58,8 @@ any_tensor add_fused(std::shared_ptr<const tape> t, std::vector<std::int64_t> co
 /// A node of one instruction on untyped operands, whose types decide; throws invalid_argument_error with the
 /// rule's words.
 any_tensor add_instruction(opcode op, std::vector<any_tensor> operands, element_type cast_to = element_type::none);
+/// x summed over the dimensions that `like` repeats to have x's sizes; the value of `like` does not matter. Floating.
+any_tensor add_sum_to(const any_tensor& x, const any_tensor& like);
 /// Scalar of the given type, as an untyped tensor to compute with.
 any_tensor scalar_constant(double value, element_type type);
 

@@ -177,6 +177,14 @@ TENON_INLINE any_tensor add_fused(std::shared_ptr<const tape> t, std::vector<std
     return add<fused_op>(a, std::move(inputs));
 }
 
+TENON_INLINE any_tensor add_sum_to(const any_tensor& x, const any_tensor& like) {
+    auto t = std::make_shared<tape>();
+    t->add_input(x.element());
+    t->add_input(like.element());
+    t->add_output(t->emit_input(0), x.element(), 1);
+    return add_fused(std::move(t), {}, {x, like});
+}
+
 TENON_INLINE any_tensor add_instruction(opcode op, std::vector<any_tensor> operands, element_type cast_to) {
     const opcode_info info = info_of(op);
     std::vector<tensor_type> types;

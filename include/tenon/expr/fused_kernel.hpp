@@ -3,9 +3,10 @@
 #include <memory>
 #include <vector>
 
-#include <tenon/expr/fused.hpp>
+#include <tenon/expr/fused_call.hpp>
 #include <tenon/expr/fused_layout.hpp>
 #include <tenon/expr/interpreter.hpp>
+#include <tenon/kernel/kernel.hpp>
 
 /// The kernel of a fused node: it walks through the iteration space in stretches of dense elements and gives each to
 /// the tape's compiled function, or to the interpreter.
@@ -15,7 +16,7 @@ namespace tenon::detail {
 class fused_kernel final : public kernel {
 public:
     /// Without `use_compiled` the interpreter runs the tape in any case.
-    fused_kernel(const kernel_setup& s, const fused_op::attributes& a, bool use_compiled = true);
+    fused_kernel(const kernel_setup& s, const fused_attributes& a, bool use_compiled = true);
 
     void run(const kernel_run& r) override;
     std::size_t scratch_bytes() const override { return scratch_bytes_; }
@@ -56,7 +57,7 @@ private:
     };
 
     range chunk_range(int chunk) const noexcept;
-    void find_function(const fused_op::attributes& a, simd::isa which, bool use_compiled);
+    void find_function(const fused_attributes& a, simd::isa which, bool use_compiled);
     const interpreter* program_for(const kernel_run& r) const noexcept;
     void run_chunk(const kernel_run& r, int chunk, const interpreter* program) const;
     void sum_up(const output& o, double* sums, std::byte* values, std::int64_t row, std::int64_t rows, std::int64_t col,

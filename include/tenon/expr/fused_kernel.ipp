@@ -33,7 +33,7 @@ TENON_INLINE double fused_kernel::estimate(const tape& t) const {
     return 12 + each * static_cast<double>(layout_.elements()) + bytes * (bytes > 1e6 ? 0.05 : 0.01);
 }
 
-TENON_INLINE fused_kernel::fused_kernel(const kernel_setup& s, const fused_op::attributes& a, bool use_compiled) :
+TENON_INLINE fused_kernel::fused_kernel(const kernel_setup& s, const fused_attributes& a, bool use_compiled) :
     tape_(a.tape), layout_(make_layout(s.inputs)), constants_(a.constants) {
     const simd::isa which = simd::best_isa();
     const fused_layout& l = layout_;
@@ -164,7 +164,7 @@ TENON_INLINE fused_kernel::range fused_kernel::chunk_range(int chunk) const noex
 }
 
 // The compiled function of the tape, or nothing: then outputs are merged on the tape itself.
-TENON_INLINE void fused_kernel::find_function(const fused_op::attributes& a, simd::isa which, bool use_compiled) {
+TENON_INLINE void fused_kernel::find_function(const fused_attributes& a, simd::isa which, bool use_compiled) {
     bool halves = false; // merged halves are added before they are rounded, which no compiled function does
     for (int o = 0; o < tape_->output_count; ++o)
         halves = halves || (a.merges(o) && compute_type(tape_->outputs[o].type) != tape_->outputs[o].type);

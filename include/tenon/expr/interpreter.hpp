@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include <tenon/expr/fused.hpp>
+#include <tenon/expr/fused_call.hpp>
 #include <tenon/expr/steps.hpp>
 
 /// Runs a tape a block of elements at a time: for each instruction one loop over a block that stays in the

@@ -6,7 +6,7 @@
 #include <tenon/core/device_name.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/graph/cluster.hpp>
-#include <tenon/graph/json_value.hpp>
+#include <tenon/graph/json_parse.hpp>
 
 namespace tenon {
 

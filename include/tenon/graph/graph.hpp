@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include <tenon/graph/node.hpp>
+#include <tenon/graph/op.hpp>
 #include <tenon/graph/scope.hpp>
 
 /// Graphs; graph/scope.hpp has the scopes in which their nodes are made.
@@ -61,7 +61,5 @@ inline constexpr const char* trainable_variables = "trainable_variables";
 } // namespace tenon
 
 #if TENON_HEADER_ONLY
-#include <tenon/graph/op.hpp>
 #include <tenon/graph/graph.ipp>
-#include <tenon/graph/scope.ipp>
 #endif

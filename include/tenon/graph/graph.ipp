@@ -5,7 +5,6 @@
 #include <tenon/core/error.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/graph/graph_state.inl>
-#include <tenon/graph/op.hpp>
 
 namespace tenon {
 
@@ -372,6 +371,22 @@ TENON_INLINE std::vector<const op_definition*> all_ops() {
     std::vector<const op_definition*> result;
     for (const auto& [name, d] : r.ops) result.push_back(&d);
     return result;
+}
+
+TENON_INLINE graph_scope::graph_scope(const graph& g) { state().begin_again(g.state()); }
+
+TENON_INLINE detail::home_scope::home_scope(const graph& g) : scope_base(current_graph() != g.state()) {
+    if (current_graph() != g.state()) state().begin_again(g.state());
+}
+
+TENON_INLINE detail::only_devices::only_devices(const graph& g) {
+    const bool at_home = current_graph() == g.state();
+    const std::shared_ptr<const device_layer> devices = state().devices;
+    variable_policy* const variables = state().variables;
+    state().begin_again(g.state());
+    if (!at_home) return;
+    state().devices = devices;
+    state().variables = variables;
 }
 
 } // namespace tenon

@@ -10,12 +10,18 @@
 #include <unordered_map>
 #include <vector>
 
+#include <tenon/core/shared_function.hpp>
 #include <tenon/core/size_name.hpp>
-#include <tenon/graph/graph.hpp>
+#include <tenon/graph/node.hpp>
 
 /// What a graph holds, and what the scopes of a thread say: for the functions of graph/ that are no templates.
 
 namespace tenon {
+
+struct placed_op; // of graph/scope.hpp
+namespace detail {
+class variable_policy; // of ops/state.hpp
+}
 
 // A graph's nodes. Guarded by `guard`: graphs may be built from several threads; nodes never change once
 // they are in.

@@ -12,7 +12,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/with_element.hpp>
 #include <tenon/graph/json.hpp>
-#include <tenon/graph/json_value.hpp>
+#include <tenon/graph/json_parse.hpp>
 #include <tenon/graph/op.hpp>
 
 namespace tenon {

@@ -12,8 +12,7 @@
 
 #include <tenon/core/config.hpp>
 
-/// What a JSON text says, for readers that trust none of it, and the text of what is to be said. The one place that parses
-/// JSON, and nlohmann's parser is in json_value.ipp alone.
+/// What a JSON text says, and the text of what is to be said.
 
 namespace tenon::detail {
 
@@ -79,28 +78,6 @@ inline const json_value* json_value::find(const char* name) const noexcept {
     return nullptr;
 }
 
-/// Reads a text of at most `deepest` nested lists and objects. Throws data_loss_error when it is no JSON,
-/// invalid_argument_error when it is too deep or an object has a name twice; both begin with `what`.
-json_value parse_json(const std::string& text, const std::string& what, int deepest = 32);
-
-/// Takes what a text says, piece by piece, for what should not become a json_value first. What returns false ends the
-/// reading.
-class json_listener {
-public:
-    virtual ~json_listener() = default;
-    virtual bool begin_object() = 0;
-    virtual bool key(std::string&& name) = 0;
-    virtual bool end_object() = 0;
-    virtual bool begin_list() = 0;
-    virtual bool end_list() = 0;
-    /// A text, a number, true, false or null.
-    virtual bool scalar(json_value&& v) = 0;
-    /// The text is no JSON at byte `at`.
-    virtual void defect(std::size_t at, const std::string& why) = 0;
-};
-/// Whether all of the text was read.
-bool read_json(const char* text, std::size_t bytes, json_listener& listener);
-
 /// The value as JSON, in one line, or with lines that are indented by `indent` blanks a level. A double is written with the
 /// fewest digits from which it comes back, with a point or an exponent; one that is not finite as null. Throws
 /// invalid_argument_error for a text that is not UTF-8.
@@ -117,6 +94,5 @@ bool from_base64(const std::string& text, void* data, std::size_t bytes);
 } // namespace tenon::detail
 
 #if TENON_HEADER_ONLY
-#include <tenon/graph/json_text.ipp>
 #include <tenon/graph/json_value.ipp>
 #endif

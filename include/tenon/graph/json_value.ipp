@@ -1,14 +1,31 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <cstdio>
-
-#include <nlohmann/json.hpp>
+#include <cstdlib>
+#include <string_view>
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/json_value.hpp>
 
 namespace tenon::detail {
+
+TENON_INLINE json_value::json_value() noexcept = default;
+TENON_INLINE json_value::json_value(const json_value&) = default;
+TENON_INLINE json_value::json_value(json_value&&) noexcept = default;
+TENON_INLINE json_value& json_value::operator=(const json_value&) = default;
+TENON_INLINE json_value& json_value::operator=(json_value&&) noexcept = default;
+TENON_INLINE json_value::~json_value() = default;
+TENON_INLINE json_value::json_value(bool v) : held(v) {}
+TENON_INLINE json_value::json_value(double v) : held(v) {}
+TENON_INLINE json_value::json_value(whole, std::int64_t v) : held(v) {}
+TENON_INLINE json_value::json_value(whole, std::uint64_t v) : held(v) {}
+TENON_INLINE json_value::json_value(const char* text) : held(std::string(text)) {}
+TENON_INLINE json_value::json_value(std::string text) : held(std::move(text)) {}
+TENON_INLINE json_value::json_value(list items) : held(std::move(items)) {}
+TENON_INLINE json_value::json_value(object members) : held(std::move(members)) {}
 
 TENON_INLINE std::string json_value::described() const {
     if (is_null()) return "null";
@@ -25,120 +42,106 @@ TENON_INLINE std::string json_value::described() const {
     return get<list>() ? "a list" : "an object";
 }
 
-// Hands what nlohmann's parser reads to a listener.
-class json_adapter {
-public:
-    using number_integer_t = std::int64_t;
-    using number_unsigned_t = std::uint64_t;
-    using number_float_t = double;
-    using string_t = std::string;
-    using binary_t = nlohmann::json::binary_t;
-
-    explicit json_adapter(json_listener& to) : to_(to) {}
-
-    bool null() { return to_.scalar({}); }
-    bool boolean(bool v) { return to_.scalar(v); }
-    bool number_integer(std::int64_t v) { return to_.scalar(v); }
-    bool number_unsigned(std::uint64_t v) {
-        return v > static_cast<std::uint64_t>(INT64_MAX) ? to_.scalar(v) : to_.scalar(static_cast<std::int64_t>(v));
+TENON_INLINE bool is_utf8(const std::string& text) noexcept {
+    const auto* p = reinterpret_cast<const unsigned char*>(text.data());
+    const auto* const end = p + text.size();
+    while (p != end) {
+        const unsigned lead = *p++;
+        if (lead < 0x80) continue;
+        const int more = lead >= 0xC2 && lead < 0xE0   ? 1
+                         : lead >= 0xE0 && lead < 0xF0 ? 2
+                         : lead >= 0xF0 && lead < 0xF5 ? 3
+                                                       : 0;
+        if (more == 0 || end - p < more) return false;
+        // What is longer than need be, half of a pair, or beyond the last character shows in the second byte.
+        const unsigned least = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
+        const unsigned largest = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+        if (*p < least || *p > largest) return false;
+        for (int i = 1; i < more; ++i)
+            if ((p[i] & 0xC0U) != 0x80) return false;
+        p += more;
     }
-    bool number_float(double v, const std::string&) { return to_.scalar(v); }
-    bool string(std::string& v) { return to_.scalar(std::move(v)); }
-    bool binary(binary_t&) { return false; } // not of texts
-    bool start_object(std::size_t) { return to_.begin_object(); }
-    bool start_array(std::size_t) { return to_.begin_list(); }
-    bool key(std::string& name) { return to_.key(std::move(name)); }
-    bool end_object() { return to_.end_object(); }
-    bool end_array() { return to_.end_list(); }
-    bool parse_error(std::size_t position, const std::string&, const nlohmann::json::exception& e) {
-        const std::string text = e.what();
-        const std::size_t words = text.find("] ");
-        to_.defect(position, words == std::string::npos ? text : text.substr(words + 2));
-        return false;
-    }
-
-private:
-    json_listener& to_;
-};
-
-TENON_INLINE bool read_json(const char* text, std::size_t bytes, json_listener& listener) {
-    json_adapter adapter(listener);
-    return nlohmann::json::sax_parse(text, text + bytes, &adapter);
+    return true;
 }
 
-// Builds the value while the text is read. The nesting is counted before anything is made of it.
-class json_builder final : public json_listener {
-public:
-    explicit json_builder(int deepest) : deepest_(deepest) {}
+inline void append_json_string(std::string& out, const std::string& text) {
+    if (!is_utf8(text)) throw invalid_argument_error("JSON cannot hold a text that is not UTF-8");
+    constexpr char digits[] = "0123456789abcdef";
+    constexpr std::string_view escaped = "\"\\\b\f\n\r\t", letters = "\"\\bfnrt";
+    out += '"';
+    for (const char c : text) {
+        const std::size_t at = escaped.find(c);
+        if (at != std::string::npos) (out += '\\') += letters[at];
+        else if (static_cast<unsigned char>(c) < 0x20)
+            ((out += "\\u00") += digits[static_cast<unsigned char>(c) >> 4]) += digits[c & 15];
+        else out += c;
+    }
+    out += '"';
+}
 
-    bool scalar(json_value&& v) override {
-        place(std::move(v));
-        return true;
+// Without an exponent from 1e-4 to 1e15.
+inline void append_json_number(std::string& out, double v) {
+    if (!std::isfinite(v)) {
+        out += "null";
+        return;
     }
-    bool begin_object() override { return open(json_value::object{}); }
-    bool begin_list() override { return open(json_value::list{}); }
-    bool key(std::string&& name) override {
-        std::get<json_value::object>(inside_.back()->held).push_back({std::move(name), {}});
-        return true;
+    char text[40];
+    char* const end = std::to_chars(text, text + sizeof text, v, std::chars_format::scientific).ptr;
+    std::string digits;
+    const char* p = text;
+    for (; p != end && *p != 'e'; ++p)
+        if (*p == '-') out += '-';
+        else if (*p != '.') digits += *p;
+    *end = '\0';
+    const int point = v == 0 ? 1 : std::atoi(p + 1) + 1; // digits before the point
+    const int count = static_cast<int>(digits.size());
+    const auto at = static_cast<std::size_t>(point);
+    if (point > 0 && point <= 15) {
+        if (count <= point) out.append(digits).append(at - digits.size(), '0').append(".0");
+        else out.append(digits, 0, at).append(1, '.').append(digits, at);
+    } else if (point > -4 && point <= 0) {
+        out.append("0.").append(static_cast<std::size_t>(-point), '0').append(digits);
+    } else {
+        out += digits[0];
+        if (count > 1) out.append(1, '.').append(digits, 1);
+        out += p;
     }
-    bool end_object() override {
-        const auto& members = std::get<json_value::object>(inside_.back()->held);
-        std::vector<const std::string*> names;
-        for (const auto& m : members) names.push_back(&m.name);
-        std::sort(names.begin(), names.end(), [](const std::string* a, const std::string* b) { return *a < *b; });
-        for (std::size_t i = 1; i < names.size(); ++i)
-            if (*names[i - 1] == *names[i]) {
-                mistake = "an object has the member \"" + *names[i] + "\" twice";
-                return false;
-            }
-        return end_list();
-    }
-    bool end_list() override {
-        inside_.pop_back();
-        return true;
-    }
-    void defect(std::size_t at, const std::string& why) override {
-        not_json = "it is no JSON at byte " + std::to_string(at) + ": " + why;
-    }
+}
 
-    json_value root;
-    std::string not_json, mistake;
-
-private:
-    json_value* place(json_value&& v) {
-        if (inside_.empty()) {
-            root = std::move(v);
-            return &root;
+inline void append_json(std::string& out, const json_value& v, int indent, int level) {
+    const auto line = [&](int deep) {
+        if (indent >= 0) out.append(1, '\n').append(static_cast<std::size_t>(indent * deep), ' ');
+    };
+    const auto all = [&](const auto& items, char open, char close, const auto& one) {
+        out += open;
+        for (std::size_t i = 0; i < items.size(); ++i) {
+            if (i > 0) out += ',';
+            line(level + 1);
+            one(items[i]);
         }
-        if (auto* members = std::get_if<json_value::object>(&inside_.back()->held)) {
-            members->back().value = std::move(v);
-            return &members->back().value;
-        }
-        auto& items = std::get<json_value::list>(inside_.back()->held);
-        items.push_back(std::move(v));
-        return &items.back();
-    }
-    bool open(json_value&& v) {
-        if (static_cast<int>(inside_.size()) == deepest_) {
-            mistake = "it is nested deeper than " + std::to_string(deepest_) + " lists and objects";
-            return false;
-        }
-        // What is open is the last of what it is in: nothing is added before it, so its address stays.
-        inside_.push_back(place(std::move(v)));
-        return true;
-    }
+        if (!items.empty()) line(level);
+        out += close;
+    };
+    if (v.is_null()) out += "null";
+    else if (const bool* b = v.get<bool>()) out += *b ? "true" : "false";
+    else if (const auto* i = v.get<std::int64_t>()) out += std::to_string(*i);
+    else if (const auto* u = v.get<std::uint64_t>()) out += std::to_string(*u);
+    else if (const auto* d = v.get<double>()) append_json_number(out, *d);
+    else if (const auto* s = v.get<std::string>()) append_json_string(out, *s);
+    else if (const auto* list = v.get<json_value::list>())
+        all(*list, '[', ']', [&](const json_value& item) { append_json(out, item, indent, level + 1); });
+    else
+        all(*v.get<json_value::object>(), '{', '}', [&](const json_member& m) {
+            append_json_string(out, m.name);
+            out += indent >= 0 ? ": " : ":";
+            append_json(out, m.value, indent, level + 1);
+        });
+}
 
-    int deepest_;
-    std::vector<json_value*> inside_;
-};
-
-TENON_INLINE json_value parse_json(const std::string& text, const std::string& what, int deepest) {
-    json_builder builder(deepest);
-    if (!read_json(text.data(), text.size(), builder)) {
-        if (!builder.mistake.empty()) throw invalid_argument_error(what + ": " + builder.mistake);
-        throw data_loss_error(what + ": " + builder.not_json);
-    }
-    return std::move(builder.root);
+TENON_INLINE std::string json_text(const json_value& v, int indent) {
+    std::string out;
+    append_json(out, v, indent, 0);
+    return out;
 }
 
 inline constexpr char base64_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

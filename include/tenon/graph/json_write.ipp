@@ -10,8 +10,8 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/number_text.hpp>
 #include <tenon/core/with_element.hpp>
-#include <tenon/graph/json.hpp>
 #include <tenon/graph/json_value.hpp>
+#include <tenon/graph/json_write.hpp>
 #include <tenon/graph/op.hpp>
 
 namespace tenon {

@@ -123,7 +123,3 @@ private:
 };
 
 } // namespace tenon
-
-#if TENON_HEADER_ONLY
-#include <tenon/graph/op.hpp>
-#endif

@@ -147,7 +147,3 @@ any_tensor add(const typename Op::attributes& a, std::vector<any_tensor> inputs,
 }
 
 } // namespace tenon
-
-#if TENON_HEADER_ONLY
-#include <tenon/graph/graph.hpp>
-#endif

@@ -260,5 +260,5 @@ auto colocate_with(const With& with, Body&& body) {
 } // namespace tenon
 
 #if TENON_HEADER_ONLY
-#include <tenon/graph/graph.hpp>
+#include <tenon/graph/scope.ipp>
 #endif

@@ -3,8 +3,8 @@
 #include <unordered_set>
 
 #include <tenon/core/error.hpp>
-#include <tenon/graph/graph.hpp>
 #include <tenon/graph/graph_state.inl>
+#include <tenon/graph/scope.hpp>
 
 namespace tenon {
 
@@ -119,22 +119,6 @@ TENON_INLINE device_name device_of(const scope_state& scopes, placed_op op) {
 }
 
 } // namespace detail
-
-TENON_INLINE graph_scope::graph_scope(const graph& g) { state().begin_again(g.state()); }
-
-TENON_INLINE detail::home_scope::home_scope(const graph& g) : scope_base(current_graph() != g.state()) {
-    if (current_graph() != g.state()) state().begin_again(g.state());
-}
-
-TENON_INLINE detail::only_devices::only_devices(const graph& g) {
-    const bool at_home = current_graph() == g.state();
-    const std::shared_ptr<const device_layer> devices = state().devices;
-    variable_policy* const variables = state().variables;
-    state().begin_again(g.state());
-    if (!at_home) return;
-    state().devices = devices;
-    state().variables = variables;
-}
 
 TENON_INLINE detail::absolute_names::absolute_names() { state().prefix.clear(); }
 

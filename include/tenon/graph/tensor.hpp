@@ -1,7 +1,7 @@
 #pragma once
 
 #include <tenon/core/check.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/graph.hpp>
 
 /// The typed handle on a node's output.
 

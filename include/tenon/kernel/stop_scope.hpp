@@ -21,7 +21,3 @@ private:
 };
 
 } // namespace tenon
-
-#if TENON_HEADER_ONLY
-#include <tenon/kernel/thread_pool.hpp>
-#endif

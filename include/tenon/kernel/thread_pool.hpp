@@ -8,6 +8,7 @@
 
 #include <tenon/core/config.hpp>
 #include <tenon/kernel/function_ref.hpp>
+#include <tenon/kernel/stop_scope.hpp>
 
 namespace tenon {
 

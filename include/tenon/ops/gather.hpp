@@ -138,7 +138,7 @@ any_tensor gather(const any_tensor& x, const any_tensor& indices, int axis = 0);
 #include <tenon/expr/fused.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/ops/assembly.hpp>
-#include <tenon/ops/kernels/gather.hpp>
+#include <tenon/ops/kernels/gather.inl>
 #include <tenon/ops/reshape.hpp>
 
 namespace tenon {

@@ -364,7 +364,7 @@ any_tensor one_hot(const any_tensor& indices, std::int64_t depth, element_type e
 
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_indexing)
 
-#include <tenon/ops/kernels/indexing.hpp>
+#include <tenon/ops/kernels/indexing.inl>
 
 namespace tenon {
 

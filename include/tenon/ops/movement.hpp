@@ -167,8 +167,8 @@ any_tensor broadcast_like(const any_tensor& x, const any_tensor& like, const ind
 
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_movement)
 
+#include <tenon/expr/fused.hpp>
 #include <tenon/kernel/strided_copy.hpp>
-#include <tenon/ops/reduction.hpp>
 
 namespace tenon {
 
@@ -197,10 +197,13 @@ TENON_INLINE void transpose_op::gradient(gradient_context& g) {
     g.set(0, untyped::transpose(g.output_gradient(), inverse));
 }
 TENON_INLINE void broadcast_to_op::gradient(gradient_context& g) {
-    g.set(0, untyped::sum_like(g.output_gradient(), g.input(0)));
+    g.set(0, detail::add_sum_to(g.output_gradient(), g.input(0)));
 }
 TENON_INLINE void broadcast_like_op::gradient(gradient_context& g) {
-    g.set(0, untyped::sum_like(g.output_gradient(), g.input(0), g.attributes<attributes>().axes));
+    const index_list axes = g.attributes<attributes>().axes;
+    if (axes.count == 0) return g.set(0, detail::add_sum_to(g.output_gradient(), g.input(0)));
+    const any_tensor with_axes = untyped::expand_dims(g.input(0), axes);
+    g.set(0, untyped::squeeze(detail::add_sum_to(g.output_gradient(), with_axes), axes));
 }
 
 namespace detail {

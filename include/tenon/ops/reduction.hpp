@@ -425,7 +425,7 @@ any_tensor divide_by_count(const any_tensor& x, const any_tensor& sizes, const i
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_reduction)
 
 #include <tenon/ops/control.hpp>
-#include <tenon/ops/kernels/reduction.hpp>
+#include <tenon/ops/kernels/reduction.inl>
 #include <tenon/ops/movement.hpp>
 
 namespace tenon {

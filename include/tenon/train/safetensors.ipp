@@ -10,7 +10,7 @@
 #include <utility>
 
 #include <tenon/core/file.hpp>
-#include <tenon/graph/json_value.hpp>
+#include <tenon/graph/json_parse.hpp>
 #include <tenon/train/safetensors.hpp>
 
 namespace tenon {

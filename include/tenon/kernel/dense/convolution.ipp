@@ -7,6 +7,11 @@
 #include <tenon/kernel/dense/convolution.hpp>
 #include <tenon/kernel/dense/convolution_implementation.hpp>
 
+#if TENON_HEADER_ONLY
+#include <tenon/kernel/dense/convolution_eigen.ipp>
+#include <tenon/kernel/dense/convolution_onednn.ipp>
+#endif
+
 namespace tenon::dense {
 namespace detail {
 
@@ -56,7 +61,7 @@ inline void check(const convolution_description& d, convolution_product which) {
     }
 }
 
-inline std::unique_ptr<convolution_plan::implementation> make_convolution(convolution_product which,
+inline std::unique_ptr<convolution_implementation> make_convolution(convolution_product which,
                                                                           const convolution_description& d) {
     check(d, which);
     if (!has_backend(d.with)) {
@@ -72,7 +77,7 @@ inline std::unique_ptr<convolution_plan::implementation> make_convolution(convol
 
 } // namespace detail
 
-TENON_INLINE convolution_plan::convolution_plan(std::unique_ptr<implementation> made) noexcept :
+TENON_INLINE convolution_plan::convolution_plan(std::unique_ptr<convolution_implementation> made) noexcept :
     implementation_(std::move(made)) {}
 TENON_INLINE convolution_plan::~convolution_plan() = default;
 TENON_INLINE convolution_plan::convolution_plan(convolution_plan&&) noexcept = default;

@@ -13,10 +13,10 @@ namespace tenon::dense::detail {
 // A convolution as products of matrices: the window under each output pixel is laid out as a row ("im2col"), an
 // image at a time, and multiplied by the weights; backward the same in reverse. Images are divided among the
 // threads.
-template <class T> class eigen_convolution final : public convolution_plan::implementation {
+template <class T> class eigen_convolution final : public convolution_implementation {
 public:
     eigen_convolution(convolution_product which, const convolution_description& d) :
-        convolution_plan::implementation(backend::eigen),
+        convolution_implementation(backend::eigen),
         which_(which),
         d_(d),
         pixels_(d.out_height() * d.out_width()),
@@ -142,7 +142,7 @@ private:
     mutable scratch_memory scratch_;
 };
 
-TENON_INLINE std::unique_ptr<convolution_plan::implementation>
+TENON_INLINE std::unique_ptr<convolution_implementation>
 make_eigen_convolution(convolution_product which, const convolution_description& d) {
     if (d.element == element_type::float32) return std::make_unique<eigen_convolution<float>>(which, d);
     return std::make_unique<eigen_convolution<double>>(which, d);

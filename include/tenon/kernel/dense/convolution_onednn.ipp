@@ -14,10 +14,10 @@ namespace tenon::dense::detail {
 
 /// Convolution by oneDNN: activations stay channels-last, weights are copied to the primitive's order each
 /// run. Images are divided among our threads, each running a primitive of its own.
-class onednn_convolution final : public convolution_plan::implementation {
+class onednn_convolution final : public convolution_implementation {
 public:
     onednn_convolution(convolution_product which, const convolution_description& d) :
-        convolution_plan::implementation(backend::onednn),
+        convolution_implementation(backend::onednn),
         which_(which),
         d_(d),
         shares_(share_count(which, d)),
@@ -253,7 +253,7 @@ private:
     mutable context_pool<context> contexts_;
 };
 
-TENON_INLINE std::unique_ptr<convolution_plan::implementation>
+TENON_INLINE std::unique_ptr<convolution_implementation>
 make_onednn_convolution(convolution_product which, const convolution_description& d) {
     if (d.element != element_type::float32 || d.batch == 0) return nullptr;
     auto made = std::make_unique<onednn_convolution>(which, d);
@@ -266,7 +266,7 @@ make_onednn_convolution(convolution_product which, const convolution_description
 #else
 
 namespace tenon::dense::detail {
-TENON_INLINE std::unique_ptr<convolution_plan::implementation> make_onednn_convolution(convolution_product,
+TENON_INLINE std::unique_ptr<convolution_implementation> make_onednn_convolution(convolution_product,
                                                                                        const convolution_description&) {
     return nullptr;
 }

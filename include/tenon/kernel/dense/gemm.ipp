@@ -7,6 +7,11 @@
 #include <tenon/kernel/dense/gemm.hpp>
 #include <tenon/kernel/dense/gemm_implementation.hpp>
 
+#if TENON_HEADER_ONLY
+#include <tenon/kernel/dense/gemm_eigen.ipp>
+#include <tenon/kernel/dense/gemm_onednn.ipp>
+#endif
+
 namespace tenon::dense {
 
 namespace detail {

@@ -10,9 +10,9 @@ namespace tenon::dense::detail {
 
 // The product by Eigen, rows divided among the threads. Eigen is compiled for the instruction set of the whole
 // program, so with plain -O2 it is far from the machine's peak: the way out where oneDNN is absent.
-template <class T> class eigen_gemm final : public gemm::implementation {
+template <class T> class eigen_gemm final : public gemm_implementation {
 public:
-    explicit eigen_gemm(const gemm_description& d) : gemm::implementation(backend::eigen), d_(d) {}
+    explicit eigen_gemm(const gemm_description& d) : gemm_implementation(backend::eigen), d_(d) {}
 
     void run(const void* a, const void* b, const void* bias, void* c, thread_pool* pool) const override {
         const auto* pa = static_cast<const T*>(a);
@@ -50,7 +50,7 @@ private:
     gemm_description d_;
 };
 
-TENON_INLINE std::unique_ptr<gemm::implementation> make_eigen_gemm(const gemm_description& d) {
+TENON_INLINE std::unique_ptr<gemm_implementation> make_eigen_gemm(const gemm_description& d) {
     if (d.element == element_type::float32) return std::make_unique<eigen_gemm<float>>(d);
     return std::make_unique<eigen_gemm<double>>(d);
 }

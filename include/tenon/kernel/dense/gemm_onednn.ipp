@@ -14,9 +14,9 @@ namespace tenon::dense::detail {
 
 /// The product by oneDNN's matmul, divided among our threads into shares: of the matrices of a batch, of the
 /// rows of c or, where those are few, of its columns. Each share is run by a primitive for one thread.
-class onednn_gemm final : public gemm::implementation {
+class onednn_gemm final : public gemm_implementation {
 public:
-    explicit onednn_gemm(const gemm_description& d) : gemm::implementation(backend::onednn), d_(d) {
+    explicit onednn_gemm(const gemm_description& d) : gemm_implementation(backend::onednn), d_(d) {
         // Matrices that follow each other and share b are one tall matrix.
         if (d_.batch_stride_b == 0 && d_.batch_stride_a == d_.m * d_.k && !d_.transpose_a) {
             d_.m *= d_.batch;
@@ -173,7 +173,7 @@ private:
     mutable context_pool<onednn_call> last_calls_;
 };
 
-TENON_INLINE std::unique_ptr<gemm::implementation> make_onednn_gemm(const gemm_description& d) {
+TENON_INLINE std::unique_ptr<gemm_implementation> make_onednn_gemm(const gemm_description& d) {
     if (d.element != element_type::float32 || d.batch == 0 || d.m == 0 || d.n == 0 || d.k == 0) return nullptr;
     if (d.scale != 1.0 && adds_bias(d.after)) return nullptr; // oneDNN would scale the bias too
     auto made = std::make_unique<onednn_gemm>(d);
@@ -186,7 +186,7 @@ TENON_INLINE std::unique_ptr<gemm::implementation> make_onednn_gemm(const gemm_d
 #else
 
 namespace tenon::dense::detail {
-TENON_INLINE std::unique_ptr<gemm::implementation> make_onednn_gemm(const gemm_description&) { return nullptr; }
+TENON_INLINE std::unique_ptr<gemm_implementation> make_onednn_gemm(const gemm_description&) { return nullptr; }
 } // namespace tenon::dense::detail
 
 #endif

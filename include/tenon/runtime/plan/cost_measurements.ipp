@@ -13,7 +13,7 @@
 #include <tenon/core/file.hpp>
 #include <tenon/tape/opcode.hpp>
 #include <tenon/tape/tape.hpp>
-#include <tenon/graph/json_value.hpp>
+#include <tenon/graph/json_parse.hpp>
 #include <tenon/graph/op.hpp>
 #include <tenon/runtime/plan/cost_measurements.hpp>
 #include <tenon/runtime/device/device_attributes.hpp>

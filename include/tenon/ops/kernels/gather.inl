@@ -8,7 +8,6 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/half.hpp>
 #include <tenon/kernel/thread_pool.hpp>
-#include <tenon/ops/gather.hpp>
 #include <tenon/ops/kernels/for_elements.hpp>
 #include <tenon/ops/kernels/rows.hpp>
 

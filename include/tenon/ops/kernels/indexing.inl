@@ -9,7 +9,6 @@
 #include <tenon/core/half.hpp>
 #include <tenon/kernel/strided_copy.hpp>
 #include <tenon/kernel/thread_pool.hpp>
-#include <tenon/ops/indexing.hpp>
 #include <tenon/ops/kernels/for_elements.hpp>
 
 /// The CPU kernels of ops/indexing.hpp.

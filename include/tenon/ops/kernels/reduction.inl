@@ -6,7 +6,6 @@
 
 #include <tenon/ops/kernels/arg_reduce.hpp>
 #include <tenon/ops/kernels/reduce.hpp>
-#include <tenon/ops/reduction.hpp>
 
 /// The CPU kernels of ops/reduction.hpp.
 

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# The arrows between the parts: a file includes files of its own part and of parts above it in parts.txt, never below, and
+# no file includes itself by way of others; only X.hpp and X.ipp, which holds its functions, include each other.
+#
+#   run.sh REPOSITORY
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+cd "$1"
+export LC_ALL=C
+
+# A line for each include of a file of the project, "from to", with paths as in #include <...>.
+includes=$(grep -rnoE '^ *# *include *<tenon/[^>]+>' include --include='*.hpp' --include='*.ipp' --include='*.inl' |
+    sed -E 's|^include/([^:]+):[0-9]+: *# *include *<([^>]+)>|\1 \2|')
+[ "$(wc -l <<<"$includes")" -gt 100 ] || { echo "hardly any includes were found under $PWD/include"; exit 1; }
+
+status=0
+circles=$(mktemp)
+trap 'rm -f "$circles"' EXIT
+
+# Parts: each file's is the longest line of parts.txt that its path begins with.
+awk -v parts="$here/parts.txt" '
+    BEGIN { while ((getline line < parts) > 0) if (line !~ /^(#|$)/) part[++n] = "tenon/" line "/" }
+    function place(file,   i, best, length_of_best) {
+        for (i = 1; i <= n; ++i)
+            if (index(file, part[i]) == 1 && length(part[i]) > length_of_best) {
+                best = i
+                length_of_best = length(part[i])
+            }
+        return best
+    }
+    $1 == "tenon/tenon.hpp" { next }
+    {
+        from = place($1); to = place($2)
+        if (!from) { print $1 ": no part of parts.txt holds it"; bad = 1 }
+        else if (!to) { print $1 " includes " $2 ", which no part of parts.txt holds"; bad = 1 }
+        else if (to > from) {
+            print $1 " includes " $2 ": " part[to] " stands below " part[from] " in parts.txt"
+            bad = 1
+        }
+    }
+    END { exit bad }' <<<"$includes" || status=1
+
+# Circles: tsort names the members of each.
+if ! awk '{ own = $2; sub(/\.hpp$/, ".ipp", own) } $1 != own' <<<"$includes" | tsort >/dev/null 2>"$circles"; then
+    echo "files that include themselves by way of others:"
+    sed -E 's/^tsort: //' "$circles"
+    status=1
+fi
+[ $status -ne 0 ] || echo "$(wc -l <<<"$includes") includes, all one way"
+exit $status
