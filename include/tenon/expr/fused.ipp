@@ -178,11 +178,11 @@ TENON_INLINE any_tensor add_fused(std::shared_ptr<const tape> t, std::vector<std
 }
 
 TENON_INLINE any_tensor add_sum_to(const any_tensor& x, const any_tensor& like) {
-    auto t = std::make_shared<tape>();
-    t->add_input(x.element());
-    t->add_input(like.element());
-    t->add_output(t->emit_input(0), x.element(), 1);
-    return add_fused(std::move(t), {}, {x, like});
+    tape t;
+    t.add_input(x.element());
+    t.add_input(like.element());
+    t.add_output(t.emit_input(0), x.element(), 1);
+    return add_fused(share_tape(t), {}, {x, like});
 }
 
 TENON_INLINE any_tensor add_instruction(opcode op, std::vector<any_tensor> operands, element_type cast_to) {

@@ -4,6 +4,7 @@
 
 #include <tenon/expr/fused_kernel.hpp>
 #include <tenon/kernel/thread_pool.hpp>
+#include <tenon/tape/shared_tape.hpp>
 
 namespace tenon::detail {
 
