@@ -1,0 +1,123 @@
+// Random graphs, run in every kind of session and compared with the reference evaluator.
+//
+//   random_graphs [--seed N] [--count N] [--seconds S] [--keep-going]   seeds N, N + 1, ..; as many, or as long
+//   random_graphs --replay FILE                                         a program that was printed, once more
+//   random_graphs --print N                                             the program of a seed
+//
+// A program that fails is made small, and printed with what it was fed and fetched, as JSON that --replay reads.
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+
+#include <unistd.h>
+
+#include <tenon/core/error.hpp>
+
+#include "random_graphs/compare.hpp"
+#include "random_graphs/generator.hpp"
+#include "random_graphs/shrink.hpp"
+
+namespace {
+
+using namespace random_graphs;
+
+char now_running[64];
+
+void say_where(int signal) {
+    // What crashes says its seed; nothing else is safe here.
+    const auto ignored = write(STDERR_FILENO, now_running, std::strlen(now_running));
+    (void)ignored;
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);
+}
+
+// The same failure, in its session, of the same kind.
+std::string kind_of(const std::string& what) {
+    for (const char* kind : {"an error where there is none", "an error of another kind", "no error where there is one",
+                             "none of tenon's", "check_numerics", "cannot be read", "fetch of", "variable "})
+        if (what.find(kind) != std::string::npos) return kind;
+    return {};
+}
+
+void report(const program& p, const failure& f) {
+    std::printf("FAILED seed %llu, session %s: %s\n", static_cast<unsigned long long>(p.seed), f.session.c_str(),
+                f.what.c_str());
+    std::fflush(stdout);
+    program small = p;
+    small.session = f.session;
+    const auto still = [&](const program& q) { return kind_of(run(q).what) == kind_of(f.what); };
+    bool repeats = false;
+    try {
+        repeats = still(small);
+    } catch (const tenon::error&) {
+    }
+    if (repeats) small = shrink(std::move(small), still);
+    else std::printf("  (only on the graph as it was made in memory, or not every time: not made smaller)\n");
+    if (repeats) std::printf("  made small: %s\n", run(small).what.c_str());
+    std::printf("%s\n", to_json(small).c_str());
+    std::fflush(stdout);
+}
+
+int replay(const char* path) {
+    std::ifstream file(path);
+    if (!file) {
+        std::fprintf(stderr, "%s cannot be read\n", path);
+        return 2;
+    }
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const failure f = run(program_from_json(text));
+    std::printf("%s\n", f ? (f.session + ": " + f.what).c_str() : "passes");
+    return f ? 1 : 0;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    std::uint64_t seed = 1, count = 0;
+    double seconds = 0;
+    bool keep_going = false;
+    for (int i = 1; i < argc; ++i) {
+        const std::string option = argv[i];
+        const char* value = i + 1 < argc ? argv[i + 1] : nullptr;
+        if (option == "--keep-going") keep_going = true;
+        else if (!value) {
+            std::fprintf(stderr, "random_graphs: %s is no option, or lacks its value\n", option.c_str());
+            return 2;
+        } else if (option == "--seed") seed = std::strtoull(argv[++i], nullptr, 10);
+        else if (option == "--count") count = std::strtoull(argv[++i], nullptr, 10);
+        else if (option == "--seconds") seconds = std::strtod(argv[++i], nullptr);
+        else if (option == "--replay") return replay(value);
+        else if (option == "--print") {
+            std::printf("%s", to_json(generate(std::strtoull(value, nullptr, 10)).made).c_str());
+            return 0;
+        } else {
+            std::fprintf(stderr, "random_graphs: there is no option %s\n", option.c_str());
+            return 2;
+        }
+    }
+    for (const int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS, SIGILL}) std::signal(signal, say_where);
+    if (count == 0 && seconds == 0) count = 100;
+
+    const auto begin = std::chrono::steady_clock::now();
+    const auto passed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
+    std::uint64_t done = 0, failed = 0;
+    for (; (count == 0 || done < count) && (seconds == 0 || passed() < seconds); ++done, ++seed) {
+        std::snprintf(now_running, sizeof now_running, "random_graphs: seed %llu ended so\n",
+                      static_cast<unsigned long long>(seed));
+        const generated g = generate(seed);
+        const failure f = run(g.made, &g.written);
+        if (!f) continue;
+        ++failed;
+        report(g.made, f);
+        if (!keep_going) return 1;
+    }
+    std::printf("%llu programs, %llu failed\n", static_cast<unsigned long long>(done),
+                static_cast<unsigned long long>(failed));
+    return failed != 0;
+}

@@ -1,0 +1,116 @@
+#include "random_graphs/workshop.hpp"
+
+// What models are made of: products, convolutions, pooling, softmax, normalisation, random numbers, gradients.
+
+namespace random_graphs {
+
+namespace {
+
+tn::any_tensor with_bias(workshop& w, tn::any_tensor y) {
+    const tn::extent last = y.extents()[y.rank() - 1];
+    if (last.is_number() && w.chance(0.6)) y = u::add(y, w.constant(y.element(), tn::extents(last.size)));
+    return w.chance(0.4) ? u::relu(y) : y;
+}
+
+void product(workshop& w) {
+    const tn::any_tensor x = w.pick([](const tn::any_tensor& t) {
+        return (t.element() == element_type::float32 || t.element() == element_type::float64) && t.rank() == 2;
+    });
+    if (!x) return;
+    const bool tx = w.chance(0.2);
+    const tn::extent inner = x.extents()[tx ? 0 : 1];
+    tn::any_tensor y = w.pick([&](const tn::any_tensor& t) {
+        return t.element() == x.element() && t.rank() == 2 && t.extents()[0] == inner;
+    });
+    if (!y && inner.is_number()) y = w.constant(x.element(), tn::extents(inner.size, w.any_size()));
+    if (y) keep(w, w.tamed(with_bias(w, u::matmul(x, y, tx, false)), 256));
+}
+
+void image(workshop& w) {
+    tn::any_tensor x = w.pick_static_floating(4);
+    if (!x || w.chance(0.3)) x = w.constant(w.floating_element(), tn::extents(w.one_of({1, 2}), 5, 4, 2));
+    const tn::extents& e = x.extents();
+    const tn::padding padding = w.chance(0.5) ? tn::same : tn::valid;
+    const tn::height_width stride = w.one_of({1, 1, 2});
+    switch (w.below(4)) {
+    case 0: return keep(w, u::max_pool2d(x, {.window = 2, .stride = stride, .padding = padding}));
+    case 1: return keep(w, u::average_pool2d(x, {.window = 2, .stride = stride, .padding = padding}));
+    case 2: {
+        const tn::any_tensor f = w.constant(x.element(), tn::extents(2, 2, 3, e[3].size));
+        return keep(w, w.tamed(u::conv2d_transpose(x, f, {.stride = stride, .padding = padding}), 64));
+    }
+    default: {
+        const tn::any_tensor f = w.constant(x.element(), tn::extents(2, 2, e[3].size, 3));
+        return keep(w, w.tamed(with_bias(w, u::conv2d(x, f, {.stride = stride, .padding = padding})), 64));
+    }
+    }
+}
+
+void probabilities(workshop& w) {
+    const tn::any_tensor x = w.pick_floating(1);
+    if (!x) return;
+    const tn::extent last = x.extents()[x.rank() - 1];
+    switch (w.below(4)) {
+    case 0: return keep(w, u::softmax(x, w.chance(0.7) ? -1 : w.below(x.rank())));
+    case 1: return keep(w, u::log_softmax(x));
+    case 2: {
+        if (x.rank() != 2 || !x.extents().is_static() || last.size == 0) return;
+        tn::any_array labels(element_type::int32, tn::extents(x.extents()[0].size));
+        for (std::int64_t i = 0; i < labels.elements(); ++i)
+            labels.data<std::int32_t>()[i] = w.below(static_cast<int>(last.size));
+        return keep(w, u::sparse_softmax_cross_entropy(x, u::constant(std::move(labels))));
+    }
+    default: return x.rank() == 2 ? keep(w, u::softmax_cross_entropy(x, u::softmax(x))) : void();
+    }
+}
+
+void normalised(workshop& w) {
+    const tn::any_tensor x = w.pick_floating(1);
+    if (!x || !x.extents()[x.rank() - 1].is_number()) return;
+    const tn::extents last(x.extents()[x.rank() - 1].size);
+    keep(w, u::layer_norm(x, w.constant(x.element(), last), w.constant(x.element(), last)));
+}
+
+void random_numbers(workshop& w) {
+    const std::uint64_t seed = w.chance(0.7) ? static_cast<std::uint64_t>(1 + w.below(1000)) : 0;
+    const tn::extents sizes = w.any_sizes(2);
+    switch (w.below(7)) {
+    case 0: return keep(w, u::random_uniform(w.floating_element(), sizes, -1, 2, seed));
+    case 1: return keep(w, u::random_normal(w.floating_element(), sizes, 0, 1, seed));
+    case 2: return keep(w, u::random_integers(element_type::int32, sizes, -3, 9, seed));
+    case 3: return keep(w, u::random_permutation(element_type::int64, w.one_of({0, 1, 5}), seed));
+    case 4: {
+        const tn::any_tensor x = w.pick([](const tn::any_tensor& t) { return t.rank() > 0; });
+        return x ? keep(w, u::random_shuffle(x, seed)) : void();
+    }
+    case 5: {
+        const tn::any_tensor x = w.pick_floating();
+        return x ? keep(w, u::random_normal_like(x, 0, 1, seed)) : void();
+    }
+    default: {
+        const tn::any_tensor x = w.pick_floating();
+        return x ? keep(w, u::dropout(x, 0.5, seed)) : void();
+    }
+    }
+}
+
+void derived(workshop& w) {
+    const tn::any_tensor y = w.pick_floating();
+    if (!y) return;
+    std::vector<tn::any_tensor> xs;
+    for (int n = 1 + w.below(3); n > 0; --n)
+        if (const tn::any_tensor x = w.chance(0.5) && !w.variables.empty() ? w.one_of(w.variables) : w.pick_floating();
+            x && tn::is_floating(x.element()) && x.element() == y.element())
+            xs.push_back(x);
+    if (xs.empty()) return;
+    const tn::any_tensor loss = w.chance(0.5) ? u::sum(y) : u::mean(u::square(y));
+    for (const tn::any_tensor& g : tn::gradients(loss, xs)) keep(w, g);
+}
+
+} // namespace
+
+std::vector<family> model_families() {
+    return {product, product, image, probabilities, normalised, random_numbers, random_numbers, derived, derived};
+}
+
+} // namespace random_graphs

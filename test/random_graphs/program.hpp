@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "reference/step.hpp"
+
+/// A graph and some steps on it, as data: what is run, compared, shrunk, printed and read again.
+
+namespace random_graphs {
+
+struct fed {
+    std::string tensor; ///< "x", or "split:1"
+    reference::shared_array value;
+};
+
+struct step {
+    std::vector<fed> feeds;
+    std::vector<std::string> fetches;
+    std::vector<std::string> targets;
+};
+
+struct program {
+    std::uint64_t seed = 0;  ///< it was made from
+    nlohmann::json graph;    ///< tenon::to_json's
+    std::vector<step> steps; ///< of one session, one after another
+    std::string session;     ///< the name of the session that failed; empty: every one
+};
+
+/// The graph; throws what tenon::graph_from_json throws.
+tenon::graph graph_of(const program& p);
+/// A step's request of that graph; throws not_found_error where it has no such node.
+reference::request request_of(const tenon::graph& g, const step& s);
+
+std::string to_json(const program& p);
+program program_from_json(const std::string& text);
+
+} // namespace random_graphs

@@ -1,0 +1,54 @@
+#include "random_graphs/sessions.hpp"
+
+#include <tenon/runtime/device/simulated_gpu.hpp>
+
+namespace tn = tenon;
+
+namespace random_graphs {
+
+std::vector<session_kind> every_session() {
+    constexpr std::size_t plenty = std::size_t{64} << 20;
+    std::vector<session_kind> all;
+    const auto add = [&](const char* name, auto change) {
+        session_kind k;
+        k.name = name;
+        k.options.allow_soft_placement = true; // the graphs ask for devices
+        change(k);
+        all.push_back(std::move(k));
+    };
+    add("plain", [](session_kind& k) { k.written = true; });
+    add("not_fused", [](session_kind& k) { k.options.fuse = false; });
+    add("not_folded", [](session_kind& k) { k.options.fold_constants = false; });
+    add("as_written", [](session_kind& k) {
+        k.options.fuse = k.options.fold_constants = false;
+        k.options.inter_op_threads = 1;
+        k.options.intra_op_threads = 1;
+        k.written = true;
+    });
+    add("callable", [](session_kind& k) { k.callable = true; });
+    add("side_by_side", [](session_kind& k) {
+        k.options.inter_op_threads = k.options.intra_op_threads = 4;
+        k.options.use_per_session_threads = true;
+    });
+    add("two_cpus", [](session_kind& k) { k.options.cpu_devices = 2; });
+    add("gpus", [](session_kind& k) {
+        k.options.gpus = tn::simulated_gpu(2, plenty);
+        k.trace = true;
+    });
+    add("gpus_not_fused", [](session_kind& k) {
+        k.options.gpus = tn::simulated_gpu(2, plenty);
+        k.options.cpu_devices = 2;
+        k.options.fuse = k.options.fold_constants = false;
+        k.callable = true;
+    });
+    add("measured", [](session_kind& k) { k.measure = true; });
+    add("check_numerics", [](session_kind& k) { k.options.check_numerics = true; });
+    add("limited", [](session_kind& k) {
+        k.options.memory_limit = plenty;
+        k.options.kept_plans = 1;
+        k.options.operation_timeout = 100;
+    });
+    return all;
+}
+
+} // namespace random_graphs

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <tenon/runtime/session/session.hpp>
+
+/// The sessions that must all give the same.
+
+namespace random_graphs {
+
+struct session_kind {
+    std::string name;
+    tenon::session_options options;
+    bool measure = false;  ///< session::set_measurements
+    bool trace = false;    ///< session::set_trace
+    bool callable = false; ///< steps are callables where they can be
+    bool written = false;  ///< on the graph as it was made in memory, where there is one, not as it was read from JSON
+};
+
+std::vector<session_kind> every_session();
+
+} // namespace random_graphs

@@ -1,0 +1,227 @@
+#include "reference/evaluator.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string_view>
+
+#include <tenon/core/error.hpp>
+#include <tenon/core/with_element.hpp>
+
+#include "reference/compute.hpp"
+#include "reference/order.hpp"
+#include "reference/sizes.hpp"
+
+namespace tn = tenon;
+
+namespace reference {
+
+namespace {
+
+double largest(const tn::any_array& a) {
+    double most = 0;
+    tn::detail::with_element(a.element(), [&]<class T>(const T&) {
+        if constexpr (!std::is_same_v<T, std::string>)
+            for (std::int64_t i = 0; i < a.elements(); ++i) {
+                const double x = std::fabs(static_cast<double>(a.data<T>()[i]));
+                if (std::isfinite(x)) most = std::max(most, x);
+            }
+    });
+    return most;
+}
+
+double rounding_of(tn::element_type e) {
+    switch (e) {
+    case tn::element_type::float64: return std::numeric_limits<double>::epsilon();
+    case tn::element_type::float32: return std::numeric_limits<float>::epsilon();
+    case tn::element_type::float16: return 1.0 / 1024;
+    default: return 1.0 / 128;
+    }
+}
+
+class evaluation {
+public:
+    evaluation(const request& r, const state& before, std::uint64_t graph_seed, const noise& shaken) :
+        r_(r), before_(before), seed_(graph_seed), shaken_(shaken), random_(shaken.seed), order_(r), sizes_(r, order_) {
+        for (const tn::fed_value& f : r.feeds)
+            known_[place_of(f.tensor.output())] = {std::make_shared<const tn::any_array>(f.value.share()), true};
+    }
+
+    outcome run() {
+        for (const auto& [name, v] : before_.variables) end_.variables[name] = {v, true};
+        end_.runs = before_.runs;
+        for (const tn::fed_value& f : r_.feeds) end_.finite = end_.finite && is_finite(f.value);
+        for (const tn::node* n : order_.nodes())
+            if (is_update(*n)) updates_[n->inputs[0].node].push_back(n); // in the order in which they were made
+        for (const tn::node* n : order_.nodes()) run(*n);
+        for (const tn::any_tensor& f : r_.fetches)
+            if (end_.errors.empty()) end_.fetches.push_back(known_.at(place_of(f.output())));
+        for (const auto& [variable, all] : updates_)
+            if (end_.errors.empty()) end_.variables[identity_of(*variable)] = known_made_.at(all.back());
+        return std::move(end_);
+    }
+
+private:
+    void run(const tn::node& n) {
+        for (const tn::node* a : order_.at(&n).after)
+            if (failed_.contains(a)) {
+                failed_.insert(&n);
+                return;
+            }
+        try {
+            if (is_variable(n)) read_variable(n);
+            else if (is_update(n)) update(n);
+            else compute_node(n);
+        } catch (const tn::error& e) {
+            end_.errors.insert(e.code());
+            failed_.insert(&n);
+        }
+    }
+
+    // The variable before the step. That it has a value matters to those who read this one.
+    void read_variable(const tn::node& n) {
+        const auto at = before_.variables.find(identity_of(n));
+        if (at != before_.variables.end()) {
+            known_.try_emplace({&n, 0}, result{at->second, true});
+            end_.finite = end_.finite && is_finite(*at->second);
+            return;
+        }
+        // It is asked for by name, or by one who reads it early.
+        bool wanted = false;
+        for (const tn::any_tensor& f : r_.fetches) wanted = wanted || f.node() == &n;
+        for (const tn::operation& t : r_.targets) wanted = wanted || t.node() == &n;
+        for (const tn::node* m : order_.nodes()) {
+            wanted = wanted || order_.at(m).controls.contains(&n);
+            for (std::size_t i = 0; i < m->inputs.size(); ++i)
+                if (m->inputs[i].node == &n && reads_value(*m, i)) wanted = wanted || !update_before(*m, n);
+        }
+        if (wanted) throw tn::failed_precondition_error("variable " + n.name + " is read before it has a value");
+    }
+
+    // The latest update of the variable that n is made to run after; nullptr: none.
+    const tn::node* update_before(const tn::node& n, const tn::node& variable) const {
+        const auto at = updates_.find(&variable);
+        if (at == updates_.end()) return nullptr;
+        const tn::node* latest = nullptr;
+        for (const tn::node* u : at->second)
+            if (order_.at(&n).begins_after.contains(u)) latest = u;
+        return latest;
+    }
+
+    result input(const tn::node& n, std::size_t i) const {
+        const tn::node_output& from = n.inputs[i];
+        if (!reads_value(n, i)) return {};
+        if (!order_.is_fed(from) && is_variable(*from.node))
+            if (const tn::node* u = update_before(n, *from.node)) return known_made_.at(u);
+        return known_.at(place_of(from));
+    }
+
+    work work_of(const tn::node& n, bool& exact) {
+        work w{n, sizes_.attributes_of(n), {}, {}, {}, seed_, nullptr};
+        for (std::size_t i = 0; i < n.inputs.size(); ++i) {
+            w.inputs.push_back(sizes_.of(n.inputs[i]));
+            const result in = input(n, i);
+            w.values.push_back(in.value);
+            exact = exact && in.exact;
+        }
+        for (int o = 0; o < static_cast<int>(n.outputs.size()); ++o) w.outputs.push_back(sizes_.made(n, o));
+        return w;
+    }
+
+    void compute_node(const tn::node& n) {
+        bool exact = true;
+        work w = work_of(n, exact);
+        std::uint64_t& runs = end_.runs[identity_of(n)];
+        w.runs = &runs;
+        std::vector<shared_array> made = compute(w);
+        if (runs == 0) end_.runs.erase(identity_of(n));
+        const bool own = is_exact(w);
+        for (std::size_t o = 0; o < made.size(); ++o) {
+            if (!own) made[o] = shake(made[o], w);
+            end_.finite = end_.finite && is_finite(*made[o]);
+            known_.try_emplace({&n, static_cast<int>(o)}, result{made[o], exact && own}); // what is fed stays
+        }
+    }
+
+    void update(const tn::node& n) {
+        const tn::node& variable = *n.inputs[0].node;
+        bool exact = true;
+        const work w = work_of(n, exact);
+        result made;
+        if (std::string_view(n.op->name) == "assign") made = {w.values[1], exact};
+        else {
+            // What the update made before it left.
+            result old;
+            const std::vector<const tn::node*>& all = updates_.at(&variable);
+            if (all.front() != &n) {
+                const tn::node* previous = *(std::find(all.begin(), all.end(), &n) - 1);
+                if (failed_.contains(previous)) {
+                    failed_.insert(&n);
+                    return;
+                }
+                old = known_made_.at(previous);
+            } else if (const auto at = before_.variables.find(identity_of(variable)); at != before_.variables.end())
+                old = {at->second, true};
+            if (!old.value)
+                throw tn::failed_precondition_error("variable " + variable.name + " is changed before it has a value");
+            made = {scattered(w, old.value), exact && old.exact};
+        }
+        end_.finite = end_.finite && is_finite(*made.value);
+        known_made_[&n] = made;
+        known_.try_emplace({&n, 0}, made);
+    }
+
+    shared_array shake(const shared_array& a, const work& w) {
+        if (shaken_.units == 0 || !tn::is_floating(a->element())) return a;
+        auto moved = std::make_shared<tn::any_array>(a->copy());
+        double size = largest(*a);
+        for (const shared_array& v : w.values)
+            if (v && tn::is_floating(v->element())) size = std::max(size, largest(*v));
+        std::uniform_real_distribution<double> by(-1, 1);
+        tn::detail::with_element(a->element(), [&]<class T>(const T&) {
+            if constexpr (!std::is_same_v<T, std::string> && !std::is_same_v<T, bool> && !std::is_integral_v<T>) {
+                const double unit = shaken_.units * rounding_of(tn::element_type_of<T>) * size;
+                for (std::int64_t i = 0; i < moved->elements(); ++i) {
+                    T& x = moved->data<T>()[i];
+                    x = static_cast<T>(static_cast<double>(x) + unit * by(random_));
+                }
+            }
+        });
+        return moved;
+    }
+
+    const request& r_;
+    const state& before_;
+    std::uint64_t seed_;
+    noise shaken_;
+    std::mt19937_64 random_;
+    order order_;
+    sizes sizes_;
+    std::map<const tn::node*, std::vector<const tn::node*>> updates_;
+    std::map<place, result> known_;
+    std::map<const tn::node*, result> known_made_; // what updates made, also where something else is fed for it
+    std::set<const tn::node*> failed_;
+    outcome end_;
+};
+
+} // namespace
+
+outcome evaluate(const request& r, const state& before, std::uint64_t graph_seed, const noise& shaken) {
+    try {
+        return evaluation(r, before, graph_seed, shaken).run();
+    } catch (const tn::error& e) {
+        outcome o;
+        o.errors.insert(e.code());
+        return o;
+    }
+}
+
+state after(const outcome& o) {
+    state s;
+    for (const auto& [name, v] : o.variables) s.variables[name] = v.value;
+    s.runs = o.runs;
+    return s;
+}
+
+} // namespace reference

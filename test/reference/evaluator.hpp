@@ -1,0 +1,28 @@
+#pragma once
+
+#include "reference/step.hpp"
+
+/// Runs a step node by node, from the statements of SEMANTICS (13, 15, 16, 18, 20, 21) and of docs/architecture.md ("What
+/// a rewrite must keep") alone:
+///
+///     reads       the variable before the step's updates, or, for what is made to run after updates of it, what the
+///                 latest of those left
+///     updates     of one variable one after another, as they were made; each gives the variable after it
+///     feeds       what is fed does not run, unless another of its outputs is needed, and nobody waits for it
+///
+/// `noise` shakes what is added up in floating numbers, by a few roundings: how far the results of two shaken runs lie
+/// apart says how far another order of additions may be off. A value that jumps (a comparison, an index) then differs.
+
+namespace reference {
+
+struct noise {
+    double units = 0; ///< of rounding; 0: none
+    std::uint64_t seed = 1;
+};
+
+outcome evaluate(const request& r, const state& before, std::uint64_t graph_seed, const noise& shaken = {});
+
+/// What the state is after a step that ended so.
+state after(const outcome& o);
+
+} // namespace reference

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tenon/graph/graph.hpp>
+#include <tenon/graph/op.hpp>
+#include <tenon/runtime/session/session.hpp>
+
+/// What one step is asked for, what it begins with, and how it ends. Nothing here or in this folder calls the
+/// planner: of runtime/ only the struct fed_value is used.
+
+namespace reference {
+
+using shared_array = std::shared_ptr<const tenon::any_array>;
+
+struct request {
+    std::vector<tenon::fed_value> feeds;
+    std::vector<tenon::any_tensor> fetches;
+    std::vector<tenon::operation> targets;
+};
+
+/// What outlives steps, by "container/name".
+struct state {
+    std::map<std::string, shared_array> variables; ///< those that have a value
+    std::map<std::string, std::uint64_t> runs;     ///< how often each random node has run
+};
+
+std::string identity_of(const tenon::node& n);
+
+/// A value, and whether every order of additions gives its bits.
+struct result {
+    shared_array value;
+    bool exact = true;
+};
+
+/// How a step ends.
+struct outcome {
+    std::set<tenon::error_code> errors; ///< not empty: it fails with one of these, and what it leaves is not said
+    std::vector<result> fetches;
+    std::map<std::string, result> variables; ///< that have a value after the step
+    std::map<std::string, std::uint64_t> runs;
+    bool finite = true; ///< no number that is fed, constant or computed is infinite or NaN
+};
+
+/// A tensor of the graph as a key.
+using place = std::pair<const tenon::node*, int>;
+inline place place_of(const tenon::node_output& o) { return {o.node, o.index}; }
+
+} // namespace reference
