@@ -109,9 +109,8 @@ void gathered(workshop& w) {
     if (!x.extents()[axis].is_number() || x.extents()[axis].size == 0 || x.rank() > 3) return;
     tn::any_array at(w.chance(0.5) ? element_type::int32 : element_type::int64, tn::extents(w.one_of({1, 2, 3})));
     const auto size = static_cast<int>(x.extents()[axis].size);
-    const int outside = w.chance(0.02) ? 1 : 0;
     for (std::int64_t i = 0; i < at.elements(); ++i) {
-        const int index = w.below(size + outside);
+        const int index = w.below(size);
         if (at.element() == element_type::int32) at.data<std::int32_t>()[i] = index;
         else at.data<std::int64_t>()[i] = index;
     }
@@ -161,6 +160,7 @@ void hot(workshop& w) {
 }
 
 void text(workshop& w) {
+    if (!with_strings) return;
     tn::any_tensor x = w.pick([](const tn::any_tensor& t) { return t.element() == element_type::string; });
     if (!x || w.chance(0.3)) return keep(w, w.constant(element_type::string, w.any_sizes(2)));
     keep(w, u::identity(x));

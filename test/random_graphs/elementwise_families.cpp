@@ -26,7 +26,7 @@ void arithmetic(workshop& w) {
     if (!x) return;
     const tn::any_tensor y = w.beside(x);
     const auto op = w.one_of({opcode::add, opcode::add, opcode::subtract, opcode::multiply, opcode::minimum,
-                              opcode::maximum, opcode::divide, opcode::modulo, opcode::remainder});
+                              opcode::maximum, opcode::divide, opcode::mod, opcode::fmod});
     const tn::any_tensor z =
         w.chance(0.5) ? tn::detail::add_instruction(op, {x, y}) : tn::detail::add_instruction(op, {y, x});
     keep(w, op == opcode::multiply && tn::is_floating(z.element()) ? w.tamed(z, 64) : z);

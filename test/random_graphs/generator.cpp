@@ -26,6 +26,7 @@ void add_node(workshop& w) {
     if (w.with_devices && w.chance(0.3))
         device.emplace(tn::device_name(std::string_view(w.one_of({"/cpu:0", "/cpu:1", "/gpu:0", "/gpu:1", "/gpu:2"}))));
     try {
+        w.waits = first.has_value();
         w.one_of(families())(w);
     } catch (const tn::invalid_argument_error&) {
         // What does not fit is not made.

@@ -3,6 +3,7 @@
 //   random_graphs [--seed N] [--count N] [--seconds S] [--keep-going]   seeds N, N + 1, ..; as many, or as long
 //   random_graphs --replay FILE                                         a program that was printed, once more
 //   random_graphs --print N                                             the program of a seed
+//   random_graphs --crash N                                             makes small the program of a seed that crashes
 //
 // A program that fails is made small, and printed with what it was fed and fetched, as JSON that --replay reads.
 
@@ -15,6 +16,7 @@
 #include <iostream>
 #include <iterator>
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <tenon/core/error.hpp>
@@ -76,6 +78,32 @@ int replay(const char* path) {
     return f ? 1 : 0;
 }
 
+// The program that crashes its process, made small in processes of its own.
+int shrink_crash(std::uint64_t seed) {
+    const auto crashes = [](const program& p) {
+        const pid_t child = fork();
+        if (child == 0) {
+            try {
+                (void)run(p);
+            } catch (const tenon::error&) {
+            }
+            _exit(0);
+        }
+        int status = 0;
+        waitpid(child, &status, 0);
+        return WIFSIGNALED(status) != 0;
+    };
+    program p = generate(seed).made;
+    for (const session_kind& k : every_session()) {
+        p.session = k.name;
+        if (!crashes(p)) continue;
+        std::printf("session %s crashes\n%s\n", k.name.c_str(), to_json(shrink(p, crashes)).c_str());
+        return 1;
+    }
+    std::printf("no session crashes on the program as it is read from JSON\n");
+    return 0;
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -93,6 +121,7 @@ int main(int argc, char** argv) {
         else if (option == "--count") count = std::strtoull(argv[++i], nullptr, 10);
         else if (option == "--seconds") seconds = std::strtod(argv[++i], nullptr);
         else if (option == "--replay") return replay(value);
+        else if (option == "--crash") return shrink_crash(std::strtoull(value, nullptr, 10));
         else if (option == "--print") {
             std::printf("%s", to_json(generate(std::strtoull(value, nullptr, 10)).made).c_str());
             return 0;

@@ -33,7 +33,7 @@ public:
                     if (best_.graph["nodes"][n].contains(what))
                         smaller |= attempt([&](program& p) { p.graph["nodes"][n].erase(what); });
                 smaller |= drop_one_control(n);
-                smaller |= replace(n);
+                smaller |= replace(n) || drop_unread(n);
             }
         }
         return std::move(best_);
@@ -103,6 +103,20 @@ private:
             if (used.contains(n.at("name"))) kept.push_back(n);
         nodes = std::move(kept);
         p.graph["collections"] = json::object();
+    }
+
+    // A node that nobody refers to.
+    bool drop_unread(std::size_t n) {
+        if (n >= best_.graph["nodes"].size()) return false;
+        const std::string name = best_.graph["nodes"][n]["name"];
+        for (const json& other : best_.graph["nodes"])
+            for (const char* list : {"inputs", "controls", "colocated"})
+                for (const json& i : other.value(list, json::array()))
+                    if (node_of(i) == name) return false;
+        return attempt([&](program& p) {
+            p.graph["nodes"].erase(n);
+            p.graph["collections"] = json::object();
+        });
     }
 
     // Its readers read an input of the same type instead; or it becomes a constant.

@@ -9,8 +9,8 @@ namespace {
 void constant(workshop& w) { keep(w, w.constant(w.any_element(), w.any_sizes())); }
 
 void variable(workshop& w) {
-    if (w.variables.size() > 5) return;
-    const element_type e = w.chance(0.05) ? element_type::string : w.any_element();
+    if (w.variables.size() > 5 || w.waits) return;
+    const element_type e = with_strings && w.chance(0.05) ? element_type::string : w.any_element();
     const tn::any_tensor begins =
         w.chance(0.1) && tn::is_floating(e)
             ? u::random_normal(e, w.any_sizes(), 0, 1, static_cast<std::uint64_t>(1 + w.below(100)))

@@ -13,6 +13,9 @@ namespace tn = tenon;
 namespace u = tenon::untyped;
 using tn::element_type;
 
+/// Strings between nodes have no memory of their own in a plan yet.
+inline constexpr bool with_strings = false;
+
 class workshop {
 public:
     explicit workshop(std::uint64_t seed) : random(seed) {}
@@ -23,7 +26,8 @@ public:
     std::vector<tn::any_tensor> updates;   ///< of those
     std::vector<tn::any_tensor> placeholders;
     std::vector<tn::operation> operations; ///< nodes without a tensor
-    bool with_devices = false, small_numbers = false;
+    bool with_devices = false;
+    bool waits = false; ///< control dependencies are in force
 
     int below(int n) { return static_cast<int>(random() % static_cast<std::uint64_t>(n)); }
     bool chance(double p) { return std::uniform_real_distribution<double>(0, 1)(random) < p; }

@@ -51,7 +51,7 @@ public:
     outcome run() {
         for (const auto& [name, v] : before_.variables) end_.variables[name] = {v, true};
         end_.runs = before_.runs;
-        for (const tn::fed_value& f : r_.feeds) end_.finite = end_.finite && is_finite(f.value);
+        for (const tn::fed_value& f : r_.feeds) look_at(f.value, is_read(place_of(f.tensor.output())));
         for (const tn::node* n : order_.nodes())
             if (is_update(*n)) updates_[n->inputs[0].node].push_back(n); // in the order in which they were made
         for (const tn::node* n : order_.nodes()) run(*n);
@@ -79,12 +79,26 @@ private:
         }
     }
 
+    bool is_read(const place& p) const {
+        for (const tn::any_tensor& f : r_.fetches)
+            if (place_of(f.output()) == p) return true;
+        for (const tn::node* n : order_.nodes())
+            for (std::size_t i = 0; i < n->inputs.size(); ++i)
+                if (place_of(n->inputs[i]) == p && reads_value(*n, i)) return true;
+        return false;
+    }
+    void look_at(const tn::any_array& a, bool read) {
+        if (is_finite(a)) return;
+        end_.finite = false;
+        end_.read_finite = end_.read_finite && !read;
+    }
+
     // The variable before the step. That it has a value matters to those who read this one.
     void read_variable(const tn::node& n) {
         const auto at = before_.variables.find(identity_of(n));
         if (at != before_.variables.end()) {
             known_.try_emplace({&n, 0}, result{at->second, true});
-            end_.finite = end_.finite && is_finite(*at->second);
+            look_at(*at->second, true);
             return;
         }
         // It is asked for by name, or by one who reads it early.
@@ -139,7 +153,7 @@ private:
         const bool own = is_exact(w);
         for (std::size_t o = 0; o < made.size(); ++o) {
             if (!own) made[o] = shake(made[o], w);
-            end_.finite = end_.finite && is_finite(*made[o]);
+            look_at(*made[o], made.size() == 1 || is_read({&n, static_cast<int>(o)}));
             known_.try_emplace({&n, static_cast<int>(o)}, result{made[o], exact && own}); // what is fed stays
         }
     }
@@ -167,7 +181,7 @@ private:
                 throw tn::failed_precondition_error("variable " + variable.name + " is changed before it has a value");
             made = {scattered(w, old.value), exact && old.exact};
         }
-        end_.finite = end_.finite && is_finite(*made.value);
+        look_at(*made.value, true);
         known_made_[&n] = made;
         known_.try_emplace({&n, 0}, made);
     }

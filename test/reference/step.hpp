@@ -45,7 +45,8 @@ struct outcome {
     std::vector<result> fetches;
     std::map<std::string, result> variables; ///< that have a value after the step
     std::map<std::string, std::uint64_t> runs;
-    bool finite = true; ///< no number that is fed, constant or computed is infinite or NaN
+    bool finite = true;      ///< no number that is fed, constant or computed is infinite or NaN
+    bool read_finite = true; ///< the same of those that somebody reads
 };
 
 /// A tensor of the graph as a key.
