@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include <tenon/expr/fused.hpp>
 #include <tenon/expr/fused_kernel.hpp>
 #include <tenon/ops/gradients.hpp>
 #include <tenon/ops/control.hpp>

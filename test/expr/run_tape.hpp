@@ -7,7 +7,9 @@
 #include <random>
 #include <vector>
 
+#include <tenon/core/error.hpp>
 #include <tenon/core/half.hpp>
+#include <tenon/expr/fused.hpp>
 #include <tenon/expr/fused_kernel.hpp>
 #include <tenon/kernel/thread_pool.hpp>
 

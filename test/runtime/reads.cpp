@@ -5,6 +5,7 @@
 
 #include <tenon/ops/elementwise.hpp>
 #include <tenon/ops/fill.hpp>
+#include <tenon/ops/gather.hpp>
 #include <tenon/ops/matmul.hpp>
 #include <tenon/ops/reduction.hpp>
 #include <tenon/ops/reshape.hpp>
@@ -215,5 +216,40 @@ TEST_CASE("SEMANTICS 16: what is fed does not run, whatever asks for it, and nob
         CHECK(s.run(v).item() == 1);
         CHECK(s.run(after_update).item() == 20);
         CHECK_THROWS_AS(s.run(after_p), tn::invalid_argument_error);
+    });
+}
+
+TEST_CASE("strings between nodes are objects, step after step") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto v = tn::variable("v", 1.0f);
+    const auto update = v.assign_add(1.0f);
+    const auto text = tn::placeholder<std::string, tn::shape<2>>("text");
+    const auto [copy, again] = [&] {
+        const tn::control_dependencies after(update);
+        const auto first = tn::identity(text);
+        return std::tuple(first, tn::identity(first));
+    }();
+    const tn::array<std::string, tn::shape<2>> fed{"a text that is too long to lie in the string itself", "b"};
+    in_every_session([&](tn::session& s) {
+        s.run(v.initializer());
+        for (int i = 0; i < 3; ++i) {
+            CHECK(s.run(tn::feed(text, fed), again)(0) == fed(0));
+            s.run(tn::feed(text, fed), copy.operation());
+        }
+        CHECK(s.run(v).item() == 7);
+    });
+}
+
+TEST_CASE("SEMANTICS 13: what is run for itself runs, and says so where it fails, although nobody reads it") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto rows = tn::constant({1.0f, 2.0f});
+    const auto index = tn::placeholder<std::int32_t, tn::shape<1>>("index");
+    const auto picked = tn::gather(rows, index);
+    in_every_session([&](tn::session& s) {
+        s.run(tn::feed(index, tn::array<std::int32_t, tn::shape<1>>{1}), picked.operation());
+        CHECK_THROWS_AS(s.run(tn::feed(index, tn::array<std::int32_t, tn::shape<1>>{2}), picked.operation()),
+                        tn::invalid_argument_error);
     });
 }

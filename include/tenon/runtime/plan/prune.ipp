@@ -218,6 +218,8 @@ TENON_INLINE program prune(const request& r) {
         p.items.push_back(std::move(it));
     }
     for (const node_output& f : r.fetches) p.fetches.push_back(value_of.at(f));
+    for (const node* t : r.targets)
+        if (runs_when_asked(t)) p.item(need[static_cast<std::size_t>(t->number)].item).target = true;
     p.fetched = r.fetches;
     p.feed_types = r.feed_types;
     resolve_reads(p);

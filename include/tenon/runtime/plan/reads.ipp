@@ -121,7 +121,8 @@ private:
         }
         for (const int f : p_.fetches) used[static_cast<std::size_t>(f)] = true;
         for (const auto& [value, c] : chains_)
-            if (!used[static_cast<std::size_t>(value)] && !awaited[static_cast<std::size_t>(c.variable)])
+            if (!used[static_cast<std::size_t>(value)] && !awaited[static_cast<std::size_t>(c.variable)] &&
+                !p_.item(c.variable).target)
                 p_.item(c.variable).removed = true;
     }
 

@@ -21,10 +21,12 @@ namespace detail {
 // What the passes ask about a program; made anew where a pass has changed it.
 struct uses_of {
     std::vector<int> count;    // reads of each value, fetches included
-    std::vector<bool> awaited; // items that another runs after
+    std::vector<bool> awaited; // items that another runs after, or that were asked for by themselves
     explicit uses_of(const program& p) : count(p.values.size()), awaited(p.items.size()) {
-        for (const program_item& i : p.items) {
+        for (std::size_t n = 0; n < p.items.size(); ++n) {
+            const program_item& i = p.items[n];
             if (i.removed) continue;
+            if (i.target) awaited[n] = true;
             for (std::size_t k = 0; k < i.inputs.size(); ++k)
                 if (p.reads(i, static_cast<int>(k))) ++count[static_cast<std::size_t>(i.inputs[k])];
             for (const int a : i.after) awaited[static_cast<std::size_t>(a)] = true;

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <mutex>
 
 #include <tenon/kernel/thread_pool.hpp>
@@ -145,6 +146,7 @@ private:
 // The memory of one step in flight, with its pointers.
 struct plan::frame {
     std::vector<device_memory> arenas; // by device
+    std::map<int, any_array> texts;    // strings between nodes, by value: objects, which an arena's bytes are not
     std::vector<const void*> in;
     std::vector<void*> out;
     std::vector<kernel_run> runs;

@@ -205,7 +205,10 @@ TENON_INLINE std::unique_ptr<plan::frame> plan::make_frame() {
     const auto arena = [&](int d) { return static_cast<std::byte*>(f->arenas[static_cast<std::size_t>(d)].data()); };
     const auto address = [&](int v) -> const void* {
         const placement& p = schedule_.memory.placements[static_cast<std::size_t>(v)];
-        const int device = program_.value(program_.root(v)).device;
+        const int root = program_.root(v), device = program_.value(root).device;
+        if (p.where == placement::kind::arena && program_.value(root).type.element == element_type::string)
+            return f->texts.try_emplace(root, element_type::string, program_.value(root).type.extents)
+                .first->second.data();
         if (p.where == placement::kind::arena) return arena(device) + p.offset;
         if (p.where == placement::kind::uploaded)
             return static_cast<std::byte*>(constants_[static_cast<std::size_t>(device)].data()) + p.offset;
