@@ -42,6 +42,7 @@
 #include <tenon/ops/dropout.hpp>          // dropout
 #include <tenon/ops/random.hpp>           // random numbers, the same everywhere
 #include <tenon/ops/gradients.hpp>        // reverse-mode differentiation
+#include <tenon/ops/hints.hpp>            // what to write where sum(x, 1) does not compile
 
 #include <tenon/kernel/memory_policy.hpp>             // how much of a device's memory is used
 #include <tenon/runtime/device/device_attributes.hpp> // the devices there are

@@ -1,7 +1,6 @@
 // A scope for a device that no device's name can be does not compile (SEMANTICS 1).
 // error[gcc]: malformed_device_name\(\).*device_name_fault::unknown_part
-// error[clang]: call to consteval function 'tenon::device_name::device_name
-// error[clang]: malformed_device_name<tenon::detail::device_name_fault::unknown_part>
+// error[clang]: error: device name: a part is none of /job:NAME, /replica:N, /task:N, /device:TYPE:N, /cpu:N and /gpu:N
 #include <tenon/tenon.hpp>
 
 namespace tn = tenon;

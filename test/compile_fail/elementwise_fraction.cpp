@@ -1,4 +1,4 @@
-// error[gcc]: leaf_of\(X\) \[with T = int; X = double\]
+// error[gcc]: elementwise\(X&& ...\).* X = \{.*int.*double\}
 // error[clang]: a number with a fraction stands beside integers or bools
 // error: a number with a fraction stands beside integers or bools
 

@@ -213,8 +213,8 @@ inline expected run_naively(const tape& t, const std::vector<std::int64_t>& cons
             } else if (i.op == opcode::constant) {
                 std::memcpy(value[r], &constants[static_cast<std::size_t>(i.a)], 8);
             } else if (i.op == opcode::cast) {
-                detail::apply_step(detail::find_cast(isa, type(i.a), i.type), value[r], size_of(compute_type(i.type)), 1,
-                                   {value[i.a], size_of(type(i.a))});
+                detail::apply_step(detail::find_cast(isa, type(i.a), i.type), value[r], size_of(compute_type(i.type)),
+                                   1, {value[i.a], size_of(type(i.a))});
             } else {
                 const auto operand = [&](int a) {
                     return a < 0 ? detail::step_operand{} : detail::step_operand{value[a], size_of(type(a))};

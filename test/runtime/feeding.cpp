@@ -230,3 +230,25 @@ TEST_CASE("16: a number that is fed is one the element type can hold") {
     CHECK(std::get<0>(next(7)).item() == 8);
     CHECK_THROWS_AS(next(1000), tn::invalid_argument_error);
 }
+
+TEST_CASE("elements in braces are fed as the array that they make") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<2, tn::dyn>>("x");
+    tn::session s;
+    const auto sums = s.run(tn::feed(x, {{1, 2, 3}, {4, 5, 6}}), tn::sum<1>(x));
+    CHECK(sums(0) == 6);
+    CHECK(sums(1) == 15);
+    CHECK_THROWS_AS(tn::feed(x, {{1, 2}, {3}}), tn::invalid_argument_error);
+    CHECK_THROWS_AS(tn::feed(x, {1, 2}), tn::invalid_argument_error);
+}
+
+TEST_CASE("what a run of one tensor gives can be bound as what a callable gives") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    tn::session s;
+    auto [value] = s.run(tn::constant(3.0f) * 2.0f);
+    CHECK(value.item() == 6);
+    value() = 7;
+    CHECK(value.item() == 7);
+}

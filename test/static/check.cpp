@@ -96,21 +96,24 @@ static_assert(doubled<1, matrix>::answer.type == tensor_type{element_type::float
 static_assert(doubled<2, matrix>::answer.what == fault::axis_out_of_range);
 
 // From the rule's answer to types: names keep their types, not only their texts.
-using result =
-    typename tn::detail::op_result<doubling_rule, tn::detail::constant_attributes<doubling_rule::attributes{1}>, 0,
-                                   void, matrix>::type;
+template <int Axis> using axis = tn::detail::constant_attributes<doubling_rule::attributes{Axis}>;
+using result = tn::detail::op_result_t<doubling_rule, axis<1>, 0, void, matrix>;
 static_assert(std::is_same_v<result, tn::tensor<float, shape<batch, 6>>>);
-using as_bool =
-    typename tn::detail::op_result<doubling_rule, tn::detail::constant_attributes<doubling_rule::attributes{1}>, 0,
-                                   bool, matrix>::type;
+using as_bool = tn::detail::op_result_t<doubling_rule, axis<1>, 0, bool, matrix>;
 static_assert(std::is_same_v<as_bool, tn::tensor<bool, shape<batch, 6>>>);
+
+// A rule's verdict is a type: what fits is one for all, and what was complained of before is silent.
+static_assert(std::is_same_v<tn::detail::verdict_of<doubling_rule, axis<1>, matrix>, tn::detail::fitting>);
+static_assert(std::is_same_v<tn::detail::verdict_of<doubling_rule, axis<1>, matrix, tn::ill_shaped>,
+                             tn::detail::mistaken_before>);
+static_assert(!tn::detail::mistaken_before::fits && tn::detail::mistaken_before::agree);
 
 #if !defined(__clang__)
 // What g++ prints is the sentence that the graph says at run time.
-constexpr auto complaint = tn::detail::sentence<doubling_rule, fault::axis_out_of_range, matrix,
+constexpr auto complaint = tn::detail::sentence<doubling_rule, fault::axis_out_of_range, axis<1>, matrix,
                                                 tn::detail::operand_type<double, shape<tn::dyn, time_step>>>();
 static_assert(tn::detail::same_text(complaint.text, "doubling: axis is out of range: [batch, 3] x [?, time]"));
-constexpr auto with_types = tn::detail::sentence<doubling_rule, fault::element_types_differ, matrix,
+constexpr auto with_types = tn::detail::sentence<doubling_rule, fault::element_types_differ, axis<1>, matrix,
                                                  tn::detail::operand_type<double, shape<>>>();
 static_assert(tn::detail::same_text(with_types.text, "doubling: element types differ: float[batch, 3] x double[]"));
 #endif

@@ -37,9 +37,9 @@ static_assert(std::is_same_v<decltype(tn::as<float, shape<3U, batch>>(std::declv
 static_assert(sizeof(tensor<float, shape<3>>) <= 2 * sizeof(void*));
 static_assert(tensor<float, shape<batch, 4>>::rank() == 2);
 
-static_assert(tn::Operand<tensor<float, shape<>>> && !tn::Operand<float> && !tn::Operand<tn::any_tensor> &&
-              !tn::Operand<tn::ill_shaped>);
-static_assert(tn::OperandOrIllShaped<tn::ill_shaped> && tn::OperandOrIllShaped<const tensor<float, shape<>>&>);
+static_assert(tn::Operand<const tensor<float, shape<>>&> && !tn::Operand<float> && !tn::Operand<tn::any_tensor>);
+// What a mistaken call returned is one too, so that functions of one's own absorb it.
+static_assert(tn::Operand<tn::ill_shaped>);
 
 // An expression is a temporary that converts to the tensor it stands for.
 using x_type = tensor<float, shape<batch, 3>>;

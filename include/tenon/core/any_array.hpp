@@ -18,6 +18,9 @@ namespace detail {
 struct storage; // a count of owners, and how the memory ends
 void retain(storage*) noexcept;
 void release(storage*) noexcept;
+
+// Seen in the error where an array is copied.
+struct write_copy_or_std_move {};
 } // namespace detail
 
 /// The number of elements of `sizes` and, by `element`, that they fit into memory at all.
@@ -58,8 +61,8 @@ public:
     /// Forgets what is known of the type at compile time.
     template <Element T, class S>
     explicit any_array(array<T, S>&& typed) noexcept : any_array(std::move(typed).untyped()) {}
-    any_array(const any_array&) = delete;
-    any_array& operator=(const any_array&) = delete;
+    any_array(const any_array&, detail::write_copy_or_std_move = {}) = delete; // a.copy(), a.share() or std::move(a)
+    any_array& operator=(const any_array&) = delete;                           // a.copy(), a.share() or std::move(a)
     ~any_array() {
         if (owner_) detail::release(owner_);
     }

@@ -50,7 +50,7 @@ template <class T> inline constexpr bool is_small_float = std::is_same_v<T, half
 
 // What may stand for a T in a nested list: nothing that loses a fraction or turns a pointer into a bool.
 template <class U, class T>
-concept Literal = std::is_same_v<U, T> || (is_small_float<T> && (std::is_arithmetic_v<U> || is_small_float<U>)) ||
+concept Literal = std::is_same_v<U, T> ||(is_small_float<T> && (std::is_arithmetic_v<U> || is_small_float<U>)) ||
                   (std::is_floating_point_v<T> && std::is_arithmetic_v<U>) ||
                   (std::is_integral_v<T> && !std::is_same_v<T, bool> && std::is_integral_v<U>) ||
                   (std::is_same_v<T, std::string> && std::is_convertible_v<const U&, std::string>);
@@ -215,6 +215,9 @@ public:
         array_base<T>(std::move(a).untyped()) {} // NOLINT
     const_array(const_array&&) noexcept = default;
     const_array& operator=(const_array&&) noexcept = default;
+    const_array(const const_array&,
+                detail::write_copy_or_std_move = {}) = delete; // a.copy(), a.share() or std::move(a)
+    const_array& operator=(const const_array&) = delete;       // a.copy(), a.share() or std::move(a)
 
     /// A view of memory that outlives it.
     static const_array view(std::span<const T> values, const tenon::extents& sizes) {
@@ -269,6 +272,10 @@ public:
         for (T& element : *this) element = value;
     }
 
+    /// For structured bindings: an array is the one element of itself.
+    template <std::size_t I> friend array<T, S>&& get(array<T, S>&& a) noexcept { return std::move(a); }
+    template <std::size_t I> friend const array<T, S>& get(const array<T, S>& a) noexcept { return a; }
+
     array<T, S> copy() const { return array<T, S>(this->a_.copy()); }
     /// Another owner, who may write too.
     array<T, S> share() const { return array<T, S>(this->a_.share()); }
@@ -320,6 +327,8 @@ public:
     template <Shape S> array(array<T, S>&& a) noexcept : base(std::move(a).untyped()) {} // NOLINT
     array(array&&) noexcept = default;
     array& operator=(array&&) noexcept = default;
+    array(const array&, detail::write_copy_or_std_move = {}) = delete; // a.copy(), a.share() or std::move(a)
+    array& operator=(const array&) = delete;                           // a.copy(), a.share() or std::move(a)
 
     /// A view of memory that outlives it.
     static array view(std::span<T> values, const tenon::extents& sizes) {
@@ -371,6 +380,8 @@ public:
     explicit array(any_array&& a) : base(checked(std::move(a))) {}
     array(array&&) noexcept = default;
     array& operator=(array&&) noexcept = default;
+    array(const array&, detail::write_copy_or_std_move = {}) = delete; // a.copy(), a.share() or std::move(a)
+    array& operator=(const array&) = delete;                           // a.copy(), a.share() or std::move(a)
 
     /// A view of memory that outlives it.
     static array view(std::span<T> values, const tenon::extents& sizes = S::extents) {
@@ -389,6 +400,13 @@ private:
 };
 
 } // namespace tenon
+
+/// An array can be bound as what a step of one fetch gives: auto [l] = sess.run(loss).
+template <tenon::Element T, class S>
+struct std::tuple_size<tenon::array<T, S>> : std::integral_constant<std::size_t, 1> {};
+template <tenon::Element T, class S> struct std::tuple_element<0, tenon::array<T, S>> {
+    using type = tenon::array<T, S>;
+};
 
 #if TENON_HEADER_ONLY
 #include <tenon/core/array.ipp>

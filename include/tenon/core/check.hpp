@@ -4,68 +4,60 @@
 #include <tenon/core/shape.hpp>
 
 /// The compile-time complaint: one mistake gives one error, whose first line names the op and both shapes.
-/// The result of a mistaken call is `ill_shaped`, which every op absorbs in silence. An op complains with
-///     static_assert(detail::shapes_of<Op, what, detail::shown_of<Operands>...>::agree, "tenon: shapes do not agree");
-/// in the function itself: each template between that line and the user's takes lines of the error. What is asked for
-/// beside the operands, sizes or axes, is shown too where detail::asked_of<Static, what> follows them.
+/// The result of a mistaken call is `ill_shaped`, which every op absorbs in silence. A function on operands asks its rule,
+/// complains and answers with
+///     using verdict = detail::verdict_of<Rule, Static, detail::operand_of_t<Xs>...>;
+///     static_assert(verdict::agree, "tenon: shapes do not agree");
+///     if constexpr (!verdict::fits) return ill_shaped{};
+/// in the function itself: each template between these lines and the user's takes lines of the error. What is asked for
+/// beside the operands, the sizes or axes in Static, is shown too.
 
 namespace tenon {
 
 /// What a call with a shape mistake returns. Every op takes it and returns it again, and what a tensor, a variable or
-/// an array can be asked for it answers with itself, so that one mistake gives one error. Nothing of it is ever called.
+/// an array can be asked for it answers with itself, so that one mistake gives one error. Nothing of it is ever defined.
 struct ill_shaped {
+    using element_type = float;
+    using value_type = float;
+    using shape_type = shape<>;
+
     template <class... A> ill_shaped operator()(const A&...) const;
     template <class I> ill_shaped operator[](const I&) const;
+    template <class A> ill_shaped& operator=(const A&);
+    const ill_shaped* operator->() const;
     /// As anything that it is declared to be: tensor<float, shape<batch, 10>> h = matmul(x, w).
     template <class T>
         requires(!std::is_pointer_v<T>)
     operator T() const; // NOLINT
-    template <class Stream> friend Stream& operator<<(Stream& to, const ill_shaped&) { return to; }
+    template <class Stream>
+        requires requires { typename Stream::char_type; }
+    friend Stream& operator<<(Stream& to, const ill_shaped&) { return to; }
+    template <class A> friend A& operator+=(A& to, const ill_shaped&) { return to; }
+    template <class A> friend A& operator-=(A& to, const ill_shaped&) { return to; }
+    template <class A> friend A& operator*=(A& to, const ill_shaped&) { return to; }
+    template <class A> friend A& operator/=(A& to, const ill_shaped&) { return to; }
+    friend std::string to_string(const ill_shaped&);
     const ill_shaped* begin() const;
     const ill_shaped* end() const;
 
-#define TENON_ABSORB(member) template <class... A> ill_shaped member(const A&...) const
-    TENON_ABSORB(name);
-    TENON_ABSORB(type);
-    TENON_ABSORB(element);
-    TENON_ABSORB(extents);
-    TENON_ABSORB(extent);
-    TENON_ABSORB(rank);
-    TENON_ABSORB(size);
-    TENON_ABSORB(node);
-    TENON_ABSORB(output);
-    TENON_ABSORB(operation);
-    TENON_ABSORB(initializer);
-    TENON_ABSORB(initialized_value);
-    TENON_ABSORB(assign);
-    TENON_ABSORB(assign_add);
-    TENON_ABSORB(assign_sub);
-    TENON_ABSORB(scatter_update);
-    TENON_ABSORB(scatter_add);
-    TENON_ABSORB(scatter_sub);
-    TENON_ABSORB(scatter_mul);
-    TENON_ABSORB(scatter_div);
-    TENON_ABSORB(scatter_min);
-    TENON_ABSORB(scatter_max);
-    TENON_ABSORB(item);
-    TENON_ABSORB(data);
-    TENON_ABSORB(span);
-    TENON_ABSORB(row);
-    TENON_ABSORB(at);
-    TENON_ABSORB(slice);
-    TENON_ABSORB(copy);
-    TENON_ABSORB(share);
-    TENON_ABSORB(reshape);
-    TENON_ABSORB(fill);
-    TENON_ABSORB(untyped);
-#undef TENON_ABSORB
-    template <class S> ill_shaped as() const;
+    // Whether they are members or are called: x.extents()[0].size, a.size().
+    static const ill_shaped name, type, element, extents, extent, rank, size, elements, index, is_static, is_number;
+    static const ill_shaped node, op, output, operation, initializer, initialized_value;
+    static const ill_shaped assign, assign_add, assign_sub, scatter_update, scatter_add, scatter_sub, scatter_mul,
+        scatter_div, scatter_min, scatter_max;
+    static const ill_shaped item, span, row, at, slice, copy, share, reshape, fill, untyped, empty;
+    const char* c_str() const;
+    template <class... T> ill_shaped data() const;
+    template <class... S> ill_shaped as() const;
 };
 
 namespace detail {
 
 template <class... X>
 inline constexpr bool any_ill_shaped = (std::is_same_v<std::remove_cvref_t<X>, ill_shaped> || ...);
+
+/// False, when it is asked: what a function that catches a common mistake asserts, with what to write instead.
+template <class...> inline constexpr bool is_mistake = false;
 
 /// For `auto [a, b] = ...`: as many as there are Xs.
 template <class X> using ill_shaped_for = ill_shaped;
@@ -106,14 +98,22 @@ template <class Static> constexpr auto asked_axes_of() {
     (std::make_index_sequence<static_cast<std::size_t>(Static::value.axes.count)>{});
     else if constexpr (requires { A::axis; }) return asked_axes<static_cast<int>(Static::value.axis)>{};
     else return nothing_asked{}; }
-template <class Static, bool Axes, class Target> struct asked : asked_shape<Target> {};
-template <class Static, class Target> struct asked<Static, true, Target> {
-    using type = decltype(asked_axes_of<Static>());
+template <class Static, bool Axes> struct asked { using type = nothing_asked; };
+template <class Static> struct asked<Static, true> { using type = decltype(asked_axes_of<Static>()); };
+template <class Static>
+    requires requires { typename Static::target; }
+struct asked<Static, false> : asked_shape<typename Static::target> {};
+template <class Static, bool Axes>
+    requires requires { typename Static::subject; }
+struct asked<Static, Axes> {
+    using type = shown_of<typename Static::subject>;
 };
-template <class Static, fault Fault, class Target = void>
-using asked_of = typename asked<Static, is_about_axes(Fault), Target>::type;
 
-template <class Op, fault Fault, class... Shown> struct shapes_of { static constexpr bool agree = false; };
+template <class Rule, fault Fault, class... Shown> struct shapes_of {
+    static constexpr bool agree = false, fits = false;
+};
+template <class Rule, fault Fault, class Static, class... Operands>
+using complaint_of = shapes_of<Rule, Fault, shown_of<Operands>..., typename asked<Static, is_about_axes(Fault)>::type>;
 
 #else
 
@@ -173,38 +173,37 @@ struct attribute_writer {
     }
 };
 
-template <class Static, fault Fault> struct asked {
-    static constexpr void show(sentence_writer& w, fault what, const char* between) {
-        std::remove_cvref_t<decltype(Static::value)>::fields([&](const char* name, auto member) {
-            attribute_writer{w, what, between}.put(name, Static::value.*member);
-        });
-    }
-};
-template <class Static, fault Fault, class Target = void> using asked_of = asked<Static, Fault>;
-
-template <class Shown> constexpr void show(sentence_writer& w, fault what, const char* between) {
-    if constexpr (requires { Shown::show(w, what, between); }) Shown::show(w, what, between);
-    else {
-        w.put(between);
-        if (is_about_elements(what)) w.put(name_of(Shown::type.element));
-        w.put(Shown::type.extents);
-    }
+constexpr void show(sentence_writer& w, fault what, const tensor_type& operand, const char*& between) {
+    w.put(between);
+    between = " x ";
+    if (is_about_elements(what)) w.put(name_of(operand.element));
+    w.put(operand.extents);
 }
 
-template <class Op, fault Fault, class... Shown> constexpr int write_sentence(char* to) {
+template <class Static> constexpr void show_asked(sentence_writer& w, fault what, const char* between) {
+    using attributes = std::remove_cvref_t<decltype(Static::value)>;
+    if constexpr (requires { typename Static::subject; }) show(w, what, Static::subject::type, between);
+    else if constexpr (requires { attributes::fields([](const char*, auto) {}); })
+        attributes::fields([&](const char* name, auto member) {
+            attribute_writer{w, what, between}.put(name, Static::value.*member);
+        });
+}
+
+template <class Rule, fault Fault, class Static, class... Operands> constexpr int write_sentence(char* to) {
     sentence_writer w{to};
-    w.put(Op::name);
+    w.put(Rule::name);
     w.put(": ");
     w.put(words(Fault));
     w.put(": ");
-    [[maybe_unused]] const char* between = "";
-    ((show<Shown>(w, Fault, between), between = " x "), ...);
+    const char* between = "";
+    (show(w, Fault, Operands::type, between), ...);
+    show_asked<Static>(w, Fault, between);
     return w.at;
 }
 
-template <class Op, fault Fault, class... Shown> constexpr auto sentence() {
-    fixed_string<static_cast<std::size_t>(write_sentence<Op, Fault, Shown...>(nullptr)) + 1> text;
-    write_sentence<Op, Fault, Shown...>(text.text);
+template <class Rule, fault Fault, class Static, class... Operands> constexpr auto sentence() {
+    fixed_string<static_cast<std::size_t>(write_sentence<Rule, Fault, Static, Operands...>(nullptr)) + 1> text;
+    write_sentence<Rule, Fault, Static, Operands...>(text.text);
     return text;
 }
 
@@ -212,11 +211,10 @@ template <class Op, fault Fault, class... Shown> constexpr auto sentence() {
 template <fixed_string Complaint> struct shapes_do_not_agree;
 template <fixed_string Complaint> struct complaint {
     static_assert(sizeof(shapes_do_not_agree<Complaint>) > 0);
-    static constexpr bool agree = true; // it has been said
+    static constexpr bool agree = true, fits = false; // it has been said
 };
-template <class Operand> using shown_of = Operand;
-// An alias: one step less between the complaint and the user's line.
-template <class Op, fault Fault, class... Shown> using shapes_of = complaint<sentence<Op, Fault, Shown...>()>;
+template <class Rule, fault Fault, class Static, class... Operands>
+using complaint_of = complaint<sentence<Rule, Fault, Static, Operands...>()>;
 
 #endif
 
@@ -242,6 +240,32 @@ template <auto Attributes> struct constant_attributes { static constexpr auto va
 
 /// The defaults, for ops whose shapes do not depend on attributes.
 template <class Op> struct default_attributes { static constexpr typename Op::attributes value{}; };
+// What a rule says, as a type that says it: `fits`, and `agree`, whose false is the complaint. Aliases that lead from one
+// to the next are no steps between the complaint and the user's line.
+struct fitting {
+    static constexpr bool agree = true, fits = true;
+};
+struct mistaken_before {
+    static constexpr bool agree = true, fits = false;
+};
+
+template <fault Fault> struct verdict_about {
+    template <class Rule, class Static, class... Operands> using type = complaint_of<Rule, Fault, Static, Operands...>;
+};
+template <> struct verdict_about<fault::none> { template <class...> using type = fitting; };
+template <bool MistakenBefore> struct verdict_on {
+    template <class Rule, class Static, class... Operands>
+    using type =
+        typename verdict_about<inference<Rule, Static, 0, Operands...>::answer.what>::template type<Rule, Static,
+                                                                                                    Operands...>;
+};
+template <> struct verdict_on<true> { template <class...> using type = mistaken_before; };
+
+/// What Rule says to attributes Static::value and operands (operand_types, or ill_shaped). Beside the operands a complaint
+/// shows what is asked for: Static::subject, an operand_type, where there is one; else sizes (for clang, the shape
+/// Static::target) or axes among the attributes.
+template <class Rule, class Static, class... Operands>
+using verdict_of = typename verdict_on<any_ill_shaped<Operands...>>::template type<Rule, Static, Operands...>;
 
 } // namespace detail
 

@@ -71,7 +71,7 @@ constexpr const char* words(device_name_fault what) noexcept {
     return "it is well formed";
 }
 
-// What the compiler complains of in a malformed literal: a call that is no constant expression.
+// What g++ complains of in a malformed literal: a call that is no constant expression.
 template <device_name_fault Fault> void malformed_device_name();
 // The same, by a type that is not complete.
 template <device_name_fault Fault> struct malformed;
@@ -92,11 +92,38 @@ struct device_name {
 
     constexpr device_name() = default;
     /// A literal is read by the compiler; one that is malformed does not compile.
+#if defined(__clang__) // which says of a consteval function only that it is not constant
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wgcc-compat"
+#define TENON_REFUSE_LITERAL(FAULT, WORDS) \
+    __attribute__((diagnose_if(fault_of(literal) == detail::device_name_fault::FAULT, "device name: " WORDS, "error")))
+    // clang-format off
+    template <std::size_t N>
+    consteval device_name(const char (&literal)[N]) // NOLINT: text is a name
+        TENON_REFUSE_LITERAL(part_without_a_slash, "a part does not begin with a slash")
+        TENON_REFUSE_LITERAL(unknown_part, "a part is none of /job:NAME, /replica:N, /task:N, /device:TYPE:N, /cpu:N and /gpu:N")
+        TENON_REFUSE_LITERAL(part_without_a_value, "a part has no value after its colon")
+        TENON_REFUSE_LITERAL(part_with_too_many_values, "a part has too many values")
+        TENON_REFUSE_LITERAL(job_that_is_no_word, "a job's name is not a letter, then letters, digits and underscores")
+        TENON_REFUSE_LITERAL(type_that_is_no_word, "a device type is not a letter, then letters, digits and underscores")
+        TENON_REFUSE_LITERAL(job_or_type_that_is_too_long, "a job's name has more than 47 characters, or a device type more than 15")
+        TENON_REFUSE_LITERAL(number_that_is_not_decimal, "a number is not made of the digits 0 to 9")
+        TENON_REFUSE_LITERAL(number_of_more_than_9_digits, "a number has more than 9 digits")
+        TENON_REFUSE_LITERAL(part_given_twice, "a part is given twice")
+        TENON_REFUSE_LITERAL(index_without_a_type, "a device index is given, but no type of device");
+    // clang-format on
+#undef TENON_REFUSE_LITERAL
+#pragma clang diagnostic pop
+#else
     template <std::size_t N> consteval device_name(const char (&literal)[N]); // NOLINT: text is a name
+#endif
     /// Other text is read at run time; throws invalid_argument_error naming the bad part and the whole text.
     template <class Text>
         requires(std::is_convertible_v<const Text&, std::string_view> && !std::is_array_v<Text>)
     constexpr device_name(const Text& text) : device_name(parse(text)) {} // NOLINT
+
+    /// What is wrong with a literal.
+    template <std::size_t N> static constexpr detail::device_name_fault fault_of(const char (&literal)[N]);
 
     /// Nothing is set.
     constexpr bool empty() const noexcept {
@@ -250,8 +277,13 @@ template <std::size_t N> constexpr parsed_device_name parse_device_name(fixed_st
 
 } // namespace detail
 
+template <std::size_t N> constexpr detail::device_name_fault device_name::fault_of(const char (&literal)[N]) {
+    return detail::parse_device_name(std::string_view(literal, N - 1)).what;
+}
+
 template <std::size_t N> consteval device_name::device_name(const char (&literal)[N]) {
     const detail::parsed_device_name parsed = detail::parse_device_name({literal, N - 1});
+#if !defined(__clang__)
     using wrong = detail::device_name_fault;
     switch (parsed.what) {
     case wrong::none: break;
@@ -271,6 +303,7 @@ template <std::size_t N> consteval device_name::device_name(const char (&literal
     case wrong::part_given_twice: detail::malformed_device_name<wrong::part_given_twice>(); break;
     case wrong::index_without_a_type: detail::malformed_device_name<wrong::index_without_a_type>(); break;
     }
+#endif
     *this = parsed.name;
 }
 

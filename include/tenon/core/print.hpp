@@ -23,6 +23,10 @@ std::string to_string(const any_array& a, const extents& declared);
 template <Element T, Shape S> std::string to_string(const array<T, S>& a) { return to_string(a.untyped(), S::extents); }
 
 std::ostream& operator<<(std::ostream& out, const any_array& a);
+/// "float", "[batch, 784]", "float[batch, 784]".
+std::ostream& operator<<(std::ostream& out, element_type type);
+std::ostream& operator<<(std::ostream& out, const extents& sizes);
+std::ostream& operator<<(std::ostream& out, const tensor_type& type);
 namespace detail {
 void print(std::ostream& out, const any_array& a, const extents& declared);
 }

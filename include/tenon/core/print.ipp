@@ -175,5 +175,8 @@ TENON_INLINE void detail::print(std::ostream& out, const any_array& a, const ext
 }
 
 TENON_INLINE std::ostream& operator<<(std::ostream& out, const any_array& a) { return out << to_string(a); }
+TENON_INLINE std::ostream& operator<<(std::ostream& out, element_type type) { return out << name_of(type); }
+TENON_INLINE std::ostream& operator<<(std::ostream& out, const extents& sizes) { return out << to_string(sizes); }
+TENON_INLINE std::ostream& operator<<(std::ostream& out, const tensor_type& type) { return out << to_string(type); }
 
 } // namespace tenon

@@ -19,12 +19,28 @@ using bits_list = std::vector<std::int64_t>;
 /// The C++ type in which elements of type T are computed.
 template <class T> using computed_t = element_t<compute_type(element_type_of<T>)>;
 
+/// How long a tree's tape can get: its instructions, those of operands included, and its operands. Each part of a tree
+/// tells its own.
+struct tree_size {
+    int instructions = 1;
+    int operands = 0;
+    friend constexpr tree_size operator+(tree_size a, tree_size b) {
+        return {a.instructions + b.instructions, a.operands + b.operands};
+    }
+};
+/// What a tree may have, so that its tape and that of its gradient are within what a tape holds.
+inline constexpr tree_size largest_tree{48, max_tape_outputs};
+constexpr bool is_too_large(tree_size t) {
+    return t.instructions > largest_tree.instructions || t.operands > largest_tree.operands;
+}
+
 // Each part of a tree appends itself to a tape by write(tape, bound), which returns its register, and its operands and
 // numbers to lists by collect, both in the same order. `bound` are the registers of the values that the let around it
 // has named.
 
 template <class T> struct leaf {
     using value_type = T;
+    static constexpr tree_size size{1, 1};
     any_tensor t;
 
     static constexpr int write(tape& to, const int*) { return to.emit_input(to.add_input(element_type_of<T>)); }
@@ -33,6 +49,7 @@ template <class T> struct leaf {
 
 template <class T> struct scalar_leaf {
     using value_type = T;
+    static constexpr tree_size size{};
     computed_t<T> value;
 
     static constexpr int write(tape& to, const int*) {
@@ -51,6 +68,7 @@ template <std::uint64_t Bits> struct number_constant {};
 
 template <class T, std::uint64_t Bits> struct number_leaf {
     using value_type = T;
+    static constexpr tree_size size{};
     static constexpr int write(tape& to, const int*) {
         return to.emit_literal(std::bit_cast<double>(Bits), compute_type(element_type_of<T>));
     }
@@ -64,6 +82,7 @@ template <class R, class A, class B> inline constexpr bool is_product<apply<opco
 
 template <opcode Op, class R, class A> struct apply<Op, R, A> {
     using value_type = R;
+    static constexpr tree_size size = A::size + tree_size{};
     A a;
 
     static constexpr int write(tape& to, const int* bound) {
@@ -76,6 +95,7 @@ template <opcode Op, class R, class A> struct apply<Op, R, A> {
 
 template <opcode Op, class R, class A, class B> struct apply<Op, R, A, B> {
     using value_type = R;
+    static constexpr tree_size size = A::size + B::size + tree_size{};
     using first = A;
     using second = B;
     A a;
@@ -103,6 +123,7 @@ template <opcode Op, class R, class A, class B> struct apply<Op, R, A, B> {
 
 template <opcode Op, class R, class A, class B, class C> struct apply<Op, R, A, B, C> {
     using value_type = R;
+    static constexpr tree_size size = A::size + B::size + C::size + tree_size{};
     A a;
     B b;
     C c;
@@ -121,6 +142,7 @@ template <opcode Op, class R, class A, class B, class C> struct apply<Op, R, A, 
 /// The value that the let around it has named I.
 template <class T, int I> struct named {
     using value_type = T;
+    static constexpr tree_size size{0, 0};
     static constexpr int write(tape&, const int* bound) { return bound[I]; }
     void collect(operand_list&, bits_list&) const {}
 };
@@ -129,6 +151,7 @@ template <class T, int I> struct named {
 template <class Body, class... Values> struct let;
 template <class Body, class A> struct let<Body, A> {
     using value_type = typename Body::value_type;
+    static constexpr tree_size size = Body::size + A::size;
     Body body;
     A a;
     static constexpr int write(tape& to, const int* bound) {
@@ -142,6 +165,7 @@ template <class Body, class A> struct let<Body, A> {
 };
 template <class Body, class A, class B> struct let<Body, A, B> {
     using value_type = typename Body::value_type;
+    static constexpr tree_size size = Body::size + A::size + B::size;
     Body body;
     A a;
     B b;
@@ -157,6 +181,7 @@ template <class Body, class A, class B> struct let<Body, A, B> {
 };
 template <class Body, class A, class B, class C> struct let<Body, A, B, C> {
     using value_type = typename Body::value_type;
+    static constexpr tree_size size = Body::size + A::size + B::size + C::size;
     Body body;
     A a;
     B b;
@@ -183,7 +208,7 @@ template <class Tree> constexpr tape write_tape() {
 /// A tree's tape as a constant: what a compiled kernel unrolls.
 template <class Tree> struct forward_program {
     static constexpr tape code = write_tape<Tree>();
-    static_assert(!code.overfull, "tenon: the expression is too long to be one; name a part of it");
+    static_assert(!code.overfull); // elementwise() sees to it
 };
 
 } // namespace detail
@@ -228,7 +253,12 @@ public:
     template <class S2>
         requires(!std::is_same_v<S, S2> && detail::is_less_static(S2::extents, S::extents))
     operator tensor<T, S2>() const { return materialize(); } // NOLINT
-    operator any_tensor() const { return materialize(); }    // NOLINT
+    /// Another type is a mistake: declare it auto, or with the type that it has.
+    template <class T2, class S2>
+        requires(detail::is_another<tensor<T2, S2>, tensor<T, S>>)
+    operator tensor<T2, S2>() const = delete; // it has another type: declare it auto, or with the type it has
+    operator any_tensor() const { return materialize(); } // NOLINT
+    explicit operator bool() const = delete; // nothing runs here: select(condition, a, b), or fetch it in a session
 
     static constexpr int rank() { return S::rank; }
     const Tree& tree() const& { return tree_; }
@@ -238,6 +268,11 @@ private:
     Tree tree_;
     detail::written_scopes scopes_; // whose node it becomes
 };
+
+/// What it is, as text: "expression: float[batch, 784]". It becomes no node by that.
+template <class T, class S, class Tree> std::ostream& operator<<(std::ostream& out, const expr<T, S, Tree>&) {
+    return detail::print_expression(out, {element_type_of<T>, S::extents});
+}
 
 namespace detail {
 
@@ -252,33 +287,43 @@ concept Number = std::is_arithmetic_v<std::remove_cvref_t<X>> || std::is_same_v<
     std::is_same_v<std::remove_cvref_t<X>, bfloat16> || is_number_constant<std::remove_cvref_t<X>>;
 
 template <class T, std::uint64_t Bits> number_leaf<T, Bits> leaf_of(number_constant<Bits>) { return {}; }
-template <class T, class X> scalar_leaf<T> leaf_of(X x) {
-    static_assert(std::is_integral_v<X> || is_floating(element_type_of<T>),
-                  "tenon: a number with a fraction stands beside integers or bools: cast one of them");
-    return {static_cast<computed_t<T>>(x)};
-}
+template <class T, class X> scalar_leaf<T> leaf_of(X x) { return {static_cast<computed_t<T>>(x)}; }
+/// False of a number whose fraction would be lost beside elements of type T.
+template <class T, class X>
+inline constexpr bool keeps_fraction = !Number<X> || is_number_constant<std::remove_cvref_t<X>> ||
+                                       std::is_integral_v<std::remove_cvref_t<X>> || is_floating(element_type_of<T>);
 
 // A value named by a let may be used by name: it is a register already.
 template <class X> inline constexpr bool is_named_value = false;
 template <class T, class S, int I> inline constexpr bool is_named_value<expr<T, S, named<T, I>>> = true;
 
+/// What becomes of operands that are temporary expressions.
+enum class temporaries { taken, made_nodes };
+
 /// An operand as a tree: a temporary expression is taken, anything with a name is a node; a number takes the
 /// element type of the operand beside it.
-template <class T, class X> auto tree_of(X&& x) {
+template <class T, temporaries Temporaries = temporaries::taken, class X> auto tree_of(X&& x) {
     using type = std::remove_cvref_t<X>;
     if constexpr (Number<X>) return leaf_of<T>(x);
     else if constexpr (is_named_value<type>) return x.tree();
-    else if constexpr (is_expr<type> && !std::is_lvalue_reference_v<X>) return static_cast<X&&>(x).tree();
+    else if constexpr (is_expr<type> && !std::is_lvalue_reference_v<X> && Temporaries == temporaries::taken)
+        return static_cast<X&&>(x).tree();
     else return leaf<typename type::element_type>{as_tensor(x)};
 }
-template <class T, class X> using tree_of_t = std::remove_cvref_t<decltype(tree_of<T>(std::declval<X>()))>;
+template <class T, class X, temporaries Temporaries = temporaries::taken>
+using tree_of_t = std::remove_cvref_t<decltype(tree_of<T, Temporaries>(std::declval<X>()))>;
 
-template <class T, class X> struct element_beside { using type = operand_of_t<X>; };
+// Of operands of a tree that beside theirs has Own: an expression that would be too long to be one is several.
+template <tree_size Own, class... Trees>
+inline constexpr temporaries temporaries_of = is_too_large((Own + ... + Trees::size)) ? temporaries::made_nodes
+                                                                                      : temporaries::taken;
+
+template <class T, class X> struct element_beside : operand_type_of<std::remove_cvref_t<X>> {};
 template <class T, Number X> struct element_beside<T, X> { using type = operand_type<T, shape<>>; };
 template <class T, class X> using element_beside_t = typename element_beside<T, X>::type;
 
-template <class X> struct own_element { using type = typename std::remove_cvref_t<X>::element_type; };
-template <Number X> struct own_element<X> { using type = void; };
+template <class X> struct own_element { using type = void; };
+template <Operand X> struct own_element<X> { using type = typename std::remove_cvref_t<X>::element_type; };
 
 template <class... X> struct first_element { using type = void; };
 template <class X, class... Rest> struct first_element<X, Rest...> {
@@ -286,14 +331,11 @@ template <class X, class... Rest> struct first_element<X, Rest...> {
     using type = typename std::conditional_t<std::is_void_v<own>, first_element<Rest...>, own_element<X>>::type;
 };
 
-// The rule's answer for operands and numbers of element type T. Asked before the result's type is made, so that a
-// complaint is few steps away from the user's line.
+// What Rule says to operands and numbers of element type T.
 template <class Rule, class T, class... X>
-inline constexpr fault misfit_of =
-    inference<Rule, constant_attributes<no_attributes{}>, 0, element_beside_t<T, X>...>::answer.what;
+using verdict_beside = verdict_of<Rule, without_attributes, element_beside_t<T, X>...>;
 template <class Rule, class T, class... X>
-using rule_result_t =
-    typename op_result<Rule, constant_attributes<no_attributes{}>, 0, void, element_beside_t<T, X>...>::type;
+using rule_result_t = op_result_t<Rule, without_attributes, 0, void, element_beside_t<T, X>...>;
 
 // A body on named values: its expression as one on the operands.
 template <class F, class T, std::size_t... I, class... X> auto bind_values(F f, std::index_sequence<I...>, X&&... x) {
@@ -302,9 +344,10 @@ template <class F, class T, std::size_t... I, class... X> auto bind_values(F f, 
     using result = decltype(body);
     if constexpr (std::is_same_v<result, ill_shaped>) return ill_shaped{};
     else {
-        using tree = let<typename result::tree_type, tree_of_t<T, X>...>;
+        constexpr temporaries parts = temporaries_of<result::tree_type::size, tree_of_t<T, X>...>;
+        using tree = let<typename result::tree_type, tree_of_t<T, X, parts>...>;
         return expr<typename result::element_type, typename result::shape_type, tree>(
-            tree{static_cast<result&&>(body).tree(), tree_of<T>(static_cast<X&&>(x))...});
+            tree{static_cast<result&&>(body).tree(), tree_of<T, parts>(static_cast<X&&>(x))...});
     }
 }
 
@@ -320,59 +363,52 @@ template <opcode Op> struct elementwise_rule {
 /// The expression of one instruction on operands and numbers. A number takes the type of the first operand
 /// that has one (for select, of the chosen values).
 template <opcode Op, class... X> auto elementwise(X&&... x) {
-    if constexpr (detail::any_ill_shaped<X...>) return ill_shaped{};
+    using T = typename detail::first_element<X...>::type;
+    static_assert((detail::keeps_fraction<T, X> && ...),
+                  "tenon: a number with a fraction stands beside integers or bools: cast one of them");
+    using verdict = detail::verdict_beside<elementwise_rule<Op>, T, X...>;
+    static_assert(verdict::agree, "tenon: shapes do not agree");
+    if constexpr (!verdict::fits) return ill_shaped{};
     else {
-        using T = typename detail::first_element<X...>::type;
-        using rule = elementwise_rule<Op>;
-        if constexpr (constexpr fault what = detail::misfit_of<rule, T, X...>; what != fault::none) {
-            static_assert(detail::shapes_of<rule, what, detail::shown_of<detail::element_beside_t<T, X>>...>::agree,
-                          "tenon: shapes do not agree");
-            return ill_shaped{};
-        } else {
-            using result = detail::rule_result_t<rule, T, X...>;
-            using R = typename result::element_type;
-            using tree = detail::apply<Op, R, detail::tree_of_t<T, X>...>;
-            return expr<R, typename result::shape_type, tree>(tree{detail::tree_of<T>(static_cast<X&&>(x))...});
-        }
+        using result = detail::rule_result_t<elementwise_rule<Op>, T, X...>;
+        using R = typename result::element_type;
+        constexpr detail::temporaries parts = detail::temporaries_of<detail::tree_size{}, detail::tree_of_t<T, X>...>;
+        using tree = detail::apply<Op, R, detail::tree_of_t<T, X, parts>...>;
+        return expr<R, typename result::shape_type, tree>(tree{detail::tree_of<T, parts>(static_cast<X&&>(x))...});
     }
 }
 template <opcode Op, class P, class A, class B>
     requires(Op == opcode::select)
 auto elementwise(P&& p, A&& a, B&& b) {
-    if constexpr (detail::any_ill_shaped<P, A, B>) return ill_shaped{};
+    using T = typename detail::first_element<A, B>::type;
+    static_assert(!std::is_void_v<T>, "tenon::select: one of the two values must be a tensor");
+    static_assert(detail::keeps_fraction<T, A> && detail::keeps_fraction<T, B>,
+                  "tenon: a number with a fraction stands beside integers or bools: cast one of them");
+    using verdict = detail::verdict_beside<elementwise_rule<Op>, T, P, A, B>;
+    static_assert(verdict::agree, "tenon: shapes do not agree");
+    if constexpr (!verdict::fits) return ill_shaped{};
     else {
-        using T = typename detail::first_element<A, B>::type;
-        static_assert(!std::is_void_v<T>, "tenon::select: one of the two values must be a tensor");
-        using rule = elementwise_rule<Op>;
-        if constexpr (constexpr fault what = detail::misfit_of<rule, T, P, A, B>; what != fault::none) {
-            static_assert(detail::shapes_of<rule, what, detail::shown_of<detail::element_beside_t<T, P>>,
-                                            detail::shown_of<detail::element_beside_t<T, A>>,
-                                            detail::shown_of<detail::element_beside_t<T, B>>>::agree,
-                          "tenon: shapes do not agree");
-            return ill_shaped{};
-        } else {
-            using result = detail::rule_result_t<rule, T, P, A, B>;
-            using tree =
-                detail::apply<Op, T, detail::tree_of_t<bool, P>, detail::tree_of_t<T, A>, detail::tree_of_t<T, B>>;
-            return expr<T, typename result::shape_type, tree>(tree{detail::tree_of<bool>(static_cast<P&&>(p)),
-                                                                   detail::tree_of<T>(static_cast<A&&>(a)),
-                                                                   detail::tree_of<T>(static_cast<B&&>(b))});
-        }
+        using result = detail::rule_result_t<elementwise_rule<Op>, T, P, A, B>;
+        constexpr detail::temporaries parts = detail::temporaries_of<detail::tree_size{}, detail::tree_of_t<bool, P>,
+                                                                     detail::tree_of_t<T, A>, detail::tree_of_t<T, B>>;
+        using tree = detail::apply<Op, T, detail::tree_of_t<bool, P, parts>, detail::tree_of_t<T, A, parts>,
+                                   detail::tree_of_t<T, B, parts>>;
+        return expr<T, typename result::shape_type, tree>(tree{detail::tree_of<bool, parts>(static_cast<P&&>(p)),
+                                                               detail::tree_of<T, parts>(static_cast<A&&>(a)),
+                                                               detail::tree_of<T, parts>(static_cast<B&&>(b))});
     }
 }
 
 /// The expression of a function written with others. Rule judges the operands, as elementwise_rule does; f receives
 /// each operand as a value that it may use by name as often as it likes, computed once.
 template <class Rule, class F, class... X> auto elementwise_composite(F f, X&&... x) {
-    if constexpr (detail::any_ill_shaped<X...>) return ill_shaped{};
-    else {
-        using T = typename detail::first_element<X...>::type;
-        if constexpr (constexpr fault what = detail::misfit_of<Rule, T, X...>; what != fault::none) {
-            static_assert(detail::shapes_of<Rule, what, detail::shown_of<detail::element_beside_t<T, X>>...>::agree,
-                          "tenon: shapes do not agree");
-            return ill_shaped{};
-        } else return detail::bind_values<F, T>(f, std::index_sequence_for<X...>{}, static_cast<X&&>(x)...);
-    }
+    using T = typename detail::first_element<X...>::type;
+    static_assert((detail::keeps_fraction<T, X> && ...),
+                  "tenon: a number with a fraction stands beside integers or bools: cast one of them");
+    using verdict = detail::verdict_beside<Rule, T, X...>;
+    static_assert(verdict::agree, "tenon: shapes do not agree");
+    if constexpr (!verdict::fits) return ill_shaped{};
+    else return detail::bind_values<F, T>(f, std::index_sequence_for<X...>{}, static_cast<X&&>(x)...);
 }
 
 /// Conversion of each element to To, as static_cast does it.
@@ -382,9 +418,10 @@ template <Element To, class X> auto cast(X&& x) {
         using from = typename std::remove_cvref_t<X>::element_type;
         static_assert(!std::is_same_v<from, std::string> && !std::is_same_v<To, std::string>,
                       "tenon::cast: strings are not numbers; use string ops");
-        using tree = detail::apply<opcode::cast, To, detail::tree_of_t<from, X>>;
+        constexpr detail::temporaries parts = detail::temporaries_of<detail::tree_size{}, detail::tree_of_t<from, X>>;
+        using tree = detail::apply<opcode::cast, To, detail::tree_of_t<from, X, parts>>;
         return expr<To, typename std::remove_cvref_t<X>::shape_type, tree>(
-            tree{detail::tree_of<from>(static_cast<X&&>(x))});
+            tree{detail::tree_of<from, parts>(static_cast<X&&>(x))});
     }
 }
 

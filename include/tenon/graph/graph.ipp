@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <ostream>
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/graph.hpp>
@@ -112,6 +113,16 @@ TENON_INLINE std::uint64_t graph::seed() const {
 TENON_INLINE std::string any_tensor::name() const {
     if (!node()) return "(no tensor)";
     return index_ == 0 ? node()->name : node()->name + ":" + std::to_string(index_);
+}
+
+TENON_INLINE std::ostream& operator<<(std::ostream& out, const any_tensor& t) {
+    return t ? out << t.name() << ": " << to_string(t.type()) : out << "empty tensor";
+}
+TENON_INLINE std::ostream& operator<<(std::ostream& out, const operation& o) {
+    return o ? out << o.name() << ": " << o.node()->op->name : out << "empty operation";
+}
+TENON_INLINE std::ostream& detail::print_expression(std::ostream& out, const tensor_type& type) {
+    return out << "expression: " << to_string(type);
 }
 
 TENON_INLINE std::string fault_sentence(const op_definition& op, fault what, type_list operands, const attributes& a) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <iosfwd>
 #include <string>
 #include <vector>
 
@@ -121,5 +122,12 @@ private:
     detail::node_handle handle_;
     int index_ = 0;
 };
+
+/// A handle as text: what it is, for nothing runs. "x: float[batch, 784]", "train: group".
+std::ostream& operator<<(std::ostream& out, const any_tensor& t);
+std::ostream& operator<<(std::ostream& out, const operation& o);
+namespace detail {
+std::ostream& print_expression(std::ostream& out, const tensor_type& type);
+}
 
 } // namespace tenon

@@ -7,6 +7,8 @@
 
 namespace tenon {
 
+template <class T, class S> class tensor;
+
 namespace detail {
 
 // The compile-time part of "may this shape stand where that one is asked for": every size equal, or dyn there.
@@ -17,9 +19,25 @@ constexpr bool is_less_static(const extents& to, const extents& from) noexcept {
     return true;
 }
 
+constexpr bool has_dynamic(const extents& e) noexcept {
+    for (const extent& size : e)
+        if (size.is_dynamic()) return true;
+    return false;
+}
+
 /// t, with the sizes that are asked for where they say more than its own: by way of a node that checks them
 /// (ops/control.hpp).
 any_tensor checked_as(const any_tensor& t, const tensor_type& asked);
+
+// Whether To, declared without dyn, cannot stand for From. (What is declared with dyn may be one of several overloads for
+// tensors of different ranks or elements, which a conversion that is deleted would make ambiguous.)
+template <class To, class From> inline constexpr bool is_another = false;
+template <class T, class S, class T2, class S2>
+inline constexpr bool is_another<tensor<T, S>, tensor<T2, S2>> =
+    !has_dynamic(S::extents) && !(std::is_same_v<T, T2> && is_less_static(S::extents, S2::extents));
+// Seen in the error where one is given to the other.
+struct declare_auto_or_the_type_it_has {};
+struct write_as_or_constant {};
 
 /// What elementwise operators are found through, by argument-dependent lookup.
 struct operand {};
@@ -46,6 +64,16 @@ public:
     template <class S2>
         requires(!std::is_same_v<S, S2> && detail::is_less_static(S::extents, S2::extents))
     tensor(const tensor<T, S2>& t) : any_tensor(t) {} // NOLINT
+    // clang-format off
+    /// Another type is a mistake: declare it auto, or with the type that it has.
+    template <class T2, class S2>
+        requires(detail::is_another<tensor, tensor<T2, S2>>)
+    tensor(const tensor<T2, S2>&, detail::declare_auto_or_the_type_it_has = {}) = delete;
+    /// So is what has no type, or is a number: as<T, S>(x), constant(v).
+    template <class V>
+        requires(std::is_arithmetic_v<V> || std::is_same_v<V, any_tensor>)
+    tensor(const V&, detail::write_as_or_constant = {}) = delete;
+    // clang-format on
 
     static constexpr int rank() { return S::rank; }
 };
@@ -63,11 +91,25 @@ namespace detail {
 
 template <class X> inline constexpr bool is_tensor = false;
 template <class T, class S> inline constexpr bool is_tensor<tensor<T, S>> = true;
-
-/// The operand_type of a tensor or an expression.
+/// Of tensors, variables and expressions.
 template <class X>
-using operand_of_t =
-    operand_type<typename std::remove_cvref_t<X>::element_type, typename std::remove_cvref_t<X>::shape_type>;
+concept Typed = std::is_base_of_v<operand, std::remove_cvref_t<X>>;
+
+template <class X> struct operand_type_of { using type = void; };
+template <class X>
+    requires requires { typename X::shape_type; }
+struct operand_type_of<X> {
+    using type = operand_type<typename X::element_type, typename X::shape_type>;
+};
+template <> struct operand_type_of<ill_shaped> { using type = ill_shaped; };
+/// The operand_type of a tensor or an expression.
+template <class X> using operand_of_t = typename operand_type_of<std::remove_cvref_t<X>>::type;
+
+/// The attributes of a rule that has none.
+using without_attributes = constant_attributes<no_attributes{}>;
+/// What Rule, without attributes, says to tensors and expressions.
+template <class Rule, class... Xs>
+using verdict_on_operands = verdict_of<Rule, without_attributes, operand_of_t<Xs>...>;
 
 /// A tensor or an elementwise expression, as the tensor it is: an expression becomes a node.
 template <class T, class S> const tensor<T, S>& as_tensor(const tensor<T, S>& t) { return t; }
@@ -75,63 +117,44 @@ template <class E>
     requires requires(const E& e) { e.materialize(); }
 auto as_tensor(const E& e) { return e.materialize(); }
 
-template <bool Fits, class Op, class Rule, class T, class... Operands> struct typed_result {
+template <class Rule, class T, class... Operands> struct typed_result {
     using element = std::conditional_t<std::is_void_v<T>, element_t<Rule::answer.type.element>, T>;
     using type = tensor<element, shape_from_t<Rule, typename Operands::shape...>>;
 };
-template <class Op, class Rule, class T, class... Operands> struct typed_result<false, Op, Rule, T, Operands...> {
-    static_assert(shapes_of<Op, Rule::answer.what, shown_of<Operands>...>::agree, "tenon: shapes do not agree");
-    using type = ill_shaped;
-};
 
-/// Result of op Op with static attributes Static on Operands (operand_types), whose named sizes it may have: `type` is
-/// a tensor, of element type T unless that is void, or ill_shaped where the rule finds a fault.
+/// The tensor that op Op with static attributes Static makes of Operands (operand_types) that its rule accepts, whose
+/// named sizes it may have; of element type T unless that is void.
 template <class Op, class Static, int Output, class T, class... Operands>
-using op_result = typed_result<static_cast<bool>(inference<Op, Static, Output, Operands...>::answer), Op,
-                               inference<Op, Static, Output, Operands...>, T, Operands...>;
+using op_result_t = typename typed_result<inference<Op, Static, Output, Operands...>, T, Operands...>::type;
 
 } // namespace detail
 
-/// A tensor, or an elementwise expression, of the typed world.
+/// What ops take: a tensor or an elementwise expression of the typed world, or what a mistaken call returned.
 template <class X>
-concept Operand = std::is_base_of_v<detail::operand, std::remove_cvref_t<X>>;
-
-/// An operand, or what a mistaken call returned.
+concept Operand = detail::Typed<X> || std::is_same_v<std::remove_cvref_t<X>, ill_shaped>;
 template <class X>
-concept OperandOrIllShaped = Operand<X> || std::is_same_v<std::remove_cvref_t<X>, ill_shaped>;
+concept OperandOrIllShaped = Operand<X>;
 
 /// Adds a node of op struct Op on typed operands, its rule checked by the compiler. Static gives the
 /// attributes that shapes depend on (Static::value); `a` are the attributes stored.
 template <class Op, class Static, class... Xs> auto apply_op(const typename Op::attributes& a, const Xs&... xs) {
-    if constexpr ((std::is_same_v<Xs, ill_shaped> || ...)) return ill_shaped{};
-    else if constexpr (constexpr fault what =
-                           detail::inference<Op, Static, 0, detail::operand_of_t<Xs>...>::answer.what;
-                       what != fault::none) {
-        static_assert(detail::shapes_of<Op, what, detail::shown_of<detail::operand_of_t<Xs>>...,
-                                        detail::asked_of<Static, what>>::agree,
-                      "tenon: shapes do not agree");
-        return ill_shaped{};
-    } else {
-        using result = typename detail::op_result<Op, Static, 0, void, detail::operand_of_t<Xs>...>::type;
-        return result::unchecked(add<Op>(a, {detail::as_tensor(xs)...}));
-    }
+    using verdict = detail::verdict_of<Op, Static, detail::operand_of_t<Xs>...>;
+    static_assert(verdict::agree, "tenon: shapes do not agree");
+    if constexpr (!verdict::fits) return ill_shaped{};
+    else
+        return detail::op_result_t<Op, Static, 0, void, detail::operand_of_t<Xs>...>::unchecked(
+            add<Op>(a, {detail::as_tensor(xs)...}));
 }
 
 /// The same where the stored attributes are the static ones. Not by way of the other: the complaint would be longer.
 template <class Op, auto Attributes, class... Xs> auto apply_op(const Xs&... xs) {
     using statics = detail::constant_attributes<Attributes>;
-    if constexpr ((std::is_same_v<Xs, ill_shaped> || ...)) return ill_shaped{};
-    else if constexpr (constexpr fault what =
-                           detail::inference<Op, statics, 0, detail::operand_of_t<Xs>...>::answer.what;
-                       what != fault::none) {
-        static_assert(detail::shapes_of<Op, what, detail::shown_of<detail::operand_of_t<Xs>>...,
-                                        detail::asked_of<statics, what>>::agree,
-                      "tenon: shapes do not agree");
-        return ill_shaped{};
-    } else {
-        using result = typename detail::op_result<Op, statics, 0, void, detail::operand_of_t<Xs>...>::type;
-        return result::unchecked(add<Op>(Attributes, {detail::as_tensor(xs)...}));
-    }
+    using verdict = detail::verdict_of<Op, statics, detail::operand_of_t<Xs>...>;
+    static_assert(verdict::agree, "tenon: shapes do not agree");
+    if constexpr (!verdict::fits) return ill_shaped{};
+    else
+        return detail::op_result_t<Op, statics, 0, void, detail::operand_of_t<Xs>...>::unchecked(
+            add<Op>(Attributes, {detail::as_tensor(xs)...}));
 }
 
 } // namespace tenon

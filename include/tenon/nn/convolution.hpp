@@ -55,12 +55,9 @@ public:
         activation_(std::move(a)), options_(std::move(o)) {}
 
     template <OperandOrIllShaped X> auto operator()(const X& x) const {
-        if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
-        else if constexpr (constexpr fault what = judged<X>::what; what != fault::none) {
-            static_assert(detail::shapes_of<conv2d_layer_rule, what, detail::shown_of<detail::operand_of_t<X>>>::agree,
-                          "tenon: shapes do not agree");
-            return ill_shaped{};
-        } else {
+        static_assert(judged<X>::agree, "tenon: shapes do not agree");
+        if constexpr (!judged<X>::fits) return ill_shaped{};
+        else {
             using T = typename X::element_type;
             constexpr extents sizes = conv2d_layer_rule::kernel(attributes, X::shape_type::extents);
             using kernel_shape = shape<sizes[0].size, sizes[1].size, sizes[2].size, sizes[3].size>;

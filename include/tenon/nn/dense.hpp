@@ -46,12 +46,9 @@ public:
     explicit dense_layer(Activation a = {}, dense_options o = {}) : activation_(std::move(a)), options_(std::move(o)) {}
 
     template <OperandOrIllShaped X> auto operator()(const X& x) const {
-        if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
-        else if constexpr (constexpr fault what = judged<X>::what; what != fault::none) {
-            static_assert(detail::shapes_of<dense_rule, what, detail::shown_of<detail::operand_of_t<X>>>::agree,
-                          "tenon: shapes do not agree");
-            return ill_shaped{};
-        } else {
+        static_assert(judged<X>::agree, "tenon: shapes do not agree");
+        if constexpr (!judged<X>::fits) return ill_shaped{};
+        else {
             using T = typename X::element_type;
             constexpr auto inputs = static_cast<int>(X::shape_type::extents[X::shape_type::rank - 1].size);
             const first_call names(kernel_, options_.name);
@@ -76,5 +73,12 @@ template <int Units, class Activation> dense_layer<Units, Activation> dense(Acti
     return dense_layer<Units, Activation>(std::move(a), o);
 }
 template <int Units> dense_layer<Units> dense(const dense_options& o = {}) { return dense_layer<Units>({}, o); }
+template <class N>
+    requires(std::is_integral_v<N>)
+ill_shaped dense(N) {
+    static_assert(detail::is_mistake<N>,
+                  "tenon::nn::dense: the number of units is a template argument: write dense<300>()");
+    return {};
+}
 
 } // namespace tenon::nn

@@ -68,11 +68,8 @@ private:
 /// What a layer's rule says to an input of type X. Where a layer has a member template `judged<X>` that is one of
 /// these, a container of layers asks it before it calls the layer, and complains in its place: an error is shorter by a
 /// level.
-template <class Rule, class Static, class X> struct judgement {
-    using rule = Rule;
-    static constexpr fault what =
-        tenon::detail::inference<Rule, Static, 0, tenon::detail::operand_of_t<X>>::answer.what;
-};
+template <class Rule, class Static, class X>
+using judgement = detail::verdict_of<Rule, Static, detail::operand_of_t<X>>;
 
 /// What any layer returns when it is called with x: a layer that tells training from inference is told.
 template <class Layer, class X> auto call(const Layer& layer, const X& x, phase p) {

@@ -57,14 +57,10 @@ struct accuracy_rule {
 
 // A formula on two operands that a rule allows together.
 template <class Rule, class F, class A, class B> auto checked_loss(F formula, const A& a, const B& b) {
-    if constexpr (std::is_same_v<A, ill_shaped> || std::is_same_v<B, ill_shaped>) return ill_shaped{};
-    else if constexpr (constexpr fault what = inference<Rule, constant_attributes<no_attributes{}>, 0, operand_of_t<A>,
-                                                        operand_of_t<B>>::answer.what;
-                       what != fault::none) {
-        static_assert(shapes_of<Rule, what, shown_of<operand_of_t<A>>, shown_of<operand_of_t<B>>>::agree,
-                      "tenon: shapes do not agree");
-        return ill_shaped{};
-    } else return formula(a, b);
+    using verdict = verdict_on_operands<Rule, A, B>;
+    static_assert(verdict::agree, "tenon: shapes do not agree");
+    if constexpr (!verdict::fits) return ill_shaped{};
+    else return formula(a, b);
 }
 
 inline constexpr auto mean_of_squares = [](const auto& p, const auto& t) { return mean(squared_difference(p, t)); };
@@ -111,7 +107,8 @@ auto huber(const P& prediction, const T& target, double delta = 1) {
 
 /// Mean of -log(softmax(logits)[label]): logits [..., classes], integer labels [...] in 0 .. classes-1.
 template <OperandOrIllShaped L, OperandOrIllShaped Y> auto cross_entropy(const L& logits, const Y& labels) {
-    return mean(sparse_softmax_cross_entropy(logits, labels));
+    // Not by way of the function: the complaint would be longer.
+    return mean(apply_op<sparse_softmax_cross_entropy_op, no_attributes{}>(logits, labels));
 }
 
 /// Mean of -(y log(sigmoid(x)) + (1 - y) log(1 - sigmoid(x))) for logits x and targets y in 0 .. 1 of the same sizes.

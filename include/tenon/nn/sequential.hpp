@@ -29,18 +29,27 @@ template <class X> auto as_layer_input(const X& x, nn::phase p) {
     if constexpr (std::is_same_v<X, ill_shaped>) return layer_input<X>{x, p};
     else return layer_input<std::remove_cvref_t<decltype(as_tensor(x))>>{as_tensor(x), p};
 }
-template <class Layer, class X> constexpr fault layer_misfit() {
-    if constexpr (requires { typename Layer::template judged<X>; }) return Layer::template judged<X>::what;
-    else return fault::none;
-}
+template <class Layer, class X> struct layer_verdict { using type = fitting; };
+template <class Layer, class X>
+    requires requires { typename Layer::template judged<X>; }
+struct layer_verdict<Layer, X> {
+    using type = typename Layer::template judged<X>;
+};
 template <class X, class Layer> auto operator>>(const layer_input<X>& in, const Layer& layer) {
     if constexpr (std::is_same_v<X, ill_shaped>) return in;
-    else if constexpr (constexpr fault what = layer_misfit<Layer, X>(); what != fault::none) {
-        static_assert(shapes_of<typename Layer::template judged<X>::rule, what, shown_of<operand_of_t<X>>>::agree,
-                      "tenon: shapes do not agree");
-        return layer_input<ill_shaped>{{}, in.p};
-    } else if constexpr (requires { layer(in.x, in.p); }) return as_layer_input(layer(in.x, in.p), in.p);
-    else return as_layer_input(layer(in.x), in.p);
+    else {
+        using verdict = typename layer_verdict<Layer, X>::type;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return layer_input<ill_shaped>{{}, in.p};
+        else if constexpr (std::is_invocable_v<const Layer&, const X&, nn::phase>)
+            return as_layer_input(layer(in.x, in.p), in.p);
+        else if constexpr (std::is_invocable_v<const Layer&, const X&>) return as_layer_input(layer(in.x), in.p);
+        else {
+            static_assert(is_mistake<Layer>, "tenon::nn::sequential: a layer cannot be called with what the one before "
+                                             "it returns: see layer_input<..> and Layer");
+            return layer_input<ill_shaped>{{}, in.p};
+        }
+    }
 }
 
 template <std::size_t I, class Layer> struct numbered_layer { Layer layer; };

@@ -213,20 +213,13 @@ namespace detail {
 
 // The typed results of an op with several outputs: a tuple, of ill_shaped where there is a mistake.
 template <class Op, class Static, class X, std::size_t... O> auto apply_parts(const X& x, std::index_sequence<O...>) {
-    using mistaken = std::tuple<ill_shaped_for<std::integral_constant<std::size_t, O>>...>;
-    if constexpr (std::is_same_v<X, ill_shaped>) return mistaken{};
+    using verdict = verdict_of<Op, Static, operand_of_t<X>>;
+    static_assert(verdict::agree, "tenon: shapes do not agree");
+    if constexpr (!verdict::fits) return std::tuple<ill_shaped_for<std::integral_constant<std::size_t, O>>...>{};
     else {
-        using rule = inference<Op, Static, 0, operand_of_t<X>>;
-        if constexpr (rule::answer.what != fault::none) {
-            static_assert(
-                shapes_of<Op, rule::answer.what, shown_of<operand_of_t<X>>, asked_of<Static, rule::answer.what>>::agree,
-                "tenon: shapes do not agree");
-            return mistaken{};
-        } else {
-            node* n = add_node(definition_of<Op>(), {as_tensor(x)}, encode(Static::value));
-            return std::tuple(op_result<Op, Static, static_cast<int>(O), void, operand_of_t<X>>::type::unchecked(
-                any_tensor(node_output{n, static_cast<int>(O)}))...);
-        }
+        node* n = add_node(definition_of<Op>(), {as_tensor(x)}, encode(Static::value));
+        return std::tuple(op_result_t<Op, Static, static_cast<int>(O), void, operand_of_t<X>>::unchecked(
+            any_tensor(node_output{n, static_cast<int>(O)}))...);
     }
 }
 template <class Tuple> auto as_array(const Tuple& parts) {

@@ -66,33 +66,30 @@ void check_probability(const char* op, double p);
 void check_rate(double rate);
 
 template <class S> struct bernoulli_statics {
+    using subject = operand_type<bool, S>;
     static constexpr random_bernoulli_op::attributes value{0.5, 0, S::extents};
 };
 
 template <class X, class... Training>
 auto masked(const X& x, double rate, std::uint64_t seed, const Training&... training) {
-    if constexpr (std::is_same_v<X, ill_shaped> || (std::is_same_v<Training, ill_shaped> || ...)) return ill_shaped{};
+    using verdict = verdict_on_operands<dropout_rule, X, Training...>;
+    static_assert(verdict::agree, "tenon: shapes do not agree");
+    if constexpr (!verdict::fits) return ill_shaped{};
     else {
-        using result = typename op_result<dropout_rule, constant_attributes<no_attributes{}>, 0, void, operand_of_t<X>,
-                                          operand_of_t<Training>...>::type;
-        if constexpr (std::is_same_v<result, ill_shaped>) return ill_shaped{};
-        else {
-            check_rate(rate);
-            using T = typename X::element_type;
-            const auto t = as_tensor(x);
-            const auto mask = apply_op<random_bernoulli_op, bernoulli_statics<shape<>>>(
-                random_bernoulli_op::attributes{1 - rate, static_cast<std::int64_t>(seed), {}}, t,
-                as_tensor(training)...);
-            const auto scale = static_cast<computed_t<T>>(1 / (1 - rate));
-            if constexpr (sizeof...(Training) == 0) {
-                return elementwise<opcode::select>(mask, elementwise<opcode::multiply>(t, scale), 0);
-            } else {
-                // A scalar: 1 / (1 - rate), or 1 where nothing is dropped. In the number type that T is computed in, so
-                // that a 16-bit T is rounded once.
-                const auto flag = as_tensor((training, ...));
-                return elementwise<opcode::select>(
-                    mask, elementwise<opcode::select>(flag, elementwise<opcode::multiply>(t, scale), t), 0);
-            }
+        check_rate(rate);
+        using T = typename X::element_type;
+        const auto t = as_tensor(x);
+        const auto mask = apply_op<random_bernoulli_op, bernoulli_statics<shape<>>>(
+            random_bernoulli_op::attributes{1 - rate, static_cast<std::int64_t>(seed), {}}, t, as_tensor(training)...);
+        const auto scale = static_cast<computed_t<T>>(1 / (1 - rate));
+        if constexpr (sizeof...(Training) == 0) {
+            return elementwise<opcode::select>(mask, elementwise<opcode::multiply>(t, scale), 0);
+        } else {
+            // A scalar: 1 / (1 - rate), or 1 where nothing is dropped. In the number type that T is computed in, so
+            // that a 16-bit T is rounded once.
+            const auto flag = as_tensor((training, ...));
+            return elementwise<opcode::select>(
+                mask, elementwise<opcode::select>(flag, elementwise<opcode::multiply>(t, scale), t), 0);
         }
     }
 }
@@ -114,16 +111,12 @@ auto dropout(const X& x, double rate, const Training& training, std::uint64_t se
 /// unless 0 <= p <= 1.
 template <Shape S = shape<>> auto random_bernoulli(double p, std::uint64_t seed = 0) {
     detail::check_probability("random_bernoulli", p);
-    using rule = detail::inference<random_bernoulli_op, detail::bernoulli_statics<S>, 0>;
-    if constexpr (!static_cast<bool>(rule::answer)) {
-        static_assert(detail::shapes_of<random_bernoulli_op, rule::answer.what,
-                                        detail::shown_of<detail::operand_type<bool, canonical_t<S>>>>::agree,
-                      "tenon: shapes do not agree");
-        return ill_shaped{};
-    } else {
+    using verdict = detail::verdict_of<random_bernoulli_op, detail::bernoulli_statics<canonical_t<S>>>;
+    static_assert(verdict::agree, "tenon: shapes do not agree");
+    if constexpr (!verdict::fits) return ill_shaped{};
+    else
         return tensor<bool, canonical_t<S>>::unchecked(
             tenon::add<random_bernoulli_op>({p, static_cast<std::int64_t>(seed), S::extents}, {}));
-    }
 }
 template <OperandOrIllShaped X> auto random_bernoulli_like(const X& x, double p, std::uint64_t seed = 0) {
     detail::check_probability("random_bernoulli", p);

@@ -20,9 +20,9 @@ namespace detail {
 
 template <class X>
 concept ElementwiseOperand = OperandOrIllShaped<X> || Number<X>;
-/// At least one tensor among numbers.
+/// At least one tensor among numbers; beside what a mistaken call returned, anything.
 template <class... X>
-concept ElementwiseOperands = (ElementwiseOperand<X> && ...) && (OperandOrIllShaped<X> || ...);
+concept ElementwiseOperands = ((ElementwiseOperand<X> && ...) && (Operand<X> || ...)) || any_ill_shaped<X...>;
 template <class B, class A>
 concept ElementwiseBeside = ElementwiseOperands<A, B>;
 
@@ -174,11 +174,11 @@ template <class A, detail::ElementwiseBeside<A> B> auto operator^(A&& a, B&& b) 
 }
 template <OperandOrIllShaped X> auto operator~(X&& x) { return elementwise<opcode::bit_not>(static_cast<X&&>(x)); }
 /// Shifts of integers; by the width or more, or by less than 0, all bits are shifted out.
-template <class A, detail::ElementwiseBeside<A> B> auto operator<<(A&& a, B&& b) {
+template <detail::ElementwiseOperand A, detail::ElementwiseBeside<A> B> auto operator<<(A&& a, B&& b) {
     return elementwise<opcode::shift_left>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
 /// Signed numbers keep their sign.
-template <class A, detail::ElementwiseBeside<A> B> auto operator>>(A&& a, B&& b) {
+template <detail::ElementwiseOperand A, detail::ElementwiseBeside<A> B> auto operator>>(A&& a, B&& b) {
     return elementwise<opcode::shift_right>(static_cast<A&&>(a), static_cast<B&&>(b));
 }
 template <class A, detail::ElementwiseBeside<A> B> auto bit_and(A&& a, B&& b) {

@@ -10,18 +10,13 @@ namespace tenon {
 
 namespace detail {
 
-// What a rule without attributes finds wrong with operands.
-template <class Rule, class... Xs>
-inline constexpr fault fault_of = inference<Rule, default_attributes<Rule>, 0, operand_of_t<Xs>...>::answer.what;
-
 /// d(sum of ys * output gradients) / dxs; zeros where x does not matter. Through an op without a gradient none flows.
 std::vector<any_tensor> add_gradients(const std::vector<any_tensor>& ys, const std::vector<any_tensor>& xs,
                                       std::vector<any_tensor> output_gradients = {});
 
 struct gradients_rule {
     static constexpr const char* name = "gradients";
-    using attributes = no_attributes;
-    static constexpr inferred infer(const attributes&, type_list in, int) {
+    static constexpr inferred infer(const no_attributes&, type_list in, int) {
         if (!is_floating(in[0].element)) return fault::element_type_must_be_floating;
         if (in[0].extents.rank() != 0) return fault::loss_must_be_scalar;
         for (const tensor_type& x : in)
@@ -36,24 +31,21 @@ struct gradients_rule {
 /// each of its x's element type and sizes. Zeros where x does not matter. All are floating.
 template <class L, class... Xs> auto gradients(const L& loss, const Xs&... xs) {
     using mistaken = std::tuple<detail::ill_shaped_for<Xs>...>;
-    using rule = detail::gradients_rule;
-    if constexpr (detail::any_ill_shaped<L, Xs...>) return mistaken{};
-    else if constexpr (constexpr fault what = detail::fault_of<rule, L>; what != fault::none) {
-        static_assert(detail::shapes_of<rule, what, detail::shown_of<detail::operand_of_t<L>>>::agree,
-                      "tenon: shapes do not agree");
-        return mistaken{};
-    } else if constexpr (constexpr fault wrong = detail::fault_of<rule, L, Xs...>; wrong != fault::none) {
-        static_assert(detail::shapes_of<rule, wrong, detail::shown_of<detail::operand_of_t<L>>,
-                                        detail::shown_of<detail::operand_of_t<Xs>>...>::agree,
-                      "tenon: shapes do not agree");
-        return mistaken{};
-    } else {
-        std::vector<any_tensor> g = detail::add_gradients({detail::as_tensor(loss)}, {detail::as_tensor(xs)...});
-        return [&]<std::size_t... I>(std::index_sequence<I...>) {
-            return std::tuple(
-                tensor<typename Xs::element_type, typename Xs::shape_type>::unchecked(std::move(g[I]))...);
+    using of_loss = detail::verdict_on_operands<detail::gradients_rule, L>;
+    static_assert(of_loss::agree, "tenon: shapes do not agree");
+    if constexpr (!of_loss::fits) return mistaken{};
+    else {
+        using verdict = detail::verdict_on_operands<detail::gradients_rule, L, Xs...>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return mistaken{};
+        else {
+            std::vector<any_tensor> g = detail::add_gradients({detail::as_tensor(loss)}, {detail::as_tensor(xs)...});
+            return [&]<std::size_t... I>(std::index_sequence<I...>) {
+                return std::tuple(
+                    tensor<typename Xs::element_type, typename Xs::shape_type>::unchecked(std::move(g[I]))...);
+            }
+            (std::index_sequence_for<Xs...>{});
         }
-        (std::index_sequence_for<Xs...>{});
     }
 }
 

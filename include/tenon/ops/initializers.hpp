@@ -17,34 +17,52 @@ struct initializer {
     double a = 0;                ///< the constant; lower bound; mean
     double b = 0;                ///< upper bound; standard deviation
     std::uint64_t seed = 0;      ///< 0: from the graph's seed and the variable's place in it
+
+    initializer() = default;
+    initializer(distribution d, scale s, double first, double second, std::uint64_t op_seed) :
+        kind(d), scaled(s), a(first), b(second), seed(op_seed) {}
+    /// What else is given in place of one is a mistake.
+    template <class X>
+        requires(!std::is_same_v<X, initializer> && !std::is_same_v<X, ill_shaped>)
+    initializer(const X&) { // NOLINT
+        static_assert(detail::is_mistake<X>,
+                      "tenon: how a variable begins is said by zeros(), constant_value(v), uniform(low, high), "
+                      "normal(mean, deviation), glorot_uniform(), ..; a tensor to begin with is given as "
+                      "variable(name, tensor)");
+    }
+    /// So are functions that are not called: random_normal, which makes a tensor besides, and zeros.
+    initializer(tensor<float, shape<>> (*)(double, double, std::uint64_t)) = delete; // normal(..), uniform(..), ..
+    initializer(initializer (*)()) = delete;                                         // zeros(), ones()
 };
 
 inline initializer zeros() { return {}; }
-inline initializer ones() { return {.a = 1}; }
-inline initializer constant_value(double v) { return {.a = v}; }
+inline initializer constant_value(double v) {
+    return {initializer::distribution::constant, initializer::scale::fixed, v, 0, 0};
+}
+inline initializer ones() { return constant_value(1); }
 inline initializer uniform(double low, double high, std::uint64_t seed = 0) {
-    return {.kind = initializer::distribution::uniform, .a = low, .b = high, .seed = seed};
+    return {initializer::distribution::uniform, initializer::scale::fixed, low, high, seed};
 }
 inline initializer normal(double mean = 0, double deviation = 1, std::uint64_t seed = 0) {
-    return {.kind = initializer::distribution::normal, .a = mean, .b = deviation, .seed = seed};
+    return {initializer::distribution::normal, initializer::scale::fixed, mean, deviation, seed};
 }
 /// Normal, drawn again beyond two standard deviations.
 inline initializer truncated_normal(double mean = 0, double deviation = 1, std::uint64_t seed = 0) {
-    return {.kind = initializer::distribution::truncated_normal, .a = mean, .b = deviation, .seed = seed};
+    return {initializer::distribution::truncated_normal, initializer::scale::fixed, mean, deviation, seed};
 }
 /// Uniform in +-sqrt(6 / (fan_in + fan_out)). X. Glorot, Y. Bengio, AISTATS 2010.
 inline initializer glorot_uniform(std::uint64_t seed = 0) {
-    return {.kind = initializer::distribution::uniform, .scaled = initializer::scale::glorot, .seed = seed};
+    return {initializer::distribution::uniform, initializer::scale::glorot, 0, 0, seed};
 }
 inline initializer glorot_normal(std::uint64_t seed = 0) {
-    return {.kind = initializer::distribution::truncated_normal, .scaled = initializer::scale::glorot, .seed = seed};
+    return {initializer::distribution::truncated_normal, initializer::scale::glorot, 0, 0, seed};
 }
 /// Uniform in +-sqrt(6 / fan_in). K. He et al., ICCV 2015.
 inline initializer he_uniform(std::uint64_t seed = 0) {
-    return {.kind = initializer::distribution::uniform, .scaled = initializer::scale::he, .seed = seed};
+    return {initializer::distribution::uniform, initializer::scale::he, 0, 0, seed};
 }
 inline initializer he_normal(std::uint64_t seed = 0) {
-    return {.kind = initializer::distribution::truncated_normal, .scaled = initializer::scale::he, .seed = seed};
+    return {initializer::distribution::truncated_normal, initializer::scale::he, 0, 0, seed};
 }
 
 namespace detail {

@@ -177,14 +177,10 @@ auto average_pool2d(const X& x) {
 }
 /// The mean of each channel of each image: [batch, channels].
 template <OperandOrIllShaped X> auto global_average_pool(const X& x) {
-    if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
-    else {
-        using result =
-            typename detail::op_result<detail::global_average_pool_rule, detail::constant_attributes<no_attributes{}>,
-                                       0, void, detail::operand_of_t<X>>::type;
-        if constexpr (std::is_same_v<result, ill_shaped>) return ill_shaped{};
-        else return mean<1, 2>(x);
-    }
+    using verdict = detail::verdict_on_operands<detail::global_average_pool_rule, X>;
+    static_assert(verdict::agree, "tenon: shapes do not agree");
+    if constexpr (!verdict::fits) return ill_shaped{};
+    else return mean<1, 2>(x);
 }
 
 namespace untyped {

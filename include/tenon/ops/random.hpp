@@ -163,6 +163,7 @@ TENON_OP(random, random_shuffle);
 namespace detail {
 
 template <class Op, Element T, class S> struct random_statics {
+    using subject = operand_type<T, canonical_t<S>>;
     static constexpr typename Op::attributes value = [] {
         typename Op::attributes a;
         a.element = element_type_of<T>;
@@ -173,13 +174,10 @@ template <class Op, Element T, class S> struct random_statics {
 
 /// A random tensor of given sizes, which must be numbers.
 template <class Op, Element T, class S> auto add_random(typename Op::attributes a) {
-    using statics = random_statics<Op, T, S>;
-    using rule = inference<Op, statics, 0>;
-    if constexpr (!static_cast<bool>(rule::answer)) {
-        static_assert(shapes_of<Op, rule::answer.what, shown_of<operand_type<T, canonical_t<S>>>>::agree,
-                      "tenon: shapes do not agree");
-        return ill_shaped{};
-    } else {
+    using verdict = verdict_of<Op, random_statics<Op, T, S>>;
+    static_assert(verdict::agree, "tenon: shapes do not agree");
+    if constexpr (!verdict::fits) return ill_shaped{};
+    else {
         a.element = element_type_of<T>;
         a.shape = S::extents;
         return tensor<T, canonical_t<S>>::unchecked(tenon::add<Op>(a, {}));

@@ -169,6 +169,7 @@ template <int Axis> inline constexpr int kept_axis<kept_size<Axis>> = Axis;
 // The attributes that a shape<> given by the user stands for, for an operand of sizes X.
 template <class Target, class X> struct reshape_target;
 template <auto... D, class X> struct reshape_target<shape<D...>, X> {
+    using target = shape<D...>;
     static constexpr reshape_op::attributes value = [] {
         constexpr int axes[] = {kept_axis<std::remove_cvref_t<decltype(D)>>..., -1};
         extents target;
@@ -195,19 +196,14 @@ template <auto... D> struct named_part<shape<D...>> { using type = typename name
 
 // Op applied to x with sizes from a shape<> given by the user.
 template <class Op, class Target, class X> auto apply_to_shape(const X& x) {
-    if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
+    using attrs = reshape_target<Target, typename X::shape_type>;
+    using verdict = verdict_of<Op, attrs, operand_of_t<X>>;
+    static_assert(verdict::agree, "tenon: shapes do not agree");
+    if constexpr (!verdict::fits) return ill_shaped{};
     else {
-        using attrs = reshape_target<Target, typename X::shape_type>;
-        using rule = inference<Op, attrs, 0, operand_of_t<X>>;
-        if constexpr (!rule::answer) {
-            static_assert(shapes_of<Op, rule::answer.what, shown_of<operand_of_t<X>>,
-                                    asked_of<attrs, rule::answer.what, Target>>::agree,
-                          "tenon: shapes do not agree");
-            return ill_shaped{};
-        } else {
-            using sizes = shape_from_t<rule, typename X::shape_type, typename named_part<Target>::type>;
-            return tensor<typename X::element_type, sizes>::unchecked(tenon::add<Op>(attrs::value, {as_tensor(x)}));
-        }
+        using sizes = shape_from_t<inference<Op, attrs, 0, operand_of_t<X>>, typename X::shape_type,
+                                   typename named_part<Target>::type>;
+        return tensor<typename X::element_type, sizes>::unchecked(tenon::add<Op>(attrs::value, {as_tensor(x)}));
     }
 }
 

@@ -177,19 +177,15 @@ auto softmax_cross_entropy(const X& logits, const P& probabilities) {
 /// questions with logits x and answers z in [0, 1]. Written as z ln(1 + e^-x) + (1 - z) ln(1 + e^x), of which nothing
 /// overflows or cancels.
 template <OperandOrIllShaped X, OperandOrIllShaped Z> auto sigmoid_cross_entropy(const X& logits, const Z& labels) {
-    if constexpr (std::is_same_v<X, ill_shaped> || std::is_same_v<Z, ill_shaped>) return ill_shaped{};
+    using verdict = detail::verdict_on_operands<sigmoid_cross_entropy_rule, X, Z>;
+    static_assert(verdict::agree, "tenon: shapes do not agree");
+    if constexpr (!verdict::fits) return ill_shaped{};
     else {
-        using result =
-            typename detail::op_result<sigmoid_cross_entropy_rule, detail::constant_attributes<no_attributes{}>, 0,
-                                       void, detail::operand_of_t<X>, detail::operand_of_t<Z>>::type;
-        if constexpr (std::is_same_v<result, ill_shaped>) return ill_shaped{};
-        else {
-            const auto x = detail::as_tensor(logits);
-            const auto z = detail::as_tensor(labels);
-            return elementwise<opcode::add>(
-                elementwise<opcode::multiply>(z, elementwise<opcode::softplus>(elementwise<opcode::negative>(x))),
-                elementwise<opcode::multiply>(elementwise<opcode::subtract>(1, z), elementwise<opcode::softplus>(x)));
-        }
+        const auto x = detail::as_tensor(logits);
+        const auto z = detail::as_tensor(labels);
+        return elementwise<opcode::add>(
+            elementwise<opcode::multiply>(z, elementwise<opcode::softplus>(elementwise<opcode::negative>(x))),
+            elementwise<opcode::multiply>(elementwise<opcode::subtract>(1, z), elementwise<opcode::softplus>(x)));
     }
 }
 

@@ -143,6 +143,9 @@ any_tensor add_assign(const any_tensor& variable, const any_tensor& value, const
 any_tensor add_scatter(scatter_op::way how, const any_tensor& variable, const any_tensor& indices,
                        const any_tensor& updates);
 
+// Seen in the error where a variable is declared that is a tensor.
+struct not_a_variable_declare_auto {};
+
 struct assign_rule {
     static constexpr const char* name = "assign";
     static constexpr inferred infer(const no_attributes& a, type_list in, int o) { return assign_op::infer(a, in, o); }
@@ -153,6 +156,15 @@ struct assign_rule {
 template <class T, class S> class variable_tensor : public tensor<T, S> {
 public:
     explicit variable_tensor(const any_tensor& t) : tensor<T, S>(tensor<T, S>::unchecked(t)) {}
+    // clang-format off
+    /// A variable has the type that it was made with.
+    template <class T2, class S2>
+        requires(!std::is_same_v<variable_tensor<T2, S2>, variable_tensor>)
+    variable_tensor(const variable_tensor<T2, S2>&, detail::declare_auto_or_the_type_it_has = {}) = delete;
+    /// What is computed is no variable: make one that begins as it, variable(name, x).
+    template <class T2, class S2>
+    variable_tensor(const tensor<T2, S2>&, detail::not_a_variable_declare_auto = {}) = delete;
+    // clang-format on
 
     /// The operation that gives it its initial value.
     operation initializer() const { return detail::initializer_of(*this); }
@@ -205,36 +217,20 @@ private:
         } else return v;
     }
     template <class V> auto update(const V& value, const char* name) const {
-        if constexpr (std::is_same_v<V, ill_shaped>) return ill_shaped{};
-        else {
-            using given = detail::operand_of_t<V>;
-            using own = detail::operand_type<T, S>;
-            using rule =
-                detail::inference<detail::assign_rule, detail::constant_attributes<no_attributes{}>, 0, own, given>;
-            if constexpr (rule::answer.what != fault::none) {
-                static_assert(detail::shapes_of<detail::assign_rule, rule::answer.what, detail::shown_of<own>,
-                                                detail::shown_of<given>>::agree,
-                              "tenon: shapes do not agree");
-                return ill_shaped{};
-            } else return tensor<T, S>::unchecked(detail::add_assign(*this, detail::as_tensor(value), name));
-        }
+        using verdict = detail::verdict_on_operands<detail::assign_rule, tensor<T, S>, V>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return ill_shaped{};
+        else return tensor<T, S>::unchecked(detail::add_assign(*this, detail::as_tensor(value), name));
     }
     template <scatter_op::way How, class I, class U> auto scatter(const I& indices, const U& updates) const {
-        if constexpr (detail::any_ill_shaped<I, U>) return ill_shaped{};
-        else {
-            using own = detail::operand_type<T, S>;
-            using rule = detail::inference<scatter_op, detail::constant_attributes<scatter_op::attributes{How}>, 0, own,
-                                           detail::operand_of_t<I>, detail::operand_of_t<U>>;
-            if constexpr (rule::answer.what != fault::none) {
-                static_assert(detail::shapes_of<scatter_op, rule::answer.what, detail::shown_of<own>,
-                                                detail::shown_of<detail::operand_of_t<I>>,
-                                                detail::shown_of<detail::operand_of_t<U>>>::agree,
-                              "tenon: shapes do not agree");
-                return ill_shaped{};
-            } else
-                return tensor<T, S>::unchecked(
-                    detail::add_scatter(How, *this, detail::as_tensor(indices), detail::as_tensor(updates)));
-        }
+        using verdict =
+            detail::verdict_of<scatter_op, detail::constant_attributes<scatter_op::attributes{How}>,
+                               detail::operand_type<T, S>, detail::operand_of_t<I>, detail::operand_of_t<U>>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return ill_shaped{};
+        else
+            return tensor<T, S>::unchecked(
+                detail::add_scatter(How, *this, detail::as_tensor(indices), detail::as_tensor(updates)));
     }
 };
 
@@ -248,6 +244,12 @@ variable_tensor<T, canonical_t<S>> variable(const std::string& name, const initi
     const any_tensor v = detail::add_variable(name, type, o);
     detail::set_initial_value(v, detail::initial_value(how, v), o);
     return variable_tensor<T, canonical_t<S>>(v);
+}
+/// A mistake: how it begins, or its name, is not said.
+template <Element T, Shape S, class X> variable_tensor<T, canonical_t<S>> variable(const X&) {
+    static_assert(detail::is_mistake<X>, "tenon::variable: give its name and how it begins: "
+                                         "variable<float, shape<784, 10>>(\"w\", glorot_uniform())");
+    return variable_tensor<T, canonical_t<S>>(any_tensor());
 }
 /// A variable that begins with the value of a tensor: of random numbers, fed when the initialiser runs, or computed from
 /// other variables' initialized_value(). (A variable itself is read before it begins, which is an error in the step that

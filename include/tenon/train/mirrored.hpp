@@ -99,8 +99,7 @@ any_tensor mirrored_join(const mirrored_state& s, const std::vector<any_tensor>&
 // What a batch must be.
 struct distribute_rule {
     static constexpr const char* name = "distribute";
-    using attributes = no_attributes;
-    static constexpr inferred infer(const attributes&, type_list in, int) {
+    static constexpr inferred infer(const no_attributes&, type_list in, int) {
         return in[0].extents.rank() > 0 ? in[0] : inferred(fault::rank_too_low);
     }
 };
@@ -109,12 +108,10 @@ struct distribute_rule {
 // graph knows is judged there.
 template <class Rule, class X> constexpr bool is_mistaken() {
     if constexpr (std::is_same_v<X, any_tensor>) return false;
-    else if constexpr (std::is_same_v<X, ill_shaped>) return true;
     else {
-        constexpr fault what = fault_of<Rule, X>;
-        if constexpr (what != fault::none)
-            static_assert(shapes_of<Rule, what, shown_of<operand_of_t<X>>>::agree, "tenon: shapes do not agree");
-        return what != fault::none;
+        using verdict = verdict_on_operands<Rule, X>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        return !verdict::fits;
     }
 }
 
@@ -124,7 +121,7 @@ template <class T, class S> struct any_rows_of;
 template <class T, auto Rows, auto... Rest> struct any_rows_of<T, shape<Rows, Rest...>> {
     using type = tensor<T, shape<dyn, Rest...>>;
 };
-template <Operand X> struct any_rows<X> : any_rows_of<typename X::element_type, typename X::shape_type> {};
+template <Typed X> struct any_rows<X> : any_rows_of<typename X::element_type, typename X::shape_type> {};
 
 template <class X> auto typed(const any_tensor& t) {
     if constexpr (std::is_same_v<X, any_tensor>) return t;
@@ -234,8 +231,7 @@ public:
         else return gradients_of(detail::untyped_replicas(losses), variables);
     }
     /// The second half.
-    operation apply_gradients(const optimizer& how,
-                              const per_replica<std::vector<gradient_and_variable>>& gradients,
+    operation apply_gradients(const optimizer& how, const per_replica<std::vector<gradient_and_variable>>& gradients,
                               const minimize_options& o = {}) const;
 
     /// The mean of replicas' means, such as losses or accuracies, over the joined batch. On the first device.

@@ -40,7 +40,7 @@ public:
     template <class N>
         requires(std::is_arithmetic_v<N>)
     learning_rate(N number) : number_(static_cast<double>(number)) {} // NOLINT: a number is a learning rate
-    template <Operand X>
+    template <detail::Typed X>
     learning_rate(const X& scalar) : tensor_(detail::as_tensor(scalar)) { // NOLINT: and so is a scalar tensor
         static_assert(X::shape_type::rank == 0 && is_floating(element_type_of<typename X::element_type>),
                       "tenon::learning_rate: the tensor must be a floating scalar");
@@ -79,13 +79,10 @@ public:
     /// An operation that computes the gradients of a scalar loss and changes the variables by them, all from the
     /// values before the step. Throws invalid_argument_error when the loss depends on none of the variables.
     template <class L> operation minimize(const L& loss, const minimize_options& o = {}) const {
-        if constexpr (std::is_same_v<L, ill_shaped>) return {};
-        else if constexpr (constexpr fault what = loss_rule<L>::answer.what; what != fault::none) {
-            static_assert(
-                detail::shapes_of<detail::gradients_rule, what, detail::shown_of<detail::operand_of_t<L>>>::agree,
-                "tenon: shapes do not agree");
-            return {};
-        } else return apply_gradients(gradients_of(detail::as_tensor(loss), o.variables), o);
+        using verdict = detail::verdict_on_operands<detail::gradients_rule, L>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return {};
+        else return apply_gradients(gradients_of(detail::as_tensor(loss), o.variables), o);
     }
     operation minimize(const any_tensor& loss, const minimize_options& o = {}) const {
         return apply_gradients(gradients_of(loss, o.variables), o);
@@ -95,13 +92,10 @@ public:
     template <class L>
     static std::vector<gradient_and_variable> compute_gradients(const L& loss,
                                                                 const std::vector<any_tensor>& variables = {}) {
-        if constexpr (std::is_same_v<L, ill_shaped>) return {};
-        else if constexpr (constexpr fault what = loss_rule<L>::answer.what; what != fault::none) {
-            static_assert(
-                detail::shapes_of<detail::gradients_rule, what, detail::shown_of<detail::operand_of_t<L>>>::agree,
-                "tenon: shapes do not agree");
-            return {};
-        } else return gradients_of(detail::as_tensor(loss), variables);
+        using verdict = detail::verdict_on_operands<detail::gradients_rule, L>;
+        static_assert(verdict::agree, "tenon: shapes do not agree");
+        if constexpr (!verdict::fits) return {};
+        else return gradients_of(detail::as_tensor(loss), variables);
     }
     static std::vector<gradient_and_variable> compute_gradients(const any_tensor& loss,
                                                                 const std::vector<any_tensor>& variables = {}) {
@@ -119,9 +113,6 @@ protected:
     optimizer& operator=(const optimizer&) = default;
 
 private:
-    template <class L>
-    using loss_rule = detail::inference<detail::gradients_rule, detail::constant_attributes<no_attributes{}>, 0,
-                                        detail::operand_of_t<L>>;
     static std::vector<gradient_and_variable> gradients_of(const any_tensor& loss,
                                                            const std::vector<any_tensor>& variables);
     friend class detail::update_writer;
@@ -139,6 +130,7 @@ private:
 /// w -= rate * g.
 class gradient_descent : public optimizer {
 public:
+    gradient_descent() = delete; // give it a learning rate: gradient_descent(0.1)
     explicit gradient_descent(learning_rate rate) : optimizer("gradient_descent", std::move(rate)) {}
 
 private:
@@ -153,6 +145,7 @@ struct momentum_options {
 /// With nesterov, w -= rate * (g + factor * m): I. Sutskever et al., ICML 2013.
 class momentum : public optimizer {
 public:
+    momentum() = delete; // give it a learning rate: momentum(0.1)
     explicit momentum(learning_rate rate, double factor = 0.9, const momentum_options& o = {});
 
 private:
@@ -169,6 +162,7 @@ struct adagrad_options {
 /// s += g^2; w -= rate * g / (sqrt(s) + epsilon). J. Duchi et al., JMLR 12 (2011).
 class adagrad : public optimizer {
 public:
+    adagrad() = delete; // give it a learning rate: adagrad(0.1)
     explicit adagrad(learning_rate rate, const adagrad_options& o = {});
 
 private:
@@ -188,6 +182,7 @@ struct rmsprop_options {
 /// the root: A. Graves, arXiv:1308.0850.
 class rmsprop : public optimizer {
 public:
+    rmsprop() = delete; // give it a learning rate: rmsprop(0.1)
     explicit rmsprop(learning_rate rate, const rmsprop_options& o = {});
 
 private:

@@ -145,13 +145,10 @@ template <class X, class A> constexpr bool check_feed() {
     else if constexpr (is_array<A>) {
         using T = typename A::value_type;
         if constexpr (requires { typename A::shape_type; }) {
-            using r = inference<feed_rule, constant_attributes<no_attributes{}>, 0, operand_of_t<X>,
-                                operand_type<T, typename A::shape_type>>;
-            if constexpr (!r::answer)
-                static_assert(shapes_of<feed_rule, r::answer.what, shown_of<operand_of_t<X>>,
-                                        shown_of<operand_type<T, typename A::shape_type>>>::agree,
-                              "tenon: shapes do not agree");
-            return static_cast<bool>(r::answer);
+            using verdict =
+                verdict_of<feed_rule, without_attributes, operand_of_t<X>, operand_type<T, typename A::shape_type>>;
+            static_assert(verdict::agree, "tenon: shapes do not agree");
+            return verdict::fits;
         } else {
             static_assert(std::is_same_v<T, typename X::element_type>,
                           "tenon::feed: the array's element type is not the tensor's");
@@ -219,6 +216,14 @@ void add_fetch(run_request& r, const E& e) { add_fetch(r, static_cast<const any_
 inline void add_fetch(run_request& r, fed_value&& f) { r.feeds.push_back(std::move(f)); }
 inline void add_fetch(run_request& r, const fed_value& f) { r.feeds.push_back({f.tensor, f.value.share()}); }
 inline void add_fetch(run_request&, ill_shaped) {}
+/// What a run takes.
+template <class F>
+inline constexpr bool is_runnable =
+    std::is_convertible_v<F, const any_tensor&> || std::is_convertible_v<F, operation> ||
+    std::is_same_v<std::remove_cvref_t<F>, fed_value>;
+template <class F>
+    requires(!is_runnable<const F&>)
+void add_fetch(run_request&, const F&) {} // who runs it has complained
 
 std::vector<any_array> run_once(session_state& s, run_request&& r);
 
@@ -235,10 +240,30 @@ template <OperandOrIllShaped X, class A> fed_value feed(const X& x, const A& val
 }
 /// The same for an untyped tensor.
 inline fed_value feed(const any_tensor& x, any_array value) { return {x, std::move(value)}; }
+template <class X, class A>
+    requires(!std::is_convertible_v<const X&, any_tensor>)
+fed_value feed(const X&, const A&) {
+    static_assert(detail::is_mistake<X>, "tenon::feed: first the tensor that is fed, by its handle, not by its name, "
+                                         "then its value: feed(x, value)");
+    return {};
+}
+/// Elements in nested braces: feed(x, {{1, 2}, {3, 4}}).
+template <Operand X>
+fed_value feed(const X& x, std::initializer_list<detail::nested<typename X::element_type>> values) {
+    if constexpr (std::is_same_v<X, ill_shaped>) return {};
+    else return {detail::as_tensor(x), array<typename X::element_type, typename X::shape_type>(values).untyped()};
+}
 
 /// The tensors that a callable is fed, in order.
 template <class... X> struct feed_list { std::tuple<X...> tensors; };
 template <OperandOrIllShaped... X> feed_list<X...> feeds(const X&... x) { return {std::tuple<X...>(x...)}; }
+template <class... X>
+    requires(!(Operand<X> && ...))
+feed_list<detail::ill_shaped_for<X>...> feeds(const X&...) {
+    static_assert(detail::is_mistake<X...>, "tenon::feeds: it takes the typed tensors that are fed; their values are "
+                                            "given where the callable is called");
+    return {};
+}
 
 /// What a callable fetches, in order: tensors and operations.
 template <class... F> struct fetch_list { std::tuple<F...> members; };
@@ -251,18 +276,20 @@ template <class... X, class... F> class callable<feed_list<X...>, fetch_list<F..
 public:
     explicit callable(std::shared_ptr<detail::callable_state> s) : state_(std::move(s)) {}
 
-    template <class... A>
-        requires(sizeof...(A) == sizeof...(X))
-    auto operator()(const A&... values) const {
-        if constexpr (detail::any_ill_shaped<X..., F..., A...>) return detail::ill_shaped_results<F...>();
+    template <class... A> auto operator()(const A&... values) const {
+        static_assert(sizeof...(A) == sizeof...(X),
+                      "tenon::callable: it takes a value for each tensor in feeds(..), in that order");
+        if constexpr (sizeof...(A) != sizeof...(X) || detail::any_ill_shaped<X..., F..., A...>)
+            return detail::ill_shaped_results<F...>();
         else if constexpr ((detail::check_feed<X, A>() && ...)) return run(0, values...);
         else return detail::ill_shaped_results<F...>();
     }
     /// The same with a time limit in seconds, 0: the session's. deadline_exceeded_error (SEMANTICS 17).
-    template <class... A>
-        requires(sizeof...(A) == sizeof...(X))
-    auto run_for(double seconds, const A&... values) const {
-        if constexpr (detail::any_ill_shaped<X..., F..., A...>) return detail::ill_shaped_results<F...>();
+    template <class... A> auto run_for(double seconds, const A&... values) const {
+        static_assert(sizeof...(A) == sizeof...(X), "tenon::callable: after the time limit it takes a value for each "
+                                                    "tensor in feeds(..), in that order");
+        if constexpr (sizeof...(A) != sizeof...(X) || detail::any_ill_shaped<X..., F..., A...>)
+            return detail::ill_shaped_results<F...>();
         else if constexpr ((detail::check_feed<X, A>() && ...)) return run(seconds, values...);
         else return detail::ill_shaped_results<F...>();
     }
@@ -315,6 +342,8 @@ public:
     /// computing, is a deadline_exceeded_error that says what it was waiting for; variables, session and graph stay
     /// usable (SEMANTICS 17). A limit that is negative or not a number is an invalid_argument_error.
     template <class... F> auto run_for(double seconds, F&&... arguments) {
+        static_assert((detail::is_runnable<F> && ...), "tenon::session: a run takes tensors and operations, and "
+                                                       "feed(x, value) for each that is fed");
         if constexpr (detail::any_ill_shaped<F...>)
             return detail::single(detail::ill_shaped_results<std::remove_cvref_t<F>...>());
         else {
@@ -342,8 +371,16 @@ public:
         }
     }
 
+    template <class... A> tenon::callable<feed_list<ill_shaped>, fetch_list<ill_shaped>> callable(const A&...) {
+        static_assert(detail::is_mistake<A...>, "tenon::session::callable: it takes two lists: callable(feeds(x, ..), "
+                                                "fetches(loss, ..))");
+        return tenon::callable<feed_list<ill_shaped>, fetch_list<ill_shaped>>(nullptr);
+    }
+
     /// What a run of these feeds and fetches will take, without running it.
     template <class... F> step_report report(F&&... arguments) {
+        static_assert((detail::is_runnable<F> && ...), "tenon::session: a run takes tensors and operations, and "
+                                                       "feed(x, value) for each that is fed");
         detail::run_request r;
         (detail::add_fetch(r, std::forward<F>(arguments)), ...);
         return report_of(std::move(r));
@@ -351,6 +388,8 @@ public:
 
     /// Where each node of such a run is placed, and why; what crosses between devices. Places them, as a run does.
     template <class... F> placement_explanation explain_placement(F&&... arguments) {
+        static_assert((detail::is_runnable<F> && ...), "tenon::session: a run takes tensors and operations, and "
+                                                       "feed(x, value) for each that is fed");
         detail::run_request r;
         (detail::add_fetch(r, std::forward<F>(arguments)), ...);
         return explanation_of(std::move(r));

@@ -1,0 +1,287 @@
+#pragma once
+
+#include <tenon/core/array.hpp>
+#include <tenon/graph/tensor.hpp>
+
+/// Calls that do not compile, and what to write instead: axes, sizes and windows are template arguments, so that the
+/// compiler knows the result's shape, and who comes from other libraries gives them as ordinary ones. Each of these
+/// functions fits only such a call.
+
+namespace tenon {
+
+namespace detail {
+/// What an axis, a size or a list of them is written as where it is an ordinary argument.
+struct misplaced {
+    template <class N>
+        requires(std::is_integral_v<N>)
+    constexpr misplaced(N) {}                                      // NOLINT: it takes what is given
+    constexpr misplaced(std::initializer_list<std::int64_t>) {}    // NOLINT
+    template <auto... Dims> constexpr misplaced(shape<Dims...>) {} // NOLINT
+    constexpr misplaced(const extents&) {}                         // NOLINT
+};
+
+template <class A> inline constexpr bool is_list = requires(const A& a) { a.data() + a.size(); };
+/// A value on the host where a tensor is needed.
+template <class A>
+concept HostValue = !Operand<A> && (std::is_convertible_v<const A&, const any_array&> || is_list<A>);
+/// It and a tensor, or two of it that are arrays.
+template <class B, class A>
+concept HostValueBeside =
+    !any_ill_shaped<A, B> && ((HostValue<A> && (Operand<B> || std::is_convertible_v<const A&, const any_array&>)) ||
+                              (HostValue<B> && Operand<A>));
+} // namespace detail
+
+template <class A, detail::HostValueBeside<A> B> ill_shaped operator+(const A&, const B&) {
+    static_assert(detail::is_mistake<A>,
+                  "tenon: an array is no tensor: write constant(a.copy()), or feed a placeholder");
+    return {};
+}
+template <class A, detail::HostValueBeside<A> B> ill_shaped operator-(const A&, const B&) {
+    static_assert(detail::is_mistake<A>,
+                  "tenon: an array is no tensor: write constant(a.copy()), or feed a placeholder");
+    return {};
+}
+template <class A, detail::HostValueBeside<A> B> ill_shaped operator*(const A&, const B&) {
+    static_assert(detail::is_mistake<A>,
+                  "tenon: an array is no tensor: write constant(a.copy()), or feed a placeholder");
+    return {};
+}
+template <class A, detail::HostValueBeside<A> B> ill_shaped operator/(const A&, const B&) {
+    static_assert(detail::is_mistake<A>,
+                  "tenon: an array is no tensor: write constant(a.copy()), or feed a placeholder");
+    return {};
+}
+template <class A, detail::HostValueBeside<A> B> ill_shaped matmul(const A&, const B&) {
+    static_assert(detail::is_mistake<A>,
+                  "tenon: an array is no tensor: write constant(a.copy()), or feed a placeholder");
+    return {};
+}
+
+template <Operand X> ill_shaped sum(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+    static_assert(detail::is_mistake<X>, "tenon::sum: an axis is a template argument: write sum<1>(x)");
+    return {};
+}
+template <Operand X> ill_shaped mean(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+    static_assert(detail::is_mistake<X>, "tenon::mean: an axis is a template argument: write mean<1>(x)");
+    return {};
+}
+template <Operand X> ill_shaped prod(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+    static_assert(detail::is_mistake<X>, "tenon::prod: an axis is a template argument: write prod<1>(x)");
+    return {};
+}
+template <Operand X> ill_shaped min(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+    static_assert(
+        detail::is_mistake<X>,
+        "tenon::min: an axis is a template argument: write min<1>(x); the lesser of two tensors is minimum(a, b)");
+    return {};
+}
+template <Operand X> ill_shaped max(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+    static_assert(
+        detail::is_mistake<X>,
+        "tenon::max: an axis is a template argument: write max<1>(x); the greater of two tensors is maximum(a, b)");
+    return {};
+}
+template <Operand X> ill_shaped argmin(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+    static_assert(detail::is_mistake<X>, "tenon::argmin: an axis is a template argument: write argmin<1>(x)");
+    return {};
+}
+template <Operand X> ill_shaped argmax(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+    static_assert(detail::is_mistake<X>, "tenon::argmax: an axis is a template argument: write argmax<1>(x)");
+    return {};
+}
+template <Operand X> ill_shaped any(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+    static_assert(detail::is_mistake<X>, "tenon::any: an axis is a template argument: write any<1>(x)");
+    return {};
+}
+template <Operand X> ill_shaped all(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+    static_assert(detail::is_mistake<X>, "tenon::all: an axis is a template argument: write all<1>(x)");
+    return {};
+}
+template <Operand X>
+ill_shaped count_nonzero(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+    static_assert(detail::is_mistake<X>,
+                  "tenon::count_nonzero: an axis is a template argument: write count_nonzero<1>(x)");
+    return {};
+}
+template <Operand X> ill_shaped logsumexp(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+    static_assert(detail::is_mistake<X>, "tenon::logsumexp: an axis is a template argument: write logsumexp<1>(x)");
+    return {};
+}
+template <Operand X> ill_shaped variance(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+    static_assert(detail::is_mistake<X>, "tenon::variance: an axis is a template argument: write variance<1>(x)");
+    return {};
+}
+template <Operand X>
+ill_shaped standard_deviation(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+    static_assert(detail::is_mistake<X>,
+                  "tenon::standard_deviation: an axis is a template argument: write standard_deviation<1>(x)");
+    return {};
+}
+template <Operand X> ill_shaped moments(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+    static_assert(detail::is_mistake<X>, "tenon::moments: an axis is a template argument: write moments<0>(x)");
+    return {};
+}
+template <Operand X> ill_shaped softmax(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+    static_assert(detail::is_mistake<X>, "tenon::softmax: an axis is a template argument: write softmax<1>(x)");
+    return {};
+}
+template <Operand X> ill_shaped log_softmax(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+    static_assert(detail::is_mistake<X>, "tenon::log_softmax: an axis is a template argument: write log_softmax<1>(x)");
+    return {};
+}
+template <Operand X> ill_shaped cumsum(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+    static_assert(detail::is_mistake<X>, "tenon::cumsum: an axis is a template argument: write cumsum<1>(x)");
+    return {};
+}
+template <Operand X> ill_shaped cummin(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+    static_assert(detail::is_mistake<X>, "tenon::cummin: an axis is a template argument: write cummin<1>(x)");
+    return {};
+}
+template <Operand X> ill_shaped cummax(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+    static_assert(detail::is_mistake<X>, "tenon::cummax: an axis is a template argument: write cummax<1>(x)");
+    return {};
+}
+template <Operand X> ill_shaped cumprod(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+    static_assert(detail::is_mistake<X>, "tenon::cumprod: an axis is a template argument: write cumprod<1>(x)");
+    return {};
+}
+template <Operand X> ill_shaped transpose(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+    static_assert(detail::is_mistake<X>, "tenon::transpose: axes are template arguments: write transpose<1, 0>(x)");
+    return {};
+}
+template <Operand X> ill_shaped swapaxes(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+    static_assert(detail::is_mistake<X>, "tenon::swapaxes: axes are template arguments: write swapaxes<0, 1>(x)");
+    return {};
+}
+template <Operand X> ill_shaped moveaxis(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+    static_assert(detail::is_mistake<X>, "tenon::moveaxis: axes are template arguments: write moveaxis<0, 1>(x)");
+    return {};
+}
+template <Operand X> ill_shaped squeeze(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+    static_assert(detail::is_mistake<X>, "tenon::squeeze: axes are template arguments: write squeeze<1>(x)");
+    return {};
+}
+template <Operand X> ill_shaped expand_dims(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+    static_assert(detail::is_mistake<X>, "tenon::expand_dims: axes are template arguments: write expand_dims<1>(x)");
+    return {};
+}
+template <Operand X> ill_shaped flatten(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+    static_assert(detail::is_mistake<X>,
+                  "tenon::flatten: the first axis to join is a template argument: write flatten<1>(x)");
+    return {};
+}
+template <Operand X> ill_shaped reverse(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+    static_assert(detail::is_mistake<X>, "tenon::reverse: axes are template arguments: write reverse<1>(x)");
+    return {};
+}
+template <Operand X> ill_shaped norm(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+    static_assert(detail::is_mistake<X>,
+                  "tenon::norm: the order is a template argument: write norm<2>(x); axes follow it");
+    return {};
+}
+template <Operand X> ill_shaped split(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+    static_assert(detail::is_mistake<X>,
+                  "tenon::split: parts and axis are template arguments: write split<2, 1>(x): 2 parts along axis 1");
+    return {};
+}
+template <Operand X>
+ill_shaped split_evenly(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+    static_assert(detail::is_mistake<X>, "tenon::split_evenly: parts and axis are template arguments: write "
+                                         "split_evenly<3, 1>(x): 3 parts along axis 1");
+    return {};
+}
+template <Operand X> ill_shaped unstack(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+    static_assert(
+        detail::is_mistake<X>,
+        "tenon::unstack: parts and axis are template arguments: write unstack<2, 1>(x): 2 parts along axis 1");
+    return {};
+}
+template <Operand X> ill_shaped reshape(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+    static_assert(detail::is_mistake<X>,
+                  "tenon::reshape: the sizes are a template argument: write reshape<shape<batch, 28, 28>>(x)");
+    return {};
+}
+template <Operand X>
+ill_shaped broadcast_to(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+    static_assert(detail::is_mistake<X>,
+                  "tenon::broadcast_to: the sizes are a template argument: write broadcast_to<shape<4, 300>>(x)");
+    return {};
+}
+template <Operand X> ill_shaped tile(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+    static_assert(detail::is_mistake<X>, "tenon::tile: the counts are template arguments: write tile<2, 1>(x)");
+    return {};
+}
+template <Operand X> ill_shaped repeat(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+    static_assert(detail::is_mistake<X>, "tenon::repeat: the count is a template argument: write repeat<2>(x)");
+    return {};
+}
+template <Operand X> ill_shaped roll(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+    static_assert(detail::is_mistake<X>, "tenon::roll: the shift is a template argument: write roll<1>(x)");
+    return {};
+}
+template <Operand X> ill_shaped max_pool2d(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+    static_assert(detail::is_mistake<X>,
+                  "tenon::max_pool2d: the window is a template argument: write max_pool2d<2>(x)");
+    return {};
+}
+template <Operand X>
+ill_shaped average_pool2d(const X&, detail::misplaced, detail::misplaced = 0, detail::misplaced = 0) {
+    static_assert(detail::is_mistake<X>,
+                  "tenon::average_pool2d: the window is a template argument: write average_pool2d<2>(x)");
+    return {};
+}
+template <auto... Sizes, Operand X>
+    requires(sizeof...(Sizes) > 0)
+ill_shaped reshape(const X&) {
+    static_assert(detail::is_mistake<X>,
+                  "tenon::reshape: the sizes are a shape: write reshape<shape<batch, 28, 28>>(x)");
+    return {};
+}
+template <int = 0, class Name>
+    requires(std::is_convertible_v<const Name&, std::string>)
+ill_shaped placeholder(const Name&) {
+    static_assert(detail::is_mistake<Name>, "tenon::placeholder: give its element type and sizes: write "
+                                            "placeholder<float, shape<batch, 784>>(name)");
+    return {};
+}
+template <class T, auto... Sizes>
+    requires(sizeof...(Sizes) > 0)
+ill_shaped placeholder(const std::string&) {
+    static_assert(detail::is_mistake<T>, "tenon::placeholder: the sizes are a shape: write "
+                                         "placeholder<float, shape<batch, 784>>(name)");
+    return {};
+}
+template <class T, auto... Sizes, class How>
+    requires(sizeof...(Sizes) > 0)
+ill_shaped variable(const std::string&, const How&) {
+    static_assert(detail::is_mistake<T>, "tenon::variable: the sizes are a shape: write "
+                                         "variable<float, shape<784, 10>>(name, zeros())");
+    return {};
+}
+template <Operand X, Operand I> ill_shaped gather(const X&, const I&, detail::misplaced) {
+    static_assert(detail::is_mistake<X>, "tenon::gather: the axis is a template argument: write gather<1>(x, indices)");
+    return {};
+}
+template <class... X> ill_shaped concat(const X&...) {
+    static_assert(detail::is_mistake<X...>, "tenon::concat: the axis is a template argument: write concat<1>(x, y)");
+    return {};
+}
+template <class... X> ill_shaped stack(const X&...) {
+    static_assert(detail::is_mistake<X...>, "tenon::stack: the axis is a template argument: write stack<0>(x, y)");
+    return {};
+}
+template <Operand X> ill_shaped one_hot(const X&, detail::misplaced) {
+    static_assert(detail::is_mistake<X>, "tenon::one_hot: the depth is a template argument: write one_hot<10>(labels)");
+    return {};
+}
+template <Operand X> ill_shaped cast(const X&, element_type) {
+    static_assert(detail::is_mistake<X>, "tenon::cast: the element type is a template argument: write cast<float>(x)");
+    return {};
+}
+template <Operand X, Operand W, class Options> ill_shaped conv2d(const X&, const W&, const Options&) {
+    static_assert(detail::is_mistake<X>, "tenon::conv2d: stride and padding are template arguments: write "
+                                         "conv2d<2, same>(x, w) or conv2d<conv2d_options{..}>(x, w)");
+    return {};
+}
+
+} // namespace tenon

@@ -1,0 +1,18 @@
+// An array is copied by saying so.
+// error[gcc]: use of deleted function .*write_copy_or_std_move
+// error[clang]: call to deleted constructor of
+// error: detail::write_copy_or_std_move = \{\}\) = delete; // a.copy\(\), a.share\(\) or std::move\(a\)
+#include <tenon/tenon.hpp>
+
+namespace tn = tenon;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
+using images = tn::tensor<float, tn::shape<batch, 784>>;
+
+void program(tn::array<float, tn::shape<3>>& a) {
+#ifdef TENON_EXPECT_ERROR
+    auto b = a;
+#else
+    auto b = a.copy();
+#endif
+    b(0) = 1;
+}

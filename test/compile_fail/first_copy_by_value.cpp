@@ -1,0 +1,18 @@
+// So it is not passed by value as it is.
+// error[gcc]: use of deleted function .*write_copy_or_std_move
+// error[clang]: call to deleted constructor of
+// error: detail::write_copy_or_std_move = \{\}\) = delete; // a.copy\(\), a.share\(\) or std::move\(a\)
+#include <tenon/tenon.hpp>
+
+namespace tn = tenon;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
+using images = tn::tensor<float, tn::shape<batch, 784>>;
+
+void consume(tn::array<float>);
+void program(tn::array<float>& a) {
+#ifdef TENON_EXPECT_ERROR
+    consume(a);
+#else
+    consume(std::move(a));
+#endif
+}

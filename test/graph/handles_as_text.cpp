@@ -1,0 +1,43 @@
+#include <doctest/doctest.h>
+
+#include <sstream>
+
+#include <tenon/tenon.hpp>
+
+namespace tn = tenon;
+
+namespace {
+
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
+
+template <class X> std::string text_of(const X& x) {
+    std::ostringstream out;
+    out << x;
+    return out.str();
+}
+
+} // namespace
+
+TEST_CASE("a tensor, a variable and an operation are printed as what they are") {
+    tn::graph g;
+    const tn::graph_scope scope(g);
+    const auto x = tn::placeholder<float, tn::shape<batch, 784>>("x");
+    CHECK(text_of(x) == "x: float[batch, 784]");
+    CHECK(text_of(tn::any_tensor(x)) == "x: float[batch, 784]");
+    CHECK(text_of(tn::variable<std::int32_t, tn::shape<3>>("w", tn::zeros())) == "w: int32[3]");
+    CHECK(text_of(tn::group(x)) == "group: no_op");
+    CHECK(text_of(tn::any_tensor()) == "empty tensor");
+    CHECK(text_of(tn::operation()) == "empty operation");
+    CHECK(text_of(x.type()) == "float[batch, 784]");
+    CHECK(text_of(x.extents()) == "[batch, 784]");
+    CHECK(text_of(x.element()) == "float");
+}
+
+TEST_CASE("an expression is printed by its type, and becomes no node by that") {
+    tn::graph g;
+    const tn::graph_scope scope(g);
+    const auto x = tn::placeholder<float, tn::shape<batch, 784>>("x");
+    const std::int64_t nodes = g.size();
+    CHECK(text_of(exp(x) > 1.0f) == "expression: bool[batch, 784]");
+    CHECK(g.size() == nodes);
+}
