@@ -77,12 +77,26 @@ TEST_CASE("elements are counted only when every dimension is a number") {
     CHECK_FALSE(extents{2, tn::dynamic_extent}.is_static());
 }
 
-TEST_CASE("sizes that no 64 bits hold together are the largest number, not a wrapped one") {
+TEST_CASE("elements that no 64 bits count are the largest number, not a wrapped one") {
     constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
-    CHECK(tn::product_of_sizes(6, most) == most);
-    CHECK(tn::product_of_sizes(most, 0) == 0);
-    CHECK(tn::product_of_sizes(1 << 20, 1 << 20) == std::int64_t{1} << 40);
-    CHECK(tn::sum_of_sizes(most, 1) == most);
-    CHECK(tn::sum_of_sizes(2, 3) == 5);
     CHECK(extents{std::int64_t{1} << 40, std::int64_t{1} << 40}.elements() == most);
+    CHECK(extents{std::int64_t{1} << 40, std::int64_t{1} << 40, 0}.elements() == 0);
+    CHECK(tn::bytes_of({tn::element_type::float64, {most / 4}}) == most);
+}
+
+TEST_CASE("a tensor takes at most 2^62 bytes, its dimensions without elements aside") {
+    const std::int64_t big = std::int64_t{1} << 31;
+    CHECK(tn::is_countable({tn::element_type::uint8, {big, big}}));
+    CHECK_FALSE(tn::is_countable({tn::element_type::uint16, {big, big}}));
+    CHECK_FALSE(tn::is_countable({tn::element_type::uint8, {big, 0, big, 2}}));
+    CHECK(tn::is_countable({tn::element_type::uint8, {big, tn::dynamic_extent, extent::named("n"), big}}));
+}
+
+TEST_CASE("a ninth dimension is not forgotten: such a list equals no shorter one") {
+    extents e{1, 2, 3, 4, 5, 6, 7, 8};
+    const extents eight = e;
+    e.insert(8, 9);
+    CHECK(e.overfull());
+    CHECK_FALSE(e == eight);
+    CHECK(to_string(e) == "[1, 2, 3, 4, 5, 6, 7, 8, ...]");
 }

@@ -9,6 +9,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/half.hpp>
+#include <tenon/core/with_element.hpp>
 #include <tenon/expr/fused.hpp>
 #include <tenon/expr/fused_kernel.hpp>
 #include <tenon/kernel/thread_pool.hpp>
@@ -207,9 +208,12 @@ inline expected run_naively(const tape& t, const std::vector<std::int64_t>& cons
                 if (compute_type(b.element) == b.element) std::memcpy(value[r], from, size_of(b.element));
                 else detail::apply_step(detail::find_load(isa, b.element), value[r], sizeof(float), 1, {from, 2});
             } else if (i.op == opcode::literal) {
-                const double n = i.number;
-                detail::apply_step(detail::find_cast(isa, element_type::float64, i.type), value[r],
-                                   size_of(compute_type(i.type)), 1, {&n, sizeof n});
+                detail::with_element(i.type, [&]<class T>(const T&) {
+                    if constexpr (!std::is_same_v<T, std::string>) {
+                        const T n = i.literal().to<T>();
+                        std::memcpy(value[r], &n, sizeof n);
+                    }
+                });
             } else if (i.op == opcode::constant) {
                 std::memcpy(value[r], &constants[static_cast<std::size_t>(i.a)], 8);
             } else if (i.op == opcode::cast) {

@@ -10,6 +10,7 @@
 
 #include <tenon/ops/gradients.hpp>
 #include <tenon/ops/elementwise.hpp>
+#include <tenon/ops/fill.hpp>
 #include <tenon/ops/formulas.hpp>
 #include <tenon/ops/gather.hpp>
 #include <tenon/ops/matmul.hpp>
@@ -323,8 +324,47 @@ TEST_CASE("SEMANTICS 17: a step whose copies take longer than its time limit say
     tn::array<float, tn::shape<8>> v;
     v.fill(0);
     CHECK(has(words_of<tn::deadline_exceeded_error>([&] { (void)s.run_for(5e-3, tn::feed(x, v), y); }),
-              "it was waiting for [node "));
+              "it was waiting for the transfer of x, float[8], from /device:CPU:0 to /device:GPU:0 [node "));
     CHECK(s.run(tn::feed(x, v), y)[0] == 1);
+}
+
+TEST_CASE("SEMANTICS 17: a time limit ends a copy that would take days, to a device and from it; then all goes on") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<batch>>("x");
+    const auto v = tn::on("/gpu:0", [] { return tn::variable("v", 1.0f); });
+    const auto add = tn::on("/gpu:0", [&] { return v.assign_add(sum(x)); });
+    const auto wide = tn::on("/gpu:0", [&] { return tn::identity(v + tn::ones<float, tn::shape<1 << 20>>(), "wide"); });
+    tn::session s(with_gpus(1, memory, 20)); // bytes a second
+    s.run(v.initializer());
+    tn::array<float> large(tn::extents{1 << 20}), small{2};
+    large.fill(1);
+    using late = tn::deadline_exceeded_error;
+    for (int i = 0; i < 3; ++i) {
+        const std::string words = words_of<late>([&] { (void)s.run_for(0.01, tn::feed(x, large), add); });
+        CHECK(has(words, "did not end within its run's time limit of 0.01 s; it was waiting for the transfer of x, "
+                         "float[1048576], from /device:CPU:0 to /device:GPU:0 [node "));
+        CHECK(has(words_of<late>([&] { (void)s.run_for(0.5, wide); }), "from /device:GPU:0 to /device:CPU:0 [node "));
+        CHECK(s.run(v).item() == static_cast<float>(1 + 2 * i)); // not updated
+        CHECK(s.run(tn::feed(x, small), add).item() == static_cast<float>(3 + 2 * i));
+    }
+}
+
+TEST_CASE("a time limit ends the copies of its own step alone") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<batch>>("x");
+    const auto y = tn::on("/gpu:0", [&] { return sum(x); });
+    tn::session s(with_gpus(1, memory, 4000)); // bytes a second
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 3; ++t)
+        threads.emplace_back([&, t] {
+            const tn::array<float> large(tn::extents{1 << 20}), small{static_cast<float>(t)};
+            for (int i = 0; i < 5; ++i)
+                if (t == 0) CHECK_THROWS_AS(s.run_for(0.01, tn::feed(x, large), y), tn::deadline_exceeded_error);
+                else CHECK(s.run(tn::feed(x, small), y).item() == static_cast<float>(t));
+        });
+    for (auto& t : threads) t.join();
 }
 
 TEST_CASE("check_numerics finds the first node that is not finite on a device") {

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <mutex>
 #include <set>
 #include <string>
@@ -58,6 +59,7 @@ enum class deed {
     dawdle,      ///< takes at least 3 milliseconds
     meet,        ///< waits until two kernels are here, at most 20 seconds; its result says whether they met
     stay,        ///< waits until leave() is set, at most 20 seconds
+    call,        ///< calls called()
     loop,        ///< takes at least 2 milliseconds for each piece of a loop on the pool; present() counts pieces
 };
 
@@ -73,6 +75,10 @@ inline std::atomic<int>& crowd() {
 inline std::atomic<bool>& leave() {
     static std::atomic<bool> b{false};
     return b;
+}
+inline std::function<void()>& called() {
+    static std::function<void()> f;
+    return f;
 }
 /// Kernels of watched ops that were made: one a node and plan.
 inline std::atomic<int>& prepared() {
@@ -131,6 +137,7 @@ struct watched_op {
                 }
                 break;
             }
+            case deed::call: called()(); break;
             case deed::loop:
                 r.pool->parallel_for(64, 1, [](std::int64_t, std::int64_t) {
                     ++present();

@@ -62,11 +62,11 @@ constexpr extents nine = [] {
     for (int i = 0; i < 9; ++i) e.push_back(1);
     return e;
 }();
-static_assert(tn::inferred(element_type::float32, nine).what == fault::rank_too_high);
+static_assert(tn::inferred(element_type::float32, nine).what == fault::too_many_dimensions);
 
 // Every fault has words, and element types are shown where they are what is wrong.
 static_assert([] {
-    for (int f = 0; f <= static_cast<int>(fault::layer_does_not_fit); ++f)
+    for (int f = 0; f <= static_cast<int>(fault::number_does_not_fit); ++f)
         if (tn::words(static_cast<fault>(f))[0] == '\0' ||
             tn::detail::same_text(tn::words(static_cast<fault>(f)), "unknown fault"))
             return false;

@@ -100,4 +100,11 @@ using data_loss_error = coded_error<error_code::data_loss>;
     throw error(error_code::unknown, message);
 }
 
+namespace detail {
+/// For a handle, "session", that holds nothing any more.
+[[noreturn]] inline void moved_from(const char* what) {
+    throw failed_precondition_error(std::string("the ") + what + " was moved from; use the one that it was moved to");
+}
+} // namespace detail
+
 } // namespace tenon

@@ -1,12 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <type_traits>
 
 #include <tenon/core/config.hpp>
 #include <tenon/core/element_type.hpp>
+#include <tenon/core/sizes.hpp>
 
 /// Sizes as values: the same code judges shapes at compile time, when a graph is built, and when one is read.
 
@@ -50,16 +50,6 @@ struct extent {
 /// The dimension known at run time, whatever it is.
 inline constexpr extent dynamic_extent{};
 
-/// Of two sizes, not negative. What no 64 bits hold is the largest number, which no memory holds either.
-constexpr std::int64_t product_of_sizes(std::int64_t a, std::int64_t b) noexcept {
-    std::int64_t r = 0;
-    return __builtin_mul_overflow(a, b, &r) ? std::numeric_limits<std::int64_t>::max() : r;
-}
-constexpr std::int64_t sum_of_sizes(std::int64_t a, std::int64_t b) noexcept {
-    std::int64_t r = 0;
-    return __builtin_add_overflow(a, b, &r) ? std::numeric_limits<std::int64_t>::max() : r;
-}
-
 /// An ordered list of at most max_rank dimensions.
 class extents {
 public:
@@ -92,6 +82,7 @@ public:
     }
     constexpr void insert(int axis, extent e) noexcept {
         push_back(e);
+        if (overfull_) return;
         for (int i = rank_ - 1; i > axis; --i) dims_[i] = dims_[i - 1];
         dims_[axis] = e;
     }
@@ -102,18 +93,21 @@ public:
             if (!e.is_number()) return false;
         return true;
     }
-    /// Number of elements; 1 for a scalar, -1 unless every dimension is a number.
+    /// Number of elements; 1 for a scalar, -1 unless every dimension is a number. Where it does not fit 64 bits, which
+    /// no tensor's does, the largest number.
     constexpr std::int64_t elements() const noexcept {
-        std::int64_t n = 1;
+        checked_size n = 1;
+        bool empty = false;
         for (const extent& e : *this) {
             if (!e.is_number()) return -1;
-            n = product_of_sizes(n, e.size);
+            empty = empty || e.size == 0;
+            n *= e.size;
         }
-        return n;
+        return empty ? 0 : n.saturated();
     }
 
     friend constexpr bool operator==(const extents& a, const extents& b) noexcept {
-        if (a.rank_ != b.rank_) return false;
+        if (a.rank_ != b.rank_ || a.overfull_ != b.overfull_) return false;
         for (int i = 0; i < a.rank_; ++i)
             if (!(a.dims_[i] == b.dims_[i])) return false;
         return true;
@@ -140,7 +134,19 @@ struct tensor_type {
 
 /// Bytes of a tensor whose sizes are all numbers.
 constexpr std::int64_t bytes_of(const tensor_type& t) noexcept {
-    return t.extents.elements() * static_cast<std::int64_t>(size_of(t.element));
+    return (checked_size(t.extents.elements()) * static_cast<std::int64_t>(size_of(t.element))).saturated();
+}
+
+/// The most bytes that a tensor can have.
+inline constexpr std::int64_t max_bytes = std::int64_t{1} << 62;
+
+/// True when bytes and steps in memory of a tensor with these sizes can be counted: the product of those that are
+/// numbers, zeros aside, takes no more than max_bytes.
+constexpr bool is_countable(const tensor_type& t) noexcept {
+    checked_size n = static_cast<std::int64_t>(size_of(t.element));
+    for (const extent& e : t.extents)
+        if (e.size > 0) n *= e.size;
+    return n.fits() && n.value() <= max_bytes;
 }
 
 /// "784", "batch" or "?".

@@ -15,6 +15,7 @@ TENON_INLINE std::string to_string(const extents& e) {
         if (i) text += ", ";
         text += to_string(e[i]);
     }
+    if (e.overfull()) text += ", ...";
     return text += "]";
 }
 

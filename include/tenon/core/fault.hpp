@@ -44,6 +44,10 @@ enum class fault {
     layer_does_not_fit,
     nothing_to_choose_from,
     window_not_possible,
+    image_without_pixels,
+    sizes_overflow,
+    too_many_dimensions,
+    number_does_not_fit,
 };
 
 constexpr const char* words(fault f) noexcept {
@@ -85,6 +89,10 @@ constexpr const char* words(fault f) noexcept {
     case fault::layer_does_not_fit: return "layer does not fit its input";
     case fault::nothing_to_choose_from: return "an empty axis has no least or largest element";
     case fault::window_not_possible: return "a window's size, stride, dilation, groups or padding is out of range";
+    case fault::image_without_pixels: return "an image has no rows or no columns";
+    case fault::sizes_overflow: return "the result would take more than 2^62 bytes";
+    case fault::too_many_dimensions: return "a tensor has at most 8 dimensions";
+    case fault::number_does_not_fit: return "elements of this type cannot hold the number";
     }
     return "unknown fault";
 }
@@ -93,7 +101,8 @@ constexpr const char* words(fault f) noexcept {
 constexpr bool is_about_elements(fault f) noexcept {
     return f == fault::element_types_differ || f == fault::element_type_must_be_floating ||
            f == fault::element_type_must_be_numeric || f == fault::element_type_must_be_integer ||
-           f == fault::element_type_must_be_bool || f == fault::element_type_not_supported;
+           f == fault::element_type_must_be_bool || f == fault::element_type_not_supported ||
+           f == fault::number_does_not_fit;
 }
 
 /// True when the fault is about axes, so that those asked for are shown with the shapes.
@@ -111,7 +120,8 @@ struct inferred {
     constexpr inferred(fault f) : what(f) {}              // NOLINT: a fault is an answer
     constexpr inferred(const tensor_type& t) : type(t) {} // NOLINT: a type is an answer
     constexpr inferred(element_type e, const extents& s) : type{e, s} {
-        if (s.overfull()) what = fault::rank_too_high;
+        if (s.overfull()) what = fault::too_many_dimensions;
+        else if (!is_countable(type)) what = fault::sizes_overflow;
     }
     constexpr explicit operator bool() const noexcept { return what == fault::none; }
 };
@@ -155,6 +165,22 @@ constexpr merged_extent broadcast_sizes(const extent& a, const extent& b) noexce
     return {a.is_named() && b.is_named() ? fault::named_sizes_differ : fault::sizes_do_not_broadcast, a};
 }
 
+/// A computed size as a dimension.
+constexpr merged_extent extent_of_size(checked_size n) noexcept {
+    return n.fits() ? merged_extent{fault::none, extent(n.value())} : merged_extent{fault::sizes_overflow, {}};
+}
+/// a + b where both are numbers, else known in the step.
+constexpr merged_extent add_sizes(const extent& a, const extent& b) noexcept {
+    if (!a.is_number() || !b.is_number()) return {fault::none, dynamic_extent};
+    return extent_of_size(checked_size(a.size) + b.size);
+}
+/// n times a, where a is a number or n is 1, else known in the step.
+constexpr merged_extent multiply_size(const extent& a, std::int64_t n) noexcept {
+    if (n == 1) return {fault::none, a};
+    if (!a.is_number()) return {fault::none, dynamic_extent};
+    return extent_of_size(checked_size(a.size) * n);
+}
+
 struct merged_extents {
     fault what = fault::none;
     tenon::extents extents;
@@ -163,6 +189,7 @@ struct merged_extents {
 /// NumPy's rule: aligned at the last dimension; a missing or 1 dimension is repeated; the more static size is
 /// kept.
 constexpr merged_extents broadcast(const extents& a, const extents& b) noexcept {
+    if (a.overfull() || b.overfull()) return {fault::too_many_dimensions, {}};
     const int rank = a.rank() > b.rank() ? a.rank() : b.rank();
     merged_extents result;
     for (int i = 0; i < rank; ++i) {
@@ -176,6 +203,7 @@ constexpr merged_extents broadcast(const extents& a, const extents& b) noexcept 
 
 /// Two shapes that must be equal; the more static sizes are kept.
 constexpr merged_extents equal_shapes(const extents& a, const extents& b) noexcept {
+    if (a.overfull() || b.overfull()) return {fault::too_many_dimensions, {}};
     if (a.rank() != b.rank()) return {fault::ranks_differ, {}};
     merged_extents result;
     for (int i = 0; i < a.rank(); ++i) {

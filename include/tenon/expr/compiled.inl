@@ -19,7 +19,7 @@ TENON_SIMD_INLINE void tape_step(Registers& r, const Pointers& p, const std::int
         auto& to = r.template at<R>();
         if constexpr (step.op == opcode::input)
             to = load(static_cast<const element_t<Program::code.inputs[step.a]>*>(p.in[step.a]) + i);
-        else if constexpr (step.op == opcode::literal) to = broadcast<T>(static_cast<T>(step.number));
+        else if constexpr (step.op == opcode::literal) to = broadcast<T>(step.literal().template to<T>());
         else if constexpr (step.op == opcode::constant) {
             T number;
             __builtin_memcpy(&number, constants + step.a, sizeof number);

@@ -60,8 +60,9 @@ any_tensor add_fused(std::shared_ptr<const tape> t, std::vector<std::int64_t> co
 any_tensor add_instruction(opcode op, std::vector<any_tensor> operands, element_type cast_to = element_type::none);
 /// x summed over the dimensions that `like` repeats to have x's sizes; the value of `like` does not matter. Floating.
 any_tensor add_sum_to(const any_tensor& x, const any_tensor& like);
-/// Scalar of the given type, as an untyped tensor to compute with.
-any_tensor scalar_constant(double value, element_type type);
+/// Scalar of the given type, as an untyped tensor to compute with; invalid_argument_error where the type does not hold
+/// the number.
+any_tensor scalar_constant(const number& value, element_type type);
 
 } // namespace detail
 } // namespace tenon

@@ -228,9 +228,10 @@ TENON_INLINE any_tensor add_instruction(opcode op, std::vector<any_tensor> opera
     return add_fused(std::move(code), {}, std::move(operands));
 }
 
-TENON_INLINE any_tensor scalar_constant(double value, element_type type) {
+TENON_INLINE any_tensor scalar_constant(const number& value, element_type type) {
     if (type == element_type::none || type == element_type::string)
         throw invalid_argument_error("scalar_constant: " + std::string(name_of(type)) + " is no type of numbers");
+    require_fits(value, type, "a number beside a tensor");
     tape t;
     t.add_output(t.emit_literal(value, compute_type(type)), type);
     return add_fused(share_tape(t), {}, {});

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include <tenon/core/with_element.hpp>
 #include <tenon/expr/interpreter.hpp>
 
 namespace tenon::detail {
@@ -171,12 +172,14 @@ private:
                 return made_.constants_[static_cast<std::size_t>(slot_[operand_of(i, k)] - slots_)];
             };
             alignas(64) std::byte element[step_elements * 8];
-            if (i.op == opcode::literal) {
-                alignas(64) double number[step_elements];
-                fill_elements(number, &i.number, sizeof(double), step_elements);
-                find_cast(which_, element_type::float64, i.type)(element, number, nullptr, nullptr, nullptr,
-                                                                 step_elements);
-            } else if (i.op == opcode::constant) std::memcpy(element, &constants[i.a], 8);
+            if (i.op == opcode::literal)
+                with_element(i.type, [&]<class T>(const T&) {
+                    if constexpr (!std::is_same_v<T, std::string>) {
+                        const T v = i.literal().to<T>();
+                        std::memcpy(element, &v, sizeof v);
+                    }
+                });
+            else if (i.op == opcode::constant) std::memcpy(element, &constants[i.a], 8);
             else
                 (i.op == opcode::cast ? find_cast(which_, operand_type(i), i.type)
                                       : find_step(which_, i.op, operand_type(i)))(element, value(0), value(1), value(2),

@@ -10,6 +10,7 @@
 #include <tenon/core/array.hpp>
 #include <tenon/core/extents.hpp>
 #include <tenon/core/hash.hpp>
+#include <tenon/core/number.hpp>
 #include <tenon/tape/shared_tape.hpp>
 
 /// What a node knows besides its inputs: named values.
@@ -55,7 +56,11 @@ private:
     std::shared_ptr<list> list_; // nullptr: none
 };
 
-/// A short list of axes, sizes or steps that can be a template argument.
+namespace detail {
+[[noreturn]] void list_is_full(std::int64_t next);
+}
+
+/// A short list of axes, sizes or steps, at most max_rank, that can be a template argument.
 struct index_list {
     int count = 0;
     std::int64_t values[max_rank]{};
@@ -65,7 +70,11 @@ struct index_list {
         requires(sizeof...(I) > 0 && sizeof...(I) <= max_rank)
     constexpr index_list(I... i) :
         count(static_cast<int>(sizeof...(I))), values{static_cast<std::int64_t>(i)...} {} // NOLINT
-    constexpr void push_back(std::int64_t i) { values[count++] = i; }
+    /// invalid_argument_error where max_rank numbers are there; does not compile where that is known.
+    constexpr void push_back(std::int64_t i) {
+        if (count >= max_rank) detail::list_is_full(i);
+        values[count++] = i;
+    }
     constexpr std::int64_t operator[](int i) const { return values[i]; }
     constexpr const std::int64_t* begin() const { return values; }
     constexpr const std::int64_t* end() const { return values + count; }
@@ -81,6 +90,7 @@ inline attribute to_attribute(int v) { return std::int64_t{v}; }
 inline attribute to_attribute(std::int64_t v) { return v; }
 inline attribute to_attribute(float v) { return double{v}; }
 inline attribute to_attribute(double v) { return v; }
+attribute to_attribute(const number& v);
 inline attribute to_attribute(const std::string& v) { return v; }
 inline attribute to_attribute(element_type v) { return v; }
 inline attribute to_attribute(const extents& v) { return v; }
@@ -93,9 +103,11 @@ template <class E>
 
 [[noreturn]] void list_too_long(const char* name, std::size_t count);
 [[noreturn]] void number_out_of_range(const char* name, std::int64_t value);
+number number_attribute(const attributes& from, const char* name);
 
 template <class V> void from_attribute(const attributes& from, const char* name, V& v) {
     if constexpr (std::is_same_v<V, element_type>) v = from.get<element_type>(name);
+    else if constexpr (std::is_same_v<V, number>) v = number_attribute(from, name);
     else if constexpr (std::is_integral_v<V> || std::is_enum_v<V>) {
         const std::int64_t n = from.get<std::int64_t>(name);
         v = static_cast<V>(n);

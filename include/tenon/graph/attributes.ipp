@@ -17,6 +17,39 @@ TENON_INLINE void list_too_long(const char* name, std::size_t count) {
                                  " numbers given, at most " + std::to_string(max_rank) + " fit");
 }
 
+TENON_INLINE void list_is_full(std::int64_t next) {
+    throw invalid_argument_error("a list of axes, sizes or counts has at most " + std::to_string(max_rank) +
+                                 " numbers, as a tensor has dimensions; " + std::to_string(next) + " is one too many");
+}
+
+// As a double where that is exact, else as an integer, or as the digits of what 64 bits hold only without a sign: one
+// number is written in one way.
+TENON_INLINE attribute to_attribute(const number& v) {
+    const double d = v.as_double();
+    if (v.is_real() || (number(d).fits(element_type::int64) && v.fits(element_type::int64) &&
+                        number(d).to<std::int64_t>() == v.to<std::int64_t>()))
+        return d;
+    if (v.fits(element_type::int64)) return v.to<std::int64_t>();
+    return std::to_string(v.to<std::uint64_t>());
+}
+
+TENON_INLINE number number_attribute(const attributes& from, const char* name) {
+    const attribute* a = from.find(name);
+    if (const auto* i = a ? std::get_if<std::int64_t>(a) : nullptr) return *i;
+    const auto* digits = a ? std::get_if<std::string>(a) : nullptr;
+    if (!digits) return from.get<double>(name);
+    std::uint64_t n = 0;
+    bool good = !digits->empty() && digits->size() <= 20;
+    for (const char c : *digits) {
+        const auto digit = static_cast<std::uint64_t>(c - '0');
+        good = good && c >= '0' && c <= '9' && n <= (~std::uint64_t{0} - digit) / 10;
+        if (good) n = n * 10 + digit;
+    }
+    if (!good)
+        throw invalid_argument_error("attribute \"" + std::string(name) + "\": \"" + *digits + "\" is no number");
+    return n;
+}
+
 TENON_INLINE void number_out_of_range(const char* name, std::int64_t value) {
     throw invalid_argument_error("attribute \"" + std::string(name) + "\": " + std::to_string(value) +
                                  " is out of range");

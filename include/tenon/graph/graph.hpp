@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include <tenon/core/error.hpp>
 #include <tenon/graph/op.hpp>
 #include <tenon/graph/scope.hpp>
 
@@ -15,7 +16,9 @@ class graph {
 public:
     graph();
     explicit graph(graph_state* state) noexcept : state_(state) { detail::retain(state_); }
-    graph(const graph& o) noexcept : state_(o.state_) { detail::retain(state_); }
+    graph(const graph& o) noexcept : state_(o.state_) {
+        if (state_) detail::retain(state_);
+    }
     graph(graph&& o) noexcept : state_(o.state_) { o.state_ = nullptr; }
     graph& operator=(graph o) noexcept {
         graph_state* s = state_;
@@ -47,10 +50,15 @@ public:
     void set_seed(std::uint64_t seed);
     std::uint64_t seed() const;
 
+    /// nullptr where the graph was moved from: its functions are failed_precondition_errors then.
     graph_state* state() const noexcept { return state_; }
     friend bool operator==(const graph& a, const graph& b) noexcept { return a.state_ == b.state_; }
 
 private:
+    graph_state& live() const {
+        if (!state_) detail::moved_from("graph");
+        return *state_;
+    }
     graph_state* state_;
 };
 

@@ -30,30 +30,30 @@ TENON_INLINE graph::graph() : state_(new graph_state) { detail::retain(state_); 
 TENON_INLINE graph graph::current() { return graph(detail::current_graph()); }
 
 TENON_INLINE std::int64_t graph::size() const {
-    const std::lock_guard lock(state_->guard);
-    return static_cast<std::int64_t>(state_->nodes.size());
+    const std::lock_guard lock(live().guard);
+    return static_cast<std::int64_t>(live().nodes.size());
 }
 
 TENON_INLINE node* graph::at(std::int64_t number) const {
-    const std::lock_guard lock(state_->guard);
-    if (number < 0 || number >= static_cast<std::int64_t>(state_->nodes.size()))
+    const std::lock_guard lock(live().guard);
+    if (number < 0 || number >= static_cast<std::int64_t>(live().nodes.size()))
         throw out_of_range_error("the graph has no node number " + std::to_string(number) + " among its " +
-                                 std::to_string(state_->nodes.size()));
-    return &state_->nodes[static_cast<std::size_t>(number)];
+                                 std::to_string(live().nodes.size()));
+    return &live().nodes[static_cast<std::size_t>(number)];
 }
 
 TENON_INLINE node* graph::find(const std::string& name) const {
-    const std::lock_guard lock(state_->guard);
-    const auto at = state_->by_name.find(name);
-    if (at != state_->by_name.end()) return at->second;
+    const std::lock_guard lock(live().guard);
+    const auto at = live().by_name.find(name);
+    if (at != live().by_name.end()) return at->second;
     std::string similar;
     int shown = 0;
-    for (const node& n : state_->nodes)
+    for (const node& n : live().nodes)
         if (shown < 8 && (n.name.find(name) != std::string::npos || name.find(n.name) != std::string::npos)) {
             similar += " " + n.name;
             ++shown;
         }
-    throw not_found_error("the graph has no node \"" + name + "\" among its " + std::to_string(state_->nodes.size()) +
+    throw not_found_error("the graph has no node \"" + name + "\" among its " + std::to_string(live().nodes.size()) +
                           (shown ? "; similar names:" + similar : ""));
 }
 
@@ -76,9 +76,9 @@ TENON_INLINE any_tensor graph::tensor(const std::string& name) const {
 TENON_INLINE std::vector<any_tensor> graph::collection(const std::string& name) const {
     std::vector<node_output> members;
     {
-        const std::lock_guard lock(state_->guard);
-        const auto at = state_->collections.find(name);
-        if (at != state_->collections.end()) members = at->second;
+        const std::lock_guard lock(live().guard);
+        const auto at = live().collections.find(name);
+        if (at != live().collections.end()) members = at->second;
     }
     std::vector<any_tensor> result;
     for (const node_output& o : members) result.emplace_back(o);
@@ -87,27 +87,27 @@ TENON_INLINE std::vector<any_tensor> graph::collection(const std::string& name) 
 
 TENON_INLINE void graph::add_to_collection(const std::string& name, const any_tensor& t) {
     detail::require_node(t.node(), "add_to_collection: the tensor");
-    if (t.node()->graph != state_)
+    if (t.node()->graph != &live())
         throw invalid_argument_error("collection \"" + name + "\": " + t.name() + " belongs to another graph");
-    const std::lock_guard lock(state_->guard);
-    state_->collections[name].push_back(t.output());
+    const std::lock_guard lock(live().guard);
+    live().collections[name].push_back(t.output());
 }
 
 TENON_INLINE std::vector<std::string> graph::collections() const {
-    const std::lock_guard lock(state_->guard);
+    const std::lock_guard lock(live().guard);
     std::vector<std::string> names;
-    for (const auto& [name, members] : state_->collections) names.push_back(name);
+    for (const auto& [name, members] : live().collections) names.push_back(name);
     return names;
 }
 
 TENON_INLINE void graph::set_seed(std::uint64_t seed) {
-    const std::lock_guard lock(state_->guard);
-    state_->seed = seed;
+    const std::lock_guard lock(live().guard);
+    live().seed = seed;
 }
 
 TENON_INLINE std::uint64_t graph::seed() const {
-    const std::lock_guard lock(state_->guard);
-    return state_->seed;
+    const std::lock_guard lock(live().guard);
+    return live().seed;
 }
 
 TENON_INLINE std::string any_tensor::name() const {
@@ -132,6 +132,8 @@ TENON_INLINE std::string fault_sentence(const op_definition& op, fault what, typ
         if (const auto* sizes = std::get_if<extents>(&value); sizes && !is_about_elements(what)) {
             text += (first ? "" : " x ") + to_string(*sizes);
             first = false;
+        } else if (what == fault::number_does_not_fit && name == "value") {
+            text += ", " + to_string(detail::number_attribute(a, "value"));
         } else if (is_about_axes(what) && name == "axis") {
             if (const auto* axis = std::get_if<std::int64_t>(&value)) text += ", axis " + std::to_string(*axis);
         } else if (is_about_axes(what) && name == "axes") {
@@ -144,14 +146,6 @@ TENON_INLINE std::string fault_sentence(const op_definition& op, fault what, typ
 }
 
 namespace detail {
-
-TENON_INLINE bool fits_memory(const tensor_type& t) {
-    std::int64_t room =
-        (std::int64_t{1} << 62) / static_cast<std::int64_t>(std::max<std::size_t>(1, size_of(t.element)));
-    for (const extent& e : t.extents)
-        if (e.size > 1) room /= e.size;
-    return room > 0;
-}
 
 // Runs the rule of n's op and fills n.outputs; throws invalid_argument_error with the rule's words.
 inline void infer_outputs(node& n) {
@@ -180,9 +174,9 @@ inline void infer_outputs(node& n) {
         if (r.type.element == element_type::none)
             throw invalid_argument_error(std::string(n.op->name) + ": output " + std::to_string(o) +
                                          " has no element type" + names());
-        if (!fits_memory(r.type))
-            throw invalid_argument_error(std::string(n.op->name) + ": output " + std::to_string(o) + " would be " +
-                                         to_string(r.type) + ", more than 2^62 bytes" + names());
+        // Of a rule that passes on a type that it was given.
+        if (!is_countable(r.type))
+            throw invalid_argument_error(fault_sentence(*n.op, fault::sizes_overflow, list, n.attributes) + names());
         n.outputs.push_back(r.type);
     }
 }
@@ -384,7 +378,10 @@ TENON_INLINE std::vector<const op_definition*> all_ops() {
     return result;
 }
 
-TENON_INLINE graph_scope::graph_scope(const graph& g) { state().begin_again(g.state()); }
+TENON_INLINE graph_scope::graph_scope(const graph& g) {
+    if (!g.state()) detail::moved_from("graph");
+    state().begin_again(g.state());
+}
 
 TENON_INLINE detail::home_scope::home_scope(const graph& g) : scope_base(current_graph() != g.state()) {
     if (current_graph() != g.state()) state().begin_again(g.state());

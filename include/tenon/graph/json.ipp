@@ -46,7 +46,7 @@ inline extents sizes_of_json(const json_value& v) {
         else json_mistake("a size must be a number from 0, a name or null, not " + e.described());
     }
     if (sizes.overfull()) json_mistake("a shape has more than " + std::to_string(max_rank) + " sizes");
-    if (!fits_memory({element_type::uint8, sizes}))
+    if (!is_countable({element_type::uint8, sizes}))
         json_mistake("the sizes " + to_string(sizes) + " overflow: no tensor is that large");
     return sizes;
 }
@@ -119,6 +119,12 @@ template <> inline float element_value<float>(const json_value& v) {
     if (std::isfinite(d) && std::fabs(d) > static_cast<double>(std::numeric_limits<float>::max()))
         json_mistake(v.described() + " is too large for float");
     return static_cast<float>(d);
+}
+
+inline number exact_number_of_json(const json_value& v) {
+    if (const auto* i = v.get<std::int64_t>()) return *i;
+    if (const auto* u = v.get<std::uint64_t>()) return *u;
+    return number_of_json(v);
 }
 
 inline any_array array_of_json(const json_value& v) {
@@ -198,7 +204,12 @@ inline tape tape_of_json(const json_value& v) {
         if (line.size() != 2 + operands)
             json_mistake(std::string("instruction ") + info_of(i.op).name + " takes " + std::to_string(operands) +
                          " operands, not " + std::to_string(line.size() - 2));
-        if (i.op == opcode::literal) i.number = number_of_json(line[2]);
+        if (i.op == opcode::literal) {
+            const number n = exact_number_of_json(line[2]);
+            if (!n.fits(i.type))
+                json_mistake("a literal of type " + std::string(name_of(i.type)) + " cannot be " + to_string(n));
+            i.bits = n.bits_in(i.type);
+        }
         else {
             i.a = index_of_json(line[2], "an operand");
             if (operands > 1) i.b = index_of_json(line[3], "an operand");
@@ -232,7 +243,7 @@ inline attribute attribute_of_json(const json_value& v) {
     const auto* object = v.get<json_value::object>();
     if (object && object->size() == 1) {
         const auto& [kind, value] = object->front();
-        if (kind == "number") return number_of_json(value);
+        if (kind == "number") return to_attribute(exact_number_of_json(value));
         if (kind == "element") return element_of_json(value);
         if (kind == "shape") return sizes_of_json(value);
         if (kind == "array") return std::make_shared<const any_array>(array_of_json(value));

@@ -67,10 +67,6 @@ std::vector<const op_definition*> all_ops();
 
 namespace detail {
 
-/// True when a tensor of these sizes, of those that are numbers, takes at most 2^62 bytes: what comes from outside can
-/// then be multiplied.
-bool fits_memory(const tensor_type& t);
-
 /// Adds a node of exactly this op, name, inputs, controls, attributes, device and container, whose rule it runs. For
 /// readers of graphs: it stays a node of its own whatever others are equal. Throws invalid_argument_error with the
 /// rule's words, or when the name is taken.

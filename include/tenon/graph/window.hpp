@@ -51,7 +51,9 @@ struct window_axis {
                before <= most && after <= most;
     }
     /// Pixels from the first to the last that a window of `size` sees.
-    constexpr std::int64_t reach(std::int64_t size) const noexcept { return dilation * (size - 1) + 1; }
+    constexpr checked_size reach(std::int64_t size) const noexcept {
+        return checked_size(dilation) * (checked_size(size) - 1) + 1;
+    }
     /// The padding before and after an image of n pixels.
     struct amounts {
         std::int64_t before = 0, after = 0;
@@ -59,8 +61,8 @@ struct window_axis {
     constexpr amounts padding_of(std::int64_t n, std::int64_t size) const noexcept {
         if (kind == padding::rule::valid) return {};
         if (kind == padding::rule::given) return {before, after};
-        const std::int64_t covered = ((n + stride - 1) / stride - 1) * stride + reach(size);
-        const std::int64_t total = covered > n ? covered - n : 0;
+        const checked_size more = (divide_up(n, stride) - 1) * stride + reach(size) - n;
+        const std::int64_t total = more.saturated() > 0 ? more.saturated() : 0;
         return {total / 2, total - total / 2};
     }
 
@@ -70,15 +72,15 @@ struct window_axis {
         if (kind == padding::rule::same) {
             if (stride == 1) return {fault::none, n};
             if (!n.is_number()) return {fault::none, dynamic_extent};
-            return {fault::none, extent((n.size + stride - 1) / stride)};
+            return extent_of_size(divide_up(n.size, stride));
         }
         if (stride == 1 && size == extent(1) && (kind == padding::rule::valid || before + after == 0))
             return {fault::none, n};
         if (!n.is_number() || !size.is_number()) return {fault::none, dynamic_extent};
         const amounts p = padding_of(n.size, size.size);
-        const std::int64_t room = n.size + p.before + p.after - reach(size.size);
-        if (room < 0) return {fault::window_larger_than_input, {}};
-        return {fault::none, extent(room / stride + 1)};
+        const checked_size room = checked_size(n.size) + p.before + p.after - reach(size.size);
+        if (room.fits() && room.value() < 0) return {fault::window_larger_than_input, {}};
+        return extent_of_size(divide_down(room, stride) + 1);
     }
 
     /// The size of an image over which n windows move: the reverse.
@@ -86,14 +88,14 @@ struct window_axis {
         if ((size.is_number() && size.size < 1) || beyond(size) || beyond(n)) return {fault::window_not_possible, {}};
         if (kind == padding::rule::same) {
             if (stride == 1) return {fault::none, n};
-            return {fault::none, n.is_number() ? extent(n.size * stride) : dynamic_extent};
+            return multiply_size(n, stride);
         }
         if (!n.is_number() || !size.is_number()) return {fault::none, dynamic_extent};
-        if (n.size == 0) return {fault::none, extent(0)};
-        const std::int64_t rows =
-            (n.size - 1) * stride + reach(size.size) - (kind == padding::rule::given ? before + after : 0);
-        if (rows < 1) return {fault::window_larger_than_input, {}};
-        return {fault::none, extent(rows)};
+        if (n.size == 0) return {fault::image_without_pixels, {}}; // no image has no windows
+        const checked_size rows = (checked_size(n.size) - 1) * stride + reach(size.size) -
+                                  (kind == padding::rule::given ? checked_size(before) + after : checked_size(0));
+        if (rows.fits() && rows.value() < 1) return {fault::window_larger_than_input, {}};
+        return extent_of_size(rows);
     }
 };
 

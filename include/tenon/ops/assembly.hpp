@@ -38,8 +38,9 @@ struct concat_op {
             if (in[i].element != in[0].element) return fault::element_types_differ;
             extents next = in[i].extents;
             if (next.rank() != sizes.rank()) return fault::ranks_differ;
-            along = along.is_number() && next[axis].is_number() ? extent(sum_of_sizes(along.size, next[axis].size))
-                                                                : extent{};
+            const merged_extent longer = add_sizes(along, next[axis]);
+            if (longer.what != fault::none) return longer.what;
+            along = longer.size;
             next[axis] = sizes[axis];
             const merged_extents m = equal_shapes(sizes, next);
             if (m.what != fault::none) return m.what;
@@ -67,16 +68,18 @@ struct split_like_op {
         if (axis < 0) return fault::axis_out_of_range;
         // All of them are judged with the first, which every graph asks for: the time is linear in the parts.
         if (output > 0) return inferred(in[0].element, in[output + 1].extents);
-        std::int64_t along = 0;
+        extent along = 0;
         for (int i = 1; i < in.size(); ++i) {
             extents part = in[i].extents;
             if (part.rank() != in[0].extents.rank()) return fault::ranks_differ;
-            along = part[axis].is_number() && along >= 0 ? along + part[axis].size : -1;
+            const merged_extent longer = add_sizes(along, part[axis]);
+            if (longer.what != fault::none) return longer.what;
+            along = longer.size;
             part[axis] = in[0].extents[axis];
             const merged_extents m = equal_shapes(part, in[0].extents);
             if (m.what != fault::none) return m.what;
         }
-        if (along >= 0 && in[0].extents[axis].is_number() && in[0].extents[axis].size != along)
+        if (along.is_number() && in[0].extents[axis].is_number() && !(in[0].extents[axis] == along))
             return fault::sizes_sum_differs;
         return inferred(in[0].element, in[output + 1].extents);
     }
@@ -108,12 +111,13 @@ struct split_op {
         extents sizes = in[0].extents;
         const extent whole = sizes[axis];
         if (a.sizes.count > 0) {
-            std::int64_t sum = 0;
+            checked_size sum = 0;
             for (const std::int64_t s : a.sizes) {
                 if (s < 0) return fault::sizes_sum_differs;
                 sum += s;
             }
-            if (whole.is_number() && whole.size != sum) return fault::sizes_sum_differs;
+            if (!sum.fits()) return fault::sizes_overflow;
+            if (whole.is_number() && whole.size != sum.value()) return fault::sizes_sum_differs;
             sizes[axis] = a.sizes[output];
         } else {
             if (a.parts < 1 || (whole.is_number() && whole.size % a.parts != 0)) return fault::size_not_divisible;
@@ -170,7 +174,7 @@ struct stack_op {
             if (m.what != fault::none) return m.what;
             sizes = m.extents;
         }
-        if (sizes.rank() == max_rank) return fault::rank_too_high;
+        if (sizes.rank() == max_rank) return fault::too_many_dimensions;
         const int axis = detail::axis_of(a.axis, sizes.rank() + 1);
         if (axis < 0) return fault::axis_out_of_range;
         sizes.insert(axis, in.size());

@@ -109,12 +109,13 @@ struct fill_like_op {
     static constexpr const char* name = "fill_like";
     static constexpr op_flags flags = op_flags::alike;
     struct attributes {
-        double value = 0;
+        number value = 0;
         static constexpr void fields(auto&& field) { field("value", &attributes::value); }
     };
-    static constexpr inferred infer(const attributes&, type_list in, int) {
+    static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != 1) return fault::expects_more_operands;
-        return in[0].element == element_type::string ? inferred(fault::element_type_not_supported) : inferred(in[0]);
+        if (in[0].element == element_type::string) return fault::element_type_not_supported;
+        return a.value.fits(in[0].element) ? inferred(in[0]) : inferred(fault::number_does_not_fit);
     }
     static constexpr bool needs_value(const attributes&, int) { return false; }
     static kernel_pointer prepare(const kernel_setup& s);
@@ -316,7 +317,7 @@ struct nothing_kernel final : kernel {
 };
 
 struct fill_kernel final : kernel {
-    fill_kernel(const tensor_type& t, double v) : type(t), value(v) {}
+    fill_kernel(const tensor_type& t, const number& v) : type(t), value(v) {}
     void run(const kernel_run& r) override {
         if (!r.out[0]) return;
         const std::int64_t n = type.extents.elements();
@@ -324,13 +325,12 @@ struct fill_kernel final : kernel {
             for (std::int64_t i = 0; i < n; ++i) r.output<T>(0)[i] = v;
         };
         with_element(type.element, [&]<class T>(const T&) {
-            if constexpr (std::is_same_v<T, bool>) fill(value != 0);
-            else if constexpr (!std::is_same_v<T, std::string>) fill(static_cast<T>(value));
+            if constexpr (!std::is_same_v<T, std::string>) fill(value.to<T>());
         });
     }
     double cost() const override { return 20 + static_cast<double>(type.extents.elements()) * 0.1; }
     tensor_type type;
-    double value;
+    number value;
 };
 
 struct print_kernel final : kernel {
@@ -396,7 +396,7 @@ TENON_INLINE kernel_pointer no_op_op::prepare(const kernel_setup&) {
     return std::make_unique<detail::nothing_kernel>();
 }
 TENON_INLINE kernel_pointer fill_like_op::prepare(const kernel_setup& s) {
-    return std::make_unique<detail::fill_kernel>(s.outputs[0], s.attrs.get<double>("value"));
+    return std::make_unique<detail::fill_kernel>(s.outputs[0], decode<attributes>(s.attrs).value);
 }
 TENON_KERNEL(print, detail::print_kernel);
 TENON_KERNEL(assert, detail::assert_kernel);

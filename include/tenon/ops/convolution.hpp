@@ -81,8 +81,9 @@ constexpr inferred infer_convolution(const conv2d_attributes& a, const tensor_ty
     } else {
         if (channels.is_number() && channels.size % a.groups != 0) return fault::channels_not_divisible_by_groups;
         if (outputs.is_number() && outputs.size % a.groups != 0) return fault::channels_not_divisible_by_groups;
-        if (channels.is_number() && seen.is_number() && channels.size != product_of_sizes(seen.size, a.groups))
-            return fault::channels_differ;
+        const merged_extent all = multiply_size(seen, a.groups);
+        if (all.what != fault::none) return all.what;
+        if (channels.is_number() && all.size.is_number() && !(channels == all.size)) return fault::channels_differ;
     }
     const merged_extent rows = a.vertical().windows(x.extents[1], w.extents[0]);
     if (rows.what != fault::none) return rows.what;
@@ -205,11 +206,9 @@ struct conv2d_transpose_op {
         if (rows.what != fault::none) return rows.what;
         const merged_extent columns = a.horizontal().image(x.extents[2], w.extents[1]);
         if (columns.what != fault::none) return columns.what;
-        const extent& seen = w.extents[2];
-        const extent outputs = a.groups == 1      ? seen
-                               : seen.is_number() ? extent(product_of_sizes(seen.size, a.groups))
-                                                  : dynamic_extent;
-        return inferred(x.element, extents{x.extents[0], rows.size, columns.size, outputs});
+        const merged_extent outputs = multiply_size(w.extents[2], a.groups);
+        if (outputs.what != fault::none) return outputs.what;
+        return inferred(x.element, extents{x.extents[0], rows.size, columns.size, outputs.size});
     }
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
@@ -249,6 +248,7 @@ any_tensor conv2d_bias(const any_tensor& x, const any_tensor& w, const any_tenso
 
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_convolution)
 
+#include <cmath>
 #include <cstring>
 #include <optional>
 
@@ -346,7 +346,7 @@ inline dense::convolution_description describe(const conv2d_attributes& a, const
     d.groups = a.groups;
     d.element = compute_type(e);
     d.threads = threads;
-    if (d.out_height() != y[1].size || d.out_width() != y[2].size)
+    if (x.elements() > 0 && y.elements() > 0 && (d.out_height() != y[1].size || d.out_width() != y[2].size))
         throw internal_error("conv2d: " + to_string(x) + " gives " + std::to_string(d.out_height()) + " x " +
                              std::to_string(d.out_width()) + ", not " + to_string(y));
     return d;
@@ -356,9 +356,10 @@ inline dense::convolution_description describe(const conv2d_attributes& a, const
 template <class Product> struct convolution_kernel : kernel {
     convolution_kernel(const kernel_setup& s, const dense::convolution_description& d, widened_arrays arrays) :
         memory(arrays) {
-        const std::int64_t products = d.batch * d.out_height() * d.out_width() * d.kernel_h * d.kernel_w *
-                                      d.out_channels * (d.in_channels / d.groups);
-        nanoseconds = 500 + static_cast<double>(products) / 100;
+        double products = static_cast<double>(d.batch) * static_cast<double>(d.out_channels);
+        for (const std::int64_t n : {d.out_height(), d.out_width(), d.kernel_h, d.kernel_w, d.in_channels / d.groups})
+            products *= static_cast<double>(n);
+        nanoseconds = 500 + std::abs(products) / 100;
         bool empty = products == 0;
         for (const tensor_type& t : s.inputs) empty = empty || t.extents.elements() == 0;
         for (const tensor_type& t : s.outputs) empty = empty || t.extents.elements() == 0;
@@ -423,7 +424,7 @@ struct conv2d_backward_filter_kernel final : convolution_kernel<dense::convoluti
         convolution_kernel(s, d, widened_arrays(s, 2)),
         bias(with_bias),
         last(d.out_channels),
-        rows(d.batch * d.out_height() * d.out_width()) {}
+        rows(d.out_channels == 0 ? 0 : s.inputs[1].extents.elements() / d.out_channels) {}
     void run(const kernel_run& r) override {
         const widened_run m(memory, r);
         if (!r.out[0] && (!bias || !r.out[1])) return;
@@ -433,7 +434,7 @@ struct conv2d_backward_filter_kernel final : convolution_kernel<dense::convoluti
         } else if (product) product->run(m.input(0), m.input(1), m.output(0), bias ? m.output(1) : nullptr, r.pool);
         else {
             m.clear(0);
-            if (bias) m.clear(1);
+            if (bias) memory.compute() == element_type::float32 ? sum_only<float>(m) : sum_only<double>(m);
         }
         m.finish();
     }

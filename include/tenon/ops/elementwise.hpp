@@ -279,8 +279,9 @@ template <OperandOrIllShaped X> auto relu(X&& x) { return elementwise<opcode::re
 /// the rule's words. The planner fuses chains of them.
 namespace untyped {
 
-/// A number as a scalar tensor of that element type.
-inline any_tensor scalar(double value, element_type type) { return detail::scalar_constant(value, type); }
+/// A number as a scalar tensor of that element type; invalid_argument_error where it does not hold the number: 300 for
+/// uint8, 0.5 for integers. A number beside a tensor, add(x, 3), becomes one of the tensor's element type.
+inline any_tensor scalar(const number& value, element_type type) { return detail::scalar_constant(value, type); }
 /// Each element converted as static_cast does it.
 inline any_tensor cast(const any_tensor& x, element_type to) {
     return x.element() == to ? x : detail::add_instruction(opcode::cast, {x}, to);
@@ -288,12 +289,12 @@ inline any_tensor cast(const any_tensor& x, element_type to) {
 
 #define TENON_UNARY(NAME, ...) \
     inline any_tensor NAME(const any_tensor& x) { return detail::add_instruction(opcode::NAME, {x}); }
-#define TENON_BINARY(NAME, ...)                                                                       \
-    inline any_tensor NAME(const any_tensor& a, const any_tensor& b) {                                \
-        return detail::add_instruction(opcode::NAME, {a, b});                                         \
-    }                                                                                                 \
-    inline any_tensor NAME(const any_tensor& a, double b) { return NAME(a, scalar(b, a.element())); } \
-    inline any_tensor NAME(double a, const any_tensor& b) { return NAME(scalar(a, b.element()), b); }
+#define TENON_BINARY(NAME, ...)                                                                              \
+    inline any_tensor NAME(const any_tensor& a, const any_tensor& b) {                                       \
+        return detail::add_instruction(opcode::NAME, {a, b});                                                \
+    }                                                                                                        \
+    inline any_tensor NAME(const any_tensor& a, const number& b) { return NAME(a, scalar(b, a.element())); } \
+    inline any_tensor NAME(const number& a, const any_tensor& b) { return NAME(scalar(a, b.element()), b); }
 #define TENON_TERNARY(NAME, ...)                                                            \
     inline any_tensor NAME(const any_tensor& a, const any_tensor& b, const any_tensor& c) { \
         return detail::add_instruction(opcode::NAME, {a, b, c});                            \

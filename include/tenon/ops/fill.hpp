@@ -1,5 +1,7 @@
 #pragma once
 
+#include <tenon/core/error.hpp>
+#include <tenon/core/number.hpp>
 #include <tenon/ops/movement.hpp>
 #include <tenon/ops/state.hpp>
 
@@ -28,14 +30,29 @@ template <Element T, Shape S = shape<>> auto ones() { return full<S>(static_cast
 /// 1 on the diagonal, else 0.
 template <Element T, int N, int M = N> auto eye() {
     array<T, shape<N, M>> a;
-    for (int i = 0; i < N && i < M; ++i) a.data()[i * M + i] = static_cast<T>(1);
+    for (int i = 0; i < N && i < M; ++i) a.data()[std::int64_t{i} * M + i] = static_cast<T>(1);
     return constant(std::move(a));
 }
 
-/// start, start + step, ..: N numbers, each rounded once.
-template <Element T, int N> auto arange(double start = 0, double step = 1) {
+/// start, start + step, ..: N numbers, each rounded once; integers exactly. invalid_argument_error where T does not
+/// hold one of them, as 0.5 among integers.
+template <Element T, int N> auto arange(const number& start = 0, const number& step = 1) {
     array<T, shape<N>> a;
-    for (int i = 0; i < N; ++i) a.data()[i] = static_cast<T>(start + i * step);
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+        detail::require_fits(start, element_type_of<T>, "arange: start");
+        detail::require_fits(step, element_type::int64, "arange: step");
+        std::int64_t way = 0;
+        T last{};
+        if (__builtin_mul_overflow(std::int64_t{N > 0 ? N - 1 : 0}, step.to<std::int64_t>(), &way) ||
+            __builtin_add_overflow(start.to<T>(), way, &last))
+            throw invalid_argument_error("arange: " + to_string(start) + " and " + std::to_string(N - 1) +
+                                         " steps of " + to_string(step) + " is no number of type " +
+                                         name_of(element_type_of<T>));
+        for (int i = 0; i < N; ++i)
+            a.data()[i] =
+                static_cast<T>(start.to<std::uint64_t>() + static_cast<std::uint64_t>(i) * step.to<std::uint64_t>());
+    } else
+        for (int i = 0; i < N; ++i) a.data()[i] = static_cast<T>(start.as_double() + i * step.as_double());
     return constant(std::move(a));
 }
 

@@ -159,7 +159,7 @@ struct pad_op {
     static constexpr const char* name = "pad";
     struct attributes {
         index_list before, after;
-        double value = 0;
+        number value = 0;
         static constexpr void fields(auto&& field) {
             field("before", &attributes::before);
             field("after", &attributes::after);
@@ -170,11 +170,15 @@ struct pad_op {
         if (in.size() != 1) return fault::expects_more_operands;
         if (in[0].element == element_type::string) return fault::element_type_not_supported;
         if (a.before.count != a.after.count || a.before.count > in[0].extents.rank()) return fault::rank_too_low;
+        if (!a.value.fits(in[0].element)) return fault::number_does_not_fit;
         extents result = in[0].extents;
         for (int i = 0; i < a.before.count; ++i) {
             if (a.before[i] < 0 || a.after[i] < 0) return fault::slice_out_of_range;
-            const std::int64_t more = sum_of_sizes(a.before[i], a.after[i]);
-            if (more > 0) result[i] = result[i].is_number() ? extent(sum_of_sizes(result[i].size, more)) : extent{};
+            if (a.before[i] == 0 && a.after[i] == 0) continue;
+            const merged_extent more = extent_of_size(checked_size(a.before[i]) + a.after[i]);
+            const merged_extent padded = more.what == fault::none ? add_sizes(result[i], more.size) : more;
+            if (padded.what != fault::none) return padded.what;
+            result[i] = padded.size;
         }
         return inferred(in[0].element, result);
     }
@@ -198,8 +202,9 @@ struct tile_op {
         extents result = in[0].extents;
         for (int i = 0; i < a.counts.count; ++i) {
             if (a.counts[i] < 0) return fault::slice_out_of_range;
-            if (a.counts[i] != 1)
-                result[i] = result[i].is_number() ? extent(product_of_sizes(result[i].size, a.counts[i])) : extent{};
+            const merged_extent m = multiply_size(result[i], a.counts[i]);
+            if (m.what != fault::none) return m.what;
+            result[i] = m.size;
         }
         return inferred(in[0].element, result);
     }
@@ -249,7 +254,7 @@ struct one_hot_op {
         if (a.element == element_type::none || a.element == element_type::string)
             return fault::element_type_not_supported;
         extents result = in[0].extents;
-        if (result.rank() == max_rank) return fault::rank_too_high;
+        if (result.rank() == max_rank) return fault::too_many_dimensions;
         const int axis = detail::axis_of(a.axis, result.rank() + 1);
         if (axis < 0) return fault::axis_out_of_range;
         result.insert(axis, a.depth);
@@ -266,7 +271,7 @@ inline constexpr slice_op::attributes slicing = [] {
     return slice_op::attributes_of(ranges, static_cast<int>(sizeof...(R)));
 }();
 template <margin... P> struct padding_of {
-    static constexpr pad_op::attributes value{index_list(P.before...), index_list(P.after...), 0.0};
+    static constexpr pad_op::attributes value{index_list(P.before...), index_list(P.after...), 0};
 };
 } // namespace detail
 
@@ -279,8 +284,9 @@ template <range... R, OperandOrIllShaped X> auto slice(const X& x) {
 template <int... Axes, OperandOrIllShaped X> auto reverse(const X& x) {
     return apply_op<reverse_op, reverse_op::attributes{index_list(Axes...)}>(x);
 }
-/// x with P.before and P.after elements of `value` around its leading dimensions.
-template <margin... P, OperandOrIllShaped X> auto pad(const X& x, double value = 0) {
+/// x with P.before and P.after elements of `value` around its leading dimensions; invalid_argument_error where x's
+/// element type does not hold the value.
+template <margin... P, OperandOrIllShaped X> auto pad(const X& x, const number& value = 0) {
     static_assert(((P.before >= 0 && P.after >= 0) && ...), "tenon::pad: a padding is not negative");
     static_assert(sizeof...(P) > 0 && sizeof...(P) <= max_rank, "tenon::pad: one to eight paddings are needed");
     return apply_op<pad_op, detail::padding_of<P...>>(
@@ -345,16 +351,20 @@ template <int Count, int Axis = 0, OperandOrIllShaped X> auto repeat(const X& x)
         return concat<Axis>(x); // which complains of the axis
     } else {
         constexpr int rank = X::rank();
-        using joined = typename detail::joined_with_next<axis, std::make_integer_sequence<int, rank>>::type;
-        return reshape<joined>(
-            apply_op<tile_op, detail::tiling_along(axis + 1, rank + 1, Count)>(expand_dims<axis + 1>(x)));
+        if constexpr (rank == max_rank) { // which expand_dims complains of
+            return apply_op<expand_dims_op, expand_dims_op::attributes{index_list(axis + 1)}>(x);
+        } else {
+            using joined = typename detail::joined_with_next<axis, std::make_integer_sequence<int, rank>>::type;
+            return reshape<joined>(
+                apply_op<tile_op, detail::tiling_along(axis + 1, rank + 1, Count)>(expand_dims<axis + 1>(x)));
+        }
     }
 }
 
 namespace untyped {
 any_tensor slice(const any_tensor& x, const std::vector<range>& ranges);
 any_tensor reverse(const any_tensor& x, const index_list& axes = {});
-any_tensor pad(const any_tensor& x, const std::vector<margin>& paddings, double value = 0);
+any_tensor pad(const any_tensor& x, const std::vector<margin>& paddings, const number& value = 0);
 any_tensor tile(const any_tensor& x, const index_list& counts);
 any_tensor one_hot(const any_tensor& indices, std::int64_t depth, element_type element = element_type::float32,
                    int axis = -1);
@@ -376,7 +386,7 @@ TENON_INLINE any_tensor slice(const any_tensor& x, const std::vector<range>& ran
 TENON_INLINE any_tensor reverse(const any_tensor& x, const index_list& axes) {
     return tenon::add<reverse_op>({axes}, {x});
 }
-TENON_INLINE any_tensor pad(const any_tensor& x, const std::vector<margin>& paddings, double value) {
+TENON_INLINE any_tensor pad(const any_tensor& x, const std::vector<margin>& paddings, const number& value) {
     if (paddings.size() > max_rank) throw invalid_argument_error("pad: more than 8 paddings");
     pad_op::attributes a;
     for (const margin& p : paddings) {

@@ -48,6 +48,7 @@ struct broadcast_to_op {
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != 1) return fault::expects_more_operands;
         if (in[0].element == element_type::string) return fault::element_type_not_supported;
+        if (a.declared.overfull()) return fault::too_many_dimensions;
         const extents& x = in[0].extents;
         if (x.rank() > a.sizes.count) return fault::rank_too_low;
         extents result;
@@ -178,7 +179,8 @@ TENON_INLINE any_tensor transpose(const any_tensor& x, const index_list& axes) {
 }
 TENON_INLINE any_tensor broadcast_to(const any_tensor& x, const extents& target) {
     broadcast_to_op::attributes a;
-    for (int i = 0; i < target.rank(); ++i) {
+    if (target.overfull()) a.declared = target; // which the rule complains of
+    for (int i = 0; i < target.rank() && !target.overfull(); ++i) {
         a.sizes.push_back(target[i].is_number() ? target[i].size : reshape_op::copied(i - (target.rank() - x.rank())));
         a.declared.push_back(target[i]);
     }

@@ -78,6 +78,10 @@ constexpr inferred infer_pool(const pool2d_attributes& a, const tensor_type& x) 
     if (rows.what != fault::none) return rows.what;
     const merged_extent columns = a.horizontal().windows(x.extents[2], extent(a.window_w));
     if (columns.what != fault::none) return columns.what;
+    // A window of an image without pixels would see nothing but padding.
+    if ((x.extents[1] == extent(0) && !(rows.size == extent(0))) ||
+        (x.extents[2] == extent(0) && !(columns.size == extent(0))))
+        return fault::image_without_pixels;
     return inferred(x.element, extents{x.extents[0], rows.size, columns.size, x.extents[3]});
 }
 

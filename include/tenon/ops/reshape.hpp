@@ -95,7 +95,7 @@ struct expand_dims_op {
         if (in.size() != 1) return fault::expects_more_operands;
         const extents& x = in[0].extents;
         const int rank = x.rank() + a.axes.count;
-        if (rank > max_rank) return fault::rank_too_high;
+        if (rank > max_rank) return fault::too_many_dimensions;
         const detail::axis_set axes = detail::axes_of(a.axes, rank);
         if (axes.what != fault::none) return axes.what;
         extents result;
@@ -112,7 +112,7 @@ namespace detail {
 /// How a reshape's sizes are found. What both have in common cancels: sizes that are copied, names that occur
 /// on both sides. The rest must agree as numbers, now or when the step's sizes are known.
 struct reshape_count {
-    std::int64_t from = 1, to = 1; // products of the numbers that do not cancel
+    checked_size from = 1, to = 1; // products of the numbers that do not cancel
     bool open = false;             // sizes that are not numbers are left on x's side
     int open_axis = -1;            // the only one, where there is only one
     bool zero = false;             // one of those is 0
@@ -121,16 +121,16 @@ struct reshape_count {
         bool used[max_rank]{};
         for (const std::int64_t s : a.sizes) {
             const int axis = static_cast<int>(-2 - s);
-            if (s >= 0) to = product_of_sizes(to, s);
+            if (s >= 0) to *= s;
             else if (s != reshape_op::deduced && axis < x.rank()) {
                 if (!used[axis]) used[axis] = true;
-                else if (x[axis].is_number()) to = product_of_sizes(to, x[axis].size);
+                else if (x[axis].is_number()) to *= x[axis].size;
             }
         }
         for (int i = 0; i < x.rank(); ++i) {
             if (used[i]) continue;
             if (x[i] == extent(0)) zero = true;
-            if (x[i].is_number()) from = product_of_sizes(from, x[i].size);
+            if (x[i].is_number()) from *= x[i].size;
             else {
                 open_axis = open ? -1 : i;
                 open = true;
@@ -143,6 +143,10 @@ struct reshape_count {
 /// deduced.
 constexpr reshape_op::attributes reshape_attributes(const extents& target, const extents& x) {
     reshape_op::attributes a;
+    if (target.overfull()) { // which the rule complains of
+        a.declared = target;
+        return a;
+    }
     bool used[max_rank]{};
     for (const extent& e : target) {
         std::int64_t size = e.is_number() ? e.size : reshape_op::deduced;
@@ -221,6 +225,7 @@ template <class S> struct ones_of {
 
 constexpr inferred reshape_op::infer(const attributes& a, type_list in, int) {
     if (in.size() != 1) return fault::expects_more_operands;
+    if (a.declared.overfull()) return fault::too_many_dimensions;
     const extents& x = in[0].extents;
     int unknown = -1;
     for (int i = 0; i < a.sizes.count; ++i) {
@@ -230,6 +235,8 @@ constexpr inferred reshape_op::infer(const attributes& a, type_list in, int) {
         unknown = i;
     }
     const detail::reshape_count count(a, x);
+    if (!count.from.fits() || !count.to.fits()) return fault::sizes_overflow;
+    const std::int64_t from = count.from.value(), to = count.to.value();
     extents result;
     for (int i = 0; i < a.sizes.count; ++i) {
         const std::int64_t s = a.sizes[i];
@@ -237,20 +244,18 @@ constexpr inferred reshape_op::infer(const attributes& a, type_list in, int) {
         else result.push_back(s >= 0 ? extent(s) : x[static_cast<int>(-2 - s)]);
     }
     if (!count.open && !count.zero) {
-        if (unknown < 0) return count.from == count.to ? inferred(in[0].element, result) : fault::element_counts_differ;
-        if (count.to == 0 || count.from % count.to != 0) return fault::size_not_divisible;
-        result[unknown] = count.from / count.to;
+        if (unknown < 0) return from == to ? inferred(in[0].element, result) : fault::element_counts_differ;
+        if (to == 0 || from % to != 0) return fault::size_not_divisible;
+        result[unknown] = from / to;
     } else if (x.is_static()) { // without elements
-        std::int64_t known = 1;
-        for (int i = 0; i < result.rank(); ++i)
-            if (i != unknown) known = product_of_sizes(known, result[i].size);
-        if (unknown < 0) return known == 0 ? inferred(in[0].element, result) : fault::element_counts_differ;
-        if (known == 0) return fault::size_not_divisible; // any size would do
+        bool empty = false;
+        for (int i = 0; i < result.rank(); ++i) empty = empty || (i != unknown && result[i] == extent(0));
+        if (unknown < 0) return empty ? inferred(in[0].element, result) : fault::element_counts_differ;
+        if (empty) return fault::size_not_divisible; // any size would do
         result[unknown] = 0;
     } else if (unknown >= 0) {
-        if (count.open_axis >= 0 && count.from == count.to && !result[unknown].is_named())
-            result[unknown] = x[count.open_axis];
-    } else if (count.from > 0 && count.to % count.from != 0) {
+        if (count.open_axis >= 0 && from == to && !result[unknown].is_named()) result[unknown] = x[count.open_axis];
+    } else if (from > 0 && to % from != 0) {
         return fault::element_counts_differ; // whatever the open sizes are
     }
     return inferred(in[0].element, result);

@@ -32,7 +32,7 @@ struct scatter_op {
         if (updates.extents.rank() == 0) return variable;
         extents rows = indices.extents;
         for (int i = 1; i < variable.extents.rank(); ++i) rows.push_back(variable.extents[i]);
-        if (rows.overfull()) return fault::rank_too_high;
+        if (rows.overfull()) return fault::too_many_dimensions;
         return equal_shapes(rows, updates.extents).what == fault::none ? inferred(variable)
                                                                        : inferred(fault::value_does_not_fit_variable);
     }

@@ -18,7 +18,7 @@ TENON_INLINE std::size_t hash_tape(const tape& t) {
         const instruction& i = t.code[r];
         h = mix(h, static_cast<std::size_t>(i.op) << 8 | static_cast<std::size_t>(i.type));
         h = mix(h, word(i.a) << 32 | word(i.b) << 16 | word(i.c));
-        if (i.op == opcode::literal) h = mix(h, std::hash<double>{}(i.number));
+        if (i.op == opcode::literal) h = mix(h, static_cast<std::size_t>(i.bits));
     }
     for (int o = 0; o < t.output_count; ++o) h = mix(h, word(t.outputs[o].reg) << 16 | word(t.outputs[o].like));
     return h;

@@ -1,7 +1,6 @@
 #pragma once
 
-#include <bit>
-
+#include <tenon/core/number.hpp>
 #include <tenon/tape/opcode.hpp>
 
 /// A tape: a short portable list of elementwise instructions. It is what a compiled kernel unrolls, what the
@@ -18,13 +17,14 @@ struct instruction {
     opcode op = opcode::literal;
     element_type type = element_type::none;
     std::int16_t a = -1, b = -1, c = -1; ///< registers; for input and constant, a is the operand's index
-    double number = 0;                   ///< of a literal
+    std::uint64_t bits = 0;              ///< of a literal: number::bits_in(type), exact for integers too
+
+    constexpr number literal() const noexcept { return number::of_bits(bits, type); }
 
     // Numbers are compared by their bits: a NaN is itself.
     friend constexpr bool operator==(const instruction& x, const instruction& y) noexcept {
         return x.op == y.op && x.type == y.type && x.a == y.a && x.b == y.b && x.c == y.c &&
-               (x.op != opcode::literal ||
-                std::bit_cast<std::uint64_t>(x.number) == std::bit_cast<std::uint64_t>(y.number));
+               (x.op != opcode::literal || x.bits == y.bits);
     }
 };
 
@@ -62,7 +62,9 @@ struct tape {
         return length++;
     }
     constexpr int emit(opcode op, element_type type, int a = -1, int b = -1, int c = -1) noexcept {
-        const auto is = [&](int r, double n) { return r >= 0 && code[r].op == opcode::literal && code[r].number == n; };
+        const auto is = [&](int r, number n) {
+            return r >= 0 && code[r].op == opcode::literal && code[r].bits == n.bits_in(code[r].type);
+        };
         if (op == opcode::multiply && is(a, 1)) return b;
         if (op == opcode::multiply && is(b, 1)) return a;
         if (op == opcode::negative && a >= 0 && code[a].op == opcode::negative) return code[a].a;
@@ -74,11 +76,11 @@ struct tape {
         i.c = static_cast<std::int16_t>(c);
         return emit(i);
     }
-    constexpr int emit_literal(double n, element_type type) noexcept {
+    constexpr int emit_literal(number n, element_type type) noexcept {
         instruction i;
         i.op = opcode::literal;
         i.type = type;
-        i.number = n;
+        i.bits = n.bits_in(type);
         return emit(i);
     }
     constexpr int emit_input(int index) noexcept { return emit(opcode::input, compute_type(inputs[index]), index); }

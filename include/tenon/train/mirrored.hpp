@@ -157,8 +157,8 @@ public:
                                std::shared_ptr<const all_reduce_method> reduce = nullptr) :
         state_(detail::make_mirrored(devices, std::move(reduce))) {}
 
-    int replicas() const noexcept;
-    const std::vector<device_name>& devices() const noexcept;
+    int replicas() const;
+    const std::vector<device_name>& devices() const;
 
     /// A batch taken apart along dimension 0, for each replica its part, on its device: [batch, 3] -> [dyn, 3]. Rows
     /// need not be a multiple of the replicas: the first ones get one more. What is fed is taken apart on the host,
@@ -167,7 +167,7 @@ public:
         if constexpr (detail::is_mistaken<detail::distribute_rule, X>()) return per_replica<ill_shaped>{};
         else {
             using part = typename detail::any_rows<X>::type;
-            const per_replica<any_tensor> parts = detail::distribute(*state_, detail::as_tensor(batch));
+            const per_replica<any_tensor> parts = detail::distribute(live(), detail::as_tensor(batch));
             per_replica<part> result;
             for (const any_tensor& p : parts) result.values.push_back(detail::typed<part>(p));
             result.shares = parts.shares;
@@ -175,7 +175,7 @@ public:
         }
     }
     /// The same for an untyped tensor; invalid_argument_error where it is a scalar.
-    per_replica<any_tensor> distribute(const any_tensor& batch) const { return detail::distribute(*state_, batch); }
+    per_replica<any_tensor> distribute(const any_tensor& batch) const { return detail::distribute(live(), batch); }
 
     /// body(x...), once for each replica, on its device: with the replica's value of a per_replica argument, and others
     /// as they are. Returns what the calls return; expressions become nodes.
@@ -187,8 +187,8 @@ public:
     /// trained each replica changes alone. Throws invalid_argument_error where the replicas do not make the same
     /// variables, naming one.
     template <class Body, class... X> auto run(Body&& body, const X&... xs) const {
-        (detail::check_replicas(*state_, detail::values_of(xs), "run"), ...);
-        detail::mirrored_calls calls(*state_);
+        (detail::check_replicas(live(), detail::values_of(xs), "run"), ...);
+        detail::mirrored_calls calls(live());
         const auto call = [&](int i) {
             const detail::replica_scope inside(calls, i);
             const auto once = [&] { return body(detail::of_replica(xs, i)...); };
@@ -237,14 +237,14 @@ public:
     /// The mean of replicas' means, such as losses or accuracies, over the joined batch. On the first device.
     template <class L> auto mean(const per_replica<L>& values) const {
         if constexpr (detail::is_mistaken<detail::gradients_rule, L>()) return ill_shaped{};
-        else return detail::typed<L>(detail::mirrored_mean(*state_, detail::untyped_replicas(values)));
+        else return detail::typed<L>(detail::mirrored_mean(live(), detail::untyped_replicas(values)));
     }
     /// The reverse of distribute: what the replicas computed, one after the other by dimension 0, on the first device.
     template <class X> auto join(const per_replica<X>& parts) const {
         if constexpr (detail::is_mistaken<detail::distribute_rule, X>()) return ill_shaped{};
         else
             return detail::typed<typename detail::any_rows<X>::type>(
-                detail::mirrored_join(*state_, detail::untyped_replicas(parts).values));
+                detail::mirrored_join(live(), detail::untyped_replicas(parts).values));
     }
 
     /// An operation that gives all copies the first replica's value: to be run after something else than
@@ -256,6 +256,11 @@ public:
 private:
     per_replica<std::vector<gradient_and_variable>> gradients_of(const per_replica<any_tensor>& losses,
                                                                  const std::vector<any_tensor>& variables) const;
+    /// failed_precondition_error where the strategy was moved from.
+    detail::mirrored_state& live() const {
+        if (!state_) detail::moved_from("mirrored_strategy");
+        return *state_;
+    }
     std::shared_ptr<detail::mirrored_state> state_;
 };
 

@@ -349,12 +349,12 @@ inline std::vector<replica_gradients> sum_dense(const mirrored_state& s,
 
 } // namespace detail
 
-TENON_INLINE int mirrored_strategy::replicas() const noexcept { return static_cast<int>(state_->replicas()); }
-TENON_INLINE const std::vector<device_name>& mirrored_strategy::devices() const noexcept { return state_->devices; }
+TENON_INLINE int mirrored_strategy::replicas() const { return static_cast<int>(live().replicas()); }
+TENON_INLINE const std::vector<device_name>& mirrored_strategy::devices() const { return live().devices; }
 
 TENON_INLINE per_replica<std::vector<gradient_and_variable>>
 mirrored_strategy::gradients_of(const per_replica<any_tensor>& losses, const std::vector<any_tensor>& variables) const {
-    detail::mirrored_state& s = *state_;
+    detail::mirrored_state& s = live();
     detail::check_replicas(s, losses.size(), "minimize");
     const node* first = detail::require_node(losses[0].node(), "minimize: the loss of replica 0");
     const detail::home_scope scope{graph(first->graph)};
@@ -415,11 +415,11 @@ mirrored_strategy::gradients_of(const per_replica<any_tensor>& losses, const std
 TENON_INLINE operation mirrored_strategy::apply_gradients(
     const optimizer& how, const per_replica<std::vector<gradient_and_variable>>& gradients,
     const minimize_options& o) const {
-    detail::check_replicas(*state_, gradients.size(), "apply_gradients");
+    detail::check_replicas(live(), gradients.size(), "apply_gradients");
     if (gradients[0].empty()) throw invalid_argument_error("apply_gradients: there are no gradients");
     const node* first = detail::require_node(gradients[0][0].variable.node(), "apply_gradients: a variable");
     const detail::home_scope scope{graph(first->graph)};
-    detail::mirrored_calls calls(*state_);
+    detail::mirrored_calls calls(live());
     std::vector<operation> updates;
     for (int i = 0; i < calls.replicas(); ++i) {
         const detail::replica_scope inside(calls, i);
@@ -433,7 +433,7 @@ TENON_INLINE operation mirrored_strategy::apply_gradients(
 
 TENON_INLINE operation mirrored_strategy::broadcast() const {
     std::vector<operation> all;
-    for (const detail::mirrored_variable& m : state_->variables) {
+    for (const detail::mirrored_variable& m : live().variables) {
         if (m.first().node()->graph != graph::current().state()) continue;
         for (std::size_t i = 1; i < m.copies.size(); ++i)
             all.push_back(untyped::assign(m.copies[i], m.first()).operation());
@@ -443,7 +443,7 @@ TENON_INLINE operation mirrored_strategy::broadcast() const {
 
 TENON_INLINE std::vector<any_tensor> mirrored_strategy::copies(const any_tensor& variable) const {
     detail::require_node(variable.node(), "copies: the variable");
-    if (const detail::mirrored_variable* m = state_->find(variable)) return m->copies;
+    if (const detail::mirrored_variable* m = live().find(variable)) return m->copies;
     throw not_found_error("copies: " + variable.name() + " is no variable of the strategy");
 }
 

@@ -146,7 +146,7 @@ inline void check_gradient(const gradient_and_variable& of) {
 TENON_INLINE bool is_no_gradient(const gradient_and_variable& of) {
     const node& n = *of.gradient.node();
     return n.op == &fill_like_definition && n.inputs[0] == of.variable.output() &&
-           n.attributes.get<double>("value") == 0;
+           number_attribute(n.attributes, "value").as_double() == 0;
 }
 
 } // namespace detail

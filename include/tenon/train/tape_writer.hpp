@@ -28,7 +28,7 @@ public:
         inputs_.push_back(t);
         return value(tape_.emit_input(tape_.add_input(t.element())));
     }
-    tape_value literal(double number, element_type type) { return value(tape_.emit_literal(number, type)); }
+    tape_value literal(const number& n, element_type type) { return value(tape_.emit_literal(n, type)); }
     tape_value apply(opcode op, tape_value a) { return value(tape_.emit(op, result_type(op, a.type), a.reg)); }
     tape_value apply(opcode op, tape_value a, tape_value b) {
         return value(tape_.emit(op, result_type(op, a.type), a.reg, b.reg));

@@ -7,6 +7,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/half.hpp>
+#include <tenon/core/with_element.hpp>
 #include <tenon/kernel/strided_copy.hpp>
 #include <tenon/kernel/thread_pool.hpp>
 #include <tenon/ops/kernels/for_elements.hpp>
@@ -22,22 +23,15 @@ inline void row_major_steps(const extents& sizes, std::int64_t* steps) {
     for (int i = sizes.rank(); i-- > 0; step *= sizes[i].size) steps[i] = step;
 }
 
-/// The bits of a number in an element type, at the low end.
-inline std::uint64_t bits_of_number(double value, element_type e) {
+/// The bits of a number in an element type, in the first bytes.
+inline std::uint64_t bits_of_number(const number& value, element_type e) {
     std::uint64_t bits = 0;
-    const auto set = [&](auto v) { std::memcpy(&bits, &v, sizeof v); };
-    switch (e) {
-    case element_type::float32: set(static_cast<float>(value)); break;
-    case element_type::float64: set(value); break;
-    case element_type::float16: set(half(value)); break;
-    case element_type::bfloat16: set(bfloat16(value)); break;
-    case element_type::boolean: set(value != 0); break;
-    case element_type::uint64:
-        set(value >= 9223372036854775808.0 ? static_cast<std::uint64_t>(value)
-                                           : static_cast<std::uint64_t>(static_cast<std::int64_t>(value)));
-        break;
-    default: set(static_cast<std::int64_t>(value)); // the low bytes of an integer are the narrower one
-    }
+    with_element(e, [&]<class T>(const T&) {
+        if constexpr (!std::is_same_v<T, std::string>) {
+            const T v = value.to<T>();
+            std::memcpy(&bits, &v, sizeof v);
+        }
+    });
     return bits;
 }
 
@@ -97,7 +91,8 @@ inline kernel_pointer prepare_slice(const slice_op::attributes& a, const tensor_
     copied_dimension dims[max_rank];
     for (int i = 0; i < part.rank(); ++i) {
         const range r = a.of(i);
-        const std::int64_t in_x = r.step * x_steps[i];
+        // A step of which none is taken may be of any size.
+        const std::int64_t in_x = part[i].size > 1 ? r.step * x_steps[i] : x_steps[i];
         if (part[i].size > 0) offset += bound_range(r, x.extents[i]).first * x_steps[i];
         dims[i] = {part[i].size, into ? part_steps[i] : in_x, into ? in_x : part_steps[i]};
     }
@@ -113,7 +108,8 @@ public:
     explicit tile_gradient_kernel(const kernel_setup& s) :
         sizes_(s.inputs[1].extents), counts_(decode<tile_op::attributes>(s.attrs).counts) {
         row_major_steps(s.inputs[0].extents, steps_);
-        for (int i = 0; i < counts_.count; ++i) repetitions_ *= counts_[i];
+        if (s.inputs[0].extents.elements() == 0) repetitions_ = 0;
+        for (int i = 0; i < counts_.count && repetitions_ > 0; ++i) repetitions_ *= counts_[i];
     }
     void run(const kernel_run& r) override {
         if (!r.out[0]) return;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -39,6 +40,10 @@ public:
     /// A command has ended; times in nanoseconds of the steady clock.
     virtual void ended(int command, std::int64_t begin, std::int64_t end) noexcept = 0;
     virtual void failed(int command, std::exception_ptr why) noexcept = 0;
+    /// When the step is late: a lane that only waits for time to pass ends the command then, and asks wanted() again.
+    virtual std::chrono::steady_clock::time_point deadline() const noexcept {
+        return std::chrono::steady_clock::time_point::max();
+    }
 };
 
 /// What a device that works on its own does things in: kernels, copies to it, copies from it. Each lane does what it is

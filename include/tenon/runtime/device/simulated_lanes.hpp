@@ -70,6 +70,7 @@ private:
     void work();
     void drain(lane& l, std::unique_lock<std::mutex>& held);
     bool perform(lane& l, const command& c, std::unique_lock<std::mutex>& held);
+    static clock::time_point end_of(const lane& l, const command& c);
     void tell_waiting();
     void run_clock();
 

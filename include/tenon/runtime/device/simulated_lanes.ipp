@@ -105,10 +105,16 @@ TENON_INLINE bool simulated_machine::perform(lane& l, const command& c, std::uni
     l.is = lane::state::sleeping;
     l.commands.push_front(c); // its end is still to be told
     l.began = begin;
-    sleeping_.emplace(clock::time_point(std::chrono::nanoseconds(begin + static_cast<std::int64_t>(c.duration))), &l);
+    // All has been copied: a step that is late may leave at once, and what it copied to is nobody's but its own.
+    sleeping_.emplace(std::min(end_of(l, c), c.monitor->deadline()), &l);
     if (!clock_.joinable()) clock_ = std::thread([this] { run_clock(); });
     alarm_.notify_one();
     return false;
+}
+
+TENON_INLINE simulated_machine::clock::time_point simulated_machine::end_of(const lane& l, const command& c) {
+    constexpr double most = 1e18; // ns
+    return clock::time_point(std::chrono::nanoseconds(l.began + static_cast<std::int64_t>(std::min(c.duration, most))));
 }
 
 TENON_INLINE void simulated_machine::run_clock() {
@@ -121,7 +127,10 @@ TENON_INLINE void simulated_machine::run_clock() {
             sleeping_.erase(sleeping_.begin());
             const command c = l.commands.front();
             l.commands.pop_front();
-            c.monitor->ended(c.number, l.began, clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
+            const auto now = clock::now();
+            // Ended early it is what the step is late for.
+            if (now >= end_of(l, c) || c.monitor->wanted(c.number))
+                c.monitor->ended(c.number, l.began, now.time_since_epoch() / std::chrono::nanoseconds(1));
             make_ready(l);
             // Nobody else may be there to do what became ready.
             while (waiting_ == 0 && !ready_.empty() && !ready_.front()->offered) drain(*ready_.front(), held);

@@ -79,6 +79,7 @@ public:
 
 private:
     struct state;
+    state& live() const; // failed_precondition_error where this was moved from
     std::unique_ptr<state> state_;
 };
 

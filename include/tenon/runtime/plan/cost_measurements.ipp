@@ -31,7 +31,7 @@ inline void append_timed(std::string& text, const tape& t) {
         text += name_of(i.type);
         if (i.op == opcode::literal) {
             char digits[32];
-            std::snprintf(digits, sizeof digits, " %.9g", i.number);
+            std::snprintf(digits, sizeof digits, " %.9g", i.literal().as_double());
             text += digits;
         } else if (info_of(i.op).group == opcode_group::source) text += ' ' + std::to_string(i.a);
         else
@@ -144,6 +144,10 @@ struct cost_measurements::state {
     std::map<std::pair<std::string, std::string>, std::map<std::size_t, detail::timings>> links;
 };
 
+TENON_INLINE cost_measurements::state& cost_measurements::live() const {
+    if (!state_) detail::moved_from("cost_measurements object");
+    return *state_;
+}
 TENON_INLINE cost_measurements::cost_measurements() : state_(new state) {}
 TENON_INLINE cost_measurements::~cost_measurements() = default;
 TENON_INLINE cost_measurements::cost_measurements(cost_measurements&&) noexcept = default;
@@ -152,44 +156,44 @@ TENON_INLINE cost_measurements& cost_measurements::operator=(cost_measurements&&
 TENON_INLINE void cost_measurements::add_kernel(const std::string& device, const std::string& node,
                                                 std::int64_t nanoseconds) {
     detail::require_timed("add_kernel", {&device, &node}, nanoseconds);
-    const std::lock_guard lock(state_->guard);
-    state_->kernels[device][node].add(nanoseconds);
+    const std::lock_guard lock(live().guard);
+    live().kernels[device][node].add(nanoseconds);
 }
 
 TENON_INLINE void cost_measurements::add_transfer(const std::string& from, const std::string& to, std::size_t bytes,
                                                   std::int64_t nanoseconds) {
     detail::require_timed("add_transfer", {&from, &to}, nanoseconds);
-    const std::lock_guard lock(state_->guard);
-    state_->links[{from, to}][bytes].add(nanoseconds);
+    const std::lock_guard lock(live().guard);
+    live().links[{from, to}][bytes].add(nanoseconds);
 }
 
 TENON_INLINE std::optional<double> cost_measurements::kernel_seconds(const std::string& device,
                                                                      const std::string& node) const {
-    const std::lock_guard lock(state_->guard);
-    const auto there = state_->kernels.find(device);
-    if (there == state_->kernels.end()) return std::nullopt;
+    const std::lock_guard lock(live().guard);
+    const auto there = live().kernels.find(device);
+    if (there == live().kernels.end()) return std::nullopt;
     const auto at = there->second.find(node);
     if (at == there->second.end()) return std::nullopt;
     return at->second.nanoseconds() * 1e-9;
 }
 
 TENON_INLINE std::optional<link_speed> cost_measurements::link(const std::string& from, const std::string& to) const {
-    const std::lock_guard lock(state_->guard);
-    const auto at = state_->links.find({from, to});
-    if (at == state_->links.end()) return std::nullopt;
+    const std::lock_guard lock(live().guard);
+    const auto at = live().links.find({from, to});
+    if (at == live().links.end()) return std::nullopt;
     return detail::line_through(at->second);
 }
 
 TENON_INLINE std::size_t cost_measurements::kernels() const {
-    const std::lock_guard lock(state_->guard);
+    const std::lock_guard lock(live().guard);
     std::size_t sum = 0;
-    for (const auto& [device, nodes] : state_->kernels) sum += nodes.size();
+    for (const auto& [device, nodes] : live().kernels) sum += nodes.size();
     return sum;
 }
 
 TENON_INLINE std::size_t cost_measurements::links() const {
-    const std::lock_guard lock(state_->guard);
-    return state_->links.size();
+    const std::lock_guard lock(live().guard);
+    return live().links.size();
 }
 
 TENON_INLINE std::string cost_measurements::to_json() const {
@@ -205,14 +209,14 @@ TENON_INLINE std::string cost_measurements::to_json() const {
         }
         between = ",\n  ";
     };
-    const std::lock_guard lock(state_->guard);
-    for (const auto& [device, nodes] : state_->kernels) {
+    const std::lock_guard lock(live().guard);
+    for (const auto& [device, nodes] : live().kernels) {
         const std::map<std::string, detail::timings> in_order(nodes.begin(), nodes.end());
         for (const auto& [node, t] : in_order) add({{"device", device}, {"node", node}}, t);
     }
     text += "\n ],\n \"links\": [";
     between = "\n  ";
-    for (const auto& [ends, sizes] : state_->links)
+    for (const auto& [ends, sizes] : live().links)
         for (const auto& [bytes, t] : sizes) add({{"from", ends.first}, {"to", ends.second}, {"bytes", bytes}}, t);
     return text + "\n ]}\n";
 }

@@ -186,7 +186,7 @@ TENON_INLINE program prune(const request& r) {
             if (!t.type.extents.is_static())
                 throw invalid_argument_error(any_tensor(known).name() + ": its sizes " + to_string(t.type.extents) +
                                              " are not known from what is fed");
-            if (!tenon::detail::fits_memory(t.type)) // so that sizes can be multiplied from here on
+            if (!is_countable(t.type)) // so that sizes can be multiplied from here on
                 throw resource_exhausted_error(any_tensor(known).name() + ": in this step's sizes it is " +
                                                to_string(t.type) + ", more than 2^62 bytes; feed smaller tensors");
             sizes.bind(n->outputs[static_cast<std::size_t>(k)].extents, t.type.extents, known);

@@ -119,6 +119,7 @@ private:
     void check_sources(const any_array* const* feeds) const;
     void check_numerics(std::size_t s, const frame& f) const;
     std::string op_of(std::size_t s) const { return program_.item(schedule_.order[s]).op->name; }
+    std::string awaited_in(std::size_t s) const;
     std::string row_of(std::size_t s, trace& t) const;
     [[noreturn]] void rethrow_with_place(const std::exception_ptr& what, std::size_t s) const;
 

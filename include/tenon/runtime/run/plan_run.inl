@@ -140,6 +140,18 @@ TENON_INLINE std::string plan::row_of(std::size_t s, trace& t) const {
     return name_of(it.device) + " thread " + std::to_string(t.number_of_this_thread());
 }
 
+// What a step that is late in step s was waiting for.
+TENON_INLINE std::string plan::awaited_in(std::size_t s) const {
+    const program_item& it = program_.item(schedule_.order[s]);
+    if (it.op != &transfer_definition) return "it was waiting for";
+    const program_value& from = program_.value(program_.root(it.inputs[0]));
+    const auto name_of = [&](int device) {
+        return tenon::detail::short_name(devices_[static_cast<std::size_t>(device)]->full_name());
+    };
+    return "it was waiting for the transfer of " + any_tensor(from.origin).name() + ", " + to_string(from.type) +
+           ", from " + name_of(from.device) + " to " + name_of(it.device);
+}
+
 // Everything is given to the lanes by this thread, in the plan's order, and what the host does it does in between: an
 // event is recorded before anybody is told to wait for it, so steps that use the same lanes cannot wait for each other.
 // Nothing of the frame is touched by a lane once its last event is reached.
@@ -151,11 +163,14 @@ TENON_INLINE void plan::run_on_lanes(frame& f, const run_environment& e) {
             if (stopped_.load(std::memory_order_acquire)) return false;
             if (!e_.limited() || std::chrono::steady_clock::now() < e_.deadline) return true;
             try {
-                detail::exceed_limit(e_, "it was waiting for");
+                detail::exceed_limit(e_, p_.awaited_in(static_cast<std::size_t>(command)));
             } catch (...) {
                 failed(command, std::current_exception());
             }
             return false;
+        }
+        std::chrono::steady_clock::time_point deadline() const noexcept override {
+            return e_.limited() ? e_.deadline : std::chrono::steady_clock::time_point::max();
         }
         void ended(int command, std::int64_t begin, std::int64_t end) noexcept override {
             try {

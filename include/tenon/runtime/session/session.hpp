@@ -5,6 +5,7 @@
 #include <tuple>
 #include <vector>
 
+#include <tenon/core/error.hpp>
 #include <tenon/core/array.hpp>
 #include <tenon/core/device_name.hpp>
 #include <tenon/core/shared_function.hpp>
@@ -322,10 +323,12 @@ void run_callable(callable_state& c, const any_array* const* fed, any_array* fet
 template <class... X, class... F>
 void callable<feed_list<X...>, fetch_list<F...>>::run_untyped(const any_array* const* fed, any_array* fetched,
                                                               double seconds) const {
+    if (!state_) detail::moved_from("callable");
     detail::run_callable(*state_, fed, fetched, seconds);
 }
 
-/// Runs the graph that was current when it was made. Thread-safe; its variables end with it.
+/// Runs the graph that was current when it was made. Thread-safe; its variables end with it. What was moved from says
+/// so: every function is a failed_precondition_error then.
 class session {
 public:
     /// invalid_argument_error where an option makes no sense, naming it.
@@ -350,7 +353,7 @@ public:
             detail::run_request r;
             r.timeout = seconds;
             (detail::add_fetch(r, std::forward<F>(arguments)), ...);
-            std::vector<any_array> values = detail::run_once(*state_, std::move(r));
+            std::vector<any_array> values = detail::run_once(live(), std::move(r));
             return detail::single(detail::results<std::remove_cvref_t<F>...>(values.data()));
         }
     }
@@ -367,6 +370,7 @@ public:
             std::apply([&](const auto&... m) { (detail::add_fetch(r, m), ...); }, f.members);
             std::vector<any_tensor> tensors;
             std::apply([&](const auto&... x) { (tensors.push_back(detail::as_tensor(x)), ...); }, fed.tensors);
+            (void)live();
             return result(detail::make_callable(state_, std::move(tensors), std::move(r)));
         }
     }
@@ -401,11 +405,13 @@ public:
     /// How much of a device's memory is in use: by variables, constants, and the memory of plans that are kept.
     /// not_found_error where there is no such device, naming those that there are.
     tenon::memory_info memory_info(const device_name& device) const;
-    /// While it is set, every node that runs is recorded; nullptr ends it. The trace must live until then.
+    /// While it is set, every node that runs is recorded; nullptr ends it. Returns when no step writes to the one that
+    /// was set before, which may end then; steps that begin meanwhile are not recorded. From within a step that is
+    /// recorded, which it would wait for, it is a failed_precondition_error; kernels on other threads must not call it.
     void set_trace(trace* t);
     /// While it is set, the times of all nodes and transfers that run are added to it; nullptr ends it. Steps are then
     /// planned anew, so that each node has a time of its own: nothing is fused or folded, and the host's nodes run one
-    /// after another. It must live until then.
+    /// after another. Returns as set_trace does.
     void set_measurements(cost_measurements* m);
     /// Later runs are failed_precondition_error: "Session is closed." (SEMANTICS 19)
     void close();
@@ -414,6 +420,11 @@ public:
 private:
     step_report report_of(detail::run_request&& r);
     placement_explanation explanation_of(detail::run_request&& r);
+    /// failed_precondition_error where the session was moved from.
+    detail::session_state& live() const {
+        if (!state_) detail::moved_from("session");
+        return *state_;
+    }
     std::shared_ptr<detail::session_state> state_;
 };
 

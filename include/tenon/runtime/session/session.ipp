@@ -13,6 +13,7 @@
 #include <tenon/runtime/place/cost_placer.hpp>
 #include <tenon/runtime/plan/prune.hpp>
 #include <tenon/runtime/run/plan.hpp>
+#include <tenon/runtime/session/observed.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 namespace tenon {
@@ -46,6 +47,7 @@ inline void require_options(const session_options& o) {
 class session_state {
 public:
     session_state(const tenon::graph& g, const session_options& o) : graph(g), options(o) {
+        if (!g.state()) moved_from("graph");
         require_options(o);
         if (o.use_per_session_threads) {
             own_pool = std::make_unique<thread_pool>(o.intra_op_threads);
@@ -70,8 +72,8 @@ public:
     std::unique_ptr<runtime::placement_strategy> strategy; // nullptr: the rules decide
     runtime::run_environment environment;                  // what every run begins with
     std::atomic<bool> closed{false};
-    std::atomic<trace*> traced{nullptr};
-    std::atomic<cost_measurements*> measured{nullptr};
+    mutable observed<trace> traced{"set_trace"};
+    mutable observed<cost_measurements> measured{"set_measurements"};
 
     struct kept_plan {
         std::shared_ptr<runtime::plan> plan;
@@ -272,7 +274,7 @@ public:
         return true;
     }
 
-    bool is_measuring() const noexcept { return measured.load(std::memory_order_acquire) != nullptr; }
+    bool is_measuring() const noexcept { return measured.is_set(); }
 
     bool too_much_is_kept() const {
         if (plans.size() < 2) return false;
@@ -296,8 +298,10 @@ public:
 
     void run(const runtime::plan::lease& p, const any_array* const* fed, any_array* fetched, double timeout) const {
         runtime::run_environment e = environment;
-        e.traced = traced.load(std::memory_order_acquire);
-        e.measured = measured.load(std::memory_order_acquire);
+        const observed<trace>::use tracing(traced);
+        const observed<cost_measurements>::use measuring(measured);
+        e.traced = tracing.get();
+        e.measured = measuring.get();
         e.limit = timeout > 0 ? timeout : options.operation_timeout;
         if (e.limit > 0) {
             e.deadline = std::chrono::steady_clock::now() +
@@ -378,35 +382,35 @@ TENON_INLINE std::vector<any_array> session::run_untyped(std::vector<fed_value> 
     r.feeds = std::move(feeds);
     r.fetches = fetches;
     r.targets = targets;
-    return detail::run_once(*state_, std::move(r));
+    return detail::run_once(live(), std::move(r));
 }
 
 TENON_INLINE std::vector<device_attributes> session::list_logical_devices() const {
     std::vector<device_attributes> all;
-    for (const auto& d : state_->devices) all.push_back(d->attributes());
+    for (const auto& d : live().devices) all.push_back(d->attributes());
     return all;
 }
 TENON_INLINE tenon::memory_info session::memory_info(const device_name& device) const {
-    return state_->device_called(device).memory();
+    return live().device_called(device).memory();
 }
-TENON_INLINE void session::set_trace(trace* t) { state_->traced.store(t, std::memory_order_release); }
+TENON_INLINE void session::set_trace(trace* t) { live().traced.set(t); }
 TENON_INLINE void session::set_measurements(cost_measurements* m) {
-    state_->measured.store(m, std::memory_order_release);
+    live().measured.set(m);
 }
-TENON_INLINE session_statistics session::statistics() const { return state_->statistics(); }
-TENON_INLINE void session::close() { state_->closed.store(true, std::memory_order_release); }
-TENON_INLINE const graph& session::bound_graph() const { return state_->graph; }
+TENON_INLINE session_statistics session::statistics() const { return live().statistics(); }
+TENON_INLINE void session::close() { live().closed.store(true, std::memory_order_release); }
+TENON_INLINE const graph& session::bound_graph() const { return live().graph; }
 
 TENON_INLINE placement_explanation session::explanation_of(detail::run_request&& asked) {
-    const detail::session_state::fed_tensors fed = state_->checked(asked);
-    const runtime::plan_options o = state_->planning(state_->graph.seed(), false);
-    const runtime::program p = state_->placed(state_->planned(fed.tensors, fed.values.data(), asked), o);
-    return runtime::explain(p, o, *state_->placer, state_->strategy.get());
+    const detail::session_state::fed_tensors fed = live().checked(asked);
+    const runtime::plan_options o = live().planning(live().graph.seed(), false);
+    const runtime::program p = live().placed(live().planned(fed.tensors, fed.values.data(), asked), o);
+    return runtime::explain(p, o, *live().placer, live().strategy.get());
 }
 
 TENON_INLINE step_report session::report_of(detail::run_request&& asked) {
-    const detail::session_state::fed_tensors fed = state_->checked(asked);
-    const auto p = state_->plan_for(fed.tensors, fed.values.data(), asked);
+    const detail::session_state::fed_tensors fed = live().checked(asked);
+    const auto p = live().plan_for(fed.tensors, fed.values.data(), asked);
     const runtime::plan_summary& s = p->summary();
     step_report r{.nodes = s.steps,
                   .folded = s.folded,
@@ -415,15 +419,15 @@ TENON_INLINE step_report session::report_of(detail::run_request&& asked) {
                   .peak_bytes = s.peak_bytes(),
                   .arena_bytes = s.arena_bytes,
                   .lower_bound = s.lower_bound,
-                  .variable_bytes = state_->variable_bytes(),
+                  .variable_bytes = live().variable_bytes(),
                   .devices = {},
                   .order = p->order()};
     for (std::size_t d = 0; d < s.devices.size(); ++d)
-        r.devices.push_back({.device = state_->devices[d]->name(),
+        r.devices.push_back({.device = live().devices[d]->name(),
                              .peak_bytes = s.devices[d].bytes(),
                              .arena_bytes = s.devices[d].arena_bytes,
                              .lower_bound = s.devices[d].lower_bound,
-                             .variable_bytes = state_->devices[d]->resources().bytes()});
+                             .variable_bytes = live().devices[d]->resources().bytes()});
     return r;
 }
 
