@@ -3,7 +3,7 @@
 #include <tenon/graph/json.hpp>
 #include <tenon/graph/scope.hpp>
 #include <tenon/kernel/simd/isa.hpp>
-#include <tenon/runtime/device/gpu_backend.hpp>
+#include <tenon/runtime/device/simulated_gpu.hpp>
 
 #include "running.hpp"
 
