@@ -59,27 +59,6 @@ private:
     std::vector<int> to_;
 };
 
-// A constant is known when the step is planned. One that was made to run after something is a copy that does.
-inline void make_known(program& p, program_item& i) {
-    auto constant = i.attributes.get<std::shared_ptr<const any_array>>("value");
-    if (i.after.empty()) {
-        program_value& v = p.value(i.outputs[0]);
-        v.constant = std::move(constant);
-        v.producer = -1;
-        v.device = 0;
-        i.removed = true;
-        return;
-    }
-    program_value known;
-    known.origin = p.value(i.outputs[0]).origin;
-    known.type = p.value(i.outputs[0]).type;
-    known.constant = std::move(constant);
-    i.op = &identity_definition;
-    i.attributes = {};
-    i.inputs = {static_cast<int>(p.values.size())};
-    p.values.push_back(std::move(known));
-}
-
 // Items whose inputs are all known are computed now, once.
 inline void fold_constants(program& p, const plan_options& o) {
     const uses_of uses(p);
@@ -87,7 +66,12 @@ inline void fold_constants(program& p, const plan_options& o) {
         program_item& i = p.items[n];
         if (i.removed || i.outputs.empty()) continue;
         if (i.op->is(op_flags::constant)) {
-            make_known(p, i);
+            if (!i.after.empty()) continue; // what it is made to run after runs first, and then it is a copy
+            program_value& v = p.value(i.outputs[0]);
+            v.constant = i.attributes.get<std::shared_ptr<const any_array>>("value");
+            v.producer = -1;
+            v.device = 0;
+            i.removed = !uses.awaited[n];
             continue;
         }
         if (!i.after.empty()) continue;
