@@ -3,11 +3,11 @@
 //
 //     /cpu:0 -> device: 0, name: CPU, ...
 //     /gpu:0 -> device: 0, name: ...
-//     constant: (constant): /job:localhost/replica:0/task:0/device:CPU:0
 //     a: (variable): /job:localhost/replica:0/task:0/device:CPU:0
-//     assign: (assign): /job:localhost/replica:0/task:0/device:CPU:0
-//     constant_1: (constant): /job:localhost/replica:0/task:0/device:CPU:0
-//     multiply: (multiply): /job:localhost/replica:0/task:0/device:GPU:0
+//     a/initial_value: (constant): /job:localhost/replica:0/task:0/device:CPU:0
+//     a/assign: (assign): /job:localhost/replica:0/task:0/device:CPU:0
+//     constant: (constant): /job:localhost/replica:0/task:0/device:CPU:0
+//     mul: (mul): /job:localhost/replica:0/task:0/device:GPU:0
 //     c = 12
 //     c = 12
 #include <tenon/tenon.hpp>

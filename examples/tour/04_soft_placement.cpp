@@ -4,12 +4,13 @@
 //     Cannot assign a device for operation 'n': ...
 //     Its group:
 //       n (variable), int32[], asked for '/device:GPU:0'
-//       assign (assign), int32[], asked for '/device:GPU:0'
+//       n/assign (assign), int32[], asked for nothing
 //     Registered kernels:
 //       variable: device CPU: all element types; device GPU: float, double, half, bfloat16, int64
 //     ...
 //     n: (variable): /job:localhost/replica:0/task:0/device:CPU:0 (soft placement: it asked for /device:GPU:0)
-//     assign: (assign): /job:localhost/replica:0/task:0/device:CPU:0
+//     n/initial_value: (constant): /job:localhost/replica:0/task:0/device:CPU:0
+//     n/assign: (assign): /job:localhost/replica:0/task:0/device:CPU:0
 //     n = 5
 #include <tenon/tenon.hpp>
 

@@ -1,6 +1,6 @@
 // One graph over many devices: the same product on one GPU, on two, on four, added on the CPU. What crosses from one
 // device to another is copied without a word in the program. A GPU that is not there is an error that names those that
-// are, or, with soft placement, the CPU.
+// are, or, with soft placement, GPU 0.
 //
 //     on 1: float[2, 2]
 //     [[22, 28],
@@ -41,12 +41,9 @@ square product_on(const tn::device_name& device) {
 }
 
 square sum_of_products(int count) {
-    square sum = product_on("/gpu:0");
-    for (int i = 1; i < count; ++i) {
-        const square next = product_on("/gpu:" + std::to_string(i));
-        sum = tn::on("/cpu:0", [&] { return sum + next; });
-    }
-    return sum;
+    std::vector<square> products;
+    for (int i = 0; i < count; ++i) products.push_back(product_on("/gpu:" + std::to_string(i)));
+    return tn::on("/cpu:0", [&] { return tn::add_n(products); });
 }
 
 } // namespace

@@ -4,10 +4,10 @@
 //     z = 7
 //          begins       takes  row             node (op)
 //            0.00        0.11  CPU:0 thread 0  constant (constant)
-//            2.58        0.52  CPU:0 thread 0  add (fused)
+//            2.58        0.52  CPU:0 thread 0  add (add)
 //            3.57        0.05  CPU:0 thread 0  constant_1 (constant)
 //            3.94        0.03  CPU:0 thread 0  constant_2 (constant)
-//            4.38        0.33  CPU:0 thread 0  add_1 (fused)
+//            4.38        0.33  CPU:0 thread 0  add_1 (add)
 //
 // With the name of a file, the trace is also written there, for ui.perfetto.dev or chrome://tracing.
 #include <tenon/tenon.hpp>

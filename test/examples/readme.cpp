@@ -25,7 +25,7 @@ TEST_CASE("the README's program for devices is the tour's, and prints what the R
     const tn::graph g;
     const tn::graph_scope in(g);
     const std::string output = printed([] { placement(); });
-    CHECK(holds(readme, "```text\n" + output.substr(output.find("constant: ")) + "```"));
+    CHECK(holds(readme, "```text\n" + output.substr(output.find("\na: ") + 1) + "```"));
 }
 
 TEST_CASE("the README's compile error is the one that test/compile_fail/nn_wrong_shape.cpp holds the compiler to") {

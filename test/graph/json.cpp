@@ -119,6 +119,21 @@ TEST_CASE("every node comes back with its name, op, inputs, attributes, device, 
     CHECK(back.collection(tn::trainable_variables).size() == 1);
 }
 
+TEST_CASE("what a node follows comes back: a gradient its forward op, an update's sum its variable") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto v = tn::variable("v", 2.0f);
+    const auto h = exp(v).materialize();
+    const auto [d] = tn::gradients(h, v);
+    const auto update = v.assign_add(1.0f);
+    REQUIRE(d.node()->follows == h.node());
+    REQUIRE(update.node()->inputs[1].node->follows == v.node());
+    const tn::graph again = tn::graph_from_json(tn::to_json(g));
+    CHECK(tn::to_json(again) == tn::to_json(g));
+    CHECK(again.find(d.node()->name)->follows == again.find(h.node()->name));
+    CHECK(again.find(update.node()->inputs[1].node->name)->follows == again.find("v"));
+}
+
 TEST_CASE("a graph that was read runs and gives the same numbers") {
     const tn::graph g = model(), back = tn::graph_from_json(tn::to_json(g));
     const auto run = [](const tn::graph& which) {

@@ -94,8 +94,8 @@ TEST_CASE("SEMANTICS 2: a scope may be a function, which is told the op and aske
     CHECK(asked == std::vector<std::string>{"placeholder x float[3] on ", "placeholder placeholder float[] on ",
                                             "placeholder y float[3] on /device:GPU:5",
                                             "constant layer/constant float[] on ",
-                                            "variable layer/v float[] resource on ", "assign layer/assign float[] on ",
-                                            "no_op layer/last none[] on "});
+                                            "variable layer/v float[] resource on ",
+                                            "assign layer/v/assign float[] on ", "no_op layer/last none[] on "});
 }
 
 TEST_CASE("SEMANTICS 2: functions nest; one may answer a device_name, text, or nothing") {

@@ -156,6 +156,7 @@ TEST_CASE("typed and untyped: sizes, order and parts") {
     t.same_parts("split", split<3, 1>(y), untyped::split(y, 3, 1));
     t.same_parts("split_evenly", split_evenly<4, 1>(y), untyped::split_evenly(y, 4, 1));
     t.same_parts("split_sizes", split_sizes<1, 2, 4>(y), untyped::split_sizes(y, {2, 4}, 1));
+    t.same("add_n", add_n(x, x), untyped::add_n({x, x}));
     t.same("stack", stack<1>(x, x), untyped::stack({x, x}, 1));
     t.same_parts("unstack", unstack<2, 0>(y), untyped::unstack(y, 2));
     t.same("slice", slice<range{0, 1}, range{.step = -2}>(y), untyped::slice(y, {range{0, 1}, range{.step = -2}}));

@@ -100,7 +100,7 @@ TEST_CASE("SEMANTICS 20: an index out of range is named before anything is writt
     s.run(initialize_variables());
     const auto with = [&](int index) { return s.run(feed(ids, array<int>{{0, 1}, {index, 3}}), update); };
     CHECK_THROWS_WITH_AS(with(4),
-                         doctest::Contains("scatter_add (scatter_add): index 4 at [1, 0] is out of range for the 4 "
+                         doctest::Contains("scatter_add (table/scatter_add): index 4 at [1, 0] is out of range for the 4 "
                                            "rows of variable \"table\""),
                          bad);
     CHECK_THROWS_WITH_AS(with(-1), doctest::Contains("index -1 at [1, 0]"), bad);
@@ -224,16 +224,16 @@ TEST_CASE("scatter: untyped, with the rule's words, and through JSON") {
     CHECK_THROWS_WITH_AS(untyped::scatter(way, v, x, x), doctest::Contains("element type must be an integer"), bad);
     CHECK_THROWS_WITH_AS(untyped::scatter(way, x, ids, x), doctest::Contains("x is no variable but a placeholder"),
                          bad);
-    CHECK(untyped::scatter(way, v, ids, fits).name() == "scatter_add");
+    CHECK(untyped::scatter(way, v, ids, fits).name() == "v/scatter_add");
     session s;
     s.run(initialize_variables());
     const graph copy = graph_from_json(to_json(g));
     session t(copy);
-    t.run_untyped({}, {}, {copy.tensor("assign").operation()});
+    t.run_untyped({}, {}, {copy.tensor("v/assign").operation()});
     std::vector<fed_value> feeds;
     feeds.push_back({copy.tensor("ids"), array<int>{3, 3}.untyped().share()});
     feeds.push_back({copy.tensor("fits"), array<float>{{1, 2}, {3, 4}}.untyped().share()});
-    CHECK(t.run_untyped(std::move(feeds), {copy.tensor("scatter_add")})[0].data<float>()[7] == 6);
+    CHECK(t.run_untyped(std::move(feeds), {copy.tensor("v/scatter_add")})[0].data<float>()[7] == 6);
     std::string other = to_json(g);
     other.replace(other.find("\"how\":1"), 7, "\"how\":9");
     CHECK_THROWS_WITH_AS(graph_from_json(other), doctest::Contains("how"), bad);

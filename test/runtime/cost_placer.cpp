@@ -275,7 +275,7 @@ TEST_CASE("SEMANTICS 4: what an earlier run has placed stays there, and counts w
     CHECK(of(e, m.b).device == gpu1);
 }
 
-TEST_CASE("SEMANTICS 7: what soft placement has put on the CPU stays there") {
+TEST_CASE("SEMANTICS 7: what asked softly for a device that is not there goes where one that asked for nothing may") {
     const tn::graph g;
     const tn::graph_scope in(g);
     const two_branches m;
@@ -286,7 +286,7 @@ TEST_CASE("SEMANTICS 7: what soft placement has put on the CPU stays there") {
     o.allow_soft_placement = true;
     tn::session s(o);
     const auto e = s.explain_placement(soft);
-    CHECK(of(e, soft).device == cpu0);
+    CHECK(of(e, soft).device.type == "GPU");
     CHECK(of(e, soft).rule == tn::placement_rule::softened);
     CHECK(of(e, m.of_a).device != of(e, m.of_b).device);
 }

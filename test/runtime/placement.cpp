@@ -8,6 +8,7 @@
 #include <tenon/ops/reduction.hpp>
 #include <tenon/ops/state.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
+#include <tenon/runtime/run/trace.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 #include "runtime/support.hpp"
@@ -134,7 +135,7 @@ TEST_CASE("SEMANTICS 5: a node where no kernel is: the group, what each asked fo
     CHECK(has(why, "Cannot assign a device for operation 'v': Could not satisfy explicit device specification "
                    "'/device:GPU:0' because no supported kernel for GPU devices is available"));
     CHECK(has(why, "\n  v (variable), int32[], asked for '/device:GPU:0'"));
-    CHECK(has(why, "\n  assign (assign), int32[], asked for"));
+    CHECK(has(why, "\n  v/assign (assign), int32[], asked for"));
     CHECK(has(why, "\n  variable: device CPU: all element types; device GPU: float, double, half, bfloat16, int64"));
     CHECK(has(words_of<tn::invalid_argument_error>([&] { s.run(text); }), "operation 'text'"));
     // Nothing was decided by halves: what can be placed still can.
@@ -165,7 +166,7 @@ TEST_CASE("SEMANTICS 6: a device that is not there: the devices that are, and ho
     CHECK(has(words_of<tn::invalid_argument_error>([&] { s.run(other_cpu); }), "session_options::cpu_devices"));
 }
 
-TEST_CASE("SEMANTICS 7: soft placement falls back to the CPU and the log says so; a job or task is never relaxed") {
+TEST_CASE("SEMANTICS 7: soft placement drops type and index, the log says so; a job or task is never dropped") {
     const tn::graph g;
     const tn::graph_scope in(g);
     const auto v = tn::on("/gpu:0", [] { return tn::variable("v", tn::constant(5)); });
@@ -183,9 +184,28 @@ TEST_CASE("SEMANTICS 7: soft placement falls back to the CPU and the log says so
     for (const std::string& l : lines) all += l + "\n";
     CHECK(has(all, "v: (variable): /job:localhost/replica:0/task:0/device:CPU:0 (soft placement: it asked for "
                    "/device:GPU:0)"));
-    CHECK(has(all, "a: (identity): /job:localhost/replica:0/task:0/device:CPU:0 (soft placement: it asked for "
+    // GPU 0 has a kernel for this one.
+    CHECK(has(all, "a: (identity): /job:localhost/replica:0/task:0/device:GPU:0 (soft placement: it asked for "
                    "/device:GPU:7)"));
     CHECK_THROWS_AS((void)s.run(far), tn::invalid_argument_error);
+    // Nor where two that must share a device ask for different tasks.
+    const auto p = tn::on("/task:0", [] { return tn::identity(tn::constant(1.0f), "p"); });
+    const auto q = tn::colocate_with(p, [&] { return tn::on("/task:1", [&] { return tn::identity(p, "q"); }); });
+    CHECK(has(words_of<tn::invalid_argument_error>([&] { s.run(q); }), "cannot place 'q' and 'p' on one device"));
+}
+
+TEST_CASE("SEMANTICS 7: without GPUs soft placement takes the CPU; what is softened is then placed with its data") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto v = tn::on("/gpu:1", [] { return tn::variable("v", 1.0f); });
+    const auto update = tn::on("/gpu:5", [&] { return v.assign_add(1.0f); });
+    auto o = with_gpus(2);
+    o.allow_soft_placement = true;
+    tn::session two(o);
+    for (const auto& n : two.explain_placement(update).nodes) CHECK_MESSAGE(n.device == gpu1, n.name);
+    o.gpus = nullptr;
+    tn::session none(o);
+    for (const auto& n : none.explain_placement(update).nodes) CHECK_MESSAGE(n.device == cpu0, n.name);
 }
 
 TEST_CASE("SEMANTICS 8: the devices when the session is made, a line for each node that is placed, once") {
@@ -204,11 +224,77 @@ TEST_CASE("SEMANTICS 8: the devices when the session is made, a line for each no
     lines.clear();
     s.run(tn::initialize_variables());
     CHECK(s.run(c).item() == 12);
-    CHECK(std::find(lines.begin(), lines.end(), c.node()->name + ": (multiply): " + to_string(gpu0)) != lines.end());
+    CHECK(std::find(lines.begin(), lines.end(), c.node()->name + ": (mul): " + to_string(gpu0)) != lines.end());
     CHECK(std::find(lines.begin(), lines.end(), "a: (variable): " + to_string(cpu0)) != lines.end());
     lines.clear();
     CHECK(s.run(c).item() == 12);
     CHECK(lines.empty());
+}
+
+TEST_CASE("SEMANTICS 8: a variable's helpers bear its name, and are logged when a run first needs them") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const tn::name_scope layer("layer");
+    const auto a = tn::on("/cpu:0", [] { return tn::variable("a", 3.0f); });
+    const auto w = tn::variable<float, tn::shape<2>>("w", tn::normal());
+    const auto more = a.assign_add(1.0f), less = a.assign_sub(1.0f);
+    const auto set = a.assign(2.0f);
+    CHECK(a.initializer().name() == "layer/a/assign");
+    CHECK(a.initialized_value().name() == "layer/a/initial_value");
+    CHECK(w.initialized_value().name() == "layer/w/initial_value");
+    CHECK(more.name() == "layer/a/assign_add");
+    CHECK(less.name() == "layer/a/assign_sub");
+    CHECK(set.name() == "layer/a/assign_1");
+    std::vector<std::string> lines;
+    auto o = with_gpus(1);
+    o.log_device_placement = true;
+    o.placement_log = [&](const std::string& line) { lines.push_back(line); };
+    tn::session s(o);
+    lines.clear();
+    s.run(a.initializer());
+    const std::string on_cpu = to_string(cpu0);
+    CHECK(lines == std::vector<std::string>{"layer/a: (variable): " + on_cpu,
+                                            "layer/a/initial_value: (constant): " + on_cpu,
+                                            "layer/a/assign: (assign): " + on_cpu});
+    lines.clear();
+    s.run(more);
+    CHECK(lines ==
+          std::vector<std::string>{"layer/a/add: (add): " + on_cpu, "layer/a/assign_add: (assign): " + on_cpu});
+}
+
+TEST_CASE("SEMANTICS 2, 8: the log, the trace, an explanation and a placement function have one word for an op") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<2>>("x");
+    std::vector<std::string> asked;
+    const auto placed = tn::on([&](const tn::placed_op& op) {
+        asked.emplace_back(op.type);
+        return "/cpu:0";
+    });
+    const tn::tensor<float, tn::shape<2>> sum = x + 1.0f, difference = x - 1.0f, product = x * 3.0f,
+                                          quotient = x / 3.0f, other = exp(x);
+    CHECK(asked == std::vector<std::string>{"add", "sub", "mul", "div", "exp"});
+    std::vector<std::string> lines;
+    auto o = with_gpus(1);
+    o.fuse = false;
+    o.log_device_placement = true;
+    o.placement_log = [&](const std::string& line) { lines.push_back(line); };
+    tn::session s(o);
+    lines.clear();
+    tn::trace seen;
+    s.set_trace(&seen);
+    const tn::array<float, tn::shape<2>> values{1.0f, 2.0f};
+    s.run(tn::feed(x, values), sum, difference, product, quotient, other);
+    s.set_trace(nullptr);
+    const auto e = s.explain_placement(tn::feed(x, values), sum, difference, product, quotient, other);
+    const std::string text = seen.to_text();
+    const tn::any_tensor all[] = {sum, difference, product, quotient, other};
+    REQUIRE(lines.size() == 5);
+    for (std::size_t i = 0; i < 5; ++i) {
+        CHECK(lines[i] == all[i].name() + ": (" + asked[i] + "): " + to_string(cpu0));
+        CHECK(has(text, all[i].name() + " (" + asked[i] + ")"));
+        CHECK(of(e, all[i]).op == asked[i]);
+    }
 }
 
 TEST_CASE("SEMANTICS 12: the logical devices of a session, with type, memory and description") {

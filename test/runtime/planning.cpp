@@ -255,7 +255,7 @@ TEST_CASE("a step that needs more than memory_limit is refused before it runs, b
     const std::string text = words_of<tn::resource_exhausted_error>([&] { s.run(tn::feed(x, large), y); });
     CHECK(has(text, "this step needs "));
     CHECK(has(text, "1048576 may be used; the largest tensors:"));
-    CHECK(has(text, "4000000 bytes: multiply float[1000, 1000]"));
+    CHECK(has(text, "4000000 bytes: mul float[1000, 1000]"));
     CHECK(has(text, "feed smaller batches, fetch less, or raise session_options::memory_limit"));
     // What is computed and fetched is counted and named, and so is a variable.
     const std::string fetched = words_of<tn::resource_exhausted_error>([&] { s.run(tn::feed(x, large), h); });

@@ -8,6 +8,7 @@
 #include <tenon/ops/movement.hpp>
 #include <tenon/ops/reduction.hpp>
 #include <tenon/ops/state.hpp>
+#include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 #include "runtime/support.hpp"
@@ -239,4 +240,19 @@ TEST_CASE("a failed step leaves variables usable, and a later step right") {
     CHECK_THROWS_AS(s.run(update), tn::out_of_range_error);
     CHECK(s.run(v).item() == 1);
     CHECK(s.run(v.assign_add(1.0f)).item() == 2);
+}
+
+TEST_CASE("an initial value takes no memory beside the variable: it is computed there") {
+    constexpr std::size_t limit = 1 << 20; // the variable takes 640,000 bytes of it
+    const auto check = [](const tn::session_options& o) {
+        const tn::graph g;
+        const tn::graph_scope in(g);
+        const auto ones = tn::variable<float, tn::shape<400, 400>>("ones", tn::ones());
+        tn::session s(o);
+        s.run(ones.initializer());
+        CHECK(s.run(tn::sum(ones)).item() == 160'000);
+        CHECK(s.report(ones.initializer()).arena_bytes < 4096);
+    };
+    check({.gpus = tn::simulated_gpu(1, limit)});
+    check({.memory_limit = limit});
 }

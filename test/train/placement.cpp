@@ -5,7 +5,12 @@
 
 #include <tenon/graph/replica_device_setter.hpp>
 #include <tenon/ops/elementwise.hpp>
+#include <tenon/ops/gather.hpp>
+#include <tenon/ops/matmul.hpp>
 #include <tenon/ops/reduction.hpp>
+#include <tenon/runtime/device/simulated_gpu.hpp>
+#include <tenon/runtime/plan/cost_measurements.hpp>
+#include <tenon/runtime/session/session.hpp>
 #include <tenon/train/optimizers.hpp>
 
 // Where training's own nodes ask to be: SEMANTICS 4, 9, 40.
@@ -39,6 +44,150 @@ TEST_CASE("SEMANTICS 4: what an optimiser keeps beside a variable shares its dev
             ++slots;
         }
     CHECK(slots == 1);
+}
+
+namespace {
+
+constexpr std::size_t memory = 4 << 20;
+
+auto matrix_variable(const std::string& name, const tn::device_name& where) {
+    return tn::on(where, [&] { return tn::variable<float, tn::shape<8, 8>>(name, tn::ones()); });
+}
+
+tn::device_name device_in(const tn::placement_explanation& e, const std::string& name) {
+    for (const auto& n : e.nodes)
+        if (n.name == name) return n.device;
+    FAIL("no node " << name);
+    return {};
+}
+constexpr auto gpu0 = "/job:localhost/replica:0/task:0/device:GPU:0"_dev;
+constexpr auto gpu1 = "/job:localhost/replica:0/task:0/device:GPU:1"_dev;
+constexpr auto cpu0 = "/job:localhost/replica:0/task:0/device:CPU:0"_dev;
+
+} // namespace
+
+TEST_CASE("SEMANTICS 4: an update's own arithmetic runs where the variable is: assign_add, scatter, every optimiser") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto w = matrix_variable("w", "/gpu:1");
+    const auto x = tn::placeholder<float, tn::shape<8, 8>>("x");
+    tn::session s({.gpus = tn::simulated_gpu(2, memory)});
+    const auto crossing = [&](const auto& t) { return s.explain_placement(t).crossing_bytes(); };
+    CHECK(crossing(w.assign_add(1.0f)) == 0);
+    CHECK(crossing(w.assign_sub(2.0f)) == 0);
+    CHECK(crossing(w.scatter_add(tn::constant({1, 2}), 1.0f)) == 0);
+    // Of what others compute the result crosses, once, and nothing comes back.
+    const auto product = tn::on("/gpu:0", [&] { return tn::matmul(x, x); });
+    const tn::array<float, tn::shape<8, 8>> values;
+    CHECK(s.explain_placement(tn::feed(x, values), w.assign_add(product * 2.0f)).crossing_bytes() <= 3 * 256);
+    const auto update = w.assign_add(product);
+    CHECK(device_in(s.explain_placement(tn::feed(x, values), update), update.name()) == gpu1);
+    // Of a table only the rows that are read cross.
+    const auto rows = tn::gather(w, tn::constant({1, 2}));
+    const auto used = tn::on("/gpu:0", [&] { return exp(rows); });
+    CHECK(crossing(used) <= 2 * 64);
+
+    const auto loss = tn::on("/gpu:1", [&] { return tn::sum(w * w); });
+    const auto rate = tn::exponential_decay(0.1, {.steps = 10, .factor = 0.5});
+    const auto few = [&](const tn::optimizer& o) {
+        const auto e = s.explain_placement(o.minimize(loss));
+        for (const auto& n : e.nodes)
+            if (n.name.starts_with("w/")) CHECK_MESSAGE(n.device == gpu1, n.name);
+        return e.crossing_bytes() <= 64;
+    };
+    CHECK(few(tn::gradient_descent(0.1)));
+    CHECK(few(tn::gradient_descent(rate)));
+    CHECK(few(tn::momentum(0.1, 0.9)));
+    CHECK(few(tn::adagrad(0.1)));
+    CHECK(few(tn::rmsprop(0.1, {.momentum = 0.9, .centered = true})));
+    CHECK(few(tn::adam(rate, {.weight_decay = 0.1})));
+    // Clipping that spans variables gathers one number of each.
+    const auto v = matrix_variable("v", "/gpu:0");
+    const auto both =
+        tn::on("/gpu:1", [&] { return tn::sum(w * w); }) + tn::on("/gpu:0", [&] { return tn::sum(v * v); });
+    const auto gradients = tn::gradient_descent::compute_gradients(both);
+    const auto clipped = tn::gradient_descent(0.1).apply_gradients(tn::clip_by_global_norm(gradients, 1.0));
+    CHECK(crossing(clipped) <= 64);
+}
+
+TEST_CASE("SEMANTICS 4: what a scope asks for comes first: there an update's arithmetic is, but not the update") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto w = matrix_variable("w", "/gpu:1");
+    const auto update = tn::on("/cpu:0", [&] { return w.assign_add(1.0f); });
+    tn::session s({.gpus = tn::simulated_gpu(2, memory)});
+    const auto e = s.explain_placement(update);
+    CHECK(device_in(e, "w/add") == cpu0);
+    CHECK(device_in(e, update.name()) == gpu1);
+    s.run(w.initializer());
+    CHECK(s.run(update)(7, 7) == 2);
+}
+
+TEST_CASE("SEMANTICS 4: a gradient runs where the op is that it is the gradient of, sums where what they are for is") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<6, 8>>("x");
+    const auto w1 = matrix_variable("w1", "/gpu:0"), w2 = matrix_variable("w2", "/gpu:1");
+    const auto h = tn::on("/gpu:0", [&] { return tn::tanh(tn::matmul(x, w1)).materialize(); });
+    const auto k = tn::on("/gpu:1", [&] { return tn::tanh(tn::matmul(h, w2)).materialize(); });
+    const auto loss = tn::on("/gpu:1", [&] { return tn::mean(k * k); });
+    const tn::array<float, tn::shape<6, 8>> fed;
+    for (const bool measured : {false, true}) {
+        tn::session_options o{.gpus = tn::simulated_gpu(2, memory)};
+        if (measured) o.cost_measurements = std::make_shared<tn::cost_measurements>();
+        tn::session s(o);
+        const auto e = s.explain_placement(tn::feed(x, fed), tn::gradient_descent(0.1).minimize(loss));
+        // h there and its gradient back, x, and scalars.
+        CHECK(e.crossing_bytes() <= 3 * 192 + 64);
+    }
+    // Each tower's gradient crosses once, and is added up where the variable is.
+    const auto shared = matrix_variable("shared", "/cpu:0");
+    const auto tower = [&](const char* gpu) { return tn::on(gpu, [&] { return tn::sum(tn::exp(shared)); }); };
+    const auto towers = tn::on("/cpu:0", [&] { return tower("/gpu:0") + tower("/gpu:1"); });
+    const auto [d] = tn::gradients(towers, shared);
+    tn::session s({.gpus = tn::simulated_gpu(2, memory)});
+    const auto e = s.explain_placement(d);
+    CHECK(device_in(e, d.name()) == cpu0);
+    CHECK(e.crossing_bytes() <= 4 * 256 + 64); // to the towers and back
+}
+
+TEST_CASE("SEMANTICS 4: what asks for nothing is placed as before, and its gradient with it; a session may move both") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<8, 8>>("x");
+    const auto w = tn::variable<float, tn::shape<8, 8>>("w", tn::ones());
+    const auto loss = tn::sum(tn::tanh(tn::matmul(x, w)));
+    const auto train = tn::adam(0.1).minimize(loss);
+    tn::session none, two({.gpus = tn::simulated_gpu(2, memory)});
+    const tn::array<float, tn::shape<8, 8>> fed;
+    for (const auto& n : none.explain_placement(tn::feed(x, fed), train).nodes) CHECK(n.device == cpu0);
+    for (const auto& n : two.explain_placement(tn::feed(x, fed), train).nodes) CHECK_MESSAGE(n.device == gpu0, n.name);
+}
+
+TEST_CASE("SEMANTICS 4, 9: under a replica_device_setter updates and gradients are left where their data is") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto placed = tn::on(tn::replica_device_setter(2));
+    const auto w = tn::variable<float, tn::shape<8, 8>>("w", tn::ones());
+    const auto h = tn::on("/gpu:1", [&] { return tn::tanh(tn::matmul(w, w)).materialize(); });
+    tn::adam(0.1).minimize(tn::sum(h));
+    const auto step = w.assign_add(1.0f);
+    const tn::node* sum = step.node()->inputs[1].node;
+    CHECK(sum->device.empty());
+    CHECK(sum->follows == w.node());
+    const auto on_worker = tn::on("/task:1", [&] { return w.assign_sub(1.0f); });
+    CHECK(on_worker.node()->inputs[1].node->device == "/job:worker/task:1"_dev);
+    int followers = 0;
+    for (std::int64_t n = 0; n < g.size(); ++n) {
+        const tn::node& m = *g.at(n);
+        if (m.name.starts_with("gradients/") && m.follows) {
+            CHECK(m.device.empty());
+            ++followers;
+        }
+        if (m.name.starts_with("w/") && m.op == &tn::fused_definition && &m != on_worker.node()->inputs[1].node)
+            CHECK(m.follows == w.node());
+    }
+    CHECK(followers > 3);
 }
 
 TEST_CASE("SEMANTICS 40: a tower's gradients are where the tower is") {

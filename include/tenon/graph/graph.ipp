@@ -197,7 +197,7 @@ inline node* find_equal(graph_state& g, const node& n, std::size_t content, std:
     for (auto at = first; at != last; ++at) {
         const node& m = *at->second.made;
         if (m.op == n.op && m.inputs == n.inputs && m.controls == n.controls && m.colocated == n.colocated &&
-            (asked ? at->second.asked == asked : m.device == n.device) && m.container == n.container &&
+            m.follows == n.follows && (asked ? at->second.asked == asked : m.device == n.device) && m.container == n.container &&
             m.attributes == n.attributes)
             return at->second.made;
     }
@@ -280,25 +280,38 @@ TENON_INLINE node* restore_node(const graph& to, node&& n) {
 
 namespace detail {
 
-// What a node without a name is called: a fused node after its last instruction, another after its op.
-inline std::string own_name(const node& n) {
-    if (const attribute* t = n.attributes.find("tape"))
-        if (const auto* shared_tape = std::get_if<std::shared_ptr<const tape>>(t)) {
-            const tape& tp = **shared_tape;
-            if (tp.output_count == 1 && tp.outputs[0].like < 0) return info_of(tp.code[tp.outputs[0].reg].op).name;
-        }
+// As TensorFlow's users know them.
+inline const char* shown_name(opcode op) {
+    switch (op) {
+    case opcode::subtract: return "sub";
+    case opcode::multiply: return "mul";
+    case opcode::divide: return "div";
+    default: return info_of(op).name;
+    }
+}
+
+} // namespace detail
+
+TENON_INLINE const char* shown_op(const node& n) {
+    const attribute* t = n.attributes.find("tape");
+    if (const auto* shared = t ? std::get_if<std::shared_ptr<const tape>>(t) : nullptr; shared && *shared)
+        if (const tape& code = **shared; code.output_count == 1)
+            return detail::shown_name(code.code[code.outputs[0].reg].op);
     return n.op->name;
 }
+
+namespace detail {
 
 inline placed_op as_placed(const node& n, const std::string& name) {
     static constexpr extents none{};
     const bool any = !n.outputs.empty();
-    return {n.op->name,
+    return {shown_op(n),
             name,
             any ? n.outputs[0].element : element_type::none,
             any ? n.outputs[0].extents : none,
             n.op->is(op_flags::resource),
-            {}};
+            {},
+            n.follows ? std::string_view(n.follows->name) : std::string_view()};
 }
 
 } // namespace detail
@@ -314,6 +327,9 @@ TENON_INLINE node* add_node(const op_definition& op, std::vector<any_tensor> inp
     n.container = scope.container;
     n.controls = scope.controls;
     n.colocated = scope.colocated;
+    const bool shared = detail::may_be_shared(op) && name.empty();
+    // A constant that many may share is nobody's.
+    if (n.colocated.empty() && !(shared && inputs.empty())) n.follows = scope.follows;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         if (!inputs[i]) detail::throw_empty((shown + ": input " + std::to_string(i)).c_str());
         if (inputs[i].node()->graph != g)
@@ -324,9 +340,8 @@ TENON_INLINE node* add_node(const op_definition& op, std::vector<any_tensor> inp
     n.attributes = std::move(a);
     detail::infer_outputs(n);
 
-    const bool shared = detail::may_be_shared(op) && name.empty();
     const std::size_t content = shared ? detail::content_of(n) : 0;
-    const std::string wanted = name.empty() ? scope.prefix + detail::own_name(n) : shown;
+    const std::string wanted = name.empty() ? scope.prefix + shown_op(n) : shown;
     const std::uint64_t asked = scope.devices ? scope.devices->asked : 0;
     if (asked && shared) { // a node that is there already is not asked for again
         const std::lock_guard lock(g->guard);

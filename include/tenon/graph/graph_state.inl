@@ -77,6 +77,7 @@ struct scope_state {
     variable_policy* variables = nullptr; // lives while its scope is open: who makes variables is inside
     std::shared_ptr<const device_layer> devices;
     std::vector<node*> controls, colocated;
+    node* follows = nullptr;
     mutable std::atomic<std::int64_t> references{1};
 
     scope_state() = default;
@@ -88,7 +89,8 @@ struct scope_state {
         variables(o.variables),
         devices(o.devices),
         controls(o.controls),
-        colocated(o.colocated) {
+        colocated(o.colocated),
+        follows(o.follows) {
         retain(graph);
     }
     scope_state& operator=(const scope_state&) = delete;
@@ -106,6 +108,7 @@ struct scope_state {
         devices.reset();
         controls.clear();
         colocated.clear();
+        follows = nullptr;
     }
 };
 

@@ -312,6 +312,7 @@ private:
         const json_value* source = nullptr;
         std::vector<std::pair<std::size_t, int>> inputs; // entry, output
         std::vector<std::size_t> controls, colocated;
+        std::vector<std::size_t> follows; // one, or none
         node* made = nullptr;
     };
 
@@ -358,7 +359,9 @@ private:
             text("name", e.name);
             text("op", e.op);
             allow_only(
-                v, {"name", "op", "inputs", "controls", "attributes", "colocated", "device", "container", "outputs"},
+                v,
+                {"name", "op", "inputs", "controls", "attributes", "colocated", "follows", "device", "container",
+                 "outputs"},
                 "node \"" + e.name + "\"");
             if (!by_name_.emplace(e.name, entries_.size()).second)
                 json_mistake("there are two nodes called \"" + e.name + "\"");
@@ -406,6 +409,8 @@ private:
             each(e, "colocated", [&](const json_value& v) {
                 e.colocated.push_back(resolve(v, "a node colocated with \"" + e.name + "\"").first);
             });
+            if (const json_value* v = e.source->find("follows"))
+                e.follows.push_back(resolve(*v, "the node that \"" + e.name + "\" follows").first);
         }
     }
 
@@ -417,6 +422,7 @@ private:
             for (const auto& [from, index] : entries_[n].inputs) after[from].push_back(n), ++waiting[n];
             for (const std::size_t from : entries_[n].controls) after[from].push_back(n), ++waiting[n];
             for (const std::size_t from : entries_[n].colocated) after[from].push_back(n), ++waiting[n];
+            for (const std::size_t from : entries_[n].follows) after[from].push_back(n), ++waiting[n];
         }
         std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
         for (std::size_t n = 0; n < entries_.size(); ++n)
@@ -448,6 +454,8 @@ private:
                 if (waiting[from] > 0) next = from;
             for (const std::size_t from : entries_[n].colocated)
                 if (waiting[from] > 0) next = from;
+            for (const std::size_t from : entries_[n].follows)
+                if (waiting[from] > 0) next = from;
             n = next;
         }
         std::string cycle = "\"" + entries_[n].name + "\"";
@@ -475,6 +483,7 @@ private:
             }
             for (const std::size_t from : e.controls) n.controls.push_back(entries_[from].made);
             for (const std::size_t from : e.colocated) n.colocated.push_back(entries_[from].made);
+            for (const std::size_t from : e.follows) n.follows = entries_[from].made;
             if (const json_value* v = e.source->find("device"))
                 n.device = json_get<std::string>(*v, "a text", "\"device\"");
             if (const json_value* v = e.source->find("container"))

@@ -9,8 +9,8 @@
 namespace tenon {
 
 /// The whole graph as JSON: a line a node, which says its name, op, inputs ("name", or "name:1" for a later output),
-/// control inputs, attributes, colocated nodes, device, container and output types; then the collections. Numbers come back exactly.
-/// The same graph gives the same text.
+/// control inputs, attributes, colocated nodes, what it follows, device, container and output types; then the collections.
+/// Numbers come back exactly. The same graph gives the same text.
 ///
 ///     {"format": "tenon graph", "version": 1, "seed": 0,
 ///      "nodes": [

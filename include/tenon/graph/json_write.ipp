@@ -177,6 +177,7 @@ inline std::string line_of(const node& n) {
     for (const auto& [name, a] : n.attributes) attributes.push_back({std::string(name), json_of_attribute(a)});
     if (!attributes.empty()) out.push_back({"attributes", std::move(attributes)});
     add_list("colocated", n.colocated, node_name);
+    if (n.follows) out.push_back({"follows", node_name(n.follows)});
     if (!n.device.empty()) out.push_back({"device", to_string(n.device)});
     if (!n.container.empty()) out.push_back({"container", n.container});
     add_list("outputs", n.outputs, json_of_type);

@@ -33,6 +33,9 @@ struct node {
     std::vector<tensor_type> outputs;
     std::string name;
     std::vector<node*> colocated; ///< share their device with this node
+    /// The variable that it helps to update, or what it is the gradient of: where nothing else is asked for, it runs where
+    /// that does, if there is a kernel for it.
+    node* follows = nullptr;
     device_name device;           ///< as asked for; empty where nothing was
     std::string container;        ///< of the resource it holds; empty: the default
     std::int64_t number = 0;      ///< position in the graph: inputs have smaller ones
@@ -80,6 +83,10 @@ private:
     node* node_ = nullptr;
 };
 } // namespace detail
+
+/// What a node's op is called to readers, in logs, traces, explanations and to placement functions: a fused node after its
+/// last instruction, those of + - * / as "add", "sub", "mul", "div".
+const char* shown_op(const node& n);
 
 /// A handle on a node that is run for its effect.
 class operation {

@@ -34,7 +34,8 @@ struct replica_device_options {
 };
 
 /// A placement function for on(): nodes that hold resources (variables, tables, accumulators) go to the tasks of ps_device
-/// in turn, all others to worker_device. Scopes inside it override it; a resource whose task they set takes its turn
+/// in turn, all others to worker_device, but for what helps to update a variable or is a gradient: that runs where the
+/// variable or the forward op does (node::follows). Scopes inside it override it; a resource whose task they set takes its turn
 /// nonetheless, but not one of another job. Its copies share the turn, and may be asked from several threads.
 class replica_device_setter {
 public:

@@ -85,7 +85,7 @@ TENON_INLINE replica_device_setter::replica_device_setter(const cluster& c, cons
 
 TENON_INLINE device_name replica_device_setter::operator()(const placed_op& op) const {
     if (!turn_) return {};
-    if (!op.holds_resource) return worker_device_;
+    if (!op.holds_resource) return op.follows.empty() || !op.device.empty() ? worker_device_ : device_name();
     device_name ps = ps_device_;
     if (!op.device.job.empty() && op.device.job != ps.job) return ps; // another job's task is no matter of this one
     const std::int64_t elements = op.extents.is_static() ? op.extents.elements() : 0;

@@ -30,12 +30,15 @@ struct node;
 
 /// What a placement function is told of a node that is about to be made.
 struct placed_op {
-    const char* type;              ///< the op's name: "matmul"
+    const char* type;              ///< what its op is called: "matmul", or "mul" of a product of elements (shown_op)
     const std::string& name;       ///< the node's, as wished: a number is added where it is taken
     element_type element;          ///< of its first output; none where it has none
     const tenon::extents& extents; ///< of its first output, as far as they are known
     bool holds_resource;           ///< a variable: op_flags::resource
     device_name device;            ///< what the scopes inside this one have set
+    /// The variable that it helps to update, or the node that it is the gradient of: it runs where that does unless it is
+    /// given a device. Empty of other nodes.
+    std::string_view follows{};
 };
 
 /// A function that answers where a node goes: a device's name or its text, of which the scopes inside take what they leave
@@ -164,6 +167,26 @@ public:
 class absolute_names : scope_base {
 public:
     absolute_names();
+};
+
+// Nodes made inside wait for nothing.
+class no_controls : scope_base {
+public:
+    no_controls();
+};
+
+// Nodes made inside run where n does, unless the scopes say otherwise (node::follows). Without effect where n is of
+// another graph than theirs.
+class follow_scope : scope_base {
+public:
+    explicit follow_scope(node* n);
+};
+
+// The same for what belongs to a node, a variable mostly: it bears its name. An initialiser waits for nothing.
+class owned_scope : scope_base {
+public:
+    enum class part { update, initializer };
+    explicit owned_scope(const any_tensor& owner, part of = part::update);
 };
 
 // Variables made inside are what the policy makes of them; nullptr: as they are where none is. The names that it is

@@ -81,6 +81,8 @@ inline void add_named(const std::vector<node*>& nodes, std::vector<node*>& to, c
     }
 }
 
+inline bool is_of_this_graph(const node* n) { return n && n->graph == current_graph(); }
+
 // For messages.
 inline std::string function_asked_for(const placed_op& op) {
     return "the placement function, asked for " + op.name + " (" + op.type + "), ";
@@ -121,6 +123,23 @@ TENON_INLINE device_name device_of(const scope_state& scopes, placed_op op) {
 } // namespace detail
 
 TENON_INLINE detail::absolute_names::absolute_names() { state().prefix.clear(); }
+
+TENON_INLINE detail::no_controls::no_controls() { state().controls.clear(); }
+
+TENON_INLINE detail::follow_scope::follow_scope(node* n) : scope_base(detail::is_of_this_graph(n)) {
+    if (detail::is_of_this_graph(n)) state().follows = n;
+}
+
+TENON_INLINE detail::owned_scope::owned_scope(const any_tensor& owner, part of) :
+    scope_base(detail::is_of_this_graph(owner.node())) {
+    if (!detail::is_of_this_graph(owner.node())) return;
+    state().follows = owner.node();
+    state().prefix = owner.node()->name + "/";
+    if (of == part::update) return;
+    state().controls.clear();
+    // Functions are asked for every node. Otherwise the device is the variable's, also where that is not what it asked for.
+    if (state().devices && !state().devices->asked) state().devices.reset();
+}
 
 TENON_INLINE detail::variable_policy_scope::variable_policy_scope(variable_policy* policy) {
     state().variables = policy;

@@ -6,6 +6,7 @@
 
 #include <tenon/graph/axes.hpp>
 #include <tenon/graph/gradient_context.hpp>
+#include <tenon/graph/scope.hpp>
 #include <tenon/graph/tensor.hpp>
 
 /// Parts of a tensor that indices name, and the sparse gradients that come of it.
@@ -91,9 +92,19 @@ struct sum_equal_rows_op {
 };
 TENON_OP(gather, sum_equal_rows);
 
+namespace detail {
+// The variable that a tensor is; nullptr where it is none.
+inline node* variable_in(const any_tensor& x) { return x && x.node()->op->is(op_flags::variable) ? x.node() : nullptr; }
+template <class X>
+    requires(!std::is_base_of_v<any_tensor, X>)
+node* variable_in(const X&) { return nullptr; }
+} // namespace detail
+
 /// The slices of x that indices (int32 or int64) name along Axis. An index outside 0 .. size - 1 fails the
-/// step with invalid_argument_error; negative ones do too.
+/// step with invalid_argument_error; negative ones do too. Of a variable they are read where it is, unless a scope says
+/// otherwise, so that they alone cross to others.
 template <int Axis = 0, OperandOrIllShaped X, OperandOrIllShaped I> auto gather(const X& x, const I& indices) {
+    const detail::follow_scope there(detail::variable_in(x));
     return apply_op<gather_op, gather_op::attributes{Axis}>(x, indices);
 }
 
@@ -145,6 +156,7 @@ namespace tenon {
 
 namespace untyped {
 TENON_INLINE any_tensor gather(const any_tensor& x, const any_tensor& indices, int axis) {
+    const tenon::detail::follow_scope there(tenon::detail::variable_in(x));
     return tenon::add<gather_op>({axis}, {x, indices});
 }
 } // namespace untyped

@@ -67,14 +67,20 @@ private:
     std::vector<node*> seen_, between_;
 };
 
-// What flows into a tensor: added up as it comes, but for what its op joins.
+// What flows into a tensor of node `of`: added up where that is, as it comes, but for what its op joins.
 class gradient_sum {
 public:
-    void add(const any_tensor& amount) {
+    void add(node* of, const any_tensor& amount) {
         if (amount.node()->op->join) apart_.push_back(amount);
-        else sum_ = sum_ ? add_instruction(opcode::add, {sum_, amount}) : amount;
+        else if (!sum_) sum_ = amount;
+        else {
+            const follow_scope there(of);
+            sum_ = add_instruction(opcode::add, {sum_, amount});
+        }
     }
-    any_tensor total() {
+    any_tensor total(node* of) {
+        if (apart_.empty()) return sum_;
+        const follow_scope there(of);
         if (apart_.size() > 1)
             if (any_tensor all = apart_[0].node()->op->join(apart_)) apart_ = {std::move(all)};
         for (const any_tensor& a : apart_) sum_ = sum_ ? add_instruction(opcode::add, {sum_, a}) : a;
@@ -98,12 +104,12 @@ public:
             first = static_cast<std::int64_t>(sums_.size());
             sums_.resize(sums_.size() + to.node->outputs.size());
         }
-        sums_[static_cast<std::size_t>(first + to.index)].add(amount);
+        sums_[static_cast<std::size_t>(first + to.index)].add(to.node, amount);
     }
     /// An empty handle where nothing does.
     any_tensor total(const node_output& of) {
         const std::int64_t first = first_[static_cast<std::size_t>(of.node->number)];
-        return first < 0 ? any_tensor() : sums_[static_cast<std::size_t>(first + of.index)].total();
+        return first < 0 ? any_tensor() : sums_[static_cast<std::size_t>(first + of.index)].total(of.node);
     }
 
 private:
@@ -124,6 +130,7 @@ TENON_INLINE std::vector<any_tensor> add_gradients(const std::vector<any_tensor>
         if (!is_floating(ys[i].element()))
             throw invalid_argument_error("gradients: " + ys[i].name() + " is " + to_string(ys[i].type()) +
                                          "; only floating tensors have gradients");
+        const follow_scope there(ys[i].node());
         flowing.add(ys[i].output(), i < output_gradients.size() ? output_gradients[i] : untyped::ones_like(ys[i]));
     }
     for (node* n : between.last_first()) {
@@ -134,6 +141,7 @@ TENON_INLINE std::vector<any_tensor> add_gradients(const std::vector<any_tensor>
             any = any || out.back();
         }
         if (!any || !n->op->gradient) continue;
+        const follow_scope there(n);
         gradient_context c(*n, std::move(out));
         n->op->gradient(c);
         for (int i = 0; i < c.inputs(); ++i) {
@@ -151,6 +159,7 @@ TENON_INLINE std::vector<any_tensor> add_gradients(const std::vector<any_tensor>
     std::vector<any_tensor> result;
     for (const any_tensor& x : xs) {
         const any_tensor sum = between.is_seen(x.node()) ? flowing.total(x.output()) : any_tensor();
+        const follow_scope there(x.node());
         result.push_back(sum ? sum : untyped::zeros_like(x));
     }
     return result;

@@ -68,7 +68,10 @@ inline initializer he_normal(std::uint64_t seed = 0) {
 namespace detail {
 /// Throws invalid_argument_error, naming the variable, where `how` cannot begin a variable of this type.
 void check_initializer(const std::string& name, const initializer& how, element_type element);
+/// What `how` makes of a variable's sizes: the node "v/initial_value" of a variable "v".
 any_tensor initial_value(const initializer& how, const any_tensor& variable);
+/// The same of a value.
+any_tensor initial_value(any_array value, const any_tensor& variable);
 } // namespace detail
 
 } // namespace tenon
@@ -120,13 +123,17 @@ TENON_INLINE any_tensor initial_value(const initializer& how, const any_tensor& 
         // A normal distribution cut at two deviations has 0.8796 of its deviation left.
         b = how.kind == uniform ? deviation * std::sqrt(3.0) : deviation / 0.87962566103423978;
     }
+    constexpr const char* name = "initial_value";
+    const owned_scope of(variable, owned_scope::part::initializer);
+    const auto seed = static_cast<std::int64_t>(how.seed);
     switch (how.kind) {
-    case uniform: return untyped::random_uniform(type.element, type.extents, a, b, how.seed);
-    case normal: return untyped::random_normal(type.element, type.extents, a, b, how.seed);
-    case truncated_normal: return untyped::truncated_normal(type.element, type.extents, a, b, how.seed);
+    case uniform: return tenon::add<random_uniform_op>({type.element, type.extents, a, b, seed}, {}, name);
+    case normal: return tenon::add<random_normal_op>({type.element, type.extents, a, b, false, seed}, {}, name);
+    case truncated_normal:
+        return tenon::add<random_normal_op>({type.element, type.extents, a, b, true, seed}, {}, name);
     default: break;
     }
-    return tenon::add<fill_like_op>({a}, {variable});
+    return tenon::add<fill_like_op>({a}, {variable}, name);
 }
 
 } // namespace tenon::detail

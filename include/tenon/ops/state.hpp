@@ -172,12 +172,15 @@ public:
     /// same numbers, random ones too, whichever comes first. It does not change with the variable, and reading it
     /// neither needs nor gives the variable a value; alone, random numbers are drawn anew.
     tensor<T, S> initialized_value() const { return tensor<T, S>::unchecked(detail::initialized_value_of(*this)); }
-    /// Each of these is the variable after the update, when run or used.
+    /// Each of these is the variable after the update, when run or used. The update and its sum are computed where the
+    /// variable is; a scope may put the sum elsewhere.
     template <class V> auto assign(const V& value) const { return update(value_of(value), "assign"); }
     template <class V> auto assign_add(const V& value) const {
+        const detail::owned_scope there(*this);
         return update(elementwise<opcode::add>(as_plain(), value), "assign_add");
     }
     template <class V> auto assign_sub(const V& value) const {
+        const detail::owned_scope there(*this);
         return update(elementwise<opcode::subtract>(as_plain(), value), "assign_sub");
     }
 
@@ -267,10 +270,14 @@ auto variable(const std::string& name, const X& initial, const variable_options&
     }
 }
 template <OperandOrIllShaped X> auto variable(const X& initial) { return variable("variable", initial); }
-template <Element T> auto variable(const T& initial) { return variable("variable", constant(initial)); }
 template <Element T> auto variable(const std::string& name, const T& initial, const variable_options& o = {}) {
-    return variable(name, constant(initial), o);
+    any_array value(element_type_of<T>, {});
+    *static_cast<T*>(value.data()) = initial;
+    const any_tensor v = detail::add_variable(name, value.type(), o);
+    detail::set_initial_value(v, detail::initial_value(std::move(value), v), o);
+    return variable_tensor<T, shape<>>(v);
 }
+template <Element T> auto variable(const T& initial) { return variable("variable", initial); }
 
 /// The operation that gives all of the current graph's variables their initial values.
 operation initialize_variables();
@@ -321,6 +328,7 @@ TENON_INLINE any_tensor add_variable(const std::string& name, const tensor_type&
 }
 
 TENON_INLINE any_tensor enter_variable(const std::string& name, const tensor_type& type, const variable_options& o) {
+    const no_controls apart;
     any_tensor v = tenon::add<variable_op>({type.element, type.extents}, {}, name);
     graph g(v.node()->graph);
     if (o.collected) {
@@ -332,10 +340,10 @@ TENON_INLINE any_tensor enter_variable(const std::string& name, const tensor_typ
 
 TENON_INLINE operation set_initial_value(const any_tensor& variable, const any_tensor& value,
                                          const variable_options& o) {
-    // An absolute name: the variable's own already has its scopes' prefix.
     variable_policy* const policy = current_scopes().variables;
     const any_tensor begins = policy ? policy->initial_value(variable, value) : value;
-    const any_tensor a = any_tensor({add_node(definition_of<assign_op>(), {variable, begins}, {}, {}), 0});
+    const owned_scope of(variable, owned_scope::part::initializer);
+    const any_tensor a = any_tensor({add_node(definition_of<assign_op>(), {variable, begins}, {}, "assign"), 0});
     graph g(variable.node()->graph);
     g.add_to_collection(variable.node()->name + "/initializer", a);
     if (o.collected) g.add_to_collection(initializers, a);
@@ -353,8 +361,14 @@ TENON_INLINE any_tensor initialized_value_of(const any_tensor& variable) {
     return any_tensor(initializer_of(variable).node()->inputs[1]);
 }
 
-TENON_INLINE any_tensor add_assign(const any_tensor& variable, const any_tensor& value, const char*) {
-    return any_tensor({add_node(definition_of<assign_op>(), {variable, value}, {}, {}), 0});
+TENON_INLINE any_tensor initial_value(any_array value, const any_tensor& variable) {
+    const owned_scope of(variable, owned_scope::part::initializer);
+    return tenon::add<constant_op>({std::make_shared<const any_array>(std::move(value))}, {}, "initial_value");
+}
+
+TENON_INLINE any_tensor add_assign(const any_tensor& variable, const any_tensor& value, const char* name) {
+    const owned_scope there(variable);
+    return any_tensor({add_node(definition_of<assign_op>(), {variable, value}, {}, name), 0});
 }
 
 inline void check_is_variable(const any_tensor& variable, const std::string& op) {
@@ -366,6 +380,7 @@ inline void check_is_variable(const any_tensor& variable, const std::string& op)
 
 TENON_INLINE any_tensor add_scatter(scatter_op::way how, const any_tensor& variable, const any_tensor& indices,
                                     const any_tensor& updates) {
+    const owned_scope there(variable);
     return tenon::add<scatter_op>({how}, {variable, indices, updates}, name_of(how));
 }
 

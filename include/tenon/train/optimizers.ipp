@@ -13,6 +13,14 @@ namespace tenon {
 
 namespace detail {
 
+// A counter's next value.
+inline operation incremented(const any_tensor& count) {
+    const owned_scope there(count);
+    return add_assign(count, add_instruction(opcode::add, {count, scalar_constant(1, element_type::int64)}),
+                      "assign_add")
+        .operation();
+}
+
 /// What the updates of one apply_gradients share.
 class update_setup {
 public:
@@ -26,10 +34,8 @@ public:
     void count_runs() {
         const only_devices scope(graph_);
         runs_ = add_variable(of_.name_ + "_step", {element_type::int64, {}}, {.trainable = false});
-        set_initial_value(runs_, scalar_constant(0, element_type::int64), {.trainable = false});
-        operations_.push_back(
-            untyped::assign(runs_, add_instruction(opcode::add, {runs_, scalar_constant(1, element_type::int64)}))
-                .operation());
+        set_initial_value(runs_, initial_value(zeros(), runs_), {.trainable = false});
+        operations_.push_back(incremented(runs_));
     }
     const any_tensor& runs() const { return runs_; }
 
@@ -43,10 +49,11 @@ private:
 
 /// Writes the update of one variable as one fused node, and the assignments of what it computes. Of a sparse gradient
 /// the same node computes the rows alone: those of a table that are equal all get the same value, so the one that is
-/// written last does not matter.
+/// written last does not matter. All of it runs where the variable is, unless a scope says otherwise.
 class update_writer {
 public:
     update_writer(update_setup& setup, const gradient_and_variable& of) :
+        there_(of.variable),
         setup_(setup),
         variable_(of.variable),
         type_(compute_type(of.variable.element())),
@@ -60,6 +67,7 @@ public:
     tape_value rate(double factor = 1) {
         const learning_rate& rate = setup_.rate();
         if (rate.is_number()) return tape_.literal(factor * rate.number(), type_);
+        const owned_scope its(rate.tensor());
         tape_writer t; // a node that the graph has once for all variables
         t.write(factor * t.cast(t.read(rate.tensor()), type_), type_);
         return tape_.read(t.finish().front());
@@ -67,6 +75,7 @@ public:
 
     /// Scalars that are the same for each element: computed once, in double.
     template <class F> std::vector<tape_value> scalars(F formulas) {
+        const owned_scope its(setup_.runs());
         tape_writer t;
         const tape_value runs = t.cast(t.read(setup_.runs()), element_type::float64) + 1;
         const tape_value rate = setup_.rate().is_number()
@@ -90,9 +99,7 @@ public:
         const tensor_type type{type_, variable_.extents()};
         const std::string& owner = original_variable(variable_).node()->name;
         const any_tensor slot = add_variable(owner + "/" + name, type, {.trainable = false});
-        any_tensor value = add<fill_like_op>({initial}, {variable_});
-        if (type_ != variable_.element()) value = add_instruction(opcode::cast, {value}, type_);
-        set_initial_value(slot, value, {.trainable = false});
+        set_initial_value(slot, initial_value({.a = initial}, slot), {.trainable = false});
         return {slot, read(slot)};
     }
 
@@ -117,6 +124,7 @@ private:
         tape_.write(value, target.element());
     }
 
+    const owned_scope there_;
     update_setup& setup_;
     any_tensor variable_;
     element_type type_;
@@ -187,11 +195,7 @@ TENON_INLINE operation optimizer::apply_gradients(const std::vector<gradient_and
         update.finish();
     }
     if (o.advance_global_step) {
-        const any_tensor step = global_step();
-        setup.operations().push_back(
-            untyped::assign(
-                step, detail::add_instruction(opcode::add, {step, detail::scalar_constant(1, element_type::int64)}))
-                .operation());
+        setup.operations().push_back(detail::incremented(global_step()));
     }
     return group(setup.operations(), o.name);
 }
@@ -340,6 +344,7 @@ inline any_tensor squared_norm(const std::vector<gradient_and_variable>& gradien
     for (const gradient_and_variable& g : gradients) {
         check_gradient(g);
         const element_type type = compute_type(g.gradient.element());
+        const follow_scope there(g.gradient.node());
         tape_writer t;
         const std::optional<row_gradient> rows = summed_rows(found, g.gradient);
         const tape_value x = t.read(rows ? rows->values : g.gradient);
@@ -362,8 +367,10 @@ inline void scale_down(any_tensor& gradient, const any_tensor& squared, double l
     const tape_value norm = sqrt(t.read(squared));
     const tape_value least = t.literal(limit, norm.type);
     t.write(t.cast(least / t.apply(opcode::maximum, norm, least), compute_type(type)), compute_type(type));
+    const any_tensor scale = t.finish().front(); // one for all gradients of a type
+    const follow_scope there(gradient.node());
     tape_writer product;
-    const tape_value factor = product.read(t.finish().front());
+    const tape_value factor = product.read(scale);
     product.write(product.read(gradient) * factor, type);
     gradient = product.finish().front();
 }
@@ -379,6 +386,7 @@ TENON_INLINE std::vector<gradient_and_variable> clip_by_value(std::vector<gradie
     for (gradient_and_variable& g : gradients) {
         detail::check_gradient(g);
         const detail::home_scope scope{graph(g.variable.node()->graph)};
+        const detail::follow_scope there(g.gradient.node());
         // Zeros that stay zeros need not be there.
         const auto rows = low <= 0 && high >= 0 ? detail::summed_rows(found, g.gradient) : std::nullopt;
         detail::tape_writer t;

@@ -1,5 +1,6 @@
 #include "../table.hpp"
 
+#include <tenon/ops/add_n.hpp>
 #include <tenon/ops/assembly.hpp>
 #include <tenon/ops/movement.hpp>
 #include <tenon/ops/reshape.hpp>
@@ -141,6 +142,13 @@ const add_entries assembly{
                   .attributes = axis_attributes{1},
                   .expected = [](const setting&, const arguments& in) -> arguments {
                       return {columns(in[0], 0, 2), columns(in[0], 2, 3)};
+                  }}}},
+    {.op = "add_n",
+     .elements = numeric,
+     .samples = {{.operands = {x("n=3 m=2"), x("n m"), x("n m")},
+                  .expected = [](const setting& at, const arguments& in) -> arguments {
+                      return {tabulate({at["n"], at["m"]},
+                                       [&](const index& i) { return in[0].at(i) + in[1].at(i) + in[2].at(i); })};
                   }}}},
     {.op = "stack",
      .samples = {{.operands = {x("n=3"), x("n")},

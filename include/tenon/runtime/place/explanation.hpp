@@ -14,11 +14,11 @@ namespace tenon {
 /// What decided where a node runs.
 enum class placement_rule {
     requested,   ///< the device that its scopes named
-    with_data,   ///< it updates a variable: where that is
+    with_data,   ///< where the variable is that it updates, or what it is the gradient of
     colocated,   ///< with a node that it must share its device with
     gpu_default, ///< nothing was asked for: the task's first GPU
     cpu_default, ///< nothing was asked for, and there is no GPU, or no kernel for it
-    softened,    ///< what was asked for is not there: the CPU, as allow_soft_placement allows
+    softened,    ///< what was asked for is not there: as if only the task had been, as allow_soft_placement allows
     cheapest,    ///< the cost model chose it
 };
 const char* name_of(placement_rule r) noexcept;

@@ -22,11 +22,13 @@ struct placement_decision {
     placement_rule rule = placement_rule::cpu_default;
     int by_rules = 0;            ///< the device that the rules chose
     const node* group = nullptr; ///< the first node of those that share their device with it
+    bool told = false;           ///< the log was told, as it is when a run first needs the node
 };
 
 /// Nodes that must share a device.
 struct placement_group {
-    std::vector<const node*> members; ///< in the order in which they were made
+    std::vector<const node*> members; ///< first those that must share it, in the order in which they were made
+    std::size_t followers = 0;        ///< of the members, those at the end that came to it by node::follows
     device_name wanted;               ///< what its members asked for, together
     const node* asked = nullptr;      ///< one that asked; nullptr: none did
     std::vector<int> candidates;      ///< devices that have kernels for all members and were asked for
@@ -58,11 +60,13 @@ public:
     placement_decision decision(const node* n) const;
 
 private:
-    void decide(const std::vector<const node*>& nodes, const placement_optimizer& better,
-                std::vector<std::string>& lines);
+    void decide(const std::vector<const node*>& nodes, const placement_optimizer& better);
+    std::string line_of(const node& n, const placement_decision& d) const;
+    std::vector<std::string> news_of(const std::vector<const node*>& nodes);
     std::vector<placement_group> groups_of(const std::vector<const node*>& nodes) const;
     void gather_requests(placement_group& g) const;
     void choose(placement_group& g) const;
+    void join_followers(std::vector<placement_group>& groups) const;
     bool has_kernel(const node& n, int device) const;
     [[noreturn]] void disagree(const node& a, const node& b) const;
     [[noreturn]] void no_such_device(const placement_group& g) const;
@@ -74,9 +78,6 @@ private:
     mutable std::mutex guard_; // of what follows
     std::unordered_map<const node*, placement_decision> decided_;
 };
-
-/// What a node is called to a reader: of a fused node, its last instruction.
-std::string shown_op(const node& n);
 
 } // namespace runtime
 } // namespace tenon

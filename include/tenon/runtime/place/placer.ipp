@@ -2,22 +2,14 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include <tenon/core/error.hpp>
-#include <tenon/tape/opcode.hpp>
-#include <tenon/tape/tape.hpp>
 #include <tenon/runtime/place/placer.hpp>
 
 namespace tenon {
 
 namespace runtime {
-
-TENON_INLINE std::string shown_op(const node& n) {
-    if (const attribute* t = n.attributes.find("tape"))
-        if (const auto* shared = std::get_if<std::shared_ptr<const tape>>(t); shared && (*shared)->output_count == 1)
-            return info_of((*shared)->code[(*shared)->outputs[0].reg].op).name;
-    return n.op->name;
-}
 
 namespace detail {
 
@@ -45,12 +37,15 @@ inline std::string listed(element_types set) {
     return text;
 }
 
-// "node" and "colocated" requests that name different devices.
-inline bool disagree(const device_name& a, const device_name& b) {
+inline bool name_different_tasks(const device_name& a, const device_name& b) {
     const auto differ = [](int x, int y) { return x >= 0 && y >= 0 && x != y; };
     return (!a.job.empty() && !b.job.empty() && !(a.job == b.job)) || differ(a.replica, b.replica) ||
-           differ(a.task, b.task) || (!a.type.empty() && !b.type.empty() && !(a.type == b.type)) ||
-           differ(a.index, b.index);
+           differ(a.task, b.task);
+}
+// "node" and "colocated" requests that name different devices.
+inline bool disagree(const device_name& a, const device_name& b) {
+    return name_different_tasks(a, b) || (!a.type.empty() && !b.type.empty() && !(a.type == b.type)) ||
+           (a.index >= 0 && b.index >= 0 && a.index != b.index);
 }
 
 } // namespace detail
@@ -60,7 +55,7 @@ TENON_INLINE bool placer::has_kernel(const node& n, int device) const {
     return devices_[static_cast<std::size_t>(device)]->kernel_of(*n.op, detail::element_of(n)) != nullptr;
 }
 
-// Nodes tied by resources and by colocate_with; what they are tied to is decided with them.
+// Nodes tied by resources and by colocate_with; what they are tied to is decided with them, and so is what they follow.
 TENON_INLINE std::vector<placement_group> placer::groups_of(const std::vector<const node*>& nodes) const {
     std::vector<const node*> all;
     std::unordered_map<const node*, int> place;
@@ -88,6 +83,7 @@ TENON_INLINE std::vector<placement_group> placer::groups_of(const std::vector<co
         while (parent.size() < all.size()) parent.push_back(static_cast<int>(parent.size()));
         if (n.op->is(op_flags::updates)) tie(n.inputs[0].node);
         for (const node* c : n.colocated) tie(c);
+        if (n.follows) enter(n.follows);
     }
     std::vector<int> order(all.size());
     std::iota(order.begin(), order.end(), 0);
@@ -134,8 +130,7 @@ TENON_INLINE void placer::gather_requests(placement_group& g) const {
     for (const node* n : g.members) {
         if (n->device.empty() || n->op->is(op_flags::updates) || decided_.contains(n)) continue;
         if (g.asked && detail::disagree(g.wanted, n->device)) {
-            const bool same_task = g.wanted.job == n->device.job || n->device.job.empty();
-            if (!soft_ || !same_task) disagree(*n, *g.asked);
+            if (!soft_ || detail::name_different_tasks(g.wanted, n->device)) disagree(*n, *g.asked);
             continue;
         }
         if (!g.asked) g.asked = n;
@@ -183,6 +178,7 @@ TENON_INLINE void placer::no_kernel(const placement_group& g) const {
     }
     throw invalid_argument_error(
         text + (g.earlier ? "\nThe group is there since an earlier run: in a new session, place it on /device:CPU:0"
+                : soft_  ? "\nNo device of this session has kernels for all of them"
                           : "\nPlace it on /device:CPU:0, or set session_options::allow_soft_placement"));
 }
 
@@ -208,19 +204,14 @@ TENON_INLINE void placer::choose(placement_group& g) const {
     };
     bool exists = false;
     find(g.wanted, exists);
-    if (g.candidates.empty() && soft_) {
-        device_name cpu = g.wanted;
-        cpu.type = device_name("/device:CPU:0").type;
-        cpu.index = -1;
-        bool cpu_exists = false;
-        find(cpu, cpu_exists);
-        if (!g.candidates.empty()) {
-            g.device = g.candidates.front();
-            g.candidates = {g.device};
-            g.rule = placement_rule::softened;
-            g.fixed = true;
-            return;
-        }
+    bool softened = false;
+    if (g.candidates.empty() && soft_) { // neither job nor task changes
+        device_name task = g.wanted;
+        task.type = {};
+        task.index = -1;
+        bool task_exists = false;
+        find(task, task_exists);
+        softened = !g.candidates.empty();
     }
     if (!g.asked) g.asked = g.head();
     if (g.candidates.empty()) exists ? no_kernel(g) : no_such_device(g);
@@ -230,10 +221,73 @@ TENON_INLINE void placer::choose(placement_group& g) const {
     });
     g.device = gpu != g.candidates.end() ? *gpu : g.candidates.front();
     const bool typed = !g.wanted.type.empty();
-    g.fixed = typed && g.candidates.size() == 1;
-    g.rule = typed                       ? placement_rule::requested
+    g.fixed = typed && !softened && g.candidates.size() == 1;
+    g.rule = softened                    ? placement_rule::softened
+             : typed                     ? placement_rule::requested
              : gpu != g.candidates.end() ? placement_rule::gpu_default
                                          : placement_rule::cpu_default;
+}
+
+// A group whose nodes follow one of another group becomes a part of that where it may be there: where its own requests
+// allow the device, and there are kernels for it.
+TENON_INLINE void placer::join_followers(std::vector<placement_group>& groups) const {
+    std::vector<const node*> followers;
+    for (const placement_group& g : groups)
+        for (const node* n : g.members)
+            if (n->follows && !decided_.contains(n)) followers.push_back(n);
+    if (followers.empty()) return;
+    std::sort(followers.begin(), followers.end(), [](const node* a, const node* b) { return a->number < b->number; });
+    std::unordered_map<const node*, std::size_t> group_of;
+    for (std::size_t g = 0; g < groups.size(); ++g)
+        for (const node* n : groups[g].members) group_of.emplace(n, g);
+    std::vector<std::size_t> joined(groups.size());
+    std::iota(joined.begin(), joined.end(), std::size_t{0});
+    const auto now_in = [&](const node* n) {
+        std::size_t g = group_of.at(n);
+        while (joined[g] != g) g = joined[g] = joined[joined[g]];
+        return g;
+    };
+    for (const node* n : followers) {
+        const std::size_t from = now_in(n), to = now_in(n->follows);
+        placement_group &own = groups[from], &leader = groups[to];
+        if (from == to || own.fixed ||
+            std::find(own.candidates.begin(), own.candidates.end(), leader.device) == own.candidates.end())
+            continue;
+        joined[from] = to;
+        std::erase_if(leader.candidates, [&](int d) {
+            return std::find(own.candidates.begin(), own.candidates.end(), d) == own.candidates.end();
+        });
+        leader.members.insert(leader.members.end(), own.members.begin(), own.members.end());
+        leader.followers += own.members.size();
+        own.members.clear();
+    }
+    std::erase_if(groups, [](const placement_group& g) { return g.members.empty(); });
+}
+
+TENON_INLINE std::string placer::line_of(const node& n, const placement_decision& d) const {
+    std::string line = n.name + ": (" + shown_op(n) +
+                       "): " + to_string(devices_[static_cast<std::size_t>(d.device)]->full_name());
+    if (d.rule == placement_rule::softened && !n.device.empty())
+        line += " (soft placement: it asked for " + to_string(n.device) + ")";
+    return line;
+}
+
+// The lines of nodes, and of what they must share their device with, that the log was not told. The caller holds the
+// guard.
+TENON_INLINE std::vector<std::string> placer::news_of(const std::vector<const node*>& nodes) {
+    std::vector<const node*> placed;
+    const auto tell = [&](const node* n) {
+        if (!std::exchange(decided_.at(n).told, true)) placed.push_back(n);
+    };
+    for (const node* n : nodes) {
+        tell(n);
+        if (n->op->is(op_flags::updates)) tell(n->inputs[0].node);
+        for (const node* c : n->colocated) tell(c);
+    }
+    std::sort(placed.begin(), placed.end(), [](const node* a, const node* b) { return a->number < b->number; });
+    std::vector<std::string> lines;
+    for (const node* n : placed) lines.push_back(line_of(*n, decided_.at(n)));
+    return lines;
 }
 
 TENON_INLINE std::vector<int> placer::place(const std::vector<const node*>& nodes, const placement_optimizer& better) {
@@ -242,8 +296,9 @@ TENON_INLINE std::vector<int> placer::place(const std::vector<const node*>& node
     {
         const std::lock_guard lock(guard_);
         if (!std::all_of(nodes.begin(), nodes.end(), [&](const node* n) { return decided_.contains(n); }))
-            decide(nodes, better, lines);
+            decide(nodes, better);
         for (const node* n : nodes) devices.push_back(decided_.at(n).device);
+        if (log_) lines = news_of(nodes);
     }
     // Outside the lock: what is called may use the session.
     for (const std::string& line : lines) log_(line);
@@ -251,13 +306,13 @@ TENON_INLINE std::vector<int> placer::place(const std::vector<const node*>& node
 }
 
 // The caller holds the guard.
-TENON_INLINE void placer::decide(const std::vector<const node*>& nodes, const placement_optimizer& better,
-                                 std::vector<std::string>& lines) {
+TENON_INLINE void placer::decide(const std::vector<const node*>& nodes, const placement_optimizer& better) {
     std::vector<placement_group> groups = groups_of(nodes);
     for (placement_group& g : groups) {
         gather_requests(g);
         choose(g);
     }
+    join_followers(groups);
     std::vector<int> by_rules;
     for (const placement_group& g : groups) by_rules.push_back(g.device);
     if (better) {
@@ -274,26 +329,20 @@ TENON_INLINE void placer::decide(const std::vector<const node*>& nodes, const pl
         better(groups);
         groups.resize(undecided);
     }
-    std::vector<const node*> placed;
     for (std::size_t i = 0; i < groups.size(); ++i) {
         const placement_group& g = groups[i];
-        for (const node* n : g.members) {
+        const device_name device = devices_[static_cast<std::size_t>(g.device)]->full_name();
+        const std::size_t own = g.members.size() - g.followers;
+        for (std::size_t k = 0; k < g.members.size(); ++k) {
+            const node* n = g.members[k];
             placement_rule rule = g.rule;
             if (n->op->is(op_flags::updates)) rule = placement_rule::with_data;
+            else if (!n->device.empty() && !n->device.allows(device)) rule = placement_rule::softened;
+            else if (k >= own) rule = n->device.type.empty() ? placement_rule::with_data : placement_rule::requested;
             else if (g.rule == placement_rule::requested && n->device.empty() && !n->colocated.empty())
                 rule = placement_rule::colocated;
-            if (decided_.try_emplace(n, placement_decision{g.device, rule, by_rules[i], g.head()}).second)
-                placed.push_back(n);
+            decided_.try_emplace(n, placement_decision{g.device, rule, by_rules[i], g.head()});
         }
-    }
-    if (!log_) return;
-    std::sort(placed.begin(), placed.end(), [](const node* a, const node* b) { return a->number < b->number; });
-    for (const node* n : placed) {
-        const placement_decision& d = decided_.at(n);
-        std::string line = n->name + ": (" + shown_op(*n) +
-                           "): " + to_string(devices_[static_cast<std::size_t>(d.device)]->full_name());
-        if (d.rule == placement_rule::softened) line += " (soft placement: it asked for " + to_string(n->device) + ")";
-        lines.push_back(std::move(line));
     }
 }
 

@@ -93,7 +93,7 @@ struct plan_options {
     }
 };
 
-/// "mul_3 (fused) on /device:CPU:0".
+/// "mul_3 (mul) on /device:CPU:0".
 std::string place_of(const node& n, const tenon::device& d);
 
 /// What does an item's work: a lane of a device, or the host's threads.

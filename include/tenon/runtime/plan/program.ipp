@@ -8,7 +8,7 @@
 namespace tenon::runtime {
 
 TENON_INLINE std::string place_of(const node& n, const tenon::device& d) {
-    return n.name + " (" + n.op->name + ") on " + d.name();
+    return n.name + " (" + shown_op(n) + ") on " + d.name();
 }
 
 TENON_INLINE kernel_pointer prepare_kernel(const program& p, const program_item& i, const plan_options& o) {

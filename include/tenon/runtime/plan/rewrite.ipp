@@ -59,9 +59,21 @@ private:
     std::vector<int> to_;
 };
 
+// Values that only an assignment reads: they are computed into the variable's memory, where a constant would take as much
+// again beside it.
+inline std::vector<bool> only_assigned(const program& p, const uses_of& uses) {
+    std::vector<bool> only(p.values.size());
+    for (const program_item& i : p.items)
+        if (!i.removed && i.op->is(op_flags::replaces) && uses[i.inputs[1]] == 1)
+            only[static_cast<std::size_t>(i.inputs[1])] = true;
+    return only;
+}
+
 // Items whose inputs are all known are computed now, once.
 inline void fold_constants(program& p, const plan_options& o) {
+    constexpr std::int64_t little = 4096; // bytes
     const uses_of uses(p);
+    const std::vector<bool> assigned = only_assigned(p, uses);
     for (std::size_t n = 0; n < p.items.size(); ++n) {
         program_item& i = p.items[n];
         if (i.removed || i.outputs.empty()) continue;
@@ -89,6 +101,7 @@ inline void fold_constants(program& p, const plan_options& o) {
             known = known && p.value(v).type.element != element_type::string;
         }
         if (!known || bytes > most_folded_bytes) continue;
+        if (bytes > little && assigned[static_cast<std::size_t>(i.outputs[0])]) continue;
         const int device = std::exchange(i.device, 0); // folding is the host's
         const kernel_pointer k = prepare_kernel(p, i, o);
         std::vector<const void*> in;

@@ -118,8 +118,12 @@ private:
     void record(std::size_t s, const run_environment& e, std::int64_t begin, std::int64_t end) const;
     void check_sources(const any_array* const* feeds) const;
     void check_numerics(std::size_t s, const frame& f) const;
-    std::string op_of(std::size_t s) const { return program_.item(schedule_.order[s]).op->name; }
     std::string awaited_in(std::size_t s) const;
+    // What the planner made of a node is called as that, but for copies of constants.
+    std::string op_of(std::size_t s) const {
+        const program_item& i = program_.item(schedule_.order[s]);
+        return i.op == i.origin->op || i.op->is(op_flags::identity) ? shown_op(*i.origin) : i.op->name;
+    }
     std::string row_of(std::size_t s, trace& t) const;
     [[noreturn]] void rethrow_with_place(const std::exception_ptr& what, std::size_t s) const;
 

@@ -27,7 +27,7 @@ public:
     ///
     ///      begins       takes  row             node (op)
     ///        0.00        0.11  CPU:0 thread 0  constant (constant)
-    ///        2.58        0.52  CPU:0 thread 0  add (fused)
+    ///        2.58        0.52  CPU:0 thread 0  add (add)
     std::string to_text() const;
     /// Chrome's trace-event format, which Perfetto reads too: {"traceEvents": [{"name", "cat", "ph": "X", "ts", "dur",
     /// "pid", "tid"}, ...]}, times in microseconds from the first event.
