@@ -99,7 +99,7 @@ public:
         const tensor_type type{type_, variable_.extents()};
         const std::string& owner = original_variable(variable_).node()->name;
         const any_tensor slot = add_variable(owner + "/" + name, type, {.trainable = false});
-        set_initial_value(slot, initial_value({.a = initial}, slot), {.trainable = false});
+        set_initial_value(slot, initial_value(constant_value(initial), slot), {.trainable = false});
         return {slot, read(slot)};
     }
 
