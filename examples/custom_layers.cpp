@@ -33,9 +33,7 @@ template <class Inner> struct residual {
 };
 template <class Inner> residual(Inner) -> residual<Inner>;
 
-auto block() {
-    return residual{nn::sequential(rms_norm(), nn::dense<32>(nn::gelu), nn::dense<32>())};
-}
+auto block() { return residual{nn::sequential(rms_norm(), nn::dense<32>(nn::gelu), nn::dense<32>())}; }
 
 } // namespace
 

@@ -61,7 +61,8 @@ void cumulative_sum_op::gradient(tn::gradient_context& g) {
 
 // Made once for fixed sizes, run in every step.
 template <class T> struct cumulative_sum_kernel final : tn::kernel {
-    explicit cumulative_sum_kernel(const tn::kernel_setup& s) : how(tn::decode<cumulative_sum_op::attributes>(s.attrs)) {
+    explicit cumulative_sum_kernel(const tn::kernel_setup& s) :
+        how(tn::decode<cumulative_sum_op::attributes>(s.attrs)) {
         const tn::extents& sizes = s.inputs[0].extents;
         length = sizes[sizes.rank() - 1].size;
         for (int i = 0; i + 1 < sizes.rank(); ++i) rows *= sizes[i].size;

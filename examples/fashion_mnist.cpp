@@ -30,14 +30,13 @@ struct options {
     int threads = 0;
 };
 
-constexpr const char* usage =
-    "fashion_mnist [options]\n"
-    "  --data DIR             the folder of the four IDX files, gzipped or not\n"
-    "  --model dense|conv|both\n"
-    "  --epochs N             times that each image is seen (dense: 12, conv: 5)\n"
-    "  --threads N            of one kernel; 0: all cores\n"
-    "  --save FILE            writes the weights there, as safetensors\n"
-    "  --load FILE            reads them from there, and predicts without training\n";
+constexpr const char* usage = "fashion_mnist [options]\n"
+                              "  --data DIR             the folder of the four IDX files, gzipped or not\n"
+                              "  --model dense|conv|both\n"
+                              "  --epochs N             times that each image is seen (dense: 12, conv: 5)\n"
+                              "  --threads N            of one kernel; 0: all cores\n"
+                              "  --save FILE            writes the weights there, as safetensors\n"
+                              "  --load FILE            reads them from there, and predicts without training\n";
 
 [[noreturn]] void wrong_usage(const std::string& what) {
     std::fprintf(stderr, "fashion_mnist: %s\n%s", what.c_str(), usage);
@@ -182,23 +181,22 @@ void run(const options& o) {
     const tn::image_data data = tn::load_mnist_like(o.data);
     tn::graph::current().set_seed(42);
 
-    auto dense = nn::sequential(nn::flatten(),
-                                nn::dense<300>(nn::relu, {.name = "dense_net/hidden"}),
+    auto dense = nn::sequential(nn::flatten(), nn::dense<300>(nn::relu, {.name = "dense_net/hidden"}),
                                 nn::dense<100>(nn::relu, {.name = "dense_net/hidden"}),
                                 nn::dense<10>({.name = "dense_net/logits"}));
 
     constexpr tn::conv2d_options padded{.padding = tn::same};
-    auto conv = nn::sequential(nn::reshaped_to<28, 28, 1>(),
-                               nn::conv2d<16, 5, padded>(nn::relu, {.name = "conv_net/conv"}), nn::max_pool<2>(),
-                               nn::conv2d<32, 5, padded>(nn::relu, {.name = "conv_net/conv"}), nn::max_pool<2>(),
-                               nn::flatten(),
-                               nn::dense<128>(nn::relu, {.name = "conv_net/hidden"}), nn::dropout(0.3),
-                               nn::dense<10>({.name = "conv_net/logits"}));
+    auto conv =
+        nn::sequential(nn::reshaped_to<28, 28, 1>(), nn::conv2d<16, 5, padded>(nn::relu, {.name = "conv_net/conv"}),
+                       nn::max_pool<2>(), nn::conv2d<32, 5, padded>(nn::relu, {.name = "conv_net/conv"}),
+                       nn::max_pool<2>(), nn::flatten(), nn::dense<128>(nn::relu, {.name = "conv_net/hidden"}),
+                       nn::dropout(0.3), nn::dense<10>({.name = "conv_net/logits"}));
 
     tn::session sess({.intra_op_threads = o.threads});
-    const auto with_dense = make_experiment(sess, "dense network: 784-300-100-10", dense, o.epochs ? o.epochs : 12, 2e-3);
-    const auto with_conv = make_experiment(sess, "convolutional network: 16 5x5, 32 5x5, 128-10", conv,
-                                           o.epochs ? o.epochs : 5, 2e-3);
+    const auto with_dense =
+        make_experiment(sess, "dense network: 784-300-100-10", dense, o.epochs ? o.epochs : 12, 2e-3);
+    const auto with_conv =
+        make_experiment(sess, "convolutional network: 16 5x5, 32 5x5, 128-10", conv, o.epochs ? o.epochs : 5, 2e-3);
     std::vector<tn::any_tensor> weights;
     for (const tn::any_tensor& v : tn::graph::current().collection(tn::trainable_variables))
         if (o.model == "both" || v.name().starts_with(o.model)) weights.push_back(v);
@@ -223,7 +221,8 @@ int main(int argc, char** argv) {
     } catch (const tn::error& e) {
         std::fprintf(stderr, "fashion_mnist: %s\n", e.what());
         if (e.code() == tn::error_code::not_found && o.load.empty())
-            std::fprintf(stderr, "Debian's package dataset-fashion-mnist brings the data; --data DIR names another folder.\n");
+            std::fprintf(stderr,
+                         "Debian's package dataset-fashion-mnist brings the data; --data DIR names another folder.\n");
         return 1;
     }
 }

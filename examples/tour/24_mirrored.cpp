@@ -29,9 +29,9 @@ int main() {
     auto y = tn::placeholder<float, tn::shape<batch, 1>>("y");
     tn::mirrored_strategy mirrored(devices);
     auto model = tn::nn::dense<1>();
-    auto losses = mirrored.run(
-        [&](auto part, auto targets) { return tn::nn::mean_squared_error(model(part), targets); },
-        mirrored.distribute(x), mirrored.distribute(y));
+    auto losses =
+        mirrored.run([&](auto part, auto targets) { return tn::nn::mean_squared_error(model(part), targets); },
+                     mirrored.distribute(x), mirrored.distribute(y));
     auto [train, loss] = mirrored.minimize(tn::gradient_descent(0.2), losses);
 
     constexpr int rows = 102; // over four devices: 26, 26, 25 and 25

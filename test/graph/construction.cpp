@@ -13,8 +13,7 @@ namespace tn = tenon;
 using namespace tn::literals;
 
 namespace {
-inline constexpr struct batch : tn::dim<"batch"> {
-} batch;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
 // What an expression throws, as text.
 template <class Error, class F> std::string words_of(F&& f) {

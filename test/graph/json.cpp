@@ -23,8 +23,7 @@ namespace tn = tenon;
 
 namespace {
 
-inline constexpr struct batch : tn::dim<"batch"> {
-} batch;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
 // A small model with everything a graph can hold.
 tn::graph model() {

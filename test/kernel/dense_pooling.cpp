@@ -118,7 +118,8 @@ pooling_description windows(pooling_kind kind, std::int64_t height, std::int64_t
 
 } // namespace
 
-TEST_CASE_TEMPLATE("pooling, its gradient and what is picked equal the naive ones, ties going to the first", T, float, double) {
+TEST_CASE_TEMPLATE("pooling, its gradient and what is picked equal the naive ones, ties going to the first", T, float,
+                   double) {
     for_each_isa([](simd::isa isa) {
         CAPTURE(simd::name_of(isa));
         for (const auto kind : {pooling_kind::maximum, pooling_kind::average}) {

@@ -304,8 +304,8 @@ TEST_CASE("SEMANTICS 11: a memory policy that no device can follow is an error t
     };
     CHECK(text({.fraction = 1.5}, 1000) == "memory_policy::fraction is 1.5 of the 1000 bytes of /device:GPU:0; give "
                                            "the part that may be used, above 0 and at most 1");
-    for (const double wrong : {0.0, -0.5, 1.0001, std::numeric_limits<double>::infinity(),
-                               std::numeric_limits<double>::quiet_NaN()})
+    for (const double wrong :
+         {0.0, -0.5, 1.0001, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()})
         CHECK(contains(text({.fraction = wrong}, 1000), "above 0 and at most 1"));
     CHECK(text({.limit = 1001}, 1000) == "memory_policy::limit is 1001, which is more than the 1000 bytes of "
                                          "/device:GPU:0; give at most that, or 0 for the fraction to decide");

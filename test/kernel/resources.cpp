@@ -24,14 +24,14 @@ struct small_memory final : tn::memory_allocator {
     const std::string& name() const override { return name_; }
     void* allocate(std::size_t bytes) override {
         if (!account.take(bytes)) throw tn::resource_exhausted_error(name_ + ": it is full");
-        void* const p = ::operator new(bytes, std::align_val_t{64});
+        void* const p = ::operator new (bytes, std::align_val_t{64});
         given[p] = bytes;
         return p;
     }
     void deallocate(void* p, std::size_t bytes) noexcept override {
         CHECK(given[p] == bytes);
         given.erase(p);
-        ::operator delete(p, std::align_val_t{64});
+        ::operator delete (p, std::align_val_t{64});
         account.give(bytes);
     }
 
@@ -78,8 +78,9 @@ TEST_CASE("without a device's memory variables are the host's, and counted") {
     CHECK(!r.variable("", "v", {tn::element_type::float32, {2}}).value.is_view());
     CHECK(r.bytes() == 8);
     CHECK(r.largest() == std::vector<tn::memory_holder>{{8, "v float[2], variable"}});
-    CHECK(contains(message_of<tn::resource_exhausted_error>(
-                       [&] { (void)r.variable("", "huge", {tn::element_type::float32, {std::int64_t{1} << 58}}); }),
+    CHECK(contains(message_of<tn::resource_exhausted_error>([&] {
+                       (void)r.variable("", "huge", {tn::element_type::float32, {std::int64_t{1} << 58}});
+                   }),
                    "variable \"huge\": array: no memory for float[288230376151711744]"));
     CHECK(r.bytes() == 8);
 }
@@ -90,8 +91,9 @@ TEST_CASE("SEMANTICS 11: a variable without room is refused by name, sizes and l
     (void)r.variable("", "v", {tn::element_type::float32, {50}});
     (void)r.variable("", "u", {tn::element_type::int64, {75}});
     const auto refused = [&](const std::string& container) {
-        return message_of<tn::resource_exhausted_error>(
-            [&] { (void)r.variable(container, "w", {tn::element_type::float32, {51}}); });
+        return message_of<tn::resource_exhausted_error>([&] {
+            (void)r.variable(container, "w", {tn::element_type::float32, {51}});
+        });
     };
     const std::string holders = "\n  600 bytes: u int64[75], variable\n  200 bytes: v float[50], variable"
                                 "\nuse smaller variables, or let /device:GPU:3 have more memory";

@@ -242,7 +242,8 @@ TEST_CASE("masks: not, and, or, any, all, and the bits of each") {
     });
 }
 
-TEST_CASE("partial loads and stores touch the first n elements only; lanes beyond are zero, or the first element again") {
+TEST_CASE(
+    "partial loads and stores touch the first n elements only; lanes beyond are zero, or the first element again") {
     on_each_isa([](auto ops) {
         using P = decltype(ops);
         const auto check = [](auto t) {

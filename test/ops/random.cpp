@@ -20,8 +20,7 @@ using tn::array, tn::shape, tn::extents;
 
 namespace {
 
-inline constexpr struct batch : tn::dim<"batch"> {
-} batch;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
 // The numbers of one run in a new graph and a new session.
 template <class Build> auto first_run(std::uint64_t graph_seed, Build build, tn::session_options o = {}) {

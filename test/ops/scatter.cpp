@@ -99,10 +99,11 @@ TEST_CASE("SEMANTICS 20: an index out of range is named before anything is writt
     session s;
     s.run(initialize_variables());
     const auto with = [&](int index) { return s.run(feed(ids, array<int>{{0, 1}, {index, 3}}), update); };
-    CHECK_THROWS_WITH_AS(with(4),
-                         doctest::Contains("scatter_add (table/scatter_add): index 4 at [1, 0] is out of range for the 4 "
-                                           "rows of variable \"table\""),
-                         bad);
+    CHECK_THROWS_WITH_AS(
+        with(4),
+        doctest::Contains("scatter_add (table/scatter_add): index 4 at [1, 0] is out of range for the 4 "
+                          "rows of variable \"table\""),
+        bad);
     CHECK_THROWS_WITH_AS(with(-1), doctest::Contains("index -1 at [1, 0]"), bad);
     CHECK(s.run(sum(v)).item() == 8);
     CHECK(with(2)(3, 1) == 6);

@@ -20,8 +20,7 @@ using tn::test::check_gradients, tn::test::input, tn::test::random_array;
 
 namespace {
 
-inline constexpr struct batch : tn::dim<"batch"> {
-} batch;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 template <class F> void for_each_isa(F f) {

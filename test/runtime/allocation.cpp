@@ -20,8 +20,8 @@
 namespace {
 std::atomic<bool> counting{false};
 std::atomic<int> taken{0};
-std::atomic<std::size_t> least{0}; // smaller blocks do not count
-std::atomic<std::int64_t> held{0}; // bytes that were taken and not given back
+std::atomic<std::size_t> least{0};      // smaller blocks do not count
+std::atomic<std::int64_t> held{0};      // bytes that were taken and not given back
 std::atomic<std::int64_t> all_taken{0}; // blocks, since the program began
 
 void* counted(void* p) noexcept {

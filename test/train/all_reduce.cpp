@@ -150,12 +150,12 @@ TEST_CASE("all_reduce names tensors that cannot be summed") {
                          b = tn::untyped::placeholder(tn::element_type::float32, tn::extents(4), "b"),
                          text = tn::untyped::placeholder(tn::element_type::string, tn::extents(3), "text");
     CHECK_THROWS_WITH_AS(reduce.sum({}, {}), "all_reduce: there are no tensors to sum", tn::invalid_argument_error);
-    CHECK_THROWS_WITH_AS(reduce.sum({a}, devices(2)),
-                         "all_reduce: 1 tensors on 2 devices; there must be one on each", tn::invalid_argument_error);
+    CHECK_THROWS_WITH_AS(reduce.sum({a}, devices(2)), "all_reduce: 1 tensors on 2 devices; there must be one on each",
+                         tn::invalid_argument_error);
     CHECK_THROWS_WITH_AS(reduce.sum({a, b}, devices(2)),
                          "all_reduce: a is float[3] and b is float[4]; all must have the same type",
                          tn::invalid_argument_error);
-    CHECK_THROWS_WITH_AS(reduce.sum({text, text}, devices(2)),
-                         "all_reduce: text is string[3]; only numbers have a sum", tn::invalid_argument_error);
+    CHECK_THROWS_WITH_AS(reduce.sum({text, text}, devices(2)), "all_reduce: text is string[3]; only numbers have a sum",
+                         tn::invalid_argument_error);
     CHECK_THROWS_AS(reduce.sum({a, tn::any_tensor()}, devices(2)), tn::invalid_argument_error);
 }

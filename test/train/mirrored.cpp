@@ -27,8 +27,7 @@ namespace tn = tenon;
 
 namespace {
 
-inline constexpr struct batch_size : tn::dim<"batch"> {
-} batch;
+inline constexpr struct batch_size : tn::dim<"batch"> {} batch;
 
 std::vector<tn::device_name> devices(int n, const std::string& type = "cpu") {
     std::vector<tn::device_name> names;
@@ -78,9 +77,9 @@ struct trained {
 };
 
 // Some steps, each on other rows, and all variables after that.
-trained train(tn::session& s, const problem& p, const tn::operation& step,
-              const tn::tensor<double, tn::shape<>>& loss, int rows, int steps,
-              const std::function<void()>& after_each = [] {}) {
+trained train(
+    tn::session& s, const problem& p, const tn::operation& step, const tn::tensor<double, tn::shape<>>& loss, int rows,
+    int steps, const std::function<void()>& after_each = [] {}) {
     trained t;
     s.run(tn::initialize_variables());
     for (int i = 0; i < steps; ++i) {
@@ -280,8 +279,7 @@ TEST_CASE("SEMANTICS 44: of a batch each device gets its own rows") {
     const auto even = tn::placeholder<float, tn::shape<6, 2>>("even");
     const tn::mirrored_strategy mirrored({"/cpu:0", "/cpu:1", "/cpu:2"});
     const auto parts = mirrored.distribute(x);
-    static_assert(std::is_same_v<decltype(parts),
-                                 const tn::per_replica<tn::tensor<float, tn::shape<tn::dyn, 2>>>>);
+    static_assert(std::is_same_v<decltype(parts), const tn::per_replica<tn::tensor<float, tn::shape<tn::dyn, 2>>>>);
     CHECK(parts.shares.size() == 3);
     CHECK(mirrored.distribute(even).shares.empty());
     CHECK(mirrored.distribute(even)[1].extents() == tn::extents(2, 2));
@@ -480,8 +478,8 @@ TEST_CASE("SEMANTICS 39, 44: the gradient of a table that rows are gathered from
         for (std::int64_t i = 0; i < 1000; ++i)
             CHECK(static_cast<const double*>(got.data())[i] ==
                   doctest::Approx(static_cast<const double*>(table.data())[i]).epsilon(1e-12));
-        const auto why = s.explain_placement(
-            tn::feed(ids, ids_of(0)), tn::feed(y, numbers<tn::shape<tn::dyn, 2>>(tn::extents(7, 2), 1)), step);
+        const auto why = s.explain_placement(tn::feed(ids, ids_of(0)),
+                                             tn::feed(y, numbers<tn::shape<tn::dyn, 2>>(tn::extents(7, 2), 1)), step);
         for (const auto& n : why.nodes) CHECK(n.op != "gather_gradient");
         CHECK(why.crossing_bytes() < 1000);
         return 0;

@@ -336,8 +336,8 @@ TEST_CASE("the norm of any number of gradients, and clipping by it") {
         double squares = 0;
         for (int i = 0; i < count; ++i) {
             const float x = static_cast<float>(i % 7) - 2.5f;
-            pairs.push_back({tn::constant({x, 1.0f}),
-                             tn::variable<float, tn::shape<2>>("v" + std::to_string(i), tn::zeros())});
+            pairs.push_back(
+                {tn::constant({x, 1.0f}), tn::variable<float, tn::shape<2>>("v" + std::to_string(i), tn::zeros())});
             squares += static_cast<double>(x) * x + 1;
         }
         const auto norm = tn::global_norm(pairs);

@@ -20,8 +20,8 @@ namespace detail {
 struct storage {
     std::atomic<std::int64_t> owners{1};
     void (*end)(storage*) noexcept;
-    void* block;              // what was allocated, or the adopter's context
-    std::size_t size = 0;     // strings to be destroyed before the block is freed, or bytes of a large block
+    void* block;          // what was allocated, or the adopter's context
+    std::size_t size = 0; // strings to be destroyed before the block is freed, or bytes of a large block
 };
 
 struct adopted_storage : storage {

@@ -124,9 +124,7 @@ private:
     std::size_t bytes_ = 0;
 };
 
-TENON_INLINE void* new_large(std::size_t bytes) noexcept {
-    return memory_keeper::instance().take(bytes);
-}
+TENON_INLINE void* new_large(std::size_t bytes) noexcept { return memory_keeper::instance().take(bytes); }
 TENON_INLINE void delete_large(void* memory, std::size_t bytes) noexcept {
     memory_keeper::instance().give_back(memory, bytes);
 }

@@ -15,7 +15,8 @@ public:
     template <class F>
         requires(!std::is_same_v<std::remove_cvref_t<F>, shared_function> &&
                  std::is_invocable_r_v<R, std::decay_t<F>&, A...>)
-    shared_function(F&& f) : // NOLINT: a lambda is one
+    shared_function(F&& f) :
+        // NOLINT: a lambda is one
         called_(std::make_shared<holder<std::decay_t<F>>>(std::forward<F>(f))) {}
 
     explicit operator bool() const noexcept { return called_ != nullptr; }

@@ -197,8 +197,8 @@ inline node* find_equal(graph_state& g, const node& n, std::size_t content, std:
     for (auto at = first; at != last; ++at) {
         const node& m = *at->second.made;
         if (m.op == n.op && m.inputs == n.inputs && m.controls == n.controls && m.colocated == n.colocated &&
-            m.follows == n.follows && (asked ? at->second.asked == asked : m.device == n.device) && m.container == n.container &&
-            m.attributes == n.attributes)
+            m.follows == n.follows && (asked ? at->second.asked == asked : m.device == n.device) &&
+            m.container == n.container && m.attributes == n.attributes)
             return at->second.made;
     }
     return nullptr;

@@ -40,7 +40,7 @@ public:
     std::unordered_map<std::string, node*> by_name;
     std::unordered_multimap<std::size_t, shared_node> by_content;
     std::unordered_multimap<std::size_t, attributes> attribute_lists; // by content: equal ones are one
-    std::unordered_map<std::string, std::int64_t> used_names; // next number of a taken name
+    std::unordered_map<std::string, std::int64_t> used_names;         // next number of a taken name
     std::map<std::string, std::vector<node_output>> collections;
     std::uint64_t seed = 0;
     // Names of its nodes' sizes, and what holds those that do not live for ever.

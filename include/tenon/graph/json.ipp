@@ -209,8 +209,7 @@ inline tape tape_of_json(const json_value& v) {
             if (!n.fits(i.type))
                 json_mistake("a literal of type " + std::string(name_of(i.type)) + " cannot be " + to_string(n));
             i.bits = n.bits_in(i.type);
-        }
-        else {
+        } else {
             i.a = index_of_json(line[2], "an operand");
             if (operands > 1) i.b = index_of_json(line[3], "an operand");
             if (operands > 2) i.c = index_of_json(line[4], "an operand");
@@ -358,11 +357,10 @@ private:
             };
             text("name", e.name);
             text("op", e.op);
-            allow_only(
-                v,
-                {"name", "op", "inputs", "controls", "attributes", "colocated", "follows", "device", "container",
-                 "outputs"},
-                "node \"" + e.name + "\"");
+            allow_only(v,
+                       {"name", "op", "inputs", "controls", "attributes", "colocated", "follows", "device", "container",
+                        "outputs"},
+                       "node \"" + e.name + "\"");
             if (!by_name_.emplace(e.name, entries_.size()).second)
                 json_mistake("there are two nodes called \"" + e.name + "\"");
             entries_.push_back(std::move(e));

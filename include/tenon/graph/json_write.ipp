@@ -126,8 +126,7 @@ inline json_value json_of_tape(const tape& t) {
             if (is_floating(i.type)) line.push_back(json_of_number(i.literal().as_double()));
             else if (is_signed_integer(i.type)) line.push_back(static_cast<std::int64_t>(i.bits));
             else line.push_back(i.bits);
-        }
-        else if (i.op == opcode::input || i.op == opcode::constant) line.push_back(i.a);
+        } else if (i.op == opcode::input || i.op == opcode::constant) line.push_back(i.a);
         else
             for (int k = 0; k < register_operands(i); ++k) line.push_back(operand_of(i, k));
         code.push_back(std::move(line));

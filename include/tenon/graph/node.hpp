@@ -36,9 +36,9 @@ struct node {
     /// The variable that it helps to update, or what it is the gradient of: where nothing else is asked for, it runs where
     /// that does, if there is a kernel for it.
     node* follows = nullptr;
-    device_name device;           ///< as asked for; empty where nothing was
-    std::string container;        ///< of the resource it holds; empty: the default
-    std::int64_t number = 0;      ///< position in the graph: inputs have smaller ones
+    device_name device;      ///< as asked for; empty where nothing was
+    std::string container;   ///< of the resource it holds; empty: the default
+    std::int64_t number = 0; ///< position in the graph: inputs have smaller ones
     graph_state* graph = nullptr;
 
     const tensor_type& input_type(int i) const {

@@ -244,7 +244,8 @@ public:
 /// The same by a function. It is asked once for each node that is made, outside any lock; what it throws passes on, and
 /// nothing was made.
 template <PlacementFunction F> [[nodiscard]] device_scope on(F policy) {
-    return device_scope([f = static_cast<F&&>(policy)](const placed_op& op) mutable { return detail::answer_of(f, op); });
+    return device_scope(
+        [f = static_cast<F&&>(policy)](const placed_op& op) mutable { return detail::answer_of(f, op); });
 }
 
 /// body(), run inside such a scope. An expression that it returns is a node.

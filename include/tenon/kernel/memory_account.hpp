@@ -43,7 +43,8 @@ public:
             } else if (taken_.compare_exchange_weak(taken, taken + bytes, std::memory_order_relaxed)) break;
         }
         std::size_t peak = peak_.load(std::memory_order_relaxed);
-        while (peak < taken + bytes && !peak_.compare_exchange_weak(peak, taken + bytes, std::memory_order_relaxed)) {}
+        while (peak < taken + bytes && !peak_.compare_exchange_weak(peak, taken + bytes, std::memory_order_relaxed)) {
+        }
         return true;
     }
     void give(std::size_t bytes) noexcept { taken_.fetch_sub(bytes, std::memory_order_relaxed); }

@@ -37,16 +37,14 @@ struct memory_pool::state {
     using idle_blocks = std::set<std::pair<std::size_t, std::byte*>>;
     struct block {
         std::size_t bytes;
-        std::byte* region;             // where its region begins
-        idle_blocks::node_type place;  // while it is used: so that taking it back needs no memory
+        std::byte* region;            // where its region begins
+        idle_blocks::node_type place; // while it is used: so that taking it back needs no memory
         bool idle() const noexcept { return place.empty(); }
     };
     using block_map = std::map<std::byte*, block>;
 
     static constexpr std::size_t first_region = std::size_t{2} << 20;
-    static std::size_t round_up(std::size_t bytes) noexcept {
-        return (bytes + alignment - 1) / alignment * alignment;
-    }
+    static std::size_t round_up(std::size_t bytes) noexcept { return (bytes + alignment - 1) / alignment * alignment; }
 
     memory_source& source;
     std::mutex guard; // of what follows
@@ -71,9 +69,7 @@ struct memory_pool::state {
         at->second.place.value() = {at->second.bytes, at->first};
         idle.insert(std::move(at->second.place));
     }
-    void make_used(block_map::iterator at) noexcept {
-        at->second.place = idle.extract({at->second.bytes, at->first});
-    }
+    void make_used(block_map::iterator at) noexcept { at->second.place = idle.extract({at->second.bytes, at->first}); }
     void remove_idle(block_map::iterator at) noexcept {
         idle.erase({at->second.bytes, at->first});
         blocks.erase(at);

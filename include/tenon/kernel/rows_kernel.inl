@@ -102,9 +102,8 @@ template <class T> TENON_SIMD_INLINE T largest(const T* x, std::int64_t n) {
     std::int64_t i = 0;
     for (; i + 4 * lanes <= n; i += 4 * lanes)
         four_times([&](auto k) TENON_ROWS_LAMBDA { m[k] = larger(m[k], load(x + i + k * lanes)); });
-    for_packs(n - i, [&](std::int64_t j, auto count) TENON_ROWS_LAMBDA {
-        m[0] = larger(m[0], load_filled(x + i + j, count));
-    });
+    for_packs(n - i, [&](std::int64_t j, auto count)
+                         TENON_ROWS_LAMBDA { m[0] = larger(m[0], load_filled(x + i + j, count)); });
     return fold<combine_quick_max, lanes / 2>(larger(larger(m[0], m[1]), larger(m[2], m[3]))).v[0][0];
 }
 

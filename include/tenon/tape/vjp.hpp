@@ -188,7 +188,7 @@ private:
         const term a = value(i.a), b = n > 1 ? value(i.b) : y, c = n > 2 ? value(i.c) : y;
         int from = 0;
         switch (i.op) {
-        // clang-format off
+            // clang-format off
 #define TENON_FLOW(TO, SLOPE) from = t_.length, flow(TO, from, SLOPE);
 #define TENON_SOURCE(NAME) case opcode::NAME: break;
 #define TENON_UNARY(NAME, GROUP, OF_A) case opcode::NAME: TENON_FLOW(i.a, OF_A) break;

@@ -44,9 +44,8 @@ TENON_INLINE std::vector<any_tensor> chunked_all_reduce::add_sums(const std::vec
     const std::size_t n = tensors.size();
     std::vector<std::vector<any_tensor>> chunks; // by tensor, then by chunk
     for (std::size_t i = 0; i < n; ++i)
-        chunks.push_back(on(devices[i], [&] {
-            return untyped::split_evenly(detail::as_list(tensors[i]), static_cast<int>(n));
-        }));
+        chunks.push_back(
+            on(devices[i], [&] { return untyped::split_evenly(detail::as_list(tensors[i]), static_cast<int>(n)); }));
     std::vector<any_tensor> sums;
     for (std::size_t j = 0; j < n; ++j) {
         if (chunks[0][j].extents()[0] == extent(0)) break; // fewer elements than devices

@@ -34,10 +34,9 @@ inline std::vector<any_tensor> loading_assignments(const any_tensor& v) {
     std::vector<any_tensor> made = g.collection(key);
     const graph_scope scope(g);
     while (made.size() < targets.size()) {
-        const any_tensor value =
-            !made.empty() ? any_tensor(made.front().node()->inputs[1]) : colocate_with(v, [&] {
-                return untyped::placeholder(v.element(), v.extents(), v.node()->name + "/value");
-            });
+        const any_tensor value = !made.empty() ? any_tensor(made.front().node()->inputs[1]) : colocate_with(v, [&] {
+            return untyped::placeholder(v.element(), v.extents(), v.node()->name + "/value");
+        });
         made.push_back(untyped::assign(targets[made.size()], value));
         g.add_to_collection(key, made.back());
     }

@@ -153,9 +153,7 @@ TENON_INLINE std::shared_ptr<mirrored_state> make_mirrored(const std::vector<dev
 }
 
 TENON_INLINE mirrored_calls::mirrored_calls(mirrored_state& s) :
-    state_(s),
-    known_(s.variables.size()),
-    variables_(std::make_unique<replica_variables>(s, known_)) {}
+    state_(s), known_(s.variables.size()), variables_(std::make_unique<replica_variables>(s, known_)) {}
 TENON_INLINE mirrored_calls::~mirrored_calls() { state_.variables.resize(known_); }
 TENON_INLINE int mirrored_calls::replicas() const noexcept { return static_cast<int>(state_.replicas()); }
 TENON_INLINE void mirrored_calls::finish() {
@@ -170,8 +168,7 @@ TENON_INLINE void mirrored_calls::finish() {
 }
 
 TENON_INLINE replica_scope::replica_scope(mirrored_calls& calls, int i) :
-    device_(calls.state_.devices[static_cast<std::size_t>(i)]),
-    names_(i), variables_(calls.variables_.get()) {
+    device_(calls.state_.devices[static_cast<std::size_t>(i)]), names_(i), variables_(calls.variables_.get()) {
     calls.variables_->begin(static_cast<std::size_t>(i));
 }
 

@@ -274,8 +274,7 @@ inline std::unique_ptr<output_file> written_safetensors(const std::string& path,
     std::vector<const named_array*> ordered;
     std::set<std::string> names;
     for (const named_array& a : arrays) {
-        if (a.name == metadata_key)
-            throw invalid_argument_error(say("the name '" + a.name + "' is the format's own"));
+        if (a.name == metadata_key) throw invalid_argument_error(say("the name '" + a.name + "' is the format's own"));
         if (!names.insert(a.name).second) throw invalid_argument_error(say("the name '" + a.name + "' is given twice"));
         ordered.push_back(&a);
     }

@@ -62,7 +62,7 @@ inline void check(const convolution_description& d, convolution_product which) {
 }
 
 inline std::unique_ptr<convolution_implementation> make_convolution(convolution_product which,
-                                                                          const convolution_description& d) {
+                                                                    const convolution_description& d) {
     check(d, which);
     if (!has_backend(d.with)) {
         throw unimplemented_error(describe(d) + ": this build has no backend " + name_of(d.with) +

@@ -142,8 +142,8 @@ private:
     mutable scratch_memory scratch_;
 };
 
-TENON_INLINE std::unique_ptr<convolution_implementation>
-make_eigen_convolution(convolution_product which, const convolution_description& d) {
+TENON_INLINE std::unique_ptr<convolution_implementation> make_eigen_convolution(convolution_product which,
+                                                                                const convolution_description& d) {
     if (d.element == element_type::float32) return std::make_unique<eigen_convolution<float>>(which, d);
     return std::make_unique<eigen_convolution<double>>(which, d);
 }

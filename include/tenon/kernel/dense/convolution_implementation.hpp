@@ -28,11 +28,11 @@ TENON_INLINE std::string describe(const convolution_description& d);
 
 /// By Eigen: any of them.
 TENON_INLINE std::unique_ptr<convolution_implementation> make_eigen_convolution(convolution_product which,
-                                                                                      const convolution_description& d);
+                                                                                const convolution_description& d);
 
 /// Null where this build has no oneDNN or oneDNN lacks the product.
-TENON_INLINE std::unique_ptr<convolution_implementation>
-make_onednn_convolution(convolution_product which, const convolution_description& d);
+TENON_INLINE std::unique_ptr<convolution_implementation> make_onednn_convolution(convolution_product which,
+                                                                                 const convolution_description& d);
 
 } // namespace detail
 } // namespace tenon::dense

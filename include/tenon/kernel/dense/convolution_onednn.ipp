@@ -253,8 +253,8 @@ private:
     mutable context_pool<context> contexts_;
 };
 
-TENON_INLINE std::unique_ptr<convolution_implementation>
-make_onednn_convolution(convolution_product which, const convolution_description& d) {
+TENON_INLINE std::unique_ptr<convolution_implementation> make_onednn_convolution(convolution_product which,
+                                                                                 const convolution_description& d) {
     if (d.element != element_type::float32 || d.batch == 0) return nullptr;
     auto made = std::make_unique<onednn_convolution>(which, d);
     if (!made->usable()) return nullptr;
@@ -267,7 +267,7 @@ make_onednn_convolution(convolution_product which, const convolution_description
 
 namespace tenon::dense::detail {
 TENON_INLINE std::unique_ptr<convolution_implementation> make_onednn_convolution(convolution_product,
-                                                                                       const convolution_description&) {
+                                                                                 const convolution_description&) {
     return nullptr;
 }
 } // namespace tenon::dense::detail

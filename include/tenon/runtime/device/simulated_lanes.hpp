@@ -42,8 +42,8 @@ public:
         event* point = nullptr;
         step_monitor* monitor = nullptr;
         int number = 0;
-        double cost = 0;     // ns of a thread
-        double duration = 0; // ns until it counts as done, from its beginning
+        double cost = 0;        // ns of a thread
+        double duration = 0;    // ns until it counts as done, from its beginning
         unsigned denormals = 0; // how the one who gave it treats them
     };
     struct lane {

@@ -75,8 +75,7 @@ TENON_INLINE std::string placement_explanation::to_json() const {
                                   {"bytes", e.bytes},
                                   {"once", e.once},
                                   {"shared", e.shared}});
-    object all{
-        {"nodes", std::move(of_nodes)}, {"edges", std::move(of_edges)}, {"crossing_bytes", crossing_bytes()}};
+    object all{{"nodes", std::move(of_nodes)}, {"edges", std::move(of_edges)}, {"crossing_bytes", crossing_bytes()}};
     if (!cost.empty()) {
         all.push_back({"cost", cost});
         all.push_back({"predicted_seconds", predicted_seconds});

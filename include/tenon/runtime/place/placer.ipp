@@ -178,7 +178,7 @@ TENON_INLINE void placer::no_kernel(const placement_group& g) const {
     }
     throw invalid_argument_error(
         text + (g.earlier ? "\nThe group is there since an earlier run: in a new session, place it on /device:CPU:0"
-                : soft_  ? "\nNo device of this session has kernels for all of them"
+                : soft_   ? "\nNo device of this session has kernels for all of them"
                           : "\nPlace it on /device:CPU:0, or set session_options::allow_soft_placement"));
 }
 
@@ -265,8 +265,8 @@ TENON_INLINE void placer::join_followers(std::vector<placement_group>& groups) c
 }
 
 TENON_INLINE std::string placer::line_of(const node& n, const placement_decision& d) const {
-    std::string line = n.name + ": (" + shown_op(n) +
-                       "): " + to_string(devices_[static_cast<std::size_t>(d.device)]->full_name());
+    std::string line =
+        n.name + ": (" + shown_op(n) + "): " + to_string(devices_[static_cast<std::size_t>(d.device)]->full_name());
     if (d.rule == placement_rule::softened && !n.device.empty())
         line += " (soft placement: it asked for " + to_string(n.device) + ")";
     return line;

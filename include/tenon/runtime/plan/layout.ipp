@@ -190,8 +190,7 @@ private:
             block& b = blocks_[static_cast<std::size_t>(n)];
             arena_slots& slots = slots_of[static_cast<std::size_t>(b.device)];
             // Where nodes run side by side, lifetimes are no intervals.
-            const lifetime_bits life =
-                t_.later.empty() ? lifetime_bits(b.first, b.last, part) : lifetime_bits();
+            const lifetime_bits life = t_.later.empty() ? lifetime_bits(b.first, b.last, part) : lifetime_bits();
             b.offset = slots.find(b.bytes, life, [&](const slot& s) { return is_free(s, b); });
             const std::size_t end = b.offset + b.bytes;
             std::size_t& arena = made_.devices[static_cast<std::size_t>(b.device)].arena_bytes;

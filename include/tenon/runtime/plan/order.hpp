@@ -21,7 +21,9 @@ public:
 
     bool empty() const noexcept { return begin_.size() < 2; }
     std::size_t size() const noexcept { return begin_.empty() ? 0 : begin_.size() - 1; }
-    std::span<const int> operator[](std::size_t i) const { return {to_.data() + begin_[i], to_.data() + begin_[i + 1]}; }
+    std::span<const int> operator[](std::size_t i) const {
+        return {to_.data() + begin_[i], to_.data() + begin_[i + 1]};
+    }
     void add_to(std::vector<pair>& pairs) const;
     edges reversed() const;
 
@@ -116,7 +118,7 @@ private:
         variable_resource* variable;
         std::vector<int> updates;
         std::vector<std::vector<int>> readers; // by version
-        int forwarded = -1; // writes its result for the one update
+        int forwarded = -1;                    // writes its result for the one update
     };
     program_item& item(int i) { return p_.item(i); }
     const program_item& item(int i) const { return p_.item(i); }

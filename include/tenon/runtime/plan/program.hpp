@@ -43,7 +43,7 @@ struct program_item {
     std::vector<int> after; ///< items that run before it although no data flows
     int device = 0;         ///< that runs it
     bool removed = false;
-    bool target = false; ///< was asked for by itself: it runs although nobody may read it
+    bool target = false;                   ///< was asked for by itself: it runs although nobody may read it
     std::vector<bool> read;                ///< inputs whose values the kernel reads; known once the kernel is there
     std::shared_ptr<tenon::kernel> kernel; ///< of several items, where nothing tells them apart
 };

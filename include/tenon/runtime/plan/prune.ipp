@@ -182,7 +182,8 @@ TENON_INLINE program prune(const request& r) {
                 throw invalid_argument_error(fault_sentence(*n->op, t.what, list, it.attributes) +
                                              " in this step's sizes [node " + n->name + " (" + n->op->name + ")]");
             t.type.extents = sizes.known(t.type.extents);
-            const node_output known = same && !n->op->is(op_flags::source) ? n->inputs[0] : node_output{n, k}; // to the user
+            const node_output known =
+                same && !n->op->is(op_flags::source) ? n->inputs[0] : node_output{n, k}; // to the user
             if (!t.type.extents.is_static())
                 throw invalid_argument_error(any_tensor(known).name() + ": its sizes " + to_string(t.type.extents) +
                                              " are not known from what is fed");

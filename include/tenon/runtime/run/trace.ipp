@@ -78,18 +78,18 @@ TENON_INLINE std::string trace::to_json() const {
     int number = 0;
     for (auto& [name, row] : rows) {
         row = number++;
-        events.push_back(object{
-            {"name", "thread_name"}, {"ph", "M"}, {"pid", 0}, {"tid", row}, {"args", object{{"name", name}}}});
+        events.push_back(
+            object{{"name", "thread_name"}, {"ph", "M"}, {"pid", 0}, {"tid", row}, {"args", object{{"name", name}}}});
     }
     for (const auto& e : state_->events) {
         events.push_back(object{{"name", e.name},
-                          {"cat", e.op},
-                          {"ph", "X"},
-                          {"ts", static_cast<double>(e.begin - start) / 1000},
-                          {"dur", static_cast<double>(e.end - e.begin) / 1000},
-                          {"pid", 0},
-                          {"tid", rows.at(e.row)},
-                          {"args", object{{"op", e.op}}}});
+                                {"cat", e.op},
+                                {"ph", "X"},
+                                {"ts", static_cast<double>(e.begin - start) / 1000},
+                                {"dur", static_cast<double>(e.end - e.begin) / 1000},
+                                {"pid", 0},
+                                {"tid", rows.at(e.row)},
+                                {"args", object{{"op", e.op}}}});
     }
     return detail::json_text(object{{"traceEvents", std::move(events)}, {"displayTimeUnit", "ns"}}, 1);
 }

@@ -394,9 +394,7 @@ TENON_INLINE tenon::memory_info session::memory_info(const device_name& device) 
     return live().device_called(device).memory();
 }
 TENON_INLINE void session::set_trace(trace* t) { live().traced.set(t); }
-TENON_INLINE void session::set_measurements(cost_measurements* m) {
-    live().measured.set(m);
-}
+TENON_INLINE void session::set_measurements(cost_measurements* m) { live().measured.set(m); }
 TENON_INLINE session_statistics session::statistics() const { return live().statistics(); }
 TENON_INLINE void session::close() { live().closed.store(true, std::memory_order_release); }
 TENON_INLINE const graph& session::bound_graph() const { return live().graph; }
