@@ -10,7 +10,9 @@ namespace tn = tenon;
 using tn::array, tn::extents, tn::shape, tn::to_string;
 
 namespace {
-inline constexpr struct batch : tn::dim<"batch"> { } batch; } // namespace
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
+
+} // namespace
 
 TEST_CASE("scalars and vectors are printed in one line after type and sizes") {
     CHECK(to_string(array<float>(3.0F)) == "float[] 3");

@@ -8,7 +8,9 @@ using tn::extent, tn::extents, tn::shape, tn::to_string;
 
 namespace {
 inline constexpr struct batch : tn::dim<"batch"> {} batch;
-inline constexpr struct time_step : tn::dim<"time"> { } time_step; } // namespace
+inline constexpr struct time_step : tn::dim<"time"> {} time_step;
+
+} // namespace
 
 TEST_CASE("a shape's extents at run time are those of its type") {
     CHECK(to_string(shape<batch, 784, tn::dyn, time_step>::extents) == "[batch, 784, ?, time]");

@@ -19,7 +19,9 @@ namespace tn = tenon;
 
 namespace {
 inline constexpr struct batch : tn::dim<"batch"> {} batch;
-inline constexpr struct time_step : tn::dim<"time"> { } time_step; } // namespace
+inline constexpr struct time_step : tn::dim<"time"> {} time_step;
+
+} // namespace
 
 TEST_CASE("a typed tensor is an any_tensor, and comes back with as<T, shape>") {
     const tn::graph g;

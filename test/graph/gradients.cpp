@@ -17,7 +17,9 @@
 namespace tn = tenon;
 
 namespace {
-inline constexpr struct batch : tn::dim<"batch"> { } batch; } // namespace
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
+
+} // namespace
 
 TEST_CASE("a gradient has its input's element type and sizes, by type") {
     const tn::graph g;

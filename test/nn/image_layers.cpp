@@ -18,7 +18,9 @@ namespace tn = tenon;
 namespace nn = tenon::nn;
 
 namespace {
-inline constexpr struct batch : tn::dim<"batch"> { } batch; } // namespace
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
+
+} // namespace
 
 TEST_CASE("a convolutional layer is activation(conv2d(x, kernel) + bias)") {
     const tn::graph g;

@@ -14,7 +14,9 @@ namespace tn = tenon;
 namespace nn = tenon::nn;
 
 namespace {
-inline constexpr struct batch : tn::dim<"batch"> { } batch; } // namespace
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
+
+} // namespace
 
 TEST_CASE("losses are means over all elements") {
     const tn::graph g;

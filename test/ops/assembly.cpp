@@ -19,7 +19,9 @@ using test::input;
 using test::random_array;
 
 namespace {
-inline constexpr struct batch_size : dim<"batch"> { } batch; } // namespace
+inline constexpr struct batch_size : dim<"batch"> {} batch;
+
+} // namespace
 
 TEST_CASE("concat, split, stack, unstack: small examples") {
     const graph g;

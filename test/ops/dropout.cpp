@@ -16,7 +16,9 @@ namespace tn = tenon;
 using tn::array, tn::shape, tn::extents;
 
 namespace {
-inline constexpr struct batch : tn::dim<"batch"> { } batch; } // namespace
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
+
+} // namespace
 
 TEST_CASE_TEMPLATE("dropout keeps the part 1 - rate of the elements, scaled by 1 / (1 - rate)", T, float, double,
                    tn::half, tn::bfloat16) {

@@ -21,7 +21,9 @@ using test::random_array;
 
 namespace {
 
-inline constexpr struct batch_size : dim<"batch"> { } batch; } // namespace
+inline constexpr struct batch_size : dim<"batch"> {} batch;
+
+} // namespace
 
 TEST_CASE("gather: small examples") {
     const graph g;

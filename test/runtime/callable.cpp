@@ -16,7 +16,9 @@ namespace tn = tenon;
 using namespace probe;
 
 namespace {
-inline constexpr struct batch : tn::dim<"batch"> { } batch; } // namespace
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
+
+} // namespace
 
 TEST_CASE("a callable gives a tuple of what it fetches, with types and sizes") {
     const tn::graph g;

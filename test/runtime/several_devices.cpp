@@ -104,7 +104,7 @@ TEST_CASE("a step over several devices gives the numbers of one device") {
     same(train_on({"/cpu:0", "/cpu:1"}, with_cpus(2), 12));
     same(train_on({"/cpu:1", "/cpu:0", "/cpu:2"}, with_cpus(3), 12));
     same(train_on({"/gpu:1", "/cpu:0"}, with_gpus(2, memory, 1e9, 20e-6), 12));
-    auto alone = with_gpus(2); // nobody else works on the lanes
+    auto alone = with_gpus(2); // nobody else works on the streams
     alone.use_per_session_threads = true;
     alone.intra_op_threads = 1;
     same(train_on({"/gpu:0", "/gpu:1"}, alone, 12));

@@ -15,14 +15,14 @@
 #include <tenon/kernel/resources.hpp>
 #include <tenon/runtime/device/device_attributes.hpp>
 
-/// What a session asks of a device: its own memory, its own kernels, and, where it is no CPU, lanes whose work goes on
+/// What a session asks of a device: its own memory, its own kernels, and, where it is no CPU, streams whose work goes on
 /// while the caller does.
 
 namespace tenon {
 
 struct op_definition;
 
-/// A point in a lane's work: reached when all that was given to the lane before it was recorded has ended. One step
+/// A point in a stream's work: reached when all that was given to the stream before it was recorded has ended. One step
 /// uses it at a time, and may record it again in its next run.
 class device_event {
 public:
@@ -31,7 +31,7 @@ public:
     virtual void wait() = 0;
 };
 
-/// Follows the commands that one step gives to lanes. Called from whichever thread runs them.
+/// Follows the commands that one step gives to streams. Called from whichever thread runs them.
 class step_monitor {
 public:
     virtual ~step_monitor() = default;
@@ -40,27 +40,27 @@ public:
     /// A command has ended; times in nanoseconds of the steady clock.
     virtual void ended(int command, std::int64_t begin, std::int64_t end) noexcept = 0;
     virtual void failed(int command, std::exception_ptr why) noexcept = 0;
-    /// When the step is late: a lane that only waits for time to pass ends the command then, and asks wanted() again.
+    /// When the step is late: a stream that only waits for time to pass ends the command then, and asks wanted() again.
     virtual std::chrono::steady_clock::time_point deadline() const noexcept {
         return std::chrono::steady_clock::time_point::max();
     }
 };
 
-/// What a device that works on its own does things in: kernels, copies to it, copies from it. Each lane does what it is
-/// given one after another; different lanes at the same time. What is passed must live until it has ended.
-class device_lanes {
+/// What a device that works on its own does things in: kernels, copies to it, copies from it. Each stream does what it is
+/// given one after another; different streams at the same time. What is passed must live until it has ended.
+class device_streams {
 public:
-    enum lane { compute, copies_in, copies_out };
+    enum stream { compute, copies_in, copies_out };
     static constexpr int count = 3;
 
-    virtual ~device_lanes() = default;
+    virtual ~device_streams() = default;
     virtual void launch(kernel& k, const kernel_run& r, step_monitor& m, int command) = 0;
-    virtual void copy(lane l, void* to, const void* from, std::size_t bytes, step_monitor& m, int command) = 0;
+    virtual void copy(stream l, void* to, const void* from, std::size_t bytes, step_monitor& m, int command) = 0;
     virtual std::unique_ptr<device_event> make_event() = 0;
-    /// The event is reached when the lane gets here; it is an event of a device of this kind, as in wait().
-    virtual void record(lane l, device_event& e) = 0;
-    /// The lane goes on when the event, recorded before this call, is reached.
-    virtual void wait(lane l, device_event& e) = 0;
+    /// The event is reached when the stream gets here; it is an event of a device of this kind, as in wait().
+    virtual void record(stream l, device_event& e) = 0;
+    /// The stream goes on when the event, recorded before this call, is reached.
+    virtual void wait(stream l, device_event& e) = 0;
 };
 
 class device : public memory_allocator {
@@ -76,7 +76,7 @@ public:
     /// nullptr where it has none.
     virtual kernel_factory kernel_of(const op_definition& op, element_type e) const = 0;
     /// nullptr: kernels have ended when they return, and read and write the host's memory.
-    virtual device_lanes* lanes() noexcept { return nullptr; }
+    virtual device_streams* streams() noexcept { return nullptr; }
 
     /// Their memory is this device's.
     virtual resource_manager& resources() = 0;

@@ -10,7 +10,7 @@
 namespace tenon {
 
 /// `count` GPUs that this machine's CPU plays: CPU kernels (without those that a GPU lacks) on one thread each,
-/// `memory` bytes of the host's memory as a hard limit, lanes that go on while the caller does, and copies to, from and between
+/// `memory` bytes of the host's memory as a hard limit, streams that go on while the caller does, and copies to, from and between
 /// them that take `latency` seconds and what their bytes take at `bandwidth` bytes a second, one after another in each
 /// direction. Numbers are those of the CPU. Throws invalid_argument_error where a count or size makes no sense, or the
 /// machine has not that much memory.

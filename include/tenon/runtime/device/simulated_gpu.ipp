@@ -8,7 +8,7 @@
 #include <tenon/kernel/memory_pool.hpp>
 #include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
-#include <tenon/runtime/device/simulated_lanes.hpp>
+#include <tenon/runtime/device/simulated_streams.hpp>
 
 namespace tenon {
 
@@ -22,7 +22,7 @@ public:
         name_(short_name(attributes_.name)),
         pool_(make_pool(policy)),
         resources_(this),
-        lanes_(std::move(m), bandwidth, latency) {}
+        streams_(std::move(m), bandwidth, latency) {}
 
     const device_attributes& attributes() const override { return attributes_; }
     const std::string& name() const override { return name_; }
@@ -48,7 +48,7 @@ public:
         const bool has = e == element_type::none ? !op.gpu_types.empty() : op.gpu_types.has(e);
         return has ? op.cpu : nullptr;
     }
-    device_lanes* lanes() noexcept override { return &lanes_; }
+    device_streams* streams() noexcept override { return &streams_; }
     resource_manager& resources() override { return resources_; }
     tenon::memory_info memory() const override {
         const memory_statistics s = pool_->statistics();
@@ -73,7 +73,7 @@ private:
     const std::string name_;
     const std::unique_ptr<memory_pool> pool_;
     resource_manager resources_;
-    simulated_lanes lanes_;
+    simulated_streams streams_;
     bool (*give_back_)(void*) = nullptr;
     void* context_ = nullptr;
 };

@@ -11,7 +11,7 @@
 /// Placement by what earlier runs took.
 ///
 /// A placement is judged by a schedule of the step. Nodes go in the order in which they were made; a device does one
-/// after another, and so does each of its lanes for copies; a tensor crosses once to each device that reads it: variables
+/// after another, and so does each of its streams for copies; a tensor crosses once to each device that reads it: variables
 /// in each step, what is constant when the step is planned. CPU devices share the machine's threads, so they count as
 /// one. Of memory each device has its variables, its copies of constants, of others' variables and of what is fed, and
 /// the largest set of other values that live at one time. The better of two placements is the one that exceeds the

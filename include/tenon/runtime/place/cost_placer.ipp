@@ -30,13 +30,13 @@ TENON_INLINE cost_model::cost_model(const program& p, const plan_options& o, con
     take_times(p, m);
 }
 
-// Lines: one for what each device computes, then two for its copies, in and out. Devices without lanes are the
+// Lines: one for what each device computes, then two for its copies, in and out. Devices without streams are the
 // machine's own threads: they share the first's.
 TENON_INLINE void cost_model::take_links(const plan_options& o, const cost_measurements& m) {
     constexpr link_speed unknown{.latency = 1e-5, .bandwidth = 1e10};
     const int devices = static_cast<int>(o.devices.size());
     for (int from = 0; from < devices; ++from) {
-        worker_.push_back(o.device(from).lanes() ? from : 0);
+        worker_.push_back(o.device(from).streams() ? from : 0);
         for (int to = 0; to < devices; ++to) {
             const auto kind = [&](int d) -> const std::string& {
                 return kinds_[static_cast<std::size_t>(kind_[static_cast<std::size_t>(d)])];
@@ -44,9 +44,9 @@ TENON_INLINE void cost_model::take_links(const plan_options& o, const cost_measu
             auto speed = m.link(kind(from), kind(to));
             if (!speed) speed = m.link(kind(to), kind(from));
             links_.push_back(speed.value_or(unknown));
-            copier_.push_back(o.device(to).lanes()     ? devices + 2 * to
-                              : o.device(from).lanes() ? devices + 2 * from + 1
-                                                       : 0);
+            copier_.push_back(o.device(to).streams()     ? devices + 2 * to
+                              : o.device(from).streams() ? devices + 2 * from + 1
+                                                         : 0);
         }
     }
 }
@@ -56,7 +56,7 @@ TENON_INLINE void cost_model::take_items(const program& p, const plan_options& o
     std::vector<bool> awaited(p.items.size());
     for (const program_item& i : p.items)
         if (!i.removed)
-            for (const int a : i.after) awaited[static_cast<std::size_t>(a)] = true;
+            for (const int a : i.predecessors) awaited[static_cast<std::size_t>(a)] = true;
     std::vector<int> root(p.values.size()), place(p.items.size(), -1);
     for (std::size_t v = 0; v < root.size(); ++v) {
         root[v] = static_cast<int>(v);
@@ -68,7 +68,7 @@ TENON_INLINE void cost_model::take_items(const program& p, const plan_options& o
     for (std::size_t n = 0; n < p.items.size(); ++n) {
         const program_item& i = p.items[n];
         if (i.removed) continue;
-        const bool alone = i.after.empty() && !awaited[n];
+        const bool alone = i.predecessors.empty() && !awaited[n];
         if (alone && view_kind_of(i) != view_kind::none) {
             root[static_cast<std::size_t>(i.outputs[0])] = root[static_cast<std::size_t>(i.inputs[0])];
             continue;
@@ -100,7 +100,7 @@ TENON_INLINE void cost_model::take_items(const program& p, const plan_options& o
             std::vector<int>& readers = readers_[static_cast<std::size_t>(from)];
             if (readers.empty() || readers.back() != group) readers.push_back(group);
         }
-        for (const int a : i.after)
+        for (const int a : i.predecessors)
             if (place[static_cast<std::size_t>(a)] >= 0) after_.push_back(place[static_cast<std::size_t>(a)]);
         for (const int v : i.outputs) {
             outputs_.push_back(v);

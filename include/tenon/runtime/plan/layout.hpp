@@ -12,7 +12,7 @@
 namespace tenon::runtime {
 
 /// Where a value lies during a step.
-struct placement {
+struct location {
     enum class kind { none, arena, resident, uploaded, feed, fetch } where = kind::none;
     std::size_t offset = 0;        ///< in the arena, or among the constants that are kept on a device
     const void* address = nullptr; ///< of a resident
@@ -31,7 +31,7 @@ struct device_layout {
 };
 
 struct memory_layout {
-    std::vector<placement> placements;  ///< by value; views have their root's
+    std::vector<location> locations;    ///< by value; views have their root's
     std::vector<std::size_t> scratch;   ///< offset in the item's arena, by position in the order
     std::vector<device_layout> devices; ///< what is fetched counts on the first
 

@@ -16,7 +16,7 @@ public:
         p_(p), o_(o), order_(order), t_(t) {}
 
     memory_layout run() {
-        made_.placements.resize(p_.values.size());
+        made_.locations.resize(p_.values.size());
         made_.scratch.resize(order_.size());
         made_.devices.resize(o_.devices.size());
         find_uses();
@@ -24,12 +24,12 @@ public:
         make_blocks();
         place_blocks();
         for (std::size_t v = 0; v < p_.values.size(); ++v)
-            if (block_of_[v] >= 0) made_.placements[v].offset = blocks_[static_cast<std::size_t>(block_of_[v])].offset;
+            if (block_of_[v] >= 0) made_.locations[v].offset = blocks_[static_cast<std::size_t>(block_of_[v])].offset;
         for (const block& b : blocks_)
             if (b.value < 0) made_.scratch[static_cast<std::size_t>(b.position)] = b.offset;
         for (std::size_t v = 0; v < p_.values.size(); ++v)
             if (p_.values[v].view_of >= 0)
-                made_.placements[v] = made_.placements[static_cast<std::size_t>(p_.root(static_cast<int>(v)))];
+                made_.locations[v] = made_.locations[static_cast<std::size_t>(p_.root(static_cast<int>(v)))];
         report();
         return std::move(made_);
     }
@@ -82,23 +82,23 @@ private:
     void place_residents() {
         for (std::size_t v = 0; v < p_.values.size(); ++v) {
             const program_value& value = p_.values[v];
-            placement& place = made_.placements[v];
+            location& place = made_.locations[v];
             if (value.view_of >= 0) continue;
-            if (value.feed >= 0) place = {placement::kind::feed, 0, nullptr, value.feed};
-            else if (value.constant) place = place_of_constant(value);
-            else if (value.variable) place = {placement::kind::resident, 0, value.variable->value.data(), -1};
+            if (value.feed >= 0) place = {location::kind::feed, 0, nullptr, value.feed};
+            else if (value.constant) place = location_of_constant(value);
+            else if (value.variable) place = {location::kind::resident, 0, value.variable->value.data(), -1};
             else if (value.fetch >= 0) {
-                place = {placement::kind::fetch, 0, nullptr, value.fetch};
+                place = {location::kind::fetch, 0, nullptr, value.fetch};
                 made_.devices[0].fetched_bytes += static_cast<std::size_t>(bytes_of(value.type));
             }
         }
     }
 
     // A device that does not read the host's memory keeps a copy, as long as the plan lives.
-    placement place_of_constant(const program_value& value) {
-        if (!o_.device(value.device).lanes()) return {placement::kind::resident, 0, value.constant->data(), -1};
+    location location_of_constant(const program_value& value) {
+        if (!o_.device(value.device).streams()) return {location::kind::resident, 0, value.constant->data(), -1};
         std::size_t& kept = made_.devices[static_cast<std::size_t>(value.device)].constant_bytes;
-        const placement place{placement::kind::uploaded, kept, nullptr, -1};
+        const location place{location::kind::uploaded, kept, nullptr, -1};
         kept += arena_bytes_of(value.constant->bytes());
         return place;
     }
@@ -111,15 +111,15 @@ private:
                 blocks_.push_back({-1, n, it.device, arena_bytes_of(scratch), 0, n, until(n)});
             for (std::size_t o = 0; o < it.outputs.size(); ++o) {
                 const auto v = static_cast<std::size_t>(it.outputs[o]);
-                placement& place = made_.placements[v];
-                if (place.where != placement::kind::none) continue;
+                location& place = made_.locations[v];
+                if (place.where != location::kind::none) continue;
                 // One of several outputs that nobody reads is not written at all.
                 if (it.outputs.size() > 1 && readers_of(v).empty()) continue;
                 if (const void* resident = it.kernel->resident(static_cast<int>(o))) {
-                    place = {placement::kind::resident, 0, resident, -1};
+                    place = {location::kind::resident, 0, resident, -1};
                     continue;
                 }
-                place.where = placement::kind::arena;
+                place.where = location::kind::arena;
                 const std::size_t bytes = arena_bytes_of(static_cast<std::size_t>(bytes_of(p_.values[v].type)));
                 block_of_[v] = block_that_ends(it, static_cast<int>(o), n, bytes);
                 if (block_of_[v] < 0) {
@@ -221,7 +221,7 @@ private:
             others.push_back(name + " " + to_string(t) + what);
         };
         for (std::size_t v = 0; v < p_.values.size(); ++v)
-            if (made_.placements[v].where == placement::kind::uploaded && p_.values[v].view_of < 0)
+            if (made_.locations[v].where == location::kind::uploaded && p_.values[v].view_of < 0)
                 note_other(p_.values[v].device, p_.values[v].type, any_tensor(p_.values[v].origin).name(),
                            ", constant");
         for (std::size_t f = 0; f < p_.fetches.size(); ++f)

@@ -143,12 +143,12 @@ TENON_INLINE std::vector<std::pair<int, int>> ordering::find_needs() const {
                 if (from >= 0) pairs.emplace_back(from, i);
             }
         // A removed item that others run after stands for what it ran after itself.
-        stack = it.after;
+        stack = it.predecessors;
         while (!stack.empty()) {
             const int a = stack.back();
             stack.pop_back();
             if (!item(a).removed) pairs.emplace_back(a, i);
-            else stack.insert(stack.end(), item(a).after.begin(), item(a).after.end());
+            else stack.insert(stack.end(), item(a).predecessors.begin(), item(a).predecessors.end());
         }
     }
     return pairs;
@@ -294,7 +294,7 @@ TENON_INLINE void ordering::forward_assignments() {
 TENON_INLINE std::vector<int> ordering::order() const {
     std::vector<int> waiting(p_.items.size()), result;
     for (int i = 0; i < items(); ++i) before_.each(i, [&](int n) { ++waiting[static_cast<std::size_t>(n)]; });
-    // Among what is ready, the smallest goes first; what lanes do goes on while the host does what is its own.
+    // Among what is ready, the smallest goes first; what streams do goes on while the host does what is its own.
     using turn = std::tuple<bool, bool, std::int64_t, int>;
     std::priority_queue<turn, std::vector<turn>, std::greater<>> ready;
     std::vector<int> free; // what stands between others and does not run passes on at once
@@ -304,7 +304,7 @@ TENON_INLINE std::vector<int> ordering::order() const {
             return;
         }
         ready.push(
-            {worker_of(p_, o_, item(i)).lane < 0, !item(i).op->is(op_flags::updates), item(i).origin->number, i});
+            {worker_of(p_, o_, item(i)).stream < 0, !item(i).op->is(op_flags::updates), item(i).origin->number, i});
     };
     std::size_t left = 0;
     for (int i = 0; i < items(); ++i) {

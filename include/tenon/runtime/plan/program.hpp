@@ -40,8 +40,8 @@ struct program_item {
     tenon::attributes attributes;
     std::vector<int> inputs;
     std::vector<int> outputs;
-    std::vector<int> after; ///< items that run before it although no data flows
-    int device = 0;         ///< that runs it
+    std::vector<int> predecessors; ///< items that run before it although no data flows
+    int device = 0;                ///< that runs it
     bool removed = false;
     bool target = false;                   ///< was asked for by itself: it runs although nobody may read it
     std::vector<bool> read;                ///< inputs whose values the kernel reads; known once the kernel is there
@@ -88,18 +88,18 @@ struct plan_options {
         const std::size_t limit = device(d).memory().limit;
         return limit == 0 || bytes + device(d).resources().bytes() <= limit;
     }
-    bool has_lanes() const {
-        return std::any_of(devices.begin(), devices.end(), [](tenon::device* d) { return d->lanes() != nullptr; });
+    bool has_streams() const {
+        return std::any_of(devices.begin(), devices.end(), [](tenon::device* d) { return d->streams() != nullptr; });
     }
 };
 
 /// "mul_3 (mul) on /device:CPU:0".
 std::string place_of(const node& n, const tenon::device& d);
 
-/// What does an item's work: a lane of a device, or the host's threads.
+/// What does an item's work: a stream of a device, or the host's threads.
 struct worker {
     int device = 0;
-    int lane = -1; ///< device_lanes::lane, or -1
+    int stream = -1; ///< device_streams::stream, or -1
     friend bool operator==(const worker&, const worker&) = default;
 };
 worker worker_of(const program& p, const plan_options& o, const program_item& i);

@@ -25,7 +25,7 @@ TENON_INLINE kernel_pointer prepare_kernel(const program& p, const program_item&
                          .attrs = i.attributes,
                          .inputs = type_list(in.data(), static_cast<int>(in.size())),
                          .outputs = type_list(out.data(), static_cast<int>(out.size())),
-                         .threads = d.lanes() ? 1 : o.threads,
+                         .threads = d.streams() ? 1 : o.threads,
                          .resources = &d.resources(),
                          .graph_seed = o.graph_seed};
     return factory(s);
@@ -59,11 +59,11 @@ TENON_INLINE void bind_variables(program& p, const plan_options& o) {
 }
 
 TENON_INLINE worker worker_of(const program& p, const plan_options& o, const program_item& i) {
-    const bool has_lanes = o.device(i.device).lanes() != nullptr;
-    if (i.op != &transfer_definition) return {i.device, has_lanes ? device_lanes::compute : -1};
-    if (has_lanes) return {i.device, device_lanes::copies_in};
+    const bool has_streams = o.device(i.device).streams() != nullptr;
+    if (i.op != &transfer_definition) return {i.device, has_streams ? device_streams::compute : -1};
+    if (has_streams) return {i.device, device_streams::copies_in};
     const int from = p.value(p.root(i.inputs[0])).device;
-    if (o.device(from).lanes()) return {from, device_lanes::copies_out};
+    if (o.device(from).streams()) return {from, device_streams::copies_out};
     return {i.device, -1};
 }
 

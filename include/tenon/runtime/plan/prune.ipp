@@ -213,7 +213,7 @@ TENON_INLINE program prune(const request& r) {
             it.removed = true;
         } else {
             for (const node* c : n->controls)
-                if (runs_when_asked(c)) it.after.push_back(need[static_cast<std::size_t>(c->number)].item);
+                if (runs_when_asked(c)) it.predecessors.push_back(need[static_cast<std::size_t>(c->number)].item);
         }
         wanted.item = index;
         p.items.push_back(std::move(it));

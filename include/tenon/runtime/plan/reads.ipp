@@ -27,7 +27,7 @@ public:
         for (std::size_t n = 0; n < p_.items.size(); ++n) {
             program_item& i = p_.items[n];
             if (i.removed) continue;
-            for (const int a : i.after) join(up_to_[static_cast<std::size_t>(a)]);
+            for (const int a : i.predecessors) join(up_to_[static_cast<std::size_t>(a)]);
             const shared_updates before = joined();
             if (before) redirect(i, *before);
             for (std::size_t k = 0; k < i.inputs.size(); ++k)
@@ -64,7 +64,7 @@ private:
 
     bool any_late_reader() const {
         return std::any_of(p_.items.begin(), p_.items.end(), [&](const program_item& i) {
-            return !i.removed && !i.after.empty() &&
+            return !i.removed && !i.predecessors.empty() &&
                    std::any_of(i.inputs.begin(), i.inputs.end(), [&](int v) { return chains_.contains(v); });
         });
     }
@@ -117,7 +117,7 @@ private:
             if (i.removed) continue;
             for (std::size_t k = 0; k < i.inputs.size(); ++k)
                 if (p_.reads(i, static_cast<int>(k))) used[static_cast<std::size_t>(i.inputs[k])] = true;
-            for (const int a : i.after) awaited[static_cast<std::size_t>(a)] = true;
+            for (const int a : i.predecessors) awaited[static_cast<std::size_t>(a)] = true;
         }
         for (const int f : p_.fetches) used[static_cast<std::size_t>(f)] = true;
         for (const auto& [value, c] : chains_)

@@ -29,7 +29,7 @@ struct uses_of {
             if (i.target) awaited[n] = true;
             for (std::size_t k = 0; k < i.inputs.size(); ++k)
                 if (p.reads(i, static_cast<int>(k))) ++count[static_cast<std::size_t>(i.inputs[k])];
-            for (const int a : i.after) awaited[static_cast<std::size_t>(a)] = true;
+            for (const int a : i.predecessors) awaited[static_cast<std::size_t>(a)] = true;
         }
         for (const int f : p.fetches) ++count[static_cast<std::size_t>(f)];
         for (const program_value& v : p.values)
@@ -78,7 +78,7 @@ inline void fold_constants(program& p, const plan_options& o) {
         program_item& i = p.items[n];
         if (i.removed || i.outputs.empty()) continue;
         if (i.op->is(op_flags::constant)) {
-            if (!i.after.empty()) continue; // what it is made to run after runs first, and then it is a copy
+            if (!i.predecessors.empty()) continue; // what it is made to run after runs first, and then it is a copy
             program_value& v = p.value(i.outputs[0]);
             v.constant = i.attributes.get<std::shared_ptr<const any_array>>("value");
             v.producer = -1;
@@ -86,7 +86,7 @@ inline void fold_constants(program& p, const plan_options& o) {
             i.removed = !uses.awaited[n];
             continue;
         }
-        if (!i.after.empty()) continue;
+        if (!i.predecessors.empty()) continue;
         const auto is_known = [&](std::size_t k) {
             return p.value(i.inputs[k]).constant || !p.reads(i, static_cast<int>(k));
         };
@@ -136,7 +136,7 @@ inline void forward_views(program& p) {
     replacements r(p.values.size());
     for (std::size_t n = 0; n < p.items.size(); ++n) {
         program_item& i = p.items[n];
-        if (i.removed || !i.after.empty() || uses.awaited[n]) continue;
+        if (i.removed || !i.predecessors.empty() || uses.awaited[n]) continue;
         const view_kind kind = view_kind_of(i);
         if (kind == view_kind::none) continue;
         i.removed = true;
@@ -166,7 +166,7 @@ inline void look_through_broadcasts(program& p) {
             const int v = p.items[n].inputs[k];
             if (p.value(v).producer < 0) continue;
             const program_item& from = p.item(p.value(v).producer);
-            if (!from.op->repeated || !from.after.empty()) continue;
+            if (!from.op->repeated || !from.predecessors.empty()) continue;
             const int g = from.inputs[0];
             // Outputs with the sizes of this input would lose theirs.
             bool sized = false;
@@ -279,7 +279,7 @@ inline void fuse_elementwise(program& p) {
     uses_of uses(p);
     for (std::size_t n = 0; n < p.items.size(); ++n) {
         program_item& c = p.items[n];
-        if (c.removed || c.op != &fused_definition || !c.after.empty()) continue;
+        if (c.removed || c.op != &fused_definition || !c.predecessors.empty()) continue;
         fused_op::attributes consumer; // as it becomes; written back at the end
         bool grown = false;
         for (std::size_t k = 0; k < c.inputs.size(); ++k) {
@@ -289,7 +289,7 @@ inline void fuse_elementwise(program& p) {
             if (!consumer.tape->loads(static_cast<int>(k))) continue;
             program_item& from = p.item(p.value(v).producer);
             if (from.device != c.device || from.op != &fused_definition || from.outputs.size() != 1 ||
-                !from.after.empty() || uses.awaited[static_cast<std::size_t>(p.value(v).producer)])
+                !from.predecessors.empty() || uses.awaited[static_cast<std::size_t>(p.value(v).producer)])
                 continue;
             // An operand that is repeated would be computed again for each repetition.
             if (!(broadcast_of(p, c.inputs) == p.value(v).type.extents)) continue;
@@ -341,7 +341,7 @@ inline void fuse_epilogues(program& p) {
     const uses_of uses(p);
     for (std::size_t n = 0; n < p.items.size(); ++n) {
         program_item& i = p.items[n];
-        if (i.removed || i.op != &fused_definition || !i.after.empty()) continue;
+        if (i.removed || i.op != &fused_definition || !i.predecessors.empty()) continue;
         const auto a = decode<fused_op::attributes>(i.attributes);
         int product = 0, bias = 0;
         bool relu = false;
@@ -351,7 +351,7 @@ inline void fuse_epilogues(program& p) {
             if (p.value(v).producer < 0 || uses[v] != 1) continue;
             program_item& from = p.item(p.value(v).producer);
             const extents &out = p.value(v).type.extents, &shift = p.value(b).type.extents;
-            if (!from.op->with_bias || !from.after.empty() || out.rank() < 2 || shift.rank() != 1 ||
+            if (!from.op->with_bias || !from.predecessors.empty() || out.rank() < 2 || shift.rank() != 1 ||
                 from.device != i.device || !(shift[0] == out[out.rank() - 1]) ||
                 !(out == p.value(i.outputs[0]).type.extents) ||
                 (p.value(v).type.element != element_type::float32 &&

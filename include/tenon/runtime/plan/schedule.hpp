@@ -11,7 +11,7 @@ struct scheduled {
     std::vector<int> order; ///< items, each after what it needs
     memory_layout memory;
     /// Positions that must end before each position begins, where running several at a time is worth it, or a device
-    /// has lanes; else empty.
+    /// has streams; else empty.
     edges waits_for;
 };
 

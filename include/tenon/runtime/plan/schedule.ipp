@@ -16,7 +16,7 @@ public:
 
     scheduled run() {
         s_.order = ordering_.order();
-        if (o_.has_lanes()) { // which are told what to wait for
+        if (o_.has_streams()) { // which are told what to wait for
             s_.memory = lay_out(p_, o_, s_.order);
             s_.waits_for = ordering_.dependencies(s_.order);
             wait_for_memory();
@@ -163,20 +163,20 @@ private:
             }
             parts.emplace_hint(last, begin, part{begin + bytes, {position}});
         };
-        const auto place_of_value = [&](int v) { return s_.memory.placements[static_cast<std::size_t>(p_.root(v))]; };
+        const auto location_of_value = [&](int v) { return s_.memory.locations[static_cast<std::size_t>(p_.root(v))]; };
         const auto bytes_at = [&](int v) {
             return arena_bytes_of(static_cast<std::size_t>(bytes_of(p_.value(p_.root(v)).type)));
         };
         for (int at = 0; at < static_cast<int>(s_.order.size()); ++at) {
             const program_item& it = item(s_.order[static_cast<std::size_t>(at)]);
             for (const int o : it.outputs)
-                if (const placement place = place_of_value(o); place.where == placement::kind::arena)
+                if (const location place = location_of_value(o); place.where == location::kind::arena)
                     write(it.device, place.offset, bytes_at(o), at);
             if (const std::size_t scratch = it.kernel->scratch_bytes())
                 write(it.device, s_.memory.scratch[static_cast<std::size_t>(at)], arena_bytes_of(scratch), at);
             for (std::size_t k = 0; k < it.inputs.size(); ++k) {
-                const placement place = place_of_value(it.inputs[k]);
-                if (!it.read[k] || place.where != placement::kind::arena) continue;
+                const location place = location_of_value(it.inputs[k]);
+                if (!it.read[k] || place.where != location::kind::arena) continue;
                 arena& parts = arenas[static_cast<std::size_t>(p_.value(p_.root(it.inputs[k])).device)];
                 const auto last = split(parts, place.offset + bytes_at(it.inputs[k]));
                 for (auto p = split(parts, place.offset); p != last; ++p) p->second.touched.push_back(at);

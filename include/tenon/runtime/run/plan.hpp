@@ -28,7 +28,7 @@ struct run_environment {
 
 /// What a plan will do and take.
 struct plan_summary {
-    int steps = 0;
+    int operations = 0;
     int folded = 0;
     int fused = 0;
     int transfers = 0;
@@ -85,7 +85,7 @@ public:
     }
 
 private:
-    struct step {
+    struct operation {
         const node* origin;
         tenon::kernel* kernel;
         std::vector<int> successors;
@@ -94,8 +94,8 @@ private:
         std::vector<int> outputs; // values, for checks
         int device = 0;
         worker by{};              // what does it
-        std::size_t bytes = 0;    // that a lane copies; launched otherwise
-        std::vector<int> waits{}; // steps on other lanes whose events it waits for
+        std::size_t bytes = 0;    // that a stream copies; launched otherwise
+        std::vector<int> waits{}; // operations on other streams whose events it waits for
         bool awaited = false;     // others wait for its event
         std::string timed{};      // timed_as(), where the plan is measured
     };
@@ -113,8 +113,8 @@ private:
     void run(frame& f, const any_array* const* feeds, any_array* fetched, const run_environment& e);
     void run_in_order(frame& f, const run_environment& e);
     void run_side_by_side(frame& f, const run_environment& e);
-    void run_on_lanes(frame& f, const run_environment& e);
-    void run_step(std::size_t s, frame& f, const run_environment& e);
+    void run_on_streams(frame& f, const run_environment& e);
+    void run_operation(std::size_t s, frame& f, const run_environment& e);
     void record(std::size_t s, const run_environment& e, std::int64_t begin, std::int64_t end) const;
     void check_sources(const any_array* const* feeds) const;
     void check_numerics(std::size_t s, const frame& f) const;
@@ -130,8 +130,8 @@ private:
     std::vector<device*> devices_;
     program program_;
     scheduled schedule_;
-    std::vector<step> steps_;
-    std::vector<std::size_t> in_begin_, out_begin_; // first slot of each step
+    std::vector<operation> operations_;
+    std::vector<std::size_t> in_begin_, out_begin_; // first slot of each operation
     std::vector<tensor_type> feed_types_, fetch_types_;
     std::vector<patch> feed_in_, fetch_in_, fetch_out_;
     std::vector<std::pair<variable_resource*, bool>> variables_; // by address; true: it is updated
@@ -139,7 +139,7 @@ private:
     bool check_numerics_ = false;
     bool measured_ = false;
     int side_by_side_ = 1;                 // nodes that may run at the same time
-    std::vector<worker> lanes_;            // that the step uses
+    std::vector<worker> streams_;          // that the step uses
     std::vector<device_memory> constants_; // by device: copies of what the host holds
     plan_summary summary_;
     std::atomic<std::size_t> frames_made_{0};
@@ -155,8 +155,8 @@ struct plan::frame {
     std::vector<const void*> in;
     std::vector<void*> out;
     std::vector<kernel_run> runs;
-    std::vector<std::unique_ptr<device_event>> events; // by step: of those that are awaited
-    std::vector<std::unique_ptr<device_event>> ends;   // by lane that is used
+    std::vector<std::unique_ptr<device_event>> events; // by operation: of those that are awaited
+    std::vector<std::unique_ptr<device_event>> ends;   // by stream that is used
     frame* next = nullptr;
 };
 

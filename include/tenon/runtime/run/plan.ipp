@@ -22,10 +22,10 @@ TENON_INLINE plan::plan(program&& placed, const plan_options& o) : devices_(o.de
 
     std::map<variable_resource*, bool> variables;
     std::size_t in = 0, out = 0;
-    steps_.reserve(schedule_.order.size());
+    operations_.reserve(schedule_.order.size());
     for (std::size_t at = 0; at < schedule_.order.size(); ++at) {
         const program_item& it = program_.item(schedule_.order[at]);
-        step s;
+        operation s;
         s.origin = it.origin;
         s.kernel = it.kernel.get();
         s.cost = it.kernel->cost();
@@ -41,18 +41,18 @@ TENON_INLINE plan::plan(program&& placed, const plan_options& o) : devices_(o.de
         out_begin_.push_back(out);
         for (std::size_t k = 0; k < it.inputs.size(); ++k, ++in) {
             if (!it.read[k]) continue;
-            const placement& p = schedule_.memory.placements[static_cast<std::size_t>(it.inputs[k])];
-            if (p.where == placement::kind::feed) feed_in_.push_back({in, p.index});
-            if (p.where == placement::kind::fetch) fetch_in_.push_back({in, p.index});
+            const location& p = schedule_.memory.locations[static_cast<std::size_t>(it.inputs[k])];
+            if (p.where == location::kind::feed) feed_in_.push_back({in, p.index});
+            if (p.where == location::kind::fetch) fetch_in_.push_back({in, p.index});
             if (variable_resource* v = program_.value(program_.root(it.inputs[k])).variable)
                 variables.emplace(v, false);
         }
         for (std::size_t k = 0; k < it.outputs.size(); ++k, ++out) {
-            const placement& p = schedule_.memory.placements[static_cast<std::size_t>(it.outputs[k])];
-            if (p.where == placement::kind::fetch) fetch_out_.push_back({out, p.index});
+            const location& p = schedule_.memory.locations[static_cast<std::size_t>(it.outputs[k])];
+            if (p.where == location::kind::fetch) fetch_out_.push_back({out, p.index});
         }
         if (it.op->is(op_flags::updates)) variables[program_.value(it.outputs[0]).variable] = true;
-        steps_.push_back(std::move(s));
+        operations_.push_back(std::move(s));
     }
     in_begin_.push_back(in);
     out_begin_.push_back(out);
@@ -73,17 +73,17 @@ TENON_INLINE plan::plan(program&& placed, const plan_options& o) : devices_(o.de
         sources_.assign(sources.begin(), sources.end());
     }
 
-    if (o.has_lanes()) plan_waits();
-    if (!schedule_.waits_for.empty() && lanes_.empty()) side_by_side_ = o.side_by_side;
-    for (std::size_t at = 0; at < steps_.size(); ++at) {
+    if (o.has_streams()) plan_waits();
+    if (!schedule_.waits_for.empty() && streams_.empty()) side_by_side_ = o.side_by_side;
+    for (std::size_t at = 0; at < operations_.size(); ++at) {
         if (side_by_side_ > 1)
             for (const int w : schedule_.waits_for[at]) {
-                steps_[static_cast<std::size_t>(w)].successors.push_back(static_cast<int>(at));
-                ++steps_[at].predecessors;
+                operations_[static_cast<std::size_t>(w)].successors.push_back(static_cast<int>(at));
+                ++operations_[at].predecessors;
             }
-        summary_.cost += steps_[at].cost;
+        summary_.cost += operations_[at].cost;
     }
-    summary_.steps = static_cast<int>(steps_.size());
+    summary_.operations = static_cast<int>(operations_.size());
     summary_.folded = program_.folded;
     summary_.fused = program_.fused;
     summary_.devices = schedule_.memory.devices;
@@ -99,7 +99,8 @@ TENON_INLINE plan::plan(program&& placed, const plan_options& o) : devices_(o.de
 
 TENON_INLINE std::vector<std::string> plan::order() const {
     std::vector<std::string> lines;
-    for (std::size_t s = 0; s < steps_.size(); ++s) lines.push_back(steps_[s].origin->name + " (" + op_of(s) + ")");
+    for (std::size_t s = 0; s < operations_.size(); ++s)
+        lines.push_back(operations_[s].origin->name + " (" + op_of(s) + ")");
     return lines;
 }
 
@@ -111,43 +112,43 @@ TENON_INLINE void plan::require_fit(const plan_options& o) const {
         if (variables) text += " beside the " + std::to_string(variables) + " of variables";
         text += ", of which " + std::to_string(devices_[d]->memory().limit) + " may be used; the largest tensors:";
         throw resource_exhausted_error(text + largest_holders(d) + "\nfeed smaller batches, fetch less, " +
-                                       (devices_[d]->lanes()
+                                       (devices_[d]->streams()
                                             ? "place some of it on another device, or raise the device's limit"
                                             : "or raise session_options::memory_limit"));
     }
 }
 
-// For each step on a lane, and each on the host that follows one: which ends it must wait for. Lanes do things in
-// order, and what the host does has ended before more is given to a lane; the rest waits for events. What is known to
+// For each operation on a stream, and each on the host that follows one: which ends it must wait for. Streams do things in
+// order, and what the host does has ended before more is given to a stream; the rest waits for events. What is known to
 // have ended, directly or by what was waited for, is not waited for again.
 TENON_INLINE void plan::plan_waits() {
-    std::vector<int> line(steps_.size(), 0); // 0 the host, then the lanes in use
-    for (std::size_t s = 0; s < steps_.size(); ++s) {
-        if (steps_[s].by.lane < 0) continue;
-        const auto at = std::find(lanes_.begin(), lanes_.end(), steps_[s].by);
-        line[s] = static_cast<int>(at - lanes_.begin()) + 1;
-        if (at == lanes_.end()) lanes_.push_back(steps_[s].by);
+    std::vector<int> line(operations_.size(), 0); // 0 the host, then the streams in use
+    for (std::size_t s = 0; s < operations_.size(); ++s) {
+        if (operations_[s].by.stream < 0) continue;
+        const auto at = std::find(streams_.begin(), streams_.end(), operations_[s].by);
+        line[s] = static_cast<int>(at - streams_.begin()) + 1;
+        if (at == streams_.end()) streams_.push_back(operations_[s].by);
     }
-    if (lanes_.empty()) return;
+    if (streams_.empty()) return;
     if (check_numerics_)
-        for (std::size_t s = 0; s < steps_.size(); ++s) steps_[s].awaited = line[s] != 0;
-    const std::size_t lines = lanes_.size() + 1;
+        for (std::size_t s = 0; s < operations_.size(); ++s) operations_[s].awaited = line[s] != 0;
+    const std::size_t lines = streams_.size() + 1;
     std::vector<std::vector<int>> known(lines,
                                         std::vector<int>(lines, -1)); // by line: of each line, the last that ended
-    std::vector<std::vector<int>> known_after(steps_.size());
-    for (std::size_t s = 0; s < steps_.size(); ++s) {
+    std::vector<std::vector<int>> known_after(operations_.size());
+    for (std::size_t s = 0; s < operations_.size(); ++s) {
         std::vector<int>& own = known[static_cast<std::size_t>(line[s])];
         const std::span<const int> all = schedule_.waits_for[s];
         std::vector<int> before(all.begin(), all.end());
         std::sort(before.rbegin(), before.rend()); // the later ones often cover the earlier
-        // What the host has done was done before this is given to its lane.
+        // What the host has done was done before this is given to its stream.
         if (line[s] != 0)
             for (std::size_t l = 0; l < lines; ++l) own[l] = std::max(own[l], known[0][l]);
         for (const int b : before) {
             const int from = line[static_cast<std::size_t>(b)];
             if (from == 0 || from == line[s] || own[static_cast<std::size_t>(from)] >= b) continue;
-            steps_[s].waits.push_back(b);
-            steps_[static_cast<std::size_t>(b)].awaited = true;
+            operations_[s].waits.push_back(b);
+            operations_[static_cast<std::size_t>(b)].awaited = true;
             for (std::size_t l = 0; l < lines; ++l)
                 own[l] = std::max(own[l], known_after[static_cast<std::size_t>(b)][l]);
         }
@@ -163,9 +164,9 @@ TENON_INLINE void plan::upload_constants() {
         if (bytes == 0) continue;
         constants_[d] = device_memory(*devices_[d], bytes);
         for (std::size_t v = 0; v < program_.values.size(); ++v) {
-            const placement& p = schedule_.memory.placements[v];
+            const location& p = schedule_.memory.locations[v];
             const program_value& value = program_.values[v];
-            if (p.where == placement::kind::uploaded && value.view_of < 0 && value.device == static_cast<int>(d))
+            if (p.where == location::kind::uploaded && value.view_of < 0 && value.device == static_cast<int>(d))
                 devices_[d]->copy_from_host(static_cast<std::byte*>(constants_[d].data()) + p.offset,
                                             value.constant->data(), value.constant->bytes());
         }
@@ -204,15 +205,15 @@ TENON_INLINE std::unique_ptr<plan::frame> plan::make_frame() {
     }
     const auto arena = [&](int d) { return static_cast<std::byte*>(f->arenas[static_cast<std::size_t>(d)].data()); };
     const auto address = [&](int v) -> const void* {
-        const placement& p = schedule_.memory.placements[static_cast<std::size_t>(v)];
+        const location& p = schedule_.memory.locations[static_cast<std::size_t>(v)];
         const int root = program_.root(v), device = program_.value(root).device;
-        if (p.where == placement::kind::arena && program_.value(root).type.element == element_type::string)
+        if (p.where == location::kind::arena && program_.value(root).type.element == element_type::string)
             return f->texts.try_emplace(root, element_type::string, program_.value(root).type.extents)
                 .first->second.data();
-        if (p.where == placement::kind::arena) return arena(device) + p.offset;
-        if (p.where == placement::kind::uploaded)
+        if (p.where == location::kind::arena) return arena(device) + p.offset;
+        if (p.where == location::kind::uploaded)
             return static_cast<std::byte*>(constants_[static_cast<std::size_t>(device)].data()) + p.offset;
-        return p.where == placement::kind::resident ? p.address : nullptr;
+        return p.where == location::kind::resident ? p.address : nullptr;
     };
     std::vector<int> uses(program_.values.size());
     for (const int i : schedule_.order) {
@@ -231,16 +232,16 @@ TENON_INLINE std::unique_ptr<plan::frame> plan::make_frame() {
             f->out.push_back(wanted ? const_cast<void*>(address(v)) : nullptr);
         }
     }
-    for (std::size_t s = 0; s < steps_.size(); ++s)
+    for (std::size_t s = 0; s < operations_.size(); ++s)
         f->runs.push_back({f->in.data() + in_begin_[s], f->out.data() + out_begin_[s],
-                           arena(steps_[s].device) + schedule_.memory.scratch[s], nullptr});
-    if (!lanes_.empty()) {
-        f->events.resize(steps_.size());
-        for (std::size_t s = 0; s < steps_.size(); ++s)
-            if (steps_[s].awaited)
-                f->events[s] = devices_[static_cast<std::size_t>(steps_[s].by.device)]->lanes()->make_event();
-        for (const worker& w : lanes_)
-            f->ends.push_back(devices_[static_cast<std::size_t>(w.device)]->lanes()->make_event());
+                           arena(operations_[s].device) + schedule_.memory.scratch[s], nullptr});
+    if (!streams_.empty()) {
+        f->events.resize(operations_.size());
+        for (std::size_t s = 0; s < operations_.size(); ++s)
+            if (operations_[s].awaited)
+                f->events[s] = devices_[static_cast<std::size_t>(operations_[s].by.device)]->streams()->make_event();
+        for (const worker& w : streams_)
+            f->ends.push_back(devices_[static_cast<std::size_t>(w.device)]->streams()->make_event());
     }
     frames_made_.fetch_add(1, std::memory_order_relaxed);
     return f;

@@ -71,7 +71,7 @@ TENON_INLINE void plan::run(frame& f, const any_array* const* feeds, any_array* 
     const detail::variable_locks locked(variables_, e);
     constexpr double worth_waking = 1e5; // ns
     const thread_pool::keep_awake awake(summary_.cost > worth_waking ? e.pool : nullptr);
-    if (!lanes_.empty()) run_on_lanes(f, e);
+    if (!streams_.empty()) run_on_streams(f, e);
     else if (side_by_side_ > 1 && e.pool) run_side_by_side(f, e);
     else run_in_order(f, e);
 }
@@ -81,20 +81,20 @@ TENON_INLINE void plan::run_in_order(frame& f, const run_environment& e) {
     std::size_t s = 0;
     try {
         if (plain) {
-            for (; s < steps_.size(); ++s) {
+            for (; s < operations_.size(); ++s) {
                 kernel_run& r = f.runs[s];
                 r.pool = e.pool;
-                steps_[s].kernel->run(r);
+                operations_[s].kernel->run(r);
             }
         } else {
-            for (; s < steps_.size(); ++s) run_step(s, f, e);
+            for (; s < operations_.size(); ++s) run_operation(s, f, e);
         }
     } catch (...) {
         rethrow_with_place(std::current_exception(), s);
     }
 }
 
-TENON_INLINE void plan::run_step(std::size_t s, frame& f, const run_environment& e) {
+TENON_INLINE void plan::run_operation(std::size_t s, frame& f, const run_environment& e) {
     kernel_run& r = f.runs[s];
     r.pool = e.pool;
     const auto now = [] { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); };
@@ -105,26 +105,26 @@ TENON_INLINE void plan::run_step(std::size_t s, frame& f, const run_environment&
         const auto give_up = [&] { detail::exceed_limit(e, "it was waiting for"); };
         try {
             const stop_scope stop(late);
-            steps_[s].kernel->run(r);
+            operations_[s].kernel->run(r);
         } catch (const cancelled_error&) {
             if (late()) give_up();
             throw;
         }
         if (late()) give_up();
-    } else steps_[s].kernel->run(r);
+    } else operations_[s].kernel->run(r);
     if (timed) record(s, e, begin, now());
     if (check_numerics_) check_numerics(s, f);
 }
 
 TENON_INLINE void plan::record(std::size_t s, const run_environment& e, std::int64_t begin, std::int64_t end) const {
-    if (e.traced) e.traced->add(steps_[s].origin->name, op_of(s), row_of(s, *e.traced), begin, end);
+    if (e.traced) e.traced->add(operations_[s].origin->name, op_of(s), row_of(s, *e.traced), begin, end);
     if (!e.measured || !measured_) return;
     const auto kind_of = [&](int device) { return timed_on(devices_[static_cast<std::size_t>(device)]->attributes()); };
     const program_item& it = program_.item(schedule_.order[s]);
     if (it.op == &transfer_definition)
         e.measured->add_transfer(kind_of(program_.value(program_.root(it.inputs[0])).device), kind_of(it.device),
-                                 steps_[s].bytes, end - begin);
-    else e.measured->add_kernel(kind_of(it.device), steps_[s].timed, end - begin);
+                                 operations_[s].bytes, end - begin);
+    else e.measured->add_kernel(kind_of(it.device), operations_[s].timed, end - begin);
 }
 
 // The device's, or, for a transfer, the link's.
@@ -136,11 +136,11 @@ TENON_INLINE std::string plan::row_of(std::size_t s, trace& t) const {
     const program_item& it = program_.item(schedule_.order[s]);
     if (it.op == &transfer_definition)
         return name_of(program_.value(program_.root(it.inputs[0])).device) + " to " + name_of(it.device);
-    if (steps_[s].by.lane >= 0) return name_of(it.device);
+    if (operations_[s].by.stream >= 0) return name_of(it.device);
     return name_of(it.device) + " thread " + std::to_string(t.number_of_this_thread());
 }
 
-// What a step that is late in step s was waiting for.
+// What a step that is late in operation s was waiting for.
 TENON_INLINE std::string plan::awaited_in(std::size_t s) const {
     const program_item& it = program_.item(schedule_.order[s]);
     if (it.op != &transfer_definition) return "it was waiting for";
@@ -152,10 +152,10 @@ TENON_INLINE std::string plan::awaited_in(std::size_t s) const {
            ", from " + name_of(from.device) + " to " + name_of(it.device);
 }
 
-// Everything is given to the lanes by this thread, in the plan's order, and what the host does it does in between: an
-// event is recorded before anybody is told to wait for it, so steps that use the same lanes cannot wait for each other.
-// Nothing of the frame is touched by a lane once its last event is reached.
-TENON_INLINE void plan::run_on_lanes(frame& f, const run_environment& e) {
+// Everything is given to the streams by this thread, in the plan's order, and what the host does it does in between: an
+// event is recorded before anybody is told to wait for it, so steps that use the same streams cannot wait for each other.
+// Nothing of the frame is touched by a stream once its last event is reached.
+TENON_INLINE void plan::run_on_streams(frame& f, const run_environment& e) {
     class monitor final : public step_monitor {
     public:
         monitor(const plan& p, const run_environment& env) : p_(p), e_(env) {}
@@ -201,24 +201,24 @@ TENON_INLINE void plan::run_on_lanes(frame& f, const run_environment& e) {
         std::size_t where_ = 0;
     };
     monitor m(*this, e);
-    const auto lanes_of = [&](const worker& w) { return devices_[static_cast<std::size_t>(w.device)]->lanes(); };
-    const auto lane_of = [](const worker& w) { return static_cast<device_lanes::lane>(w.lane); };
-    for (std::size_t s = 0; s < steps_.size(); ++s) {
-        const step& st = steps_[s];
+    const auto streams_of = [&](const worker& w) { return devices_[static_cast<std::size_t>(w.device)]->streams(); };
+    const auto stream_of = [](const worker& w) { return static_cast<device_streams::stream>(w.stream); };
+    for (std::size_t s = 0; s < operations_.size(); ++s) {
+        const operation& st = operations_[s];
         const int number = static_cast<int>(s);
         if (!m.wanted(number)) break;
         try {
-            if (st.by.lane < 0) {
+            if (st.by.stream < 0) {
                 for (const int w : st.waits) f.events[static_cast<std::size_t>(w)]->wait();
-                if (m.wanted(number)) run_step(s, f, e);
+                if (m.wanted(number)) run_operation(s, f, e);
                 continue;
             }
-            device_lanes& to = *lanes_of(st.by);
-            for (const int w : st.waits) to.wait(lane_of(st.by), *f.events[static_cast<std::size_t>(w)]);
+            device_streams& to = *streams_of(st.by);
+            for (const int w : st.waits) to.wait(stream_of(st.by), *f.events[static_cast<std::size_t>(w)]);
             if (program_.item(schedule_.order[s]).op == &transfer_definition)
-                to.copy(lane_of(st.by), f.out[out_begin_[s]], f.in[in_begin_[s]], st.bytes, m, number);
+                to.copy(stream_of(st.by), f.out[out_begin_[s]], f.in[in_begin_[s]], st.bytes, m, number);
             else to.launch(*st.kernel, f.runs[s], m, number);
-            if (st.awaited) to.record(lane_of(st.by), *f.events[s]);
+            if (st.awaited) to.record(stream_of(st.by), *f.events[s]);
             if (check_numerics_) {
                 f.events[s]->wait();
                 if (m.wanted(number)) check_numerics(s, f);
@@ -227,7 +227,8 @@ TENON_INLINE void plan::run_on_lanes(frame& f, const run_environment& e) {
             m.failed(number, std::current_exception());
         }
     }
-    for (std::size_t l = 0; l < lanes_.size(); ++l) lanes_of(lanes_[l])->record(lane_of(lanes_[l]), *f.ends[l]);
+    for (std::size_t l = 0; l < streams_.size(); ++l)
+        streams_of(streams_[l])->record(stream_of(streams_[l]), *f.ends[l]);
     for (const auto& end : f.ends) end->wait();
     m.rethrow();
 }
@@ -256,9 +257,9 @@ TENON_INLINE void plan::run_side_by_side(frame& f, const run_environment& e) {
             return s;
         }
     };
-    state st(steps_.size());
-    for (std::size_t s = 0; s < steps_.size(); ++s)
-        st.waiting[s].store(steps_[s].predecessors, std::memory_order_relaxed);
+    state st(operations_.size());
+    for (std::size_t s = 0; s < operations_.size(); ++s)
+        st.waiting[s].store(operations_[s].predecessors, std::memory_order_relaxed);
 
     struct runner {
         plan& p;
@@ -269,7 +270,7 @@ TENON_INLINE void plan::run_side_by_side(frame& f, const run_environment& e) {
 
         bool cheap(int s) const {
             constexpr double worth_a_task = 2e4; // ns: about what waking a thread costs
-            return p.steps_[static_cast<std::size_t>(s)].cost < worth_a_task;
+            return p.operations_[static_cast<std::size_t>(s)].cost < worth_a_task;
         }
         void offer(int s) const {
             {
@@ -285,13 +286,13 @@ TENON_INLINE void plan::run_side_by_side(frame& f, const run_environment& e) {
         }
         void operator()(std::vector<int> mine) const {
             const denormal_scope mode(denormals);
-            thread_pool* const pool = e.pool; // the last step may end the caller's wait, and with it all but this
+            thread_pool* const pool = e.pool; // the last operation may end the caller's wait, and with it all but this
             while (!mine.empty()) {
                 const int s = mine.back();
                 mine.pop_back();
                 if (!st.failed.load(std::memory_order_acquire)) {
                     try {
-                        p.run_step(static_cast<std::size_t>(s), f, e);
+                        p.run_operation(static_cast<std::size_t>(s), f, e);
                     } catch (...) {
                         const std::lock_guard lock(st.guard);
                         if (!st.first) {
@@ -301,7 +302,7 @@ TENON_INLINE void plan::run_side_by_side(frame& f, const run_environment& e) {
                         st.failed.store(true, std::memory_order_release);
                     }
                 }
-                for (const int n : p.steps_[static_cast<std::size_t>(s)].successors)
+                for (const int n : p.operations_[static_cast<std::size_t>(s)].successors)
                     if (st.waiting[static_cast<std::size_t>(n)].fetch_sub(1, std::memory_order_acq_rel) == 1) {
                         if (mine.empty() || cheap(n)) mine.push_back(n);
                         else offer(n);
@@ -314,8 +315,8 @@ TENON_INLINE void plan::run_side_by_side(frame& f, const run_environment& e) {
     };
     const runner run{*this, f, e, st};
     std::vector<int> mine;
-    for (int s = static_cast<int>(steps_.size()) - 1; s >= 0; --s)
-        if (steps_[static_cast<std::size_t>(s)].predecessors == 0) mine.push_back(s);
+    for (int s = static_cast<int>(operations_.size()) - 1; s >= 0; --s)
+        if (operations_[static_cast<std::size_t>(s)].predecessors == 0) mine.push_back(s);
     // The first, and those that are not worth a task, are for this thread.
     for (std::size_t n = mine.size() - 1; n-- > 0;)
         if (!run.cheap(mine[n])) {
@@ -363,14 +364,15 @@ TENON_INLINE void plan::check_sources(const any_array* const* feeds) const {
 }
 
 TENON_INLINE void plan::check_numerics(std::size_t s, const frame& f) const {
-    for (std::size_t o = 0; o < steps_[s].outputs.size(); ++o) {
-        const tensor_type& t = program_.value(steps_[s].outputs[o]).type;
+    for (std::size_t o = 0; o < operations_[s].outputs.size(); ++o) {
+        const tensor_type& t = program_.value(operations_[s].outputs[o]).type;
         const void* data = f.out[out_begin_[s] + o];
         if (!data) continue;
         any_array on_host;
-        if (steps_[s].by.lane >= 0 && t.element != element_type::string) {
+        if (operations_[s].by.stream >= 0 && t.element != element_type::string) {
             on_host = any_array(t.element, t.extents);
-            devices_[static_cast<std::size_t>(steps_[s].device)]->copy_to_host(on_host.data(), data, on_host.bytes());
+            devices_[static_cast<std::size_t>(operations_[s].device)]->copy_to_host(on_host.data(), data,
+                                                                                    on_host.bytes());
             data = on_host.data();
         }
         const std::int64_t bad = detail::first_not_finite(t, data);
@@ -383,7 +385,7 @@ TENON_INLINE void plan::check_numerics(std::size_t s, const frame& f) const {
 
 TENON_INLINE void plan::rethrow_with_place(const std::exception_ptr& what, std::size_t s) const {
     const std::string place =
-        " [node " + place_of(*steps_[s].origin, *devices_[static_cast<std::size_t>(steps_[s].device)]) + "]";
+        " [node " + place_of(*operations_[s].origin, *devices_[static_cast<std::size_t>(operations_[s].device)]) + "]";
     try {
         std::rethrow_exception(what);
     } catch (const error& e) {

@@ -410,7 +410,7 @@ TENON_INLINE step_report session::report_of(detail::run_request&& asked) {
     const detail::session_state::fed_tensors fed = live().checked(asked);
     const auto p = live().plan_for(fed.tensors, fed.values.data(), asked);
     const runtime::plan_summary& s = p->summary();
-    step_report r{.nodes = s.steps,
+    step_report r{.nodes = s.operations,
                   .folded = s.folded,
                   .fused = s.fused,
                   .transfers = s.transfers,

@@ -10,7 +10,7 @@
 
 #include <tenon/runtime/device/device.hpp>
 
-/// Lanes that threads of this process work on: of the pool, where there is much to do, and whoever waits for an event. So
+/// Streams that threads of this process work on: of the pool, where there is much to do, and whoever waits for an event. So
 /// a small step is done by the thread that asked for it, without waking another.
 
 namespace tenon {
@@ -19,9 +19,9 @@ class thread_pool;
 
 namespace detail {
 
-class simulated_lanes;
+class simulated_streams;
 
-/// What the simulated devices of one session share. Its guard owns all lanes and events.
+/// What the simulated devices of one session share. Its guard owns all streams and events.
 class simulated_machine : public std::enable_shared_from_this<simulated_machine> {
 public:
     using clock = std::chrono::steady_clock;
@@ -46,7 +46,7 @@ public:
         double duration = 0;    // ns until it counts as done, from its beginning
         unsigned denormals = 0; // how the one who gave it treats them
     };
-    struct lane {
+    struct stream {
         std::deque<command> commands;
         enum class state { idle, ready, running, blocked, sleeping } is = state::idle;
         double cost = 0;        // of its commands
@@ -58,57 +58,57 @@ public:
         void wait() override { machine.wait(*this); }
         simulated_machine& machine;
         std::atomic<bool> reached{true}; // written under the guard
-        std::vector<lane*> waiting;
+        std::vector<stream*> waiting;
     };
 
-    void give(lane& l, const command& c);
+    void give(stream& l, const command& c);
     void wait(event& e);
 
 private:
-    void make_ready(lane& l);
-    void offer(lane& l);
+    void make_ready(stream& l);
+    void offer(stream& l);
     void work();
-    void drain(lane& l, std::unique_lock<std::mutex>& held);
-    bool perform(lane& l, const command& c, std::unique_lock<std::mutex>& held);
-    static clock::time_point end_of(const lane& l, const command& c);
+    void drain(stream& l, std::unique_lock<std::mutex>& held);
+    bool perform(stream& l, const command& c, std::unique_lock<std::mutex>& held);
+    static clock::time_point end_of(const stream& l, const command& c);
     void tell_waiting();
     void run_clock();
 
     thread_pool* const pool_;
     std::mutex guard_;
     std::condition_variable changed_, alarm_;
-    std::deque<lane*> ready_;
+    std::deque<stream*> ready_;
     std::atomic<int> ready_count_{0};
     int waiting_ = 0; // threads in wait()
-    std::multimap<clock::time_point, lane*> sleeping_;
-    std::thread clock_; // wakes lanes whose copies have taken their time; there from the first such copy on
+    std::multimap<clock::time_point, stream*> sleeping_;
+    std::thread clock_; // wakes streams whose copies have taken their time; there from the first such copy on
     bool ending_ = false;
 };
 
-/// The lanes of one simulated device, whose copies take the time that its link asks for.
-class simulated_lanes final : public device_lanes {
+/// The streams of one simulated device, whose copies take the time that its link asks for.
+class simulated_streams final : public device_streams {
 public:
     /// bandwidth in bytes a second, 0: without end; latency in seconds.
-    simulated_lanes(std::shared_ptr<simulated_machine> m, double bandwidth, double latency) :
+    simulated_streams(std::shared_ptr<simulated_machine> m, double bandwidth, double latency) :
         machine_(std::move(m)), bandwidth_(bandwidth), latency_(latency) {}
 
     void launch(kernel& k, const kernel_run& r, step_monitor& m, int number) override;
-    void copy(lane l, void* to, const void* from, std::size_t bytes, step_monitor& m, int number) override;
+    void copy(stream l, void* to, const void* from, std::size_t bytes, step_monitor& m, int number) override;
     std::unique_ptr<device_event> make_event() override {
         return std::make_unique<simulated_machine::event>(*machine_);
     }
-    void record(lane l, device_event& e) override;
-    void wait(lane l, device_event& e) override;
+    void record(stream l, device_event& e) override;
+    void wait(stream l, device_event& e) override;
 
 private:
     std::shared_ptr<simulated_machine> machine_;
     const double bandwidth_, latency_;
-    simulated_machine::lane lanes_[count];
+    simulated_machine::stream streams_[count];
 };
 
 } // namespace detail
 } // namespace tenon
 
 #if TENON_HEADER_ONLY
-#include <tenon/runtime/device/simulated_lanes.ipp>
+#include <tenon/runtime/device/simulated_streams.ipp>
 #endif

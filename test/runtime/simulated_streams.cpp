@@ -5,14 +5,14 @@
 #include <stdexcept>
 
 #include <tenon/kernel/thread_pool.hpp>
-#include <tenon/runtime/device/simulated_lanes.hpp>
+#include <tenon/runtime/device/simulated_streams.hpp>
 
-// What the lanes of a simulated device do: each in its order, at the same time as others, told to wait by events.
+// What the streams of a simulated device do: each in its order, at the same time as others, told to wait by events.
 
 namespace tn = tenon;
-using tn::detail::simulated_lanes;
 using tn::detail::simulated_machine;
-using lanes = tn::device_lanes;
+using tn::detail::simulated_streams;
+using streams = tn::device_streams;
 
 namespace {
 
@@ -51,10 +51,10 @@ struct machine {
     explicit machine(tn::thread_pool* pool, double bandwidth = 0, double latency = 0) :
         shared(std::make_shared<simulated_machine>(pool)), first(shared, bandwidth, latency), second(shared, 0, 0) {}
     std::shared_ptr<simulated_machine> shared;
-    simulated_lanes first, second;
+    simulated_streams first, second;
 };
 
-void finish(simulated_lanes& l, lanes::lane which) {
+void finish(simulated_streams& l, streams::stream which) {
     const auto e = l.make_event();
     l.record(which, *e);
     e->wait();
@@ -64,7 +64,7 @@ const tn::kernel_run none{};
 
 } // namespace
 
-TEST_CASE("a lane does what it is given in order, whoever works on it") {
+TEST_CASE("a stream does what it is given in order, whoever works on it") {
     tn::thread_pool pool(2);
     for (tn::thread_pool* p : {static_cast<tn::thread_pool*>(nullptr), &pool})
         for (const double cost : {100.0, 1e6}) { // the pool is asked for what costs much
@@ -74,9 +74,9 @@ TEST_CASE("a lane does what it is given in order, whoever works on it") {
             increment k(a.data(), cost);
             for (int i = 0; i < 50; ++i) {
                 m.first.launch(k, none, f, 2 * i);
-                if (i == 24) m.first.copy(lanes::compute, b.data(), a.data(), 4000, f, 1);
+                if (i == 24) m.first.copy(streams::compute, b.data(), a.data(), 4000, f, 1);
             }
-            finish(m.first, lanes::compute);
+            finish(m.first, streams::compute);
             CHECK(a[999] == 50);
             CHECK(b[999] == 25);
             CHECK(f.order.size() == 51);
@@ -84,7 +84,7 @@ TEST_CASE("a lane does what it is given in order, whoever works on it") {
         }
 }
 
-TEST_CASE("a lane waits for events of others; what is not told to wait does not") {
+TEST_CASE("a stream waits for events of others; what is not told to wait does not") {
     tn::thread_pool pool(2);
     machine m(&pool);
     for (int round = 0; round < 100; ++round) {
@@ -93,14 +93,14 @@ TEST_CASE("a lane waits for events of others; what is not told to wait does not"
         increment k(a.data(), round % 2 ? 1e6 : 10), later(b.data(), 1e6);
         const auto computed = m.first.make_event(), copied = m.first.make_event();
         m.first.launch(k, none, f, 0);
-        m.first.record(lanes::compute, *computed);
-        m.first.wait(lanes::copies_out, *computed);
-        m.first.copy(lanes::copies_out, b.data(), a.data(), 4000, f, 1);
-        m.first.record(lanes::copies_out, *copied);
-        m.second.wait(lanes::compute, *copied);
+        m.first.record(streams::compute, *computed);
+        m.first.wait(streams::copies_out, *computed);
+        m.first.copy(streams::copies_out, b.data(), a.data(), 4000, f, 1);
+        m.first.record(streams::copies_out, *copied);
+        m.second.wait(streams::compute, *copied);
         m.second.launch(later, none, f, 2);
-        m.second.copy(lanes::compute, c.data(), b.data(), 4000, f, 3);
-        finish(m.second, lanes::compute);
+        m.second.copy(streams::compute, c.data(), b.data(), 4000, f, 3);
+        finish(m.second, streams::compute);
         CHECK(c[500] == 2);
         CHECK(f.order == std::vector<int>{0, 1, 2, 3});
     }
@@ -111,18 +111,18 @@ TEST_CASE("copies take the latency and the bandwidth asked, one after another in
     follower f;
     std::vector<char> from(4000), to(4000);
     const auto began = std::chrono::steady_clock::now();
-    m.first.copy(lanes::copies_in, to.data(), from.data(), 4000, f, 0); // 2 ms and 4 ms
-    m.first.copy(lanes::copies_in, to.data(), from.data(), 0, f, 1);    // 2 ms
-    m.first.copy(lanes::copies_out, from.data(), to.data(), 0, f, 2);   // the other way
-    finish(m.first, lanes::copies_in);
-    finish(m.first, lanes::copies_out);
+    m.first.copy(streams::copies_in, to.data(), from.data(), 4000, f, 0); // 2 ms and 4 ms
+    m.first.copy(streams::copies_in, to.data(), from.data(), 0, f, 1);    // 2 ms
+    m.first.copy(streams::copies_out, from.data(), to.data(), 0, f, 2);   // the other way
+    finish(m.first, streams::copies_in);
+    finish(m.first, streams::copies_out);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
     CHECK(took.count() >= 8e-3);
     REQUIRE(f.order.size() == 3);
     for (std::size_t i = 0; i < 3; ++i) CHECK(f.seconds[i] >= (f.order[i] == 0 ? 6e-3 : 2e-3));
 }
 
-TEST_CASE("what follows a failure in a step is skipped, and another step on the same lane goes on") {
+TEST_CASE("what follows a failure in a step is skipped, and another step on the same stream goes on") {
     machine m(nullptr);
     follower f, other;
     std::vector<int> a(1000), b(1000);
@@ -132,7 +132,7 @@ TEST_CASE("what follows a failure in a step is skipped, and another step on the 
     m.first.launch(bad, none, f, 1);
     m.first.launch(k, none, f, 2);
     m.first.launch(l, none, other, 0);
-    finish(m.first, lanes::compute);
+    finish(m.first, streams::compute);
     CHECK(a[0] == 1);
     CHECK(b[0] == 1);
     CHECK(f.failures == std::vector<int>{1});
