@@ -3,10 +3,10 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include <tenon/core/shared_function.hpp>
+#include <tenon/core/short_list.hpp>
 #include <tenon/graph/op.hpp>
 #include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/place/explanation.hpp>
@@ -18,7 +18,7 @@ namespace tenon {
 namespace runtime {
 
 struct placement_decision {
-    int device = 0;
+    int device = -1; ///< -1: undecided
     placement_rule rule = placement_rule::cpu_default;
     int by_rules = 0;            ///< the device that the rules chose
     const node* group = nullptr; ///< the first node of those that share their device with it
@@ -27,11 +27,11 @@ struct placement_decision {
 
 /// Nodes that must share a device.
 struct placement_group {
-    std::vector<const node*> members; ///< first those that must share it, in the order in which they were made
-    std::size_t followers = 0;        ///< of the members, those at the end that came to it by node::follows
-    device_name wanted;               ///< what its members asked for, together
-    const node* asked = nullptr;      ///< one that asked; nullptr: none did
-    std::vector<int> candidates;      ///< devices that have kernels for all members and were asked for
+    short_list<const node*, 2> members; ///< first those that must share it, in the order in which they were made
+    std::size_t followers = 0;          ///< of the members, those at the end that came to it by node::follows
+    device_name wanted;                 ///< what its members asked for, together
+    const node* asked = nullptr;        ///< one that asked; nullptr: none did
+    short_list<int, 4> candidates;      ///< devices that have kernels for all members and were asked for
     int device = -1;
     placement_rule rule = placement_rule::cpu_default;
     bool fixed = false;   ///< one device was asked for, or an earlier run chose it
@@ -60,6 +60,7 @@ public:
     placement_decision decision(const node* n) const;
 
 private:
+    const placement_decision* decided(const node* n) const; // nullptr: it is not
     void decide(const std::vector<const node*>& nodes, const placement_optimizer& better);
     std::string line_of(const node& n, const placement_decision& d) const;
     std::vector<std::string> news_of(const std::vector<const node*>& nodes);
@@ -75,8 +76,8 @@ private:
     const std::vector<device*> devices_;
     const bool soft_;
     const shared_function<void(const std::string&)> log_;
-    mutable std::mutex guard_; // of what follows
-    std::unordered_map<const node*, placement_decision> decided_;
+    mutable std::mutex guard_;                  // of what follows
+    std::vector<placement_decision> decisions_; // by the node's number
 };
 
 } // namespace runtime

@@ -48,6 +48,20 @@ inline bool disagree(const device_name& a, const device_name& b) {
            (a.index >= 0 && b.index >= 0 && a.index != b.index);
 }
 
+// A number for each of some nodes of a graph, else -1.
+class node_numbers {
+public:
+    int& operator[](const node* n) {
+        const auto at = static_cast<std::size_t>(n->number);
+        if (at >= numbers_.size()) numbers_.resize(std::max(at + 1, 2 * numbers_.size()), -1);
+        return numbers_[at];
+    }
+    const std::vector<int>& by_node() const noexcept { return numbers_; }
+
+private:
+    std::vector<int> numbers_;
+};
+
 } // namespace detail
 
 TENON_INLINE bool placer::has_kernel(const node& n, int device) const {
@@ -55,17 +69,25 @@ TENON_INLINE bool placer::has_kernel(const node& n, int device) const {
     return devices_[static_cast<std::size_t>(device)]->kernel_of(*n.op, detail::element_of(n)) != nullptr;
 }
 
+TENON_INLINE const placement_decision* placer::decided(const node* n) const {
+    const auto at = static_cast<std::size_t>(n->number);
+    return at < decisions_.size() && decisions_[at].device >= 0 ? &decisions_[at] : nullptr;
+}
+
 // Nodes tied by resources and by colocate_with; what they are tied to is decided with them, and so is what they follow.
 TENON_INLINE std::vector<placement_group> placer::groups_of(const std::vector<const node*>& nodes) const {
     std::vector<const node*> all;
-    std::unordered_map<const node*, int> place;
+    detail::node_numbers place;
     const auto enter = [&](const node* n) {
-        const auto [at, isnew] = place.try_emplace(n, static_cast<int>(all.size()));
-        if (isnew) all.push_back(n);
-        return at->second;
+        int& number = place[n];
+        if (number < 0) {
+            number = static_cast<int>(all.size());
+            all.push_back(n);
+        }
+        return number;
     };
     for (const node* n : nodes)
-        if (!decided_.contains(n)) enter(n);
+        if (!decided(n)) enter(n);
     std::vector<int> parent;
     const auto root = [&](int i) {
         while (parent[static_cast<std::size_t>(i)] != i)
@@ -85,26 +107,28 @@ TENON_INLINE std::vector<placement_group> placer::groups_of(const std::vector<co
         for (const node* c : n.colocated) tie(c);
         if (n.follows) enter(n.follows);
     }
-    std::vector<int> order(all.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::sort(order.begin(), order.end(), [&](int a, int b) {
-        return all[static_cast<std::size_t>(a)]->number < all[static_cast<std::size_t>(b)]->number;
-    });
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < parent.size(); ++i) count += parent[i] == static_cast<int>(i);
     std::vector<placement_group> groups;
-    std::unordered_map<int, std::size_t> group_of;
-    for (const int i : order) {
-        const auto [at, isnew] = group_of.try_emplace(root(i), groups.size());
-        if (isnew) groups.emplace_back();
-        groups[at->second].members.push_back(all[static_cast<std::size_t>(i)]);
+    groups.reserve(count);
+    std::vector<int> group_of(all.size(), -1); // by root
+    for (const int i : place.by_node()) {      // in the order in which they were made
+        if (i < 0) continue;
+        int& group = group_of[static_cast<std::size_t>(root(i))];
+        if (group < 0) {
+            group = static_cast<int>(groups.size());
+            groups.emplace_back();
+        }
+        groups[static_cast<std::size_t>(group)].members.push_back(all[static_cast<std::size_t>(i)]);
     }
     return groups;
 }
 
 TENON_INLINE void placer::disagree(const node& a, const node& b) const {
     const auto told = [&](const node& n) {
-        const auto at = decided_.find(&n);
-        if (at == decided_.end()) return detail::request_of(n);
-        return n.name + " is on " + to_string(devices_[static_cast<std::size_t>(at->second.device)]->full_name()) +
+        const placement_decision* d = decided(&n);
+        if (!d) return detail::request_of(n);
+        return n.name + " is on " + to_string(devices_[static_cast<std::size_t>(d->device)]->full_name()) +
                " since an earlier run";
     };
     throw invalid_argument_error("cannot place '" + a.name + "' and '" + b.name +
@@ -116,19 +140,19 @@ TENON_INLINE void placer::disagree(const node& a, const node& b) const {
 // What holds a resource decides for what updates it: those follow, whatever their scopes say.
 TENON_INLINE void placer::gather_requests(placement_group& g) const {
     for (const node* n : g.members) {
-        const auto at = decided_.find(n);
-        if (at == decided_.end()) continue;
-        if (g.fixed && g.device != at->second.device) {
+        const placement_decision* d = decided(n);
+        if (!d) continue;
+        if (g.fixed && g.device != d->device) {
             if (!soft_) disagree(*n, *g.asked);
             continue;
         }
-        g.device = at->second.device;
+        g.device = d->device;
         g.fixed = g.earlier = true;
         g.wanted = devices_[static_cast<std::size_t>(g.device)]->full_name();
         g.asked = n;
     }
     for (const node* n : g.members) {
-        if (n->device.empty() || n->op->is(op_flags::updates) || decided_.contains(n)) continue;
+        if (n->device.empty() || n->op->is(op_flags::updates) || decided(n)) continue;
         if (g.asked && detail::disagree(g.wanted, n->device)) {
             if (!soft_ || detail::name_different_tasks(g.wanted, n->device)) disagree(*n, *g.asked);
             continue;
@@ -185,7 +209,7 @@ TENON_INLINE void placer::no_kernel(const placement_group& g) const {
 TENON_INLINE void placer::choose(placement_group& g) const {
     if (g.fixed) { // it cannot move any more, so soft placement helps nobody
         for (const node* n : g.members)
-            if (!decided_.contains(n) && !has_kernel(*n, g.device)) {
+            if (!decided(n) && !has_kernel(*n, g.device)) {
                 g.asked = n;
                 no_kernel(g);
             }
@@ -234,16 +258,16 @@ TENON_INLINE void placer::join_followers(std::vector<placement_group>& groups) c
     std::vector<const node*> followers;
     for (const placement_group& g : groups)
         for (const node* n : g.members)
-            if (n->follows && !decided_.contains(n)) followers.push_back(n);
+            if (n->follows && !decided(n)) followers.push_back(n);
     if (followers.empty()) return;
     std::sort(followers.begin(), followers.end(), [](const node* a, const node* b) { return a->number < b->number; });
-    std::unordered_map<const node*, std::size_t> group_of;
+    detail::node_numbers group_of;
     for (std::size_t g = 0; g < groups.size(); ++g)
-        for (const node* n : groups[g].members) group_of.emplace(n, g);
+        for (const node* n : groups[g].members) group_of[n] = static_cast<int>(g);
     std::vector<std::size_t> joined(groups.size());
     std::iota(joined.begin(), joined.end(), std::size_t{0});
     const auto now_in = [&](const node* n) {
-        std::size_t g = group_of.at(n);
+        auto g = static_cast<std::size_t>(group_of[n]);
         while (joined[g] != g) g = joined[g] = joined[joined[g]];
         return g;
     };
@@ -254,10 +278,11 @@ TENON_INLINE void placer::join_followers(std::vector<placement_group>& groups) c
             std::find(own.candidates.begin(), own.candidates.end(), leader.device) == own.candidates.end())
             continue;
         joined[from] = to;
-        std::erase_if(leader.candidates, [&](int d) {
+        const auto kept = std::remove_if(leader.candidates.begin(), leader.candidates.end(), [&](int d) {
             return std::find(own.candidates.begin(), own.candidates.end(), d) == own.candidates.end();
         });
-        leader.members.insert(leader.members.end(), own.members.begin(), own.members.end());
+        leader.candidates.erase(kept, leader.candidates.end());
+        leader.members.append(own.members.begin(), own.members.end());
         leader.followers += own.members.size();
         own.members.clear();
     }
@@ -277,7 +302,7 @@ TENON_INLINE std::string placer::line_of(const node& n, const placement_decision
 TENON_INLINE std::vector<std::string> placer::news_of(const std::vector<const node*>& nodes) {
     std::vector<const node*> placed;
     const auto tell = [&](const node* n) {
-        if (!std::exchange(decided_.at(n).told, true)) placed.push_back(n);
+        if (!std::exchange(decisions_[static_cast<std::size_t>(n->number)].told, true)) placed.push_back(n);
     };
     for (const node* n : nodes) {
         tell(n);
@@ -286,7 +311,7 @@ TENON_INLINE std::vector<std::string> placer::news_of(const std::vector<const no
     }
     std::sort(placed.begin(), placed.end(), [](const node* a, const node* b) { return a->number < b->number; });
     std::vector<std::string> lines;
-    for (const node* n : placed) lines.push_back(line_of(*n, decided_.at(n)));
+    for (const node* n : placed) lines.push_back(line_of(*n, *decided(n)));
     return lines;
 }
 
@@ -295,9 +320,9 @@ TENON_INLINE std::vector<int> placer::place(const std::vector<const node*>& node
     std::vector<std::string> lines;
     {
         const std::lock_guard lock(guard_);
-        if (!std::all_of(nodes.begin(), nodes.end(), [&](const node* n) { return decided_.contains(n); }))
-            decide(nodes, better);
-        for (const node* n : nodes) devices.push_back(decided_.at(n).device);
+        if (!std::all_of(nodes.begin(), nodes.end(), [&](const node* n) { return decided(n); })) decide(nodes, better);
+        devices.reserve(nodes.size());
+        for (const node* n : nodes) devices.push_back(decided(n)->device);
         if (log_) lines = news_of(nodes);
     }
     // Outside the lock: what is called may use the session.
@@ -318,10 +343,10 @@ TENON_INLINE void placer::decide(const std::vector<const node*>& nodes, const pl
     if (better) {
         const std::size_t undecided = groups.size();
         for (const node* n : nodes)
-            if (const auto at = decided_.find(n); at != decided_.end()) {
+            if (const placement_decision* d = decided(n)) {
                 placement_group g;
                 g.members = {n};
-                g.device = at->second.device;
+                g.device = d->device;
                 g.candidates = {g.device};
                 g.fixed = g.earlier = true;
                 groups.push_back(std::move(g));
@@ -329,9 +354,13 @@ TENON_INLINE void placer::decide(const std::vector<const node*>& nodes, const pl
         better(groups);
         groups.resize(undecided);
     }
+    std::int64_t last = -1;
+    for (const placement_group& g : groups)
+        for (const node* n : g.members) last = std::max(last, n->number);
+    if (last >= std::ssize(decisions_)) decisions_.resize(static_cast<std::size_t>(last) + 1);
     for (std::size_t i = 0; i < groups.size(); ++i) {
         const placement_group& g = groups[i];
-        const device_name device = devices_[static_cast<std::size_t>(g.device)]->full_name();
+        const device_name& device = devices_[static_cast<std::size_t>(g.device)]->full_name();
         const std::size_t own = g.members.size() - g.followers;
         for (std::size_t k = 0; k < g.members.size(); ++k) {
             const node* n = g.members[k];
@@ -341,15 +370,16 @@ TENON_INLINE void placer::decide(const std::vector<const node*>& nodes, const pl
             else if (k >= own) rule = n->device.type.empty() ? placement_rule::with_data : placement_rule::requested;
             else if (g.rule == placement_rule::requested && n->device.empty() && !n->colocated.empty())
                 rule = placement_rule::colocated;
-            decided_.try_emplace(n, placement_decision{g.device, rule, by_rules[i], g.head()});
+            placement_decision& d = decisions_[static_cast<std::size_t>(n->number)];
+            if (d.device < 0) d = {g.device, rule, by_rules[i], g.head()};
         }
     }
 }
 
 TENON_INLINE placement_decision placer::decision(const node* n) const {
     const std::lock_guard lock(guard_);
-    const auto at = decided_.find(n);
-    return at == decided_.end() ? placement_decision{} : at->second;
+    const placement_decision* d = decided(n);
+    return d ? *d : placement_decision{};
 }
 
 } // namespace runtime

@@ -84,17 +84,16 @@ TENON_INLINE void ordering::copy_resident_fetches() {
         out.type = p_.value(v).type;
         out.producer = items();
         out.fetch = static_cast<int>(f);
-        copy.outputs = {static_cast<int>(p_.values.size())};
-        p_.fetches[f] = copy.outputs[0];
-        p_.values.push_back(std::move(out));
-        p_.items.push_back(std::move(copy));
+        p_.fetches[f] = p_.add(std::move(out));
+        copy.outputs = {p_.fetches[f]};
+        p_.add(std::move(copy));
     }
 }
 
 TENON_INLINE std::size_t ordering::content_of(const program_item& i) const {
     using tenon::detail::hash_extents, tenon::detail::mix;
     std::size_t h = mix(reinterpret_cast<std::size_t>(i.op), i.attributes.hash());
-    for (const std::vector<int>* values : {&i.inputs, &i.outputs})
+    for (const number_list* values : {&i.inputs, &i.outputs})
         for (const int v : *values) h = mix(h, hash_extents(p_.value(v).type.extents));
     return h;
 }
@@ -118,14 +117,11 @@ TENON_INLINE void ordering::prepare() {
             const auto at = std::find_if(first, last, [&](const auto& p) { return alike(item(p.second), it); });
             if (at != last) {
                 it.kernel = item(at->second).kernel;
-                it.read = item(at->second).read;
                 continue;
             }
             prepared.emplace(content, n);
         }
         it.kernel = prepare_kernel(p_, it, o_);
-        it.read.resize(it.inputs.size());
-        for (std::size_t k = 0; k < it.inputs.size(); ++k) it.read[k] = p_.reads(it, static_cast<int>(k));
     }
 }
 
@@ -143,7 +139,7 @@ TENON_INLINE std::vector<std::pair<int, int>> ordering::find_needs() const {
                 if (from >= 0) pairs.emplace_back(from, i);
             }
         // A removed item that others run after stands for what it ran after itself.
-        stack = it.predecessors;
+        stack.assign(it.predecessors.begin(), it.predecessors.end());
         while (!stack.empty()) {
             const int a = stack.back();
             stack.pop_back();
@@ -236,17 +232,15 @@ TENON_INLINE int ordering::add_copy(int value) {
     copy.origin = p_.value(value).origin.node;
     copy.op = &identity_definition;
     copy.inputs = {value};
-    copy.outputs = {static_cast<int>(p_.values.size())};
-    copy.read = {true};
     copy.device = p_.value(p_.root(value)).device;
     program_value out;
     out.device = copy.device;
     out.origin = p_.value(value).origin;
     out.type = p_.value(value).type;
     out.producer = items();
-    p_.values.push_back(std::move(out));
+    copy.outputs = {p_.add(std::move(out))};
     copy.kernel = prepare_kernel(p_, copy, o_);
-    p_.items.push_back(std::move(copy));
+    p_.add(std::move(copy));
     before_.add_item();
     if (const int from = p_.value(p_.root(value)).producer; from >= 0) before_.add(from, items() - 1);
     return items() - 1;

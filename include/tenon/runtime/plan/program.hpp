@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <tenon/core/short_list.hpp>
 #include <tenon/graph/op.hpp>
 #include <tenon/runtime/device/device.hpp>
 
@@ -34,18 +35,27 @@ struct program_value {
     int device = 0;                            ///< in whose memory it lies
 };
 
+/// Values or items by number. Most lists are short, and a large program has many.
+using number_list = short_list<int, 4>;
+
 struct program_item {
     const node* origin = nullptr;
     const op_definition* op = nullptr;
     tenon::attributes attributes;
-    std::vector<int> inputs;
-    std::vector<int> outputs;
-    std::vector<int> predecessors; ///< items that run before it although no data flows
-    int device = 0;                ///< that runs it
+    number_list inputs;
+    number_list outputs;
+    number_list predecessors;  ///< items that run before it although no data flows
+    short_list<bool, 16> read; ///< inputs whose values its kernel reads: find_reads()
+    int device = 0;            ///< that runs it
     bool removed = false;
     bool target = false;                   ///< was asked for by itself: it runs although nobody may read it
-    std::vector<bool> read;                ///< inputs whose values the kernel reads; known once the kernel is there
     std::shared_ptr<tenon::kernel> kernel; ///< of several items, where nothing tells them apart
+
+    /// To be called where op, attributes or the number of inputs were changed: of other inputs only the sizes matter.
+    void find_reads() {
+        read.resize(inputs.size());
+        for (std::size_t k = 0; k < inputs.size(); ++k) read[k] = op->reads(attributes, static_cast<int>(k));
+    }
 };
 
 struct program {
@@ -67,7 +77,17 @@ struct program {
     const program_item& item(int i) const { return items[static_cast<std::size_t>(i)]; }
 
     /// True when the item's kernel reads input k; otherwise only its sizes matter.
-    bool reads(const program_item& i, int k) const { return i.op->reads(i.attributes, k); }
+    bool reads(const program_item& i, int k) const { return i.read[static_cast<std::size_t>(k)]; }
+    /// Appends an item; its number.
+    int add(program_item&& i) {
+        i.find_reads();
+        items.push_back(std::move(i));
+        return static_cast<int>(items.size()) - 1;
+    }
+    int add(program_value&& v) {
+        values.push_back(std::move(v));
+        return static_cast<int>(values.size()) - 1;
+    }
 };
 
 struct plan_options {

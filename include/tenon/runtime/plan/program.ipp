@@ -11,20 +11,39 @@ TENON_INLINE std::string place_of(const node& n, const tenon::device& d) {
     return n.name + " (" + shown_op(n) + ") on " + d.name();
 }
 
+namespace detail {
+
+// The types of an item's inputs and outputs.
+class item_types {
+public:
+    item_types(const program& p, const program_item& i) : inputs_(i.inputs.size()) {
+        types_.reserve(i.inputs.size() + i.outputs.size());
+        for (const int v : i.inputs) types_.push_back(p.value(v).type);
+        for (const int v : i.outputs) types_.push_back(p.value(v).type);
+    }
+    type_list inputs() const { return {types_.data(), static_cast<int>(inputs_)}; }
+    type_list outputs() const { return {types_.data() + inputs_, static_cast<int>(types_.size() - inputs_)}; }
+
+private:
+    std::vector<tensor_type> types_;
+    std::size_t inputs_;
+};
+
+} // namespace detail
+
 TENON_INLINE kernel_pointer prepare_kernel(const program& p, const program_item& i, const plan_options& o) {
-    std::vector<tensor_type> in, out;
-    for (const int v : i.inputs) in.push_back(p.value(v).type);
-    for (const int v : i.outputs) out.push_back(p.value(v).type);
+    const detail::item_types types(p, i);
+    const type_list in = types.inputs(), out = types.outputs();
     tenon::device& d = o.device(i.device);
-    const element_type e = !out.empty() ? out[0].element : !in.empty() ? in[0].element : element_type::none;
+    const element_type e = out.size() > 0 ? out[0].element : in.size() > 0 ? in[0].element : element_type::none;
     const kernel_factory factory = d.kernel_of(*i.op, e);
     if (!factory)
         throw invalid_argument_error(place_of(*i.origin, d) + ": op " + i.op->name + " has no kernel for " +
                                      d.full_name().type.str() + " devices");
     const kernel_setup s{.node = *i.origin,
                          .attrs = i.attributes,
-                         .inputs = type_list(in.data(), static_cast<int>(in.size())),
-                         .outputs = type_list(out.data(), static_cast<int>(out.size())),
+                         .inputs = in,
+                         .outputs = out,
                          .threads = d.streams() ? 1 : o.threads,
                          .resources = &d.resources(),
                          .graph_seed = o.graph_seed};
@@ -32,11 +51,8 @@ TENON_INLINE kernel_pointer prepare_kernel(const program& p, const program_item&
 }
 
 TENON_INLINE std::string timed_as(const program& p, const program_item& i) {
-    std::vector<tensor_type> in, out;
-    for (const int v : i.inputs) in.push_back(p.value(v).type);
-    for (const int v : i.outputs) out.push_back(p.value(v).type);
-    return tenon::timed_as(*i.op, i.attributes, type_list(in.data(), static_cast<int>(in.size())),
-                           type_list(out.data(), static_cast<int>(out.size())));
+    const detail::item_types types(p, i);
+    return tenon::timed_as(*i.op, i.attributes, types.inputs(), types.outputs());
 }
 
 TENON_INLINE const node* variable_of(const program_item& i) {

@@ -83,6 +83,29 @@ private:
     std::vector<int> values_; // by slot
 };
 
+inline bool all_static(const std::vector<tensor_type>& types) {
+    return std::all_of(types.begin(), types.end(), [](const tensor_type& t) { return t.extents.is_static(); });
+}
+
+// The type of output k by its rule, given the sizes that this step has.
+inline tensor_type type_in_step(node& n, const attributes& a, type_list in, int k, size_bindings& sizes) {
+    inferred t = n.op->infer(a, in, k);
+    if (!t)
+        throw invalid_argument_error(fault_sentence(*n.op, t.what, in, a) + " in this step's sizes [node " + n.name +
+                                     " (" + shown_op(n) + ")]");
+    t.type.extents = sizes.known(t.type.extents);
+    const bool same = n.op->is(op_flags::identity) && !n.op->is(op_flags::source);
+    const any_tensor known(same ? n.inputs[0] : node_output{&n, k}); // to the user
+    if (!t.type.extents.is_static())
+        throw invalid_argument_error(known.name() + ": its sizes " + to_string(t.type.extents) +
+                                     " are not known from what is fed");
+    if (!is_countable(t.type)) // so that sizes can be multiplied from here on
+        throw resource_exhausted_error(known.name() + ": in this step's sizes it is " + to_string(t.type) +
+                                       ", more than 2^62 bytes; feed smaller tensors");
+    sizes.bind(n.outputs[static_cast<std::size_t>(k)].extents, t.type.extents, known.output());
+    return t.type;
+}
+
 } // namespace detail
 
 TENON_INLINE program prune(const request& r) {
@@ -157,66 +180,48 @@ TENON_INLINE program prune(const request& r) {
                 throw invalid_argument_error("placeholder " + n->name + " of type " + to_string(n->outputs[0]) +
                                              " must be fed in this step");
         }
-        program_item it;
+        const int index = wanted.item = static_cast<int>(p.items.size());
+        program_item& it = p.items.emplace_back();
         it.origin = n;
         it.op = n->op;
         it.attributes = n->attributes;
-        for (const auto& [name, a] : n->attributes)
-            if (const auto* e = std::get_if<extents>(&a); e && !e->is_static())
-                it.attributes.set(name.c_str(), sizes.known(*e));
+        it.removed = !runs;
         in.clear();
         it.inputs.reserve(n->inputs.size());
         it.outputs.reserve(n->outputs.size());
-        for (const node_output& from : n->inputs) {
-            it.inputs.push_back(value_of.at(from));
-            in.push_back(p.value(it.inputs.back()).type);
+        bool as_made = detail::all_static(n->outputs); // the rule was asked the same when the node was made
+        for (std::size_t k = 0; k < n->inputs.size(); ++k) {
+            const int v = value_of.at(n->inputs[k]);
+            it.inputs.push_back(v);
+            in.push_back(p.value(v).type);
+            as_made = as_made && in.back() == n->input_type(static_cast<int>(k));
         }
+        for (const auto& [name, a] : n->attributes)
+            if (const auto* e = std::get_if<extents>(&a); e && !e->is_static()) {
+                it.attributes.set(name.c_str(), sizes.known(*e));
+                as_made = false;
+            }
         // The sizes that an identity declares leave room for what may be fed; unless it is, they are its input's.
         const bool same = n->op->is(op_flags::identity);
-        if (same && n->attributes.find("shape")) it.attributes.set("shape", in[0].extents);
-        const int index = static_cast<int>(p.items.size());
+        if (!as_made && same && n->attributes.find("shape")) it.attributes.set("shape", in[0].extents);
         const type_list list(in.data(), static_cast<int>(in.size()));
         for (int k = 0; k < static_cast<int>(n->outputs.size()); ++k) {
-            inferred t = n->op->infer(it.attributes, list, k);
-            if (!t)
-                throw invalid_argument_error(fault_sentence(*n->op, t.what, list, it.attributes) +
-                                             " in this step's sizes [node " + n->name + " (" + n->op->name + ")]");
-            t.type.extents = sizes.known(t.type.extents);
-            const node_output known =
-                same && !n->op->is(op_flags::source) ? n->inputs[0] : node_output{n, k}; // to the user
-            if (!t.type.extents.is_static())
-                throw invalid_argument_error(any_tensor(known).name() + ": its sizes " + to_string(t.type.extents) +
-                                             " are not known from what is fed");
-            if (!is_countable(t.type)) // so that sizes can be multiplied from here on
-                throw resource_exhausted_error(any_tensor(known).name() + ": in this step's sizes it is " +
-                                               to_string(t.type) + ", more than 2^62 bytes; feed smaller tensors");
-            sizes.bind(n->outputs[static_cast<std::size_t>(k)].extents, t.type.extents, known);
+            const tensor_type& declared = n->outputs[static_cast<std::size_t>(k)];
+            const tensor_type t = as_made ? declared : detail::type_in_step(*n, it.attributes, list, k, sizes);
             const node_output out{n, k};
-            if (value_of.contains(out)) { // fed: the node may run for its other outputs, this one is replaced
-                program_value unused;
-                unused.origin = out;
-                unused.type = t.type;
-                unused.producer = index;
-                it.outputs.push_back(static_cast<int>(p.values.size()));
-                p.values.push_back(std::move(unused));
-                continue;
-            }
-            value_of.set(out, static_cast<int>(p.values.size()));
-            program_value v;
+            const bool fed_itself = value_of.contains(out); // the node may run for its other outputs, this is replaced
+            const int made = static_cast<int>(p.values.size());
+            if (!fed_itself) value_of.set(out, made);
+            it.outputs.push_back(made);
+            program_value& v = p.values.emplace_back();
             v.origin = out;
-            v.type = t.type;
-            v.producer = runs ? index : -1;
-            it.outputs.push_back(static_cast<int>(p.values.size()));
-            p.values.push_back(std::move(v));
+            v.type = t;
+            v.producer = runs || fed_itself ? index : -1;
         }
-        if (!runs) {
-            it.removed = true;
-        } else {
+        it.find_reads();
+        if (runs)
             for (const node* c : n->controls)
                 if (runs_when_asked(c)) it.predecessors.push_back(need[static_cast<std::size_t>(c->number)].item);
-        }
-        wanted.item = index;
-        p.items.push_back(std::move(it));
     }
     for (const node_output& f : r.fetches) p.fetches.push_back(value_of.at(f));
     for (const node* t : r.targets)

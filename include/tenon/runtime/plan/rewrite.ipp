@@ -152,7 +152,7 @@ inline void forward_views(program& p) {
         if (v.view_of >= 0) v.view_of = r.of(v.view_of);
 }
 
-inline extents broadcast_of(const program& p, const std::vector<int>& inputs) {
+inline extents broadcast_of(const program& p, const number_list& inputs) {
     extents s;
     for (const int v : inputs) s = broadcast(s, p.value(v).type.extents).extents;
     return s;
@@ -180,8 +180,7 @@ inline void look_through_broadcasts(program& p) {
             view.origin = p.value(g).origin;
             view.type = {p.value(g).type.element, seen};
             view.view_of = g;
-            p.values.push_back(std::move(view));
-            const int made = static_cast<int>(p.values.size()) - 1;
+            const int made = p.add(std::move(view));
             p.items[n].inputs[k] = made;
             if (!(broadcast_of(p, p.items[n].inputs) == before)) p.items[n].inputs[k] = v;
         }
@@ -255,7 +254,8 @@ inline void narrow_outputs(program& p) {
         tape made = *a.tape;
         made.output_count = 0;
         std::vector<std::int64_t> merge;
-        std::vector<int> outputs, place(static_cast<std::size_t>(a.tape->output_count), -1);
+        number_list outputs;
+        std::vector<int> place(static_cast<std::size_t>(a.tape->output_count), -1);
         for (int t = 0, next = 0; t < a.tape->output_count; ++t) {
             const int target = a.merges(t) ? static_cast<int>(a.merge[static_cast<std::size_t>(t)]) : t;
             const int value = target == t ? i.outputs[static_cast<std::size_t>(next++)] : -1;
@@ -271,6 +271,7 @@ inline void narrow_outputs(program& p) {
         a.merge = std::move(merge);
         i.attributes = encode(a);
         i.outputs = std::move(outputs);
+        i.find_reads();
     }
 }
 
@@ -309,8 +310,8 @@ inline void fuse_elementwise(program& p) {
             if (!join_tapes(producer, consumer, static_cast<int>(k), joined)) continue;
             consumer = std::move(joined);
             grown = true;
-            c.inputs.erase(c.inputs.begin() + static_cast<std::ptrdiff_t>(k));
-            c.inputs.insert(c.inputs.end(), from.inputs.begin(), from.inputs.end());
+            c.inputs.erase(c.inputs.begin() + k);
+            c.inputs.append(from.inputs.begin(), from.inputs.end());
             from.removed = true;
             ++p.fused;
             --k; // the input that moved to this place is looked at next
@@ -318,6 +319,7 @@ inline void fuse_elementwise(program& p) {
         if (!grown) continue;
         consumer.tape = share_tape(without_dead_code(*consumer.tape));
         c.attributes = encode(consumer);
+        c.find_reads();
     }
 }
 
@@ -368,6 +370,7 @@ inline void fuse_epilogues(program& p) {
             i.op = with_bias;
             i.attributes = std::move(made);
             i.inputs = {from.inputs[0], from.inputs[1], b};
+            i.find_reads();
             from.removed = true;
             ++p.fused;
             break;

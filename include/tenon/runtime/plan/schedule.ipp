@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <queue>
+#include <utility>
 
 #include <tenon/runtime/plan/schedule.hpp>
 
@@ -133,16 +134,31 @@ private:
         return until;
     }
 
-    // What writes a part of the arena waits for all who touched it since it was last written.
+    // What writes a part of the arena waits for all who touched what lay there: who wrote it and who read it.
     void wait_for_memory() {
         struct part {
             std::size_t end;
-            std::vector<int> touched; // positions
+            int holds; // a value, or ~position: the working memory of the kernel there
         };
         using arena = std::map<std::size_t, part>; // by where they begin
+        struct touch {
+            int position, before; // another of the value, or -1
+        };
+        std::vector<touch> touches;
+        std::vector<int> last_touch(p_.values.size(), -1);
+        const auto touched = [&](int value, int position) {
+            touches.push_back({position, std::exchange(last_touch[static_cast<std::size_t>(value)],
+                                                       static_cast<int>(touches.size()))});
+        };
         std::vector<edges::pair> waits;
         s_.waits_for.add_to(waits);
-        std::vector<arena> arenas(o_.devices.size());
+        const auto wait_for = [&](const part& p, int position) {
+            if (p.holds < 0) waits.emplace_back(position, ~p.holds);
+            else
+                for (int t = last_touch[static_cast<std::size_t>(p.holds)]; t >= 0;
+                     t = touches[static_cast<std::size_t>(t)].before)
+                    waits.emplace_back(position, touches[static_cast<std::size_t>(t)].position);
+        };
         const auto split = [](arena& parts, std::size_t at) {
             auto next = parts.lower_bound(at);
             if (next == parts.begin() || (next != parts.end() && next->first == at)) return next;
@@ -152,35 +168,35 @@ private:
             before.end = at;
             return next;
         };
-        const auto write = [&](int device, std::size_t begin, std::size_t bytes, int position) {
+        std::vector<arena> arenas(o_.devices.size());
+        const auto write = [&](int device, std::size_t begin, std::size_t bytes, int position, int holds) {
             arena& parts = arenas[static_cast<std::size_t>(device)];
-            const auto last = split(parts, begin + bytes);
-            auto p = split(parts, begin);
-            while (p != last) {
-                for (const int t : p->second.touched)
-                    if (t != position) waits.emplace_back(position, t);
-                p = parts.erase(p);
+            const std::size_t end = begin + bytes;
+            auto p = parts.lower_bound(begin);
+            if (p != parts.end() && p->first == begin && p->second.end == end) { // as nearly always
+                wait_for(p->second, position);
+                p->second.holds = holds;
+                return;
             }
-            parts.emplace_hint(last, begin, part{begin + bytes, {position}});
+            const auto last = split(parts, end);
+            for (p = split(parts, begin); p != last; p = parts.erase(p)) wait_for(p->second, position);
+            parts.emplace_hint(last, begin, part{end, holds});
         };
-        const auto location_of_value = [&](int v) { return s_.memory.locations[static_cast<std::size_t>(p_.root(v))]; };
-        const auto bytes_at = [&](int v) {
-            return arena_bytes_of(static_cast<std::size_t>(bytes_of(p_.value(p_.root(v)).type)));
+        const auto in_arena = [&](int v) {
+            return s_.memory.locations[static_cast<std::size_t>(v)].where == location::kind::arena;
         };
         for (int at = 0; at < static_cast<int>(s_.order.size()); ++at) {
             const program_item& it = item(s_.order[static_cast<std::size_t>(at)]);
             for (const int o : it.outputs)
-                if (const location place = location_of_value(o); place.where == location::kind::arena)
-                    write(it.device, place.offset, bytes_at(o), at);
+                if (in_arena(o)) {
+                    write(it.device, s_.memory.locations[static_cast<std::size_t>(o)].offset,
+                          arena_bytes_of(static_cast<std::size_t>(bytes_of(p_.value(o).type))), at, o);
+                    touched(o, at);
+                }
             if (const std::size_t scratch = it.kernel->scratch_bytes())
-                write(it.device, s_.memory.scratch[static_cast<std::size_t>(at)], arena_bytes_of(scratch), at);
-            for (std::size_t k = 0; k < it.inputs.size(); ++k) {
-                const location place = location_of_value(it.inputs[k]);
-                if (!it.read[k] || place.where != location::kind::arena) continue;
-                arena& parts = arenas[static_cast<std::size_t>(p_.value(p_.root(it.inputs[k])).device)];
-                const auto last = split(parts, place.offset + bytes_at(it.inputs[k]));
-                for (auto p = split(parts, place.offset); p != last; ++p) p->second.touched.push_back(at);
-            }
+                write(it.device, s_.memory.scratch[static_cast<std::size_t>(at)], arena_bytes_of(scratch), at, ~at);
+            for (std::size_t k = 0; k < it.inputs.size(); ++k)
+                if (it.read[k] && in_arena(it.inputs[k])) touched(p_.root(it.inputs[k]), at);
         }
         s_.waits_for = {s_.order.size(), waits};
     }

@@ -66,8 +66,7 @@ private:
             i.inputs = {root};
             i.outputs = {at->second};
             i.device = device;
-            made.producer = static_cast<int>(p_.items.size());
-            p_.items.push_back(std::move(i));
+            made.producer = p_.add(std::move(i));
         }
         p_.values.push_back(std::move(made));
         return at->second;

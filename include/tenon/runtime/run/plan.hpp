@@ -88,10 +88,7 @@ private:
     struct operation {
         const node* origin;
         tenon::kernel* kernel;
-        std::vector<int> successors;
-        int predecessors = 0;
         double cost = 0;
-        std::vector<int> outputs; // values, for checks
         int device = 0;
         worker by{};              // what does it
         std::size_t bytes = 0;    // that a stream copies; launched otherwise
@@ -131,6 +128,7 @@ private:
     program program_;
     scheduled schedule_;
     std::vector<operation> operations_;
+    edges successors_;                              // of operations that run side by side
     std::vector<std::size_t> in_begin_, out_begin_; // first slot of each operation
     std::vector<tensor_type> feed_types_, fetch_types_;
     std::vector<patch> feed_in_, fetch_in_, fetch_out_;

@@ -29,7 +29,6 @@ TENON_INLINE plan::plan(program&& placed, const plan_options& o) : devices_(o.de
         s.origin = it.origin;
         s.kernel = it.kernel.get();
         s.cost = it.kernel->cost();
-        s.outputs = it.outputs;
         s.device = it.device;
         s.by = worker_of(program_, o, it);
         if (o.measure) s.timed = timed_as(program_, it);
@@ -75,14 +74,8 @@ TENON_INLINE plan::plan(program&& placed, const plan_options& o) : devices_(o.de
 
     if (o.has_streams()) plan_waits();
     if (!schedule_.waits_for.empty() && streams_.empty()) side_by_side_ = o.side_by_side;
-    for (std::size_t at = 0; at < operations_.size(); ++at) {
-        if (side_by_side_ > 1)
-            for (const int w : schedule_.waits_for[at]) {
-                operations_[static_cast<std::size_t>(w)].successors.push_back(static_cast<int>(at));
-                ++operations_[at].predecessors;
-            }
-        summary_.cost += operations_[at].cost;
-    }
+    if (side_by_side_ > 1) successors_ = schedule_.waits_for.reversed();
+    for (const operation& s : operations_) summary_.cost += s.cost;
     summary_.operations = static_cast<int>(operations_.size());
     summary_.folded = program_.folded;
     summary_.fused = program_.fused;

@@ -259,7 +259,7 @@ TENON_INLINE void plan::run_side_by_side(frame& f, const run_environment& e) {
     };
     state st(operations_.size());
     for (std::size_t s = 0; s < operations_.size(); ++s)
-        st.waiting[s].store(operations_[s].predecessors, std::memory_order_relaxed);
+        st.waiting[s].store(static_cast<int>(schedule_.waits_for[s].size()), std::memory_order_relaxed);
 
     struct runner {
         plan& p;
@@ -302,7 +302,7 @@ TENON_INLINE void plan::run_side_by_side(frame& f, const run_environment& e) {
                         st.failed.store(true, std::memory_order_release);
                     }
                 }
-                for (const int n : p.operations_[static_cast<std::size_t>(s)].successors)
+                for (const int n : p.successors_[static_cast<std::size_t>(s)])
                     if (st.waiting[static_cast<std::size_t>(n)].fetch_sub(1, std::memory_order_acq_rel) == 1) {
                         if (mine.empty() || cheap(n)) mine.push_back(n);
                         else offer(n);
@@ -316,7 +316,7 @@ TENON_INLINE void plan::run_side_by_side(frame& f, const run_environment& e) {
     const runner run{*this, f, e, st};
     std::vector<int> mine;
     for (int s = static_cast<int>(operations_.size()) - 1; s >= 0; --s)
-        if (operations_[static_cast<std::size_t>(s)].predecessors == 0) mine.push_back(s);
+        if (schedule_.waits_for[static_cast<std::size_t>(s)].empty()) mine.push_back(s);
     // The first, and those that are not worth a task, are for this thread.
     for (std::size_t n = mine.size() - 1; n-- > 0;)
         if (!run.cheap(mine[n])) {
@@ -364,8 +364,9 @@ TENON_INLINE void plan::check_sources(const any_array* const* feeds) const {
 }
 
 TENON_INLINE void plan::check_numerics(std::size_t s, const frame& f) const {
-    for (std::size_t o = 0; o < operations_[s].outputs.size(); ++o) {
-        const tensor_type& t = program_.value(operations_[s].outputs[o]).type;
+    const number_list& outputs = program_.item(schedule_.order[s]).outputs;
+    for (std::size_t o = 0; o < outputs.size(); ++o) {
+        const tensor_type& t = program_.value(outputs[o]).type;
         const void* data = f.out[out_begin_[s] + o];
         if (!data) continue;
         any_array on_host;
