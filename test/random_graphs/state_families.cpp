@@ -1,6 +1,8 @@
+#include <algorithm>
+
 #include "random_graphs/workshop.hpp"
 
-// Variables and their updates, placeholders, constants, and nodes that only wait.
+// Variables and their updates, optimisers, placeholders, constants, and nodes that only wait.
 
 namespace random_graphs {
 
@@ -43,7 +45,9 @@ void update(workshop& w) {
         tn::any_tensor by = w.beside(v);
         if (!by.extents().is_static() || !(tn::broadcast(v.extents(), by.extents()).extents == v.extents()))
             by = w.constant(v.element(), {});
-        const tn::any_tensor value = w.chance(0.6) ? u::add(v, by) : u::subtract(v, by);
+        // As assign_add does, or as a program does itself.
+        const tn::any_tensor of = w.chance(0.7) ? tn::detail::current_value(v) : v;
+        const tn::any_tensor value = w.chance(0.6) ? u::add(of, by) : u::subtract(of, by);
         made = u::assign(v, tn::is_floating(v.element()) ? w.tamed(value, 64) : value);
     } else made = u::assign(v, w.constant(v.element(), v.extents()));
     w.updates.push_back(made);
@@ -76,10 +80,63 @@ void waiting(workshop& w) {
                                          : tn::group(w.one_of(w.tensors).operation(), w.one_of(w.tensors).operation()));
 }
 
+tn::operation step_of(workshop& w, const tn::optimizer& o) {
+    const auto is_trained = [](const tn::any_tensor& t) { return tn::is_floating(t.element()); };
+    std::vector<tn::any_tensor> of;
+    for (const tn::any_tensor& v : w.variables)
+        if (is_trained(v) && w.chance(0.7)) of.push_back(v);
+    const tn::minimize_options options{.variables = of, .advance_global_step = w.chance(0.5)};
+    if (w.chance(0.5)) { // of what the graph computes, or of rows of a variable
+        tn::any_tensor x = w.pick_floating();
+        if (!of.empty() && w.chance(0.5))
+            if (const tn::any_tensor& v = w.one_of(of); v.rank() > 0 && v.extents()[0].size > 0) {
+                tn::any_array at(element_type::int32, tn::extents(3));
+                for (int i = 0; i < 3; ++i) at.data<std::int32_t>()[i] = w.below(static_cast<int>(v.extents()[0].size));
+                x = u::gather(v, u::constant(std::move(at)));
+            }
+        if (!x || of.empty()) return {};
+        return o.minimize(u::mean(u::square(w.tamed(x))), options);
+    }
+    std::vector<tn::gradient_and_variable> gradients;
+    for (const tn::any_tensor& v : of) {
+        tn::any_tensor g = w.pick([&](const tn::any_tensor& t) { return t.type() == v.type(); });
+        if (!g || w.chance(0.2)) g = w.constant(v.element(), v.extents());
+        gradients.push_back({w.tamed(g), v});
+    }
+    return gradients.empty() ? tn::operation() : o.apply_gradients(gradients, options);
+}
+
+void optimise(workshop& w) {
+    if (w.variables.empty() || w.operations.size() > 5) return;
+    const auto with = [&](const tn::optimizer& o) { return step_of(w, o); };
+    const tn::operation made = [&] {
+        switch (w.below(6)) {
+        case 0: return with(tn::momentum(0.25, 0.5, {.nesterov = w.chance(0.5)}));
+        case 1: return with(tn::adagrad(0.25));
+        case 2: return with(tn::rmsprop(0.25, {.momentum = w.chance(0.5) ? 0.5 : 0, .centered = w.chance(0.5)}));
+        case 3: return with(tn::adam(0.25, {.weight_decay = w.chance(0.5) ? 0.5 : 0}));
+        default: return with(tn::gradient_descent(0.25));
+        }
+    }();
+    if (!made) return;
+    w.operations.push_back(made);
+    for (tn::node* n : made.node()->controls) {
+        if (!n->op->is(tn::op_flags::updates)) continue; // of the scopes around it
+        const tn::any_tensor after(tn::node_output{n, 0});
+        w.updates.push_back(after);
+        keep(w, after);
+        // Slots and counts are variables, too.
+        const tn::any_tensor v(tn::node_output{n->inputs[0].node, 0});
+        const auto is_it = [&](const tn::any_tensor& t) { return t.node() == v.node(); };
+        if (std::none_of(w.variables.begin(), w.variables.end(), is_it)) w.variables.push_back(v);
+    }
+}
+
 } // namespace
 
 std::vector<family> state_families() {
-    return {constant, variable, update, update, update, placeholder, old_and_new, old_and_new, waiting};
+    return {constant,    variable,    update,  update,   update,  placeholder,
+            old_and_new, old_and_new, waiting, optimise, optimise};
 }
 
 } // namespace random_graphs

@@ -12,6 +12,7 @@
 #include "reference/compute.hpp"
 #include "reference/order.hpp"
 #include "reference/sizes.hpp"
+#include "reference/updates.hpp"
 
 namespace tn = tenon;
 
@@ -40,10 +41,20 @@ double rounding_of(tn::element_type e) {
     }
 }
 
+// Of a node that failed, which has been told.
+struct no_value {};
+
 class evaluation {
 public:
     evaluation(const request& r, const state& before, std::uint64_t graph_seed, const noise& shaken) :
-        r_(r), before_(before), seed_(graph_seed), shaken_(shaken), random_(shaken.seed), order_(r), sizes_(r, order_) {
+        r_(r),
+        before_(before),
+        seed_(graph_seed),
+        shaken_(shaken),
+        random_(shaken.seed),
+        order_(r),
+        sizes_(r, order_),
+        updates_(order_) {
         for (const tn::fed_value& f : r.feeds)
             known_[place_of(f.tensor.output())] = {std::make_shared<const tn::any_array>(f.value.share()), true};
     }
@@ -53,11 +64,10 @@ public:
         end_.runs = before_.runs;
         for (const tn::fed_value& f : r_.feeds) look_at(f.value, is_read(place_of(f.tensor.output())));
         for (const tn::node* n : order_.nodes())
-            if (is_update(*n)) updates_[n->inputs[0].node].push_back(n); // in the order in which they were made
-        for (const tn::node* n : order_.nodes()) run(*n);
+            if (!updates_.is_for_updates_alone(n)) run(*n);
         for (const tn::any_tensor& f : r_.fetches)
             if (end_.errors.empty()) end_.fetches.push_back(known_.at(place_of(f.output())));
-        for (const auto& [variable, all] : updates_)
+        for (const auto& [variable, all] : updates_.all())
             if (end_.errors.empty()) end_.variables[identity_of(*variable)] = known_made_.at(all.back());
         return std::move(end_);
     }
@@ -75,6 +85,8 @@ private:
             else compute_node(n);
         } catch (const tn::error& e) {
             end_.errors.insert(e.code());
+            failed_.insert(&n);
+        } catch (const no_value&) {
             failed_.insert(&n);
         }
     }
@@ -97,7 +109,7 @@ private:
     void read_variable(const tn::node& n) {
         const auto at = before_.variables.find(identity_of(n));
         if (at != before_.variables.end()) {
-            known_.try_emplace({&n, 0}, result{at->second, true});
+            for (const int o : {0, 1}) known_.try_emplace({&n, o}, result{at->second, true});
             look_at(*at->second, true);
             return;
         }
@@ -106,41 +118,73 @@ private:
         for (const tn::any_tensor& f : r_.fetches) wanted = wanted || f.node() == &n;
         for (const tn::operation& t : r_.targets) wanted = wanted || t.node() == &n;
         for (const tn::node* m : order_.nodes()) {
+            if (updates_.is_for_updates_alone(m)) continue; // they ask for themselves
             wanted = wanted || order_.at(m).controls.contains(&n);
             for (std::size_t i = 0; i < m->inputs.size(); ++i)
-                if (m->inputs[i].node == &n && reads_value(*m, i)) wanted = wanted || !update_before(*m, n);
+                if (m->inputs[i].node == &n && reads_value(*m, i) && !(is_update(*m) && updates_.reads_current(*m, i)))
+                    wanted = wanted || !update_before(*m, n);
         }
         if (wanted) throw tn::failed_precondition_error("variable " + n.name + " is read before it has a value");
     }
 
     // The latest update of the variable that n is made to run after; nullptr: none.
     const tn::node* update_before(const tn::node& n, const tn::node& variable) const {
-        const auto at = updates_.find(&variable);
-        if (at == updates_.end()) return nullptr;
         const tn::node* latest = nullptr;
-        for (const tn::node* u : at->second)
+        for (const tn::node* u : updates_.of(&variable))
             if (order_.at(&n).begins_after.contains(u)) latest = u;
         return latest;
     }
 
-    result input(const tn::node& n, std::size_t i) const {
+    // What the update left, or the variable before the step where there is none.
+    result left_by(const tn::node* update, const tn::node& variable) const {
+        if (update) {
+            if (failed_.contains(update)) throw no_value{};
+            return known_made_.at(update);
+        }
+        const auto at = before_.variables.find(identity_of(variable));
+        if (at == before_.variables.end())
+            throw tn::failed_precondition_error("variable " + variable.name + " is changed before it has a value");
+        return {at->second, true};
+    }
+
+    // Input i of a node, or of one that is evaluated anew before the update `first`.
+    result input(const tn::node& n, std::size_t i, const tn::node* first) {
         const tn::node_output& from = n.inputs[i];
         if (!reads_value(n, i)) return {};
-        if (!order_.is_fed(from) && is_variable(*from.node))
+        if (order_.is_fed(from)) return known_.at(place_of(from));
+        if (first && updates_.reads_current(n, i)) return left_by(updates_.latest_before(from.node, first), *from.node);
+        if (first && updates_.is_computed_of_current(from.node)) return computed_anew(from, first);
+        if (is_variable(*from.node))
             if (const tn::node* u = update_before(n, *from.node)) return known_made_.at(u);
         return known_.at(place_of(from));
     }
 
-    work work_of(const tn::node& n, bool& exact) {
+    work work_of(const tn::node& n, bool& exact, const tn::node* first = nullptr) {
         work w{n, sizes_.attributes_of(n), {}, {}, {}, seed_, nullptr};
         for (std::size_t i = 0; i < n.inputs.size(); ++i) {
             w.inputs.push_back(sizes_.of(n.inputs[i]));
-            const result in = input(n, i);
+            const result in = input(n, i, first);
             w.values.push_back(in.value);
             exact = exact && in.exact;
         }
         for (int o = 0; o < static_cast<int>(n.outputs.size()); ++o) w.outputs.push_back(sizes_.made(n, o));
         return w;
+    }
+
+    const result& computed_anew(const tn::node_output& of, const tn::node* first) {
+        std::map<place, result>& known = anew_[first];
+        if (!known.contains(place_of(of))) {
+            bool exact = true;
+            const work w = work_of(*of.node, exact, first);
+            std::vector<shared_array> made = compute(w);
+            const bool own = is_exact(w);
+            for (std::size_t o = 0; o < made.size(); ++o) {
+                if (!own) made[o] = shake(made[o], w);
+                look_at(*made[o], made.size() == 1);
+                known[{of.node, static_cast<int>(o)}] = {made[o], exact && own};
+            }
+        }
+        return known.at(place_of(of));
     }
 
     void compute_node(const tn::node& n) {
@@ -161,24 +205,11 @@ private:
     void update(const tn::node& n) {
         const tn::node& variable = *n.inputs[0].node;
         bool exact = true;
-        const work w = work_of(n, exact);
+        const work w = work_of(n, exact, updates_.first_of(&n));
         result made;
         if (std::string_view(n.op->name) == "assign") made = {w.values[1], exact};
         else {
-            // What the update made before it left.
-            result old;
-            const std::vector<const tn::node*>& all = updates_.at(&variable);
-            if (all.front() != &n) {
-                const tn::node* previous = *(std::find(all.begin(), all.end(), &n) - 1);
-                if (failed_.contains(previous)) {
-                    failed_.insert(&n);
-                    return;
-                }
-                old = known_made_.at(previous);
-            } else if (const auto at = before_.variables.find(identity_of(variable)); at != before_.variables.end())
-                old = {at->second, true};
-            if (!old.value)
-                throw tn::failed_precondition_error("variable " + variable.name + " is changed before it has a value");
+            const result old = left_by(updates_.latest_before(&variable, &n), variable);
             made = {scattered(w, old.value), exact && old.exact};
         }
         look_at(*made.value, true);
@@ -212,8 +243,9 @@ private:
     std::mt19937_64 random_;
     order order_;
     sizes sizes_;
-    std::map<const tn::node*, std::vector<const tn::node*>> updates_;
+    updates updates_;
     std::map<place, result> known_;
+    std::map<const tn::node*, std::map<place, result>> anew_; // by the update before which it was evaluated
     std::map<const tn::node*, result> known_made_; // what updates made, also where something else is fed for it
     std::set<const tn::node*> failed_;
     outcome end_;
@@ -221,8 +253,29 @@ private:
 
 } // namespace
 
-outcome evaluate(const request& r, const state& before, std::uint64_t graph_seed, const noise& shaken) {
+namespace {
+
+// What is fed for a variable is its current value, too.
+request with_current_values(const request& r) {
+    request all;
+    all.fetches = r.fetches;
+    all.targets = r.targets;
+    for (const tn::fed_value& f : r.feeds) all.feeds.push_back({f.tensor, f.value.share()});
+    for (const tn::fed_value& f : r.feeds) {
+        const tn::any_tensor current({f.tensor.node(), 1});
+        if (is_variable(*f.tensor.node()) && f.tensor.index() == 0 &&
+            std::none_of(r.feeds.begin(), r.feeds.end(),
+                         [&](const tn::fed_value& g) { return g.tensor.output() == current.output(); }))
+            all.feeds.push_back({current, f.value.share()});
+    }
+    return all;
+}
+
+} // namespace
+
+outcome evaluate(const request& asked, const state& before, std::uint64_t graph_seed, const noise& shaken) {
     try {
+        const request r = with_current_values(asked);
         return evaluation(r, before, graph_seed, shaken).run();
     } catch (const tn::error& e) {
         outcome o;

@@ -7,7 +7,8 @@
 ///
 ///     reads       the variable before the step's updates, or, for what is made to run after updates of it, what the
 ///                 latest of those left
-///     updates     of one variable one after another, as they were made; each gives the variable after it
+///     updates     of one variable one after another, as they were made; each gives the variable after it; what they are
+///                 computed of its current value (assign_add, optimisers) is computed of what those before left
 ///     feeds       what is fed does not run, unless another of its outputs is needed, and nobody waits for it
 ///
 /// `noise` shakes what is added up in floating numbers, by a few roundings: how far the results of two shaken runs lie

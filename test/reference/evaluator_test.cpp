@@ -92,6 +92,35 @@ TEST_CASE("SEMANTICS 20: updates go one after another as they were made; each is
     CHECK(left(o, v) == 3);
 }
 
+TEST_CASE("SEMANTICS 20: assign_add and optimisers change what the updates before left; a program's own arithmetic "
+          "does not") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto v = tn::variable("v", 1.0f);
+    const auto a = v.assign_add(1.0f);
+    const auto b = v.assign_add(v * 10.0f);
+    const auto again = v.assign_add(1.0f); // computed by a's node
+    const auto c = v.assign(v + 1.0f);
+    const tn::operation down = tn::gradient_descent(0.5).apply_gradients({{v, v}}, {.advance_global_step = false});
+    one_step s;
+    s.set(v, 4);
+    s.asked.targets = {down};
+    const outcome o = s.fetch(a, b, again);
+    CHECK(number(o, 0) == 5);
+    CHECK(number(o, 1) == 45);
+    CHECK(number(o, 2) == 46);
+    CHECK(left(o, v) == 44);
+    CHECK(number(s.fetch(c, again), 0) == 5);
+    CHECK(left(s.fetch(c, again), v) == 3); // assigned after again, changed by the optimiser: 4 + 1 - 4 / 2
+    s.feed(v, 100);
+    CHECK(left(s.fetch(a, again), v) == 50); // 100 - 100 / 2
+    s.state.variables.clear();
+    s.asked = {};
+    CHECK(s.fetch(a, again).errors == codes{tn::error_code::failed_precondition});
+    const auto first = v.assign(7.0f);
+    CHECK(left(s.fetch(v.assign_sub(1.0f), first), v) == 6);
+}
+
 TEST_CASE("SEMANTICS 16: what is fed does not run, and what waits for it does not wait") {
     const tn::graph g;
     const tn::graph_scope in(g);

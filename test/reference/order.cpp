@@ -32,6 +32,7 @@ order::order(const request& r) {
         if (!is_fed(f.output())) wanted.emplace_back(f.node(), true);
     for (const tn::operation& t : r.targets)
         if (!is_fed(*t.node())) wanted.emplace_back(t.node(), true);
+    for (const auto& [n, runs] : wanted) asked_for_.insert(n);
     while (!wanted.empty()) {
         const auto [n, runs] = wanted.back();
         wanted.pop_back();

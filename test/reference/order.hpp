@@ -29,11 +29,14 @@ public:
     const std::vector<const tenon::node*>& nodes() const { return nodes_; }
     /// Those that run and those of which only the sizes matter, inputs first.
     const std::vector<const tenon::node*>& sized() const { return sized_; }
+    /// Those that fetches and targets name.
+    const std::set<const tenon::node*>& asked_for() const { return asked_for_; }
 
 private:
     std::set<place> fed_;
     std::map<const tenon::node*, running> running_;
     std::vector<const tenon::node*> nodes_, sized_;
+    std::set<const tenon::node*> asked_for_;
 };
 
 /// Where the value of input i matters, not its sizes alone.

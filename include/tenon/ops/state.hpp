@@ -29,7 +29,10 @@ struct constant_op {
 TENON_OP(state, constant);
 
 /// The value of a variable, a resource that outlives steps. A step that reads and updates it reads the value
-/// from before the update, unless the read is made to run after the update (SEMANTICS 15).
+/// from before the update, unless the read is made to run after the update (SEMANTICS 15). Output 1 is its current value,
+/// for the arithmetic of updates alone: what an update is computed of it, through any nodes without effects, is computed of
+/// what the updates of the step that were made before left, or, where several updates take their values from one node, that
+/// were made before the first of them. Others who read it read output 0.
 struct variable_op {
     static constexpr const char* name = "variable";
     static constexpr op_flags flags = op_flags::source | op_flags::stateful | op_flags::resource | op_flags::variable;
@@ -44,6 +47,7 @@ struct variable_op {
         if (!a.shape.is_static()) return fault::size_must_be_known;
         return inferred(a.element, a.shape);
     }
+    static constexpr int outputs(const attributes&, int) { return 2; }
     static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(state, variable);
@@ -135,6 +139,8 @@ any_tensor enter_variable(const std::string& name, const tensor_type& type, cons
 inline std::string copies_of(const std::string& variable) { return variable + "/copies"; }
 
 any_tensor add_variable(const std::string& name, const tensor_type& type, const variable_options& o);
+/// What its updates are computed of (variable_op): so that none is lost where a step runs several.
+any_tensor current_value(const any_tensor& variable);
 /// Gives a variable its initialising assignment.
 operation set_initial_value(const any_tensor& variable, const any_tensor& value, const variable_options& o);
 operation initializer_of(const any_tensor& variable);
@@ -173,15 +179,17 @@ public:
     /// neither needs nor gives the variable a value; alone, random numbers are drawn anew.
     tensor<T, S> initialized_value() const { return tensor<T, S>::unchecked(detail::initialized_value_of(*this)); }
     /// Each of these is the variable after the update, when run or used. The update and its sum are computed where the
-    /// variable is; a scope may put the sum elsewhere.
+    /// variable is; a scope may put the sum elsewhere. Several updates in one step are applied one after another, in the
+    /// order in which they were made: assign_add and assign_sub change what those before left. What is given to them is
+    /// computed from the values before the step, the variable's own too: v.assign(v + 1) twice adds 1.
     template <class V> auto assign(const V& value) const { return update(value_of(value), "assign"); }
     template <class V> auto assign_add(const V& value) const {
         const detail::owned_scope there(*this);
-        return update(elementwise<opcode::add>(as_plain(), value), "assign_add");
+        return update(elementwise<opcode::add>(current(), value), "assign_add");
     }
     template <class V> auto assign_sub(const V& value) const {
         const detail::owned_scope there(*this);
-        return update(elementwise<opcode::subtract>(as_plain(), value), "assign_sub");
+        return update(elementwise<opcode::subtract>(current(), value), "assign_sub");
     }
 
     /// The variable after its rows indices[i] were changed by updates[i], for each i in order; indices (int32 or int64)
@@ -211,7 +219,7 @@ public:
     }
 
 private:
-    const tensor<T, S>& as_plain() const { return *this; }
+    tensor<T, S> current() const { return tensor<T, S>::unchecked(detail::current_value(*this)); }
     template <class V> static auto value_of(const V& v) {
         if constexpr (detail::Number<V>) {
             static_assert(detail::Literal<V, T>,
@@ -336,6 +344,11 @@ TENON_INLINE any_tensor enter_variable(const std::string& name, const tensor_typ
         if (o.trainable) g.add_to_collection(trainable_variables, v);
     }
     return v;
+}
+
+TENON_INLINE any_tensor current_value(const any_tensor& variable) {
+    const node* const n = variable.node();
+    return n && n->op->is(op_flags::variable) ? any_tensor(node_output{variable.node(), 1}) : variable;
 }
 
 TENON_INLINE operation set_initial_value(const any_tensor& variable, const any_tensor& value,

@@ -16,7 +16,8 @@ namespace detail {
 // A counter's next value.
 inline operation incremented(const any_tensor& count) {
     const owned_scope there(count);
-    return add_assign(count, add_instruction(opcode::add, {count, scalar_constant(1, element_type::int64)}),
+    return add_assign(count,
+                      add_instruction(opcode::add, {current_value(count), scalar_constant(1, element_type::int64)}),
                       "assign_add")
         .operation();
 }
@@ -116,8 +117,10 @@ public:
     }
 
 private:
+    // What this update is applied to: in a step of several, what those before left.
     tape_value read(const any_tensor& variable) {
-        return tape_.read(rows_ ? untyped::gather(variable, rows_->indices) : variable);
+        const any_tensor current = current_value(variable);
+        return tape_.read(rows_ ? untyped::gather(current, rows_->indices) : current);
     }
     void store(const any_tensor& target, tape_value value) {
         targets_.push_back(target);

@@ -113,6 +113,10 @@ TENON_INLINE program prune(const request& r) {
     detail::value_numbers value_of;
     for (std::size_t f = 0; f < r.feeds.size(); ++f) {
         value_of.set(r.feeds[f], static_cast<int>(p.values.size()));
+        // A variable that is fed is so for its updates, too.
+        if (const node_output current{r.feeds[f].node, 1};
+            r.feeds[f].index == 0 && current.node->op->is(op_flags::variable) && !value_of.contains(current))
+            value_of.set(current, static_cast<int>(p.values.size()));
         program_value v;
         v.origin = r.feeds[f];
         v.type = r.feed_types[f];
@@ -206,6 +210,10 @@ TENON_INLINE program prune(const request& r) {
         if (!as_made && same && n->attributes.find("shape")) it.attributes.set("shape", in[0].extents);
         const type_list list(in.data(), static_cast<int>(in.size()));
         for (int k = 0; k < static_cast<int>(n->outputs.size()); ++k) {
+            if (k == 1 && n->op->is(op_flags::variable)) { // until resolve_reads looks who reads it
+                if (!value_of.contains({n, 1})) value_of.set({n, 1}, value_of.at({n, 0}));
+                continue;
+            }
             const tensor_type& declared = n->outputs[static_cast<std::size_t>(k)];
             const tensor_type t = as_made ? declared : detail::type_in_step(*n, it.attributes, list, k, sizes);
             const node_output out{n, k};

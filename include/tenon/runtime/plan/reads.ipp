@@ -1,11 +1,11 @@
 #pragma once
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <unordered_map>
 
 #include <tenon/runtime/plan/reads.hpp>
+#include <tenon/runtime/plan/update_chains.hpp>
 
 namespace tenon::runtime {
 
@@ -18,11 +18,14 @@ using shared_updates = std::shared_ptr<const latest_updates>; // null: none; mos
 // Finds, for items that read a variable, after which of its updates they were made to run.
 class read_resolver {
 public:
-    explicit read_resolver(program& p) : p_(p) {}
+    read_resolver(program& p, const update_chains& chains) : p_(p), chains_(chains) {}
 
-    void resolve() {
-        find_chains();
-        if (chains_.empty() || !any_late_reader()) return;
+    // True where it has changed something.
+    bool resolve() {
+        if (!any_late_reader()) return false;
+        for (const auto& [value, c] : chains_)
+            for (std::size_t u = 0; u < c.updates.size(); ++u)
+                place_in_chain_.emplace(c.updates[u], std::pair(value, static_cast<int>(u)));
         up_to_.resize(p_.items.size());
         for (std::size_t n = 0; n < p_.items.size(); ++n) {
             program_item& i = p_.items[n];
@@ -37,31 +40,10 @@ public:
             if (i.op->is(op_flags::updates)) join(itself(static_cast<int>(n)));
             up_to_[n] = joined();
         }
-        drop_unread_variables();
+        return true;
     }
 
 private:
-    struct chain {
-        int variable;             // its item
-        std::vector<int> updates; // items, in the order in which they are applied
-    };
-
-    // Updates of one variable are applied in the order in which they were made: it agrees with data and control.
-    void find_chains() {
-        std::unordered_map<const node*, int> variables;
-        for (int n = 0; n < static_cast<int>(p_.items.size()); ++n) {
-            const program_item& i = p_.item(n);
-            if (i.op->is(op_flags::variable)) variables.emplace(i.origin, n);
-            if (i.removed || !i.op->is(op_flags::updates)) continue;
-            const auto variable = variables.find(i.origin->inputs[0].node);
-            if (variable == variables.end()) continue; // it is fed, or none
-            const int value = p_.item(variable->second).outputs[0];
-            chain& c = chains_.try_emplace(value, chain{variable->second, {}}).first->second;
-            place_in_chain_.emplace(n, std::pair(value, static_cast<int>(c.updates.size())));
-            c.updates.push_back(n);
-        }
-    }
-
     bool any_late_reader() const {
         return std::any_of(p_.items.begin(), p_.items.end(), [&](const program_item& i) {
             return !i.removed && !i.predecessors.empty() &&
@@ -110,31 +92,38 @@ private:
         }
     }
 
-    // A variable that is read only after its updates need not have a value before.
-    void drop_unread_variables() {
-        std::vector<bool> used(p_.values.size()), awaited(p_.items.size());
-        for (const program_item& i : p_.items) {
-            if (i.removed) continue;
-            for (std::size_t k = 0; k < i.inputs.size(); ++k)
-                if (p_.reads(i, static_cast<int>(k))) used[static_cast<std::size_t>(i.inputs[k])] = true;
-            for (const int a : i.predecessors) awaited[static_cast<std::size_t>(a)] = true;
-        }
-        for (const int f : p_.fetches) used[static_cast<std::size_t>(f)] = true;
-        for (const auto& [value, c] : chains_)
-            if (!used[static_cast<std::size_t>(value)] && !awaited[static_cast<std::size_t>(c.variable)] &&
-                !p_.item(c.variable).target)
-                p_.item(c.variable).removed = true;
-    }
-
     program& p_;
-    std::map<int, chain> chains_; // by the variable's value
+    const update_chains& chains_;
     std::unordered_map<int, std::pair<int, int>> place_in_chain_;
     std::vector<shared_updates> parts_; // that are being joined
     std::vector<shared_updates> up_to_; // by item: of itself and of all before it
 };
 
+// A variable that is read only after its updates need not have a value before.
+inline void drop_unread_variables(program& p, const update_chains& chains) {
+    std::vector<bool> used(p.values.size()), awaited(p.items.size());
+    for (const program_item& i : p.items) {
+        if (i.removed) continue;
+        for (std::size_t k = 0; k < i.inputs.size(); ++k)
+            if (p.reads(i, static_cast<int>(k))) used[static_cast<std::size_t>(i.inputs[k])] = true;
+        for (const int a : i.predecessors) awaited[static_cast<std::size_t>(a)] = true;
+    }
+    for (const int f : p.fetches) used[static_cast<std::size_t>(f)] = true;
+    for (const auto& [value, c] : chains)
+        if (!used[static_cast<std::size_t>(value)] && !awaited[static_cast<std::size_t>(c.variable)] &&
+            !p.item(c.variable).target)
+            p.item(c.variable).removed = true;
+}
+
 } // namespace detail
 
-TENON_INLINE void resolve_reads(program& p) { detail::read_resolver(p).resolve(); }
+TENON_INLINE void resolve_reads(program& p) {
+    update_chains chains = find_update_chains(p);
+    if (chains.empty()) return;
+    const bool late = detail::read_resolver(p, chains).resolve();
+    const bool anew = compute_updates_of_current(p, chains);
+    if (late || anew) detail::drop_unread_variables(p, chains);
+    share_current_reads(p);
+}
 
 } // namespace tenon::runtime

@@ -1,0 +1,281 @@
+#pragma once
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include <tenon/runtime/plan/update_chains.hpp>
+
+namespace tenon::runtime {
+
+TENON_INLINE update_chains find_update_chains(const program& p) {
+    update_chains chains;
+    std::unordered_map<const node*, int> variables;
+    for (int n = 0; n < static_cast<int>(p.items.size()); ++n) {
+        const program_item& i = p.item(n);
+        if (i.op->is(op_flags::variable)) variables.emplace(i.origin, n);
+        if (i.removed || !i.op->is(op_flags::updates)) continue;
+        const auto variable = variables.find(i.origin->inputs[0].node);
+        if (variable == variables.end()) continue; // it is fed, or none
+        const int value = p.item(variable->second).outputs[0];
+        chains.try_emplace(value, update_chain{variable->second, {}}).first->second.updates.push_back(n);
+    }
+    return chains;
+}
+
+namespace detail {
+
+// Two of the kind are one where all else is equal, and one may be evaluated twice.
+inline bool has_no_effects(const op_definition& op) {
+    return !op.is(op_flags::stateful) && !op.is(op_flags::source) && !op.is(op_flags::updates);
+}
+
+class current_values {
+public:
+    current_values(program& p, update_chains& chains) : p_(p), chains_(chains) {}
+
+    // True where it has changed something.
+    bool compute() {
+        if (std::all_of(chains_.begin(), chains_.end(), [](const auto& c) { return c.second.updates.size() < 2; }))
+            return false;
+        for (const auto& [value, c] : chains_) values_.emplace(p_.item(c.variable).origin, value);
+        find_computed();
+        find_applications();
+        bool changed = false;
+        for (const application& a : applications_) changed = evaluate_anew(a) || changed;
+        if (!changed) return false;
+        insert_copies();
+        remove_unread();
+        return true;
+    }
+
+private:
+    // Updates that take what they assign from one item, each of another variable.
+    struct application {
+        std::vector<int> updates;
+        std::vector<const node*> variables;
+    };
+    struct copy {
+        int before; // the item in front of which it stands
+        program_item item;
+    };
+
+    bool of_current(const program_item& i, std::size_t k) const {
+        if (reads_current(p_, i, k)) return true;
+        const int from = p_.value(i.inputs[k]).producer;
+        return from >= 0 && p_.reads(i, static_cast<int>(k)) && computed_[static_cast<std::size_t>(from)];
+    }
+
+    void find_computed() {
+        computed_.resize(p_.items.size());
+        for (std::size_t n = 0; n < p_.items.size(); ++n) {
+            const program_item& i = p_.items[n];
+            if (i.removed || !has_no_effects(*i.op)) continue;
+            for (std::size_t k = 0; k < i.inputs.size() && !computed_[n]; ++k) computed_[n] = of_current(i, k);
+        }
+    }
+
+    void find_applications() {
+        std::unordered_map<int, std::size_t> latest; // by the item that computes for it
+        for (int n = 0; n < static_cast<int>(p_.items.size()); ++n) {
+            const program_item& u = p_.item(n);
+            if (u.removed || !u.op->is(op_flags::updates)) continue;
+            std::size_t k = 0;
+            while (k < u.inputs.size() && !of_current(u, k)) ++k;
+            if (k == u.inputs.size()) continue;
+            const node* const variable = u.origin->inputs[0].node;
+            const int by = reads_current(p_, u, k) ? n : p_.value(u.inputs[k]).producer;
+            const auto [at, isnew] = latest.try_emplace(by, applications_.size());
+            if (!isnew) {
+                const auto& others = applications_[at->second].variables;
+                if (std::find(others.begin(), others.end(), variable) != others.end())
+                    at->second = applications_.size();
+            }
+            if (at->second == applications_.size()) applications_.emplace_back();
+            applications_[at->second].updates.push_back(n);
+            applications_[at->second].variables.push_back(variable);
+        }
+    }
+
+    // What the updates in front of an item left of a variable; -1: nothing, there are none.
+    int left_before(const node* variable, int item) const {
+        const auto value = values_.find(variable);
+        if (value == values_.end()) return -1;
+        const std::vector<int>& updates = chains_.at(value->second).updates;
+        const auto after = std::lower_bound(updates.begin(), updates.end(), item);
+        return after == updates.begin() ? -1 : p_.item(*(after - 1)).outputs[0];
+    }
+
+    // The items that the updates are computed by, of current values; inputs first.
+    std::vector<int> items_of(const application& a) const {
+        std::vector<int> found;
+        std::unordered_set<int> seen;
+        const auto look_at = [&](const program_item& i) {
+            for (std::size_t k = 0; k < i.inputs.size(); ++k)
+                if (!reads_current(p_, i, k) && of_current(i, k))
+                    if (const int from = p_.value(i.inputs[k]).producer; seen.insert(from).second)
+                        found.push_back(from);
+        };
+        for (const int u : a.updates) look_at(p_.item(u));
+        for (std::size_t n = 0; n < found.size(); ++n) look_at(p_.item(found[n]));
+        std::sort(found.begin(), found.end());
+        return found;
+    }
+
+    bool evaluate_anew(const application& a) {
+        const int first = a.updates.front();
+        std::unordered_map<int, int> anew; // values
+        const auto redirect = [&](program_item& i) {
+            bool changed = false;
+            for (std::size_t k = 0; k < i.inputs.size(); ++k) {
+                int value = i.inputs[k];
+                if (reads_current(p_, i, k)) {
+                    if (const int left = left_before(i.origin->inputs[k].node, first); left >= 0) value = left;
+                } else if (const auto at = anew.find(value); at != anew.end() && p_.reads(i, static_cast<int>(k)))
+                    value = at->second;
+                changed = changed || value != i.inputs[k];
+                i.inputs[k] = value;
+            }
+            return changed;
+        };
+        bool changed = false;
+        for (const int n : items_of(a)) {
+            program_item again = p_.item(n);
+            if (!redirect(again)) continue;
+            again.target = false;
+            for (int& o : again.outputs) {
+                const int made = static_cast<int>(p_.values.size());
+                p_.values.push_back(program_value(p_.value(o)));
+                anew.emplace(o, made);
+                o = made;
+            }
+            copies_.push_back({first, std::move(again)});
+        }
+        for (const int u : a.updates) changed = redirect(p_.item(u)) || changed;
+        return changed;
+    }
+
+    // Applications were found in the order of their first updates.
+    void insert_copies() {
+        std::vector<program_item> all;
+        all.reserve(p_.items.size() + copies_.size());
+        std::vector<int> now(p_.items.size());
+        const auto enter = [&](program_item&& i) {
+            for (const int o : i.outputs)
+                if (p_.value(o).producer >= 0) p_.value(o).producer = static_cast<int>(all.size());
+            all.push_back(std::move(i));
+        };
+        auto next = copies_.begin();
+        for (std::size_t n = 0; n < p_.items.size(); ++n) {
+            for (; next != copies_.end() && next->before == static_cast<int>(n); ++next) enter(std::move(next->item));
+            now[n] = static_cast<int>(all.size());
+            enter(std::move(p_.items[n]));
+        }
+        p_.items = std::move(all);
+        const auto is_now = [&](int& item) { item = now[static_cast<std::size_t>(item)]; };
+        for (program_item& i : p_.items) std::for_each(i.predecessors.begin(), i.predecessors.end(), is_now);
+        for (auto& [value, c] : chains_) {
+            is_now(c.variable);
+            std::for_each(c.updates.begin(), c.updates.end(), is_now);
+        }
+        std::vector<bool> computed(p_.items.size());
+        for (std::size_t n = 0; n < now.size(); ++n) computed[static_cast<std::size_t>(now[n])] = computed_[n];
+        computed_ = std::move(computed);
+    }
+
+    // What was copied for all that read it.
+    void remove_unread() {
+        std::vector<int> reads(p_.values.size());
+        std::vector<bool> awaited(p_.items.size());
+        const auto count = [&](const program_item& i, int by) {
+            for (std::size_t k = 0; k < i.inputs.size(); ++k)
+                if (p_.reads(i, static_cast<int>(k))) reads[static_cast<std::size_t>(i.inputs[k])] += by;
+        };
+        for (const program_item& i : p_.items) {
+            if (i.removed) continue;
+            count(i, 1);
+            for (const int a : i.predecessors) awaited[static_cast<std::size_t>(a)] = true;
+        }
+        for (const int f : p_.fetches) ++reads[static_cast<std::size_t>(f)];
+        for (std::size_t n = p_.items.size(); n-- > 0;) {
+            program_item& i = p_.items[n];
+            if (i.removed || i.target || awaited[n] || !computed_[n]) continue;
+            if (std::any_of(i.outputs.begin(), i.outputs.end(),
+                            [&](int o) { return reads[static_cast<std::size_t>(o)] > 0; }))
+                continue;
+            i.removed = true;
+            count(i, -1);
+        }
+    }
+
+    program& p_;
+    update_chains& chains_;
+    std::unordered_map<const node*, int> values_; // of the variables that have chains
+    std::vector<bool> computed_;                  // by item: of current values, without effects
+    std::vector<application> applications_;
+    std::vector<copy> copies_;
+};
+
+} // namespace detail
+
+TENON_INLINE bool compute_updates_of_current(program& p, update_chains& chains) {
+    return detail::current_values(p, chains).compute();
+}
+
+TENON_INLINE void share_current_reads(program& p) {
+    std::vector<int> readers;                   // of current values
+    std::vector<bool> current(p.values.size()); // what those read
+    std::vector<bool> awaited(p.items.size());
+    for (std::size_t n = 0; n < p.items.size(); ++n) {
+        const program_item& i = p.items[n];
+        for (const int a : i.predecessors) awaited[static_cast<std::size_t>(a)] = true;
+        if (i.removed || !detail::has_no_effects(*i.op)) continue;
+        bool reads = false;
+        for (std::size_t k = 0; k < i.inputs.size(); ++k)
+            if (reads_current(p, i, k)) reads = current[static_cast<std::size_t>(i.inputs[k])] = true;
+        if (reads) readers.push_back(static_cast<int>(n));
+    }
+    if (readers.empty()) return;
+
+    const auto content = [](const program_item& i) {
+        std::size_t h = std::hash<const void*>()(i.op);
+        for (const int v : i.inputs) h = (h ^ static_cast<std::size_t>(v)) * 0x9e3779b97f4a7c15u;
+        return h;
+    };
+    const auto may_be_one = [&](int n) {
+        const program_item& i = p.item(n);
+        return !i.removed && !i.target && !awaited[static_cast<std::size_t>(n)] && detail::has_no_effects(*i.op);
+    };
+    const auto are_equal = [](const program_item& a, const program_item& b) {
+        return a.op == b.op && a.inputs == b.inputs && a.predecessors == b.predecessors &&
+               a.attributes == b.attributes && a.origin->follows == b.origin->follows &&
+               a.origin->colocated == b.origin->colocated && a.origin->device == b.origin->device &&
+               a.origin->container == b.origin->container;
+    };
+    std::unordered_multimap<std::size_t, int> by_content;
+    for (const int n : readers) by_content.emplace(content(p.item(n)), n);
+    std::unordered_map<int, int> instead; // values
+    for (int n = 0; n < static_cast<int>(p.items.size()); ++n) {
+        const number_list& in = p.item(n).inputs;
+        if (!may_be_one(n) ||
+            std::none_of(in.begin(), in.end(), [&](int v) { return current[static_cast<std::size_t>(v)]; }))
+            continue;
+        const auto [first, last] = by_content.equal_range(content(p.item(n)));
+        for (auto at = first; at != last; ++at) {
+            const auto [earlier, later] = std::minmax(n, at->second);
+            if (earlier == later || !may_be_one(at->second) || !are_equal(p.item(n), p.item(at->second))) continue;
+            for (std::size_t o = 0; o < p.item(later).outputs.size(); ++o)
+                instead.emplace(p.item(later).outputs[o], p.item(earlier).outputs[o]);
+            p.item(later).removed = true;
+            break;
+        }
+    }
+    if (instead.empty()) return;
+    const auto replace = [&](int& v) {
+        for (auto at = instead.find(v); at != instead.end(); at = instead.find(v)) v = at->second;
+    };
+    for (program_item& i : p.items) std::for_each(i.inputs.begin(), i.inputs.end(), replace);
+    std::for_each(p.fetches.begin(), p.fetches.end(), replace);
+}
+
+} // namespace tenon::runtime

@@ -1,0 +1,38 @@
+#pragma once
+
+#include "reference/order.hpp"
+
+/// Which updates there are in a step, and what they are computed of (SEMANTICS 20, `variable_op`): what an update is
+/// computed of a variable's current value, by nodes without effects, is computed for it anew, of what the updates that
+/// were made before left. Updates of different variables that take their values from one node find what was left before
+/// the first of them.
+
+namespace reference {
+
+class updates {
+public:
+    explicit updates(const order& o);
+
+    /// Of each variable, as they were made.
+    const std::map<const tenon::node*, std::vector<const tenon::node*>>& all() const { return of_; }
+    const std::vector<const tenon::node*>& of(const tenon::node* variable) const;
+    /// Before which an update's arithmetic is evaluated.
+    const tenon::node* first_of(const tenon::node* update) const { return first_.at(update); }
+    /// The latest update of the variable that was made before this node; nullptr: none.
+    const tenon::node* latest_before(const tenon::node* variable, const tenon::node* n) const;
+    /// Whether updates evaluate this node anew.
+    bool is_computed_of_current(const tenon::node* n) const { return computed_.contains(n); }
+    bool reads_current(const tenon::node& n, std::size_t i) const;
+    /// Whether nobody else asks for it.
+    bool is_for_updates_alone(const tenon::node* n) const { return alone_.contains(n); }
+
+private:
+    bool is_of_current(const tenon::node& n, std::size_t i) const;
+
+    const order& order_;
+    std::map<const tenon::node*, std::vector<const tenon::node*>> of_;
+    std::map<const tenon::node*, const tenon::node*> first_;
+    std::set<const tenon::node*> computed_, alone_;
+};
+
+} // namespace reference
