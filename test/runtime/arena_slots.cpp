@@ -8,7 +8,7 @@
 
 // Places of an arena against a search that looks at each of them.
 
-using tenon::runtime::detail::arena_slots, tenon::runtime::detail::lifetime_bits;
+using tenon::runtime::detail::arena_slots, tenon::runtime::detail::lifetime;
 
 namespace {
 struct block {
@@ -40,9 +40,9 @@ void compare(std::vector<block> blocks, int positions) {
     arena_slots slots;
     std::vector<std::vector<std::size_t>> lists; // by slot: its blocks
     std::vector<block> placed;
-    const int part = lifetime_bits::length_for(positions);
+    const int part = lifetime::length_for(positions);
     for (block& b : blocks) {
-        const lifetime_bits life(b.first, b.last, part);
+        const lifetime life(b.first, b.last, part);
         b.offset = slots.find(b.bytes, life, [&](const arena_slots::slot& s) {
             const auto& list = lists[static_cast<std::size_t>(s.blocks)];
             return std::none_of(list.begin(), list.end(), [&](std::size_t p) { return meet(placed[p], b); });
@@ -62,7 +62,7 @@ void compare(std::vector<block> blocks, int positions) {
 TEST_CASE("lifetimes that their bits say meet do meet") {
     std::mt19937 random(1);
     for (const int positions : {1, 255, 256, 257, 1000, 100'000}) {
-        const int part = lifetime_bits::length_for(positions);
+        const int part = lifetime::length_for(positions);
         int told = 0;
         for (int i = 0; i < 2000; ++i) {
             const auto one = [&] {
@@ -71,7 +71,7 @@ TEST_CASE("lifetimes that their bits say meet do meet") {
                 return block{64, std::min(a, b), std::max(a, b)};
             };
             const block a = one(), b = one();
-            const bool said = lifetime_bits(a.first, a.last, part).meets(lifetime_bits(b.first, b.last, part));
+            const bool said = lifetime(a.first, a.last, part).meets(lifetime(b.first, b.last, part));
             if (said) CHECK(meet(a, b));
             if (part == 1) CHECK(said == meet(a, b)); // each position is a part
             told += said;

@@ -256,14 +256,14 @@ TENON_INLINE void placer::choose(placement_group& g) const {
 // allow the device, and there are kernels for it.
 TENON_INLINE void placer::join_followers(std::vector<placement_group>& groups) const {
     std::vector<const node*> followers;
-    for (const placement_group& g : groups)
-        for (const node* n : g.members)
-            if (n->follows && !decided(n)) followers.push_back(n);
-    if (followers.empty()) return;
-    std::sort(followers.begin(), followers.end(), [](const node* a, const node* b) { return a->number < b->number; });
-    detail::node_numbers group_of;
+    detail::node_numbers follower, group_of;
     for (std::size_t g = 0; g < groups.size(); ++g)
-        for (const node* n : groups[g].members) group_of[n] = static_cast<int>(g);
+        for (const node* n : groups[g].members) {
+            group_of[n] = static_cast<int>(g);
+            if (!n->follows || decided(n)) continue;
+            follower[n] = static_cast<int>(followers.size());
+            followers.push_back(n);
+        }
     std::vector<std::size_t> joined(groups.size());
     std::iota(joined.begin(), joined.end(), std::size_t{0});
     const auto now_in = [&](const node* n) {
@@ -271,7 +271,9 @@ TENON_INLINE void placer::join_followers(std::vector<placement_group>& groups) c
         while (joined[g] != g) g = joined[g] = joined[joined[g]];
         return g;
     };
-    for (const node* n : followers) {
+    for (const int i : follower.by_node()) { // in the order in which they were made
+        if (i < 0) continue;
+        const node* n = followers[static_cast<std::size_t>(i)];
         const std::size_t from = now_in(n), to = now_in(n->follows);
         placement_group &own = groups[from], &leader = groups[to];
         if (from == to || own.fixed ||

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <tuple>
 
 #include <tenon/runtime/plan/arena_slots.hpp>
 #include <tenon/runtime/plan/layout.hpp>
@@ -166,8 +165,8 @@ private:
         const std::vector<const block*>& blocks = placed_[static_cast<std::size_t>(s.blocks)];
         if (!t_.later.empty())
             return std::all_of(blocks.begin(), blocks.end(), [&](const block* o) { return never_together(*o, b); });
-        if (s.last < b.first) return true;
-        if (s.first <= b.last) return false;
+        if (s.life.last() < b.first) return true;
+        if (s.life.first() <= b.last) return false;
         const auto next = after(blocks, b); // there is one
         return b.last < (*next)->first && (next == blocks.begin() || next[-1]->last < b.first);
     }
@@ -180,17 +179,17 @@ private:
     void place_blocks() {
         std::vector<int> by_size(blocks_.size());
         for (std::size_t b = 0; b < blocks_.size(); ++b) by_size[b] = static_cast<int>(b);
-        std::sort(by_size.begin(), by_size.end(), [&](int x, int y) {
-            const block &a = blocks_[static_cast<std::size_t>(x)], &b = blocks_[static_cast<std::size_t>(y)];
-            return std::tuple(a.bytes, -a.first, y) > std::tuple(b.bytes, -b.first, x);
-        });
+        std::stable_sort(
+            by_size.begin(), by_size.end(), [&](int x, int y) { // they are in the order in which they begin
+                return blocks_[static_cast<std::size_t>(x)].bytes > blocks_[static_cast<std::size_t>(y)].bytes;
+            });
         std::vector<arena_slots> slots_of(made_.devices.size());
-        const int part = lifetime_bits::length_for(positions());
+        const int part = lifetime::length_for(positions());
         for (const int n : by_size) {
             block& b = blocks_[static_cast<std::size_t>(n)];
             arena_slots& slots = slots_of[static_cast<std::size_t>(b.device)];
             // Where nodes run side by side, lifetimes are no intervals.
-            const lifetime_bits life = t_.later.empty() ? lifetime_bits(b.first, b.last, part) : lifetime_bits();
+            const lifetime life = t_.later.empty() ? lifetime(b.first, b.last, part) : lifetime();
             b.offset = slots.find(b.bytes, life, [&](const slot& s) { return is_free(s, b); });
             const std::size_t end = b.offset + b.bytes;
             std::size_t& arena = made_.devices[static_cast<std::size_t>(b.device)].arena_bytes;
@@ -202,8 +201,6 @@ private:
             }
             std::vector<const block*>& blocks = placed_[static_cast<std::size_t>(s.blocks)];
             blocks.insert(after(blocks, b), &b);
-            s.first = blocks.back()->first;
-            s.last = blocks.back()->last;
         }
     }
 

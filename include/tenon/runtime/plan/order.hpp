@@ -24,7 +24,6 @@ public:
     std::span<const int> operator[](std::size_t i) const {
         return {to_.data() + begin_[i], to_.data() + begin_[i + 1]};
     }
-    void add_to(std::vector<pair>& pairs) const;
     edges reversed() const;
 
 private:
@@ -108,8 +107,8 @@ public:
     /// then), then the order in which the graph was made.
     std::vector<int> order() const;
 
-    /// By position in an order of the items: the positions that must end before it begins, each once, in their order.
-    edges dependencies(const std::vector<int>& order) const;
+    /// By position in an order of the items: it, and one that must end before it begins. Some more than once.
+    std::vector<edges::pair> dependencies(const std::vector<int>& order) const;
 
 private:
     // Who touches a variable that the step updates, items in their order. Its version 0 is what the step finds, and each

@@ -1,13 +1,13 @@
 #pragma once
 
 #include <algorithm>
-#include <queue>
-#include <tuple>
+#include <numeric>
 #include <unordered_map>
 
 #include <tenon/core/error.hpp>
 #include <tenon/ops/control.hpp>
 #include <tenon/ops/state.hpp>
+#include <tenon/runtime/plan/index_set.hpp>
 #include <tenon/runtime/plan/order.hpp>
 
 namespace tenon::runtime {
@@ -39,11 +39,6 @@ TENON_INLINE edges::edges(std::size_t count, const std::vector<pair>& pairs) : b
     }
     begin_[count] = kept;
     to_.resize(kept);
-}
-
-TENON_INLINE void edges::add_to(std::vector<pair>& pairs) const {
-    for (std::size_t i = 0; i < size(); ++i)
-        for (const int to : (*this)[i]) pairs.emplace_back(static_cast<int>(i), to);
 }
 
 TENON_INLINE edges edges::reversed() const {
@@ -288,17 +283,25 @@ TENON_INLINE void ordering::forward_assignments() {
 TENON_INLINE std::vector<int> ordering::order() const {
     std::vector<int> waiting(p_.items.size()), result;
     for (int i = 0; i < items(); ++i) before_.each(i, [&](int n) { ++waiting[static_cast<std::size_t>(n)]; });
-    // Among what is ready, the smallest goes first; what streams do goes on while the host does what is its own.
-    using turn = std::tuple<bool, bool, std::int64_t, int>;
-    std::priority_queue<turn, std::vector<turn>, std::greater<>> ready;
+    // In the order in which the graph was made; transfers and copies are the last items.
+    std::vector<int> as_made(p_.items.size()), place(p_.items.size());
+    std::iota(as_made.begin(), as_made.end(), 0);
+    const auto before = [&](int a, int b) { return item(a).origin->number < item(b).origin->number; };
+    if (!std::is_sorted(as_made.begin(), as_made.end(), before))
+        std::stable_sort(as_made.begin(), as_made.end(), before);
+    for (std::size_t at = 0; at < as_made.size(); ++at)
+        place[static_cast<std::size_t>(as_made[at])] = static_cast<int>(at);
+    // What streams do goes on while the host does what is its own.
+    constexpr int kinds = 4;
+    std::vector<detail::index_set> ready(kinds, detail::index_set(p_.items.size())); // places
     std::vector<int> free; // what stands between others and does not run passes on at once
     const auto release = [&](int i) {
         if (item(i).removed) {
             free.push_back(i);
             return;
         }
-        ready.push(
-            {worker_of(p_, o_, item(i)).stream < 0, !item(i).op->is(op_flags::updates), item(i).origin->number, i});
+        const int kind = 2 * (worker_of(p_, o_, item(i)).stream < 0) + !item(i).op->is(op_flags::updates);
+        ready[static_cast<std::size_t>(kind)].insert(place[static_cast<std::size_t>(i)]);
     };
     std::size_t left = 0;
     for (int i = 0; i < items(); ++i) {
@@ -306,14 +309,15 @@ TENON_INLINE std::vector<int> ordering::order() const {
         if (waiting[static_cast<std::size_t>(i)] == 0) release(i);
     }
     result.reserve(left);
-    while (!free.empty() || !ready.empty()) {
+    for (;;) {
         int i;
         if (!free.empty()) {
             i = free.back();
             free.pop_back();
         } else {
-            i = std::get<int>(ready.top());
-            ready.pop();
+            const auto first = std::find_if(ready.begin(), ready.end(), [](const auto& r) { return !r.empty(); });
+            if (first == ready.end()) break;
+            i = as_made[static_cast<std::size_t>(first->take_smallest())];
             result.push_back(i);
         }
         before_.each(i, [&](int n) {
@@ -324,7 +328,7 @@ TENON_INLINE std::vector<int> ordering::order() const {
     return result;
 }
 
-TENON_INLINE edges ordering::dependencies(const std::vector<int>& order) const {
+TENON_INLINE std::vector<edges::pair> ordering::dependencies(const std::vector<int>& order) const {
     std::vector<edges::pair> waits; // a position, and one that it waits for
     waits.reserve(needs_.size() + needs_.size() / 4);
     std::vector<int> position(p_.items.size(), -1);
@@ -358,7 +362,7 @@ TENON_INLINE edges ordering::dependencies(const std::vector<int>& order) const {
             }
         }
     }
-    return {order.size(), waits};
+    return waits;
 }
 
 } // namespace tenon::runtime

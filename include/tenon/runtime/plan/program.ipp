@@ -1,5 +1,7 @@
 #pragma once
 
+#include <unordered_map>
+
 #include <tenon/core/error.hpp>
 #include <tenon/ops/control.hpp>
 #include <tenon/runtime/plan/cost_measurements.hpp>
@@ -66,11 +68,14 @@ TENON_INLINE const node* variable_of(const program_item& i) {
 }
 
 TENON_INLINE void bind_variables(program& p, const plan_options& o) {
+    std::unordered_map<const node*, variable_resource*> known; // an update is where its variable is
     for (const program_item& i : p.items) {
         if (i.removed) continue;
-        if (const node* v = variable_of(i))
-            p.value(i.outputs[0]).variable =
-                &o.device(i.device).resources().variable(v->container, v->name, v->outputs[0]);
+        const node* v = variable_of(i);
+        if (!v) continue;
+        variable_resource*& resource = known[v];
+        if (!resource) resource = &o.device(i.device).resources().variable(v->container, v->name, v->outputs[0]);
+        p.value(i.outputs[0]).variable = resource;
     }
 }
 

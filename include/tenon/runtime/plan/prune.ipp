@@ -197,17 +197,18 @@ TENON_INLINE program prune(const request& r) {
         for (std::size_t k = 0; k < n->inputs.size(); ++k) {
             const int v = value_of.at(n->inputs[k]);
             it.inputs.push_back(v);
-            in.push_back(p.value(v).type);
-            as_made = as_made && in.back() == n->input_type(static_cast<int>(k));
+            as_made = as_made && p.value(v).type == n->input_type(static_cast<int>(k));
         }
         for (const auto& [name, a] : n->attributes)
             if (const auto* e = std::get_if<extents>(&a); e && !e->is_static()) {
                 it.attributes.set(name.c_str(), sizes.known(*e));
                 as_made = false;
             }
-        // The sizes that an identity declares leave room for what may be fed; unless it is, they are its input's.
-        const bool same = n->op->is(op_flags::identity);
-        if (!as_made && same && n->attributes.find("shape")) it.attributes.set("shape", in[0].extents);
+        if (!as_made) {
+            for (const int v : it.inputs) in.push_back(p.value(v).type);
+            // The sizes that an identity declares leave room for what may be fed; unless it is, they are its input's.
+            if (n->op->is(op_flags::identity) && n->attributes.find("shape")) it.attributes.set("shape", in[0].extents);
+        }
         const type_list list(in.data(), static_cast<int>(in.size()));
         for (int k = 0; k < static_cast<int>(n->outputs.size()); ++k) {
             if (k == 1 && n->op->is(op_flags::variable)) { // until resolve_reads looks who reads it

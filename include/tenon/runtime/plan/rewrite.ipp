@@ -1,6 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include <tenon/core/error.hpp>
 #include <tenon/expr/fused.hpp>
@@ -20,22 +22,26 @@ namespace detail {
 
 // What the passes ask about a program; made anew where a pass has changed it.
 struct uses_of {
-    std::vector<int> count;    // reads of each value, fetches included
-    std::vector<bool> awaited; // items that another runs after, or that were asked for by themselves
+    std::vector<int> count;   // reads of each value, by items, fetches, and views that are read
+    std::vector<int> awaited; // of each item: those that run after it, and whether it was asked for by itself
     explicit uses_of(const program& p) : count(p.values.size()), awaited(p.items.size()) {
         for (std::size_t n = 0; n < p.items.size(); ++n) {
             const program_item& i = p.items[n];
             if (i.removed) continue;
-            if (i.target) awaited[n] = true;
+            awaited[n] += i.target;
             for (std::size_t k = 0; k < i.inputs.size(); ++k)
-                if (p.reads(i, static_cast<int>(k))) ++count[static_cast<std::size_t>(i.inputs[k])];
-            for (const int a : i.predecessors) awaited[static_cast<std::size_t>(a)] = true;
+                if (i.read[k]) ++count[static_cast<std::size_t>(i.inputs[k])];
+            for (const int a : i.predecessors) ++awaited[static_cast<std::size_t>(a)];
         }
         for (const int f : p.fetches) ++count[static_cast<std::size_t>(f)];
-        for (const program_value& v : p.values)
-            if (v.view_of >= 0) ++count[static_cast<std::size_t>(v.view_of)];
+        for (std::size_t v = p.values.size(); v-- > 0;) // views come after what they show
+            if (p.values[v].view_of >= 0 && count[v] > 0) ++count[static_cast<std::size_t>(p.values[v].view_of)];
     }
     int operator[](int value) const { return count[static_cast<std::size_t>(value)]; }
+    // One read less.
+    void release(const program& p, int value) {
+        while (value >= 0 && --count[static_cast<std::size_t>(value)] == 0) value = p.value(value).view_of;
+    }
 };
 
 // Values that have been replaced by others, read at the end.
@@ -83,7 +89,7 @@ inline void fold_constants(program& p, const plan_options& o) {
             v.constant = i.attributes.get<std::shared_ptr<const any_array>>("value");
             v.producer = -1;
             v.device = 0;
-            i.removed = !uses.awaited[n];
+            i.removed = uses.awaited[n] == 0;
             continue;
         }
         if (!i.predecessors.empty()) continue;
@@ -158,6 +164,11 @@ inline extents broadcast_of(const program& p, const number_list& inputs) {
     return s;
 }
 
+// The tape of fused items, undecoded, since all of them are asked.
+inline const std::shared_ptr<const tape>& tape_of(const program_item& i) {
+    return i.attributes.get<std::shared_ptr<const tape>>("tape");
+}
+
 // A fused item reads a repeated tensor from where it is not repeated yet.
 inline void look_through_broadcasts(program& p) {
     for (std::size_t n = 0; n < p.items.size(); ++n) {
@@ -170,9 +181,8 @@ inline void look_through_broadcasts(program& p) {
             const int g = from.inputs[0];
             // Outputs with the sizes of this input would lose theirs.
             bool sized = false;
-            const auto a = decode<fused_op::attributes>(p.items[n].attributes);
-            for (int t = 0; t < a.tape->output_count; ++t)
-                sized = sized || a.tape->outputs[t].like == static_cast<int>(k);
+            const tape& made = *tape_of(p.items[n]);
+            for (int t = 0; t < made.output_count; ++t) sized = sized || made.outputs[t].like == static_cast<int>(k);
             if (sized) continue;
             const extents seen = from.op->repeated(from.attributes, p.value(g).type.extents, p.value(v).type.extents);
             const extents before = broadcast_of(p, p.items[n].inputs);
@@ -180,22 +190,19 @@ inline void look_through_broadcasts(program& p) {
             view.origin = p.value(g).origin;
             view.type = {p.value(g).type.element, seen};
             view.view_of = g;
-            const int made = p.add(std::move(view));
-            p.items[n].inputs[k] = made;
+            p.items[n].inputs[k] = p.add(std::move(view));
             if (!(broadcast_of(p, p.items[n].inputs) == before)) p.items[n].inputs[k] = v;
         }
     }
 }
 
-// Appends the producer's tape to the consumer's, in place of the consumer's input `k`.
-inline bool join_tapes(const fused_op::attributes& producer, const fused_op::attributes& consumer, int k,
-                       fused_op::attributes& joined) {
-    const tape &a = *producer.tape, &b = *consumer.tape;
+// Appends the producer's tape to the consumer's, in place of the consumer's input `k`; nullptr: it would be too long. Its
+// constants are the consumer's, then the producer's.
+inline std::shared_ptr<const tape> join_tapes(const tape& a, const tape& b, int k) {
     if (a.length + b.length > max_tape_length || a.input_count + b.input_count - 1 > max_tape_inputs ||
         a.constant_count + b.constant_count > max_tape_inputs)
-        return false;
-    auto made = std::make_shared<tape>();
-    tape& t = *made;
+        return nullptr;
+    tape t;
     // Inputs: the consumer's without k, then the producer's.
     for (int i = 0; i < b.input_count; ++i)
         if (i != k) t.add_input(b.inputs[i]);
@@ -233,51 +240,88 @@ inline bool join_tapes(const fused_op::attributes& producer, const fused_op::att
         const int like = b.outputs[o].like;
         t.add_output(reg[b.outputs[o].reg], b.outputs[o].type, like == k ? -1 : like > k ? like - 1 : like);
     }
-    if (t.overfull) return false;
-    joined.tape = made;
-    joined.constants = consumer.constants;
-    joined.constants.insert(joined.constants.end(), producer.constants.begin(), producer.constants.end());
-    joined.merge = consumer.merge;
-    return true;
+    return t.overfull ? nullptr : share_tape(without_dead_code(t));
 }
 
-// What nobody reads is not computed: outputs of an interpreted tape that are not used leave it. (A compiled kernel
-// leaves out their stores.)
-inline void narrow_outputs(program& p) {
-    const uses_of uses(p);
-    for (program_item& i : p.items) {
-        if (i.removed || i.op != &fused_definition || i.outputs.size() < 2) continue;
-        auto a = decode<fused_op::attributes>(i.attributes);
-        if (std::all_of(i.outputs.begin(), i.outputs.end(), [&](int v) { return uses[v] > 0; }) ||
-            tenon::detail::find_compiled_tape(*a.tape))
-            continue;
-        tape made = *a.tape;
-        made.output_count = 0;
-        std::vector<std::int64_t> merge;
-        number_list outputs;
-        std::vector<int> place(static_cast<std::size_t>(a.tape->output_count), -1);
-        for (int t = 0, next = 0; t < a.tape->output_count; ++t) {
-            const int target = a.merges(t) ? static_cast<int>(a.merge[static_cast<std::size_t>(t)]) : t;
-            const int value = target == t ? i.outputs[static_cast<std::size_t>(next++)] : -1;
-            if (target == t ? uses[value] == 0 : place[static_cast<std::size_t>(target)] < 0) continue;
-            place[static_cast<std::size_t>(t)] = made.output_count;
-            made.outputs[made.output_count++] = a.tape->outputs[t];
-            merge.push_back(target == t ? -1 : place[static_cast<std::size_t>(target)]);
-            if (target == t) outputs.push_back(value);
+// Large programs are many times the same: what joining two tapes gave is kept.
+class joined_tapes {
+public:
+    /// nullptr: the two are better apart.
+    const std::shared_ptr<const tape>& of(const std::shared_ptr<const tape>& producer,
+                                          const std::shared_ptr<const tape>& consumer, int k) {
+        entry& e = made_[{producer.get(), consumer.get(), k}];
+        if (!e.producer)
+            e = {producer, consumer, lost(*producer, *consumer) ? nullptr : join_tapes(*producer, *consumer, k)};
+        return e.joined;
+    }
+
+private:
+    // A compiled kernel is worth about a memory pass for each four of its instructions.
+    static bool lost(const tape& producer, const tape& consumer) {
+        int instructions = 0;
+        for (const tape* t : {&producer, &consumer})
+            if (tenon::detail::find_compiled_tape(*t)) instructions += t->length - t->input_count;
+        return instructions > 4;
+    }
+    struct entry { // holds the tapes whose addresses are its key
+        std::shared_ptr<const tape> producer, consumer, joined;
+    };
+    std::map<std::tuple<const tape*, const tape*, int>, entry> made_;
+};
+
+// Outputs of an interpreted tape that are not used leave it. (A compiled kernel leaves out their stores.)
+inline void narrow_outputs(program_item& i, const uses_of& uses) {
+    if (i.op != &fused_definition || i.outputs.size() < 2 ||
+        std::all_of(i.outputs.begin(), i.outputs.end(), [&](int v) { return uses[v] > 0; }))
+        return;
+    auto a = decode<fused_op::attributes>(i.attributes);
+    if (tenon::detail::find_compiled_tape(*a.tape)) return;
+    tape made = *a.tape;
+    made.output_count = 0;
+    std::vector<std::int64_t> merge;
+    number_list outputs;
+    std::vector<int> place(static_cast<std::size_t>(a.tape->output_count), -1);
+    for (int t = 0, next = 0; t < a.tape->output_count; ++t) {
+        const int target = a.merges(t) ? static_cast<int>(a.merge[static_cast<std::size_t>(t)]) : t;
+        const int value = target == t ? i.outputs[static_cast<std::size_t>(next++)] : -1;
+        if (target == t ? uses[value] == 0 : place[static_cast<std::size_t>(target)] < 0) continue;
+        place[static_cast<std::size_t>(t)] = made.output_count;
+        made.outputs[made.output_count++] = a.tape->outputs[t];
+        merge.push_back(target == t ? -1 : place[static_cast<std::size_t>(target)]);
+        if (target == t) outputs.push_back(value);
+    }
+    for (int t = made.output_count; t < max_tape_outputs; ++t) made.outputs[t] = tape_output{};
+    a.tape = share_tape(without_dead_code(made));
+    a.merge = std::move(merge);
+    i.attributes = encode(a);
+    i.outputs = std::move(outputs);
+    i.find_reads();
+}
+
+// What nobody needs is not computed: items without effects whose values nobody reads, and single values of others where
+// they may be `narrowed`. From the last item to the first, since what is dropped reads nothing.
+inline void drop_unread(program& p, bool narrowed) {
+    uses_of uses(p);
+    for (std::size_t n = p.items.size(); n-- > 0;) {
+        program_item& i = p.items[n];
+        if (i.removed) continue;
+        const bool acts = uses.awaited[n] > 0 || (i.op->is(op_flags::stateful) && !i.op->is(op_flags::variable));
+        const auto was_read = i.read;
+        if (std::any_of(i.outputs.begin(), i.outputs.end(), [&](int v) { return uses[v] > 0; })) {
+            if (narrowed) narrow_outputs(i, uses);
+        } else if (!acts) {
+            i.removed = true;
+            for (const int a : i.predecessors) --uses.awaited[static_cast<std::size_t>(a)];
         }
-        if (outputs.empty()) continue;
-        for (int t = made.output_count; t < max_tape_outputs; ++t) made.outputs[t] = tape_output{};
-        a.tape = share_tape(without_dead_code(made));
-        a.merge = std::move(merge);
-        i.attributes = encode(a);
-        i.outputs = std::move(outputs);
-        i.find_reads();
+        for (std::size_t k = 0; k < i.inputs.size(); ++k)
+            if (was_read[k] && (i.removed || !i.read[k])) uses.release(p, i.inputs[k]);
     }
 }
 
 // Chains of elementwise items become one pass over memory where a value between them is read once.
 inline void fuse_elementwise(program& p) {
-    uses_of uses(p);
+    const uses_of uses(p);
+    joined_tapes tapes;
     for (std::size_t n = 0; n < p.items.size(); ++n) {
         program_item& c = p.items[n];
         if (c.removed || c.op != &fused_definition || !c.predecessors.empty()) continue;
@@ -294,21 +338,16 @@ inline void fuse_elementwise(program& p) {
                 continue;
             // An operand that is repeated would be computed again for each repetition.
             if (!(broadcast_of(p, c.inputs) == p.value(v).type.extents)) continue;
-            const auto producer = decode<fused_op::attributes>(from.attributes);
+            const std::shared_ptr<const tape>& producer = tape_of(from);
             // A sum over what an input repeats ends a pass.
-            if (producer.tape->output_count != 1 ||
-                (producer.tape->outputs[0].like >= 0 && !(broadcast_of(p, from.inputs) == p.value(v).type.extents)))
+            if (producer->output_count != 1 ||
+                (producer->outputs[0].like >= 0 && !(broadcast_of(p, from.inputs) == p.value(v).type.extents)))
                 continue;
-            // A compiled kernel is worth about a memory pass for each four of its instructions.
-            int lost = 0;
-            if (tenon::detail::find_compiled_tape(*producer.tape))
-                lost += producer.tape->length - producer.tape->input_count;
-            if (tenon::detail::find_compiled_tape(*consumer.tape))
-                lost += consumer.tape->length - consumer.tape->input_count;
-            if (lost > 4) continue;
-            fused_op::attributes joined;
-            if (!join_tapes(producer, consumer, static_cast<int>(k), joined)) continue;
-            consumer = std::move(joined);
+            const std::shared_ptr<const tape>& joined = tapes.of(producer, consumer.tape, static_cast<int>(k));
+            if (!joined) continue;
+            consumer.tape = joined;
+            const auto& constants = from.attributes.get<std::vector<std::int64_t>>("constants");
+            consumer.constants.insert(consumer.constants.end(), constants.begin(), constants.end());
             grown = true;
             c.inputs.erase(c.inputs.begin() + k);
             c.inputs.append(from.inputs.begin(), from.inputs.end());
@@ -317,7 +356,6 @@ inline void fuse_elementwise(program& p) {
             --k; // the input that moved to this place is looked at next
         }
         if (!grown) continue;
-        consumer.tape = share_tape(without_dead_code(*consumer.tape));
         c.attributes = encode(consumer);
         c.find_reads();
     }
@@ -344,10 +382,9 @@ inline void fuse_epilogues(program& p) {
     for (std::size_t n = 0; n < p.items.size(); ++n) {
         program_item& i = p.items[n];
         if (i.removed || i.op != &fused_definition || !i.predecessors.empty()) continue;
-        const auto a = decode<fused_op::attributes>(i.attributes);
         int product = 0, bias = 0;
         bool relu = false;
-        if (!is_bias_epilogue(*a.tape, product, bias, relu)) continue;
+        if (!is_bias_epilogue(*tape_of(i), product, bias, relu)) continue;
         for (int turn = 0; turn < 2; ++turn, std::swap(product, bias)) {
             const int v = i.inputs[static_cast<std::size_t>(product)], b = i.inputs[static_cast<std::size_t>(bias)];
             if (p.value(v).producer < 0 || uses[v] != 1) continue;
@@ -378,30 +415,17 @@ inline void fuse_epilogues(program& p) {
     }
 }
 
-// Drops items whose values nobody reads any more.
-inline void drop_unread(program& p) {
-    uses_of uses(p);
-    for (std::size_t n = p.items.size(); n-- > 0;) {
-        program_item& i = p.items[n];
-        if (i.removed || i.outputs.empty() || uses.awaited[n] || i.op->is(op_flags::stateful)) continue;
-        if (std::any_of(i.outputs.begin(), i.outputs.end(), [&](int v) { return uses[v] > 0; })) continue;
-        i.removed = true;
-        for (std::size_t k = 0; k < i.inputs.size(); ++k)
-            if (p.reads(i, static_cast<int>(k))) --uses.count[static_cast<std::size_t>(i.inputs[k])];
-    }
-}
-
 } // namespace detail
 
 TENON_INLINE void rewrite(program& p, const plan_options& o) {
     detail::forward_views(p);
     detail::fold_constants(p, o);
-    if (!o.fuse) return;
-    detail::fuse_epilogues(p);
-    detail::look_through_broadcasts(p);
-    detail::drop_unread(p);
-    detail::narrow_outputs(p);
-    detail::fuse_elementwise(p);
+    if (o.fuse) {
+        detail::fuse_epilogues(p);
+        detail::look_through_broadcasts(p);
+    }
+    detail::drop_unread(p, o.fuse);
+    if (o.fuse) detail::fuse_elementwise(p);
 }
 
 } // namespace tenon::runtime

@@ -5,6 +5,7 @@
 #include <queue>
 #include <utility>
 
+#include <tenon/runtime/plan/index_set.hpp>
 #include <tenon/runtime/plan/schedule.hpp>
 
 namespace tenon::runtime {
@@ -19,12 +20,11 @@ public:
         s_.order = ordering_.order();
         if (o_.has_streams()) { // which are told what to wait for
             s_.memory = lay_out(p_, o_, s_.order);
-            s_.waits_for = ordering_.dependencies(s_.order);
-            wait_for_memory();
+            find_waits();
             return std::move(s_);
         }
         if (o_.side_by_side > 1 && cost() > worth_threads) {
-            s_.waits_for = ordering_.dependencies(s_.order);
+            s_.waits_for = {s_.order.size(), ordering_.dependencies(s_.order)};
             if (worth_side_by_side() && lay_out_side_by_side()) return std::move(s_);
             s_.waits_for = {};
         }
@@ -77,9 +77,8 @@ private:
         }
         std::vector<int> order = s_.order;
         const std::vector<int> until = order_on_threads();
-        s_.waits_for = ordering_.dependencies(s_.order);
         s_.memory = lay_out(p_, o_, s_.order, {.later = {}, .until = until});
-        wait_for_memory();
+        find_waits();
         if (fits() && worth_side_by_side()) return true;
         s_.order = std::move(order);
         return false;
@@ -105,16 +104,15 @@ private:
         std::vector<int> order;
         using ending = std::pair<double, int>;
         std::priority_queue<ending, std::vector<ending>, std::greater<>> running;
-        std::priority_queue<int, std::vector<int>, std::greater<>> ready;
+        index_set ready(n);
         for (std::size_t at = 0; at < n; ++at) {
             waiting[at] = s_.waits_for[at].size();
-            if (waiting[at] == 0) ready.push(static_cast<int>(at));
+            if (waiting[at] == 0) ready.insert(static_cast<int>(at));
         }
         double now = 0;
         while (order.size() < n) {
             while (!ready.empty() && running.size() < static_cast<std::size_t>(o_.side_by_side)) {
-                const int at = ready.top();
-                ready.pop();
+                const int at = ready.take_smallest();
                 order.push_back(s_.order[static_cast<std::size_t>(at)]);
                 begins.push_back(now);
                 ends.push_back(now + item(order.back()).kernel->cost());
@@ -122,7 +120,7 @@ private:
             }
             now = running.top().first;
             for (const int next : after[static_cast<std::size_t>(running.top().second)])
-                if (--waiting[static_cast<std::size_t>(next)] == 0) ready.push(next);
+                if (--waiting[static_cast<std::size_t>(next)] == 0) ready.insert(next);
             running.pop();
         }
         s_.order = std::move(order);
@@ -134,8 +132,9 @@ private:
         return until;
     }
 
-    // What writes a part of the arena waits for all who touched what lay there: who wrote it and who read it.
-    void wait_for_memory() {
+    // By data, control, variables, and by memory: what writes a part of the arena waits for all who touched what lay
+    // there, who wrote it and who read it.
+    void find_waits() {
         struct part {
             std::size_t end;
             int holds; // a value, or ~position: the working memory of the kernel there
@@ -150,8 +149,7 @@ private:
             touches.push_back({position, std::exchange(last_touch[static_cast<std::size_t>(value)],
                                                        static_cast<int>(touches.size()))});
         };
-        std::vector<edges::pair> waits;
-        s_.waits_for.add_to(waits);
+        std::vector<edges::pair> waits = ordering_.dependencies(s_.order);
         const auto wait_for = [&](const part& p, int position) {
             if (p.holds < 0) waits.emplace_back(position, ~p.holds);
             else

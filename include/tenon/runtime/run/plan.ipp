@@ -92,8 +92,13 @@ TENON_INLINE plan::plan(program&& placed, const plan_options& o) : devices_(o.de
 
 TENON_INLINE std::vector<std::string> plan::order() const {
     std::vector<std::string> lines;
-    for (std::size_t s = 0; s < operations_.size(); ++s)
-        lines.push_back(operations_[s].origin->name + " (" + op_of(s) + ")");
+    lines.reserve(operations_.size());
+    for (std::size_t s = 0; s < operations_.size(); ++s) {
+        const std::string &name = operations_[s].origin->name, op = op_of(s);
+        std::string& line = lines.emplace_back();
+        line.reserve(name.size() + op.size() + 3);
+        line.append(name).append(" (").append(op).append(")");
+    }
     return lines;
 }
 
