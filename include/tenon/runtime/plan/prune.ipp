@@ -90,9 +90,12 @@ inline bool all_static(const std::vector<tensor_type>& types) {
 // The type of output k by its rule, given the sizes that this step has.
 inline tensor_type type_in_step(node& n, const attributes& a, type_list in, int k, size_bindings& sizes) {
     inferred t = n.op->infer(a, in, k);
-    if (!t)
-        throw invalid_argument_error(fault_sentence(*n.op, t.what, in, a) + " in this step's sizes [node " + n.name +
-                                     " (" + shown_op(n) + ")]");
+    if (!t) {
+        op_definition shown = *n.op;
+        shown.name = shown_op(n);
+        throw invalid_argument_error(fault_sentence(shown, t.what, in, a) + " in this step's sizes [node " + n.name +
+                                     " (" + shown.name + ")]");
+    }
     t.type.extents = sizes.known(t.type.extents);
     const bool same = n.op->is(op_flags::identity) && !n.op->is(op_flags::source);
     const any_tensor known(same ? n.inputs[0] : node_output{&n, k}); // to the user

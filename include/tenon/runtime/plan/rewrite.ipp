@@ -305,7 +305,8 @@ inline void drop_unread(program& p, bool narrowed) {
     for (std::size_t n = p.items.size(); n-- > 0;) {
         program_item& i = p.items[n];
         if (i.removed) continue;
-        const bool acts = uses.awaited[n] > 0 || (i.op->is(op_flags::stateful) && !i.op->is(op_flags::variable));
+        // A variable stays: who reads it may learn that it has no value yet.
+        const bool acts = uses.awaited[n] > 0 || i.op->is(op_flags::stateful);
         const auto was_read = i.read;
         if (std::any_of(i.outputs.begin(), i.outputs.end(), [&](int v) { return uses[v] > 0; })) {
             if (narrowed) narrow_outputs(i, uses);
