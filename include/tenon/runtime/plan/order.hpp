@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include <tenon/runtime/plan/item_order.hpp>
 #include <tenon/runtime/plan/program.hpp>
 
 /// The order of a program's items.
@@ -30,70 +31,6 @@ private:
     std::vector<std::size_t> begin_; // one more than there are
     std::vector<int> to_;
 };
-
-namespace detail {
-
-// What comes after each item: what was known at first in one list, since it is most, and what was added.
-class successors {
-public:
-    successors() = default;
-    /// Of so many items, from pairs of one that comes before and one that comes after.
-    successors(std::size_t items, const std::vector<std::pair<int, int>>& pairs) :
-        begin_(items + 2), to_(pairs.size()), more_(items, -1) {
-        for (const auto& [before, after] : pairs) ++begin_[static_cast<std::size_t>(before) + 2];
-        for (std::size_t i = 2; i < begin_.size(); ++i) begin_[i] += begin_[i - 1];
-        for (const auto& [before, after] : pairs) to_[begin_[static_cast<std::size_t>(before) + 1]++] = after;
-    }
-    std::size_t items() const { return more_.size(); }
-    void add_item() { more_.push_back(-1); }
-    void add(int before, int after) {
-        int& first = more_[static_cast<std::size_t>(before)];
-        added_.push_back({after, first});
-        first = static_cast<int>(added_.size()) - 1;
-    }
-    void each(int of, const auto& visit) const {
-        const auto i = static_cast<std::size_t>(of);
-        if (i + 2 < begin_.size())
-            for (std::size_t at = begin_[i]; at < begin_[i + 1]; ++at) visit(to_[at]);
-        for (int at = more_[i]; at >= 0; at = added_[static_cast<std::size_t>(at)].next)
-            visit(added_[static_cast<std::size_t>(at)].to);
-    }
-
-private:
-    std::vector<std::size_t> begin_;
-    std::vector<int> to_;
-    struct link {
-        int to, next; // in added_, or -1
-    };
-    std::vector<link> added_;
-    std::vector<int> more_; // by item: the last that was added
-};
-
-// Everything after some items; the marks of one walk serve the next.
-class walk {
-public:
-    void start(const successors& after, const std::vector<int>& from) {
-        seen_.resize(after.items());
-        ++walks_;
-        stack_ = from;
-        while (!stack_.empty()) {
-            const int i = stack_.back();
-            stack_.pop_back();
-            after.each(i, [&](int n) {
-                if (seen_[static_cast<std::size_t>(n)] == walks_) return;
-                seen_[static_cast<std::size_t>(n)] = walks_;
-                stack_.push_back(n);
-            });
-        }
-    }
-    bool reached(int i) const { return seen_[static_cast<std::size_t>(i)] == walks_; }
-
-private:
-    std::vector<int> seen_, stack_;
-    int walks_ = 0;
-};
-
-} // namespace detail
 
 /// What runs before what: by data, by control, and by the variables that are read and written.
 class ordering {
@@ -140,9 +77,8 @@ private:
     std::vector<accesses> updated_;          // by the first update
     std::unordered_map<int, int> version_;   // of the variable, by the update that makes it
     std::vector<std::pair<int, int>> needs_; // items of which the first runs before the second, by data or by control
-    detail::successors before_;              // the same, by the first, and by variables
+    detail::item_order before_;              // by the same, and by variables
     std::unordered_map<int, int> copies_;    // value of a variable that is kept; the copy
-    detail::walk reached_;                   // kept, since they are many and most are short
 };
 
 } // namespace tenon::runtime

@@ -53,7 +53,7 @@ TENON_INLINE ordering::ordering(program& p, const plan_options& o) : p_(p), o_(o
     copy_resident_fetches();
     prepare();
     needs_ = find_needs();
-    before_ = detail::successors(p_.items.size(), needs_);
+    before_ = detail::item_order(p_.items.size(), needs_);
     find_updates();
     find_readers();
     order_accesses();
@@ -198,14 +198,15 @@ TENON_INLINE void ordering::order_accesses() {
 TENON_INLINE void ordering::read_before(const std::vector<int>& readers, int update) {
     variable_resource* const variable = p_.value(item(update).outputs[0]).variable;
     const int version = version_.at(update) - 1;
-    reached_.start(before_, {update});
+    std::vector<int> earlier, later;
+    before_.search(update, readers);
     for (const int r : readers) {
+        if (r != update) (before_.found(r) ? later : earlier).push_back(r);
         // An update may read what it writes only as its new value, whole: others read again after they began to write.
-        if (r == update && item(r).op->is(op_flags::replaces)) continue;
-        if (r != update && !reached_.reached(r)) {
-            before_.add(r, update);
-            continue;
-        }
+        else if (!item(r).op->is(op_flags::replaces)) later.push_back(r);
+    }
+    before_.add(earlier, update);
+    for (const int r : later) {
         for (std::size_t k = 0; k < item(r).inputs.size(); ++k) {
             const int value = item(r).inputs[k];
             if (!item(r).read[k] || variable_of(value) != variable) continue;
@@ -270,11 +271,13 @@ TENON_INLINE void ordering::forward_assignments() {
         if (!safe) continue;
         // Who reads the old value must run before what now overwrites it.
         const std::vector<int>& readers = v.readers[0];
-        if (!readers.empty()) reached_.start(before_, {from.producer});
-        for (const int r : readers) safe = safe && (r == from.producer || !reached_.reached(r));
-        if (!safe) continue;
+        std::vector<int> others;
         for (const int r : readers)
-            if (r != from.producer) before_.add(r, from.producer);
+            if (r != from.producer) others.push_back(r);
+        before_.search(from.producer, others);
+        for (const int r : others) safe = safe && !before_.found(r);
+        if (!safe) continue;
+        before_.add(others, from.producer);
         v.forwarded = from.producer;
         p_.value(value).variable = v.variable;
     }
@@ -282,7 +285,7 @@ TENON_INLINE void ordering::forward_assignments() {
 
 TENON_INLINE std::vector<int> ordering::order() const {
     std::vector<int> waiting(p_.items.size()), result;
-    for (int i = 0; i < items(); ++i) before_.each(i, [&](int n) { ++waiting[static_cast<std::size_t>(n)]; });
+    for (int i = 0; i < items(); ++i) before_.after().each(i, [&](int n) { ++waiting[static_cast<std::size_t>(n)]; });
     // In the order in which the graph was made; transfers and copies are the last items.
     std::vector<int> as_made(p_.items.size()), place(p_.items.size());
     std::iota(as_made.begin(), as_made.end(), 0);
@@ -320,7 +323,7 @@ TENON_INLINE std::vector<int> ordering::order() const {
             i = as_made[static_cast<std::size_t>(first->take_smallest())];
             result.push_back(i);
         }
-        before_.each(i, [&](int n) {
+        before_.after().each(i, [&](int n) {
             if (--waiting[static_cast<std::size_t>(n)] == 0) release(n);
         });
     }

@@ -1,0 +1,133 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include <tenon/core/error.hpp>
+#include <tenon/runtime/plan/order.hpp>
+
+#include "runtime/plan/handmade.hpp"
+
+// The order of items, above all of those that read and update variables.
+
+namespace tn = tenon;
+namespace rt = tenon::runtime;
+using handmade::maker;
+using tn::opcode;
+
+namespace {
+
+// The items that make these values, by their places in the order.
+std::vector<int> places(maker& m, const std::vector<int>& values) {
+    rt::bind_variables(m.program, m.options);
+    const rt::ordering o(m.program, m.options);
+    const std::vector<int> order = o.order();
+    std::vector<int> at;
+    for (const int v : values) {
+        const auto found = std::find(order.begin(), order.end(), m.number_of(v));
+        at.push_back(found == order.end() ? -1 : static_cast<int>(found - order.begin()));
+    }
+    return at;
+}
+
+int copies(const rt::program& p) {
+    int n = 0;
+    for (const rt::program_item& i : p.items) n += !i.removed && i.op == &tn::identity_definition;
+    return n;
+}
+
+} // namespace
+
+TEST_CASE("order: items run in the order in which the graph was made, updates as soon as they can") {
+    maker m;
+    const int x = m.feed(), v = m.variable(), a = m.fused(opcode::exp, {x}), b = m.fused(opcode::sin, {x}),
+              update = m.assign(v, a), c = m.fused(opcode::cos, {x});
+    for (const int f : {a, b, c}) m.fetch(f);
+    const std::vector<int> at = places(m, {a, update, b, c});
+    CHECK(std::is_sorted(at.begin(), at.end()));
+    CHECK(at.front() >= 0);
+}
+
+TEST_CASE("order: who reads a version of a variable runs before the update that ends it, though it was made later") {
+    maker m;
+    const int v = m.variable(), first = m.assign(v, m.feed(), {.target = true}), second = m.assign(v, m.feed());
+    const int of_found = m.fused(opcode::exp, {v}), of_first = m.fused(opcode::sin, {first}),
+              of_second = m.fused(opcode::cos, {second});
+    for (const int f : {of_found, of_first, of_second}) m.fetch(f);
+    const std::vector<int> at = places(m, {v, of_found, first, of_first, second, of_second});
+    CHECK(std::is_sorted(at.begin(), at.end()));
+    CHECK(copies(m.program) == 0);
+}
+
+TEST_CASE("order: what runs after an update and reads what was there before it reads a copy") {
+    maker m;
+    const int v = m.variable(), update = m.assign(v, m.feed());
+    const int both = m.fused(opcode::add, {update, v});
+    m.fetch(both);
+    const std::vector<int> at = places(m, {v, update, both});
+    CHECK(std::is_sorted(at.begin(), at.end()));
+    CHECK(copies(m.program) == 1);
+    const int copy = m.item_of(both).inputs[1];
+    CHECK(m.item_of(copy).op == &tn::identity_definition);
+    CHECK(m.item_of(copy).inputs[0] == v);
+    CHECK(m.item_of(both).inputs[0] == update);
+}
+
+TEST_CASE("order: updates that read each other's variables are no cycle") {
+    maker m;
+    const int v = m.variable(), w = m.variable();
+    const int to_v = m.assign(v, w), to_w = m.assign(w, v);
+    m.item_of(to_v).target = m.item_of(to_w).target = true;
+    const std::vector<int> at = places(m, {to_v, to_w});
+    CHECK(at[0] >= 0);
+    CHECK(at[1] >= 0);
+    CHECK(copies(m.program) == 1);
+}
+
+TEST_CASE(
+    "order: an update's value that is computed for it alone is written into the variable, after who reads the old") {
+    maker m;
+    const int v = m.variable(), made = m.fused(opcode::exp, {m.feed()}), update = m.assign(v, made, {.target = true});
+    const int reader = m.fused(opcode::sin, {v});
+    m.fetch(reader);
+    const std::vector<int> at = places(m, {v, reader, made, update});
+    CHECK(std::is_sorted(at.begin(), at.end()));
+    CHECK(m.program.value(made).variable == m.program.value(v).variable);
+    maker two;
+    const int u = two.variable(), shared = two.fused(opcode::exp, {two.feed()});
+    two.assign(u, shared, {.target = true});
+    two.fetch(shared);
+    places(two, {});
+    CHECK(two.program.value(shared).variable == nullptr);
+}
+
+TEST_CASE("order: a removed item that others wait for stands for what it waited for itself") {
+    maker m;
+    const int x = m.feed(), late = m.fused(opcode::exp, {m.fused(opcode::exp, {m.fused(opcode::exp, {x})})});
+    const int between = m.identity(x, {.after = {m.number_of(late)}});
+    const int y = m.fused(opcode::sin, {x}, {.after = {m.number_of(between)}});
+    m.fetch(late);
+    m.fetch(y);
+    m.item_of(between).removed = true;
+    const std::vector<int> at = places(m, {late, y});
+    CHECK(at[0] < at[1]);
+}
+
+TEST_CASE("order: what is fetched has memory of its own") {
+    maker m;
+    const int x = m.feed(), v = m.variable(), y = m.fused(opcode::exp, {x});
+    for (const int f : {x, v, y, y}) m.fetch(f);
+    places(m, {});
+    CHECK(copies(m.program) == 3);
+    CHECK(m.program.fetches[2] == y);
+    for (std::size_t f = 0; f < 4; ++f) CHECK(m.program.value(m.program.fetches[f]).fetch == static_cast<int>(f));
+}
+
+TEST_CASE("order: items that wait for each other are an error of the library, not an order without them") {
+    maker m;
+    const int x = m.feed(), a = m.fused(opcode::exp, {x}), b = m.fused(opcode::sin, {x}, {.after = {m.number_of(a)}});
+    m.item_of(a).predecessors.push_back(m.number_of(b));
+    m.fetch(a);
+    m.fetch(b);
+    CHECK_THROWS_AS(places(m, {}), tn::internal_error);
+}
