@@ -13,7 +13,6 @@ tn::index_list some_axes(workshop& w, int rank) {
     return axes;
 }
 bool any(const tn::any_tensor&) { return true; }
-bool has_numbers(const tn::any_tensor& t) { return t.element() != element_type::string; }
 
 void view(workshop& w) {
     const tn::any_tensor x = w.pick(any);
@@ -50,7 +49,7 @@ void view(workshop& w) {
 }
 
 void movement(workshop& w) {
-    const tn::any_tensor x = w.pick([](const tn::any_tensor& t) { return has_numbers(t) && t.rank() > 0; });
+    const tn::any_tensor x = w.pick([](const tn::any_tensor& t) { return t.rank() > 0; });
     if (!x) return;
     const int axis = w.below(x.rank());
     switch (w.below(7)) {
@@ -85,6 +84,7 @@ void joined(workshop& w) {
     const tn::any_tensor x = w.pick([](const tn::any_tensor& t) { return t.rank() > 0; });
     if (!x) return;
     const tn::any_tensor y = w.pick([&](const tn::any_tensor& t) { return t.type() == x.type(); });
+    if (tn::is_numeric(x.element()) && w.chance(0.2)) return keep(w, u::add_n({x, y ? y : x, x}));
     if (w.chance(0.4)) return x.rank() < 5 ? keep(w, u::stack({x, y ? y : x}, w.below(x.rank() + 1))) : void();
     const int axis = w.below(x.rank());
     if (x.extents()[axis].is_number()) keep(w, u::concat({x, y ? y : x}, axis));
@@ -97,7 +97,8 @@ void parted(workshop& w) {
     if (!x.extents()[axis].is_number()) return;
     const std::int64_t size = x.extents()[axis].size;
     std::vector<tn::any_tensor> parts;
-    if (size >= 2 && size <= 4 && w.chance(0.5)) parts = u::unstack(x, static_cast<int>(size), axis);
+    if (size % 2 == 0 && w.chance(0.3)) parts = u::split_evenly(x, 2, axis);
+    else if (size >= 2 && size <= 4 && w.chance(0.5)) parts = u::unstack(x, static_cast<int>(size), axis);
     else if (size >= 1) parts = u::split_sizes(x, tn::index_list(size / 2, size - size / 2), axis);
     for (const tn::any_tensor& p : parts) keep(w, p);
 }
@@ -106,12 +107,11 @@ void gathered(workshop& w) {
     const tn::any_tensor x = w.pick([](const tn::any_tensor& t) { return t.rank() > 0; });
     if (!x) return;
     const int axis = w.below(x.rank());
-    if (!x.extents()[axis].is_number() || x.extents()[axis].size == 0 || x.rank() > 3) return;
+    if (!x.extents()[axis].is_number() || x.rank() > 3) return;
     tn::any_array at(w.chance(0.5) ? element_type::int32 : element_type::int64, tn::extents(w.one_of({1, 2, 3})));
-    const auto size = static_cast<int>(x.extents()[axis].size);
     for (std::int64_t i = 0; i < at.elements(); ++i) {
-        const int index = w.below(size);
-        if (at.element() == element_type::int32) at.data<std::int32_t>()[i] = index;
+        const std::int64_t index = w.index(x.extents()[axis].size);
+        if (at.element() == element_type::int32) at.data<std::int32_t>()[i] = static_cast<std::int32_t>(index);
         else at.data<std::int64_t>()[i] = index;
     }
     keep(w, u::gather(x, u::constant(std::move(at)), axis));
@@ -135,7 +135,11 @@ void reduced(workshop& w) {
     case 1: return keep(w, u::sum(x, axes, kept));
     case 2: return keep(w, u::max(x, axes, kept));
     case 3: return keep(w, u::min(x, axes, kept));
-    case 4: return x.rank() > 0 ? keep(w, u::argmax(x, tn::index_list(w.below(x.rank())), kept)) : void();
+    case 4: {
+        if (x.rank() == 0) return;
+        const tn::index_list axis(w.below(x.rank()));
+        return keep(w, w.chance(0.5) ? u::argmax(x, axis, kept) : u::argmin(x, axis, kept));
+    }
     case 5: return keep(w, u::count_nonzero(x, axes, kept));
     case 6: return keep(w, u::prod(w.tamed(x, 2), axes, kept));
     case 7:
@@ -149,7 +153,16 @@ void reduced(workshop& w) {
 void scanned(workshop& w) {
     const tn::any_tensor x =
         w.pick([](const tn::any_tensor& t) { return tn::is_numeric(t.element()) && t.rank() > 0; });
-    if (x) keep(w, u::cumsum(x, w.below(x.rank()), {w.chance(0.3), w.chance(0.3)}));
+    if (!x) return;
+    const int axis = w.below(x.rank());
+    const tn::scan_options how{w.chance(0.3), w.chance(0.3)};
+    switch (w.below(6)) {
+    case 0: return keep(w, u::cumprod(w.tamed(x, 2), axis, how));
+    case 1: return keep(w, u::cummax(x, axis, how));
+    case 2: return keep(w, u::cummin(x, axis, how));
+    case 3: return tn::is_floating(x.element()) ? keep(w, u::cumlogsumexp(w.tamed(x, 8), axis, how)) : void();
+    default: return keep(w, u::cumsum(x, axis, how));
+    }
 }
 
 void hot(workshop& w) {
@@ -160,7 +173,6 @@ void hot(workshop& w) {
 }
 
 void text(workshop& w) {
-    if (!with_strings) return;
     tn::any_tensor x = w.pick([](const tn::any_tensor& t) { return t.element() == element_type::string; });
     if (!x || w.chance(0.3)) return keep(w, w.constant(element_type::string, w.any_sizes(2)));
     keep(w, u::identity(x));

@@ -1,7 +1,8 @@
 #include "random_graphs/compare.hpp"
 
 #include <cmath>
-#include <cstring>
+#include <functional>
+#include <optional>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/print.hpp>
@@ -61,13 +62,6 @@ template <class T> bool may_stand_for(const T& expected, const T& x, const std::
     }
 }
 
-std::vector<reference::result> nth_of(const std::vector<outcome>& all, std::size_t f) {
-    std::vector<result> list;
-    for (const outcome& o : all)
-        if (f < o.fetches.size()) list.push_back(o.fetches[f]);
-    return list;
-}
-
 std::string shown(const std::set<tn::error_code>& codes) {
     std::string text;
     for (const tn::error_code c : codes) text += std::string(text.empty() ? "" : " or ") + tn::name_of(c);
@@ -76,7 +70,8 @@ std::string shown(const std::set<tn::error_code>& codes) {
 
 } // namespace
 
-std::string difference(const result& expected, const tn::any_array& given, const std::vector<result>& shaken) {
+std::string difference(const result& expected, const tn::any_array& given, const std::vector<result>& shaken,
+                       double floor) {
     const tn::any_array& e = *expected.value;
     if (e.type() != given.type()) return tn::to_string(given.type()) + ", not " + tn::to_string(e.type());
     for (const result& s : shaken)
@@ -89,6 +84,8 @@ std::string difference(const result& expected, const tn::any_array& given, const
             unit = sizeof(T) == 8 ? 2.3e-16 : sizeof(T) == 4 ? 1.2e-7 : 8e-3;
         for (std::int64_t i = 0; i < e.elements() && text.empty(); ++i) {
             if (same(x[i], y[i])) continue;
+            if constexpr (std::is_floating_point_v<T>)
+                if (std::fabs(x[i] - y[i]) < floor) continue;
             if (!expected.exact) {
                 std::vector<const T*> others;
                 for (const result& s : shaken) others.push_back(s.value->data<T>() + i);
@@ -101,91 +98,199 @@ std::string difference(const result& expected, const tn::any_array& given, const
     return text;
 }
 
-failure run(const program& p, const session_kind& k, const tn::graph* written) {
-    // As reference::evaluate, or a failure of the harness itself, a graph that cannot be read included.
-    const tn::graph g = k.written && written ? *written : graph_of(p);
-    tn::trace trace;
-    tn::cost_measurements measurements;
-    tn::session session(g, k.options);
-    if (k.trace) session.set_trace(&trace);
-    if (k.measure) session.set_measurements(&measurements);
-    reference::state state;
-    for (std::size_t s = 0; s < p.steps.size(); ++s) {
-        const auto fail = [&](const std::string& what) {
-            return failure{k.name, "step " + std::to_string(s) + ": " + what};
-        };
-        const reference::request r = request_of(g, p.steps[s]);
-        const outcome expected = reference::evaluate(r, state, g.seed());
-        const bool may_refuse = k.options.check_numerics && !expected.finite;
+namespace {
+
+// The graph, in which nodes that ask for no device ask for any.
+tn::graph placed_at_random(program p) {
+    const char* devices[] = {"/cpu:0", "/cpu:1", "/gpu:0", "/gpu:1"};
+    for (nlohmann::json& n : p.graph.at("nodes")) {
+        const std::size_t by = std::hash<std::string>()(n.at("name").get<std::string>()) ^ p.seed;
+        if (!n.contains("device") && by % 7 < 5) n["device"] = devices[by / 7 % 4];
+    }
+    return graph_of(p);
+}
+
+tn::graph graph_for(const program& p, const session_kind& k, const tn::graph* written) {
+    if (k.placed) return placed_at_random(p);
+    return k.written && written ? *written : graph_of(p);
+}
+
+std::vector<tn::any_array> run_step(tn::session& s, const session_kind& k, const reference::request& r) {
+    if (k.callable && can_call(r)) return call(s, r);
+    std::vector<tn::fed_value> feeds;
+    for (const tn::fed_value& f : r.feeds) feeds.push_back({f.tensor, f.value.share()});
+    return s.run_untyped(std::move(feeds), r.fetches, r.targets);
+}
+
+// The program's steps in one session.
+class comparison {
+public:
+    comparison(const program& p, const session_kind& k, const tn::graph* written) :
+        p_(p), kind_(k), graph_(graph_for(p, k, written)) {
+        tn::session_options o = k.options;
+        if (k.by_costs) o.cost_measurements = measured();
+        session_.emplace(graph_, o);
+        if (k.trace) session_->set_trace(&trace_);
+        if (k.measure) session_->set_measurements(&measurements_);
+        for (std::int64_t n = 0; n < graph_.size(); ++n)
+            if (graph_.at(n)->op->name == std::string("variable"))
+                variables_.emplace_back(tn::node_output{graph_.at(n), 0});
+    }
+
+    failure run() {
+        for (std::size_t s = 0; s < p_.steps.size() && !ended_; ++s) {
+            const reference::request r = request_of(graph_, p_.steps[s]);
+            const std::string what = run(r, p_.steps[s]);
+            if (!what.empty()) return {kind_.name, "step " + std::to_string(s) + ": " + what};
+        }
+        return {};
+    }
+
+private:
+    std::shared_ptr<const tn::cost_measurements> measured() const {
+        auto m = std::make_shared<tn::cost_measurements>();
+        tn::session s(graph_, kind_.options);
+        s.set_measurements(m.get());
+        for (const step& asked : p_.steps) try {
+                run_step(s, kind_, request_of(graph_, asked));
+            } catch (const tn::error&) {
+                // What it measured until then is enough.
+            }
+        s.set_measurements(nullptr);
+        return m;
+    }
+
+    // In words what is wrong with the step; ended_ where nothing can be said of those after it.
+    std::string run(const reference::request& r, const step& asked) {
+        const outcome expected = reference::evaluate(r, state_, graph_.seed());
+        shaken_.clear();
+        if (kind_.options.flush_denormals && expected.denormal) {
+            ended_ = true;
+            return {};
+        }
+        const bool may_refuse = kind_.options.check_numerics && !expected.finite;
         std::vector<tn::any_array> got;
         try {
-            if (k.callable && can_call(r)) got = call(session, r);
-            else {
-                std::vector<tn::fed_value> feeds;
-                for (const tn::fed_value& f : r.feeds) feeds.push_back({f.tensor, f.value.share()});
-                got = session.run_untyped(std::move(feeds), r.fetches, r.targets);
-            }
+            got = run_step(*session_, kind_, r);
         } catch (const tn::error& e) {
-            if (may_refuse && e.code() == tn::error_code::invalid_argument) return {};
-            if (expected.errors.empty()) return fail(std::string("an error where there is none: ") + e.what());
-            if (!expected.errors.contains(e.code()))
-                return fail(std::string("an error of another kind (") + tn::name_of(e.code()) + ", not " +
-                            shown(expected.errors) + "): " + e.what());
-            return {}; // what a step that failed leaves is not said
-        } catch (const std::exception& e) {
-            return fail(std::string("an exception that is none of tenon's: ") + e.what());
-        }
-        if (!expected.errors.empty()) return fail("no error where there is one: " + shown(expected.errors));
-        if (may_refuse && !expected.read_finite) return fail("check_numerics lets a number pass that is not finite");
-
-        std::vector<outcome> shaken;
-        const auto shake = [&] {
-            for (std::uint64_t n = 1; shaken.size() < shaken_runs; ++n)
-                shaken.push_back(reference::evaluate(r, state, g.seed(), {shaken_units, n}));
-        };
-        for (std::size_t f = 0; f < got.size(); ++f) {
-            std::string what = difference(expected.fetches[f], got[f], {});
-            if (!what.empty() && !expected.fetches[f].exact) {
-                shake();
-                what = difference(expected.fetches[f], got[f], nth_of(shaken, f));
+            if (may_refuse && e.code() == tn::error_code::invalid_argument) {
+                ended_ = true;
+                return {};
             }
-            if (!what.empty()) return fail("fetch of " + p.steps[s].fetches[f] + ": " + what);
+            if (expected.errors.empty()) return std::string("an error where there is none: ") + e.what();
+            if (!expected.errors.contains(e.code()))
+                return std::string("an error of another kind (") + tn::name_of(e.code()) + ", not " +
+                       shown(expected.errors) + "): " + e.what();
+            return after_failure(r, expected);
+        } catch (const std::exception& e) {
+            return std::string("an exception that is none of tenon's: ") + e.what();
         }
-        // What the variables have become, which is where the next step begins.
-        reference::request all;
+        if (!expected.errors.empty()) return "no error where there is one: " + shown(expected.errors);
+        if (may_refuse && !expected.read_finite) return "check_numerics lets a number pass that is not finite";
+
+        for (std::size_t f = 0; f < got.size(); ++f) {
+            const std::string what = compare(r, expected.fetches[f], got[f], [f](const outcome& o) {
+                return f < o.fetches.size() ? &o.fetches[f] : nullptr;
+            });
+            if (!what.empty()) return "fetch of " + asked.fetches[f] + ": " + what;
+        }
+        return after_success(r, expected);
+    }
+
+    // What the variables have become, which is where the next step begins.
+    std::string after_success(const reference::request& r, const outcome& expected) {
+        std::vector<tn::any_tensor> all;
         std::vector<std::string> names;
-        for (std::int64_t n = 0; n < g.size(); ++n) {
-            tn::node* v = g.at(n);
-            if (v->op->name != std::string("variable") || !expected.variables.contains(reference::identity_of(*v)))
-                continue;
-            all.fetches.push_back(tn::any_tensor(tn::node_output{v, 0}));
-            names.push_back(reference::identity_of(*v));
-        }
+        for (const tn::any_tensor& v : variables_)
+            if (const std::string name = reference::identity_of(*v.node()); expected.variables.contains(name)) {
+                all.push_back(v);
+                names.push_back(name);
+            }
         reference::state next = reference::after(expected);
-        if (!all.fetches.empty()) {
+        if (!all.empty()) {
             std::vector<tn::any_array> left;
             try {
-                left = session.run_untyped({}, all.fetches);
+                left = session_->run_untyped({}, all);
             } catch (const std::exception& e) {
-                return fail(std::string("the variables cannot be read after it: ") + e.what());
+                return std::string("the variables cannot be read after it: ") + e.what();
             }
             for (std::size_t v = 0; v < left.size(); ++v) {
-                const result& e = expected.variables.at(names[v]);
-                std::string what = difference(e, left[v], {});
-                if (!what.empty() && !e.exact) {
-                    shake();
-                    std::vector<result> others;
-                    for (const outcome& o : shaken)
-                        if (o.variables.contains(names[v])) others.push_back(o.variables.at(names[v]));
-                    what = difference(e, left[v], others);
-                }
-                if (!what.empty()) return fail("variable " + names[v] + " after it: " + what);
-                next.variables[names[v]] = std::make_shared<const tn::any_array>(std::move(left[v]));
+                const std::string& name = names[v];
+                const std::string what = compare(r, expected.variables.at(name), left[v], [&](const outcome& o) {
+                    const auto at = o.variables.find(name);
+                    return at == o.variables.end() ? nullptr : &at->second;
+                });
+                if (!what.empty()) return "variable " + name + " after it: " + what;
+                next.variables[name] = std::make_shared<const tn::any_array>(std::move(left[v]));
             }
         }
-        state = std::move(next);
+        state_ = std::move(next);
+        return {};
     }
-    return {};
+
+    std::string after_failure(const reference::request& r, const outcome& expected) {
+        reference::state next = state_;
+        for (const tn::any_tensor& v : variables_) {
+            const std::string name = reference::identity_of(*v.node());
+            const auto may_be = expected.left.find(name);
+            const std::vector<result> none(1);
+            const std::vector<result>& list = may_be == expected.left.end() ? none : may_be->second;
+            std::vector<tn::any_array> now;
+            try {
+                now = session_->run_untyped({}, {v});
+            } catch (const tn::error& e) {
+                if (e.code() != tn::error_code::failed_precondition || (!list.empty() && list[0].value))
+                    return "variable " + name + " cannot be read after the step failed: " + e.what();
+                continue;
+            }
+            std::string what = list.empty() ? "" : "it has a value where it had none";
+            for (std::size_t i = 0; i < list.size() && !what.empty(); ++i)
+                if (list[i].value)
+                    what = compare(r, list[i], now[0], [&](const outcome& o) {
+                        const auto at = o.left.find(name);
+                        return at == o.left.end() || i >= at->second.size() ? nullptr : &at->second[i];
+                    });
+            if (!what.empty())
+                return "variable " + name +
+                       " after the step failed is neither what it was nor what an update makes it: " + what;
+            next.variables[name] = std::make_shared<const tn::any_array>(std::move(now[0]));
+        }
+        // Whether random numbers were drawn is not said.
+        ended_ = expected.runs != state_.runs;
+        state_ = std::move(next);
+        return {};
+    }
+
+    template <class Same>
+    std::string compare(const reference::request& r, const result& expected, const tn::any_array& given,
+                        const Same& same_of) {
+        const double floor = kind_.options.flush_denormals ? 1e-37 : 0; // what is flushed within a node
+        std::string what = difference(expected, given, {}, floor);
+        if (what.empty() || expected.exact) return what;
+        for (std::uint64_t n = 1; shaken_.size() < shaken_runs; ++n)
+            shaken_.push_back(reference::evaluate(r, state_, graph_.seed(), {shaken_units, n}));
+        std::vector<result> others;
+        for (const outcome& o : shaken_)
+            if (const result* s = same_of(o); s && s->value) others.push_back(*s);
+        return difference(expected, given, others, floor);
+    }
+
+    const program& p_;
+    const session_kind& kind_;
+    tn::graph graph_;
+    tn::trace trace_;
+    tn::cost_measurements measurements_;
+    std::optional<tn::session> session_;
+    std::vector<tn::any_tensor> variables_;
+    reference::state state_;
+    std::vector<outcome> shaken_; // of this step
+    bool ended_ = false;
+};
+
+} // namespace
+
+failure run(const program& p, const session_kind& k, const tn::graph* written) {
+    return comparison(p, k, written).run();
 }
 
 failure run(const program& p, const tn::graph* written) {

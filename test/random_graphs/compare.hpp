@@ -14,9 +14,9 @@ struct failure {
 
 /// Where `given` differs from `expected`, in words; empty: nowhere that counts. Bits count where the evaluator calls a
 /// value exact; else what is further off than another order of additions may be, which `shaken`, the same of runs with
-/// noise, tells.
+/// noise, tells. What differs by less than `floor` is equal.
 std::string difference(const reference::result& expected, const tenon::any_array& given,
-                       const std::vector<reference::result>& shaken);
+                       const std::vector<reference::result>& shaken, double floor = 0);
 
 /// Runs the program in one session. `written`: the graph as it was made in memory, if there is one.
 failure run(const program& p, const session_kind& k, const tenon::graph* written = nullptr);

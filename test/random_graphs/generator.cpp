@@ -26,7 +26,6 @@ void add_node(workshop& w) {
     if (w.with_devices && w.chance(0.3))
         device.emplace(tn::device_name(std::string_view(w.one_of({"/cpu:0", "/cpu:1", "/gpu:0", "/gpu:1", "/gpu:2"}))));
     try {
-        w.waits = first.has_value();
         w.one_of(families())(w);
     } catch (const tn::invalid_argument_error&) {
         // What does not fit is not made.
@@ -38,7 +37,7 @@ std::vector<fed> feeds_of(workshop& w, const tn::graph& g, const step& s,
     const auto sizes_of = [&](const tn::any_tensor& t) {
         tn::extents e = t.extents();
         for (int i = 0; i < e.rank(); ++i)
-            if (e[i].is_named()) e[i] = tn::extent(names.at(e[i].name));
+            if (!e[i].is_number()) e[i] = tn::extent(names.at(e[i].is_named() ? e[i].name : "dynamic"));
         return e;
     };
     std::vector<fed> feeds;
@@ -69,7 +68,8 @@ std::vector<fed> feeds_of(workshop& w, const tn::graph& g, const step& s,
 
 step step_of(workshop& w, const tn::graph& g) {
     const std::map<std::string, std::int64_t> names{{"batch", w.chance(0.04) ? 0 : 1 + w.below(5)},
-                                                    {"time", 1 + w.below(3)}};
+                                                    {"time", 1 + w.below(3)},
+                                                    {"dynamic", w.chance(0.04) ? 0 : 1 + w.below(4)}};
     step s;
     for (int n = w.below(6); n > 0; --n)
         s.fetches.push_back((w.chance(0.5) || w.updates.empty() ? w.one_of(w.tensors) : w.one_of(w.updates)).name());
@@ -79,6 +79,12 @@ step step_of(workshop& w, const tn::graph& g) {
         s.targets.push_back(!w.operations.empty() && w.chance(0.3) ? w.one_of(w.operations).name()
                             : !w.updates.empty() && w.chance(0.7)  ? w.one_of(w.updates).node()->name
                                                                    : w.one_of(w.tensors).node()->name);
+    // All updates of a variable together.
+    if (!w.updates.empty() && w.chance(0.3)) {
+        const tn::node* const variable = w.one_of(w.updates).node()->inputs[0].node;
+        for (const tn::any_tensor& u : w.updates)
+            if (u.node()->inputs[0].node == variable) (w.chance(0.5) ? s.fetches : s.targets).push_back(u.node()->name);
+    }
     s.feeds = feeds_of(w, g, s, names);
     return s;
 }
@@ -94,6 +100,7 @@ generated generate(std::uint64_t seed) {
     w.with_devices = w.chance(0.4);
     // Something to begin with.
     for (int n = 0; n < 2; ++n) keep(w, w.constant(w.floating_element(), w.any_sizes()));
+    for (int n = w.below(4); n > 0; --n) variable(w);
     const int nodes = w.one_of({4, 8, 12, 20, 30});
     for (int n = 0; n < nodes; ++n) add_node(w);
 
@@ -106,7 +113,7 @@ generated generate(std::uint64_t seed) {
         for (const tn::any_tensor& p : w.placeholders) {
             tn::extents e = p.extents();
             for (int i = 0; i < e.rank(); ++i)
-                if (e[i].is_named()) e[i] = tn::extent(2);
+                if (!e[i].is_number()) e[i] = tn::extent(2);
             first.feeds.push_back({p.name(), std::make_shared<const tn::any_array>(w.numbers(p.element(), e))});
         }
         made.made.steps.push_back(std::move(first));

@@ -32,18 +32,22 @@ void image(workshop& w) {
     const tn::extents& e = x.extents();
     const tn::padding padding = w.chance(0.5) ? tn::same : tn::valid;
     const tn::height_width stride = w.one_of({1, 1, 2});
+    std::vector<tn::any_tensor> of{x};
+    tn::any_tensor y;
     switch (w.below(4)) {
-    case 0: return keep(w, u::max_pool2d(x, {.window = 2, .stride = stride, .padding = padding}));
-    case 1: return keep(w, u::average_pool2d(x, {.window = 2, .stride = stride, .padding = padding}));
-    case 2: {
-        const tn::any_tensor f = w.constant(x.element(), tn::extents(2, 2, 3, e[3].size));
-        return keep(w, w.tamed(u::conv2d_transpose(x, f, {.stride = stride, .padding = padding}), 64));
+    case 0: y = u::max_pool2d(x, {.window = 2, .stride = stride, .padding = padding}); break;
+    case 1: y = u::average_pool2d(x, {.window = 2, .stride = stride, .padding = padding}); break;
+    case 2:
+        of.push_back(w.constant(x.element(), tn::extents(2, 2, 3, e[3].size)));
+        y = w.tamed(u::conv2d_transpose(x, of[1], {.stride = stride, .padding = padding}), 64);
+        break;
+    default:
+        of.push_back(w.constant(x.element(), tn::extents(2, 2, e[3].size, 3)));
+        y = w.tamed(with_bias(w, u::conv2d(x, of[1], {.stride = stride, .padding = padding})), 64);
     }
-    default: {
-        const tn::any_tensor f = w.constant(x.element(), tn::extents(2, 2, e[3].size, 3));
-        return keep(w, w.tamed(with_bias(w, u::conv2d(x, f, {.stride = stride, .padding = padding})), 64));
-    }
-    }
+    keep(w, y);
+    if (w.chance(0.5))
+        for (const tn::any_tensor& g : tn::gradients(u::mean(u::square(y)), of)) keep(w, g);
 }
 
 void probabilities(workshop& w) {
@@ -54,10 +58,10 @@ void probabilities(workshop& w) {
     case 0: return keep(w, u::softmax(x, w.chance(0.7) ? -1 : w.below(x.rank())));
     case 1: return keep(w, u::log_softmax(x));
     case 2: {
-        if (x.rank() != 2 || !x.extents().is_static() || last.size == 0) return;
+        if (x.rank() != 2 || !x.extents().is_static()) return;
         tn::any_array labels(element_type::int32, tn::extents(x.extents()[0].size));
         for (std::int64_t i = 0; i < labels.elements(); ++i)
-            labels.data<std::int32_t>()[i] = w.below(static_cast<int>(last.size));
+            labels.data<std::int32_t>()[i] = static_cast<std::int32_t>(w.index(last.size));
         return keep(w, u::sparse_softmax_cross_entropy(x, u::constant(std::move(labels))));
     }
     default: return x.rank() == 2 ? keep(w, u::softmax_cross_entropy(x, u::softmax(x))) : void();
@@ -107,10 +111,29 @@ void derived(workshop& w) {
     for (const tn::any_tensor& g : tn::gradients(loss, xs)) keep(w, g);
 }
 
+// With respect to what it is computed of, near or further off, so that each op's gradient occurs.
+void derived_of_inputs(workshop& w) {
+    const auto is_derived = [](const tn::any_tensor& t) {
+        return t.element() == element_type::float32 || t.element() == element_type::float64;
+    };
+    const tn::any_tensor y = w.pick(is_derived);
+    tn::any_tensor x = y;
+    for (int n = 1 + w.below(4); x && n > 0; --n) {
+        std::vector<tn::any_tensor> further;
+        for (const tn::node_output& in : x.node()->inputs)
+            if (const tn::any_tensor t(in); t.element() == y.element()) further.push_back(t);
+        if (further.empty()) break;
+        x = w.one_of(further);
+    }
+    if (!x || x.output() == y.output()) return;
+    for (const tn::any_tensor& g : tn::gradients(w.chance(0.5) ? u::sum(y) : u::mean(u::square(y)), {x})) keep(w, g);
+}
+
 } // namespace
 
 std::vector<family> model_families() {
-    return {product, product, image, probabilities, normalised, random_numbers, random_numbers, derived, derived};
+    return {product,        product, image,   probabilities,     normalised,       random_numbers,
+            random_numbers, derived, derived, derived_of_inputs, derived_of_inputs};
 }
 
 } // namespace random_graphs

@@ -33,16 +33,29 @@ std::vector<session_kind> every_session() {
     add("two_cpus", [](session_kind& k) { k.options.cpu_devices = 2; });
     add("gpus", [](session_kind& k) {
         k.options.gpus = tn::simulated_gpu(2, plenty);
+        k.options.log_device_placement = true;
+        k.options.placement_log = [](const std::string&) {};
         k.trace = true;
     });
     add("gpus_not_fused", [](session_kind& k) {
         k.options.gpus = tn::simulated_gpu(2, plenty);
         k.options.cpu_devices = 2;
         k.options.fuse = k.options.fold_constants = false;
+        k.options.gpu_memory = {.fraction = 0.5, .growth = false};
         k.callable = true;
+    });
+    add("placed_at_random", [](session_kind& k) {
+        k.options.gpus = tn::simulated_gpu(2, plenty);
+        k.options.cpu_devices = 2;
+        k.placed = true;
+    });
+    add("placed_by_costs", [](session_kind& k) {
+        k.options.gpus = tn::simulated_gpu(2, plenty);
+        k.by_costs = true;
     });
     add("measured", [](session_kind& k) { k.measure = true; });
     add("check_numerics", [](session_kind& k) { k.options.check_numerics = true; });
+    add("flushed", [](session_kind& k) { k.options.flush_denormals = true; });
     add("limited", [](session_kind& k) {
         k.options.memory_limit = plenty;
         k.options.kept_plans = 1;

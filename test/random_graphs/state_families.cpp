@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include "random_graphs/workshop.hpp"
 
@@ -10,17 +11,23 @@ namespace {
 
 void constant(workshop& w) { keep(w, w.constant(w.any_element(), w.any_sizes())); }
 
+} // namespace
+
 void variable(workshop& w) {
-    if (w.variables.size() > 5 || w.waits) return;
-    const element_type e = with_strings && w.chance(0.05) ? element_type::string : w.any_element();
+    if (w.variables.size() > 5) return;
+    const element_type e = w.any_element();
     const tn::any_tensor begins =
         w.chance(0.1) && tn::is_floating(e)
             ? u::random_normal(e, w.any_sizes(), 0, 1, static_cast<std::uint64_t>(1 + w.below(100)))
             : w.constant(e, w.any_sizes());
+    std::optional<tn::container_scope> elsewhere;
+    if (w.chance(0.1)) elsewhere.emplace("elsewhere");
     const tn::any_tensor v = u::variable("v", begins);
     w.variables.push_back(v);
     keep(w, v);
 }
+
+namespace {
 
 void update(workshop& w) {
     if (w.variables.empty() || w.updates.size() > 7) return;
@@ -31,9 +38,8 @@ void update(workshop& w) {
         w.pick([&](const tn::any_tensor& t) { return t.type() == v.type() && t.node() != v.node(); });
     if (numeric && v.rank() > 0 && v.extents()[0].size > 0 && w.chance(0.3)) {
         tn::any_array at(element_type::int32, tn::extents(2));
-        const int outside = w.chance(0.02) ? 1 : 0;
         for (int i = 0; i < 2; ++i)
-            at.data<std::int32_t>()[i] = w.below(static_cast<int>(v.extents()[0].size) + outside);
+            at.data<std::int32_t>()[i] = static_cast<std::int32_t>(w.index(v.extents()[0].size));
         tn::extents rows(2);
         for (int d = 1; d < v.rank(); ++d) rows.push_back(v.extents()[d]);
         using way = tn::scatter_op::way;
@@ -58,7 +64,8 @@ void placeholder(workshop& w) {
     if (w.placeholders.size() > 4) return;
     tn::extents sizes = w.any_sizes();
     for (int i = 0; i < sizes.rank(); ++i)
-        if (w.chance(0.3)) sizes[i] = tn::extent::named(w.chance(0.8) ? "batch" : "time");
+        if (w.chance(0.1)) sizes[i] = tn::dynamic_extent;
+        else if (w.chance(0.3)) sizes[i] = tn::extent::named(w.chance(0.8) ? "batch" : "time");
     const tn::any_tensor x = u::placeholder(w.any_element(), sizes, "x");
     w.placeholders.push_back(x);
     keep(w, x);
@@ -76,6 +83,12 @@ void old_and_new(workshop& w) {
 
 void waiting(workshop& w) {
     if (w.tensors.empty()) return;
+    const tn::any_tensor x = w.pick([](const tn::any_tensor& t) { return t.element() == element_type::boolean; });
+    if (x && w.chance(0.3)) { // fails here and there
+        w.operations.push_back(tn::operation(tn::add_node(tn::definition_of<tn::assert_op>(), {x},
+                                                          tn::encode(tn::assert_op::attributes{"it is false"}))));
+        return;
+    }
     w.operations.push_back(w.chance(0.5) ? tn::no_op()
                                          : tn::group(w.one_of(w.tensors).operation(), w.one_of(w.tensors).operation()));
 }
@@ -91,7 +104,8 @@ tn::operation step_of(workshop& w, const tn::optimizer& o) {
         if (!of.empty() && w.chance(0.5))
             if (const tn::any_tensor& v = w.one_of(of); v.rank() > 0 && v.extents()[0].size > 0) {
                 tn::any_array at(element_type::int32, tn::extents(3));
-                for (int i = 0; i < 3; ++i) at.data<std::int32_t>()[i] = w.below(static_cast<int>(v.extents()[0].size));
+                for (int i = 0; i < 3; ++i)
+                    at.data<std::int32_t>()[i] = static_cast<std::int32_t>(w.index(v.extents()[0].size));
                 x = u::gather(v, u::constant(std::move(at)));
             }
         if (!x || of.empty()) return {};

@@ -6,12 +6,18 @@ namespace random_graphs {
 
 element_type workshop::any_element() {
     if (chance(0.6)) return floating_element();
+    if (chance(0.06)) return element_type::string;
     return one_of({element_type::float16, element_type::bfloat16, element_type::int8, element_type::int16,
                    element_type::int32, element_type::int32, element_type::int64, element_type::uint8,
                    element_type::uint16, element_type::uint32, element_type::uint64, element_type::boolean});
 }
 
-std::int64_t workshop::any_size() { return chance(0.02) ? 0 : one_of({1, 2, 2, 3, 3, 4, 5, 7, 17}); }
+std::int64_t workshop::any_size() { return chance(0.04) ? 0 : one_of({1, 2, 2, 3, 3, 4, 5, 7, 17}); }
+
+std::int64_t workshop::index(std::int64_t size) {
+    if (size == 0 || chance(0.02)) return chance(0.5) ? size : -1 - below(3);
+    return below(static_cast<int>(size));
+}
 
 tn::extents workshop::any_sizes(int most_rank) {
     tn::extents sizes;

@@ -13,9 +13,6 @@ namespace tn = tenon;
 namespace u = tenon::untyped;
 using tn::element_type;
 
-/// Strings between nodes have no memory of their own in a plan yet.
-inline constexpr bool with_strings = false;
-
 class workshop {
 public:
     explicit workshop(std::uint64_t seed) : random(seed) {}
@@ -27,7 +24,6 @@ public:
     std::vector<tn::any_tensor> placeholders;
     std::vector<tn::operation> operations; ///< nodes without a tensor
     bool with_devices = false;
-    bool waits = false; ///< control dependencies are in force
 
     int below(int n) { return static_cast<int>(random() % static_cast<std::uint64_t>(n)); }
     bool chance(double p) { return std::uniform_real_distribution<double>(0, 1)(random) < p; }
@@ -43,6 +39,8 @@ public:
         return one_of({element_type::float32, element_type::float32, element_type::float64});
     }
     std::int64_t any_size();
+    /// One of `size` places; in a few graphs one that is outside, which fails the steps that look there.
+    std::int64_t index(std::int64_t size);
     tn::extents any_sizes(int most_rank = 3);
     /// An array of ordinary numbers: mostly small multiples of a half, of which sums are exact.
     tn::any_array numbers(element_type e, const tn::extents& sizes);
@@ -69,5 +67,6 @@ std::vector<family> elementwise_families();
 std::vector<family> array_families();
 std::vector<family> model_families();
 std::vector<family> state_families();
+void variable(workshop& w);
 
 } // namespace random_graphs

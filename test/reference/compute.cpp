@@ -136,6 +136,16 @@ bool is_exact(const work& w) {
                       "assign",       "scatter"});
 }
 
+bool has_denormals(const tn::any_array& a) {
+    bool found = false;
+    tn::detail::with_element(a.element(), [&]<class T>(const T&) {
+        if constexpr (std::is_floating_point_v<T>)
+            for (std::int64_t i = 0; i < a.elements(); ++i)
+                found = found || std::fpclassify(a.data<T>()[i]) == FP_SUBNORMAL;
+    });
+    return found;
+}
+
 bool is_finite(const tn::any_array& a) {
     bool finite = true;
     tn::detail::with_element(a.element(), [&]<class T>(const T&) {

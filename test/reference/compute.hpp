@@ -28,5 +28,7 @@ shared_array scattered(const work& w, const shared_array& variable);
 bool is_exact(const work& w);
 
 bool is_finite(const tenon::any_array& a);
+/// Of float32 or float64.
+bool has_denormals(const tenon::any_array& a);
 
 } // namespace reference

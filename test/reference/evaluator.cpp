@@ -69,6 +69,7 @@ public:
             if (end_.errors.empty()) end_.fetches.push_back(known_.at(place_of(f.output())));
         for (const auto& [variable, all] : updates_.all())
             if (end_.errors.empty()) end_.variables[identity_of(*variable)] = known_made_.at(all.back());
+        if (!end_.errors.empty()) tell_what_is_left();
         return std::move(end_);
     }
 
@@ -91,6 +92,22 @@ private:
         }
     }
 
+    void tell_what_is_left() {
+        for (const auto& [name, v] : before_.variables) end_.left[name] = {{v, true}};
+        for (const auto& [variable, all] : updates_.all()) {
+            std::vector<result>& of = end_.left[identity_of(*variable)];
+            if (of.empty()) of.emplace_back();
+            for (const tn::node* u : all) {
+                if (!failed_.contains(u)) {
+                    of.push_back(known_made_.at(u));
+                    continue;
+                }
+                if (u->inputs.back().node->outputs.size() > 1) of.clear();
+                break;
+            }
+        }
+    }
+
     bool is_read(const place& p) const {
         for (const tn::any_tensor& f : r_.fetches)
             if (place_of(f.output()) == p) return true;
@@ -100,6 +117,7 @@ private:
         return false;
     }
     void look_at(const tn::any_array& a, bool read) {
+        end_.denormal = end_.denormal || has_denormals(a);
         if (is_finite(a)) return;
         end_.finite = false;
         end_.read_finite = end_.read_finite && !read;
@@ -114,14 +132,15 @@ private:
             return;
         }
         // It is asked for by name, or by one who reads it early.
-        bool wanted = false;
+        bool wanted = updates_.is_found_as_before(&n);
         for (const tn::any_tensor& f : r_.fetches) wanted = wanted || f.node() == &n;
         for (const tn::operation& t : r_.targets) wanted = wanted || t.node() == &n;
         for (const tn::node* m : order_.nodes()) {
-            if (updates_.is_for_updates_alone(m)) continue; // they ask for themselves
             wanted = wanted || order_.at(m).controls.contains(&n);
+            // What updates find of it they ask for themselves.
+            const bool for_updates = is_update(*m) || updates_.is_for_updates_alone(m);
             for (std::size_t i = 0; i < m->inputs.size(); ++i)
-                if (m->inputs[i].node == &n && reads_value(*m, i) && !(is_update(*m) && updates_.reads_current(*m, i)))
+                if (m->inputs[i].node == &n && reads_value(*m, i) && !(for_updates && updates_.reads_current(*m, i)))
                     wanted = wanted || !update_before(*m, n);
         }
         if (wanted) throw tn::failed_precondition_error("variable " + n.name + " is read before it has a value");
@@ -278,8 +297,10 @@ outcome evaluate(const request& asked, const state& before, std::uint64_t graph_
         const request r = with_current_values(asked);
         return evaluation(r, before, graph_seed, shaken).run();
     } catch (const tn::error& e) {
-        outcome o;
+        outcome o; // nothing runs
         o.errors.insert(e.code());
+        for (const auto& [name, v] : before.variables) o.left[name] = {{v, true}};
+        o.runs = before.runs;
         return o;
     }
 }

@@ -41,10 +41,15 @@ struct result {
 
 /// How a step ends.
 struct outcome {
-    std::set<tenon::error_code> errors; ///< not empty: it fails with one of these, and what it leaves is not said
+    std::set<tenon::error_code> errors; ///< not empty: it fails with one of these
     std::vector<result> fetches;
     std::map<std::string, result> variables; ///< that have a value after the step
     std::map<std::string, std::uint64_t> runs;
+    /// Of a step that fails: what each variable may hold then. Of its updates any number, the first of them, may have been
+    /// applied, each wholly or not at all. No value: it may be without one. An empty list: nothing is said, since of a
+    /// node of several outputs one may have been computed without what failed.
+    std::map<std::string, std::vector<result>> left;
+    bool denormal = false;   ///< a number is, that is fed, constant or computed, of float32 or float64
     bool finite = true;      ///< no number that is fed, constant or computed is infinite or NaN
     bool read_finite = true; ///< the same of those that somebody reads
 };

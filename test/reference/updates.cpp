@@ -39,6 +39,7 @@ updates::updates(const order& o) : order_(o) {
             for (std::size_t i = 0; i < n->inputs.size(); ++i)
                 if (is_of_current(*n, i)) computed_.insert(n);
     }
+    for (const auto& [update, first] : first_) note_what_finds(update);
     // Those that others read, or wait for, are evaluated once for all of these.
     alone_ = computed_;
     for (const tn::node* n : o.nodes())
@@ -47,6 +48,21 @@ updates::updates(const order& o) : order_(o) {
     for (auto n = o.nodes().rbegin(); n != o.nodes().rend(); ++n)
         if (!is_update(**n) && !alone_.contains(*n))
             for (const tn::node* d : o.at(*n).data) alone_.erase(d);
+}
+
+void updates::note_what_finds(const tn::node* update) {
+    std::set<const tn::node*> seen;
+    std::vector<const tn::node*> next{update};
+    while (!next.empty()) {
+        const tn::node& n = *next.back();
+        next.pop_back();
+        for (std::size_t i = 0; i < n.inputs.size(); ++i) {
+            const tn::node* const from = n.inputs[i].node;
+            if (reads_current(n, i)) {
+                if (!latest_before(from, first_of(update))) found_as_before_.insert(from);
+            } else if (is_of_current(n, i) && seen.insert(from).second) next.push_back(from);
+        }
+    }
 }
 
 const std::vector<const tn::node*>& updates::of(const tn::node* variable) const {

@@ -23,16 +23,19 @@ public:
     /// Whether updates evaluate this node anew.
     bool is_computed_of_current(const tenon::node* n) const { return computed_.contains(n); }
     bool reads_current(const tenon::node& n, std::size_t i) const;
+    /// Whether an update is computed of the variable as it was before the step.
+    bool is_found_as_before(const tenon::node* variable) const { return found_as_before_.contains(variable); }
     /// Whether nobody else asks for it.
     bool is_for_updates_alone(const tenon::node* n) const { return alone_.contains(n); }
 
 private:
     bool is_of_current(const tenon::node& n, std::size_t i) const;
+    void note_what_finds(const tenon::node* update);
 
     const order& order_;
     std::map<const tenon::node*, std::vector<const tenon::node*>> of_;
     std::map<const tenon::node*, const tenon::node*> first_;
-    std::set<const tenon::node*> computed_, alone_;
+    std::set<const tenon::node*> computed_, alone_, found_as_before_;
 };
 
 } // namespace reference

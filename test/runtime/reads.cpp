@@ -253,3 +253,23 @@ TEST_CASE("SEMANTICS 13: what is run for itself runs, and says so where it fails
                         tn::invalid_argument_error);
     });
 }
+
+TEST_CASE("SEMANTICS 15, 18: who waits for a variable waits for the value from before the updates; without one the "
+          "step fails") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto v = tn::variable("v", 1.0f);
+    const auto update = v.assign(5.0f);
+    scalar waiting;
+    {
+        const tn::control_dependencies after(v);
+        waiting = tn::identity(tn::constant(2.0f));
+    }
+    in_every_session([&](tn::session& s) {
+        CHECK_THROWS_AS(s.run(update, waiting), tn::failed_precondition_error);
+        CHECK_THROWS_AS(s.run(v), tn::failed_precondition_error); // nothing was assigned
+        s.run(update);
+        const auto [five, two] = s.run(update, waiting);
+        CHECK(two.item() == 2);
+    });
+}

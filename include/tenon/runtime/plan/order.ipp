@@ -165,9 +165,13 @@ TENON_INLINE void ordering::find_readers() {
         places.emplace(a.variable, &a);
     }
     if (places.empty()) return;
+    std::vector<std::pair<accesses*, int>> variables; // and their items
     for (int i = 0; i < items(); ++i) {
         const program_item& it = item(i);
         if (it.removed) continue;
+        if (it.op->is(op_flags::variable))
+            if (const auto at = places.find(p_.value(it.outputs[0]).variable); at != places.end())
+                variables.emplace_back(at->second, i);
         for (std::size_t k = 0; k < it.inputs.size(); ++k) {
             const variable_resource* v = it.read[k] ? variable_of(it.inputs[k]) : nullptr;
             if (!v) continue;
@@ -179,6 +183,9 @@ TENON_INLINE void ordering::find_readers() {
             if (readers.empty() || readers.back() != i) readers.push_back(i);
         }
     }
+    // One that others wait for, or that was asked for, and nobody reads: it must have a value before the step.
+    for (const auto& [of, variable] : variables)
+        if (of->readers[0].empty()) of->readers[0].push_back(variable);
 }
 
 // Updates of a variable run in their order, which agrees with data and control, and who reads a version of it runs before
