@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -70,7 +71,7 @@ public:
     }
 
     /// Finds those of `others` that run after an item, or are it: found().
-    void search(int item, const std::vector<int>& others) {
+    void search(int item, std::span<const int> others) {
         int last = -1;
         for (const int o : others) last = std::max(last, rank(o));
         ++searches_;
@@ -80,7 +81,7 @@ public:
     bool found(int other) const { return seen_[static_cast<std::size_t>(other)] == searches_; }
 
     /// Adds pairs: others, none of which runs after the item, run before it.
-    void add(const std::vector<int>& others, int item) {
+    void add(std::span<const int> others, int item) {
         if (before_.items() == 0 &&
             std::any_of(others.begin(), others.end(), [&](int o) { return rank(o) > rank(item); }))
             find_predecessors();
@@ -90,7 +91,7 @@ public:
         }
         deal_out_ranks(others, item);
     }
-    void add(int before, int after) { add(std::vector<int>{before}, after); }
+    void add(int before, int after) { add(std::span<const int>(&before, 1), after); }
 
 private:
     int rank(int i) const { return rank_[static_cast<std::size_t>(i)]; }
@@ -110,7 +111,7 @@ private:
 
     // What must come before and has greater ranks takes the lowest of all ranks concerned, the item and what comes after it
     // the others; among themselves each keep their order.
-    void deal_out_ranks(const std::vector<int>& others, int item) {
+    void deal_out_ranks(std::span<const int> others, int item) {
         const int first = rank(item);
         int last = -1;
         for (const int o : others) last = std::max(last, rank(o));

@@ -53,8 +53,8 @@ private:
     struct accesses {
         variable_resource* variable;
         std::vector<int> updates;
-        std::vector<std::vector<int>> readers; // by version
-        int forwarded = -1;                    // writes its result for the one update
+        std::vector<number_list> readers; // by version
+        int forwarded = -1;               // writes its result for the one update
     };
     program_item& item(int i) { return p_.item(i); }
     const program_item& item(int i) const { return p_.item(i); }
@@ -68,7 +68,7 @@ private:
     void find_updates();
     void find_readers();
     void order_accesses();
-    void read_before(const std::vector<int>& readers, int update);
+    void read_before(const number_list& readers, int update);
     int add_copy(int value);
     void forward_assignments();
 

@@ -178,7 +178,7 @@ TENON_INLINE void ordering::find_readers() {
             const auto at = places.find(v);
             if (at == places.end()) continue;
             const auto made = version_.find(p_.value(p_.root(it.inputs[k])).producer);
-            std::vector<int>& readers =
+            number_list& readers =
                 at->second->readers[made == version_.end() ? 0 : static_cast<std::size_t>(made->second)];
             if (readers.empty() || readers.back() != i) readers.push_back(i);
         }
@@ -202,10 +202,10 @@ TENON_INLINE void ordering::order_accesses() {
     find_readers();
 }
 
-TENON_INLINE void ordering::read_before(const std::vector<int>& readers, int update) {
+TENON_INLINE void ordering::read_before(const number_list& readers, int update) {
     variable_resource* const variable = p_.value(item(update).outputs[0]).variable;
     const int version = version_.at(update) - 1;
-    std::vector<int> earlier, later;
+    number_list earlier, later;
     before_.search(update, readers);
     for (const int r : readers) {
         if (r != update) (before_.found(r) ? later : earlier).push_back(r);
@@ -277,8 +277,8 @@ TENON_INLINE void ordering::forward_assignments() {
                 safe = safe && producer.kernel->may_share(static_cast<int>(k), o);
         if (!safe) continue;
         // Who reads the old value must run before what now overwrites it.
-        const std::vector<int>& readers = v.readers[0];
-        std::vector<int> others;
+        const number_list& readers = v.readers[0];
+        number_list others;
         for (const int r : readers)
             if (r != from.producer) others.push_back(r);
         before_.search(from.producer, others);
@@ -353,7 +353,7 @@ TENON_INLINE std::vector<edges::pair> ordering::dependencies(const std::vector<i
         const auto touch = [&](int i, bool write) {
             touches.push_back({position[static_cast<std::size_t>(i)], !write});
         };
-        for (const std::vector<int>& of_version : v.readers)
+        for (const number_list& of_version : v.readers)
             for (const int r : of_version) touch(r, false);
         for (const int u : v.updates) touch(u, true);
         if (v.forwarded >= 0) touch(v.forwarded, true);

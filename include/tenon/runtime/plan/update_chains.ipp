@@ -41,9 +41,10 @@ public:
         for (const auto& [value, c] : chains_) values_.emplace(p_.item(c.variable).origin, value);
         find_computed();
         find_applications();
+        count_reads();
         bool changed = false;
         for (const application& a : applications_) changed = evaluate_anew(a) || changed;
-        if (!changed) return false;
+        if (copies_.empty()) return changed;
         insert_copies();
         remove_unread();
         return true;
@@ -52,8 +53,8 @@ public:
 private:
     // Updates that take what they assign from one item, each of another variable.
     struct application {
-        std::vector<int> updates;
-        std::vector<const node*> variables;
+        number_list updates;
+        short_list<const node*, 2> variables;
     };
     struct copy {
         int before; // the item in front of which it stands
@@ -122,43 +123,91 @@ private:
         return found;
     }
 
+    void count_reads() {
+        reads_.resize(p_.values.size());
+        awaited_.resize(p_.items.size());
+        for (const program_item& i : p_.items) {
+            if (i.removed) continue;
+            count(i, 1);
+            for (const int a : i.predecessors) awaited_[static_cast<std::size_t>(a)] = true;
+        }
+        for (const int f : p_.fetches) ++reads_[static_cast<std::size_t>(f)];
+    }
+    void count(const program_item& i, int by) {
+        for (std::size_t k = 0; k < i.inputs.size(); ++k)
+            if (p_.reads(i, static_cast<int>(k))) reads_[static_cast<std::size_t>(i.inputs[k])] += by;
+    }
+    bool is_needed(int item) const {
+        const program_item& i = p_.item(item);
+        return i.target || awaited_[static_cast<std::size_t>(item)] ||
+               std::any_of(i.outputs.begin(), i.outputs.end(),
+                           [&](int o) { return reads_[static_cast<std::size_t>(o)] > 0; });
+    }
+
+    // An item that nobody else needs is changed itself, where it stands after what it reads then; of others there are
+    // copies.
     bool evaluate_anew(const application& a) {
         const int first = a.updates.front();
         std::unordered_map<int, int> anew; // values
-        const auto redirect = [&](program_item& i) {
-            bool changed = false;
-            for (std::size_t k = 0; k < i.inputs.size(); ++k) {
-                int value = i.inputs[k];
-                if (reads_current(p_, i, k)) {
-                    if (const int left = left_before(i.origin->inputs[k].node, first); left >= 0) value = left;
-                } else if (const auto at = anew.find(value); at != anew.end() && p_.reads(i, static_cast<int>(k)))
-                    value = at->second;
-                changed = changed || value != i.inputs[k];
-                i.inputs[k] = value;
+        const auto read_instead = [&](const program_item& i, std::size_t k) {
+            const int value = i.inputs[k];
+            if (reads_current(p_, i, k)) {
+                const int left = left_before(i.origin->inputs[k].node, first);
+                return left >= 0 ? left : value;
             }
-            return changed;
+            const auto at = anew.find(value);
+            return at != anew.end() && p_.reads(i, static_cast<int>(k)) ? at->second : value;
         };
+        const auto redirect = [&](program_item& i) {
+            for (std::size_t k = 0; k < i.inputs.size(); ++k) i.inputs[k] = read_instead(i, k);
+            count(i, 1);
+        };
+        const std::vector<int> items = items_of(a);
+        for (const int u : a.updates) count(p_.item(u), -1);
+        std::vector<bool> own(items.size());
+        for (std::size_t n = items.size(); n-- > 0;) {
+            own[n] = !is_needed(items[n]);
+            if (own[n]) count(p_.item(items[n]), -1);
+        }
         bool changed = false;
-        for (const int n : items_of(a)) {
-            program_item again = p_.item(n);
-            if (!redirect(again)) continue;
+        for (std::size_t n = 0; n < items.size(); ++n) {
+            program_item& i = p_.item(items[n]);
+            bool changes = false, in_place = own[n];
+            for (std::size_t k = 0; k < i.inputs.size(); ++k) {
+                const int value = read_instead(i, k);
+                if (value == i.inputs[k]) continue;
+                changes = true;
+                in_place = in_place && !anew.contains(i.inputs[k]) && p_.value(value).producer < items[n];
+            }
+            changed = changed || changes;
+            if (in_place || !changes) {
+                if (own[n]) redirect(i);
+                continue;
+            }
+            program_item again = i;
+            if (own[n]) count(i, 1);
+            redirect(again);
             again.target = false;
             for (int& o : again.outputs) {
-                const int made = static_cast<int>(p_.values.size());
-                p_.values.push_back(program_value(p_.value(o)));
+                const int made = p_.add(program_value(p_.value(o)));
+                reads_.push_back(0);
                 anew.emplace(o, made);
                 o = made;
             }
             copies_.push_back({first, std::move(again)});
         }
-        for (const int u : a.updates) changed = redirect(p_.item(u)) || changed;
+        for (const int u : a.updates) {
+            program_item& i = p_.item(u);
+            for (std::size_t k = 0; k < i.inputs.size(); ++k) changed = changed || read_instead(i, k) != i.inputs[k];
+            redirect(i);
+        }
         return changed;
     }
 
     // Applications were found in the order of their first updates.
     void insert_copies() {
         std::vector<program_item> all;
-        all.reserve(p_.items.size() + copies_.size());
+        all.reserve(p_.items.capacity() + copies_.size());
         std::vector<int> now(p_.items.size());
         const auto enter = [&](program_item&& i) {
             for (const int o : i.outputs)
@@ -178,31 +227,20 @@ private:
             is_now(c.variable);
             std::for_each(c.updates.begin(), c.updates.end(), is_now);
         }
-        std::vector<bool> computed(p_.items.size());
-        for (std::size_t n = 0; n < now.size(); ++n) computed[static_cast<std::size_t>(now[n])] = computed_[n];
+        std::vector<bool> computed(p_.items.size()), awaited(p_.items.size());
+        for (std::size_t n = 0; n < now.size(); ++n) {
+            computed[static_cast<std::size_t>(now[n])] = computed_[n];
+            awaited[static_cast<std::size_t>(now[n])] = awaited_[n];
+        }
         computed_ = std::move(computed);
+        awaited_ = std::move(awaited);
     }
 
     // What was copied for all that read it.
     void remove_unread() {
-        std::vector<int> reads(p_.values.size());
-        std::vector<bool> awaited(p_.items.size());
-        const auto count = [&](const program_item& i, int by) {
-            for (std::size_t k = 0; k < i.inputs.size(); ++k)
-                if (p_.reads(i, static_cast<int>(k))) reads[static_cast<std::size_t>(i.inputs[k])] += by;
-        };
-        for (const program_item& i : p_.items) {
-            if (i.removed) continue;
-            count(i, 1);
-            for (const int a : i.predecessors) awaited[static_cast<std::size_t>(a)] = true;
-        }
-        for (const int f : p_.fetches) ++reads[static_cast<std::size_t>(f)];
-        for (std::size_t n = p_.items.size(); n-- > 0;) {
-            program_item& i = p_.items[n];
-            if (i.removed || i.target || awaited[n] || !computed_[n]) continue;
-            if (std::any_of(i.outputs.begin(), i.outputs.end(),
-                            [&](int o) { return reads[static_cast<std::size_t>(o)] > 0; }))
-                continue;
+        for (int n = static_cast<int>(p_.items.size()); n-- > 0;) {
+            program_item& i = p_.item(n);
+            if (i.removed || !computed_[static_cast<std::size_t>(n)] || is_needed(n)) continue;
             i.removed = true;
             count(i, -1);
         }
@@ -212,6 +250,8 @@ private:
     update_chains& chains_;
     std::unordered_map<const node*, int> values_; // of the variables that have chains
     std::vector<bool> computed_;                  // by item: of current values, without effects
+    std::vector<bool> awaited_;                   // by item: others run after it
+    std::vector<int> reads_;                      // by value, fetches included
     std::vector<application> applications_;
     std::vector<copy> copies_;
 };
