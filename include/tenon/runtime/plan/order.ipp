@@ -116,7 +116,7 @@ TENON_INLINE void ordering::prepare() {
             }
             prepared.emplace(content, n);
         }
-        it.kernel = prepare_kernel(p_, it, o_);
+        it.kernel = p_.kernels.emplace_back(prepare_kernel(p_, it, o_)).get();
     }
 }
 
@@ -242,7 +242,7 @@ TENON_INLINE int ordering::add_copy(int value) {
     out.type = p_.value(value).type;
     out.producer = items();
     copy.outputs = {p_.add(std::move(out))};
-    copy.kernel = prepare_kernel(p_, copy, o_);
+    copy.kernel = p_.kernels.emplace_back(prepare_kernel(p_, copy, o_)).get();
     p_.add(std::move(copy));
     before_.add_item();
     if (const int from = p_.value(p_.root(value)).producer; from >= 0) before_.add(from, items() - 1);

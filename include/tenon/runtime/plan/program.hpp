@@ -48,8 +48,8 @@ struct program_item {
     short_list<bool, 16> read; ///< inputs whose values its kernel reads: find_reads()
     int device = 0;            ///< that runs it
     bool removed = false;
-    bool target = false;                   ///< was asked for by itself: it runs although nobody may read it
-    std::shared_ptr<tenon::kernel> kernel; ///< of several items, where nothing tells them apart
+    bool target = false;             ///< was asked for by itself: it runs although nobody may read it
+    tenon::kernel* kernel = nullptr; ///< the program's; of several items, where nothing tells them apart
 
     /// To be called where op, attributes or the number of inputs were changed: of other inputs only the sizes matter.
     void find_reads() {
@@ -61,6 +61,7 @@ struct program_item {
 struct program {
     std::vector<program_value> values;
     std::vector<program_item> items;
+    std::vector<kernel_pointer> kernels;         ///< of the items
     std::vector<tensor_type> feed_types;         ///< by feed
     std::vector<int> fetches;                    ///< values
     std::vector<node_output> fetched;            ///< what they were asked for as, for messages

@@ -20,7 +20,7 @@ public:
         s_.order = ordering_.order();
         if (o_.has_streams()) { // which are told what to wait for
             s_.memory = lay_out(p_, o_, s_.order);
-            find_waits();
+            find_waits(ordering_.dependencies(s_.order));
             return std::move(s_);
         }
         if (o_.side_by_side > 1 && cost() > worth_threads) {
@@ -76,9 +76,10 @@ private:
                 return true;
         }
         std::vector<int> order = s_.order;
-        const std::vector<int> until = order_on_threads();
+        std::vector<int> places;
+        const std::vector<int> until = order_on_threads(places);
         s_.memory = lay_out(p_, o_, s_.order, {.later = {}, .until = until});
-        find_waits();
+        find_waits(waits_in_order(places));
         if (fits() && worth_side_by_side()) return true;
         s_.order = std::move(order);
         return false;
@@ -95,8 +96,8 @@ private:
     }
 
     // Takes the order in which nodes begin on as many threads as run them side by side, if they take the time they are
-    // thought to. Returns, by position, the last that begins before it ends.
-    std::vector<int> order_on_threads() {
+    // thought to. Returns, by position, the last that begins before it ends, and the new places of the old positions.
+    std::vector<int> order_on_threads(std::vector<int>& places) {
         const std::size_t n = s_.order.size();
         const edges after = s_.waits_for.reversed();
         std::vector<std::size_t> waiting(n);
@@ -105,6 +106,7 @@ private:
         using ending = std::pair<double, int>;
         std::priority_queue<ending, std::vector<ending>, std::greater<>> running;
         index_set ready(n);
+        places.resize(n);
         for (std::size_t at = 0; at < n; ++at) {
             waiting[at] = s_.waits_for[at].size();
             if (waiting[at] == 0) ready.insert(static_cast<int>(at));
@@ -113,6 +115,7 @@ private:
         while (order.size() < n) {
             while (!ready.empty() && running.size() < static_cast<std::size_t>(o_.side_by_side)) {
                 const int at = ready.take_smallest();
+                places[static_cast<std::size_t>(at)] = static_cast<int>(order.size());
                 order.push_back(s_.order[static_cast<std::size_t>(at)]);
                 begins.push_back(now);
                 ends.push_back(now + item(order.back()).kernel->cost());
@@ -132,9 +135,18 @@ private:
         return until;
     }
 
-    // By data, control, variables, and by memory: what writes a part of the arena waits for all who touched what lay
-    // there, who wrote it and who read it.
-    void find_waits() {
+    // The same dependencies, of positions that are elsewhere now.
+    std::vector<edges::pair> waits_in_order(const std::vector<int>& places) const {
+        std::vector<edges::pair> waits;
+        waits.reserve(4 * places.size());
+        for (std::size_t at = 0; at < places.size(); ++at)
+            for (const int w : s_.waits_for[at]) waits.emplace_back(places[at], places[static_cast<std::size_t>(w)]);
+        return waits;
+    }
+
+    // Adds what is waited for by memory: what writes a part of the arena waits for all who touched what lay there, who wrote
+    // it and who read it.
+    void find_waits(std::vector<edges::pair> waits) {
         struct part {
             std::size_t end;
             int holds; // a value, or ~position: the working memory of the kernel there
@@ -149,7 +161,6 @@ private:
             touches.push_back({position, std::exchange(last_touch[static_cast<std::size_t>(value)],
                                                        static_cast<int>(touches.size()))});
         };
-        std::vector<edges::pair> waits = ordering_.dependencies(s_.order);
         const auto wait_for = [&](const part& p, int position) {
             if (p.holds < 0) waits.emplace_back(position, ~p.holds);
             else

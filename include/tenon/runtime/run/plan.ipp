@@ -27,7 +27,7 @@ TENON_INLINE plan::plan(program&& placed, const plan_options& o) : devices_(o.de
         const program_item& it = program_.item(schedule_.order[at]);
         operation s;
         s.origin = it.origin;
-        s.kernel = it.kernel.get();
+        s.kernel = it.kernel;
         s.cost = it.kernel->cost();
         s.device = it.device;
         s.by = worker_of(program_, o, it);
