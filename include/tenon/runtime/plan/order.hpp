@@ -59,6 +59,7 @@ private:
     program_item& item(int i) { return p_.item(i); }
     const program_item& item(int i) const { return p_.item(i); }
     int items() const { return static_cast<int>(p_.items.size()); }
+    int version_of(int value) const; // the value is a variable's, or a view of one
     variable_resource* variable_of(int value) const { return p_.value(p_.root(value)).variable; }
     std::vector<std::pair<int, int>> find_needs() const;
     void copy_resident_fetches();
@@ -75,7 +76,7 @@ private:
     program& p_;
     const plan_options& o_;
     std::vector<accesses> updated_;          // by the first update
-    std::unordered_map<int, int> version_;   // of the variable, by the update that makes it
+    std::vector<int> version_;               // of the variable, by the update that makes it; 0 for other items
     std::vector<std::pair<int, int>> needs_; // items of which the first runs before the second, by data or by control
     detail::item_order before_;              // by the same, and by variables
     std::unordered_map<int, int> copies_;    // value of a variable that is kept; the copy

@@ -145,7 +145,13 @@ TENON_INLINE std::vector<std::pair<int, int>> ordering::find_needs() const {
     return pairs;
 }
 
+TENON_INLINE int ordering::version_of(int value) const {
+    const int made_by = p_.value(p_.root(value)).producer;
+    return made_by >= 0 ? version_[static_cast<std::size_t>(made_by)] : 0;
+}
+
 TENON_INLINE void ordering::find_updates() {
+    version_.resize(p_.items.size());
     std::unordered_map<const variable_resource*, std::size_t> places;
     for (int i = 0; i < items(); ++i) {
         if (item(i).removed || !item(i).op->is(op_flags::updates)) continue;
@@ -154,7 +160,7 @@ TENON_INLINE void ordering::find_updates() {
         if (first) updated_.push_back({v, {}, {}});
         std::vector<int>& updates = updated_[at->second].updates;
         updates.push_back(i);
-        version_.emplace(i, static_cast<int>(updates.size()));
+        version_[static_cast<std::size_t>(i)] = static_cast<int>(updates.size());
     }
 }
 
@@ -177,9 +183,7 @@ TENON_INLINE void ordering::find_readers() {
             if (!v) continue;
             const auto at = places.find(v);
             if (at == places.end()) continue;
-            const auto made = version_.find(p_.value(p_.root(it.inputs[k])).producer);
-            number_list& readers =
-                at->second->readers[made == version_.end() ? 0 : static_cast<std::size_t>(made->second)];
+            number_list& readers = at->second->readers[static_cast<std::size_t>(version_of(it.inputs[k]))];
             if (readers.empty() || readers.back() != i) readers.push_back(i);
         }
     }
@@ -204,7 +208,7 @@ TENON_INLINE void ordering::order_accesses() {
 
 TENON_INLINE void ordering::read_before(const number_list& readers, int update) {
     variable_resource* const variable = p_.value(item(update).outputs[0]).variable;
-    const int version = version_.at(update) - 1;
+    const int version = version_[static_cast<std::size_t>(update)] - 1;
     number_list earlier, later;
     before_.search(update, readers);
     for (const int r : readers) {
@@ -217,8 +221,7 @@ TENON_INLINE void ordering::read_before(const number_list& readers, int update) 
         for (std::size_t k = 0; k < item(r).inputs.size(); ++k) {
             const int value = item(r).inputs[k];
             if (!item(r).read[k] || variable_of(value) != variable) continue;
-            const auto made = version_.find(p_.value(p_.root(value)).producer);
-            if ((made == version_.end() ? 0 : made->second) != version) continue;
+            if (version_of(value) != version) continue;
             int& copy = copies_.try_emplace(value, -1).first->second;
             if (copy < 0) {
                 copy = add_copy(value);
@@ -244,6 +247,7 @@ TENON_INLINE int ordering::add_copy(int value) {
     copy.outputs = {p_.add(std::move(out))};
     copy.kernel = p_.kernels.emplace_back(prepare_kernel(p_, copy, o_)).get();
     p_.add(std::move(copy));
+    version_.push_back(0);
     before_.add_item();
     if (const int from = p_.value(p_.root(value)).producer; from >= 0) before_.add(from, items() - 1);
     return items() - 1;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
-#include <unordered_set>
+#include <utility>
 
 #include <tenon/runtime/plan/update_chains.hpp>
 
@@ -77,7 +77,7 @@ private:
     }
 
     void find_applications() {
-        std::unordered_map<int, std::size_t> latest; // by the item that computes for it
+        std::vector<int> latest(p_.items.size(), -1); // by the item that computes for it
         for (int n = 0; n < static_cast<int>(p_.items.size()); ++n) {
             const program_item& u = p_.item(n);
             if (u.removed || !u.op->is(op_flags::updates)) continue;
@@ -86,15 +86,16 @@ private:
             if (k == u.inputs.size()) continue;
             const node* const variable = u.origin->inputs[0].node;
             const int by = reads_current(p_, u, k) ? n : p_.value(u.inputs[k]).producer;
-            const auto [at, isnew] = latest.try_emplace(by, applications_.size());
-            if (!isnew) {
-                const auto& others = applications_[at->second].variables;
-                if (std::find(others.begin(), others.end(), variable) != others.end())
-                    at->second = applications_.size();
+            int& at = latest[static_cast<std::size_t>(by)];
+            const auto has = [&](const application& a) {
+                return std::find(a.variables.begin(), a.variables.end(), variable) != a.variables.end();
+            };
+            if (at < 0 || has(applications_[static_cast<std::size_t>(at)])) {
+                at = static_cast<int>(applications_.size());
+                applications_.emplace_back();
             }
-            if (at->second == applications_.size()) applications_.emplace_back();
-            applications_[at->second].updates.push_back(n);
-            applications_[at->second].variables.push_back(variable);
+            applications_[static_cast<std::size_t>(at)].updates.push_back(n);
+            applications_[static_cast<std::size_t>(at)].variables.push_back(variable);
         }
     }
 
@@ -108,13 +109,15 @@ private:
     }
 
     // The items that the updates are computed by, of current values; inputs first.
-    std::vector<int> items_of(const application& a) const {
+    std::vector<int> items_of(const application& a) {
         std::vector<int> found;
-        std::unordered_set<int> seen;
+        seen_.resize(p_.items.size());
+        const int mark = a.updates.front() + 1; // an update is of one application
         const auto look_at = [&](const program_item& i) {
             for (std::size_t k = 0; k < i.inputs.size(); ++k)
                 if (!reads_current(p_, i, k) && of_current(i, k))
-                    if (const int from = p_.value(i.inputs[k]).producer; seen.insert(from).second)
+                    if (const int from = p_.value(i.inputs[k]).producer;
+                        std::exchange(seen_[static_cast<std::size_t>(from)], mark) != mark)
                         found.push_back(from);
         };
         for (const int u : a.updates) look_at(p_.item(u));
@@ -251,6 +254,7 @@ private:
     std::unordered_map<const node*, int> values_; // of the variables that have chains
     std::vector<bool> computed_;                  // by item: of current values, without effects
     std::vector<bool> awaited_;                   // by item: others run after it
+    std::vector<int> seen_;                       // by item: the application that found it at last
     std::vector<int> reads_;                      // by value, fetches included
     std::vector<application> applications_;
     std::vector<copy> copies_;
