@@ -178,7 +178,7 @@ void print_large(const char* title, wanted (*build)(int), int nodes) {
     const double built = seconds([&] { w = build(nodes); });
     tn::session s(g);
     tn::step_report r;
-    const auto report = [&] { r = w.fetch ? s.report(w.fetch, w.target) : s.report(w.target); };
+    const auto report = [&] { r = w.fetch.node() ? s.report(w.fetch, w.target) : s.report(w.target); };
     double planned = seconds(report);
     planned -= seconds(report);
     std::printf("%-32s %7lld %7d %9.2f s  %9.2f s  %9.2f %9.2f    peak %.2f GB\n", title,

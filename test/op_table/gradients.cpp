@@ -82,7 +82,7 @@ TEST_CASE("gradients in the other floating types are those in double, rounded") 
                         for (std::int64_t i = 0; i < w.elements(); ++i) set_number(w, i, weight(i));
                         const any_tensor part = untyped::cast(untyped::multiply(y, untyped::constant(std::move(w))), u);
                         const any_tensor total = part.rank() == 0 ? part : untyped::sum(part);
-                        loss = loss ? untyped::add(loss, total) : total;
+                        loss = loss.node() ? untyped::add(loss, total) : total;
                     }
                     return fetch(b, given, tenon::gradients(loss, f.operands));
                 };

@@ -34,7 +34,7 @@ slopes compare_slopes(session& s, std::vector<fed_value>& feeds, const std::vect
         feeds.push_back({r.weights.back(), std::move(w)});
         const any_tensor part = untyped::multiply(y, r.weights.back());
         const any_tensor total = part.rank() == 0 ? part : untyped::sum(part);
-        loss = loss ? untyped::add(loss, total) : total;
+        loss = loss.node() ? untyped::add(loss, total) : total;
     }
     r.gradients = tenon::gradients(loss, of);
     const std::vector<any_array> exact = run(r.gradients);

@@ -16,7 +16,7 @@ bool any(const tn::any_tensor&) { return true; }
 
 void view(workshop& w) {
     const tn::any_tensor x = w.pick(any);
-    if (!x) return;
+    if (!x.node()) return;
     switch (w.below(7)) {
     case 0: return keep(w, u::identity(x));
     case 1: return keep(w, u::stop_gradient(x));
@@ -50,7 +50,7 @@ void view(workshop& w) {
 
 void movement(workshop& w) {
     const tn::any_tensor x = w.pick([](const tn::any_tensor& t) { return t.rank() > 0; });
-    if (!x) return;
+    if (!x.node()) return;
     const int axis = w.below(x.rank());
     switch (w.below(7)) {
     case 0: return keep(w, u::transpose(x));
@@ -82,17 +82,17 @@ void movement(workshop& w) {
 
 void joined(workshop& w) {
     const tn::any_tensor x = w.pick([](const tn::any_tensor& t) { return t.rank() > 0; });
-    if (!x) return;
+    if (!x.node()) return;
     const tn::any_tensor y = w.pick([&](const tn::any_tensor& t) { return t.type() == x.type(); });
-    if (tn::is_numeric(x.element()) && w.chance(0.2)) return keep(w, u::add_n({x, y ? y : x, x}));
-    if (w.chance(0.4)) return x.rank() < 5 ? keep(w, u::stack({x, y ? y : x}, w.below(x.rank() + 1))) : void();
+    if (tn::is_numeric(x.element()) && w.chance(0.2)) return keep(w, u::add_n({x, y.node() ? y : x, x}));
+    if (w.chance(0.4)) return x.rank() < 5 ? keep(w, u::stack({x, y.node() ? y : x}, w.below(x.rank() + 1))) : void();
     const int axis = w.below(x.rank());
-    if (x.extents()[axis].is_number()) keep(w, u::concat({x, y ? y : x}, axis));
+    if (x.extents()[axis].is_number()) keep(w, u::concat({x, y.node() ? y : x}, axis));
 }
 
 void parted(workshop& w) {
     const tn::any_tensor x = w.pick([](const tn::any_tensor& t) { return t.rank() > 0; });
-    if (!x) return;
+    if (!x.node()) return;
     const int axis = w.below(x.rank());
     if (!x.extents()[axis].is_number()) return;
     const std::int64_t size = x.extents()[axis].size;
@@ -105,7 +105,7 @@ void parted(workshop& w) {
 
 void gathered(workshop& w) {
     const tn::any_tensor x = w.pick([](const tn::any_tensor& t) { return t.rank() > 0; });
-    if (!x) return;
+    if (!x.node()) return;
     const int axis = w.below(x.rank());
     if (!x.extents()[axis].is_number() || x.rank() > 3) return;
     tn::any_array at(w.chance(0.5) ? element_type::int32 : element_type::int64, tn::extents(w.one_of({1, 2, 3})));
@@ -121,12 +121,12 @@ void reduced(workshop& w) {
     const bool kept = w.chance(0.3);
     if (w.chance(0.2)) {
         const tn::any_tensor b = w.pick([](const tn::any_tensor& t) { return t.element() == element_type::boolean; });
-        if (!b) return;
+        if (!b.node()) return;
         const tn::index_list axes = some_axes(w, b.rank());
         return keep(w, w.chance(0.5) ? u::any(b, axes, kept) : u::all(b, axes, kept));
     }
     const tn::any_tensor x = w.pick_numeric();
-    if (!x) return;
+    if (!x.node()) return;
     const tn::index_list axes = some_axes(w, x.rank());
     const int which = w.below(12);
     if (which >= 7 && !tn::is_floating(x.element())) return;
@@ -153,7 +153,7 @@ void reduced(workshop& w) {
 void scanned(workshop& w) {
     const tn::any_tensor x =
         w.pick([](const tn::any_tensor& t) { return tn::is_numeric(t.element()) && t.rank() > 0; });
-    if (!x) return;
+    if (!x.node()) return;
     const int axis = w.below(x.rank());
     const tn::scan_options how{w.chance(0.3), w.chance(0.3)};
     switch (w.below(6)) {
@@ -169,12 +169,12 @@ void hot(workshop& w) {
     const tn::any_tensor x = w.pick([](const tn::any_tensor& t) {
         return (t.element() == element_type::int32 || t.element() == element_type::int64) && t.rank() < 3;
     });
-    if (x) keep(w, u::one_hot(x, 4, w.one_of({element_type::float32, element_type::int32, element_type::boolean})));
+    if (x.node()) keep(w, u::one_hot(x, 4, w.one_of({element_type::float32, element_type::int32, element_type::boolean})));
 }
 
 void text(workshop& w) {
     tn::any_tensor x = w.pick([](const tn::any_tensor& t) { return t.element() == element_type::string; });
-    if (!x || w.chance(0.3)) return keep(w, w.constant(element_type::string, w.any_sizes(2)));
+    if (!x.node() || w.chance(0.3)) return keep(w, w.constant(element_type::string, w.any_sizes(2)));
     keep(w, u::identity(x));
 }
 

@@ -10,7 +10,7 @@ using tn::opcode;
 
 void function_of_one(workshop& w) {
     const tn::any_tensor x = w.pick_floating();
-    if (!x) return;
+    if (!x.node()) return;
     const auto op =
         w.one_of({opcode::tanh, opcode::sigmoid, opcode::sin,   opcode::cos,      opcode::erf,   opcode::softplus,
                   opcode::relu, opcode::relu,    opcode::abs,   opcode::negative, opcode::sign,  opcode::floor,
@@ -23,7 +23,7 @@ void function_of_one(workshop& w) {
 
 void arithmetic(workshop& w) {
     const tn::any_tensor x = w.pick_numeric();
-    if (!x) return;
+    if (!x.node()) return;
     const tn::any_tensor y = w.beside(x);
     const auto op = w.one_of({opcode::add, opcode::add, opcode::subtract, opcode::multiply, opcode::minimum,
                               opcode::maximum, opcode::divide, opcode::mod, opcode::fmod});
@@ -34,13 +34,13 @@ void arithmetic(workshop& w) {
 
 void sum_of_product(workshop& w) {
     const tn::any_tensor x = w.pick_numeric();
-    if (!x) return;
+    if (!x.node()) return;
     keep(w, u::fma(x, w.beside(x), w.beside(x)));
 }
 
 void integers(workshop& w) {
     const tn::any_tensor x = w.pick([](const tn::any_tensor& t) { return tn::is_integer(t.element()); });
-    if (!x) return;
+    if (!x.node()) return;
     const auto op = w.one_of({opcode::bit_and, opcode::bit_or, opcode::bit_xor, opcode::shift_left, opcode::shift_right,
                               opcode::abs, opcode::negative, opcode::sign, opcode::bit_not});
     if (tn::info_of(op).operands == 1) keep(w, tn::detail::add_instruction(op, {x}));
@@ -49,7 +49,7 @@ void integers(workshop& w) {
 
 void choice(workshop& w) {
     const tn::any_tensor x = w.pick_numeric();
-    if (!x) return;
+    if (!x.node()) return;
     const tn::any_tensor y = w.beside(x);
     const auto op = w.one_of(
         {opcode::equal, opcode::not_equal, opcode::less, opcode::less_equal, opcode::greater, opcode::greater_equal});
@@ -59,7 +59,7 @@ void choice(workshop& w) {
 
 void truth(workshop& w) {
     const tn::any_tensor x = w.pick([](const tn::any_tensor& t) { return t.element() == element_type::boolean; });
-    if (!x) return;
+    if (!x.node()) return;
     const auto op = w.one_of({opcode::logical_and, opcode::logical_or, opcode::logical_xor, opcode::logical_not});
     if (op == opcode::logical_not) keep(w, u::logical_not(x));
     else keep(w, tn::detail::add_instruction(op, {x, w.beside(x)}));
@@ -67,7 +67,7 @@ void truth(workshop& w) {
 
 void conversion(workshop& w) {
     tn::any_tensor x = w.pick([](const tn::any_tensor& t) { return t.element() != element_type::string; });
-    if (!x) return;
+    if (!x.node()) return;
     const element_type to = w.any_element();
     if (tn::is_floating(x.element()) && !tn::is_floating(to)) {
         // Within what every type holds; a NaN is converted to nothing in particular.
@@ -94,18 +94,18 @@ void expression(workshop& w) {
     };
     const int rank = 1 + w.below(2);
     const tn::any_tensor x = w.pick(fits(rank));
-    const tn::any_tensor y = x ? w.pick([&](const tn::any_tensor& t) {
+    const tn::any_tensor y = x.node() ? w.pick([&](const tn::any_tensor& t) {
         return fits(rank)(t) && tn::equal_shapes(t.extents(), x.extents()).what == tn::fault::none;
     })
-                               : x;
-    if (!y) return;
+                                      : x;
+    if (!y.node()) return;
     if (rank == 1) typed<tn::shape<tn::dyn>>(w, x, y);
     else typed<tn::shape<tn::dyn, tn::dyn>>(w, x, y);
 }
 
 void chain(workshop& w) {
     tn::any_tensor x = w.pick_floating();
-    if (!x) return;
+    if (!x.node()) return;
     for (int n = 2 + w.below(5); n > 0; --n) {
         const tn::any_tensor y = w.beside(x);
         x = w.one_of({0, 1, 2}) == 0 ? u::tanh(u::add(x, y)) : w.chance(0.5) ? u::subtract(y, x) : u::add(u::sin(x), y);

@@ -16,19 +16,19 @@ void product(workshop& w) {
     const tn::any_tensor x = w.pick([](const tn::any_tensor& t) {
         return (t.element() == element_type::float32 || t.element() == element_type::float64) && t.rank() == 2;
     });
-    if (!x) return;
+    if (!x.node()) return;
     const bool tx = w.chance(0.2);
     const tn::extent inner = x.extents()[tx ? 0 : 1];
     tn::any_tensor y = w.pick([&](const tn::any_tensor& t) {
         return t.element() == x.element() && t.rank() == 2 && t.extents()[0] == inner;
     });
-    if (!y && inner.is_number()) y = w.constant(x.element(), tn::extents(inner.size, w.any_size()));
-    if (y) keep(w, w.tamed(with_bias(w, u::matmul(x, y, tx, false)), 256));
+    if (!y.node() && inner.is_number()) y = w.constant(x.element(), tn::extents(inner.size, w.any_size()));
+    if (y.node()) keep(w, w.tamed(with_bias(w, u::matmul(x, y, tx, false)), 256));
 }
 
 void image(workshop& w) {
     tn::any_tensor x = w.pick_static_floating(4);
-    if (!x || w.chance(0.3)) x = w.constant(w.floating_element(), tn::extents(w.one_of({1, 2}), 5, 4, 2));
+    if (!x.node() || w.chance(0.3)) x = w.constant(w.floating_element(), tn::extents(w.one_of({1, 2}), 5, 4, 2));
     const tn::extents& e = x.extents();
     const tn::padding padding = w.chance(0.5) ? tn::same : tn::valid;
     const tn::height_width stride = w.one_of({1, 1, 2});
@@ -52,7 +52,7 @@ void image(workshop& w) {
 
 void probabilities(workshop& w) {
     const tn::any_tensor x = w.pick_floating(1);
-    if (!x) return;
+    if (!x.node()) return;
     const tn::extent last = x.extents()[x.rank() - 1];
     switch (w.below(4)) {
     case 0: return keep(w, u::softmax(x, w.chance(0.7) ? -1 : w.below(x.rank())));
@@ -70,7 +70,7 @@ void probabilities(workshop& w) {
 
 void normalised(workshop& w) {
     const tn::any_tensor x = w.pick_floating(1);
-    if (!x || !x.extents()[x.rank() - 1].is_number()) return;
+    if (!x.node() || !x.extents()[x.rank() - 1].is_number()) return;
     const tn::extents last(x.extents()[x.rank() - 1].size);
     keep(w, u::layer_norm(x, w.constant(x.element(), last), w.constant(x.element(), last)));
 }
@@ -85,26 +85,26 @@ void random_numbers(workshop& w) {
     case 3: return keep(w, u::random_permutation(element_type::int64, w.one_of({0, 1, 5}), seed));
     case 4: {
         const tn::any_tensor x = w.pick([](const tn::any_tensor& t) { return t.rank() > 0; });
-        return x ? keep(w, u::random_shuffle(x, seed)) : void();
+        return x.node() ? keep(w, u::random_shuffle(x, seed)) : void();
     }
     case 5: {
         const tn::any_tensor x = w.pick_floating();
-        return x ? keep(w, u::random_normal_like(x, 0, 1, seed)) : void();
+        return x.node() ? keep(w, u::random_normal_like(x, 0, 1, seed)) : void();
     }
     default: {
         const tn::any_tensor x = w.pick_floating();
-        return x ? keep(w, u::dropout(x, 0.5, seed)) : void();
+        return x.node() ? keep(w, u::dropout(x, 0.5, seed)) : void();
     }
     }
 }
 
 void derived(workshop& w) {
     const tn::any_tensor y = w.pick_floating();
-    if (!y) return;
+    if (!y.node()) return;
     std::vector<tn::any_tensor> xs;
     for (int n = 1 + w.below(3); n > 0; --n)
         if (const tn::any_tensor x = w.chance(0.5) && !w.variables.empty() ? w.one_of(w.variables) : w.pick_floating();
-            x && tn::is_floating(x.element()) && x.element() == y.element())
+            x.node() && tn::is_floating(x.element()) && x.element() == y.element())
             xs.push_back(x);
     if (xs.empty()) return;
     const tn::any_tensor loss = w.chance(0.5) ? u::sum(y) : u::mean(u::square(y));
@@ -125,7 +125,7 @@ void derived_of_inputs(workshop& w) {
         if (further.empty()) break;
         x = w.one_of(further);
     }
-    if (!x || x.output() == y.output()) return;
+    if (!x.node() || x.output() == y.output()) return;
     for (const tn::any_tensor& g : tn::gradients(w.chance(0.5) ? u::sum(y) : u::mean(u::square(y)), {x})) keep(w, g);
 }
 

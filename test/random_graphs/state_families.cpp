@@ -46,7 +46,7 @@ void update(workshop& w) {
         const way how = w.one_of({way::update, way::add, way::subtract, way::minimum, way::maximum});
         made = u::scatter(how, v, u::constant(std::move(at)),
                           w.constant(v.element(), w.chance(0.3) ? tn::extents{} : rows));
-    } else if (given && w.chance(0.5)) made = u::assign(v, given);
+    } else if (given.node() && w.chance(0.5)) made = u::assign(v, given);
     else if (numeric) {
         tn::any_tensor by = w.beside(v);
         if (!by.extents().is_static() || !(tn::broadcast(v.extents(), by.extents()).extents == v.extents()))
@@ -108,7 +108,7 @@ tn::operation step_of(workshop& w, const tn::optimizer& o) {
                     at.data<std::int32_t>()[i] = static_cast<std::int32_t>(w.index(v.extents()[0].size));
                 x = u::gather(v, u::constant(std::move(at)));
             }
-        if (!x || of.empty()) return {};
+        if (!x.node() || of.empty()) return {};
         return o.minimize(u::mean(u::square(w.tamed(x))), options);
     }
     std::vector<tn::gradient_and_variable> gradients;

@@ -73,7 +73,7 @@ tn::any_tensor workshop::beside(const tn::any_tensor& x) {
         const tn::any_tensor y = pick([&](const tn::any_tensor& t) {
             return t.element() == x.element() && tn::broadcast(t.extents(), x.extents()).what == tn::fault::none;
         });
-        if (y) return y;
+        if (y.node()) return y;
     }
     tn::extents sizes;
     if (x.rank() > 0 && x.extents()[x.rank() - 1].is_number() && chance(0.5))

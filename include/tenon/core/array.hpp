@@ -26,6 +26,7 @@ namespace detail {
 
 [[noreturn]] void throw_bad_index(const any_array& a, const std::int64_t* index, int count);
 [[noreturn]] void throw_bad_flat_index(const any_array& a, std::int64_t index);
+std::string how_ragged(const extents& sizes, int depth, std::int64_t found);
 [[noreturn]] void throw_ragged(const extents& sizes, int depth, std::int64_t found);
 [[noreturn]] void throw_value_out_of_range(element_type element, const std::string& value);
 [[noreturn]] void throw_not_one_element(const any_array& a);

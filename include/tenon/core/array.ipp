@@ -15,12 +15,15 @@ TENON_INLINE void throw_bad_flat_index(const any_array& a, std::int64_t index) {
                              std::to_string(a.elements()) + " elements");
 }
 
-TENON_INLINE void throw_ragged(const extents& sizes, int depth, std::int64_t found) {
-    std::string text = "array: the nested list is ragged: its first entries make it " + to_string(sizes) +
-                       ", but at depth " + std::to_string(depth) + " there is ";
+TENON_INLINE std::string how_ragged(const extents& sizes, int depth, std::int64_t found) {
+    std::string text = "the nested list is ragged: its first entries make it " + to_string(sizes) + ", but at depth " +
+                       std::to_string(depth) + " there is ";
     text += found < 0 ? std::string("a value") : "a list of " + std::to_string(found);
     text += depth < sizes.rank() ? " where a list of " + to_string(sizes[depth]) : std::string(" where a value");
-    throw invalid_argument_error(text + " is needed");
+    return text + " is needed";
+}
+TENON_INLINE void throw_ragged(const extents& sizes, int depth, std::int64_t found) {
+    throw invalid_argument_error("array: " + how_ragged(sizes, depth, found));
 }
 
 TENON_INLINE void throw_value_out_of_range(element_type element, const std::string& value) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include <tenon/core/config.hpp>
 #include <tenon/core/element_type.hpp>
@@ -50,6 +51,34 @@ struct extent {
 /// The dimension known at run time, whatever it is.
 inline constexpr extent dynamic_extent{};
 
+namespace detail {
+// What a std::vector, std::array or std::span holds; void of what is none, as an array of any rank.
+template <class L> struct listed { using type = void; };
+template <class L>
+    requires(
+        requires(const L& list) { list.data() + list.size(); } && !requires(const L& list) { list.rank(); })
+struct listed<L> {
+    using type = std::remove_cvref_t<decltype(*std::declval<const L&>().data())>;
+};
+
+/// A list of integers; neither of characters nor of bools.
+template <class L>
+concept IntegerList = std::is_integral_v<typename listed<L>::type> && sizeof(typename listed<L>::type) >= sizeof(int);
+template <class L>
+concept SizeList = IntegerList<L> || std::is_same_v<typename listed<L>::type, extent>;
+
+// They throw invalid_argument_error.
+[[noreturn]] void list_is_full(std::int64_t next);
+[[noreturn]] void list_is_too_long(std::size_t count);
+[[noreturn]] void not_in_list(const std::string& number, const char* wanted);
+
+// An integer of a list, or an invalid_argument_error where it is less than `least` or beyond 64 bits.
+template <class I> constexpr std::int64_t listed_number(I i, std::int64_t least, const char* wanted) {
+    if (!std::in_range<std::int64_t>(i) || static_cast<std::int64_t>(i) < least) not_in_list(std::to_string(i), wanted);
+    return static_cast<std::int64_t>(i);
+}
+} // namespace detail
+
 /// An ordered list of at most max_rank dimensions.
 class extents {
 public:
@@ -58,6 +87,16 @@ public:
         requires(sizeof...(E) > 0 && ((std::is_integral_v<E> || std::is_same_v<E, extent>)&&...))
     constexpr extents(E... dims) { // NOLINT: a list of dimensions is extents
         (push_back(one(dims)), ...);
+    }
+    /// The sizes in a std::vector, std::array or std::span: numbers, of which -1 is one known at run time only, or
+    /// extents. invalid_argument_error for a list of more than max_rank, and for a number below -1.
+    template <detail::SizeList L> constexpr extents(const L& sizes) { // NOLINT: so is a list that is held as such
+        if (sizes.size() > max_rank) detail::list_is_too_long(sizes.size());
+        for (auto* size = sizes.data(); size != sizes.data() + sizes.size(); ++size) {
+            if constexpr (detail::IntegerList<L>)
+                push_back(detail::listed_number(*size, -1, "a size is 0 or more, or -1 where the step decides"));
+            else push_back(*size);
+        }
     }
 
     constexpr int rank() const noexcept { return rank_; }
@@ -122,6 +161,34 @@ private:
     extent dims_[max_rank]{};
     int rank_ = 0;
     bool overfull_ = false;
+};
+
+/// A short list of axes, sizes or steps, at most max_rank, that can be a template argument.
+struct index_list {
+    int count = 0;
+    std::int64_t values[max_rank]{};
+
+    constexpr index_list() = default;
+    template <class... I>
+        requires(sizeof...(I) > 0 && sizeof...(I) <= max_rank && (std::is_integral_v<I> && ...))
+    constexpr index_list(I... i) :
+        count(static_cast<int>(sizeof...(I))), values{static_cast<std::int64_t>(i)...} {} // NOLINT
+    /// The numbers in a std::vector, std::array or std::span; invalid_argument_error where they are more than max_rank.
+    template <detail::IntegerList L> constexpr index_list(const L& numbers) { // NOLINT
+        if (numbers.size() > max_rank) detail::list_is_too_long(numbers.size());
+        constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
+        for (auto* i = numbers.data(); i != numbers.data() + numbers.size(); ++i)
+            push_back(detail::listed_number(*i, least, "a number of 64 bits with a sign is needed"));
+    }
+    /// invalid_argument_error where max_rank numbers are there; does not compile where that is known.
+    constexpr void push_back(std::int64_t i) {
+        if (count >= max_rank) detail::list_is_full(i);
+        values[count++] = i;
+    }
+    constexpr std::int64_t operator[](int i) const { return values[i]; }
+    constexpr const std::int64_t* begin() const { return values; }
+    constexpr const std::int64_t* end() const { return values + count; }
+    friend constexpr bool operator==(const index_list&, const index_list&) = default;
 };
 
 /// Element type and extents: all that the types know of a tensor.

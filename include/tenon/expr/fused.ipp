@@ -97,7 +97,7 @@ TENON_INLINE void fused_op::gradient(gradient_context& g) {
             a.merges(o) ? node_output_of[static_cast<std::size_t>(a.merge[static_cast<std::size_t>(o)])] : next++);
     for (int o = 0; o < a.tape->output_count; ++o) {
         const int n = node_output_of[static_cast<std::size_t>(o)];
-        if (!g.output_gradient(n) || !is_floating(a.tape->outputs[o].type)) continue;
+        if (!g.output_gradient(n).node() || !is_floating(a.tape->outputs[o].type)) continue;
         forward.outputs[forward.output_count++] = a.tape->outputs[o];
         outputs.push_back(g.output(n));
         output_gradients.push_back(g.output_gradient(n));
@@ -171,7 +171,7 @@ TENON_INLINE any_tensor add_fused(std::shared_ptr<const tape> t, std::vector<std
     fused_op::attributes a;
     a.tape = std::move(t);
     a.constants = std::move(constants);
-    if (inputs.empty() || !inputs[0]) return add<fused_op>(a, std::move(inputs));
+    if (inputs.empty() || !inputs[0].node()) return add<fused_op>(a, std::move(inputs));
     // An expression becomes a node of its operands' graph wherever it was written.
     const home_scope theirs{graph(inputs[0].node()->graph)};
     return add<fused_op>(a, std::move(inputs));
@@ -189,7 +189,7 @@ TENON_INLINE any_tensor add_instruction(opcode op, std::vector<any_tensor> opera
     const opcode_info info = info_of(op);
     std::vector<tensor_type> types;
     for (const any_tensor& o : operands) {
-        if (!o) throw invalid_argument_error(std::string(info.name) + ": an operand is no tensor of any graph");
+        if (!o.node()) throw invalid_argument_error(std::string(info.name) + ": an operand is no tensor of any graph");
         types.push_back(o.type());
     }
     const type_list list(types.data(), static_cast<int>(types.size()));

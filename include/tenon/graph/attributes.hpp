@@ -57,31 +57,6 @@ private:
 };
 
 namespace detail {
-[[noreturn]] void list_is_full(std::int64_t next);
-}
-
-/// A short list of axes, sizes or steps, at most max_rank, that can be a template argument.
-struct index_list {
-    int count = 0;
-    std::int64_t values[max_rank]{};
-
-    constexpr index_list() = default;
-    template <class... I>
-        requires(sizeof...(I) > 0 && sizeof...(I) <= max_rank)
-    constexpr index_list(I... i) :
-        count(static_cast<int>(sizeof...(I))), values{static_cast<std::int64_t>(i)...} {} // NOLINT
-    /// invalid_argument_error where max_rank numbers are there; does not compile where that is known.
-    constexpr void push_back(std::int64_t i) {
-        if (count >= max_rank) detail::list_is_full(i);
-        values[count++] = i;
-    }
-    constexpr std::int64_t operator[](int i) const { return values[i]; }
-    constexpr const std::int64_t* begin() const { return values; }
-    constexpr const std::int64_t* end() const { return values + count; }
-    friend constexpr bool operator==(const index_list&, const index_list&) = default;
-};
-
-namespace detail {
 
 std::size_t hash_extents(const extents& e);
 

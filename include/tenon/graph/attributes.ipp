@@ -17,11 +17,6 @@ TENON_INLINE void list_too_long(const char* name, std::size_t count) {
                                  " numbers given, at most " + std::to_string(max_rank) + " fit");
 }
 
-TENON_INLINE void list_is_full(std::int64_t next) {
-    throw invalid_argument_error("a list of axes, sizes or counts has at most " + std::to_string(max_rank) +
-                                 " numbers, as a tensor has dimensions; " + std::to_string(next) + " is one too many");
-}
-
 // As a double where that is exact, else as an integer, or as the digits of what 64 bits hold only without a sign: one
 // number is written in one way.
 TENON_INLINE attribute to_attribute(const number& v) {

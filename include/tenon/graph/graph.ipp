@@ -116,13 +116,17 @@ TENON_INLINE std::string any_tensor::name() const {
 }
 
 TENON_INLINE std::ostream& operator<<(std::ostream& out, const any_tensor& t) {
-    return t ? out << t.name() << ": " << to_string(t.type()) : out << "empty tensor";
+    return t.node() ? out << t.name() << ": " << to_string(t.type()) : out << "empty tensor";
 }
 TENON_INLINE std::ostream& operator<<(std::ostream& out, const operation& o) {
     return o ? out << o.name() << ": " << o.node()->op->name : out << "empty operation";
 }
 TENON_INLINE std::ostream& detail::print_expression(std::ostream& out, const tensor_type& type) {
     return out << "expression: " << to_string(type);
+}
+
+TENON_INLINE void detail::refuse_operands(const char* name, fault what, type_list operands) {
+    throw invalid_argument_error(fault_sentence(name, what, operands));
 }
 
 TENON_INLINE std::string fault_sentence(const op_definition& op, fault what, type_list operands, const attributes& a) {
@@ -331,7 +335,7 @@ TENON_INLINE node* add_node(const op_definition& op, std::vector<any_tensor> inp
     // A constant that many may share is nobody's.
     if (n.colocated.empty() && !(shared && inputs.empty())) n.follows = scope.follows;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-        if (!inputs[i]) detail::throw_empty((shown + ": input " + std::to_string(i)).c_str());
+        if (!inputs[i].node()) detail::throw_empty((shown + ": input " + std::to_string(i)).c_str());
         if (inputs[i].node()->graph != g)
             throw invalid_argument_error(shown + ": input " + inputs[i].name() +
                                          " belongs to another graph; make this node inside graph_scope of its graph");

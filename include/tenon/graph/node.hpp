@@ -111,7 +111,8 @@ public:
     tenon::node* node() const noexcept { return handle_.get(); }
     int index() const noexcept { return index_; }
     node_output output() const noexcept { return {handle_.get(), index_}; }
-    explicit operator bool() const noexcept { return handle_.get() != nullptr; }
+    /// A tensor is no condition. Whether the handle holds one is said by node() != nullptr.
+    explicit operator bool() const = delete; // nothing runs here: select(condition, a, b), or fetch it in a session
 
     /// Throws invalid_argument_error where the handle is empty, here and below.
     const tensor_type& type() const {

@@ -100,6 +100,15 @@ template <class Op> op_definition make_definition() {
     return d;
 }
 
+/// Throws invalid_argument_error with the words of a rule, which may be no op's, where it refuses these operands.
+[[noreturn]] void refuse_operands(const char* name, fault what, type_list operands);
+template <class Rule> void check_operands(const std::vector<any_tensor>& operands) {
+    std::vector<tensor_type> types;
+    for (const any_tensor& o : operands) types.push_back(o.type());
+    const type_list list(types.data(), static_cast<int>(types.size()));
+    if (const inferred r = Rule::infer({}, list, 0); !r) refuse_operands(Rule::name, r.what, list);
+}
+
 } // namespace detail
 
 /// The definition of an op struct. Who writes one names it once at namespace scope,

@@ -89,6 +89,10 @@ template <class T, Shape S, class X>
 
 namespace detail {
 
+/// any_tensor itself: nothing that has a type at compile time.
+template <class X>
+concept UntypedTensor = std::is_same_v<X, any_tensor>;
+
 template <class X> inline constexpr bool is_tensor = false;
 template <class T, class S> inline constexpr bool is_tensor<tensor<T, S>> = true;
 /// Of tensors, variables and expressions.

@@ -35,7 +35,7 @@ public:
     parameter() : made_(std::make_shared<any_tensor>()) {}
 
     /// False until the variable is made.
-    explicit operator bool() const noexcept { return static_cast<bool>(*made_); }
+    explicit operator bool() const noexcept { return made_->node() != nullptr; }
     /// An empty handle until the variable is made.
     const any_tensor& variable() const noexcept { return *made_; }
 

@@ -7,7 +7,7 @@ namespace tenon::nn {
 
 TENON_INLINE any_tensor parameter::make(const tensor_type& type, const std::string& name, const initializer& how,
                                         const variable_options& o) const {
-    if (!*made_) {
+    if (!made_->node()) {
         const any_tensor v = detail::add_variable(name, type, o);
         detail::set_initial_value(v, detail::initial_value(how, v), o);
         *made_ = v;

@@ -144,5 +144,22 @@ template <OperandOrIllShaped L, OperandOrIllShaped Y> auto accuracy(const L& log
     return detail::checked_loss<detail::accuracy_rule>(detail::part_of_equals, logits, labels);
 }
 
+/// The same of tensors whose types are known at run time only; a mistake throws invalid_argument_error with the words of
+/// the rule.
+namespace untyped {
+any_tensor mean_squared_error(const any_tensor& prediction, const any_tensor& target);
+any_tensor mean_absolute_error(const any_tensor& prediction, const any_tensor& target);
+any_tensor huber(const any_tensor& prediction, const any_tensor& target, double delta = 1);
+any_tensor cross_entropy(const any_tensor& logits, const any_tensor& labels);
+any_tensor binary_cross_entropy(const any_tensor& logits, const any_tensor& targets);
+any_tensor log_loss(const any_tensor& probabilities, const any_tensor& targets);
+any_tensor predicted_class(const any_tensor& logits, element_type label = element_type::int32);
+any_tensor accuracy(const any_tensor& logits, const any_tensor& labels);
+} // namespace untyped
+
 } // namespace nn
 } // namespace tenon
+
+#if TENON_HEADER_ONLY
+#include <tenon/nn/losses.ipp>
+#endif

@@ -300,7 +300,7 @@ inline std::vector<any_tensor> outputs_of(node* n) {
 inline std::vector<any_tensor> output_gradients(const gradient_context& g) {
     std::vector<any_tensor> parts;
     for (int o = 0; o < g.outputs(); ++o)
-        parts.push_back(g.output_gradient(o) ? g.output_gradient(o) : untyped::zeros_like(g.output(o)));
+        parts.push_back(g.output_gradient(o).node() ? g.output_gradient(o) : untyped::zeros_like(g.output(o)));
     return parts;
 }
 inline void set_gradients(gradient_context& g, const std::vector<any_tensor>& parts) {

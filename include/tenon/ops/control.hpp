@@ -219,6 +219,21 @@ template <class... N>
 operation group(const N&... members) { return detail::add_group({detail::node_of(members)...}, {}); }
 operation group(const std::vector<operation>& members, const std::string& name = {});
 
+namespace untyped {
+any_tensor zeros_like(const any_tensor& x);
+any_tensor ones_like(const any_tensor& x);
+any_tensor identity(const any_tensor& x, const std::string& name = {});
+any_tensor stop_gradient(const any_tensor& x);
+any_tensor placeholder(element_type element, const extents& shape, const std::string& name = {});
+/// The value of x unless it is fed; `shape`, where it is given, may leave open what x says of its sizes.
+any_tensor placeholder_with_default(const any_tensor& x, const std::string& name = {});
+any_tensor placeholder_with_default(const any_tensor& x, const extents& shape, const std::string& name = {});
+any_tensor print(const any_tensor& x, const std::string& message, const std::vector<any_tensor>& more = {});
+operation assert_true(const any_tensor& condition, const std::string& message,
+                      const std::vector<any_tensor>& shown = {});
+operation group(const std::vector<any_tensor>& members, const std::string& name = {});
+} // namespace untyped
+
 /// x; prints "message" and the values of x and of more when it runs.
 template <OperandOrIllShaped X, OperandOrIllShaped... More>
 auto print(const X& x, const std::string& message, const More&... more) {
@@ -226,7 +241,7 @@ auto print(const X& x, const std::string& message, const More&... more) {
     else {
         const auto t = detail::as_tensor(x);
         return std::remove_cvref_t<decltype(t)>::unchecked(
-            tenon::add<print_op>({message}, {t, any_tensor(detail::as_tensor(more))...}, "print"));
+            untyped::print(t, message, {any_tensor(detail::as_tensor(more))...}));
     }
 }
 
@@ -237,19 +252,9 @@ operation assert_true(const C& condition, const std::string& message, const Show
     if constexpr (detail::any_ill_shaped<C, Shown...>) return {};
     else {
         static_assert(std::is_same_v<typename C::element_type, bool>, "tenon::assert_true: the condition must be bool");
-        return operation(add_node(definition_of<assert_op>(),
-                                  {any_tensor(detail::as_tensor(condition)), any_tensor(detail::as_tensor(shown))...},
-                                  encode(assert_op::attributes{message}), "assert"));
+        return untyped::assert_true(detail::as_tensor(condition), message, {any_tensor(detail::as_tensor(shown))...});
     }
 }
-
-namespace untyped {
-any_tensor zeros_like(const any_tensor& x);
-any_tensor ones_like(const any_tensor& x);
-any_tensor identity(const any_tensor& x, const std::string& name = {});
-any_tensor stop_gradient(const any_tensor& x);
-any_tensor placeholder(element_type element, const extents& shape, const std::string& name = {});
-} // namespace untyped
 
 } // namespace tenon
 
@@ -274,6 +279,33 @@ TENON_INLINE any_tensor identity(const any_tensor& x, const std::string& name) {
 TENON_INLINE any_tensor stop_gradient(const any_tensor& x) { return tenon::add<stop_gradient_op>({}, {x}); }
 TENON_INLINE any_tensor placeholder(element_type element, const extents& shape, const std::string& name) {
     return tenon::add<placeholder_op>({element, shape}, {}, name.empty() ? "placeholder" : name);
+}
+TENON_INLINE any_tensor placeholder_with_default(const any_tensor& x, const std::string& name) {
+    return placeholder_with_default(x, x.extents(), name);
+}
+TENON_INLINE any_tensor placeholder_with_default(const any_tensor& x, const extents& shape, const std::string& name) {
+    if (!detail::is_less_static(shape, x.extents()))
+        throw invalid_argument_error("placeholder_with_default: the default, " + x.name() + ", is " +
+                                     to_string(x.type()) + " and does not have the sizes " + to_string(shape));
+    return tenon::add<placeholder_with_default_op>({x.element(), shape}, {x},
+                                                   name.empty() ? "placeholder_with_default" : name);
+}
+TENON_INLINE any_tensor print(const any_tensor& x, const std::string& message, const std::vector<any_tensor>& more) {
+    std::vector<any_tensor> shown{x};
+    shown.insert(shown.end(), more.begin(), more.end());
+    return tenon::add<print_op>({message}, std::move(shown), "print");
+}
+TENON_INLINE operation assert_true(const any_tensor& condition, const std::string& message,
+                                   const std::vector<any_tensor>& shown) {
+    std::vector<any_tensor> inputs{condition};
+    inputs.insert(inputs.end(), shown.begin(), shown.end());
+    return operation(
+        add_node(definition_of<assert_op>(), std::move(inputs), encode(assert_op::attributes{message}), "assert"));
+}
+TENON_INLINE operation group(const std::vector<any_tensor>& members, const std::string& name) {
+    std::vector<node*> nodes;
+    for (const any_tensor& t : members) nodes.push_back(t.node());
+    return tenon::detail::add_group(nodes, name);
 }
 } // namespace untyped
 

@@ -303,13 +303,13 @@ TENON_INLINE void conv2d_backward_input_op::gradient(gradient_context& g) {
 TENON_INLINE void conv2d_backward_filter_op::gradient(gradient_context& g) {
     const auto a = g.attributes<attributes>();
     any_tensor ddy;
-    if (const any_tensor& h = g.output_gradient(0)) {
+    if (const any_tensor& h = g.output_gradient(0); h.node()) {
         g.set(0, tenon::add<conv2d_backward_input_op>(a, {g.input(1), h, g.input(0)}));
         ddy = tenon::add<conv2d_op>(a, {g.input(0), h});
     }
-    if (a.bias && g.output_gradient(1)) { // the sum's: repeated for every pixel
+    if (a.bias && g.output_gradient(1).node()) { // the sum's: repeated for every pixel
         const any_tensor& h = g.output_gradient(1);
-        ddy = untyped::add(ddy ? ddy : untyped::multiply(g.input(1), 0.0), h);
+        ddy = untyped::add(ddy.node() ? ddy : untyped::multiply(g.input(1), 0.0), h);
     }
     g.set(1, ddy);
 }

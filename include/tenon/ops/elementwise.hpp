@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tenon/expr/tree.hpp>
+#include <tenon/graph/tensor_or_number.hpp>
 
 /// Functions of each element. They are lazy expressions: what is written in one expression runs as one pass over
 /// memory, forward and backward, and an operand with a name becomes a node of the graph, once.
@@ -12,7 +13,8 @@
 /// repeated. Element types must be equal; cast<T>(x) converts. half and bfloat16 are computed in float. Integers wrap
 /// around; division by zero gives 0. The gradient of a step (sign, floor, comparisons) is zero.
 ///
-/// For tensors whose types are known at run time only there are the same instructions in namespace tenon::untyped.
+/// For tensors whose types are known at run time only there are the same operators, and the same functions in namespace
+/// tenon::untyped. Each adds a node; the planner fuses chains of them.
 
 namespace tenon {
 
@@ -276,11 +278,11 @@ template <OperandOrIllShaped X> auto softplus(X&& x) { return elementwise<opcode
 template <OperandOrIllShaped X> auto relu(X&& x) { return elementwise<opcode::relu>(static_cast<X&&>(x)); }
 
 /// The instructions on tensors whose types are known at run time only. A mistake throws invalid_argument_error with
-/// the rule's words. The planner fuses chains of them.
+/// the rule's words. A number beside a tensor becomes one of its element type, exactly: 300 beside uint8 is a mistake.
 namespace untyped {
 
 /// A number as a scalar tensor of that element type; invalid_argument_error where it does not hold the number: 300 for
-/// uint8, 0.5 for integers. A number beside a tensor, add(x, 3), becomes one of the tensor's element type.
+/// uint8, 0.5 for integers.
 inline any_tensor scalar(const number& value, element_type type) { return detail::scalar_constant(value, type); }
 /// Each element converted as static_cast does it.
 inline any_tensor cast(const any_tensor& x, element_type to) {
@@ -301,11 +303,55 @@ inline any_tensor cast(const any_tensor& x, element_type to) {
     }
 #include <tenon/tape/instructions.inl>
 
+/// One of a, b and c at least is a tensor; of a and b, the values that are chosen from.
+any_tensor fma(const tensor_or_number& a, const tensor_or_number& b, const tensor_or_number& c);
+any_tensor select(const any_tensor& condition, const tensor_or_number& a, const tensor_or_number& b);
+
 inline any_tensor rint(const any_tensor& x) { return round(x); }
 inline any_tensor where(const any_tensor& condition, const any_tensor& a, const any_tensor& b) {
+    return select(condition, a, b);
+}
+inline any_tensor where(const any_tensor& condition, const tensor_or_number& a, const tensor_or_number& b) {
     return select(condition, a, b);
 }
 inline any_tensor square(const any_tensor& x) { return multiply(x, x); }
 
 } // namespace untyped
+
+namespace detail {
+template <class X>
+concept BesideUntyped = UntypedTensor<X> || Typed<X> || std::is_convertible_v<const X&, number>;
+/// An untyped tensor and what may stand beside it. Tensors of known types alone are none: their mistakes are the compiler's.
+template <class B, class A>
+concept UntypedBeside = (UntypedTensor<A> && BesideUntyped<B>) || (UntypedTensor<B> && BesideUntyped<A>);
+} // namespace detail
+
+// The operators, where one operand at least is a tensor whose type is known at run time only.
+#define TENON_OPERATOR(SIGN, NAME)                                                                    \
+    template <class A, detail::UntypedBeside<A> B> any_tensor operator SIGN(const A& a, const B& b) { \
+        return untyped::NAME(a, b);                                                                   \
+    }
+TENON_OPERATOR(+, add)
+TENON_OPERATOR(-, subtract)
+TENON_OPERATOR(*, multiply)
+TENON_OPERATOR(/, divide)
+TENON_OPERATOR(%, mod)
+TENON_OPERATOR(==, equal)
+TENON_OPERATOR(!=, not_equal)
+TENON_OPERATOR(<, less)
+TENON_OPERATOR(<=, less_equal)
+TENON_OPERATOR(>, greater)
+TENON_OPERATOR(>=, greater_equal)
+TENON_OPERATOR(&&, logical_and)
+TENON_OPERATOR(||, logical_or)
+TENON_OPERATOR(&, bit_and)
+TENON_OPERATOR(|, bit_or)
+TENON_OPERATOR(^, bit_xor)
+TENON_OPERATOR(<<, shift_left)
+TENON_OPERATOR(>>, shift_right)
+#undef TENON_OPERATOR
+template <detail::UntypedTensor X> any_tensor operator-(const X& x) { return untyped::negative(x); }
+template <detail::UntypedTensor X> any_tensor operator!(const X& x) { return untyped::logical_not(x); }
+template <detail::UntypedTensor X> any_tensor operator~(const X& x) { return untyped::bit_not(x); }
+
 } // namespace tenon

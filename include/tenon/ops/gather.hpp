@@ -94,7 +94,9 @@ TENON_OP(gather, sum_equal_rows);
 
 namespace detail {
 // The variable that a tensor is; nullptr where it is none.
-inline node* variable_in(const any_tensor& x) { return x && x.node()->op->is(op_flags::variable) ? x.node() : nullptr; }
+inline node* variable_in(const any_tensor& x) {
+    return x.node() && x.node()->op->is(op_flags::variable) ? x.node() : nullptr;
+}
 template <class X>
     requires(!std::is_base_of_v<any_tensor, X>)
 node* variable_in(const X&) { return nullptr; }

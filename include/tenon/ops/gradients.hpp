@@ -51,6 +51,11 @@ template <class L, class... Xs> auto gradients(const L& loss, const Xs&... xs) {
 
 /// The same for untyped tensors; invalid_argument_error for the same mistakes.
 std::vector<any_tensor> gradients(const any_tensor& loss, const std::vector<any_tensor>& xs);
+namespace untyped {
+inline std::vector<any_tensor> gradients(const any_tensor& loss, const std::vector<any_tensor>& xs) {
+    return tenon::gradients(loss, xs);
+}
+} // namespace untyped
 
 } // namespace tenon
 

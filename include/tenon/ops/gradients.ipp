@@ -72,7 +72,7 @@ class gradient_sum {
 public:
     void add(node* of, const any_tensor& amount) {
         if (amount.node()->op->join) apart_.push_back(amount);
-        else if (!sum_) sum_ = amount;
+        else if (!sum_.node()) sum_ = amount;
         else {
             const follow_scope there(of);
             sum_ = add_instruction(opcode::add, {sum_, amount});
@@ -82,8 +82,8 @@ public:
         if (apart_.empty()) return sum_;
         const follow_scope there(of);
         if (apart_.size() > 1)
-            if (any_tensor all = apart_[0].node()->op->join(apart_)) apart_ = {std::move(all)};
-        for (const any_tensor& a : apart_) sum_ = sum_ ? add_instruction(opcode::add, {sum_, a}) : a;
+            if (any_tensor all = apart_[0].node()->op->join(apart_); all.node()) apart_ = {std::move(all)};
+        for (const any_tensor& a : apart_) sum_ = sum_.node() ? add_instruction(opcode::add, {sum_, a}) : a;
         apart_.clear();
         return sum_;
     }
@@ -138,7 +138,7 @@ TENON_INLINE std::vector<any_tensor> add_gradients(const std::vector<any_tensor>
         bool any = false;
         for (int o = 0; o < static_cast<int>(n->outputs.size()); ++o) {
             out.push_back(flowing.total({n, o}));
-            any = any || out.back();
+            any = any || out.back().node();
         }
         if (!any || !n->op->gradient) continue;
         const follow_scope there(n);
@@ -146,7 +146,7 @@ TENON_INLINE std::vector<any_tensor> add_gradients(const std::vector<any_tensor>
         n->op->gradient(c);
         for (int i = 0; i < c.inputs(); ++i) {
             const any_tensor& amount = c.input_gradients()[static_cast<std::size_t>(i)];
-            if (!amount) continue;
+            if (!amount.node()) continue;
             const tensor_type& t = n->input_type(i);
             if (amount.element() != t.element || equal_shapes(amount.extents(), t.extents).what != fault::none)
                 throw internal_error("gradient of " + std::string(n->op->name) + " (" + n->name + "): input " +
@@ -160,7 +160,7 @@ TENON_INLINE std::vector<any_tensor> add_gradients(const std::vector<any_tensor>
     for (const any_tensor& x : xs) {
         const any_tensor sum = between.is_seen(x.node()) ? flowing.total(x.output()) : any_tensor();
         const follow_scope there(x.node());
-        result.push_back(sum ? sum : untyped::zeros_like(x));
+        result.push_back(sum.node() ? sum : untyped::zeros_like(x));
     }
     return result;
 }

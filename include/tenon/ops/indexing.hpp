@@ -366,6 +366,8 @@ any_tensor slice(const any_tensor& x, const std::vector<range>& ranges);
 any_tensor reverse(const any_tensor& x, const index_list& axes = {});
 any_tensor pad(const any_tensor& x, const std::vector<margin>& paddings, const number& value = 0);
 any_tensor tile(const any_tensor& x, const index_list& counts);
+any_tensor roll(const any_tensor& x, int places, int axis = 0);
+any_tensor repeat(const any_tensor& x, int count, int axis = 0);
 any_tensor one_hot(const any_tensor& indices, std::int64_t depth, element_type element = element_type::float32,
                    int axis = -1);
 } // namespace untyped
@@ -398,6 +400,30 @@ TENON_INLINE any_tensor pad(const any_tensor& x, const std::vector<margin>& padd
 }
 TENON_INLINE any_tensor tile(const any_tensor& x, const index_list& counts) {
     return tenon::add<tile_op>({counts}, {x});
+}
+TENON_INLINE any_tensor roll(const any_tensor& x, int places, int axis) {
+    const int along = detail::axis_of(axis, x.rank());
+    if (along < 0) return concat({x}, axis); // which complains of the axis
+    const extent n = x.extents()[along];
+    const std::int64_t shift = !n.is_number() ? places : n.size == 0 ? 0 : places % n.size;
+    if (shift == 0) return x;
+    const auto part = [&](const range& r) { return tenon::add<slice_op>(detail::slicing_along(along, r), {x}); };
+    const any_tensor last = part({-shift, unbounded, 1});
+    const any_tensor moved = concat({last, part({unbounded, -shift, 1})}, along);
+    return n.is_number() ? moved : reshape_like(moved, x);
+}
+TENON_INLINE any_tensor repeat(const any_tensor& x, int count, int axis) {
+    if (count < 1) throw invalid_argument_error("repeat: the count is at least 1, not " + std::to_string(count));
+    const int rank = x.rank(), along = detail::axis_of(axis, rank);
+    if (along < 0) return concat({x}, axis); // which complains of the axis
+    const any_tensor apart = expand_dims(x, along + 1);
+    reshape_op::attributes joined;
+    for (int i = 0; i < rank; ++i) {
+        joined.sizes.push_back(i == along ? reshape_op::deduced : reshape_op::copied(i < along ? i : i + 1));
+        joined.declared.push_back({});
+    }
+    return tenon::add<reshape_op>(joined,
+                                  {tenon::add<tile_op>(detail::tiling_along(along + 1, rank + 1, count), {apart})});
 }
 TENON_INLINE any_tensor one_hot(const any_tensor& indices, std::int64_t depth, element_type element, int axis) {
     return tenon::add<one_hot_op>({depth, axis, element}, {indices});

@@ -159,6 +159,8 @@ template <OperandOrIllShaped X, OperandOrIllShaped L> auto broadcast_like(const 
 
 namespace untyped {
 any_tensor transpose(const any_tensor& x, const index_list& axes = {});
+any_tensor swapaxes(const any_tensor& x, int a, int b);
+any_tensor moveaxis(const any_tensor& x, int from, int to);
 any_tensor broadcast_to(const any_tensor& x, const extents& target);
 /// x lacks the dimensions `axes` of `like`.
 any_tensor broadcast_like(const any_tensor& x, const any_tensor& like, const index_list& axes = {});
@@ -176,6 +178,12 @@ namespace tenon {
 namespace untyped {
 TENON_INLINE any_tensor transpose(const any_tensor& x, const index_list& axes) {
     return tenon::add<transpose_op>({axes}, {x});
+}
+TENON_INLINE any_tensor swapaxes(const any_tensor& x, int a, int b) {
+    return transpose(x, detail::swapped_axes(a, b, x.rank()));
+}
+TENON_INLINE any_tensor moveaxis(const any_tensor& x, int from, int to) {
+    return transpose(x, detail::moved_axis(from, to, x.rank()));
 }
 TENON_INLINE any_tensor broadcast_to(const any_tensor& x, const extents& target) {
     broadcast_to_op::attributes a;

@@ -108,7 +108,7 @@ TENON_INLINE any_tensor layer_norm(const any_tensor& x, const any_tensor& gamma,
 } // namespace untyped
 
 TENON_INLINE void layer_norm_op::gradient(gradient_context& g) {
-    if (!g.output_gradient(0)) return; // the statistics are the gradient's own
+    if (!g.output_gradient(0).node()) return; // the statistics are the gradient's own
     node* n = add_node(definition_of<layer_norm_gradient_op>(),
                        {g.input(0), g.input(1), g.output_gradient(0), g.output(1), g.output(2)},
                        encode(g.attributes<attributes>()));
@@ -136,7 +136,7 @@ TENON_INLINE void layer_norm_gradient_op::gradient(gradient_context& g) {
     };
     std::vector<any_tensor> ys, flowing;
     for (int o = 0; o < 3; ++o)
-        if (g.output_gradient(o)) {
+        if (g.output_gradient(o).node()) {
             ys.push_back(formulas[o]);
             flowing.push_back(g.output_gradient(o));
         }

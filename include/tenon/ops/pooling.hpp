@@ -190,6 +190,7 @@ template <OperandOrIllShaped X> auto global_average_pool(const X& x) {
 namespace untyped {
 any_tensor max_pool2d(const any_tensor& x, const pool2d_options& o);
 any_tensor average_pool2d(const any_tensor& x, const pool2d_options& o);
+any_tensor global_average_pool(const any_tensor& x);
 } // namespace untyped
 
 } // namespace tenon
@@ -208,6 +209,10 @@ TENON_INLINE any_tensor max_pool2d(const any_tensor& x, const pool2d_options& o)
 }
 TENON_INLINE any_tensor average_pool2d(const any_tensor& x, const pool2d_options& o) {
     return tenon::add<average_pool2d_op>(detail::attributes_of(o, true), {x});
+}
+TENON_INLINE any_tensor global_average_pool(const any_tensor& x) {
+    detail::check_operands<detail::global_average_pool_rule>({x});
+    return mean(x, {1, 2});
 }
 } // namespace untyped
 

@@ -285,17 +285,22 @@ template <OperandOrIllShaped X> auto random_shuffle(const X& x, std::uint64_t se
 }
 
 namespace untyped {
-any_tensor random_uniform(element_type element, const extents& shape, double low, double high, std::uint64_t seed = 0);
-any_tensor random_uniform_like(const any_tensor& x, double low, double high, std::uint64_t seed = 0);
-any_tensor random_normal(element_type element, const extents& shape, double mean, double deviation,
+any_tensor random_uniform(element_type element, const extents& shape, double low = 0, double high = 1,
+                          std::uint64_t seed = 0);
+any_tensor random_uniform_like(const any_tensor& x, double low = 0, double high = 1, std::uint64_t seed = 0);
+any_tensor random_normal(element_type element, const extents& shape, double mean = 0, double deviation = 1,
                          std::uint64_t seed = 0);
-any_tensor random_normal_like(const any_tensor& x, double mean, double deviation, std::uint64_t seed = 0);
-any_tensor truncated_normal(element_type element, const extents& shape, double mean, double deviation,
+any_tensor random_normal_like(const any_tensor& x, double mean = 0, double deviation = 1, std::uint64_t seed = 0);
+any_tensor truncated_normal(element_type element, const extents& shape, double mean = 0, double deviation = 1,
                             std::uint64_t seed = 0);
-any_tensor truncated_normal_like(const any_tensor& x, double mean, double deviation, std::uint64_t seed = 0);
+any_tensor truncated_normal_like(const any_tensor& x, double mean = 0, double deviation = 1, std::uint64_t seed = 0);
 any_tensor random_integers(element_type element, const extents& shape, std::int64_t low, std::int64_t high,
                            std::uint64_t seed = 0);
+any_tensor random_integers_like(const any_tensor& x, std::int64_t low, std::int64_t high, std::uint64_t seed = 0,
+                                element_type element = element_type::int32);
 any_tensor random_permutation(element_type element, std::int64_t n, std::uint64_t seed = 0);
+any_tensor random_permutation_like(const any_tensor& x, std::uint64_t seed = 0,
+                                   element_type element = element_type::int64);
 any_tensor random_shuffle(const any_tensor& x, std::uint64_t seed = 0);
 } // namespace untyped
 
@@ -509,6 +514,14 @@ TENON_INLINE any_tensor random_integers(element_type element, const extents& sha
                                         std::uint64_t seed) {
     detail::check_integers("random_integers", element, low, high);
     return tenon::add<random_integers_op>({element, shape, low, high, static_cast<std::int64_t>(seed)}, {});
+}
+TENON_INLINE any_tensor random_integers_like(const any_tensor& x, std::int64_t low, std::int64_t high,
+                                             std::uint64_t seed, element_type element) {
+    detail::check_integers("random_integers", element, low, high);
+    return tenon::add<random_integers_op>({element, {}, low, high, static_cast<std::int64_t>(seed)}, {x});
+}
+TENON_INLINE any_tensor random_permutation_like(const any_tensor& x, std::uint64_t seed, element_type element) {
+    return tenon::add<random_permutation_op>({element, {}, static_cast<std::int64_t>(seed)}, {x});
 }
 TENON_INLINE any_tensor random_permutation(element_type element, std::int64_t n, std::uint64_t seed) {
     if (n < 0) throw invalid_argument_error("random_permutation: of " + std::to_string(n) + " numbers there is none");

@@ -414,6 +414,9 @@ any_tensor logsumexp(const any_tensor& x, const index_list& axes = {}, bool keep
 any_tensor variance(const any_tensor& x, const index_list& axes = {}, bool keepdims = false, int ddof = 0);
 any_tensor standard_deviation(const any_tensor& x, const index_list& axes = {}, bool keepdims = false, int ddof = 0);
 any_tensor norm(const any_tensor& x, int order, const index_list& axes = {}, bool keepdims = false);
+/// Mean and variance.
+std::pair<any_tensor, any_tensor> moments(const any_tensor& x, const index_list& axes = {}, bool keepdims = false);
+any_tensor l2_normalize(const any_tensor& x, const index_list& axes = {}, double epsilon = 1e-12);
 /// `like` lacks the dimensions `axes` of x.
 any_tensor sum_like(const any_tensor& x, const any_tensor& like, const index_list& axes = {});
 /// x divided by the number of elements of `sizes` along the axes (less `ddof`).
@@ -425,6 +428,7 @@ any_tensor divide_by_count(const any_tensor& x, const any_tensor& sizes, const i
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_reduction)
 
 #include <tenon/ops/control.hpp>
+#include <tenon/ops/elementwise.hpp>
 #include <tenon/ops/kernels/reduction.inl>
 #include <tenon/ops/movement.hpp>
 
@@ -455,6 +459,12 @@ TENON_INLINE any_tensor standard_deviation(const any_tensor& x, const index_list
 }
 TENON_INLINE any_tensor norm(const any_tensor& x, int order, const index_list& axes, bool kept) {
     return tenon::add<norm_op>({axes, kept, order}, {x});
+}
+TENON_INLINE std::pair<any_tensor, any_tensor> moments(const any_tensor& x, const index_list& axes, bool kept) {
+    return {mean(x, axes, kept), variance(x, axes, kept)};
+}
+TENON_INLINE any_tensor l2_normalize(const any_tensor& x, const index_list& axes, double epsilon) {
+    return multiply(x, rsqrt(maximum(sum(multiply(x, x), axes, true), epsilon)));
 }
 TENON_INLINE any_tensor sum_like(const any_tensor& x, const any_tensor& like, const index_list& axes) {
     return tenon::add<sum_like_op>({axes}, {x, like});

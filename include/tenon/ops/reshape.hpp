@@ -304,6 +304,7 @@ namespace untyped {
 /// Named sizes are those of x, dynamic ones are deduced.
 any_tensor reshape(const any_tensor& x, const extents& target);
 any_tensor reshape_like(const any_tensor& x, const any_tensor& like);
+any_tensor flatten(const any_tensor& x, int from = 0);
 any_tensor squeeze(const any_tensor& x, const index_list& axes);
 /// Without all dimensions of size 1.
 any_tensor squeeze(const any_tensor& x);
@@ -324,6 +325,17 @@ TENON_INLINE any_tensor reshape(const any_tensor& x, const extents& target) {
 }
 TENON_INLINE any_tensor reshape_like(const any_tensor& x, const any_tensor& like) {
     return tenon::add<reshape_like_op>({}, {x, like});
+}
+TENON_INLINE any_tensor flatten(const any_tensor& x, int from) {
+    if (from < 0 || from >= max_rank)
+        throw invalid_argument_error("flatten: the first dimension to be joined is one of 0 to 7, not " +
+                                     std::to_string(from));
+    reshape_op::attributes a = detail::reshape_attributes({}, x.extents());
+    for (int i = 0; i <= from; ++i) {
+        a.sizes.push_back(i < from ? reshape_op::copied(i) : reshape_op::deduced);
+        a.declared.push_back({});
+    }
+    return tenon::add<reshape_op>(a, {x});
 }
 TENON_INLINE any_tensor squeeze(const any_tensor& x, const index_list& axes) {
     return tenon::add<squeeze_op>({axes}, {x});

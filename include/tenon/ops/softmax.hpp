@@ -194,6 +194,7 @@ any_tensor softmax(const any_tensor& x, int axis = -1);
 any_tensor log_softmax(const any_tensor& x, int axis = -1);
 any_tensor sparse_softmax_cross_entropy(const any_tensor& logits, const any_tensor& labels);
 any_tensor softmax_cross_entropy(const any_tensor& logits, const any_tensor& probabilities);
+any_tensor sigmoid_cross_entropy(const any_tensor& logits, const any_tensor& labels);
 } // namespace untyped
 
 } // namespace tenon
@@ -217,6 +218,10 @@ TENON_INLINE any_tensor sparse_softmax_cross_entropy(const any_tensor& logits, c
 }
 TENON_INLINE any_tensor softmax_cross_entropy(const any_tensor& logits, const any_tensor& probabilities) {
     return tenon::add<softmax_cross_entropy_op>({}, {logits, probabilities});
+}
+TENON_INLINE any_tensor sigmoid_cross_entropy(const any_tensor& x, const any_tensor& z) {
+    detail::check_operands<sigmoid_cross_entropy_rule>({x, z});
+    return add(multiply(z, softplus(negative(x))), multiply(subtract(1, z), softplus(x)));
 }
 } // namespace untyped
 
@@ -252,11 +257,11 @@ inline any_tensor as_column(const any_tensor& g) { return untyped::expand_dims(g
 
 TENON_INLINE void sparse_softmax_cross_entropy_op::gradient(gradient_context& g) {
     any_tensor dx;
-    if (g.output_gradient(0)) dx = untyped::multiply(g.output(1), detail::as_column(g.output_gradient(0)));
-    if (g.output_gradient(1)) { // of second order
+    if (g.output_gradient(0).node()) dx = untyped::multiply(g.output(1), detail::as_column(g.output_gradient(0)));
+    if (g.output_gradient(1).node()) { // of second order
         const any_tensor more =
             tenon::add<softmax_gradient_op>({-1, false}, {untyped::softmax(g.input(0)), g.output_gradient(1)});
-        dx = dx ? untyped::add(dx, more) : more;
+        dx = dx.node() ? untyped::add(dx, more) : more;
     }
     g.set(0, dx);
 }
@@ -264,18 +269,18 @@ TENON_INLINE void sparse_softmax_cross_entropy_op::gradient(gradient_context& g)
 TENON_INLINE void softmax_cross_entropy_op::gradient(gradient_context& g) {
     using namespace untyped;
     any_tensor dx, dp;
-    if (g.output_gradient(0)) {
+    if (g.output_gradient(0).node()) {
         const any_tensor column = detail::as_column(g.output_gradient(0));
         dx = multiply(g.output(1), column);
         dp = negative(multiply(log_softmax(g.input(0)), column));
     }
-    if (const any_tensor& h = g.output_gradient(1)) { // of second order
+    if (const any_tensor& h = g.output_gradient(1); h.node()) { // of second order
         const any_tensor y = softmax(g.input(0));
         const any_tensor more =
             multiply(sum(g.input(1), {-1}, true), tenon::add<softmax_gradient_op>({-1, false}, {y, h}));
         const any_tensor more_p = subtract(sum(multiply(h, y), {-1}, true), h);
-        dx = dx ? add(dx, more) : more;
-        dp = dp ? add(dp, more_p) : more_p;
+        dx = dx.node() ? add(dx, more) : more;
+        dp = dp.node() ? add(dp, more_p) : more_p;
     }
     g.set(0, dx);
     g.set(1, dp);

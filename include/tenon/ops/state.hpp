@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tenon/graph/tensor_or_number.hpp>
 #include <tenon/ops/control.hpp>
 #include <tenon/ops/initializers.hpp>
 #include <tenon/ops/scatter.hpp>
@@ -297,8 +298,24 @@ template <class... V> operation initialize_variables(const V&... variables) {
 namespace untyped {
 any_tensor constant(any_array value);
 any_tensor variable(const std::string& name, const any_tensor& initial, const variable_options& o = {});
+/// All sizes are numbers.
+any_tensor variable(const std::string& name, const tensor_type& type, const initializer& how,
+                    const variable_options& o = {});
+/// The operation that gives these variables their initial values.
+operation initialize_variables(const std::vector<any_tensor>& variables);
 any_tensor initialized_value(const any_tensor& variable);
-any_tensor assign(const any_tensor& variable, const any_tensor& value);
+/// The variable after the update, when run or used. A number is one of its element type.
+any_tensor assign(const any_tensor& variable, const tensor_or_number& value);
+any_tensor assign_add(const any_tensor& variable, const tensor_or_number& value);
+any_tensor assign_sub(const any_tensor& variable, const tensor_or_number& value);
+/// The variable after its rows indices[i] were changed by updates[i], or all of them by one number.
+any_tensor scatter_update(const any_tensor& variable, const any_tensor& indices, const tensor_or_number& updates);
+any_tensor scatter_add(const any_tensor& variable, const any_tensor& indices, const tensor_or_number& updates);
+any_tensor scatter_sub(const any_tensor& variable, const any_tensor& indices, const tensor_or_number& updates);
+any_tensor scatter_mul(const any_tensor& variable, const any_tensor& indices, const tensor_or_number& updates);
+any_tensor scatter_div(const any_tensor& variable, const any_tensor& indices, const tensor_or_number& updates);
+any_tensor scatter_min(const any_tensor& variable, const any_tensor& indices, const tensor_or_number& updates);
+any_tensor scatter_max(const any_tensor& variable, const any_tensor& indices, const tensor_or_number& updates);
 any_tensor scatter(scatter_op::way how, const any_tensor& variable, const any_tensor& indices,
                    const any_tensor& updates);
 } // namespace untyped
@@ -391,6 +408,20 @@ inline void check_is_variable(const any_tensor& variable, const std::string& op)
                                      variable.node()->op->name);
 }
 
+// What an untyped variable is updated by; a number is a scalar of its element type, where the variable is.
+inline any_tensor update_of(const any_tensor& variable, const untyped::tensor_or_number& value, const char* name) {
+    check_is_variable(variable, name);
+    if (value.tensor()) return *value.tensor();
+    const owned_scope there(variable);
+    return scalar_constant(value.number(), variable.element());
+}
+inline any_tensor add_computed(opcode op, const any_tensor& variable, const untyped::tensor_or_number& value,
+                               const char* name) {
+    const any_tensor by = update_of(variable, value, name);
+    const owned_scope there(variable);
+    return add_assign(variable, add_instruction(op, {variable, by}), name);
+}
+
 TENON_INLINE any_tensor add_scatter(scatter_op::way how, const any_tensor& variable, const any_tensor& indices,
                                     const any_tensor& updates) {
     const owned_scope there(variable);
@@ -451,13 +482,45 @@ TENON_INLINE any_tensor variable(const std::string& name, const any_tensor& init
     tenon::detail::set_initial_value(v, initial, o);
     return v;
 }
+TENON_INLINE any_tensor variable(const std::string& name, const tensor_type& type, const initializer& how,
+                                 const variable_options& o) {
+    tenon::detail::check_initializer(name, how, type.element); // before there is a node that nothing begins
+    const any_tensor v = tenon::detail::add_variable(name, type, o);
+    tenon::detail::set_initial_value(v, tenon::detail::initial_value(how, v), o);
+    return v;
+}
+TENON_INLINE operation initialize_variables(const std::vector<any_tensor>& variables) {
+    std::vector<operation> all;
+    for (const any_tensor& v : variables) all.push_back(tenon::detail::initializer_of(v));
+    return tenon::group(all);
+}
 TENON_INLINE any_tensor initialized_value(const any_tensor& variable) {
     return tenon::detail::initialized_value_of(variable);
 }
-TENON_INLINE any_tensor assign(const any_tensor& variable, const any_tensor& value) {
-    tenon::detail::check_is_variable(variable, "assign");
-    return tenon::detail::add_assign(variable, value, "assign");
+
+TENON_INLINE any_tensor assign(const any_tensor& variable, const tensor_or_number& value) {
+    return tenon::detail::add_assign(variable, tenon::detail::update_of(variable, value, "assign"), "assign");
 }
+TENON_INLINE any_tensor assign_add(const any_tensor& variable, const tensor_or_number& value) {
+    return tenon::detail::add_computed(opcode::add, variable, value, "assign_add");
+}
+TENON_INLINE any_tensor assign_sub(const any_tensor& variable, const tensor_or_number& value) {
+    return tenon::detail::add_computed(opcode::subtract, variable, value, "assign_sub");
+}
+#define TENON_SCATTER(NAME, HOW)                                                                                   \
+    TENON_INLINE any_tensor NAME(const any_tensor& variable, const any_tensor& indices,                            \
+                                 const tensor_or_number& updates) {                                                \
+        return scatter(scatter_op::way::HOW, variable, indices,                                                    \
+                       tenon::detail::update_of(variable, updates, tenon::detail::name_of(scatter_op::way::HOW))); \
+    }
+TENON_SCATTER(scatter_update, update)
+TENON_SCATTER(scatter_add, add)
+TENON_SCATTER(scatter_sub, subtract)
+TENON_SCATTER(scatter_mul, multiply)
+TENON_SCATTER(scatter_div, divide)
+TENON_SCATTER(scatter_min, minimum)
+TENON_SCATTER(scatter_max, maximum)
+#undef TENON_SCATTER
 TENON_INLINE any_tensor scatter(scatter_op::way how, const any_tensor& variable, const any_tensor& indices,
                                 const any_tensor& updates) {
     tenon::detail::check_is_variable(variable, tenon::detail::name_of(how));

@@ -1,9 +1,7 @@
 #pragma once
 
-#include <type_traits>
-
 #include <tenon/core/config.hpp>
-#include <tenon/graph/tensor.hpp>
+#include <tenon/ops/elementwise.hpp>
 
 /// The functions of ops/formulas.hpp and ops/activations.hpp on tensors whose types are known at run time only. They are the
 /// same formulas; a mistake throws invalid_argument_error with their rules' words.
@@ -12,25 +10,6 @@
 ///     tn::any_tensor z = tn::untyped::clip(y, -1, 1);
 
 namespace tenon::untyped {
-
-template <class N>
-concept ArithmeticNumber = std::is_arithmetic_v<N>;
-
-/// A tensor, or a number that takes the element type of the tensor beside it.
-class tensor_or_number {
-public:
-    tensor_or_number(const any_tensor& t) : tensor_(t), is_tensor_(true) {}                  // NOLINT
-    tensor_or_number(any_tensor&& t) : tensor_(std::move(t)), is_tensor_(true) {}            // NOLINT
-    template <ArithmeticNumber N> tensor_or_number(N n) : number_(static_cast<double>(n)) {} // NOLINT
-    /// nullptr for a number.
-    const any_tensor* tensor() const noexcept { return is_tensor_ ? &tensor_ : nullptr; }
-    double number() const noexcept { return number_; }
-
-private:
-    any_tensor tensor_;
-    double number_ = 0;
-    bool is_tensor_ = false;
-};
 
 any_tensor squared_difference(const tensor_or_number& a, const tensor_or_number& b);
 any_tensor floor_divide(const tensor_or_number& a, const tensor_or_number& b);
@@ -89,7 +68,6 @@ any_tensor threshold(const any_tensor& x, const tensor_or_number& limit, const t
 
 #include <tenon/core/error.hpp>
 #include <tenon/ops/activations.hpp>
-#include <tenon/ops/elementwise.hpp>
 
 namespace tenon::detail {
 
@@ -159,26 +137,24 @@ template <class Rule, class F, class... X>
 
 using operand = untyped::tensor_or_number;
 
-/// The formula on operands of which one at least is a tensor, after its rule has judged them.
-template <class Rule, class F, class... X> any_tensor run(const F& f, const X&... x) {
+/// Operands of which one at least is a tensor, as tensors of its element type.
+template <class... X> std::vector<any_tensor> tensors_of(const char* who, const X&... x) {
     const operand all[] = {operand(x)...};
     const any_tensor* beside = nullptr;
     for (const operand& o : all)
         if (!beside) beside = o.tensor();
-    if (!beside) throw invalid_argument_error(std::string(Rule::name) + ": one of the operands must be a tensor");
-    std::vector<value> values;
-    std::vector<tensor_type> types;
-    for (const operand& o : all) {
-        values.push_back({o.tensor() ? *o.tensor() : scalar_constant(o.number(), beside->element())});
-        types.push_back(values.back().t.type());
-    }
-    const type_list list(types.data(), static_cast<int>(types.size()));
-    if (const inferred r = Rule::infer({}, list, 0); !r) {
-        op_definition named;
-        named.name = Rule::name;
-        throw invalid_argument_error(fault_sentence(named, r.what, list, {}));
-    }
-    return [&]<std::size_t... I>(std::index_sequence<I...>) { return f(values[I]...).t; }
+    if (!beside) throw invalid_argument_error(std::string(who) + ": one of the operands must be a tensor");
+    std::vector<any_tensor> tensors;
+    for (const operand& o : all)
+        tensors.push_back(o.tensor() ? *o.tensor() : scalar_constant(o.number(), beside->element()));
+    return tensors;
+}
+
+/// The formula on such operands, after its rule has judged them.
+template <class Rule, class F, class... X> any_tensor run(const F& f, const X&... x) {
+    const std::vector<any_tensor> tensors = tensors_of(Rule::name, x...);
+    check_operands<Rule>(tensors);
+    return [&]<std::size_t... I>(std::index_sequence<I...>) { return f(value{tensors[I]}...).t; }
     (std::index_sequence_for<X...>{});
 }
 
@@ -206,6 +182,13 @@ using loose_operand = const tensor_or_number&;
         return detail::loose::run<detail::NAME##_rule>(detail::NAME##_of, x, with); \
     }
 
+TENON_INLINE any_tensor fma(loose_operand a, loose_operand b, loose_operand c) {
+    return detail::add_instruction(opcode::fma, detail::loose::tensors_of("fma", a, b, c));
+}
+TENON_INLINE any_tensor select(const any_tensor& condition, loose_operand a, loose_operand b) {
+    const std::vector<any_tensor> values = detail::loose::tensors_of("select", a, b);
+    return select(condition, values[0], values[1]);
+}
 TENON_INLINE any_tensor squared_difference(loose_operand a, loose_operand b) {
     const auto square = [](const auto& x, const auto& y) { return detail::square_of(x - y); };
     return detail::loose::run<detail::squared_difference_rule>(square, a, b);

@@ -16,7 +16,7 @@ inline std::vector<any_tensor> checkpoint_variables(const graph& g, const std::v
     std::vector<any_tensor> variables = given.empty() ? g.collection(global_variables) : given;
     if (variables.empty()) throw invalid_argument_error(std::string(what) + ": the session's graph has no variables");
     for (const any_tensor& v : variables) {
-        if (!v) throw invalid_argument_error(std::string(what) + ": a variable is an empty handle");
+        if (!v.node()) throw invalid_argument_error(std::string(what) + ": a variable is an empty handle");
         if (v.node()->op != &variable_definition)
             throw invalid_argument_error(std::string(what) + ": " + v.name() + " is no variable but a " +
                                          v.node()->op->name);

@@ -23,7 +23,7 @@ struct mirrored_variable {
 
     const any_tensor& first() const { return copies.front(); }
     bool complete() const {
-        return std::all_of(copies.begin(), copies.end(), [](const any_tensor& c) { return static_cast<bool>(c); });
+        return std::all_of(copies.begin(), copies.end(), [](const any_tensor& c) { return c.node() != nullptr; });
     }
     bool has(const any_tensor& v) const {
         return std::any_of(copies.begin(), copies.end(), [&](const any_tensor& c) { return c.output() == v.output(); });
@@ -69,7 +69,7 @@ public:
         const auto from = state_.variables.begin() + static_cast<std::ptrdiff_t>(known_);
         // Those that are called alike, in the order in which the first replica made them.
         const auto at = std::find_if(from, state_.variables.end(), [&](const mirrored_variable& m) {
-            return m.wished == wished && !m.copies[replica_];
+            return m.wished == wished && !m.copies[replica_].node();
         });
         if (at == state_.variables.end()) {
             std::string made;
@@ -107,7 +107,7 @@ public:
             m = &state_.variables.back();
             m->copies[0] = variable;
         }
-        if (!m->copies[replica_]) set_initial_value(add_copy(*m), m->first(), m->options);
+        if (!m->copies[replica_].node()) set_initial_value(add_copy(*m), m->first(), m->options);
         return m->copies[replica_];
     }
 
@@ -159,7 +159,7 @@ TENON_INLINE int mirrored_calls::replicas() const noexcept { return static_cast<
 TENON_INLINE void mirrored_calls::finish() {
     for (std::size_t k = known_; k < state_.variables.size(); ++k)
         for (std::size_t i = 0; i < state_.replicas(); ++i)
-            if (!state_.variables[k].copies[i])
+            if (!state_.variables[k].copies[i].node())
                 throw invalid_argument_error("mirrored_strategy: replica 0 makes a variable " +
                                              described(state_.variables[k].first()) + ", which " + state_.called(i) +
                                              " does not make; the function must make the same variables for each "
@@ -231,7 +231,7 @@ TENON_INLINE any_tensor mirrored_mean(const mirrored_state& s, const per_replica
     for (std::size_t i = 0; i < s.replicas(); ++i) {
         const any_tensor part = on(s.devices[i], [&] { return weighted(values.values[i], values, i); });
         const device_scope first(s.devices[0]);
-        sum = sum ? add_instruction(opcode::add, {sum, part}) : part;
+        sum = sum.node() ? add_instruction(opcode::add, {sum, part}) : part;
     }
     return sum;
 }
@@ -358,8 +358,8 @@ mirrored_strategy::gradients_of(const per_replica<any_tensor>& losses, const std
 
     std::vector<const detail::mirrored_variable*> of;
     for (const any_tensor& v : variables)
-        if (!v || !s.find(v))
-            throw invalid_argument_error("minimize: " + (v ? v.name() : "an empty handle") +
+        if (!v.node() || !s.find(v))
+            throw invalid_argument_error("minimize: " + (v.node() ? v.name() : "an empty handle") +
                                          " is no variable of the strategy: make it in the function that run() calls");
     for (const detail::mirrored_variable& m : s.variables) {
         const bool asked = variables.empty() ? m.options.trainable

@@ -45,7 +45,7 @@ public:
         static_assert(X::shape_type::rank == 0 && is_floating(element_type_of<typename X::element_type>),
                       "tenon::learning_rate: the tensor must be a floating scalar");
     }
-    bool is_number() const noexcept { return !tensor_; }
+    bool is_number() const noexcept { return tensor_.node() == nullptr; }
     double number() const noexcept { return number_; }
     const any_tensor& tensor() const noexcept { return tensor_; }
 

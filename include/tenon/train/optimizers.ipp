@@ -139,7 +139,7 @@ private:
 
 // Gradients and the names of what is wrong with them.
 inline void check_gradient(const gradient_and_variable& of) {
-    if (!of.variable || !of.gradient)
+    if (!of.variable.node() || !of.gradient.node())
         throw invalid_argument_error("apply_gradients: a gradient or a variable is an empty handle");
     if (of.variable.node()->op != &variable_definition)
         throw invalid_argument_error("apply_gradients: " + of.variable.name() + " is no variable but a " +
@@ -164,7 +164,7 @@ TENON_INLINE bool is_no_gradient(const gradient_and_variable& of) {
 
 TENON_INLINE std::vector<gradient_and_variable> optimizer::gradients_of(const any_tensor& loss,
                                                                         const std::vector<any_tensor>& variables) {
-    if (!loss) throw invalid_argument_error("minimize: the loss is no tensor of any graph");
+    if (!loss.node()) throw invalid_argument_error("minimize: the loss is no tensor of any graph");
     const bool all = variables.empty();
     const std::vector<any_tensor> of = all ? graph(loss.node()->graph).collection(trainable_variables) : variables;
     std::vector<any_tensor> values = gradients(loss, of);

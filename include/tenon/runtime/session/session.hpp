@@ -8,6 +8,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/array.hpp>
 #include <tenon/core/device_name.hpp>
+#include <tenon/core/nested_values.hpp>
 #include <tenon/core/shared_function.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/graph/tensor.hpp>
@@ -228,6 +229,9 @@ void add_fetch(run_request&, const F&) {} // who runs it has complained
 
 std::vector<any_array> run_once(session_state& s, run_request&& r);
 
+/// A value for a scalar, or values for a tensor, of a type known at run time only.
+fed_value feed_values(const any_tensor& x, const nested_value& values);
+
 } // namespace detail
 
 /// A value for x in one run: an array, or a number for a scalar, which x's element type must hold: a floating number
@@ -239,8 +243,17 @@ template <OperandOrIllShaped X, class A> fed_value feed(const X& x, const A& val
     else if constexpr (detail::check_feed<X, A>()) return {detail::as_tensor(x), detail::feed_view<X>(value)};
     else return {};
 }
-/// The same for an untyped tensor.
+/// The same for an untyped tensor: what does not fit is an invalid_argument_error, of an array in the run.
 inline fed_value feed(const any_tensor& x, any_array value) { return {x, std::move(value)}; }
+template <detail::UntypedTensor X, class A>
+    requires detail::is_array<A> fed_value feed(const X& x, const A& value) { return {x, value.untyped().share()}; }
+template <detail::UntypedTensor X> fed_value feed(const X& x, const detail::nested_value& number) {
+    return detail::feed_values(x, number);
+}
+/// Elements in nested braces, which the element type must hold: 300 is none of uint8.
+template <detail::UntypedTensor X> fed_value feed(const X& x, std::initializer_list<detail::nested_value> values) {
+    return detail::feed_values(x, detail::nested_value(values));
+}
 template <class X, class A>
     requires(!std::is_convertible_v<const X&, any_tensor>)
 fed_value feed(const X&, const A&) {

@@ -331,6 +331,11 @@ public:
 TENON_INLINE void add_fetch(run_request& r, const any_tensor& t) { r.fetches.push_back(t); }
 TENON_INLINE void add_fetch(run_request& r, const operation& o) { r.targets.push_back(o); }
 
+TENON_INLINE fed_value feed_values(const any_tensor& x, const nested_value& values) {
+    const tensor_type& type = x.type();
+    return {x, array_of(values, type, "feed: " + x.name())};
+}
+
 TENON_INLINE std::vector<any_array> run_once(session_state& s, run_request&& r) {
     const session_state::fed_tensors fed = s.checked(r);
     const runtime::plan::lease p(s.plan_for(fed.tensors, fed.values.data(), r));
