@@ -1,8 +1,13 @@
 #include <doctest/doctest.h>
 
+#include <array>
 #include <limits>
+#include <span>
 #include <string>
+#include <type_traits>
+#include <vector>
 
+#include <tenon/core/array.hpp>
 #include <tenon/core/extents.hpp>
 #include <tenon/core/size_name.hpp>
 
@@ -99,4 +104,50 @@ TEST_CASE("a ninth dimension is not forgotten: such a list equals no shorter one
     CHECK(e.overfull());
     CHECK_FALSE(e == eight);
     CHECK(to_string(e) == "[1, 2, 3, 4, 5, 6, 7, 8, ...]");
+}
+
+TEST_CASE("sizes are made of a list of integers or of extents, wherever it is held") {
+    const std::vector<std::int64_t> numbers{2, 3};
+    const std::vector<int> ints{2, -1};
+    const std::array<std::uint64_t, 2> naturals{4, 5};
+    const std::vector<extent> named{extent::named("batch"), 7};
+    CHECK(extents(numbers) == extents{2, 3});
+    CHECK(extents(ints) == extents{2, tn::dynamic_extent});
+    CHECK(extents(std::span(numbers)) == extents{2, 3});
+    CHECK(extents(std::span<const int>(ints).first(1)) == extents{2});
+    CHECK(extents(naturals) == extents{4, 5});
+    CHECK(extents(named) == extents{extent::named("batch"), 7});
+    CHECK(extents(std::vector<int>()) == extents{});
+    CHECK(extents(std::vector<int>{5}) == extents{5});
+    CHECK(tn::any_array::zeros(tn::element_type::int8, numbers).extents() == extents{2, 3});
+    static_assert(!std::is_convertible_v<std::string, extents>);
+    static_assert(!std::is_convertible_v<std::vector<bool>, extents>);
+    static_assert(!std::is_convertible_v<std::vector<double>, extents>);
+    static_assert(!std::is_convertible_v<tn::array<int>, extents>);
+}
+
+TEST_CASE("axes are made of a list of integers") {
+    CHECK(tn::index_list(std::vector<int>{0, -1}) == tn::index_list(0, -1));
+    CHECK(tn::index_list(std::vector<std::int64_t>()) == tn::index_list());
+    const std::array<std::int64_t, 3> three{2, 0, 1};
+    CHECK(tn::index_list(std::span(three)) == tn::index_list(2, 0, 1));
+    static_assert(!std::is_convertible_v<std::vector<double>, tn::index_list>);
+    static_assert(!std::is_constructible_v<tn::index_list, double>);
+}
+
+TEST_CASE("a list that is too long, and what is no size, are invalid_argument_errors that say so") {
+    using tn::invalid_argument_error;
+    const std::vector<int> nine(9, 1);
+    CHECK_THROWS_WITH_AS((void)extents(nine),
+                         doctest::Contains("at most 8 numbers, as a tensor has dimensions; this one has 9"),
+                         invalid_argument_error);
+    CHECK_THROWS_WITH_AS((void)tn::index_list(nine), doctest::Contains("this one has 9"), invalid_argument_error);
+    CHECK(extents(std::vector<int>(8, 1)).rank() == 8);
+    CHECK_THROWS_WITH_AS((void)extents(std::vector<int>{2, -2}),
+                         doctest::Contains("-2 is given, but a size is 0 or more"), invalid_argument_error);
+    const std::vector<std::uint64_t> large{~std::uint64_t{0}};
+    CHECK_THROWS_WITH_AS((void)extents(large), doctest::Contains("18446744073709551615 is given"),
+                         invalid_argument_error);
+    CHECK_THROWS_WITH_AS((void)tn::index_list(large), doctest::Contains("18446744073709551615 is given"),
+                         invalid_argument_error);
 }

@@ -16,8 +16,7 @@ namespace nn = tenon::nn;
 
 namespace {
 
-inline constexpr struct batch : tn::dim<"batch"> {
-} batch;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
 
 std::vector<std::string> names_of(const std::vector<tn::any_tensor>& tensors) {
     std::vector<std::string> names;

@@ -243,6 +243,56 @@ TEST_CASE("elements in braces are fed as the array that they make") {
     CHECK_THROWS_AS(tn::feed(x, {1, 2}), tn::invalid_argument_error);
 }
 
+TEST_CASE("elements in braces are fed to a tensor whose type is known at run time, found by its name too") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const tn::any_tensor x = tn::untyped::placeholder(tn::element_type::float32, {tn::extent::named("batch"), 2}, "x");
+    const tn::any_tensor ids = tn::untyped::placeholder(tn::element_type::uint64, 1, "ids");
+    const tn::any_tensor rate = tn::untyped::placeholder(tn::element_type::float16, {}, "rate");
+    const tn::any_tensor words = tn::untyped::placeholder(tn::element_type::string, {2, 1}, "words");
+    const tn::any_tensor sums = tn::untyped::sum(x, 1);
+    tn::session s;
+    const tn::any_array rows = s.run(tn::feed(g.tensor("x"), {{1, 2}, {3, 4.5}, {5, true}}), sums);
+    CHECK(rows.extents() == tn::extents{3});
+    CHECK(rows.data<float>()[1] == 7.5f);
+    CHECK(rows.data<float>()[2] == 6);
+    constexpr std::uint64_t most = ~std::uint64_t{0};
+    CHECK(s.run(tn::feed(ids, {most}), ids + 0).data<std::uint64_t>()[0] == most);
+    CHECK(s.run(tn::feed(rate, 1.5), rate * 2).data<tn::half>()[0] == tn::half(3.0f));
+    CHECK(s.run(tn::feed(words, {{"a"}, {"bc"}}), words).data<std::string>()[1] == "bc");
+    const tn::array<float, tn::shape<1, 2>> held{{1, 6}};
+    CHECK(s.run(tn::feed(x, held), sums).data<float>()[0] == 7);
+    CHECK(s.run(tn::feed(x, tn::any_array::zeros(tn::element_type::float32, {0, 2})), sums).elements() == 0);
+}
+
+TEST_CASE("what in braces does not fit an untyped tensor is refused, with its name and both shapes") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const tn::any_tensor x = tn::untyped::placeholder(tn::element_type::float32, {tn::extent{}, 2}, "x");
+    const tn::any_tensor n = tn::untyped::placeholder(tn::element_type::uint8, 2, "n");
+    const tn::any_tensor words = tn::untyped::placeholder(tn::element_type::string, 1, "words");
+    const auto refused = [](const auto& feed, const char* why) {
+        CHECK_THROWS_WITH_AS(feed(), doctest::Contains(why), bad);
+    };
+    refused([&] { tn::feed(x, {{1, 2, 3}}); }, "feed: x: float[1, 3] does not fit float[?, 2]: size 1 is 3, not 2");
+    refused([&] { tn::feed(x, {1, 2}); }, "feed: x: float[2] does not fit float[?, 2]");
+    refused([&] { tn::feed(x, 1); }, "feed: x: float[] does not fit float[?, 2]");
+    refused(
+        [&] {
+            tn::feed(x, {{1, 2}, {3}});
+        },
+        "feed: x is float[?, 2], but the nested list is ragged: its first entries make it [2, 2]");
+    refused([&] { tn::feed(x, {{1, 2}, 3}); }, "feed: x is float[?, 2], but the nested list is ragged");
+    refused([&] { tn::feed(x, {1, {2, 3}}); }, "feed: x is float[?, 2], but the nested list is ragged");
+    refused([&] { tn::feed(x, {{{{{{{{{1}}}}}}}}}); }, "nested more than 8 deep");
+    refused([&] { tn::feed(n, {1, 300}); }, "feed: n: 300 cannot be an element of type uint8");
+    refused([&] { tn::feed(n, {1, -1}); }, "feed: n: -1 cannot be an element of type uint8");
+    refused([&] { tn::feed(n, {1, 0.5}); }, "feed: n: 0.5 cannot be an element of type uint8");
+    refused([&] { tn::feed(n, {"1", "2"}); }, "feed: n is uint8[2], but \"1\" is given in braces");
+    refused([&] { tn::feed(words, {1}); }, "feed: words is string[1], but 1 is given in braces");
+    refused([] { tn::feed(tn::any_tensor(), {1}); }, "tensor is empty");
+}
+
 TEST_CASE("what a run of one tensor gives can be bound as what a callable gives") {
     const tn::graph g;
     const tn::graph_scope in(g);

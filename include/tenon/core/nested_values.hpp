@@ -13,9 +13,7 @@ namespace tenon::detail {
 /// A number or a text, or a list of such: what braces give a function.
 class nested_value {
 public:
-    template <class N>
-        requires std::is_convertible_v<const N&, number> nested_value(const N& n) : // NOLINT: depth 0
-            number_(n) {}
+    template <AsNumber N> nested_value(const N& n) : number_(n) {}         // NOLINT: braces of depth 0
     nested_value(const char* text) : text_(text), is_text_(true) {}        // NOLINT
     nested_value(const std::string& text) : text_(text), is_text_(true) {} // NOLINT
     nested_value(std::initializer_list<nested_value> list) : list_(list), is_list_(true) {}

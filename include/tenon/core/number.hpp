@@ -106,6 +106,8 @@ private:
 std::string to_string(const number& n);
 
 namespace detail {
+template <class N>
+concept AsNumber = std::is_convertible_v<const N&, number>;
 /// Throws invalid_argument_error, naming the number and the type, where elements of type e do not hold it.
 void require_fits(const number& n, element_type e, const char* who);
 } // namespace detail

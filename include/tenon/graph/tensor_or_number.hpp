@@ -15,10 +15,8 @@ public:
     tensor_or_number(any_tensor&& t) : tensor_(std::move(t)) {} // NOLINT
     template <detail::Typed X>
         requires(!std::is_base_of_v<any_tensor, X>)
-    tensor_or_number(const X& expression) : tensor_(detail::as_tensor(expression)) {} // NOLINT
-    template <class N>
-        requires std::is_convertible_v<const N&, tenon::number> tensor_or_number(const N& n) : // NOLINT
-            number_(n), is_number_(true) {}
+    tensor_or_number(const X& expression) : tensor_(detail::as_tensor(expression)) {}            // NOLINT
+    template <detail::AsNumber N> tensor_or_number(const N& n) : number_(n), is_number_(true) {} // NOLINT
     /// nullptr for a number.
     const any_tensor* tensor() const noexcept { return is_number_ ? nullptr : &tensor_; }
     const tenon::number& number() const noexcept { return number_; }

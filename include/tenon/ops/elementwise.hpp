@@ -320,7 +320,7 @@ inline any_tensor square(const any_tensor& x) { return multiply(x, x); }
 
 namespace detail {
 template <class X>
-concept BesideUntyped = UntypedTensor<X> || Typed<X> || std::is_convertible_v<const X&, number>;
+concept BesideUntyped = UntypedTensor<X> || Typed<X> || AsNumber<X>;
 /// An untyped tensor and what may stand beside it. Tensors of known types alone are none: their mistakes are the compiler's.
 template <class B, class A>
 concept UntypedBeside = (UntypedTensor<A> && BesideUntyped<B>) || (UntypedTensor<B> && BesideUntyped<A>);

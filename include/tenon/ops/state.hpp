@@ -419,7 +419,7 @@ inline any_tensor add_computed(opcode op, const any_tensor& variable, const unty
                                const char* name) {
     const any_tensor by = update_of(variable, value, name);
     const owned_scope there(variable);
-    return add_assign(variable, add_instruction(op, {variable, by}), name);
+    return add_assign(variable, add_instruction(op, {current_value(variable), by}), name);
 }
 
 TENON_INLINE any_tensor add_scatter(scatter_op::way how, const any_tensor& variable, const any_tensor& indices,

@@ -131,6 +131,8 @@ struct run_request {
 template <class A> inline constexpr bool is_array = false;
 template <class T, class S> inline constexpr bool is_array<array<T, S>> = true;
 template <class T, class S> inline constexpr bool is_array<const_array<T, S>> = true;
+template <class A>
+concept HostArray = is_array<A>;
 
 struct feed_rule {
     static constexpr const char* name = "feed";
@@ -245,8 +247,9 @@ template <OperandOrIllShaped X, class A> fed_value feed(const X& x, const A& val
 }
 /// The same for an untyped tensor: what does not fit is an invalid_argument_error, of an array in the run.
 inline fed_value feed(const any_tensor& x, any_array value) { return {x, std::move(value)}; }
-template <detail::UntypedTensor X, class A>
-    requires detail::is_array<A> fed_value feed(const X& x, const A& value) { return {x, value.untyped().share()}; }
+template <detail::UntypedTensor X, detail::HostArray A> fed_value feed(const X& x, const A& value) {
+    return {x, value.untyped().share()};
+}
 template <detail::UntypedTensor X> fed_value feed(const X& x, const detail::nested_value& number) {
     return detail::feed_values(x, number);
 }

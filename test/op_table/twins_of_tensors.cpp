@@ -1,0 +1,122 @@
+#include <doctest/doctest.h>
+
+#include <tenon/tenon.hpp>
+
+#include "twins.hpp"
+
+// A typed function and the untyped one of its name give the same bits, and types that agree; test/twins holds that each has
+// its line.
+
+using namespace op_table;
+
+TEST_CASE("typed and untyped: products and reductions") {
+    twins t;
+    const auto x = t.operand<float, matrix>();
+    const auto w = t.operand<float, shape<4, 5>>();
+    const auto b = t.given<bool, matrix>({1, 0, 1, 1, 1, 1, 1});
+    t.same("matmul", matmul(x, w), untyped::matmul(x, w));
+    t.same("matmul", matmul<transpose_a>(x, x), untyped::matmul(x, x, true));
+    t.same("sum", sum<1>(x), untyped::sum(x, 1));
+    t.same("sum", sum(x), untyped::sum(x));
+    t.same("mean", mean<0>(x, keepdims), untyped::mean(x, 0, true));
+    t.same("prod", prod<-1>(x), untyped::prod(x, -1));
+    t.same("min", min<1>(x), untyped::min(x, 1));
+    t.same("max", max<1>(x), untyped::max(x, 1));
+    t.same("argmin", argmin<1>(x), untyped::argmin(x, 1));
+    t.same("argmax", argmax(x), untyped::argmax(x));
+    t.same("any", any<0>(b), untyped::any(b, 0));
+    t.same("all", all<0>(b), untyped::all(b, 0));
+    t.same("count_nonzero", count_nonzero<1>(b), untyped::count_nonzero(b, 1));
+    t.same("logsumexp", logsumexp<1>(x), untyped::logsumexp(x, 1));
+    t.same("variance", variance<1>(x, ddof{1}), untyped::variance(x, 1, false, 1));
+    t.same("standard_deviation", standard_deviation<0>(x, keepdims), untyped::standard_deviation(x, 0, true));
+    t.same("norm", norm<2, 1>(x), untyped::norm(x, 2, 1));
+    const auto of_rows = untyped::moments(x, 1, true);
+    t.same_parts("moments", moments<1>(x, keepdims), {of_rows.first, of_rows.second});
+    t.same("l2_normalize", l2_normalize<1>(x), untyped::l2_normalize(x, 1));
+    t.same("sum_like", sum_like(x, sum<0>(x)), untyped::sum_like(x, untyped::sum(x, 0)));
+    t.same("cumsum", cumsum<1>(x, {.exclusive = true}), untyped::cumsum(x, 1, {.exclusive = true}));
+    t.same("cumprod", cumprod<1>(x), untyped::cumprod(x, 1));
+    t.same("cummax", cummax<0>(x, {.reversed = true}), untyped::cummax(x, 0, {.reversed = true}));
+    t.same("cummin", cummin<1>(x), untyped::cummin(x, 1));
+    t.same("cumlogsumexp", cumlogsumexp<-1>(x), untyped::cumlogsumexp(x, -1));
+}
+
+TEST_CASE("typed and untyped: sizes, order and parts") {
+    twins t;
+    const auto x = t.operand<float, matrix>();
+    const auto y = t.operand<float, shape<2, 6>>();
+    const auto i = t.given<std::int32_t, shape<5>>({2, 0, 1, 2, 2});
+    t.same("reshape", reshape<shape<batch, 2, 2>>(x), untyped::reshape(x, {extent::named("batch"), 2, 2}));
+    t.same("reshape_like", reshape_like(y, transpose(y)), untyped::reshape_like(y, untyped::transpose(y)));
+    t.same("expand_dims", expand_dims<1, -1>(x), untyped::expand_dims(x, {1, -1}));
+    t.same("squeeze", squeeze<1>(expand_dims<1>(x)), untyped::squeeze(untyped::expand_dims(x, 1), 1));
+    t.same("squeeze", squeeze(expand_dims<1>(x)), untyped::squeeze(untyped::expand_dims(x, 1)));
+    t.same("flatten", flatten(y), untyped::flatten(y));
+    t.same("flatten", flatten<1>(expand_dims<1>(x)), untyped::flatten(untyped::expand_dims(x, 1), 1));
+    t.same("transpose", transpose(x), untyped::transpose(x));
+    t.same("swapaxes", swapaxes<0, -1>(x), untyped::swapaxes(x, 0, -1));
+    t.same("moveaxis", moveaxis<0, 2>(expand_dims<1>(x)), untyped::moveaxis(untyped::expand_dims(x, 1), 0, 2));
+    t.same("broadcast_to", broadcast_to<shape<2, batch, 4>>(x),
+           untyped::broadcast_to(x, {2, extent::named("batch"), 4}));
+    t.same("broadcast_like", broadcast_like(sum<0>(x), x), untyped::broadcast_like(untyped::sum(x, 0), x));
+    t.same("concat", concat<1>(x, x), untyped::concat({x, x}, 1));
+    t.same_parts("split", split<3, 1>(y), untyped::split(y, 3, 1));
+    t.same_parts("split_evenly", split_evenly<4, 1>(y), untyped::split_evenly(y, 4, 1));
+    t.same_parts("split_sizes", split_sizes<1, 2, 4>(y), untyped::split_sizes(y, {2, 4}, 1));
+    t.same("add_n", add_n(x, x), untyped::add_n({x, x}));
+    t.same("stack", stack<1>(x, x), untyped::stack({x, x}, 1));
+    t.same_parts("unstack", unstack<2, 0>(y), untyped::unstack(y, 2));
+    t.same("slice", slice<range{0, 1}, range{.step = -2}>(y), untyped::slice(y, {range{0, 1}, range{.step = -2}}));
+    t.same("reverse", reverse<1>(x), untyped::reverse(x, 1));
+    t.same("pad", pad<margin{1, 0}, margin{0, 2}>(x), untyped::pad(x, {margin{1, 0}, margin{0, 2}}));
+    t.same("tile", tile<2, 1>(y), untyped::tile(y, {2, 1}));
+    t.same("roll", roll<2>(y), untyped::roll(y, 2));
+    t.same("roll", roll<-4, 1>(y), untyped::roll(y, -4, 1));
+    t.same("roll", roll<1>(x), untyped::roll(x, 1));
+    t.same("repeat", repeat<3, 1>(x), untyped::repeat(x, 3, 1));
+    t.same("one_hot", one_hot<3>(i), untyped::one_hot(i, 3));
+    t.same("gather", gather<0>(x, i), untyped::gather(x, i));
+}
+
+TEST_CASE("typed and untyped: layers") {
+    twins t;
+    const auto image = t.operand<float, shape<batch, 5, 4, 2>>();
+    const auto w = t.operand<float, shape<3, 3, 2, 4>>();
+    const auto back = t.operand<float, shape<3, 3, 4, 2>>();
+    const auto x = t.operand<float, matrix>();
+    const auto scale = t.operand<float, shape<4>>();
+    const auto labels = t.given<std::int32_t, shape<batch>>({3, 0, 1});
+    constexpr conv2d_options moved{.stride = 2, .padding = same};
+    t.same("conv2d", conv2d<moved>(image, w), untyped::conv2d(image, w, moved));
+    t.same("conv2d_transpose", conv2d_transpose<moved>(image, back), untyped::conv2d_transpose(image, back, moved));
+    t.same("max_pool2d", max_pool2d<3, 2, same>(image), untyped::max_pool2d(image, {3, 2, same}));
+    t.same("average_pool2d", average_pool2d<2>(image), untyped::average_pool2d(image, {2, 2, valid}));
+    t.same("global_average_pool", global_average_pool(image), untyped::global_average_pool(image));
+    t.same("softmax", softmax(x), untyped::softmax(x));
+    t.same("log_softmax", log_softmax<0>(x), untyped::log_softmax(x, 0));
+    t.same("sparse_softmax_cross_entropy", sparse_softmax_cross_entropy(x, labels),
+           untyped::sparse_softmax_cross_entropy(x, labels));
+    t.same("softmax_cross_entropy", softmax_cross_entropy(x, softmax(x)),
+           untyped::softmax_cross_entropy(x, untyped::softmax(x)));
+    const auto answers = t.operand<float, matrix>(0, 1);
+    t.same("sigmoid_cross_entropy", sigmoid_cross_entropy(x, answers), untyped::sigmoid_cross_entropy(x, answers),
+           1e-6);
+    t.same("layer_norm", layer_norm(x, scale, scale), untyped::layer_norm(x, scale, scale));
+}
+
+TEST_CASE("typed and untyped: losses") {
+    twins t;
+    const auto x = t.operand<float, matrix>(), y = t.operand<float, matrix>(-1, 3);
+    const auto p = t.operand<float, matrix>(0.1, 0.9), q = t.operand<float, matrix>(0, 1);
+    const auto labels = t.given<std::int64_t, shape<batch>>({3, 0, 1});
+    constexpr double rounding = 1e-6;
+    t.same("mean_squared_error", nn::mean_squared_error(x, y), nn::untyped::mean_squared_error(x, y), rounding);
+    t.same("mean_absolute_error", nn::mean_absolute_error(x, y), nn::untyped::mean_absolute_error(x, y), rounding);
+    t.same("huber", nn::huber(x, y, 0.5), nn::untyped::huber(x, y, 0.5), rounding);
+    t.same("cross_entropy", nn::cross_entropy(x, labels), nn::untyped::cross_entropy(x, labels));
+    t.same("binary_cross_entropy", nn::binary_cross_entropy(x, q), nn::untyped::binary_cross_entropy(x, q), rounding);
+    t.same("log_loss", nn::log_loss(p, q), nn::untyped::log_loss(p, q), rounding);
+    t.same("predicted_class", nn::predicted_class(x), nn::untyped::predicted_class(x));
+    t.same("accuracy", nn::accuracy(x, labels), nn::untyped::accuracy(x, labels));
+}

@@ -1,0 +1,130 @@
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <tenon/ops/elementwise.hpp>
+#include <tenon/ops/fill.hpp>
+#include <tenon/ops/indexing.hpp>
+#include <tenon/ops/movement.hpp>
+#include <tenon/ops/pooling.hpp>
+#include <tenon/ops/random.hpp>
+#include <tenon/ops/reduction.hpp>
+#include <tenon/ops/reshape.hpp>
+#include <tenon/ops/softmax.hpp>
+#include <tenon/ops/state.hpp>
+#include <tenon/ops/untyped_formulas.hpp>
+#include <tenon/runtime/session/session.hpp>
+
+#include "../messages.hpp"
+
+// Tensors whose types are known at run time only: what numbers beside them are, and what is refused. test/op_table/twins*.cpp
+// compare what is computed.
+
+using namespace tenon;
+namespace u = tenon::untyped;
+
+namespace {
+
+template <class F> std::string refusal(F f) { return message_of<invalid_argument_error>(f); }
+
+template <class V> any_tensor one(V v) {
+    any_array a(element_type_of<V>, extents{1});
+    *static_cast<V*>(a.data()) = v;
+    return u::constant(std::move(a));
+}
+template <class V> V value(const any_tensor& t) {
+    session s(graph(t.node()->graph));
+    return s.run_untyped({}, {t})[0].data<V>()[0];
+}
+
+} // namespace
+
+TEST_CASE("numbers in operators and in formulas are exact too") {
+    const graph_scope scope{graph()};
+    constexpr std::int64_t odd = 9007199254740993; // 2^53 + 1
+    const any_tensor x = one<std::int64_t>(odd);
+    CHECK(value<std::int64_t>(x - odd) == 0);
+    CHECK(value<std::int64_t>(-odd + x) == 0);
+    CHECK(value<bool>(x == odd));
+    CHECK_FALSE(value<bool>(x == odd - 1));
+    CHECK(value<std::int64_t>(u::clip(one<std::int64_t>(0), odd, odd)) == odd);
+    CHECK(value<std::int64_t>(u::floor_divide(odd, one<std::int64_t>(1))) == odd);
+    CHECK(value<std::int64_t>(u::select(one(true), odd, x)) == odd);
+    CHECK(value<std::int64_t>(u::fma(one<std::int64_t>(1), odd, 1)) == odd + 1);
+    CHECK(contains(refusal([] { one<std::uint8_t>(1) + 300; }), "300 cannot be an element of type uint8"));
+    CHECK(contains(refusal([] { 0.5 * one<std::int32_t>(1); }), "0.5 cannot be an element of type int32"));
+    CHECK(contains(refusal([] { one<std::int32_t>(1) & 0.5; }), "0.5 cannot be an element of type int32"));
+    CHECK(contains(refusal([] { u::clip(one<std::uint8_t>(1), -1, 3); }), "-1 cannot be an element of type uint8"));
+    CHECK(contains(refusal([&] { x + one(1.0f); }), "int64[1] x float[1]"));
+    CHECK(contains(refusal([&] { u::placeholder(element_type::int64, 2) + u::placeholder(element_type::int64, 3); }),
+                   "[2] x [3]"));
+    CHECK(contains(refusal([] { u::fma(1, 2, 3); }), "fma: one of the operands must be a tensor"));
+    CHECK(contains(refusal([] { u::select(one(true), 1, 2); }), "select: one of the operands must be a tensor"));
+}
+
+TEST_CASE("a tensor is no condition") {
+    static_assert(!std::is_constructible_v<bool, any_tensor>);
+    static_assert(!std::is_constructible_v<bool, tensor<bool, shape<>>>);
+    CHECK(any_tensor().node() == nullptr);
+}
+
+TEST_CASE("sizes, axes and counts of untyped functions that cannot be are refused") {
+    const graph_scope scope{graph()};
+    const any_tensor x = u::placeholder(element_type::float32, {2, 3});
+    constexpr element_type f = element_type::float32, n = element_type::int8;
+    CHECK(contains(refusal([&] { u::flatten(x, -1); }), "flatten: the first dimension to be joined is one of 0 to 7"));
+    CHECK(contains(refusal([&] { u::flatten(x, 3); }), "reshape: "));
+    CHECK(contains(refusal([&] { u::swapaxes(x, 0, 2); }), "transpose: "));
+    CHECK(contains(refusal([&] { u::moveaxis(x, 2, 0); }), "transpose: "));
+    CHECK(contains(refusal([&] { u::roll(x, 1, 2); }), "concat: axis is out of range: [2, 3], axis 2"));
+    CHECK(contains(refusal([&] { u::repeat(x, 0); }), "repeat: the count is at least 1, not 0"));
+    CHECK(contains(refusal([&] { u::repeat(x, 2, -3); }), "concat: axis is out of range"));
+    CHECK(contains(refusal([&] { u::sum(x, std::vector<int>(9, 0)); }), "this one has 9"));
+    CHECK(contains(refusal([&] { u::global_average_pool(x); }), "global_average_pool: "));
+    CHECK(contains(refusal([&] { u::sigmoid_cross_entropy(x, u::transpose(x)); }), "sigmoid_cross_entropy: "));
+    CHECK(contains(refusal([&] {
+                       u::placeholder_with_default(x, extents{2, 4});
+                   }),
+                   "float[2, 3] and does not have the sizes [2, 4]"));
+    CHECK(contains(refusal([&] { u::full(f, {2, extent{}}, 1); }), "full: the sizes must be numbers"));
+    CHECK(contains(refusal([&] { u::full(n, 2, 128); }), "full: 128 cannot be an element of type int8"));
+    CHECK(contains(refusal([&] { u::zeros(element_type::string, 2); }), "full: string is no type of numbers"));
+    CHECK(contains(refusal([&] { u::eye(f, -1); }), "eye: the sizes must be numbers"));
+    CHECK(contains(refusal([&] { u::eye(f, std::int64_t{1} << 40, std::int64_t{1} << 40); }), "2^62 bytes"));
+    CHECK(contains(refusal([&] { u::arange(n, 3, 126); }), "arange: 126 and 2 steps of 1 is no number of type int8"));
+    CHECK(contains(refusal([&] { u::arange(n, 3, 0, 0.5); }), "arange: step: 0.5 cannot be an element of type int64"));
+    CHECK(contains(refusal([&] { u::linspace(n, 3, 0, 1); }), "linspace: one or more numbers of a floating type"));
+    CHECK(contains(refusal([&] { u::linspace(f, 0, 0, 1); }), "linspace: one or more numbers of a floating type"));
+    CHECK(contains(refusal([&] { u::random_integers_like(x, 3, 3); }), "random_integers: "));
+    CHECK(contains(refusal([&] { u::assign_add(x, 1); }), "assign_add: placeholder is no variable but a placeholder"));
+    CHECK(contains(refusal([&] { u::scatter_add(x, u::arange(element_type::int32, 2), 1); }), "is no variable"));
+    CHECK(contains(refusal([&] { u::variable("v", {f, {extent{}}}, zeros()); }), "variable: "));
+    CHECK(contains(refusal([&] { u::assert_true(x, "why"); }), "assert: "));
+}
+
+TEST_CASE("an untyped variable begins, is updated and scattered to as a typed one, by tensors and by numbers") {
+    const graph g;
+    const graph_scope scope(g);
+    const any_tensor v = u::variable("v", {element_type::int64, {3}}, constant_value(7));
+    const any_tensor w = u::variable("w", u::arange(element_type::int64, 3));
+    session s;
+    s.run(u::initialize_variables({v, w}));
+    const auto value = [&](const any_tensor& t) {
+        const any_array a = s.run(t);
+        return std::vector<std::int64_t>(a.data<std::int64_t>(), a.data<std::int64_t>() + 3);
+    };
+    using values = std::vector<std::int64_t>;
+    CHECK(value(u::assign_add(v, w)) == values{7, 8, 9});
+    constexpr std::int64_t odd = 9007199254740993; // 2^53 + 1
+    CHECK(value(u::assign_add(v, odd)) == values{odd + 7, odd + 8, odd + 9});
+    CHECK(value(u::assign_sub(v, odd)) == values{7, 8, 9});
+    CHECK(value(u::assign(v, w + 1)) == values{1, 2, 3});
+    const any_tensor ids = constant({2, 0});
+    CHECK(value(u::scatter_update(v, ids, 5)) == values{5, 2, 5});
+    CHECK(value(u::scatter_max(v, ids, constant({std::int64_t{9}, std::int64_t{1}}))) == values{5, 2, 9});
+    CHECK(value(v) == values{5, 2, 9});
+    CHECK_THROWS_AS(u::assign(v, 0.5), invalid_argument_error);
+    CHECK_THROWS_AS(u::assign(v, 1), invalid_argument_error); // a number is a scalar
+}
