@@ -169,7 +169,8 @@ void hot(workshop& w) {
     const tn::any_tensor x = w.pick([](const tn::any_tensor& t) {
         return (t.element() == element_type::int32 || t.element() == element_type::int64) && t.rank() < 3;
     });
-    if (x.node()) keep(w, u::one_hot(x, 4, w.one_of({element_type::float32, element_type::int32, element_type::boolean})));
+    if (x.node())
+        keep(w, u::one_hot(x, 4, w.one_of({element_type::float32, element_type::int32, element_type::boolean})));
 }
 
 void text(workshop& w) {

@@ -118,7 +118,7 @@ void derived_of_inputs(workshop& w) {
     };
     const tn::any_tensor y = w.pick(is_derived);
     tn::any_tensor x = y;
-    for (int n = 1 + w.below(4); x && n > 0; --n) {
+    for (int n = 1 + w.below(4); x.node() && n > 0; --n) {
         std::vector<tn::any_tensor> further;
         for (const tn::node_output& in : x.node()->inputs)
             if (const tn::any_tensor t(in); t.element() == y.element()) further.push_back(t);

@@ -84,7 +84,7 @@ void old_and_new(workshop& w) {
 void waiting(workshop& w) {
     if (w.tensors.empty()) return;
     const tn::any_tensor x = w.pick([](const tn::any_tensor& t) { return t.element() == element_type::boolean; });
-    if (x && w.chance(0.3)) { // fails here and there
+    if (x.node() && w.chance(0.3)) { // fails here and there
         w.operations.push_back(tn::operation(tn::add_node(tn::definition_of<tn::assert_op>(), {x},
                                                           tn::encode(tn::assert_op::attributes{"it is false"}))));
         return;
@@ -114,7 +114,7 @@ tn::operation step_of(workshop& w, const tn::optimizer& o) {
     std::vector<tn::gradient_and_variable> gradients;
     for (const tn::any_tensor& v : of) {
         tn::any_tensor g = w.pick([&](const tn::any_tensor& t) { return t.type() == v.type(); });
-        if (!g || w.chance(0.2)) g = w.constant(v.element(), v.extents());
+        if (!g.node() || w.chance(0.2)) g = w.constant(v.element(), v.extents());
         gradients.push_back({w.tamed(g), v});
     }
     return gradients.empty() ? tn::operation() : o.apply_gradients(gradients, options);
