@@ -12,7 +12,7 @@
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/train/optimizers.hpp>
 
-#include "counted_memory.hpp"
+#include "runtime/counted_memory.hpp"
 
 // Large graphs: what they take grows as they do, in memory and in work. Counted, never timed.
 

@@ -13,7 +13,7 @@
 #include <tenon/ops/state.hpp>
 #include <tenon/runtime/session/session.hpp>
 
-#include "counted_memory.hpp"
+#include "runtime/counted_memory.hpp"
 
 // A steady-state step takes no memory from the system but for what it hands out. This program's operator new counts.
 
