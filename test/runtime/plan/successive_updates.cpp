@@ -60,6 +60,23 @@ TEST_CASE("SEMANTICS 20: each assign_add changes what the one before left") {
     });
 }
 
+TEST_CASE("SEMANTICS 20: untyped updates, too, change what those before left") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const tn::any_tensor v = tn::untyped::variable("v", tn::any_tensor(tn::constant({1.0f, 2.0f})));
+    const tn::any_tensor a = tn::untyped::assign_add(v, 1);
+    const tn::any_tensor b = tn::untyped::assign_sub(v, v);
+    const tn::any_tensor c = tn::untyped::assign_add(v, tn::any_tensor(tn::constant(4.0f)));
+    in_every_session([&](tn::session& s) {
+        s.run(tn::initialize_variables());
+        const std::vector<tn::any_array> got = s.run_untyped({}, {a, b, c});
+        CHECK(got[0].data<float>()[1] == 3);
+        CHECK(got[1].data<float>()[1] == 1); // 3 less what v was before the step
+        CHECK(got[2].data<float>()[1] == 5);
+        CHECK(s.run_untyped({}, {v})[0].data<float>()[0] == 5);
+    });
+}
+
 TEST_CASE("SEMANTICS 20: equal updates are applied each") {
     const tn::graph g;
     const tn::graph_scope in(g);
