@@ -43,9 +43,9 @@ inline void require_same(const tape& t, const std::vector<std::int64_t>& constan
 /// The same for an expression's tapes, forward and backward.
 template <class E> void require_compiled_as_interpreted(const E& expression, std::mt19937& random, int repeats = 12) {
     using tree = typename E::tree_type;
-    detail::operand_list operands;
-    detail::bits_list constants;
-    expression.tree().collect(operands, constants);
+    detail::expression_parts parts;
+    expression.tree().collect(parts);
+    const std::vector<std::int64_t>& constants = parts.numbers;
     detail::compile<detail::forward_program<tree>, detail::gradient_program<detail::forward_program<tree>>>();
     require_same(detail::forward_program<tree>::code, constants, random, repeats);
     if (detail::gradient_program<detail::forward_program<tree>>::code.output_count > 0)

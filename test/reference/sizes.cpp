@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include <tenon/core/error.hpp>
+#include <tenon/graph/attribute.hpp>
 
 namespace tn = tenon;
 

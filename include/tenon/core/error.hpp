@@ -79,32 +79,15 @@ using unavailable_error = coded_error<error_code::unavailable>;
 using data_loss_error = coded_error<error_code::data_loss>;
 
 /// Throws the type that a code has: for an error whose code came from elsewhere, or which is told on with more words.
-[[noreturn]] inline void throw_error(error_code code, const std::string& message) {
-    switch (code) {
-    case error_code::cancelled: throw cancelled_error(message);
-    case error_code::invalid_argument: throw invalid_argument_error(message);
-    case error_code::deadline_exceeded: throw deadline_exceeded_error(message);
-    case error_code::not_found: throw not_found_error(message);
-    case error_code::already_exists: throw already_exists_error(message);
-    case error_code::permission_denied: throw permission_denied_error(message);
-    case error_code::resource_exhausted: throw resource_exhausted_error(message);
-    case error_code::failed_precondition: throw failed_precondition_error(message);
-    case error_code::aborted: throw aborted_error(message);
-    case error_code::out_of_range: throw out_of_range_error(message);
-    case error_code::unimplemented: throw unimplemented_error(message);
-    case error_code::internal: throw internal_error(message);
-    case error_code::unavailable: throw unavailable_error(message);
-    case error_code::data_loss: throw data_loss_error(message);
-    case error_code::unknown: break;
-    }
-    throw error(error_code::unknown, message);
-}
+[[noreturn]] void throw_error(error_code code, const std::string& message);
 
 namespace detail {
 /// For a handle, "session", that holds nothing any more.
-[[noreturn]] inline void moved_from(const char* what) {
-    throw failed_precondition_error(std::string("the ") + what + " was moved from; use the one that it was moved to");
-}
+[[noreturn]] void moved_from(const char* what);
 } // namespace detail
 
 } // namespace tenon
+
+#if TENON_HEADER_ONLY
+#include <tenon/core/error.ipp>
+#endif

@@ -55,6 +55,22 @@ namespace detail {
 any_tensor add_fused(std::shared_ptr<const tape> t, std::vector<std::int64_t> constants, std::vector<any_tensor> inputs,
                      const written_scopes& scopes = {});
 
+/// What an expression's node is made of beside its tape: operands, and the bits of numbers, in the tape's order.
+class expression_parts {
+public:
+    expression_parts() noexcept;
+    ~expression_parts();
+    expression_parts(const expression_parts&) = delete;
+    expression_parts& operator=(const expression_parts&) = delete;
+    void add(const any_tensor& operand);
+    void add_number(std::int64_t bits);
+
+    std::vector<any_tensor> operands;
+    std::vector<std::int64_t> numbers;
+};
+/// The node of an expression; the tape lives as long as the process.
+any_tensor add_expression(const tape& t, expression_parts&& parts, const written_scopes& scopes);
+
 /// A node of one instruction on untyped operands, whose types decide; throws invalid_argument_error with the
 /// rule's words.
 any_tensor add_instruction(opcode op, std::vector<any_tensor> operands, element_type cast_to = element_type::none);

@@ -177,6 +177,16 @@ TENON_INLINE any_tensor add_fused(std::shared_ptr<const tape> t, std::vector<std
     return add<fused_op>(a, std::move(inputs));
 }
 
+// Not inline in the header: each expression of a program would repeat them.
+TENON_INLINE expression_parts::expression_parts() noexcept = default;
+TENON_INLINE expression_parts::~expression_parts() = default;
+TENON_INLINE void expression_parts::add(const any_tensor& operand) { operands.push_back(operand); }
+TENON_INLINE void expression_parts::add_number(std::int64_t bits) { numbers.push_back(bits); }
+TENON_INLINE any_tensor add_expression(const tape& t, expression_parts&& parts, const written_scopes& scopes) {
+    return add_fused(std::shared_ptr<const tape>(std::shared_ptr<void>(), &t), std::move(parts.numbers),
+                     std::move(parts.operands), scopes);
+}
+
 TENON_INLINE any_tensor add_sum_to(const any_tensor& x, const any_tensor& like) {
     tape t;
     t.add_input(x.element());

@@ -13,9 +13,6 @@ namespace tenon {
 
 namespace detail {
 
-using operand_list = std::vector<any_tensor>;
-using bits_list = std::vector<std::int64_t>;
-
 /// The C++ type in which elements of type T are computed.
 template <class T> using computed_t = element_t<compute_type(element_type_of<T>)>;
 
@@ -35,7 +32,7 @@ constexpr bool is_too_large(tree_size t) {
 }
 
 // Each part of a tree appends itself to a tape by write(tape, bound), which returns its register, and its operands and
-// numbers to lists by collect, both in the same order. `bound` are the registers of the values that the let around it
+// numbers to the parts of a node by collect, both in the same order. `bound` are the registers of the values that the let around it
 // has named.
 
 template <class T> struct leaf {
@@ -44,7 +41,7 @@ template <class T> struct leaf {
     any_tensor t;
 
     static constexpr int write(tape& to, const int*) { return to.emit_input(to.add_input(element_type_of<T>)); }
-    void collect(operand_list& operands, bits_list&) const { operands.push_back(t); }
+    void collect(expression_parts& to) const { to.add(t); }
 };
 
 template <class T> struct scalar_leaf {
@@ -56,10 +53,10 @@ template <class T> struct scalar_leaf {
         constexpr element_type e = compute_type(element_type_of<T>);
         return to.emit(opcode::constant, e, to.add_constant(e));
     }
-    void collect(operand_list&, bits_list& constants) const {
+    void collect(expression_parts& to) const {
         std::int64_t bits = 0;
         std::memcpy(&bits, &value, sizeof value);
-        constants.push_back(bits);
+        to.add_number(bits);
     }
 };
 
@@ -72,7 +69,7 @@ template <class T, std::uint64_t Bits> struct number_leaf {
     static constexpr int write(tape& to, const int*) {
         return to.emit_literal(std::bit_cast<double>(Bits), compute_type(element_type_of<T>));
     }
-    void collect(operand_list&, bits_list&) const {}
+    void collect(expression_parts&) const {}
 };
 
 template <opcode Op, class R, class... X> struct apply;
@@ -90,7 +87,7 @@ template <opcode Op, class R, class A> struct apply<Op, R, A> {
         // A conversion is the one instruction that may name a storage type: it rounds to it.
         return to.emit(Op, Op == opcode::cast ? element_type_of<R> : compute_type(element_type_of<R>), x);
     }
-    void collect(operand_list& o, bits_list& c) const { a.collect(o, c); }
+    void collect(expression_parts& to) const { a.collect(to); }
 };
 
 template <opcode Op, class R, class A, class B> struct apply<Op, R, A, B> {
@@ -115,9 +112,9 @@ template <opcode Op, class R, class A, class B> struct apply<Op, R, A, B> {
             return to.emit(Op, e, x, y);
         }
     }
-    void collect(operand_list& o, bits_list& k) const {
-        a.collect(o, k);
-        b.collect(o, k);
+    void collect(expression_parts& to) const {
+        a.collect(to);
+        b.collect(to);
     }
 };
 
@@ -132,10 +129,10 @@ template <opcode Op, class R, class A, class B, class C> struct apply<Op, R, A, 
         const int x = A::write(to, bound), y = B::write(to, bound), z = C::write(to, bound);
         return to.emit(Op, compute_type(element_type_of<R>), x, y, z);
     }
-    void collect(operand_list& o, bits_list& k) const {
-        a.collect(o, k);
-        b.collect(o, k);
-        c.collect(o, k);
+    void collect(expression_parts& to) const {
+        a.collect(to);
+        b.collect(to);
+        c.collect(to);
     }
 };
 
@@ -144,7 +141,7 @@ template <class T, int I> struct named {
     using value_type = T;
     static constexpr tree_size size{0, 0};
     static constexpr int write(tape&, const int* bound) { return bound[I]; }
-    void collect(operand_list&, bits_list&) const {}
+    void collect(expression_parts&) const {}
 };
 
 /// `Body`, in which named<T, I> is the I-th value: what a function writes that uses an operand more than once.
@@ -158,9 +155,9 @@ template <class Body, class A> struct let<Body, A> {
         const int registers[] = {A::write(to, bound)};
         return Body::write(to, registers);
     }
-    void collect(operand_list& o, bits_list& k) const {
-        a.collect(o, k);
-        body.collect(o, k);
+    void collect(expression_parts& to) const {
+        a.collect(to);
+        body.collect(to);
     }
 };
 template <class Body, class A, class B> struct let<Body, A, B> {
@@ -173,10 +170,10 @@ template <class Body, class A, class B> struct let<Body, A, B> {
         const int registers[] = {A::write(to, bound), B::write(to, bound)};
         return Body::write(to, registers);
     }
-    void collect(operand_list& o, bits_list& k) const {
-        a.collect(o, k);
-        b.collect(o, k);
-        body.collect(o, k);
+    void collect(expression_parts& to) const {
+        a.collect(to);
+        b.collect(to);
+        body.collect(to);
     }
 };
 template <class Body, class A, class B, class C> struct let<Body, A, B, C> {
@@ -190,11 +187,11 @@ template <class Body, class A, class B, class C> struct let<Body, A, B, C> {
         const int registers[] = {A::write(to, bound), B::write(to, bound), C::write(to, bound)};
         return Body::write(to, registers);
     }
-    void collect(operand_list& o, bits_list& k) const {
-        a.collect(o, k);
-        b.collect(o, k);
-        c.collect(o, k);
-        body.collect(o, k);
+    void collect(expression_parts& to) const {
+        a.collect(to);
+        b.collect(to);
+        c.collect(to);
+        body.collect(to);
     }
 };
 
@@ -238,16 +235,14 @@ public:
 
     /// The node of this expression.
     tensor<T, S> materialize() const {
-        detail::operand_list operands;
-        detail::bits_list constants;
-        tree_.collect(operands, constants);
+        detail::expression_parts parts;
+        tree_.collect(parts);
 #if TENON_COMPILE_EXPRESSIONS
         using forward = detail::forward_program<Tree>;
         detail::compile<forward, detail::gradient_program<forward>>();
 #endif
-        const tape& code = detail::forward_program<Tree>::code;
-        return tensor<T, S>::unchecked(detail::add_fused(std::shared_ptr<const tape>(std::shared_ptr<void>(), &code),
-                                                         std::move(constants), std::move(operands), scopes_));
+        return tensor<T, S>::unchecked(
+            detail::add_expression(detail::forward_program<Tree>::code, std::move(parts), scopes_));
     }
     operator tensor<T, S>() const { return materialize(); } // NOLINT: an expression is a tensor
     template <class S2>

@@ -4,12 +4,11 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <variant>
+#include <type_traits>
 #include <vector>
 
 #include <tenon/core/array.hpp>
 #include <tenon/core/extents.hpp>
-#include <tenon/core/hash.hpp>
 #include <tenon/core/number.hpp>
 #include <tenon/tape/shared_tape.hpp>
 
@@ -17,41 +16,38 @@
 
 namespace tenon {
 
-/// A value of a node's attribute. Arrays and tapes are shared and never changed.
-using attribute = std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>, element_type, extents,
-                               std::shared_ptr<const any_array>, std::shared_ptr<const tape>>;
+struct attribute;       // a value, in graph/attribute.hpp: what programs seldom look at, and costs much to compile
+struct named_attribute; // with its name
 
-bool same_attribute(const attribute& a, const attribute& b);
-std::size_t hash_attribute(const attribute& a);
-std::string to_string(const attribute& a);
-
-/// A node's attributes, in the order they were set. Copies share them until one is changed.
+/// A node's attributes, in the order they were set. Copies share them until one is changed. A value is of one of the types
+/// that set() takes; arrays and tapes are shared and never changed.
 class attributes {
 public:
     attributes() = default;
 
+    void set(const char* name, std::int64_t value);
+    void set(const char* name, double value);
+    void set(const char* name, std::string value);
+    void set(const char* name, std::vector<std::int64_t> value);
+    void set(const char* name, element_type value);
+    void set(const char* name, const extents& value);
+    void set(const char* name, std::shared_ptr<const any_array> value);
+    void set(const char* name, std::shared_ptr<const tape> value);
     void set(const char* name, attribute value);
     /// nullptr where there is none of this name.
     const attribute* find(const char* name) const noexcept;
 
     /// The value of an attribute of type A; throws invalid_argument_error when it is missing or of another type.
-    template <class A> const A& get(const char* name) const {
-        const attribute* a = find(name);
-        const A* value = a ? std::get_if<A>(a) : nullptr;
-        if (!value) missing(name);
-        return *value;
-    }
+    template <class A> const A& get(const char* name) const;
 
-    auto begin() const noexcept { return values().begin(); }
-    auto end() const noexcept { return values().end(); }
+    const named_attribute* begin() const noexcept;
+    const named_attribute* end() const noexcept;
 
     friend bool operator==(const attributes& a, const attributes& b);
     std::size_t hash() const; ///< computed once for a list
 
 private:
-    using named_values = std::vector<std::pair<std::string, attribute>>;
     struct list;
-    const named_values& values() const noexcept;
     [[noreturn]] void missing(const char* name) const;
     std::shared_ptr<list> list_; // nullptr: none
 };
@@ -60,21 +56,17 @@ namespace detail {
 
 std::size_t hash_extents(const extents& e);
 
-inline attribute to_attribute(bool v) { return std::int64_t{v}; }
-inline attribute to_attribute(int v) { return std::int64_t{v}; }
-inline attribute to_attribute(std::int64_t v) { return v; }
-inline attribute to_attribute(float v) { return double{v}; }
-inline attribute to_attribute(double v) { return v; }
-attribute to_attribute(const number& v);
-inline attribute to_attribute(const std::string& v) { return v; }
-inline attribute to_attribute(element_type v) { return v; }
-inline attribute to_attribute(const extents& v) { return v; }
-inline attribute to_attribute(const index_list& v) { return std::vector<std::int64_t>(v.begin(), v.end()); }
-inline attribute to_attribute(const std::vector<std::int64_t>& v) { return v; }
-inline attribute to_attribute(std::shared_ptr<const any_array> v) { return v; }
-inline attribute to_attribute(std::shared_ptr<const tape> v) { return v; }
-template <class E>
-    requires std::is_enum_v<E> attribute to_attribute(E v) { return static_cast<std::int64_t>(v); }
+// A member of an attribute struct as one of the types that are stored, and back.
+void set_number(attributes& to, const char* name, const number& value);
+template <class V> void set_attribute(attributes& to, const char* name, const V& value) {
+    if constexpr (std::is_same_v<V, number>) set_number(to, name, value);
+    else if constexpr (std::is_same_v<V, index_list>)
+        to.set(name, std::vector<std::int64_t>(value.begin(), value.end()));
+    else if constexpr (std::is_floating_point_v<V>) to.set(name, static_cast<double>(value));
+    else if constexpr (std::is_integral_v<V> || (std::is_enum_v<V> && !std::is_same_v<V, element_type>))
+        to.set(name, static_cast<std::int64_t>(value));
+    else to.set(name, value);
+}
 
 [[noreturn]] void list_too_long(const char* name, std::size_t count);
 [[noreturn]] void number_out_of_range(const char* name, std::int64_t value);
@@ -102,7 +94,7 @@ template <class V> void from_attribute(const attributes& from, const char* name,
 ///     static constexpr void fields(auto&& field) { field("transpose_a", &attributes::transpose_a); ... }
 template <class A> attributes encode(const A& a) {
     attributes out;
-    A::fields([&](const char* name, auto member) { out.set(name, detail::to_attribute(a.*member)); });
+    A::fields([&](const char* name, auto member) { detail::set_attribute(out, name, a.*member); });
     return out;
 }
 

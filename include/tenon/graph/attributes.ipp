@@ -7,6 +7,8 @@
 #include <string_view>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/hash.hpp>
+#include <tenon/graph/attribute.hpp>
 #include <tenon/graph/attributes.hpp>
 
 namespace tenon {
@@ -17,15 +19,16 @@ TENON_INLINE void list_too_long(const char* name, std::size_t count) {
                                  " numbers given, at most " + std::to_string(max_rank) + " fit");
 }
 
-// As a double where that is exact, else as an integer, or as the digits of what 64 bits hold only without a sign: one
-// number is written in one way.
-TENON_INLINE attribute to_attribute(const number& v) {
+TENON_INLINE attribute attribute_of(const number& v) {
     const double d = v.as_double();
     if (v.is_real() || (number(d).fits(element_type::int64) && v.fits(element_type::int64) &&
                         number(d).to<std::int64_t>() == v.to<std::int64_t>()))
         return d;
     if (v.fits(element_type::int64)) return v.to<std::int64_t>();
     return std::to_string(v.to<std::uint64_t>());
+}
+TENON_INLINE void set_number(attributes& to, const char* name, const number& value) {
+    to.set(name, attribute_of(value));
 }
 
 TENON_INLINE number number_attribute(const attributes& from, const char* name) {
@@ -89,7 +92,8 @@ TENON_INLINE bool same_attribute(const attribute& a, const attribute& b) {
         const double y = std::get<double>(b);
         return std::memcmp(x, &y, sizeof y) == 0;
     }
-    return a == b;
+    // Of the other types' values, which compare as they are.
+    return std::visit([&](const auto& x) { return x == std::get<std::remove_cvref_t<decltype(x)>>(b); }, a);
 }
 
 TENON_INLINE std::size_t hash_attribute(const attribute& a) {
@@ -129,16 +133,18 @@ TENON_INLINE std::string to_string(const attribute& a) {
 }
 
 struct attributes::list {
-    named_values values;
+    std::vector<named_attribute> values;
     mutable std::atomic<std::size_t> hash{0}; // 0: not computed yet
 
     list() = default;
-    explicit list(const named_values& v) : values(v) {}
+    explicit list(const std::vector<named_attribute>& v) : values(v) {}
 };
 
-TENON_INLINE const attributes::named_values& attributes::values() const noexcept {
-    static const named_values none;
-    return list_ ? list_->values : none;
+TENON_INLINE const named_attribute* attributes::begin() const noexcept {
+    return list_ ? list_->values.data() : nullptr;
+}
+TENON_INLINE const named_attribute* attributes::end() const noexcept {
+    return list_ ? list_->values.data() + list_->values.size() : nullptr;
 }
 
 TENON_INLINE void attributes::set(const char* name, attribute value) {
@@ -150,36 +156,67 @@ TENON_INLINE void attributes::set(const char* name, attribute value) {
             v = std::move(value);
             return;
         }
-    list_->values.emplace_back(name, std::move(value));
+    list_->values.push_back({name, std::move(value)});
+}
+TENON_INLINE void attributes::set(const char* name, std::int64_t value) { set(name, attribute(value)); }
+TENON_INLINE void attributes::set(const char* name, double value) { set(name, attribute(value)); }
+TENON_INLINE void attributes::set(const char* name, std::string value) { set(name, attribute(std::move(value))); }
+TENON_INLINE void attributes::set(const char* name, std::vector<std::int64_t> value) {
+    set(name, attribute(std::move(value)));
+}
+TENON_INLINE void attributes::set(const char* name, element_type value) { set(name, attribute(value)); }
+TENON_INLINE void attributes::set(const char* name, const extents& value) { set(name, attribute(value)); }
+TENON_INLINE void attributes::set(const char* name, std::shared_ptr<const any_array> value) {
+    set(name, attribute(std::move(value)));
+}
+TENON_INLINE void attributes::set(const char* name, std::shared_ptr<const tape> value) {
+    set(name, attribute(std::move(value)));
 }
 
 TENON_INLINE const attribute* attributes::find(const char* name) const noexcept {
     // The planner asks often: most names differ in their length or first letter.
     const std::size_t length = std::strlen(name);
-    for (const auto& [n, v] : values())
+    for (const auto& [n, v] : *this)
         if (n.size() == length && n[0] == name[0] && std::memcmp(n.data(), name, length) == 0) return &v;
     return nullptr;
 }
 
 TENON_INLINE void attributes::missing(const char* name) const {
     std::string text = "attribute \"" + std::string(name) + "\" is missing or of another type; there are:";
-    for (const auto& [n, v] : values()) text += " " + n + " = " + to_string(v) + ";";
+    for (const auto& [n, v] : *this) text += " " + n + " = " + to_string(v) + ";";
     throw invalid_argument_error(text);
 }
 
+template <class A> const A& attributes::get(const char* name) const {
+    const attribute* a = find(name);
+    const A* value = a ? std::get_if<A>(a) : nullptr;
+    if (!value) missing(name);
+    return *value;
+}
+#if !TENON_HEADER_ONLY
+template const std::int64_t& attributes::get(const char*) const;
+template const double& attributes::get(const char*) const;
+template const std::string& attributes::get(const char*) const;
+template const std::vector<std::int64_t>& attributes::get(const char*) const;
+template const element_type& attributes::get(const char*) const;
+template const extents& attributes::get(const char*) const;
+template const std::shared_ptr<const any_array>& attributes::get(const char*) const;
+template const std::shared_ptr<const tape>& attributes::get(const char*) const;
+#endif
+
 TENON_INLINE bool operator==(const attributes& a, const attributes& b) {
-    const attributes::named_values &x = a.values(), &y = b.values();
-    return &x == &y || std::equal(x.begin(), x.end(), y.begin(), y.end(), [](const auto& u, const auto& v) {
-        return u.first == v.first && same_attribute(u.second, v.second);
-    });
+    return a.begin() == b.begin() ||
+           std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& u, const auto& v) {
+               return u.name == v.name && same_attribute(u.value, v.value);
+           });
 }
 
 TENON_INLINE std::size_t attributes::hash() const {
     if (!list_) return 0;
     std::size_t h = list_->hash.load(std::memory_order_relaxed);
     if (h) return h;
-    h = values().size();
-    for (const auto& [n, v] : values()) h = detail::mix(detail::mix(h, std::hash<std::string>{}(n)), hash_attribute(v));
+    h = static_cast<std::size_t>(end() - begin());
+    for (const auto& [n, v] : *this) h = detail::mix(detail::mix(h, std::hash<std::string>{}(n)), hash_attribute(v));
     if (h == 0) h = 1;
     list_->hash.store(h, std::memory_order_relaxed);
     return h;

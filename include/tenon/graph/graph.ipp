@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <ostream>
 
+#include <tenon/core/hash.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/graph/attribute.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/graph/graph_state.inl>
 
@@ -368,7 +370,7 @@ TENON_INLINE node* add_node(const op_definition& op, std::vector<any_tensor> inp
 namespace detail {
 struct op_registry {
     std::mutex guard;
-    std::map<std::string, op_definition> ops;
+    std::map<std::string, const op_definition*> ops;
 };
 inline op_registry& registry() {
     static auto& r = *new op_registry;
@@ -376,24 +378,29 @@ inline op_registry& registry() {
 }
 } // namespace detail
 
-TENON_INLINE const op_definition& register_op(const op_definition& d) {
-    detail::op_registry& r = detail::registry();
+TENON_INLINE const op_definition& detail::enter_op(const op_definition& d) {
+    op_registry& r = registry();
     const std::lock_guard lock(r.guard);
-    return r.ops.emplace(d.name, d).first->second;
+    return *r.ops.emplace(d.name, &d).first->second;
+}
+
+TENON_INLINE const op_definition& register_op(const op_definition& d) {
+    if (const op_definition* known = find_op(d.name)) return *known;
+    return detail::enter_op(*new op_definition(d)); // for as long as the process runs
 }
 
 TENON_INLINE const op_definition* find_op(const std::string& name) {
     detail::op_registry& r = detail::registry();
     const std::lock_guard lock(r.guard);
     const auto at = r.ops.find(name);
-    return at == r.ops.end() ? nullptr : &at->second;
+    return at == r.ops.end() ? nullptr : at->second;
 }
 
 TENON_INLINE std::vector<const op_definition*> all_ops() {
     detail::op_registry& r = detail::registry();
     const std::lock_guard lock(r.guard);
     std::vector<const op_definition*> result;
-    for (const auto& [name, d] : r.ops) result.push_back(&d);
+    for (const auto& [name, d] : r.ops) result.push_back(d);
     return result;
 }
 

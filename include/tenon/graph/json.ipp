@@ -11,6 +11,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/with_element.hpp>
+#include <tenon/graph/attribute.hpp>
 #include <tenon/graph/json.hpp>
 #include <tenon/graph/json_parse.hpp>
 #include <tenon/graph/op.hpp>
@@ -242,7 +243,7 @@ inline attribute attribute_of_json(const json_value& v) {
     const auto* object = v.get<json_value::object>();
     if (object && object->size() == 1) {
         const auto& [kind, value] = object->front();
-        if (kind == "number") return to_attribute(exact_number_of_json(value));
+        if (kind == "number") return attribute_of(exact_number_of_json(value));
         if (kind == "element") return element_of_json(value);
         if (kind == "shape") return sizes_of_json(value);
         if (kind == "array") return std::make_shared<const any_array>(array_of_json(value));

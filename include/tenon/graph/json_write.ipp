@@ -10,6 +10,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/number_text.hpp>
 #include <tenon/core/with_element.hpp>
+#include <tenon/graph/attribute.hpp>
 #include <tenon/graph/json_value.hpp>
 #include <tenon/graph/json_write.hpp>
 #include <tenon/graph/op.hpp>

@@ -60,19 +60,22 @@ struct op_definition {
 std::string fault_sentence(const op_definition& op, fault what, type_list operands, const attributes& a);
 
 /// Enters an op into the process's registry; the first definition of a name stays.
-const op_definition& register_op(const op_definition&);
+const op_definition& register_op(const op_definition& d);
 /// nullptr where no op of this name is known.
 const op_definition* find_op(const std::string& name);
 std::vector<const op_definition*> all_ops();
 
 namespace detail {
 
+/// The same without a copy: the definition stays for as long as the process runs.
+const op_definition& enter_op(const op_definition& d);
+
 /// Adds a node of exactly this op, name, inputs, controls, attributes, device and container, whose rule it runs. For
 /// readers of graphs: it stays a node of its own whatever others are equal. Throws invalid_argument_error with the
 /// rule's words, or when the name is taken.
 node* restore_node(const graph& to, node&& n);
 
-template <class Op> op_definition make_definition() {
+template <class Op> constexpr op_definition make_definition() {
     using A = typename Op::attributes;
     op_definition d;
     d.name = Op::name;
@@ -115,31 +118,10 @@ template <class Rule> void check_operands(const std::vector<any_tensor>& operand
 ///     inline const tn::op_definition& cumulative_sum_definition = tn::definition_of<cumulative_sum_op>();
 /// so that graphs that are read find it.
 template <class Op> const op_definition& definition_of() {
-    static const op_definition& d = register_op(detail::make_definition<Op>());
+    static constexpr op_definition made = detail::make_definition<Op>();
+    static const op_definition& d = detail::enter_op(made);
     return d;
 }
-
-// The same for the library's own ops, a line after each struct NAME_op of op family FAMILY. Their definitions are compiled
-// with the family's kernels: a program that includes everything would otherwise spend most of its compile time on ops
-// that it does not use.
-#if TENON_HEADER_ONLY
-#define TENON_OP(FAMILY, NAME) inline const op_definition& NAME##_definition = definition_of<NAME##_op>()
-#else
-#define TENON_OP(FAMILY, NAME)                                                                    \
-    TENON_OP_TEMPLATE(TENON_KERNELS_OF_##FAMILY) const op_definition& definition_of<NAME##_op>(); \
-    inline const op_definition& NAME##_definition = definition_of<NAME##_op>()
-// `template` where the argument has been defined as 1, else `extern template`.
-#define TENON_OP_TEMPLATE(KERNELS) TENON_OP_IF(KERNELS)
-#define TENON_OP_IF(KERNELS) TENON_OP_SECOND(TENON_OP_IF_##KERNELS, extern template, )
-#define TENON_OP_IF_1 , template
-#define TENON_OP_SECOND(...) TENON_OP_TAKE_SECOND(__VA_ARGS__)
-#define TENON_OP_TAKE_SECOND(FIRST, SECOND, ...) SECOND
-#endif
-
-/// Defines what prepares an op's kernel, where that is one type, made of the setup.
-#define TENON_KERNEL(NAME, ...)                                                                                        \
-    TENON_INLINE kernel_pointer NAME##_op::prepare(const kernel_setup& s) { return std::make_unique<__VA_ARGS__>(s); } \
-    static_assert(true)
 
 /// Adds a node to the graph in scope. Runs the rule; throws invalid_argument_error with its words. Equal
 /// stateless nodes are one node. `name` empty: the op's name, made unique.
@@ -150,5 +132,44 @@ template <class Op>
 any_tensor add(const typename Op::attributes& a, std::vector<any_tensor> inputs, const std::string& name = {}) {
     return any_tensor(node_output{add_node(definition_of<Op>(), std::move(inputs), encode(a), name), 0});
 }
+template <class Op>
+any_tensor add(const typename Op::attributes& a, std::initializer_list<any_tensor> inputs,
+               const std::string& name = {}) {
+    return add<Op>(a, std::vector<any_tensor>(inputs), name);
+}
+
+// The same for the library's own ops, a line after each struct NAME_op of op family FAMILY. Their definitions, and what adds
+// their nodes, are compiled with the family's kernels: a program that includes everything would otherwise spend most of its
+// compile time on ops that it does not use. The pointer has a static library's archive bring the family along.
+#if TENON_HEADER_ONLY
+#define TENON_OP(FAMILY, NAME) inline const op_definition& NAME##_definition = definition_of<NAME##_op>()
+#else
+#define TENON_OP(FAMILY, NAME)                                                                       \
+    extern const op_definition NAME##_definition;                                                    \
+    template <> inline const op_definition& definition_of<NAME##_op>() { return NAME##_definition; } \
+    TENON_OP_IN(TENON_KERNELS_OF_##FAMILY, NAME)
+// A family's macro is defined as 1 where its kernels are compiled.
+#define TENON_OP_IN(KERNELS, NAME) TENON_OP_IF(KERNELS, NAME)
+#define TENON_OP_IF(KERNELS, NAME) TENON_OP_SECOND(TENON_OP_IF_##KERNELS, TENON_OP_DECLARE, )(NAME)
+#define TENON_OP_IF_1 , TENON_OP_DEFINE
+#define TENON_OP_SECOND(...) TENON_OP_TAKE_SECOND(__VA_ARGS__)
+#define TENON_OP_TAKE_SECOND(FIRST, SECOND, ...) SECOND
+#define TENON_OP_DECLARE(NAME)           \
+    TENON_OP_ADD(extern template, NAME); \
+    [[gnu::used]] inline constexpr const op_definition* NAME##_linked = &NAME##_definition
+#define TENON_OP_DEFINE(NAME)                                                               \
+    constinit const op_definition NAME##_definition = detail::make_definition<NAME##_op>(); \
+    TENON_OP_ADD(template, NAME);                                                           \
+    [[maybe_unused]] static const bool NAME##_registered = (detail::enter_op(NAME##_definition), true)
+#define TENON_OP_ADD(TEMPLATE, NAME)                                                                               \
+    TEMPLATE any_tensor add<NAME##_op>(const NAME##_op::attributes&, std::vector<any_tensor>, const std::string&); \
+    TEMPLATE any_tensor add<NAME##_op>(const NAME##_op::attributes&, std::initializer_list<any_tensor>,            \
+                                       const std::string&)
+#endif
+
+/// Defines what prepares an op's kernel, where that is one type, made of the setup.
+#define TENON_KERNEL(NAME, ...)                                                                                        \
+    TENON_INLINE kernel_pointer NAME##_op::prepare(const kernel_setup& s) { return std::make_unique<__VA_ARGS__>(s); } \
+    static_assert(true)
 
 } // namespace tenon

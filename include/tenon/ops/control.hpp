@@ -155,10 +155,13 @@ struct assert_op {
 };
 TENON_OP(control, assert);
 
+namespace untyped {
+any_tensor placeholder(element_type element, const extents& shape, std::string_view name = {});
+}
+
 /// A tensor that is fed in every step that needs it. `name` says which in errors.
-template <Element T, Shape S = shape<>> tensor<T, canonical_t<S>> placeholder(const std::string& name = {}) {
-    return tensor<T, canonical_t<S>>::unchecked(
-        tenon::add<placeholder_op>({element_type_of<T>, S::extents}, {}, name.empty() ? "placeholder" : name));
+template <Element T, Shape S = shape<>> tensor<T, canonical_t<S>> placeholder(std::string_view name = {}) {
+    return tensor<T, canonical_t<S>>::unchecked(untyped::placeholder(element_type_of<T>, S::extents, name));
 }
 
 /// The value of x unless it is fed; may ask for less static sizes than x has, so that others can be fed.
@@ -224,7 +227,6 @@ any_tensor zeros_like(const any_tensor& x);
 any_tensor ones_like(const any_tensor& x);
 any_tensor identity(const any_tensor& x, const std::string& name = {});
 any_tensor stop_gradient(const any_tensor& x);
-any_tensor placeholder(element_type element, const extents& shape, const std::string& name = {});
 /// The value of x unless it is fed; `shape`, where it is given, may leave open what x says of its sizes.
 any_tensor placeholder_with_default(const any_tensor& x, const std::string& name = {});
 any_tensor placeholder_with_default(const any_tensor& x, const extents& shape, const std::string& name = {});
@@ -277,8 +279,8 @@ TENON_INLINE any_tensor identity(const any_tensor& x, const std::string& name) {
     return tenon::add<identity_op>({}, {x}, name);
 }
 TENON_INLINE any_tensor stop_gradient(const any_tensor& x) { return tenon::add<stop_gradient_op>({}, {x}); }
-TENON_INLINE any_tensor placeholder(element_type element, const extents& shape, const std::string& name) {
-    return tenon::add<placeholder_op>({element, shape}, {}, name.empty() ? "placeholder" : name);
+TENON_INLINE any_tensor placeholder(element_type element, const extents& shape, std::string_view name) {
+    return tenon::add<placeholder_op>({element, shape}, {}, std::string(name.empty() ? "placeholder" : name));
 }
 TENON_INLINE any_tensor placeholder_with_default(const any_tensor& x, const std::string& name) {
     return placeholder_with_default(x, x.extents(), name);

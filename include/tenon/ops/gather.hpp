@@ -1,7 +1,6 @@
 #pragma once
 
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include <tenon/graph/axes.hpp>
@@ -131,12 +130,14 @@ row_gradient join_rows(const std::vector<row_gradient>& parts);
 /// sparse_rows() of many gradients, which may be sums of the same: what was found of a node is kept.
 class row_gradients {
 public:
+    row_gradients();
     std::optional<row_gradient> of(const any_tensor& gradient);
 
 private:
     const node* unknown_operand(const node& n) const;
     std::optional<row_gradient> through(const node& n) const;
-    std::unordered_map<const node*, std::optional<row_gradient>> known_;
+    struct known;
+    std::shared_ptr<known> known_;
 };
 } // namespace detail
 
@@ -147,6 +148,8 @@ any_tensor gather(const any_tensor& x, const any_tensor& indices, int axis = 0);
 } // namespace tenon
 
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_gather)
+
+#include <unordered_map>
 
 #include <tenon/expr/fused.hpp>
 #include <tenon/graph/graph.hpp>
@@ -228,18 +231,23 @@ inline bool is_linear(const tape& t, const std::vector<bool>& marked) {
 
 namespace detail {
 
+struct row_gradients::known {
+    std::unordered_map<const node*, std::optional<row_gradient>> of;
+};
+TENON_INLINE row_gradients::row_gradients() : known_(std::make_shared<known>()) {}
+
 TENON_INLINE std::optional<row_gradient> row_gradients::of(const any_tensor& gradient) {
     if (gradient.rank() == 0) return std::nullopt;
     // Sums may be chains of any length: no recursion.
     std::vector<const node*> open{gradient.node()};
     while (!open.empty()) {
         const node* n = open.back();
-        if (known_.contains(n)) open.pop_back();
-        else if (is_row_gradient(*n)) known_[n] = row_gradient{any_tensor(n->inputs[1]), any_tensor(n->inputs[0])};
+        if (known_->of.contains(n)) open.pop_back();
+        else if (is_row_gradient(*n)) known_->of[n] = row_gradient{any_tensor(n->inputs[1]), any_tensor(n->inputs[0])};
         else if (const node* operand = unknown_operand(*n)) open.push_back(operand);
-        else known_[n] = through(*n);
+        else known_->of[n] = through(*n);
     }
-    return known_[gradient.node()];
+    return known_->of[gradient.node()];
 }
 
 // An operand of a sum of scaled gradients of which it is not known yet whether it is sparse; nullptr: there is none, or
@@ -250,8 +258,8 @@ TENON_INLINE const node* row_gradients::unknown_operand(const node& n) const {
         const tensor_type& t = n.input_type(static_cast<int>(k));
         if (t.extents.rank() == 0) continue;
         if (equal_shapes(t.extents, n.outputs[0].extents).what != fault::none) return nullptr;
-        const auto at = known_.find(n.inputs[k].node);
-        if (at == known_.end()) return n.inputs[k].node;
+        const auto at = known_->of.find(n.inputs[k].node);
+        if (at == known_->of.end()) return n.inputs[k].node;
         if (!at->second) return nullptr;
     }
     return nullptr;
@@ -266,9 +274,9 @@ TENON_INLINE std::optional<row_gradient> row_gradients::through(const node& n) c
     for (std::size_t k = 0; k < n.inputs.size(); ++k) {
         const tensor_type& t = n.input_type(static_cast<int>(k));
         const bool scalar = t.extents.rank() == 0;
-        const auto at = known_.find(n.inputs[k].node);
-        if (!scalar &&
-            (at == known_.end() || !at->second || equal_shapes(t.extents, n.outputs[0].extents).what != fault::none))
+        const auto at = known_->of.find(n.inputs[k].node);
+        if (!scalar && (at == known_->of.end() || !at->second ||
+                        equal_shapes(t.extents, n.outputs[0].extents).what != fault::none))
             return std::nullopt;
         rows.push_back(scalar ? std::nullopt : at->second);
         sparse.push_back(!scalar);

@@ -142,6 +142,13 @@ inline std::string copies_of(const std::string& variable) { return variable + "/
 any_tensor add_variable(const std::string& name, const tensor_type& type, const variable_options& o);
 /// What its updates are computed of (variable_op): so that none is lost where a step runs several.
 any_tensor current_value(const any_tensor& variable);
+template <class T, class S> inline constexpr tensor_type type_of{element_type_of<T>, S::extents};
+// A variable and what it begins with: what an initialiser makes, a tensor, or an array.
+any_tensor new_variable(std::string_view name, const tensor_type& type, const initializer& how,
+                        const variable_options& o);
+any_tensor new_variable(std::string_view name, const tensor_type& type, const any_tensor& initial,
+                        const variable_options& o);
+any_tensor new_variable(std::string_view name, any_array initial, const variable_options& o);
 /// Gives a variable its initialising assignment.
 operation set_initial_value(const any_tensor& variable, const any_tensor& value, const variable_options& o);
 operation initializer_of(const any_tensor& variable);
@@ -248,14 +255,10 @@ private:
 
 /// A variable that begins as `how` says. All its sizes are numbers.
 template <Element T, Shape S>
-variable_tensor<T, canonical_t<S>> variable(const std::string& name, const initializer& how,
+variable_tensor<T, canonical_t<S>> variable(std::string_view name, const initializer& how,
                                             const variable_options& o = {}) {
     static_assert(S::extents.is_static(), "tenon::variable: the sizes of a variable must be numbers");
-    const tensor_type type{element_type_of<T>, S::extents};
-    detail::check_initializer(name, how, type.element); // before there is a node that nothing begins
-    const any_tensor v = detail::add_variable(name, type, o);
-    detail::set_initial_value(v, detail::initial_value(how, v), o);
-    return variable_tensor<T, canonical_t<S>>(v);
+    return variable_tensor<T, canonical_t<S>>(detail::new_variable(name, detail::type_of<T, canonical_t<S>>, how, o));
 }
 /// A mistake: how it begins, or its name, is not said.
 template <Element T, Shape S, class X> variable_tensor<T, canonical_t<S>> variable(const X&) {
@@ -266,25 +269,21 @@ template <Element T, Shape S, class X> variable_tensor<T, canonical_t<S>> variab
 /// A variable that begins with the value of a tensor: of random numbers, fed when the initialiser runs, or computed from
 /// other variables' initialized_value(). (A variable itself is read before it begins, which is an error in the step that
 /// initialises both.)
-template <OperandOrIllShaped X>
-auto variable(const std::string& name, const X& initial, const variable_options& o = {}) {
+template <OperandOrIllShaped X> auto variable(std::string_view name, const X& initial, const variable_options& o = {}) {
     if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
     else {
         using T = typename X::element_type;
         using S = typename X::shape_type;
         static_assert(S::extents.is_static(), "tenon::variable: the sizes of a variable must be numbers");
-        const any_tensor v = detail::add_variable(name, {element_type_of<T>, S::extents}, o);
-        detail::set_initial_value(v, detail::as_tensor(initial), o);
-        return variable_tensor<T, S>(v);
+        return variable_tensor<T, S>(
+            detail::new_variable(name, detail::type_of<T, canonical_t<S>>, detail::as_tensor(initial), o));
     }
 }
 template <OperandOrIllShaped X> auto variable(const X& initial) { return variable("variable", initial); }
-template <Element T> auto variable(const std::string& name, const T& initial, const variable_options& o = {}) {
+template <Element T> auto variable(std::string_view name, const T& initial, const variable_options& o = {}) {
     any_array value(element_type_of<T>, {});
     *static_cast<T*>(value.data()) = initial;
-    const any_tensor v = detail::add_variable(name, value.type(), o);
-    detail::set_initial_value(v, detail::initial_value(std::move(value), v), o);
-    return variable_tensor<T, shape<>>(v);
+    return variable_tensor<T, shape<>>(detail::new_variable(name, std::move(value), o));
 }
 template <Element T> auto variable(const T& initial) { return variable("variable", initial); }
 
@@ -396,6 +395,25 @@ TENON_INLINE any_tensor initial_value(any_array value, const any_tensor& variabl
     return tenon::add<constant_op>({std::make_shared<const any_array>(std::move(value))}, {}, "initial_value");
 }
 
+TENON_INLINE any_tensor new_variable(std::string_view name, const tensor_type& type, const initializer& how,
+                                     const variable_options& o) {
+    check_initializer(std::string(name), how, type.element); // before there is a node that nothing begins
+    const any_tensor v = add_variable(std::string(name), type, o);
+    set_initial_value(v, initial_value(how, v), o);
+    return v;
+}
+TENON_INLINE any_tensor new_variable(std::string_view name, const tensor_type& type, const any_tensor& initial,
+                                     const variable_options& o) {
+    const any_tensor v = add_variable(std::string(name), type, o);
+    set_initial_value(v, initial, o);
+    return v;
+}
+TENON_INLINE any_tensor new_variable(std::string_view name, any_array initial, const variable_options& o) {
+    const any_tensor v = add_variable(std::string(name), initial.type(), o);
+    set_initial_value(v, initial_value(std::move(initial), v), o);
+    return v;
+}
+
 TENON_INLINE any_tensor add_assign(const any_tensor& variable, const any_tensor& value, const char* name) {
     const owned_scope there(variable);
     return any_tensor({add_node(definition_of<assign_op>(), {variable, value}, {}, name), 0});
@@ -478,9 +496,7 @@ TENON_INLINE any_tensor constant(any_array value) {
     return tenon::add<constant_op>({std::make_shared<const any_array>(std::move(value))}, {});
 }
 TENON_INLINE any_tensor variable(const std::string& name, const any_tensor& initial, const variable_options& o) {
-    const any_tensor v = tenon::detail::add_variable(name, initial.type(), o);
-    tenon::detail::set_initial_value(v, initial, o);
-    return v;
+    return tenon::detail::new_variable(name, initial.type(), initial, o);
 }
 TENON_INLINE any_tensor variable(const std::string& name, const tensor_type& type, const initializer& how,
                                  const variable_options& o) {

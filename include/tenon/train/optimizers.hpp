@@ -74,7 +74,7 @@ bool is_no_gradient(const gradient_and_variable& of);
 /// makes no sense (a NaN, a beta that is not in [0, 1), ..) is an invalid_argument_error when the optimiser is made.
 class optimizer {
 public:
-    virtual ~optimizer() = default;
+    virtual ~optimizer();
 
     /// An operation that computes the gradients of a scalar loss, from the values before the step, and changes the
     /// variables by them. Where a step runs several such operations, each changes what those made before it left. Throws invalid_argument_error when the loss depends on none of the variables.

@@ -226,6 +226,8 @@ TENON_INLINE optimizer::optimizer(std::string name, learning_rate rate) :
         detail::throw_bad_setting(name_, "learning rate", rate_.number(), "a finite number");
 }
 
+TENON_INLINE optimizer::~optimizer() = default;
+
 TENON_INLINE momentum::momentum(learning_rate rate, double factor, const momentum_options& o) :
     optimizer("momentum", std::move(rate)), momentum_(factor), options_(o) {
     detail::check_weight("momentum", "factor", factor);

@@ -11,6 +11,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/file.hpp>
+#include <tenon/graph/attribute.hpp>
 #include <tenon/tape/opcode.hpp>
 #include <tenon/tape/tape.hpp>
 #include <tenon/graph/json_parse.hpp>

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <unordered_map>
 
+#include <tenon/core/hash.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/ops/control.hpp>
 #include <tenon/ops/state.hpp>

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include <tenon/core/error.hpp>
+#include <tenon/graph/attribute.hpp>
 #include <tenon/ops/control.hpp>
 #include <tenon/runtime/plan/prune.hpp>
 #include <tenon/runtime/plan/reads.hpp>

@@ -121,10 +121,22 @@ namespace detail {
 class session_state;
 class callable_state;
 
-struct run_request {
-    std::vector<fed_value> feeds;
+/// What is asked of a step. Not inline, as what follows: each run in a program would repeat it.
+struct fetch_request {
+    fetch_request();
+    ~fetch_request();
+    fetch_request(const fetch_request&);
+    fetch_request(fetch_request&&) noexcept;
+    fetch_request& operator=(fetch_request&&) noexcept;
     std::vector<any_tensor> fetches;
     std::vector<operation> targets;
+};
+struct run_request : fetch_request {
+    run_request();
+    ~run_request();
+    run_request(run_request&&) noexcept;
+    run_request& operator=(run_request&&) noexcept;
+    std::vector<fed_value> feeds;
     double timeout = 0; ///< seconds; 0: the session's
 };
 
@@ -179,16 +191,29 @@ template <class X, class A> any_array feed_view(const A& a) {
 
 template <class F> inline constexpr bool is_fetched_tensor = std::is_base_of_v<any_tensor, F> || OperandOrIllShaped<F>;
 
-// What fetching an F gives, as a tuple: nothing for an operation.
-template <class F> auto fetched_array(any_array&& a) {
-    if constexpr (std::is_same_v<F, any_tensor>) return std::tuple<any_array>(std::move(a));
-    else if constexpr (std::is_same_v<F, ill_shaped>) return std::tuple<ill_shaped>();
-    else if constexpr (is_fetched_tensor<F>)
-        return std::tuple<array<typename F::element_type, typename F::shape_type>>(
-            array<typename F::element_type, typename F::shape_type>(std::move(a)));
-    else return std::tuple<>();
-}
-template <class F> using fetched_t = decltype(fetched_array<F>(std::declval<any_array>()));
+// What fetching an F, no operation, gives.
+template <class F> struct fetched { using type = array<typename F::element_type, typename F::shape_type>; };
+template <> struct fetched<any_tensor> { using type = any_array; };
+template <> struct fetched<ill_shaped> { using type = ill_shaped; };
+
+template <class... A> struct fetched_arrays {
+    using tuple = std::tuple<A...>;
+    static tuple of(any_array* values) { return at(values, std::index_sequence_for<A...>{}); }
+    template <std::size_t... I> static tuple at([[maybe_unused]] any_array* values, std::index_sequence<I...>) {
+        return tuple(A(std::move(values[I]))...);
+    }
+};
+// What a run gives: an array for each tensor in F..., behind those of Done.
+template <class Done, class... F> struct results_of { using type = Done; };
+template <class... A, class F, class... Rest> struct results_of<fetched_arrays<A...>, F, Rest...> {
+    static constexpr auto next() {
+        if constexpr (is_fetched_tensor<F>)
+            return results_of<fetched_arrays<A..., typename fetched<F>::type>, Rest...>{};
+        else return results_of<fetched_arrays<A...>, Rest...>{};
+    }
+    using type = typename decltype(next())::type;
+};
+template <class... F> using results_t = typename results_of<fetched_arrays<>, F...>::type;
 
 template <class Tuple> auto single(Tuple&& t) {
     if constexpr (std::tuple_size_v<std::remove_cvref_t<Tuple>> == 0) return;
@@ -196,38 +221,28 @@ template <class Tuple> auto single(Tuple&& t) {
     else return std::move(t);
 }
 
-template <class... F> auto results(any_array* values) {
-    [[maybe_unused]] int next = 0;
-    const auto part_of = [&]<class X>(std::type_identity<X>) {
-        if constexpr (is_fetched_tensor<X>) return fetched_array<X>(std::move(values[next++]));
-        else return std::tuple<>();
-    };
-    // Braces order the evaluation.
-    std::tuple<fetched_t<F>...> parts{part_of(std::type_identity<F>{})...};
-    return std::apply([](auto&&... p) { return std::tuple_cat(std::move(p)...); }, std::move(parts));
-}
-
 // The results of a step with a mistake in it: as many as there would be.
 template <class... F> auto ill_shaped_results() {
     return std::tuple_cat(std::conditional_t<is_fetched_tensor<F>, std::tuple<ill_shaped>, std::tuple<>>{}...);
 }
 
-void add_fetch(run_request& r, const any_tensor& t);
-void add_fetch(run_request& r, const operation& o);
+void add_fetch(fetch_request& r, const any_tensor& t);
+void add_fetch(fetch_request& r, const operation& o);
 template <class E>
     requires requires(const E& e) { e.materialize(); }
-void add_fetch(run_request& r, const E& e) { add_fetch(r, static_cast<const any_tensor&>(e.materialize())); }
+void add_fetch(fetch_request& r, const E& e) { add_fetch(r, static_cast<const any_tensor&>(e.materialize())); }
 inline void add_fetch(run_request& r, fed_value&& f) { r.feeds.push_back(std::move(f)); }
 inline void add_fetch(run_request& r, const fed_value& f) { r.feeds.push_back({f.tensor, f.value.share()}); }
+inline void add_fetch(fetch_request&, ill_shaped) {}
 inline void add_fetch(run_request&, ill_shaped) {}
-/// What a run takes.
+/// What can be fetched, and what a run takes.
 template <class F>
-inline constexpr bool is_runnable =
-    std::is_convertible_v<F, const any_tensor&> || std::is_convertible_v<F, operation> ||
-    std::is_same_v<std::remove_cvref_t<F>, fed_value>;
+inline constexpr bool is_fetchable = std::is_convertible_v<F, const any_tensor&> || std::is_convertible_v<F, operation>;
 template <class F>
-    requires(!is_runnable<const F&>)
-void add_fetch(run_request&, const F&) {} // who runs it has complained
+inline constexpr bool is_runnable = is_fetchable<F> || std::is_same_v<std::remove_cvref_t<F>, fed_value>;
+template <class F>
+    requires(!is_fetchable<const F&>)
+void add_fetch(fetch_request&, const F&) {} // who runs it has complained
 
 std::vector<any_array> run_once(session_state& s, run_request&& r);
 
@@ -272,8 +287,11 @@ fed_value feed(const X& x, std::initializer_list<detail::nested<typename X::elem
 }
 
 /// The tensors that a callable is fed, in order.
-template <class... X> struct feed_list { std::tuple<X...> tensors; };
-template <OperandOrIllShaped... X> feed_list<X...> feeds(const X&... x) { return {std::tuple<X...>(x...)}; }
+template <class... X> struct feed_list { std::vector<any_tensor> tensors; };
+template <OperandOrIllShaped... X> feed_list<X...> feeds(const X&... x) {
+    if constexpr (detail::any_ill_shaped<X...>) return {};
+    else return {{detail::as_tensor(x)...}};
+}
 template <class... X>
     requires(!(Operand<X> && ...))
 feed_list<detail::ill_shaped_for<X>...> feeds(const X&...) {
@@ -283,8 +301,14 @@ feed_list<detail::ill_shaped_for<X>...> feeds(const X&...) {
 }
 
 /// What a callable fetches, in order: tensors and operations.
-template <class... F> struct fetch_list { std::tuple<F...> members; };
-template <class... F> fetch_list<F...> fetches(const F&... f) { return {std::tuple<F...>(f...)}; }
+template <class... F> struct fetch_list { detail::fetch_request request; };
+template <class... F> fetch_list<F...> fetches(const F&... f) {
+    static_assert(((detail::is_fetchable<const F&> || std::is_same_v<F, ill_shaped>)&&...),
+                  "tenon::fetches: it takes tensors and operations");
+    fetch_list<F...> all;
+    (detail::add_fetch(all.request, f), ...);
+    return all;
+}
 
 /// A step that is planned once for each set of sizes and run many times. Returns a tuple of the arrays of the
 /// tensors it fetches. Thread-safe.
@@ -324,15 +348,15 @@ private:
             for (std::size_t i = 0; i < sizeof...(A); ++i) fed[i] = &held[i];
             run_untyped(fed, fetched, seconds);
         }
-        return detail::results<F...>(fetched);
+        return detail::results_t<F...>::of(fetched);
     }
     void run_untyped(const any_array* const* fed, any_array* fetched, double seconds) const;
     std::shared_ptr<detail::callable_state> state_;
 };
 
 namespace detail {
-std::shared_ptr<callable_state> make_callable(std::shared_ptr<session_state> s, std::vector<any_tensor> feeds,
-                                              run_request&& r);
+std::shared_ptr<callable_state> make_callable(std::shared_ptr<session_state> s, const std::vector<any_tensor>& feeds,
+                                              const fetch_request& r);
 void run_callable(callable_state& c, const any_array* const* fed, any_array* fetched, double timeout);
 } // namespace detail
 
@@ -348,8 +372,10 @@ void callable<feed_list<X...>, fetch_list<F...>>::run_untyped(const any_array* c
 class session {
 public:
     /// invalid_argument_error where an option makes no sense, naming it.
-    explicit session(const session_options& o = {});
-    explicit session(const graph& g, const session_options& o = {});
+    session();
+    explicit session(const session_options& o);
+    explicit session(const graph& g);
+    session(const graph& g, const session_options& o);
     ~session();
     session(session&&) noexcept = default;
     session& operator=(session&&) noexcept = default;
@@ -370,7 +396,7 @@ public:
             r.timeout = seconds;
             (detail::add_fetch(r, std::forward<F>(arguments)), ...);
             std::vector<any_array> values = detail::run_once(live(), std::move(r));
-            return detail::single(detail::results<std::remove_cvref_t<F>...>(values.data()));
+            return detail::single(detail::results_t<std::remove_cvref_t<F>...>::of(values.data()));
         }
     }
     /// The same for lists known at run time.
@@ -382,12 +408,8 @@ public:
         using result = tenon::callable<feed_list<X...>, fetch_list<F...>>;
         if constexpr (detail::any_ill_shaped<X..., F...>) return result(nullptr);
         else {
-            detail::run_request r;
-            std::apply([&](const auto&... m) { (detail::add_fetch(r, m), ...); }, f.members);
-            std::vector<any_tensor> tensors;
-            std::apply([&](const auto&... x) { (tensors.push_back(detail::as_tensor(x)), ...); }, fed.tensors);
             (void)live();
-            return result(detail::make_callable(state_, std::move(tensors), std::move(r)));
+            return result(detail::make_callable(state_, fed.tensors, f.request));
         }
     }
 

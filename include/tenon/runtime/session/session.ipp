@@ -140,7 +140,7 @@ public:
                                          ": it belongs to another graph than this session's");
     }
 
-    void require_request(const std::vector<any_tensor>& feeds, const run_request& r) const {
+    void require_request(const std::vector<any_tensor>& feeds, const fetch_request& r) const {
         for (std::size_t i = 0; i < feeds.size(); ++i) {
             require_member(feeds[i].node(), "tensor", i, feeds.size(), "fed");
             for (std::size_t j = 0; j < i; ++j)
@@ -180,7 +180,7 @@ public:
 
     // The request as the planner reads it.
     runtime::request planned(const std::vector<any_tensor>& feeds, const any_array* const* fed,
-                             const run_request& r) const {
+                             const fetch_request& r) const {
         runtime::request q;
         for (std::size_t i = 0; i < feeds.size(); ++i) {
             q.feeds.push_back(feeds[i].output());
@@ -214,7 +214,7 @@ public:
 
     // The plan for these feeds, fetches and sizes, made when it is not there yet.
     std::shared_ptr<runtime::plan> plan_for(const std::vector<any_tensor>& feeds, const any_array* const* fed,
-                                            const run_request& r) {
+                                            const fetch_request& r) {
         std::vector<std::int64_t> key;
         const auto add = [&](const node* n, int index) {
             key.push_back(n->number);
@@ -323,13 +323,22 @@ class callable_state {
 public:
     std::shared_ptr<session_state> session;
     std::vector<any_tensor> feeds;
-    run_request request;
+    fetch_request request;
     std::atomic<runtime::plan::lease*> last{nullptr}; // of the last call; taken out by the one that uses it
     ~callable_state() { delete last.load(); }
 };
 
-TENON_INLINE void add_fetch(run_request& r, const any_tensor& t) { r.fetches.push_back(t); }
-TENON_INLINE void add_fetch(run_request& r, const operation& o) { r.targets.push_back(o); }
+TENON_INLINE fetch_request::fetch_request() = default;
+TENON_INLINE fetch_request::~fetch_request() = default;
+TENON_INLINE fetch_request::fetch_request(const fetch_request&) = default;
+TENON_INLINE fetch_request::fetch_request(fetch_request&&) noexcept = default;
+TENON_INLINE fetch_request& fetch_request::operator=(fetch_request&&) noexcept = default;
+TENON_INLINE run_request::run_request() = default;
+TENON_INLINE run_request::~run_request() = default;
+TENON_INLINE run_request::run_request(run_request&&) noexcept = default;
+TENON_INLINE run_request& run_request::operator=(run_request&&) noexcept = default;
+TENON_INLINE void add_fetch(fetch_request& r, const any_tensor& t) { r.fetches.push_back(t); }
+TENON_INLINE void add_fetch(fetch_request& r, const operation& o) { r.targets.push_back(o); }
 
 TENON_INLINE fed_value feed_values(const any_tensor& x, const nested_value& values) {
     const tensor_type& type = x.type();
@@ -345,14 +354,15 @@ TENON_INLINE std::vector<any_array> run_once(session_state& s, run_request&& r) 
     return fetched;
 }
 
-TENON_INLINE std::shared_ptr<callable_state> make_callable(std::shared_ptr<session_state> s,
-                                                           std::vector<any_tensor> feeds, run_request&& r) {
+TENON_INLINE std::shared_ptr<callable_state>
+make_callable(std::shared_ptr<session_state> s, const std::vector<any_tensor>& feeds, const fetch_request& r) {
     s->require_open();
     s->require_request(feeds, r);
     auto c = std::make_shared<callable_state>();
     c->session = std::move(s);
-    c->feeds = std::move(feeds);
-    c->request = std::move(r);
+    c->feeds = feeds;
+    c->request.fetches = r.fetches;
+    c->request.targets = r.targets;
     return c;
 }
 
@@ -375,7 +385,9 @@ TENON_INLINE void run_callable(callable_state& c, const any_array* const* fed, a
 
 } // namespace detail
 
+TENON_INLINE session::session() : session(session_options{}) {}
 TENON_INLINE session::session(const session_options& o) : session(graph::current(), o) {}
+TENON_INLINE session::session(const graph& g) : session(g, session_options{}) {}
 TENON_INLINE session::session(const graph& g, const session_options& o) :
     state_(std::make_shared<detail::session_state>(g, o)) {}
 TENON_INLINE session::~session() = default;
