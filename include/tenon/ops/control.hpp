@@ -157,7 +157,7 @@ TENON_OP(control, assert);
 
 namespace untyped {
 any_tensor placeholder(element_type element, const extents& shape, std::string_view name = {});
-}
+} // namespace untyped
 
 /// A tensor that is fed in every step that needs it. `name` says which in errors.
 template <Element T, Shape S = shape<>> tensor<T, canonical_t<S>> placeholder(std::string_view name = {}) {
