@@ -3,7 +3,7 @@
 #include <tenon/expr/fused_call.hpp>
 #include <tenon/graph/op.hpp>
 #include <tenon/graph/scope.hpp>
-#include <tenon/tape/tape.hpp>
+#include <tenon/tape/shared_tape.hpp>
 
 /// The one elementwise op of the graph: a tape over broadcast operands.
 

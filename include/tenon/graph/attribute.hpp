@@ -8,11 +8,12 @@
 
 #include <tenon/core/array.hpp>
 #include <tenon/core/number.hpp>
-#include <tenon/tape/shared_tape.hpp>
 
 /// The values of a node's attributes, for those that read all of them: equality, hashes, JSON.
 
 namespace tenon {
+
+struct tape;
 
 /// Arrays and tapes are shared and never changed.
 struct attribute : std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>, element_type, extents,

@@ -10,12 +10,12 @@
 #include <tenon/core/array.hpp>
 #include <tenon/core/extents.hpp>
 #include <tenon/core/number.hpp>
-#include <tenon/tape/shared_tape.hpp>
 
 /// What a node knows besides its inputs: named values.
 
 namespace tenon {
 
+struct tape;
 struct attribute;       // a value, in graph/attribute.hpp: what programs seldom look at, and costs much to compile
 struct named_attribute; // with its name
 

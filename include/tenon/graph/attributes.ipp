@@ -10,6 +10,7 @@
 #include <tenon/core/hash.hpp>
 #include <tenon/graph/attribute.hpp>
 #include <tenon/graph/attributes.hpp>
+#include <tenon/tape/shared_tape.hpp>
 
 namespace tenon {
 

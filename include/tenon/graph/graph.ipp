@@ -8,6 +8,7 @@
 #include <tenon/graph/attribute.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/graph/graph_state.inl>
+#include <tenon/tape/tape.hpp>
 
 namespace tenon {
 

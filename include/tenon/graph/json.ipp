@@ -15,6 +15,7 @@
 #include <tenon/graph/json.hpp>
 #include <tenon/graph/json_parse.hpp>
 #include <tenon/graph/op.hpp>
+#include <tenon/tape/shared_tape.hpp>
 
 namespace tenon {
 

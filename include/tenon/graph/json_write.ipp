@@ -14,6 +14,7 @@
 #include <tenon/graph/json_value.hpp>
 #include <tenon/graph/json_write.hpp>
 #include <tenon/graph/op.hpp>
+#include <tenon/tape/tape.hpp>
 
 namespace tenon {
 

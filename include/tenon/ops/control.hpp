@@ -2,7 +2,6 @@
 
 #include <tenon/graph/graph.hpp>
 #include <tenon/graph/tensor.hpp>
-#include <tenon/expr/tree.hpp>
 
 /// Ops that steer a graph rather than compute: placeholders, identities, groups, printing, assertions.
 ///

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <tenon/expr/tree.hpp>
 #include <tenon/graph/gradient_context.hpp>
 #include <tenon/ops/control.hpp>
 #include <tenon/graph/tensor.hpp>

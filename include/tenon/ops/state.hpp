@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tenon/expr/tree.hpp>
 #include <tenon/graph/tensor_or_number.hpp>
 #include <tenon/ops/control.hpp>
 #include <tenon/ops/initializers.hpp>

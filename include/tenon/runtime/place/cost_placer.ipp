@@ -5,7 +5,6 @@
 #include <set>
 #include <unordered_map>
 
-#include <tenon/ops/state.hpp>
 #include <tenon/runtime/place/cost_placer.hpp>
 #include <tenon/runtime/plan/layout.hpp>
 #include <tenon/runtime/plan/rewrite.hpp>

@@ -7,7 +7,6 @@
 #include <tenon/core/hash.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/ops/control.hpp>
-#include <tenon/ops/state.hpp>
 #include <tenon/runtime/plan/index_set.hpp>
 #include <tenon/runtime/plan/order.hpp>
 

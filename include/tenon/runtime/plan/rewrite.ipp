@@ -7,7 +7,6 @@
 #include <tenon/core/error.hpp>
 #include <tenon/expr/fused.hpp>
 #include <tenon/ops/control.hpp>
-#include <tenon/ops/state.hpp>
 #include <tenon/runtime/plan/rewrite.hpp>
 
 namespace tenon::runtime {
