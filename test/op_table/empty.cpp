@@ -27,7 +27,8 @@ bool lists(const std::string& names, const std::string& name) {
 TEST_CASE("each size may be 0, or is refused with a word") {
     for_each_sample([](const entry& e, const sample& s, element_type t) {
         const setting usual = setting_of(s, t);
-        for (const auto& [name, number] : usual.sizes) {
+        for (const auto& size : usual.sizes) {
+            const std::string& name = size.first;
             INFO(name_of(e, s, t), "; ", name, " = 0");
             setting at = usual;
             at.sizes[name] = 0;
@@ -53,7 +54,8 @@ TEST_CASE("gradients of what is empty have the sizes of what they are gradients 
     for_each_sample([](const entry& e, const sample& s, element_type t) {
         if (!e.no_gradient.empty()) return;
         const setting usual = setting_of(s, t);
-        for (const auto& [name, number] : usual.sizes) {
+        for (const auto& size : usual.sizes) {
+            const std::string& name = size.first;
             if (lists(s.not_empty, name)) continue;
             INFO(name_of(e, s, t), "; ", name, " = 0");
             setting at = usual;

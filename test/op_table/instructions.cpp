@@ -234,8 +234,8 @@ TEST_CASE("every instruction has an entry in the table, and every entry an instr
             CHECK_MESSAGE(table.count(info_of(op).name) == 1, std::string(info_of(op).name),
                           ": give it an entry in the table above");
     }
-    for (const auto& [name, entry] : table) CHECK_MESSAGE(known_names.count(name) == 1, name);
-    for (const auto& [name, times] : known_names) CHECK_MESSAGE(times == 1, name);
+    for (const auto& entry : table) CHECK_MESSAGE(known_names.count(entry.first) == 1, entry.first);
+    for (const auto& known : known_names) CHECK_MESSAGE(known.second == 1, known.first);
 }
 
 TEST_CASE("each instruction is its function, in every element type and on every instruction set") {

@@ -37,7 +37,7 @@ static_assert(std::is_same_v<decltype(add_n(std::declval<rows>(), ill_shaped{}))
 TEST_CASE_TEMPLATE("add_n: the sum, element by element, in the order of the list", T, float, double, half, bfloat16,
                    std::int8_t, std::uint16_t, std::int32_t, std::int64_t) {
     for (const int elements : {0, 1, 511, 512, 1300, 40'000})
-        for (const std::size_t count : {1, 2, 5, 40}) {
+        for (const std::size_t count : {1U, 2U, 5U, 40U}) {
             const graph g;
             const graph_scope scope(g);
             std::vector<any_array> values;

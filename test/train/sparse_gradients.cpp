@@ -138,8 +138,8 @@ TEST_CASE("a chain of any length is looked through for rows, and what is found o
     const tn::graph g;
     const tn::graph_scope in(g);
     const auto table = tn::variable<float, tn::shape<6, 2>>("table", tn::ones());
-    const auto [rows] = tn::gradients(sum(gather(table, tn::constant({1, 4}))), table);
-    tn::any_tensor sparse = rows, dense = tn::constant(tn::array<float, tn::shape<6, 2>>());
+    const auto [gradient] = tn::gradients(sum(gather(table, tn::constant({1, 4}))), table);
+    tn::any_tensor sparse = gradient, dense = tn::constant(tn::array<float, tn::shape<6, 2>>());
     for (int i = 0; i < 20'000; ++i) {
         sparse = tn::detail::add_instruction(tn::opcode::negative, {sparse});
         dense = tn::detail::add_instruction(tn::opcode::negative, {dense});

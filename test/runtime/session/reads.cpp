@@ -173,10 +173,13 @@ TEST_CASE("SEMANTICS 15: constants can be made to run after others, and are fetc
     const tn::graph_scope in(g);
     const auto v = tn::variable("v", 1.0f);
     const auto update = v.assign_add(1.0f);
-    const auto [number, text, range] = [&] {
+    const auto after_update = [&](auto make) {
         const tn::control_dependencies after(update);
-        return std::tuple(tn::constant(42.0f), tn::constant("text"), tn::arange<std::int32_t, 3>());
-    }();
+        return make();
+    };
+    const auto number = after_update([] { return tn::constant(42.0f); });
+    const auto text = after_update([] { return tn::constant("text"); });
+    const auto range = after_update([] { return tn::arange<std::int32_t, 3>(); });
     in_every_session([&](tn::session& s) {
         s.run(v.initializer());
         CHECK(s.run(number).item() == 42);
@@ -225,11 +228,11 @@ TEST_CASE("strings between nodes are objects, step after step") {
     const auto v = tn::variable("v", 1.0f);
     const auto update = v.assign_add(1.0f);
     const auto text = tn::placeholder<std::string, tn::shape<2>>("text");
-    const auto [copy, again] = [&] {
+    const auto after_update = [&](const auto& x) {
         const tn::control_dependencies after(update);
-        const auto first = tn::identity(text);
-        return std::tuple(first, tn::identity(first));
-    }();
+        return tn::identity(x);
+    };
+    const auto copy = after_update(text), again = after_update(copy);
     const tn::array<std::string, tn::shape<2>> fed{"a text that is too long to lie in the string itself", "b"};
     in_every_session([&](tn::session& s) {
         s.run(v.initializer());
