@@ -147,7 +147,7 @@ TEST_CASE("a chain of any length is looked through for rows, and what is found o
     CHECK(tn::sparse_rows(sparse).has_value());
     CHECK_FALSE(tn::sparse_rows(dense).has_value());
     // Each is read twice by the next: 2^40 ways lead to the last.
-    tn::any_tensor twice = rows;
+    tn::any_tensor twice = gradient;
     for (int i = 0; i < 40; ++i) twice = tn::untyped::add(twice, twice);
     CHECK(tn::sparse_rows(twice).has_value());
 }
