@@ -222,6 +222,24 @@ TEST_CASE("SEMANTICS 16: what is fed does not run, whatever asks for it, and nob
     });
 }
 
+TEST_CASE("SEMANTICS 15: an update that waits for what fails does not run: its variable is as it was") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto v = tn::variable("v", 1.0f);
+    const auto sum = (v + 1.0f).materialize();
+    const auto never = tn::variable("never", 1.0f); // made later: by itself it would run after the sum
+    const auto update = [&] {
+        const tn::control_dependencies after(never);
+        return v.assign(sum);
+    }();
+    in_every_session([&](tn::session& s) {
+        s.run(v.initializer());
+        CHECK_THROWS_AS(s.run(update), tn::failed_precondition_error);
+        CHECK(s.run(v).item() == 1);
+        s.run(never.initializer());
+        CHECK(s.run(update).item() == 2);
+    });
+}
 TEST_CASE("strings between nodes are objects, step after step") {
     const tn::graph g;
     const tn::graph_scope in(g);

@@ -280,11 +280,13 @@ TENON_INLINE void ordering::forward_assignments() {
             if (producer.read[k] && variable_of(producer.inputs[k]) == v.variable)
                 safe = safe && producer.kernel->may_share(static_cast<int>(k), o);
         if (!safe) continue;
-        // Who reads the old value must run before what now overwrites it.
-        const number_list& readers = v.readers[0];
+        // Who reads the old value must run before what now overwrites it, and so must what the update waits for: where
+        // that fails, nothing is written.
         number_list others;
-        for (const int r : readers)
+        for (const int r : v.readers[0])
             if (r != from.producer) others.push_back(r);
+        for (const int a : assign.predecessors)
+            if (a != from.producer) others.push_back(a);
         before_.search(from.producer, others);
         for (const int r : others) safe = safe && !before_.found(r);
         if (!safe) continue;
