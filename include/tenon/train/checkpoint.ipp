@@ -17,7 +17,7 @@ inline std::vector<any_tensor> checkpoint_variables(const graph& g, const std::v
     if (variables.empty()) throw invalid_argument_error(std::string(what) + ": the session's graph has no variables");
     for (const any_tensor& v : variables) {
         if (!v.node()) throw invalid_argument_error(std::string(what) + ": a variable is an empty handle");
-        if (v.node()->op != &variable_definition)
+        if (!v.node()->op->is(op_flags::variable))
             throw invalid_argument_error(std::string(what) + ": " + v.name() + " is no variable but a " +
                                          v.node()->op->name);
     }

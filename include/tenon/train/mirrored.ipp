@@ -252,7 +252,7 @@ inline std::vector<any_tensor> variables_under(const any_tensor& loss) {
     while (!open.empty()) {
         node* n = open.back();
         open.pop_back();
-        if (n->op == &variable_definition) found.push_back(any_tensor({n, 0}));
+        if (n->op->is(op_flags::variable)) found.push_back(any_tensor({n, 0}));
         if (!n->op->gradient) continue;
         for (const node_output& in : n->inputs)
             if (seen.insert(in.node).second) open.push_back(in.node);

@@ -141,7 +141,7 @@ private:
 inline void check_gradient(const gradient_and_variable& of) {
     if (!of.variable.node() || !of.gradient.node())
         throw invalid_argument_error("apply_gradients: a gradient or a variable is an empty handle");
-    if (of.variable.node()->op != &variable_definition)
+    if (!of.variable.node()->op->is(op_flags::variable))
         throw invalid_argument_error("apply_gradients: " + of.variable.name() + " is no variable but a " +
                                      of.variable.node()->op->name);
     const tensor_type types[] = {of.gradient.type(), of.variable.type()};
