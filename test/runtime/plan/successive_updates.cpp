@@ -1,41 +1,20 @@
 #include <doctest/doctest.h>
 
-#include <functional>
 #include <string>
 
 #include <tenon/graph/json.hpp>
 #include <tenon/ops/elementwise.hpp>
 #include <tenon/ops/gather.hpp>
 #include <tenon/ops/state.hpp>
-#include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/train/tape_writer.hpp>
+
+#include "runtime/every_session.hpp"
 
 // SEMANTICS 20: several updates of one variable in one step. None is lost, and what an update returns is the value after it.
 
 namespace tn = tenon;
 using tn::literals::operator""_dev;
-
-namespace {
-
-void in_every_session(const std::function<void(tn::session&)>& f) {
-    const tn::session_options kinds[] = {
-        {},
-        {.fuse = false},
-        {.fold_constants = false},
-        {.inter_op_threads = 1, .fold_constants = false, .fuse = false},
-        {.gpus = tn::simulated_gpu(1, 1 << 20)},
-        {.cpu_devices = 2},
-    };
-    int kind = 0;
-    for (const tn::session_options& o : kinds) {
-        CAPTURE(kind++);
-        tn::session s(o);
-        f(s);
-    }
-}
-
-} // namespace
 
 TEST_CASE("SEMANTICS 20: each assign_add changes what the one before left") {
     const tn::graph g;

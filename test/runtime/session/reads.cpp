@@ -1,6 +1,5 @@
 #include <doctest/doctest.h>
 
-#include <functional>
 #include <string>
 
 #include <tenon/ops/elementwise.hpp>
@@ -10,8 +9,9 @@
 #include <tenon/ops/reduction.hpp>
 #include <tenon/ops/reshape.hpp>
 #include <tenon/ops/state.hpp>
-#include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/runtime/session/session.hpp>
+
+#include "runtime/every_session.hpp"
 
 // SEMANTICS 15, 16 and 20: which value of a variable a read gives, whatever a session does to the graph.
 
@@ -20,24 +20,6 @@ namespace tn = tenon;
 namespace {
 
 using scalar = tn::tensor<float, tn::shape<>>;
-
-// In sessions that differ in what must not matter.
-void in_every_session(const std::function<void(tn::session&)>& f) {
-    const tn::session_options kinds[] = {
-        {},
-        {.fuse = false},
-        {.fold_constants = false},
-        {.inter_op_threads = 1, .fold_constants = false, .fuse = false},
-        {.gpus = tn::simulated_gpu(1, 1 << 20)},
-        {.cpu_devices = 2},
-    };
-    int kind = 0;
-    for (const tn::session_options& o : kinds) {
-        CAPTURE(kind++);
-        tn::session s(o);
-        f(s);
-    }
-}
 
 } // namespace
 
