@@ -43,14 +43,20 @@ public:
     /// Throws invalid_argument_error (see checked_elements), resource_exhausted_error when there is no
     /// memory.
     any_array(element_type element, const tenon::extents& sizes);
+    // The sizes are copied by themselves, here as where they are first written: pieces that lie otherwise than those just
+    // written wait for the cache.
     any_array(any_array&& other) noexcept :
-        type_(other.type_), elements_(other.elements_), data_(other.data_), owner_(other.owner_) {
+        type_{other.type_.element, other.type_.extents},
+        elements_(other.elements_),
+        data_(other.data_),
+        owner_(other.owner_) {
         other.forget();
     }
     any_array& operator=(any_array&& other) noexcept {
         if (this != &other) {
             if (owner_) detail::release(owner_);
-            type_ = other.type_;
+            type_.element = other.type_.element;
+            type_.extents = other.type_.extents;
             elements_ = other.elements_;
             data_ = other.data_;
             owner_ = other.owner_;

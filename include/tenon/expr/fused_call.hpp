@@ -43,7 +43,7 @@ struct fused_call {
     std::uint32_t added;           ///< bit o: output o is added to what an earlier output stored,
     const std::int64_t* into;      ///< to output into[o], which has the same pointer
     std::byte* scratch;            ///< the interpreter's registers, aligned to 64
-    const void* program;           ///< the interpreter
+    const void* program;           ///< the interpreter's step_program
 };
 
 /// A compiled kernel for one tape: a function per instruction set, nullptr where none was compiled.

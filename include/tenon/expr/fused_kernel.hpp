@@ -58,8 +58,8 @@ private:
 
     range chunk_range(int chunk) const noexcept;
     void find_function(const fused_attributes& a, simd::isa which, bool use_compiled);
-    const interpreter* program_for(const kernel_run& r) const noexcept;
-    void run_chunk(const kernel_run& r, int chunk, const interpreter* program) const;
+    const step_program* program_for(const kernel_run& r) const noexcept;
+    void run_chunk(const kernel_run& r, int chunk, const step_program* program) const;
     void sum_up(const output& o, double* sums, std::byte* values, std::int64_t row, std::int64_t rows, std::int64_t col,
                 std::int64_t cols) const;
     void finish_sums(const kernel_run& r) const;

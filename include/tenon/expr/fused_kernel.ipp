@@ -112,10 +112,10 @@ TENON_INLINE fused_kernel::fused_kernel(const kernel_setup& s, const fused_attri
     }
 
     if (!function_) {
-        function_ = &interpreter::run;
         fast_ = std::make_unique<interpreter>(t, constants_.data(), wide_, false, longest, which);
         if (fast_->writes_before_reading())
             careful_ = std::make_unique<interpreter>(t, constants_.data(), wide_, true, longest, which);
+        function_ = fast_->function();
         registers_ = chunk_bytes_;
         const std::size_t more = careful_ ? careful_->scratch_bytes() : 0;
         chunk_bytes_ += fast_->scratch_bytes() > more ? fast_->scratch_bytes() : more;
@@ -178,19 +178,20 @@ TENON_INLINE void fused_kernel::find_function(const fused_attributes& a, simd::i
     else if (!a.merge.empty()) tape_ = share_tape(with_merged_outputs(*tape_, a.merge));
 }
 
-// The interpreter, the careful one when an output lies where an input does.
-TENON_INLINE const interpreter* fused_kernel::program_for(const kernel_run& r) const noexcept {
-    if (!careful_) return fast_.get();
+// The interpreter's, the careful one's when an output lies where an input does.
+TENON_INLINE const step_program* fused_kernel::program_for(const kernel_run& r) const noexcept {
+    if (!fast_) return nullptr;
+    if (!careful_) return fast_->program();
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
         if (inputs_[i].how != reading::in_place) continue;
         for (const output& o : outputs_)
-            if (r.out[o.target] == r.in[i]) return careful_.get();
+            if (r.out[o.target] == r.in[i]) return careful_->program();
     }
-    return fast_.get();
+    return fast_->program();
 }
 
 TENON_INLINE void fused_kernel::run(const kernel_run& r) {
-    const interpreter* program = program_for(r);
+    const step_program* program = program_for(r);
     if (plain_ && chunks_ == 1 && layout_.cols > 0) {
         // Small nodes come here: little stands between them and their function.
         void* own[max_tape_outputs];
@@ -224,7 +225,7 @@ TENON_INLINE void fused_kernel::run(const kernel_run& r) {
     if (summed_) finish_sums(r);
 }
 
-TENON_INLINE void fused_kernel::run_chunk(const kernel_run& r, int chunk, const interpreter* program) const {
+TENON_INLINE void fused_kernel::run_chunk(const kernel_run& r, int chunk, const step_program* program) const {
     const fused_layout& l = layout_;
     const range all = chunk_range(chunk);
     std::byte* const scratch = r.scratch + chunk_bytes_ * static_cast<std::size_t>(chunk);

@@ -11,6 +11,26 @@
 
 namespace tenon::detail {
 
+/// A tape as steps on slots: first the inputs, then the outputs, then the constants, then the registers.
+struct step_program {
+    struct step {
+        step_function f;
+        std::uint16_t to, a, b, c, d; // slots
+    };
+    struct moving_slot {
+        std::uint32_t index; // the call's input or output,
+        std::uint32_t bytes; // of so many bytes an element
+    };
+    static constexpr int max_slots = max_tape_inputs + max_tape_outputs + 2 * max_tape_length;
+
+    std::vector<step> steps;
+    std::vector<moving_slot> inputs, outputs;
+    std::vector<void*> constants; // filled blocks
+    int registers = 0;            // in the call's scratch
+    std::size_t register_bytes = 0;
+    std::ptrdiff_t block = 0; // elements
+};
+
 /// A tape made ready for the interpreter.
 class interpreter {
 public:
@@ -22,39 +42,22 @@ public:
     interpreter(const tape& t, const std::int64_t* constants, std::uint32_t wide, bool in_place, std::int64_t count,
                 simd::isa which);
 
-    /// A fused_function; the call's program is an interpreter.
-    static void run(const fused_call& call);
+    /// Runs calls with program().
+    fused_function function() const noexcept { return function_; }
+    const step_program* program() const noexcept { return &program_; }
 
     std::size_t scratch_bytes() const noexcept { return scratch_bytes_; }
     /// True where another interpreter, made with `in_place`, is needed for outputs that lie where inputs lie.
     bool writes_before_reading() const noexcept { return writes_before_reading_; }
-    int steps() const noexcept { return static_cast<int>(steps_.size()); }
+    int steps() const noexcept { return static_cast<int>(program_.steps.size()); }
 
 private:
-    struct step {
-        step_function f;
-        std::uint16_t to, a, b, c, d; // slots
-    };
-    struct moving_slot {
-        std::uint16_t slot, index; // slot `slot` is the call's input or output `index`,
-        std::uint32_t bytes;       // of so many bytes an element
-        step_function fill_up;     // makes whole steps of the last elements
-    };
-    static constexpr int max_slots = max_tape_inputs + max_tape_outputs + 2 * max_tape_length;
-
     class builder;
 
-    void run_steps(void* const* slots, std::ptrdiff_t n) const;
-    void run_rest(void** slots, std::ptrdiff_t n) const;
-
-    std::vector<step> steps_;
-    std::vector<moving_slot> inputs_, outputs_;
-    std::vector<void*> constants_; // slots after the moving ones: filled blocks in memory_
-    std::vector<std::byte> memory_;
-    int registers_ = 0; // slots after the constants: in the call's scratch
-    std::size_t register_bytes_ = 0;
+    step_program program_;
+    fused_function function_;
+    std::vector<std::byte> memory_; // of the constants
     std::size_t scratch_bytes_ = 0;
-    std::ptrdiff_t block_ = block;
     bool writes_before_reading_ = false;
 };
 

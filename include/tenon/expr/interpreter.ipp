@@ -4,6 +4,10 @@
 
 #include <tenon/core/with_element.hpp>
 #include <tenon/expr/interpreter.hpp>
+#include <tenon/kernel/simd/pack.hpp>
+
+#define TENON_SIMD_FILE <tenon/expr/interpreter.inl>
+#include <tenon/kernel/simd/for_each_isa.hpp>
 
 namespace tenon::detail {
 
@@ -12,7 +16,7 @@ class interpreter::builder {
 public:
     builder(interpreter& made, const tape& t, const std::int64_t* constants, std::uint32_t wide, bool in_place,
             simd::isa which) :
-        made_(made), t_(t), wide_(wide), in_place_(in_place), which_(which) {
+        made_(made), program_(made.program_), t_(t), wide_(wide), in_place_(in_place), which_(which) {
         for (int r = 0; r < t_.length; ++r) {
             slot_[r] = direct_[r] = none;
             constant_[r] = t_.code[r].op != opcode::input;
@@ -127,9 +131,8 @@ private:
             input_slot_[i] = none;
             if (!t_.loads(i)) continue;
             input_slot_[i] = slots_++;
-            made_.inputs_.push_back({static_cast<std::uint16_t>(input_slot_[i]), static_cast<std::uint16_t>(i),
-                                     static_cast<std::uint32_t>(size_of(t_.inputs[i])),
-                                     find_fill_up(which_, size_of(t_.inputs[i]))});
+            program_.inputs.push_back(
+                {static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(size_of(t_.inputs[i]))});
         }
         for (int r = 0; r < t_.length; ++r)
             if (reads_in_place(r)) slot_[r] = input_slot_[t_.code[r].a];
@@ -139,8 +142,8 @@ private:
         for (int o = 0; o < t_.output_count; ++o) {
             const int r = t_.outputs[o].reg;
             output_slot_[o] = slots_++;
-            made_.outputs_.push_back({static_cast<std::uint16_t>(output_slot_[o]), static_cast<std::uint16_t>(o),
-                                      static_cast<std::uint32_t>(size_of(output_type(o))), nullptr});
+            program_.outputs.push_back(
+                {static_cast<std::uint32_t>(o), static_cast<std::uint32_t>(size_of(output_type(o)))});
             if (reads_in_place(r)) made_.writes_before_reading_ = true;
             if (output_type(o) != type(r) || step_of[r] == none || direct_[r] != none) continue;
             // It is computed where it goes, unless an input may lie there that is still needed.
@@ -160,8 +163,8 @@ private:
             if (const std::size_t s = size_of(type(r)); s > largest) largest = s;
             if (constant_[r]) slot_[r] = slots_ + count++;
         }
-        made_.register_bytes_ = (static_cast<std::size_t>(made_.block_) * largest + 63) / 64 * 64;
-        made_.memory_.resize(static_cast<std::size_t>(count) * made_.register_bytes_ + 64);
+        program_.register_bytes = (static_cast<std::size_t>(program_.block) * largest + 63) / 64 * 64;
+        made_.memory_.resize(static_cast<std::size_t>(count) * program_.register_bytes + 64);
         std::byte* at = made_.memory_.data();
         at += (64 - reinterpret_cast<std::uintptr_t>(at) % 64) % 64;
         for (int r = 0; r < t_.length; ++r) {
@@ -169,7 +172,7 @@ private:
             const instruction& i = t_.code[r];
             const auto value = [&](int k) -> const void* {
                 if (k >= register_operands(i)) return nullptr;
-                return made_.constants_[static_cast<std::size_t>(slot_[operand_of(i, k)] - slots_)];
+                return program_.constants[static_cast<std::size_t>(slot_[operand_of(i, k)] - slots_)];
             };
             alignas(64) std::byte element[step_elements * 8];
             if (i.op == opcode::literal)
@@ -184,9 +187,9 @@ private:
                 (i.op == opcode::cast ? find_cast(which_, operand_type(i), i.type)
                                       : find_step(which_, i.op, operand_type(i)))(element, value(0), value(1), value(2),
                                                                                   nullptr, step_elements);
-            fill_elements(at, element, size_of(type(r)), made_.block_);
-            made_.constants_.push_back(at);
-            at += made_.register_bytes_;
+            fill_elements(at, element, size_of(type(r)), program_.block);
+            program_.constants.push_back(at);
+            at += program_.register_bytes;
         }
         slots_ += count;
     }
@@ -228,16 +231,17 @@ private:
             const int from[4] = {slot_[r], none, none, none};
             add_step(compute_type(to) == to ? find_copy(to) : find_store(which_, to), output_slot_[o], from);
         }
-        made_.registers_ = slots_ - first_register;
-        made_.scratch_bytes_ = static_cast<std::size_t>(made_.registers_) * made_.register_bytes_;
+        program_.registers = slots_ - first_register;
+        made_.scratch_bytes_ = static_cast<std::size_t>(program_.registers) * program_.register_bytes;
     }
 
     void add_step(step_function f, int to, const int* from) {
         const auto s = [](int x) { return static_cast<std::uint16_t>(x < 0 ? 0 : x); };
-        made_.steps_.push_back({f, s(to), s(from[0]), s(from[1]), s(from[2]), s(from[3])});
+        program_.steps.push_back({f, s(to), s(from[0]), s(from[1]), s(from[2]), s(from[3])});
     }
 
     interpreter& made_;
+    step_program& program_;
     const tape& t_;
     std::uint32_t wide_;
     bool in_place_;
@@ -252,54 +256,10 @@ private:
 };
 
 TENON_INLINE interpreter::interpreter(const tape& t, const std::int64_t* constants, std::uint32_t wide, bool in_place,
-                                      std::int64_t count, simd::isa which) {
-    if (count < block_) block_ = count < step_elements ? step_elements : (count + step_elements - 1) & -step_elements;
+                                      std::int64_t count, simd::isa which) :
+    function_(TENON_SIMD_OF(which, run_program)) {
+    program_.block = count >= block ? block : count > 0 ? (count + step_elements - 1) & -step_elements : step_elements;
     builder(*this, t, constants, wide, in_place, which);
-}
-
-TENON_INLINE void interpreter::run(const fused_call& call) {
-    const interpreter& p = *static_cast<const interpreter*>(call.program);
-    void* slots[max_slots];
-    void** next = slots;
-    for (const moving_slot& m : p.inputs_) *next++ = const_cast<void*>(call.in[m.index]);
-    for (const moving_slot& m : p.outputs_) *next++ = call.out[m.index];
-    for (void* c : p.constants_) *next++ = c;
-    for (int r = 0; r < p.registers_; ++r) *next++ = call.scratch + static_cast<std::size_t>(r) * p.register_bytes_;
-    const std::ptrdiff_t whole = call.count & -step_elements;
-    for (std::ptrdiff_t left = whole; left > 0;) {
-        const std::ptrdiff_t n = left < p.block_ ? left : p.block_;
-        p.run_steps(slots, n);
-        left -= n;
-        const auto move = [&](const moving_slot& m) {
-            slots[m.slot] = static_cast<std::byte*>(slots[m.slot]) + static_cast<std::size_t>(n) * m.bytes;
-        };
-        for (const moving_slot& m : p.inputs_) move(m);
-        for (const moving_slot& m : p.outputs_) move(m);
-    }
-    if (call.count > whole) p.run_rest(slots, call.count - whole);
-}
-
-TENON_INLINE void interpreter::run_steps(void* const* slots, std::ptrdiff_t n) const {
-    for (const step& s : steps_) s.f(slots[s.to], slots[s.a], slots[s.b], slots[s.c], slots[s.d], n);
-}
-
-// The last elements, fewer than a step takes, by way of small buffers.
-TENON_INLINE void interpreter::run_rest(void** slots, std::ptrdiff_t n) const {
-    alignas(64) std::byte buffers[max_tape_inputs + max_tape_outputs][step_elements * 8];
-    std::byte* to[max_tape_outputs];
-    auto* next = buffers;
-    for (const moving_slot& m : inputs_) {
-        m.fill_up(*next, slots[m.slot], nullptr, nullptr, nullptr, n);
-        slots[m.slot] = *next++;
-    }
-    for (std::size_t o = 0; o < outputs_.size(); ++o) {
-        void*& slot = slots[outputs_[o].slot];
-        to[o] = static_cast<std::byte*>(slot);
-        slot = *next++;
-    }
-    run_steps(slots, step_elements);
-    for (std::size_t o = 0; o < outputs_.size(); ++o)
-        std::memcpy(to[o], slots[outputs_[o].slot], static_cast<std::size_t>(n) * outputs_[o].bytes);
 }
 
 TENON_INLINE tape with_merged_outputs(const tape& t, const std::vector<std::int64_t>& merge) {

@@ -10,11 +10,11 @@
 
 namespace tenon::detail {
 
-/// Steps work on this many elements at a time, on every instruction set: no lane of a register is without one.
+/// A multiple of every instruction set's lanes: steps work on whole registers, so that no lane is without an element.
 inline constexpr std::ptrdiff_t step_elements = 16;
 
-/// One instruction on n elements, a multiple of step_elements. What it does not need of a, b, c, d is ignored; `to` may be
-/// one of them where its elements are not larger.
+/// One instruction on n elements, a multiple of the lanes of the instruction set that it was found for, as step_elements
+/// is. What it does not need of a, b, c, d is ignored; `to` may be one of them where its elements are not larger.
 using step_function = void (*)(void* to, const void* a, const void* b, const void* c, const void* d, std::ptrdiff_t n);
 
 /// The step of an instruction whose (first, for select the chosen) operands have compute type `e`.

@@ -338,7 +338,7 @@ public:
 private:
     template <class... A> auto run(double seconds, const A&... values) const {
         constexpr std::size_t tensors = (std::size_t{detail::is_fetched_tensor<F>} + ... + 0);
-        any_array fetched[tensors + 1];
+        any_array fetched[tensors > 0 ? tensors : 1];
         if constexpr ((detail::is_array<A> && ...)) {
             const any_array* fed[] = {&values.untyped()..., nullptr};
             run_untyped(fed, fetched, seconds);

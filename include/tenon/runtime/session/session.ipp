@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <map>
 #include <mutex>
+#include <optional>
 
 #include <tenon/core/error.hpp>
 #include <tenon/kernel/denormals.hpp>
@@ -241,7 +242,8 @@ public:
                 return at->second.plan;
             }
         }
-        const denormal_scope mode(denormals());
+        std::optional<denormal_scope> flushed; // what is folded is computed as in its steps
+        if (options.flush_denormals) flushed.emplace(flushed_denormals);
         const runtime::plan_options o = planning(seed, measure);
         auto made = std::make_shared<runtime::plan>(placed(planned(feeds, fed, r), o), o);
         std::vector<std::shared_ptr<runtime::plan>> dropped; // end after the lock does
@@ -293,9 +295,6 @@ public:
         return s;
     }
 
-    // What is folded when a plan is made is computed as in its steps.
-    unsigned denormals() const noexcept { return options.flush_denormals ? flushed_denormals : denormal_mode(); }
-
     void run(const runtime::plan::lease& p, const any_array* const* fed, any_array* fetched, double timeout) const {
         runtime::run_environment e = environment;
         const observed<trace>::use tracing(traced);
@@ -308,7 +307,8 @@ public:
                          std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(e.limit, 1e9) * 1e9));
             e.limit_source = timeout > 0 ? "run's time limit" : "session's operation_timeout";
         }
-        const denormal_scope mode(denormals());
+        std::optional<denormal_scope> flushed;
+        if (options.flush_denormals) flushed.emplace(flushed_denormals);
         p.run(fed, fetched, e);
     }
 
