@@ -112,9 +112,11 @@ TENON_INLINE fused_kernel::fused_kernel(const kernel_setup& s, const fused_attri
     }
 
     if (!function_) {
-        fast_ = std::make_unique<interpreter>(t, constants_.data(), wide_, false, longest, which);
+        // What fits a narrower register need not be filled up to a wider one; results are the same to the bit.
+        const simd::isa narrow = which == simd::isa::avx512 && longest <= 8 ? simd::isa::avx2 : which;
+        fast_ = std::make_unique<interpreter>(t, constants_.data(), wide_, false, longest, narrow);
         if (fast_->writes_before_reading())
-            careful_ = std::make_unique<interpreter>(t, constants_.data(), wide_, true, longest, which);
+            careful_ = std::make_unique<interpreter>(t, constants_.data(), wide_, true, longest, narrow);
         function_ = fast_->function();
         registers_ = chunk_bytes_;
         const std::size_t more = careful_ ? careful_->scratch_bytes() : 0;
