@@ -55,6 +55,53 @@ TEST_CASE("a callable takes arrays, untyped arrays and numbers") {
     CHECK(std::get<0>(f(untyped, 3.0))(1) == 6);
 }
 
+TEST_CASE("a callable is fed untyped tensors, beside others: arrays of any kind, and numbers that the elements hold") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const tn::any_tensor x = tn::untyped::placeholder(tn::element_type::float32, {tn::extent::named("batch"), 2}, "x");
+    const tn::any_tensor level = tn::untyped::placeholder(tn::element_type::uint8, {}, "level");
+    const auto rate = tn::placeholder<float>("rate");
+    tn::session s;
+    const auto f = s.callable(tn::feeds(x, rate, level), tn::fetches(tn::untyped::multiply(x, rate), level));
+    const tn::array<float> loose{{1, 2}, {3, 4}};
+    static_assert(std::is_same_v<decltype(f(loose, 2.0f, 7)), std::tuple<tn::any_array, tn::any_array>>);
+    const auto [y, l] = f(loose, 2.0f, 7);
+    CHECK(y.data<float>()[3] == 8);
+    CHECK(l.data<std::uint8_t>()[0] == 7);
+    CHECK(std::get<0>(f.run_for(10, tn::any_array(tn::array<float>{{5, 6}}), 3, 7)).data<float>()[1] == 18);
+    CHECK(has(words_of<tn::invalid_argument_error>([&] { f(loose, 2.0f, 300); }), "level"));
+    CHECK(has(words_of<tn::invalid_argument_error>([&] {
+                  f(tn::array<float>{1, 2, 3}, 2.0f, 7);
+              }),
+              "feed of x: it is float[batch, 2], the value is float[3]"));
+    CHECK(has(words_of<tn::invalid_argument_error>([&] { f(tn::array<double>{{1, 2}}, 2.0f, 7); }), "double"));
+    CHECK(std::get<0>(f(loose, 1.0f, 7)).data<float>()[0] == 1); // it is as it was
+}
+
+TEST_CASE("a callable of lists known at run time takes and gives lists") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const tn::any_tensor x = tn::untyped::placeholder(tn::element_type::float32, {2}, "x");
+    const auto v = tn::variable<float, tn::shape<2>>("v", tn::zeros());
+    tn::session s;
+    s.run(tn::initialize_variables());
+    const auto f = s.callable_untyped({x}, {tn::untyped::add(x, x), x}, {tn::untyped::assign_add(v, x).operation()});
+    std::vector<tn::any_array> values;
+    values.emplace_back(tn::array<float>{1, 2});
+    const std::vector<tn::any_array> got = f(values);
+    REQUIRE(got.size() == 2);
+    CHECK(got[0].data<float>()[1] == 4);
+    CHECK(f.run_for(10, values)[1].data<float>()[0] == 1);
+    CHECK(s.run(v)(1) == 4);
+    CHECK(has(words_of<tn::invalid_argument_error>([&] { f({}); }), "it is fed 1 tensors, and was given 0 values"));
+    values[0] = tn::any_array(tn::array<float>{1, 2, 3});
+    CHECK(has(words_of<tn::invalid_argument_error>([&] { f(values); }),
+              "feed of x: it is float[2], the value is float[3]"));
+    values[0] = tn::any_array();
+    CHECK_THROWS_AS(f(values), tn::invalid_argument_error);
+    CHECK(s.run(v)(1) == 4);
+}
+
 TEST_CASE("a callable without feeds") {
     const tn::graph g;
     const tn::graph_scope in(g);

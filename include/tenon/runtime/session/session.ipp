@@ -328,23 +328,6 @@ public:
     ~callable_state() { delete last.load(); }
 };
 
-TENON_INLINE fetch_request::fetch_request() = default;
-TENON_INLINE fetch_request::~fetch_request() = default;
-TENON_INLINE fetch_request::fetch_request(const fetch_request&) = default;
-TENON_INLINE fetch_request::fetch_request(fetch_request&&) noexcept = default;
-TENON_INLINE fetch_request& fetch_request::operator=(fetch_request&&) noexcept = default;
-TENON_INLINE run_request::run_request() = default;
-TENON_INLINE run_request::~run_request() = default;
-TENON_INLINE run_request::run_request(run_request&&) noexcept = default;
-TENON_INLINE run_request& run_request::operator=(run_request&&) noexcept = default;
-TENON_INLINE void add_fetch(fetch_request& r, const any_tensor& t) { r.fetches.push_back(t); }
-TENON_INLINE void add_fetch(fetch_request& r, const operation& o) { r.targets.push_back(o); }
-
-TENON_INLINE fed_value feed_values(const any_tensor& x, const nested_value& values) {
-    const tensor_type& type = x.type();
-    return {x, array_of(values, type, "feed: " + x.name())};
-}
-
 TENON_INLINE std::vector<any_array> run_once(session_state& s, run_request&& r) {
     const session_state::fed_tensors fed = s.checked(r);
     const runtime::plan::lease p(s.plan_for(fed.tensors, fed.values.data(), r));
@@ -383,7 +366,23 @@ TENON_INLINE void run_callable(callable_state& c, const any_array* const* fed, a
         (void)p.release();
 }
 
+TENON_INLINE const any_tensor& fed_tensor(const callable_state& c, std::size_t i) { return c.feeds[i]; }
+
 } // namespace detail
+
+TENON_INLINE std::vector<any_array> untyped_callable::run_for(double seconds,
+                                                              const std::vector<any_array>& values) const {
+    if (!state_) detail::moved_from("callable");
+    if (values.size() != state_->feeds.size())
+        throw invalid_argument_error("callable: it is fed " + std::to_string(state_->feeds.size()) +
+                                     " tensors, and was given " + std::to_string(values.size()) +
+                                     " values; give one for each, in the order of the feeds");
+    std::vector<const any_array*> fed;
+    for (const any_array& v : values) fed.push_back(&v);
+    std::vector<any_array> fetched(state_->request.fetches.size());
+    detail::run_callable(*state_, fed.data(), fetched.data(), seconds);
+    return fetched;
+}
 
 TENON_INLINE session::session() : session(session_options{}) {}
 TENON_INLINE session::session(const session_options& o) : session(graph::current(), o) {}
@@ -400,6 +399,16 @@ TENON_INLINE std::vector<any_array> session::run_untyped(std::vector<fed_value> 
     r.fetches = fetches;
     r.targets = targets;
     return detail::run_once(live(), std::move(r));
+}
+
+TENON_INLINE untyped_callable session::callable_untyped(const std::vector<any_tensor>& feeds,
+                                                        const std::vector<any_tensor>& fetches,
+                                                        const std::vector<operation>& targets) {
+    (void)live();
+    detail::fetch_request r;
+    r.fetches = fetches;
+    r.targets = targets;
+    return untyped_callable(detail::make_callable(state_, feeds, r));
 }
 
 TENON_INLINE std::vector<device_attributes> session::list_logical_devices() const {

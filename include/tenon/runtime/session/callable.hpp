@@ -1,0 +1,90 @@
+#pragma once
+
+#include <memory>
+#include <tuple>
+#include <vector>
+
+#include <tenon/core/error.hpp>
+#include <tenon/runtime/session/feed.hpp>
+
+/// Steps that run many times: session::callable makes them.
+
+namespace tenon {
+
+namespace detail {
+class session_state;
+class callable_state;
+std::shared_ptr<callable_state> make_callable(std::shared_ptr<session_state> s, const std::vector<any_tensor>& feeds,
+                                              const fetch_request& r);
+void run_callable(callable_state& c, const any_array* const* fed, any_array* fetched, double timeout);
+const any_tensor& fed_tensor(const callable_state& c, std::size_t i);
+
+// What is fed as number i: a view, or memory of its own for a number.
+template <class X, class A> any_array value_to_feed(const callable_state& c, std::size_t i, const A& value) {
+    if constexpr (UntypedTensor<X> && !is_array<A> && !std::is_same_v<A, any_array>)
+        return feed_values(fed_tensor(c, i), value).value;
+    else return feed_view<X>(value);
+}
+} // namespace detail
+
+/// A step that is planned once for each set of sizes and run many times. Returns a tuple of the arrays of the
+/// tensors it fetches. Thread-safe.
+template <class Feeds, class Fetches> class callable;
+template <class... X, class... F> class callable<feed_list<X...>, fetch_list<F...>> {
+public:
+    explicit callable(std::shared_ptr<detail::callable_state> s) : state_(std::move(s)) {}
+
+    template <class... A> auto operator()(const A&... values) const {
+        static_assert(sizeof...(A) == sizeof...(X),
+                      "tenon::callable: it takes a value for each tensor in feeds(..), in that order");
+        if constexpr (sizeof...(A) != sizeof...(X) || detail::any_ill_shaped<X..., F..., A...>)
+            return detail::ill_shaped_results<F...>();
+        else if constexpr ((detail::check_feed<X, A>() && ...)) return run(0, values...);
+        else return detail::ill_shaped_results<F...>();
+    }
+    /// The same with a time limit in seconds, 0: the session's. deadline_exceeded_error (SEMANTICS 17).
+    template <class... A> auto run_for(double seconds, const A&... values) const {
+        static_assert(sizeof...(A) == sizeof...(X), "tenon::callable: after the time limit it takes a value for each "
+                                                    "tensor in feeds(..), in that order");
+        if constexpr (sizeof...(A) != sizeof...(X) || detail::any_ill_shaped<X..., F..., A...>)
+            return detail::ill_shaped_results<F...>();
+        else if constexpr ((detail::check_feed<X, A>() && ...)) return run(seconds, values...);
+        else return detail::ill_shaped_results<F...>();
+    }
+
+private:
+    template <class... A> auto run(double seconds, const A&... values) const {
+        constexpr std::size_t tensors = (std::size_t{detail::is_fetched_tensor<F>} + ... + 0);
+        if (!state_) detail::moved_from("callable");
+        any_array fetched[tensors > 0 ? tensors : 1];
+        if constexpr ((detail::is_array<A> && ...)) {
+            const any_array* fed[] = {&values.untyped()..., nullptr};
+            detail::run_callable(*state_, fed, fetched, seconds);
+        } else {
+            std::size_t i = 0;
+            const any_array held[] = {detail::value_to_feed<X>(*state_, i++, values)...};
+            const any_array* fed[sizeof...(A)];
+            for (std::size_t k = 0; k < sizeof...(A); ++k) fed[k] = &held[k];
+            detail::run_callable(*state_, fed, fetched, seconds);
+        }
+        return detail::results_t<F...>::of(fetched);
+    }
+    std::shared_ptr<detail::callable_state> state_;
+};
+
+/// The same for lists known at run time, from session::callable_untyped. Thread-safe.
+class untyped_callable {
+public:
+    explicit untyped_callable(std::shared_ptr<detail::callable_state> s) : state_(std::move(s)) {}
+
+    /// The arrays of the tensors it fetches, in order. An invalid_argument_error where `values` are not one for each
+    /// tensor that is fed, or one does not fit its tensor.
+    std::vector<any_array> operator()(const std::vector<any_array>& values) const { return run_for(0, values); }
+    /// The same with a time limit in seconds, 0: the session's. deadline_exceeded_error (SEMANTICS 17).
+    std::vector<any_array> run_for(double seconds, const std::vector<any_array>& values) const;
+
+private:
+    std::shared_ptr<detail::callable_state> state_;
+};
+
+} // namespace tenon

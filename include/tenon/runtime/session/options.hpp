@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include <tenon/core/shared_function.hpp>
+#include <tenon/kernel/memory_policy.hpp>
+
+/// How a session runs its graph.
+
+namespace tenon {
+
+class gpu_backend;
+class cost_measurements;
+
+struct session_options {
+    /// Threads that one kernel may be split over, the caller's included; 0: all cores (SEMANTICS 14).
+    int intra_op_threads = 0;
+    /// Nodes of one step that may run at the same time; 0: as many as there are threads, 1: one after another.
+    int inter_op_threads = 0;
+    /// A pool of its own instead of the one that the first session of the process made.
+    bool use_per_session_threads = false;
+    /// Seconds a run may take, 0: no limit. Exceeded: deadline_exceeded_error (SEMANTICS 17).
+    double operation_timeout = 0;
+    /// Stops at what is fed, the constant, or the first node's result that is not finite, and names it; a variable
+    /// that would be assigned it keeps its value. Slow: nothing is fused or folded.
+    bool check_numerics = false;
+    /// Denormal numbers (of float32 those below 1.2e-38) are 0, as operands and as results, in all kernels that steps of this
+    /// session run, on every thread that runs them; the thread that runs a step computes afterwards as before. Where data
+    /// have many, processors for which each is an exception are many times faster so. GPUs do as they do.
+    bool flush_denormals = false;
+    /// Bytes that variables and steps may take together; 0: no limit. Memory kept for further steps counts, and is
+    /// given back, least recently used first, where a step or a variable needs it. A step that needs more than the
+    /// variables leave is refused before it runs, and a variable that does not fit before it is made:
+    /// resource_exhausted_error, which names what holds most (SEMANTICS 11). Of CPU devices that are several, each has
+    /// this limit.
+    std::size_t memory_limit = 0;
+    /// The machine's CPU may be offered as several devices, /cpu:0, /cpu:1, ...: each has variables and memory of its
+    /// own, all share the threads.
+    int cpu_devices = 1;
+    /// The GPUs: nullptr, those of a linked GPU library; or simulated_gpu(count, bytes).
+    std::shared_ptr<const gpu_backend> gpus = nullptr;
+    /// How much of a GPU's memory is used (SEMANTICS 11).
+    memory_policy gpu_memory = {};
+    /// Nodes that ask for a device that is not there, or has no kernel for them, run on the CPU (SEMANTICS 7).
+    bool allow_soft_placement = false;
+    /// Tells the devices when the session is made, and each node's when it is first placed (SEMANTICS 8).
+    bool log_device_placement = false;
+    /// Who is told; where it is not set, standard error.
+    shared_function<void(const std::string& line)> placement_log = {};
+    /// What nodes and transfers took in earlier runs: what the rules leave open is then placed where the step takes least
+    /// time and fits (cost_placer.hpp says how). Devices are chosen when a node is first placed, for the step in which it
+    /// is then: explain_placement(step) before the initialisers run lets the step decide where its variables lie.
+    /// nullptr: the rules decide.
+    std::shared_ptr<const tenon::cost_measurements> cost_measurements = nullptr;
+    bool fold_constants = true;
+    bool fuse = true;
+    /// Plans that are kept for further steps, one for each set of feeds, their sizes, and fetches; those not used for
+    /// the longest time go first, and earlier where their memory is a quarter of the machine's. A plan takes about a
+    /// millisecond to make, and keeps the memory of its step. What a callable ran last it keeps besides.
+    int kept_plans = 64;
+};
+
+} // namespace tenon
