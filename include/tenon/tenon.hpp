@@ -21,7 +21,8 @@
 #include <tenon/graph/replica_device_setter.hpp> // variables to parameter servers, the rest to workers
 
 #include <tenon/ops/control.hpp>          // placeholder, identity, group, print, assert
-#include <tenon/ops/state.hpp>            // constant, variable, assign, initialisers
+#include <tenon/ops/constant.hpp>         // values that are written in the graph
+#include <tenon/ops/state.hpp>            // variable, assign, initialisers
 #include <tenon/ops/elementwise.hpp>      // + - * /, exp, tanh, relu, comparisons, select, cast, ...
 #include <tenon/ops/formulas.hpp>         // square, clip, floor_divide, logaddexp, logit, ...
 #include <tenon/ops/activations.hpp>      // gelu, elu, leaky_relu, silu, ...

@@ -214,6 +214,19 @@ constexpr merged_extents equal_shapes(const extents& a, const extents& b) noexce
     return result;
 }
 
+/// The type of operands that must be of one element type and of equal sizes; the more static sizes are kept.
+constexpr inferred equal_types(type_list operands) noexcept {
+    if (operands.size() < 1) return fault::expects_more_operands;
+    extents sizes = operands[0].extents;
+    for (int i = 1; i < operands.size(); ++i) {
+        if (operands[i].element != operands[0].element) return fault::element_types_differ;
+        const merged_extents m = equal_shapes(sizes, operands[i].extents);
+        if (m.what != fault::none) return m.what;
+        sizes = m.extents;
+    }
+    return inferred(operands[0].element, sizes);
+}
+
 /// "matmul: inner dimensions differ: [batch, 784] x [300, 10]", at run time.
 std::string fault_sentence(const char* op, fault what, type_list operands);
 

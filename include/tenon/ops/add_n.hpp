@@ -23,14 +23,7 @@ struct add_n_op {
     static constexpr inferred infer(const attributes&, type_list in, int) {
         if (in.size() < 1) return fault::expects_more_operands;
         if (!is_numeric(in[0].element)) return fault::element_type_must_be_numeric;
-        extents sizes = in[0].extents;
-        for (int i = 1; i < in.size(); ++i) {
-            if (in[i].element != in[0].element) return fault::element_types_differ;
-            const merged_extents m = equal_shapes(sizes, in[i].extents);
-            if (m.what != fault::none) return m.what;
-            sizes = m.extents;
-        }
-        return inferred(in[0].element, sizes);
+        return equal_types(in);
     }
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);

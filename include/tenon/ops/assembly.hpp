@@ -167,13 +167,9 @@ struct stack_op {
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() < 1) return fault::expects_more_operands;
         if (in[0].element == element_type::string) return fault::element_type_not_supported;
-        extents sizes = in[0].extents;
-        for (int i = 1; i < in.size(); ++i) {
-            if (in[i].element != in[0].element) return fault::element_types_differ;
-            const merged_extents m = equal_shapes(sizes, in[i].extents);
-            if (m.what != fault::none) return m.what;
-            sizes = m.extents;
-        }
+        const inferred one = equal_types(in);
+        if (!one) return one;
+        extents sizes = one.type.extents;
         if (sizes.rank() == max_rank) return fault::too_many_dimensions;
         const int axis = detail::axis_of(a.axis, sizes.rank() + 1);
         if (axis < 0) return fault::axis_out_of_range;

@@ -25,14 +25,7 @@ constexpr inferred infer_softmax(int axis, type_list in, int operands) {
     if (!is_floating(in[0].element)) return fault::element_type_must_be_floating;
     if (in[0].extents.rank() < 1) return fault::rank_too_low;
     if (axis_of(axis, in[0].extents.rank()) < 0) return fault::axis_out_of_range;
-    extents sizes = in[0].extents;
-    for (int i = 1; i < operands; ++i) {
-        if (in[i].element != in[0].element) return fault::element_types_differ;
-        const merged_extents m = equal_shapes(sizes, in[i].extents);
-        if (m.what != fault::none) return m.what;
-        sizes = m.extents;
-    }
-    return inferred(in[0].element, sizes);
+    return equal_types(in);
 }
 
 } // namespace detail

@@ -186,7 +186,7 @@ TENON_INLINE per_replica<any_tensor> distribute(const mirrored_state& s, const a
     const home_scope scope{graph(batch.node()->graph)};
     const int n = static_cast<int>(s.replicas());
     const node* from = batch.node();
-    const bool fed = from->op == &placeholder_definition || from->op == &placeholder_with_default_definition;
+    const bool fed = from->op->is(op_flags::source) && !from->op->is(op_flags::variable);
     const auto split = [&] { return untyped::split_evenly(batch, n); };
     per_replica<any_tensor> parts{fed ? on("/device:CPU:0", split) : colocate_with(batch, split)};
     const extent rows = batch.extents()[0];

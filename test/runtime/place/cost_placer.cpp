@@ -14,6 +14,7 @@
 #include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/runtime/session/session.hpp>
 
+#include "runtime/place/explained.hpp"
 #include "runtime/support.hpp"
 
 // Placement by what earlier runs took. The measurements are made by hand: nothing here is timed.
@@ -64,13 +65,6 @@ tn::session_options by_rules(int gpus, std::size_t memory = 16 << 20) {
     tn::session_options o;
     o.gpus = tn::simulated_gpu(gpus, memory);
     return o;
-}
-
-const tn::placement_explanation::node& of(const tn::placement_explanation& e, const tn::any_tensor& t) {
-    for (const auto& n : e.nodes)
-        if (n.name == t.node()->name) return n;
-    FAIL("no node " << t.name());
-    return e.nodes.front();
 }
 
 matrix power(const matrix& x, int n) {

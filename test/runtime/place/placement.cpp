@@ -11,6 +11,7 @@
 #include <tenon/runtime/run/trace.hpp>
 #include <tenon/runtime/session/session.hpp>
 
+#include "runtime/place/explained.hpp"
 #include "runtime/support.hpp"
 
 // Where nodes run, and what is said of it (SEMANTICS 3 to 8, 12).
@@ -31,13 +32,6 @@ tn::session_options with_gpus(int count) {
     tn::session_options o;
     o.gpus = tn::simulated_gpu(count, memory);
     return o;
-}
-
-const tn::placement_explanation::node& of(const tn::placement_explanation& e, const tn::any_tensor& t) {
-    for (const auto& n : e.nodes)
-        if (n.name == t.node()->name) return n;
-    FAIL("no node " << t.name());
-    return e.nodes.front();
 }
 
 } // namespace

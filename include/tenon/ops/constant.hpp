@@ -1,0 +1,111 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <tenon/expr/tree.hpp>
+#include <tenon/graph/tensor.hpp>
+
+/// Constants: values that are written in the graph.
+///
+///     auto half = tn::constant(0.5f);
+///     auto rows = tn::constant({{1.f, 2.f}, {3.f, 4.f}});   // tensor<float, shape<2, 2>>
+///     auto mean = tn::constant(pixels.copy());              // a host tensor
+
+namespace tenon {
+
+/// A tensor whose value is written in the graph.
+struct constant_op {
+    static constexpr const char* name = "constant";
+    static constexpr op_flags flags = op_flags::constant;
+    struct attributes {
+        std::shared_ptr<const any_array> value;
+        static constexpr void fields(auto&& field) { field("value", &attributes::value); }
+    };
+    static inferred infer(const attributes& a, type_list, int) { return inferred(a.value->type()); }
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+TENON_OP(constant, constant);
+
+/// A number in the graph.
+template <Element T> tensor<T, shape<>> constant(const T& value) {
+    any_array a(element_type_of<T>, {});
+    *static_cast<T*>(a.data()) = value;
+    return tensor<T, shape<>>::unchecked(
+        tenon::add<constant_op>({std::make_shared<const any_array>(std::move(a))}, {}));
+}
+inline tensor<std::string, shape<>> constant(const char* text) { return constant(std::string(text)); }
+inline ill_shaped constant(ill_shaped) { return {}; }
+
+/// A list in the graph: constant({1.f, 2.f}) is a tensor<float, shape<2>>.
+template <Element T, std::size_t N> tensor<T, shape<static_cast<int>(N)>> constant(const T (&values)[N]) {
+    any_array a(element_type_of<T>, extents{static_cast<std::int64_t>(N)});
+    T* to = static_cast<T*>(a.data());
+    for (const T& v : values) *to++ = v;
+    return tensor<T, shape<static_cast<int>(N)>>::unchecked(
+        tenon::add<constant_op>({std::make_shared<const any_array>(std::move(a))}, {}));
+}
+/// A matrix in the graph: constant({{1.f, 2.f}, {3.f, 4.f}}) is a tensor<float, shape<2, 2>>.
+template <Element T, std::size_t N, std::size_t M>
+tensor<T, shape<static_cast<int>(N), static_cast<int>(M)>> constant(const T (&rows)[N][M]) {
+    any_array a(element_type_of<T>, extents{static_cast<std::int64_t>(N), static_cast<std::int64_t>(M)});
+    T* to = static_cast<T*>(a.data());
+    for (const auto& row : rows)
+        for (const T& v : row) *to++ = v;
+    return tensor<T, shape<static_cast<int>(N), static_cast<int>(M)>>::unchecked(
+        tenon::add<constant_op>({std::make_shared<const any_array>(std::move(a))}, {}));
+}
+/// A host tensor in the graph.
+template <Element T, Shape S> tensor<T, canonical_t<S>> constant(array<T, S> value) {
+    return tensor<T, canonical_t<S>>::unchecked(
+        tenon::add<constant_op>({std::make_shared<const any_array>(std::move(value).untyped())}, {}));
+}
+/// A host tensor whose sizes are known at run time, as the shape S it must have.
+template <Shape S, Element T> tensor<T, canonical_t<S>> constant(array<T> value) {
+    return constant(array<T, canonical_t<S>>(std::move(value).untyped()));
+}
+
+namespace untyped {
+any_tensor constant(any_array value);
+} // namespace untyped
+
+} // namespace tenon
+
+#if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_constant)
+
+#include <algorithm>
+#include <cstring>
+
+namespace tenon {
+
+namespace detail {
+
+// A constant lies where the graph keeps it; one that was made to run after something is a copy that does.
+struct constant_kernel final : kernel {
+    explicit constant_kernel(std::shared_ptr<const any_array> v) : value(std::move(v)) {}
+    void run(const kernel_run& r) override {
+        if (r.out[0] == value->data()) return;
+        if (value->element() == element_type::string)
+            std::copy_n(static_cast<const std::string*>(value->data()), value->elements(), r.output<std::string>(0));
+        else if (value->bytes() > 0) std::memcpy(r.out[0], value->data(), value->bytes());
+    }
+    double cost() const override { return 1 + static_cast<double>(value->bytes()) * 0.05; }
+    std::shared_ptr<const any_array> value;
+};
+
+} // namespace detail
+
+namespace untyped {
+TENON_INLINE any_tensor constant(any_array value) {
+    return tenon::add<constant_op>({std::make_shared<const any_array>(std::move(value))}, {});
+}
+} // namespace untyped
+
+TENON_INLINE kernel_pointer constant_op::prepare(const kernel_setup& s) {
+    return std::make_unique<detail::constant_kernel>(s.attrs.get<std::shared_ptr<const any_array>>("value"));
+}
+
+} // namespace tenon
+
+#endif
