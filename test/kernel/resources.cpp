@@ -48,13 +48,13 @@ TEST_CASE("a device's variables lie in its memory, which they give back in the e
     small_memory memory(1000);
     {
         tn::resource_manager r(&memory);
-        tn::variable_resource& v = r.variable("", "v", {tn::element_type::float32, {2, 3}});
-        CHECK(memory.given.at(v.value.data()) == 24);
-        CHECK(v.value.is_view());
-        CHECK(v.value.type() == tn::tensor_type{tn::element_type::float32, {2, 3}});
-        CHECK(&r.variable("", "v", {tn::element_type::float32, {2, 3}}) == &v);
-        tn::variable_resource& none = r.variable("", "none", {tn::element_type::float32, {0, 3}});
-        CHECK(none.value.elements() == 0);
+        const auto v = r.variable("", "v", {tn::element_type::float32, {2, 3}});
+        CHECK(memory.given.at(v->value.data()) == 24);
+        CHECK(v->value.is_view());
+        CHECK(v->value.type() == tn::tensor_type{tn::element_type::float32, {2, 3}});
+        CHECK(r.variable("", "v", {tn::element_type::float32, {2, 3}}) == v);
+        const auto none = r.variable("", "none", {tn::element_type::float32, {0, 3}});
+        CHECK(none->value.elements() == 0);
         CHECK(r.bytes() == 24);
         CHECK(memory.account.taken() == 24);
     }
@@ -65,9 +65,9 @@ TEST_CASE("a device's variables lie in its memory, which they give back in the e
 TEST_CASE("strings are objects of the host, whatever the device, and none of its memory") {
     small_memory memory(10);
     tn::resource_manager r(&memory);
-    tn::variable_resource& words = r.variable("", "words", {tn::element_type::string, {100}});
-    words.value.data<std::string>()[99] = "a text that is longer than a short one";
-    CHECK(!words.value.is_view());
+    const auto words = r.variable("", "words", {tn::element_type::string, {100}});
+    words->value.data<std::string>()[99] = "a text that is longer than a short one";
+    CHECK(!words->value.is_view());
     CHECK(memory.given.empty());
     CHECK(r.bytes() == 0);
     CHECK(r.largest().empty());
@@ -75,7 +75,7 @@ TEST_CASE("strings are objects of the host, whatever the device, and none of its
 
 TEST_CASE("without a device's memory variables are the host's, and counted") {
     tn::resource_manager r;
-    CHECK(!r.variable("", "v", {tn::element_type::float32, {2}}).value.is_view());
+    CHECK(!r.variable("", "v", {tn::element_type::float32, {2}})->value.is_view());
     CHECK(r.bytes() == 8);
     CHECK(r.largest() == std::vector<tn::memory_holder>{{8, "v float[2], variable"}});
     CHECK(contains(message_of<tn::resource_exhausted_error>([&] {
@@ -101,21 +101,43 @@ TEST_CASE("SEMANTICS 11: a variable without room is refused by name, sizes and l
     CHECK(refused("box") == "variable \"w\" in container \"box\", float[51]: it is full" + holders);
     CHECK(r.bytes() == 800);
     CHECK(r.largest().size() == 2);
-    CHECK(r.variable("", "w", {tn::element_type::float32, {25}}).value.bytes() == 100); // of another size it is new
+    CHECK(r.variable("", "w", {tn::element_type::float32, {25}})->value.bytes() == 100); // of another size it is new
     CHECK_THROWS_AS((void)r.variable("", "x", {tn::element_type::float32, {tn::dynamic_extent}}),
                     tn::invalid_argument_error);
-    CHECK(r.variable("", "x", {tn::element_type::float32, {25}}).value.bytes() == 100);
+    CHECK(r.variable("", "x", {tn::element_type::float32, {25}})->value.bytes() == 100);
+}
+
+TEST_CASE("what a cleared container held stays with those who use it, and its memory with it") {
+    small_memory memory(1000);
+    tn::resource_manager r(&memory);
+    const auto kept = r.variable("", "kept", {tn::element_type::float32, {10}});
+    auto used = r.variable("box", "v", {tn::element_type::float32, {20}});
+    (void)r.variable("box", "u", {tn::element_type::float32, {30}});
+    const auto counter = r.counter("box", "v"); // another kind, so another resource
+    counter->runs = 7;
+    r.clear("no such container");
+    CHECK(r.bytes() == 240);
+    r.clear("box");
+    CHECK(r.bytes() == 120); // u is gone, v is in use
+    CHECK(memory.given.contains(used->value.data()));
+    const auto again = r.variable("box", "v", {tn::element_type::float64, {20}}); // as another type, even
+    CHECK(again->value.data() != used->value.data());
+    CHECK(r.counter("box", "v")->runs == 0);
+    CHECK(r.variable("", "kept", {tn::element_type::float32, {10}}) == kept);
+    used.reset();
+    CHECK(r.bytes() == 40 + 160);
+    CHECK(memory.account.taken() == 40 + 160);
 }
 
 TEST_CASE("threads that ask for one variable get one") {
     small_memory memory(0);
     tn::resource_manager r(&memory);
     std::vector<std::thread> threads;
-    std::vector<tn::variable_resource*> got(4 * 50);
+    std::vector<std::shared_ptr<tn::variable_resource>> got(4 * 50);
     for (std::size_t t = 0; t < 4; ++t)
         threads.emplace_back([&, t] {
             for (std::size_t i = 0; i < 50; ++i)
-                got[t * 50 + i] = &r.variable("", std::to_string(i), {tn::element_type::float32, {4}});
+                got[t * 50 + i] = r.variable("", std::to_string(i), {tn::element_type::float32, {4}});
         });
     std::size_t seen = 0;
     while (seen < 50 * 16) { // while they come

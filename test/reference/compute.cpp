@@ -30,7 +30,7 @@ shared_array in_sizes(const shared_array& a, const tn::extents& sizes) {
 
 std::vector<shared_array> by_kernel(const work& w) {
     tn::resource_manager resources;
-    if (w.runs) resources.counter(w.node.container, w.node.name) = *w.runs;
+    if (w.runs) resources.counter(w.node.container, w.node.name)->runs = *w.runs;
     const tn::type_list in(w.inputs.data(), static_cast<int>(w.inputs.size()));
     const tn::type_list out(w.outputs.data(), static_cast<int>(w.outputs.size()));
     const tn::kernel_pointer k = w.node.op->cpu({.node = w.node,
@@ -51,7 +51,7 @@ std::vector<shared_array> by_kernel(const work& w) {
     }
     tn::any_array scratch(tn::element_type::uint8, tn::extents(static_cast<std::int64_t>(k->scratch_bytes())));
     k->run({from.data(), to.data(), static_cast<std::byte*>(scratch.data()), nullptr});
-    if (w.runs) *w.runs = resources.counter(w.node.container, w.node.name);
+    if (w.runs) *w.runs = resources.counter(w.node.container, w.node.name)->runs;
     return results;
 }
 

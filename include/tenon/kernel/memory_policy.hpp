@@ -16,6 +16,8 @@ struct memory_policy {
     bool growth = true;
     /// Bytes that may be used, whatever the fraction is; 0: the fraction decides.
     std::size_t limit = 0;
+
+    friend bool operator==(const memory_policy&, const memory_policy&) = default;
 };
 
 /// Throws invalid_argument_error, which names the option and the device, unless `fraction` is above 0 and at most 1,

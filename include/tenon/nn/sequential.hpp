@@ -41,8 +41,7 @@ template <class X, class Layer> auto operator>>(const layer_input<X>& in, const 
         using verdict = typename layer_verdict<Layer, X>::type;
         static_assert(verdict::agree, "tenon: shapes do not agree");
         if constexpr (!verdict::fits) return layer_input<ill_shaped>{{}, in.p};
-        else if constexpr (requires { layer(in.x, in.p); })
-            return as_layer_input(layer(in.x, in.p), in.p);
+        else if constexpr (requires { layer(in.x, in.p); }) return as_layer_input(layer(in.x, in.p), in.p);
         else if constexpr (requires { layer(in.x); }) return as_layer_input(layer(in.x), in.p);
         else {
             static_assert(is_mistake<Layer>, "tenon::nn::sequential: a layer cannot be called with what the one before "

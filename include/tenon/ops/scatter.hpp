@@ -81,20 +81,20 @@ public:
         bytes_(size_of(s.inputs[0].element)),
         compute_(s.inputs[0].element, opcode_of(how_)) {}
     void run(const kernel_run& r) override {
-        if (!v_.initialized.load(std::memory_order_acquire))
-            throw failed_precondition_error(name_ + ": variable \"" + v_.name +
+        if (!v_->initialized.load(std::memory_order_acquire))
+            throw failed_precondition_error(name_ + ": variable \"" + v_->name +
                                             "\" is changed before it has a value; run initialize_variables() or its "
                                             "initializer() first");
         if (const std::int64_t i = indices_.first_outside(r.in[1], size_); i >= 0)
             throw invalid_argument_error(name_ + ": index " + indices_.shown(r.in[1], i) + " is out of range for the " +
-                                         std::to_string(size_) + " rows of variable \"" + v_.name + "\"");
+                                         std::to_string(size_) + " rows of variable \"" + v_->name + "\"");
         const std::byte* updates = r.input<std::byte>(2);
         if (one_for_all_) {
             fill_elements(r.scratch, updates, bytes_, inner_);
             updates = r.scratch;
         }
         const std::size_t row_bytes = bytes_ * static_cast<std::size_t>(inner_);
-        auto* const rows = static_cast<std::byte*>(v_.value.data());
+        auto* const rows = static_cast<std::byte*>(v_->value.data());
         const auto parts = static_cast<std::uint64_t>(r.pool ? std::min<std::int64_t>(parts_, r.pool->size()) : 1);
         const auto change = [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t i = 0; i < indices_.count; ++i) {
@@ -114,7 +114,7 @@ public:
     }
     std::size_t scratch_bytes() const override { return one_for_all_ ? bytes_ * static_cast<std::size_t>(inner_) : 0; }
     double cost() const override { return 30 + static_cast<double>(indices_.count) * (4 + 0.2 * row_bytes()); }
-    void* resident(int) const override { return v_.value.data(); }
+    void* resident(int) const override { return v_->value.data(); }
 
 private:
     static opcode opcode_of(scatter_op::way how) {
@@ -126,7 +126,7 @@ private:
 
     scatter_op::way how_;
     std::string name_;
-    variable_resource& v_;
+    std::shared_ptr<variable_resource> v_;
     row_indices indices_;
     std::int64_t size_, inner_;
     bool one_for_all_;

@@ -399,31 +399,31 @@ TENON_INLINE any_tensor add_scatter(scatter_op::way how, const any_tensor& varia
 struct variable_kernel final : kernel {
     explicit variable_kernel(const kernel_setup& s) : v(resource_of(s.node, s)) {}
     void run(const kernel_run&) override {
-        if (!v.initialized.load(std::memory_order_acquire))
-            throw failed_precondition_error("variable \"" + v.name +
+        if (!v->initialized.load(std::memory_order_acquire))
+            throw failed_precondition_error("variable \"" + v->name +
                                             "\" is read before it has a value; run initialize_variables() or its "
                                             "initializer() first; another variable's initial value is computed from "
                                             "its initialized_value()");
     }
     double cost() const override { return 2; }
-    void* resident(int) const override { return v.value.data(); }
-    variable_resource& v;
+    void* resident(int) const override { return v->value.data(); }
+    std::shared_ptr<variable_resource> v;
 };
 
 struct assign_kernel final : kernel {
     explicit assign_kernel(const kernel_setup& s) : v(resource_of(*s.node.inputs[0].node, s)) {}
     void run(const kernel_run& r) override {
-        if (r.in[1] != v.value.data()) {
-            if (v.value.element() == element_type::string) {
-                for (std::int64_t i = 0; i < v.value.elements(); ++i)
-                    static_cast<std::string*>(v.value.data())[i] = r.input<std::string>(1)[i];
-            } else if (v.value.bytes() > 0) std::memcpy(v.value.data(), r.in[1], v.value.bytes());
+        if (r.in[1] != v->value.data()) {
+            if (v->value.element() == element_type::string) {
+                for (std::int64_t i = 0; i < v->value.elements(); ++i)
+                    static_cast<std::string*>(v->value.data())[i] = r.input<std::string>(1)[i];
+            } else if (v->value.bytes() > 0) std::memcpy(v->value.data(), r.in[1], v->value.bytes());
         }
-        v.initialized.store(true, std::memory_order_release);
+        v->initialized.store(true, std::memory_order_release);
     }
-    double cost() const override { return 20 + static_cast<double>(v.value.bytes()) * 0.05; }
-    void* resident(int) const override { return v.value.data(); }
-    variable_resource& v;
+    double cost() const override { return 20 + static_cast<double>(v->value.bytes()) * 0.05; }
+    void* resident(int) const override { return v->value.data(); }
+    std::shared_ptr<variable_resource> v;
 };
 
 } // namespace detail

@@ -28,6 +28,8 @@ struct with {
 
 /// A program whose items and values are entered one by one; their nodes are entered into a graph, which knows their types.
 class maker {
+    std::vector<std::unique_ptr<tn::device>> devices_; // they outlive the program
+
 public:
     explicit maker(int devices = 1) {
         for (int d = 0; d < devices; ++d) {
@@ -139,7 +141,6 @@ private:
         return tn::detail::restore_node(graph_, std::move(n));
     }
     tn::graph graph_;
-    std::vector<std::unique_ptr<tn::device>> devices_;
 };
 
 } // namespace handmade

@@ -16,10 +16,10 @@ class random_source {
 public:
     random_source(const kernel_setup& s, std::int64_t seed) :
         key_(key_of(s.graph_seed, static_cast<std::uint64_t>(seed), s.node.name)),
-        runs_(s.resources ? &s.resources->counter(s.node.container, s.node.name) : &own_) {}
+        counter_(s.resources ? s.resources->counter(s.node.container, s.node.name) : std::make_shared<run_counter>()) {}
 
     /// The stream of the next run.
-    random_stream next() noexcept { return {key_, runs_->fetch_add(1, std::memory_order_relaxed)}; }
+    random_stream next() noexcept { return {key_, counter_->runs.fetch_add(1, std::memory_order_relaxed)}; }
 
 private:
     static std::uint64_t key_of(std::uint64_t graph_seed, std::uint64_t op_seed, const std::string& name) {
@@ -35,8 +35,7 @@ private:
     }
 
     std::uint64_t key_;
-    std::atomic<std::uint64_t> own_{0}; // where there is no session
-    std::atomic<std::uint64_t>* runs_;
+    std::shared_ptr<run_counter> counter_; // the session's, or, where there is none, its own
 };
 
 } // namespace tenon::detail

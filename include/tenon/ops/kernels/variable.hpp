@@ -8,7 +8,7 @@
 namespace tenon::detail {
 
 /// The memory of a variable's node.
-inline variable_resource& resource_of(const node& variable, const kernel_setup& s) {
+inline std::shared_ptr<variable_resource> resource_of(const node& variable, const kernel_setup& s) {
     return s.resources->variable(variable.container, variable.name, variable.outputs[0]);
 }
 

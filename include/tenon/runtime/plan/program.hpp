@@ -61,11 +61,12 @@ struct program_item {
 struct program {
     std::vector<program_value> values;
     std::vector<program_item> items;
-    std::vector<kernel_pointer> kernels;         ///< of the items
-    std::vector<tensor_type> feed_types;         ///< by feed
-    std::vector<int> fetches;                    ///< values
-    std::vector<node_output> fetched;            ///< what they were asked for as, for messages
-    int folded = 0, shared_views = 0, fused = 0; ///< what the rewriter did
+    std::vector<kernel_pointer> kernels;                       ///< of the items
+    std::vector<std::shared_ptr<variable_resource>> variables; ///< of the values
+    std::vector<tensor_type> feed_types;                       ///< by feed
+    std::vector<int> fetches;                                  ///< values
+    std::vector<node_output> fetched;                          ///< what they were asked for as, for messages
+    int folded = 0, shared_views = 0, fused = 0;               ///< what the rewriter did
 
     int root(int value) const {
         while (values[static_cast<std::size_t>(value)].view_of >= 0)
@@ -98,6 +99,7 @@ struct plan_options {
     bool fuse = true;
     bool check_numerics = false; ///< the step is refused where a number is not finite
     bool measure = false;        ///< its nodes can be timed (session::set_measurements)
+    std::uint64_t epoch = 0;     ///< of the task's resources: how often containers were reset
     std::uint64_t graph_seed = 0;
     /// Give memory, kernels and resources, and outlive the plan. The first is the CPU that holds what is fed and
     /// fetched.

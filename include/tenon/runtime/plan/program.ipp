@@ -74,7 +74,10 @@ TENON_INLINE void bind_variables(program& p, const plan_options& o) {
         const node* v = variable_of(i);
         if (!v) continue;
         variable_resource*& resource = known[v];
-        if (!resource) resource = &o.device(i.device).resources().variable(v->container, v->name, v->outputs[0]);
+        if (!resource) {
+            p.variables.push_back(o.device(i.device).resources().variable(v->container, v->name, v->outputs[0]));
+            resource = p.variables.back().get();
+        }
         p.value(i.outputs[0]).variable = resource;
     }
 }

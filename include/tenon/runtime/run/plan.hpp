@@ -77,6 +77,8 @@ public:
 
     bool accepts(const any_array* const* feeds) const;
     bool is_measured() const noexcept { return measured_; }
+    /// That of plan_options; the resources it uses are those of then.
+    std::uint64_t epoch() const noexcept { return epoch_; }
     const plan_summary& summary() const noexcept { return summary_; }
     std::vector<std::string> order() const; ///< "name (op)"
     /// Bytes of the memory that is kept for further steps and for those in flight.
@@ -135,6 +137,7 @@ private:
     std::vector<std::pair<variable_resource*, bool>> variables_; // by address; true: it is updated
     std::vector<int> sources_; // feeds and constants that are read, where they are checked
     bool check_numerics_ = false;
+    std::uint64_t epoch_ = 0;
     bool measured_ = false;
     int side_by_side_ = 1;                 // nodes that may run at the same time
     std::vector<worker> streams_;          // that the step uses

@@ -57,6 +57,7 @@ TENON_INLINE plan::plan(program&& placed, const plan_options& o) : devices_(o.de
     out_begin_.push_back(out);
     variables_.assign(variables.begin(), variables.end());
 
+    epoch_ = o.epoch;
     measured_ = o.measure;
     check_numerics_ = o.check_numerics;
     if (check_numerics_) {

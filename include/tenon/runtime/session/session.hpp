@@ -12,6 +12,7 @@
 #include <tenon/runtime/session/callable.hpp>
 #include <tenon/runtime/session/options.hpp>
 #include <tenon/runtime/session/report.hpp>
+#include <tenon/runtime/session/task.hpp>
 
 /// Running a graph.
 ///
@@ -30,7 +31,7 @@ namespace detail {
 std::vector<any_array> run_once(session_state& s, run_request&& r);
 }
 
-/// Runs the graph that was current when it was made. Thread-safe; its variables end with it. What was moved from says
+/// Runs the graph that was current when it was made. Thread-safe; its variables end with it, or with its task. What was moved from says
 /// so: every function is a failed_precondition_error then.
 class session {
 public:
@@ -39,6 +40,10 @@ public:
     explicit session(const session_options& o);
     explicit session(const graph& g);
     session(const graph& g, const session_options& o);
+    /// A session of a task that others share, whose devices, threads and resources it uses. Of the options, those that
+    /// task_options has are left to the task: invalid_argument_error where one is set.
+    explicit session(const task& t, const session_options& o = {});
+    session(const task& t, const graph& g, const session_options& o = {});
     ~session();
     session(session&&) noexcept = default;
     session& operator=(session&&) noexcept = default;

@@ -16,16 +16,11 @@
 #include <tenon/runtime/run/plan.hpp>
 #include <tenon/runtime/session/observed.hpp>
 #include <tenon/runtime/session/session.hpp>
+#include <tenon/runtime/session/task_state.hpp>
 
 namespace tenon {
 
 namespace detail {
-
-inline thread_pool* process_pool(int threads) {
-    // The first session decides; never destroyed, so that sessions in static objects may outlive main.
-    static auto* pool = threads == 0 ? &thread_pool::shared() : new thread_pool(threads);
-    return pool;
-}
 
 inline void require_options(const session_options& o) {
     const auto require = [](bool good, const char* name, const std::string& value, const char* wanted) {
@@ -37,30 +32,48 @@ inline void require_options(const session_options& o) {
     require(o.inter_op_threads >= 0, "inter_op_threads", std::to_string(o.inter_op_threads), threads);
     require(o.operation_timeout >= 0, "operation_timeout", std::to_string(o.operation_timeout),
             "give seconds, or 0 for no limit");
-    require(o.cpu_devices >= 1 && o.cpu_devices <= 64, "cpu_devices", std::to_string(o.cpu_devices),
-            "give 1 to 64 devices");
-    const auto there_is = static_cast<std::size_t>(host_memory_bytes());
-    require(there_is == 0 || o.memory_limit <= there_is, "memory_limit", std::to_string(o.memory_limit),
-            ("this machine has " + std::to_string(there_is) + " bytes").c_str());
     require(o.kept_plans >= 1, "kept_plans", std::to_string(o.kept_plans), "give a positive number");
 }
+// Of a session of a task.
+inline void require_left_to_task(const session_options& o) {
+    const auto require = [](bool left, const char* name) {
+        if (!left)
+            throw invalid_argument_error(
+                std::string("session_options::") + name +
+                " is set for a session of a task, which has what its task_options say; set it there");
+    };
+    require(o.intra_op_threads == 0 || o.use_per_session_threads, "intra_op_threads");
+    require(o.memory_limit == 0, "memory_limit");
+    require(o.cpu_devices == 1, "cpu_devices");
+    require(!o.gpus, "gpus");
+    require(o.gpu_memory == memory_policy{}, "gpu_memory");
+}
 
-class session_state {
+class session_state final : public task_member {
 public:
-    session_state(const tenon::graph& g, const session_options& o) : graph(g), options(o) {
+    /// Without a task it has one of its own.
+    session_state(const tenon::graph& g, const session_options& o, std::shared_ptr<task_state> t) :
+        graph(g), options(o) {
         if (!g.state()) moved_from("graph");
         require_options(o);
-        if (o.use_per_session_threads) {
-            own_pool = std::make_unique<thread_pool>(o.intra_op_threads);
-            pool = own_pool.get();
-        } else pool = process_pool(o.intra_op_threads);
+        if (t) require_left_to_task(o);
+        if (o.use_per_session_threads) own_pool = std::make_unique<thread_pool>(o.intra_op_threads);
+        home = t ? std::move(t)
+                 : std::make_shared<task_state>(task_options{.intra_op_threads = o.intra_op_threads,
+                                                             .memory_limit = o.memory_limit,
+                                                             .cpu_devices = o.cpu_devices,
+                                                             .gpus = o.gpus,
+                                                             .gpu_memory = o.gpu_memory},
+                                                own_pool.get(), "session_options");
+        pool = own_pool ? own_pool.get() : home->pool;
         environment.pool = pool->size() > 1 ? pool : nullptr;
-        make_devices();
         const auto log = placement_log();
         if (log) tell_devices(log);
         placer = std::make_unique<runtime::placer>(all_devices(), o.allow_soft_placement, log);
         if (o.cost_measurements) strategy = std::make_unique<runtime::cost_placer>(o.cost_measurements);
+        home->enter(*this);
     }
+    ~session_state() { home->leave(*this); }
     session_state(const session_state&) = delete;
     session_state& operator=(const session_state&) = delete;
 
@@ -68,7 +81,7 @@ public:
     session_options options;
     std::unique_ptr<thread_pool> own_pool;
     thread_pool* pool = nullptr;
-    std::vector<std::unique_ptr<device>> devices; // /cpu:0 first; they outlive the plans
+    std::shared_ptr<task_state> home;
     std::unique_ptr<runtime::placer> placer;
     std::unique_ptr<runtime::placement_strategy> strategy; // nullptr: the rules decide
     runtime::run_environment environment;                  // what every run begins with
@@ -84,17 +97,10 @@ public:
     std::map<std::vector<std::int64_t>, kept_plan> plans;
     std::uint64_t requests = 0;
 
-    void make_devices() {
-        for (int i = 0; i < options.cpu_devices; ++i) devices.push_back(make_cpu_device(options.memory_limit, i));
-        if (const auto gpus = options.gpus ? options.gpus : linked_gpu_backend())
-            for (auto& d : gpus->make(with_environment(options.gpu_memory), environment.pool))
-                devices.push_back(std::move(d));
-        for (auto& d : devices)
-            d->when_short([](void* s) { return static_cast<session_state*>(s)->give_back_memory(); }, this);
-    }
+    const std::vector<std::unique_ptr<device>>& devices() const noexcept { return home->devices; }
     std::vector<device*> all_devices() const {
         std::vector<device*> all;
-        for (const auto& d : devices) all.push_back(d.get());
+        for (const auto& d : devices()) all.push_back(d.get());
         return all;
     }
     shared_function<void(const std::string&)> placement_log() const {
@@ -103,7 +109,7 @@ public:
         return [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
     }
     void tell_devices(const shared_function<void(const std::string&)>& log) const {
-        for (const auto& d : devices) {
+        for (const auto& d : devices()) {
             const device_name& name = d->full_name();
             std::string line = "/";
             for (const char* c = name.type.c_str(); *c; ++c) line += static_cast<char>(std::tolower(*c));
@@ -115,7 +121,7 @@ public:
     }
     device& device_called(const device_name& name) const {
         std::string there_are;
-        for (const auto& d : devices) {
+        for (const auto& d : devices()) {
             if (!name.type.empty() && name.allows(d->full_name())) return *d;
             there_are += " " + to_string(d->full_name());
         }
@@ -123,7 +129,7 @@ public:
     }
     std::size_t variable_bytes() const {
         std::size_t sum = 0;
-        for (const auto& d : devices) sum += d->resources().bytes();
+        for (const auto& d : devices()) sum += d->resources().bytes();
         return sum;
     }
 
@@ -193,6 +199,7 @@ public:
     }
     runtime::plan_options planning(std::uint64_t seed, bool measure) const {
         runtime::plan_options o;
+        o.epoch = home->epoch();
         o.threads = pool->size();
         o.side_by_side = measure                    ? 1
                          : options.inter_op_threads ? std::min(options.inter_op_threads, o.threads)
@@ -244,10 +251,15 @@ public:
         }
         std::optional<denormal_scope> flushed; // what is folded is computed as in its steps
         if (options.flush_denormals) flushed.emplace(flushed_denormals);
-        const runtime::plan_options o = planning(seed, measure);
-        auto made = std::make_shared<runtime::plan>(placed(planned(feeds, fed, r), o), o);
+        std::shared_ptr<runtime::plan> made;
         std::vector<std::shared_ptr<runtime::plan>> dropped; // end after the lock does
-        const std::lock_guard lock(guard);
+        std::unique_lock lock(guard, std::defer_lock);
+        do { // again, where a container was reset meanwhile
+            if (lock) lock.unlock();
+            const runtime::plan_options o = planning(seed, measure);
+            made = std::make_shared<runtime::plan>(placed(planned(feeds, fed, r), o), o);
+            lock.lock();
+        } while (made->epoch() != home->epoch());
         kept_plan& kept = plans[std::move(key)];
         if (!kept.plan) kept.plan = std::move(made);
         kept.used = ++requests;
@@ -262,7 +274,7 @@ public:
     }
 
     // Forgets the plan whose memory, of those that no step or callable holds, was not used for the longest time.
-    bool give_back_memory() {
+    bool give_back_memory() override {
         std::shared_ptr<runtime::plan> dropped; // ends after the lock does
         const std::lock_guard lock(guard);
         auto oldest = plans.end();
@@ -276,6 +288,12 @@ public:
         return true;
     }
 
+    void forget_plans() override {
+        std::map<std::vector<std::int64_t>, kept_plan> dropped; // ends after the lock does
+        const std::lock_guard lock(guard);
+        dropped.swap(plans);
+    }
+
     bool is_measuring() const noexcept { return measured.is_set(); }
 
     bool too_much_is_kept() const {
@@ -284,7 +302,7 @@ public:
         std::size_t bytes = 0;
         for (const auto& [key, kept] : plans)
             bytes += std::max(kept.plan->summary().arena_bytes, kept.plan->kept_bytes());
-        return bytes > static_cast<std::size_t>(devices.front()->attributes().memory) / 4;
+        return bytes > static_cast<std::size_t>(devices().front()->attributes().memory) / 4;
     }
 
     session_statistics statistics() const {
@@ -354,7 +372,7 @@ TENON_INLINE void run_callable(callable_state& c, const any_array* const* fed, a
     s.require_open();
     s.require_limit(timeout);
     std::unique_ptr<runtime::plan::lease> p(c.last.exchange(nullptr, std::memory_order_acquire));
-    bool fits = p && (*p)->is_measured() == s.is_measuring() && (*p)->accepts(fed);
+    bool fits = p && (*p)->is_measured() == s.is_measuring() && (*p)->epoch() == s.home->epoch() && (*p)->accepts(fed);
     for (std::size_t i = 0; i < c.feeds.size() && fits; ++i) fits = fed[i]->element() == c.feeds[i].element();
     if (!fits) {
         for (std::size_t i = 0; i < c.feeds.size(); ++i) s.require_fit(c.feeds[i], *fed[i]);
@@ -388,7 +406,12 @@ TENON_INLINE session::session() : session(session_options{}) {}
 TENON_INLINE session::session(const session_options& o) : session(graph::current(), o) {}
 TENON_INLINE session::session(const graph& g) : session(g, session_options{}) {}
 TENON_INLINE session::session(const graph& g, const session_options& o) :
-    state_(std::make_shared<detail::session_state>(g, o)) {}
+    state_(std::make_shared<detail::session_state>(g, o, nullptr)) {}
+TENON_INLINE session::session(const task& t, const session_options& o) : session(t, graph::current(), o) {}
+TENON_INLINE session::session(const task& t, const graph& g, const session_options& o) {
+    if (!t.state_) detail::moved_from("task");
+    state_ = std::make_shared<detail::session_state>(g, o, t.state_);
+}
 TENON_INLINE session::~session() = default;
 
 TENON_INLINE std::vector<any_array> session::run_untyped(std::vector<fed_value> feeds,
@@ -413,7 +436,7 @@ TENON_INLINE untyped_callable session::callable_untyped(const std::vector<any_te
 
 TENON_INLINE std::vector<device_attributes> session::list_logical_devices() const {
     std::vector<device_attributes> all;
-    for (const auto& d : live().devices) all.push_back(d->attributes());
+    for (const auto& d : live().devices()) all.push_back(d->attributes());
     return all;
 }
 TENON_INLINE tenon::memory_info session::memory_info(const device_name& device) const {
@@ -447,11 +470,11 @@ TENON_INLINE step_report session::report_of(detail::run_request&& asked) {
                   .devices = {},
                   .order = p->order()};
     for (std::size_t d = 0; d < s.devices.size(); ++d)
-        r.devices.push_back({.device = live().devices[d]->name(),
+        r.devices.push_back({.device = live().devices()[d]->name(),
                              .peak_bytes = s.devices[d].bytes(),
                              .arena_bytes = s.devices[d].arena_bytes,
                              .lower_bound = s.devices[d].lower_bound,
-                             .variable_bytes = live().devices[d]->resources().bytes()});
+                             .variable_bytes = live().devices()[d]->resources().bytes()});
     return r;
 }
 
