@@ -7,12 +7,23 @@
 #include <tenon/core/shared_function.hpp>
 #include <tenon/kernel/memory_policy.hpp>
 
-/// How a session runs its graph.
+/// What a task has, and how a session runs its graph.
 
 namespace tenon {
 
 class gpu_backend;
 class cost_measurements;
+
+/// Of a task that sessions share.
+struct task_options {
+    /// Threads of its pool; 0: all cores, in a pool that the first session or task of the process made.
+    int intra_op_threads = 0;
+    /// As in session_options, for all its sessions together.
+    std::size_t memory_limit = 0;
+    int cpu_devices = 1;
+    std::shared_ptr<const gpu_backend> gpus = nullptr;
+    memory_policy gpu_memory = {};
+};
 
 struct session_options {
     /// Threads that one kernel may be split over, the caller's included; 0: all cores (SEMANTICS 14).

@@ -1,12 +1,11 @@
 #pragma once
 
-#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include <tenon/kernel/memory_policy.hpp>
 #include <tenon/runtime/device/device_attributes.hpp>
+#include <tenon/runtime/session/options.hpp>
 
 /// What sessions share: devices, the variables and other resources that live on them, and threads.
 ///
@@ -17,18 +16,6 @@
 ///     shared.reset();
 
 namespace tenon {
-
-class gpu_backend;
-
-struct task_options {
-    /// Threads of its pool; 0: all cores, in a pool that the first session or task of the process made.
-    int intra_op_threads = 0;
-    /// As in session_options, for all its sessions together.
-    std::size_t memory_limit = 0;
-    int cpu_devices = 1;
-    std::shared_ptr<const gpu_backend> gpus = nullptr;
-    memory_policy gpu_memory = {};
-};
 
 namespace detail {
 class task_state;

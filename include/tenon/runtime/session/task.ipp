@@ -4,6 +4,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/runtime/device/gpu_backend.hpp>
+#include <tenon/runtime/session/task.hpp>
 #include <tenon/runtime/session/task_state.hpp>
 
 namespace tenon {
@@ -18,8 +19,7 @@ inline thread_pool* process_pool(int threads) {
 
 inline const task_options& require_task_options(const task_options& o, const char* maker) {
     const auto require = [&](bool good, const char* name, const std::string& value, const std::string& wanted) {
-        if (!good)
-            throw invalid_argument_error(std::string(maker) + "::" + name + " is " + value + "; " + wanted);
+        if (!good) throw invalid_argument_error(std::string(maker) + "::" + name + " is " + value + "; " + wanted);
     };
     require(o.intra_op_threads >= 0, "intra_op_threads", std::to_string(o.intra_op_threads),
             "give a positive number, or 0 for as many as there are cores");

@@ -4,11 +4,12 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include <tenon/kernel/thread_pool.hpp>
 #include <tenon/runtime/device/device.hpp>
-#include <tenon/runtime/session/task.hpp>
+#include <tenon/runtime/session/options.hpp>
 
 /// What a task holds. For the session and the task alone.
 
