@@ -74,6 +74,7 @@
 #include <tenon/train/mirrored.hpp>    // one model on several devices
 #include <tenon/train/safetensors.hpp> // named arrays in files
 #include <tenon/train/checkpoint.hpp>  // variables in such files
+#include <tenon/train/coordinator.hpp> // threads that end together
 
 #include <tenon/data/idx.hpp>         // the files of MNIST and its relatives
 #include <tenon/data/minibatches.hpp> // shuffled minibatches
