@@ -132,8 +132,9 @@ TEST_CASE("SEMANTICS 37: a thread that does not stop within the grace period is 
 TEST_CASE("a thread cannot join itself, and periods are numbers") {
     tn::coordinator c;
     c.start("itself", [&] { c.join(); });
-    CHECK(message_of<tn::failed_precondition_error>([&] { c.join(); }).find("its own thread \"itself\" called join()") !=
-          std::string::npos);
+    CHECK(message_of<tn::failed_precondition_error>([&] {
+              c.join();
+          }).find("its own thread \"itself\" called join()") != std::string::npos);
     CHECK_THROWS_AS(c.join(-1), tn::invalid_argument_error);
     CHECK_THROWS_AS((void)c.wait_for_stop(std::numeric_limits<double>::quiet_NaN()), tn::invalid_argument_error);
 }

@@ -23,6 +23,8 @@ public:
     virtual ~resource() = default;
     /// The memory of its device that it takes, and for what.
     virtual memory_holder holding() const { return {}; }
+    /// Its container was cleared: nobody finds it any more. Who waits for it should be told.
+    virtual void forgotten() noexcept {}
 };
 
 /// A variable's value. Its memory is made once and stays where it is.

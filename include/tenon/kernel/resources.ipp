@@ -91,12 +91,15 @@ TENON_INLINE std::shared_ptr<run_counter> resource_manager::counter(const std::s
 }
 
 TENON_INLINE void resource_manager::clear(const std::string& container) {
-    std::map<state::kind_and_name, std::shared_ptr<resource>> cleared; // ends after the lock does
-    const std::lock_guard lock(state_->guard);
-    const auto at = state_->containers.find(container);
-    if (at == state_->containers.end()) return;
-    cleared = std::move(at->second);
-    state_->containers.erase(at);
+    std::map<state::kind_and_name, std::shared_ptr<resource>> cleared;
+    {
+        const std::lock_guard lock(state_->guard);
+        const auto at = state_->containers.find(container);
+        if (at == state_->containers.end()) return;
+        cleared = std::move(at->second);
+        state_->containers.erase(at);
+    }
+    for (const auto& [key, r] : cleared) r->forgotten();
 }
 
 TENON_INLINE std::size_t resource_manager::bytes() const noexcept {

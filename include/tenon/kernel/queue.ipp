@@ -1,0 +1,447 @@
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <new>
+#include <utility>
+
+#include <tenon/core/error.hpp>
+#include <tenon/kernel/philox.hpp>
+#include <tenon/kernel/queue.hpp>
+
+namespace tenon {
+
+namespace detail {
+
+// What is in a queue, by its order.
+class queue_elements {
+public:
+    virtual ~queue_elements() = default;
+    virtual void put(queue_element&& e) = 0;
+    virtual queue_element take() = 0; // there is one
+    /// The reverse of the last takes, of which this was the latest.
+    virtual void put_back(queue_element&& e) = 0;
+    /// Those with this number and later ones go.
+    virtual void withdraw(std::uint64_t first) = 0;
+    virtual std::size_t size() const noexcept = 0;
+};
+
+class fifo_elements final : public queue_elements {
+public:
+    void put(queue_element&& e) override { all_.push_back(std::move(e)); }
+    queue_element take() override {
+        queue_element e = std::move(all_.front());
+        all_.pop_front();
+        return e;
+    }
+    void put_back(queue_element&& e) override { all_.push_front(std::move(e)); }
+    void withdraw(std::uint64_t first) override {
+        while (!all_.empty() && all_.back().number >= first) all_.pop_back();
+    }
+    std::size_t size() const noexcept override { return all_.size(); }
+
+private:
+    std::deque<queue_element> all_;
+};
+
+class shuffled_elements final : public queue_elements {
+public:
+    explicit shuffled_elements(std::uint64_t key) : random_{key, 0} {}
+    void put(queue_element&& e) override { all_.push_back(std::move(e)); }
+    queue_element take() override {
+        const philox_block b = random_.block(taken_++);
+        const std::uint64_t number = std::uint64_t{b.word[1]} << 32 | b.word[0];
+        const auto at = static_cast<std::size_t>(number % all_.size()); // the sizes are far below 2^64
+        std::swap(all_[at], all_.back());
+        queue_element e = std::move(all_.back());
+        all_.pop_back();
+        return e;
+    }
+    void put_back(queue_element&& e) override { all_.push_back(std::move(e)); }
+    void withdraw(std::uint64_t first) override {
+        std::erase_if(all_, [&](const queue_element& e) { return e.number >= first; });
+    }
+    std::size_t size() const noexcept override { return all_.size(); }
+
+private:
+    std::vector<queue_element> all_;
+    random_stream random_;
+    std::uint64_t taken_ = 0;
+};
+
+class priority_elements final : public queue_elements {
+public:
+    void put(queue_element&& e) override {
+        const auto key = std::pair(e.priority, e.number);
+        all_.emplace(key, std::move(e));
+    }
+    queue_element take() override { return std::move(all_.extract(all_.begin()).mapped()); }
+    void put_back(queue_element&& e) override { put(std::move(e)); }
+    void withdraw(std::uint64_t first) override {
+        std::erase_if(all_, [&](const auto& e) { return e.second.number >= first; });
+    }
+    std::size_t size() const noexcept override { return all_.size(); }
+
+private:
+    std::map<std::pair<std::int64_t, std::uint64_t>, queue_element> all_;
+};
+
+} // namespace detail
+
+TENON_INLINE std::string to_string(const queue_description& d) {
+    std::string text = d.order == queue_order::shuffled   ? "shuffled queue of ("
+                       : d.order == queue_order::priority ? "priority queue of ("
+                       : d.padded                         ? "padding queue of ("
+                                                          : "queue of (";
+    for (std::size_t i = 0; i < d.components.size(); ++i) text += (i ? ", " : "") + to_string(d.components[i]);
+    text += "), capacity " + std::to_string(d.capacity);
+    if (d.order == queue_order::shuffled) text += ", min_after_dequeue " + std::to_string(d.min_after_dequeue);
+    return text;
+}
+
+struct queue_resource::state {
+    // Attempts that wait, or that are to be completed, in their order: no memory is needed to wait.
+    struct line {
+        queue_attempt *first = nullptr, *last = nullptr;
+        void push(queue_attempt& a) noexcept {
+            a.before_ = last;
+            a.after_ = nullptr;
+            (last ? last->after_ : first) = &a;
+            last = &a;
+        }
+        void remove(queue_attempt& a) noexcept {
+            (a.before_ ? a.before_->after_ : first) = a.after_;
+            (a.after_ ? a.after_->before_ : last) = a.before_;
+        }
+    };
+
+    state(const std::string& n, const queue_description& d) : name(n), description(d) {
+        if (d.order == queue_order::shuffled) elements = std::make_unique<detail::shuffled_elements>(d.key);
+        else if (d.order == queue_order::priority) elements = std::make_unique<detail::priority_elements>();
+        else elements = std::make_unique<detail::fifo_elements>();
+    }
+
+    const std::string& name;
+    const queue_description& description;
+    mutable std::mutex guard; // of what follows
+    std::unique_ptr<detail::queue_elements> elements;
+    line enqueuers, dequeuers, done;
+    std::uint64_t came = 0;
+    bool closed = false;
+    std::exception_ptr failed;
+
+    static bool enqueues(const queue_attempt& a) { return a.what_ == queue_attempt::kind::enqueue; }
+    line& line_of(const queue_attempt& a) { return enqueues(a) ? enqueuers : dequeuers; }
+    std::int64_t count() const { return static_cast<std::int64_t>(elements->size()); }
+    std::int64_t takeable() const {
+        const std::int64_t kept = closed ? 0 : description.min_after_dequeue;
+        return count() > kept ? count() - kept : 0;
+    }
+
+    void end(queue_attempt& a, std::exception_ptr why = nullptr) {
+        line_of(a).remove(a);
+        a.waits_ = false;
+        a.failure_ = std::move(why);
+        done.push(a);
+    }
+    std::exception_ptr closed_to_enqueuers() const {
+        return std::make_exception_ptr(cancelled_error("queue \"" + name + "\" is closed."));
+    }
+    std::exception_ptr no_memory() const {
+        return std::make_exception_ptr(resource_exhausted_error("queue \"" + name + "\": no memory for more elements"));
+    }
+    void put_back(queue_attempt& a) {
+        while (!a.elements_.empty()) {
+            elements->put_back(std::move(a.elements_.back()));
+            a.elements_.pop_back();
+        }
+    }
+
+    // True where the first who waits to enqueue put something in.
+    bool serve_enqueuer() {
+        queue_attempt* a = enqueuers.first;
+        if (!a) return false;
+        bool moved = false;
+        if (a->moved_ == 0) a->first_ = came;
+        try {
+            for (; !a->elements_.empty() && count() < description.capacity; ++a->moved_, moved = true) {
+                a->elements_.back().number = came++;
+                elements->put(std::move(a->elements_.back()));
+                a->elements_.pop_back();
+            }
+            if (!a->elements_.empty()) return moved;
+            end(*a);
+        } catch (const std::bad_alloc&) {
+            end(*a, no_memory());
+        }
+        return true;
+    }
+    // True where the first who waits to dequeue took something, or is done.
+    bool serve_dequeuer() {
+        queue_attempt* a = dequeuers.first;
+        if (!a) return false;
+        const auto have = [&] { return static_cast<std::int64_t>(a->elements_.size()); };
+        bool moved = false;
+        for (; have() < a->wanted_ && takeable() > 0; moved = true) {
+            try {
+                if (a->elements_.size() == a->elements_.capacity()) a->elements_.reserve(2 * a->elements_.size() + 1);
+            } catch (const std::bad_alloc&) {
+                put_back(*a);
+                end(*a, no_memory());
+                return true;
+            }
+            a->elements_.push_back(elements->take());
+        }
+        if (have() < a->wanted_) {
+            if (!closed || enqueuers.first) return moved;
+            if (a->what_ != queue_attempt::kind::dequeue_up_to || have() == 0) {
+                put_back(*a);
+                end(*a, std::make_exception_ptr(out_of_range_error(
+                            "queue \"" + name + "\" is closed and has insufficient elements (requested " +
+                            std::to_string(a->wanted_) + ", current size " + std::to_string(count()) + ")")));
+                return true;
+            }
+        }
+        end(*a);
+        return true;
+    }
+    void serve() {
+        for (;;) {
+            const bool put = serve_enqueuer(), took = serve_dequeuer();
+            if (!put && !took) return;
+        }
+    }
+};
+
+TENON_INLINE queue_resource::queue_resource(std::string name, queue_description d) :
+    name_(std::move(name)), description_(std::move(d)) {
+    const auto require = [&](bool good, const std::string& wrong) {
+        if (!good) throw invalid_argument_error("queue \"" + name_ + "\": " + wrong);
+    };
+    const queue_description& q = description_;
+    require(!q.components.empty(), "its elements have no components; give the types of at least one");
+    require(q.capacity >= 1, "its capacity is " + std::to_string(q.capacity) + "; give 1 or more");
+    require(q.min_after_dequeue >= 0 && q.min_after_dequeue < q.capacity,
+            "min_after_dequeue is " + std::to_string(q.min_after_dequeue) + " of a capacity of " +
+                std::to_string(q.capacity) + "; give 0 or more, and less than the capacity");
+    require(q.order != queue_order::priority || q.components[0] == tensor_type{element_type::int64, {}},
+            "component 0 of a priority queue is the priority, a scalar int64, not " + to_string(q.components[0]));
+    state_ = std::make_unique<state>(name_, description_);
+}
+TENON_INLINE queue_resource::~queue_resource() = default;
+
+// Completes outside of the lock what the lock's holder found to be done.
+TENON_INLINE void queue_resource::ask(queue_attempt& a) {
+    queue_attempt* done = nullptr;
+    {
+        const std::lock_guard lock(state_->guard);
+        a.moved_ = 0;
+        a.waits_ = true;
+        state_->line_of(a).push(a);
+        if (state_->failed) state_->end(a, state_->failed);
+        else if (state_->closed && state::enqueues(a)) state_->end(a, state_->closed_to_enqueuers());
+        else state_->serve();
+        done = std::exchange(state_->done, {}).first;
+    }
+    complete(done);
+}
+
+TENON_INLINE void queue_resource::complete(queue_attempt* done) noexcept {
+    while (done) {
+        queue_attempt& a = *done;
+        done = a.after_; // the attempt may end in what follows
+        queue_attempt* more = nullptr;
+        if (!a.failure_ && !state::enqueues(a)) {
+            try {
+                if (a.what_ == queue_attempt::kind::dequeue) a.tuple = std::move(a.elements_.front().tuple);
+                else a.tuple = batch(a.elements_);
+            } catch (...) { // no memory, or sizes that do not go together: nothing is lost
+                a.failure_ = std::current_exception();
+                const std::lock_guard lock(state_->guard);
+                state_->put_back(a);
+                state_->serve();
+                more = std::exchange(state_->done, {}).first;
+            }
+        }
+        a.elements_.clear();
+        a.completed(std::exchange(a.failure_, nullptr));
+        complete(more);
+    }
+}
+
+namespace detail {
+
+// Copies an array into one that is as large in each dimension, or larger: to its beginning.
+inline void copy_into_corner(any_array& to, const any_array& from) {
+    if (from.elements() == 0) return;
+    const int rank = from.rank();
+    const std::int64_t row = rank == 0 ? 1 : from.extents()[rank - 1].size;
+    std::int64_t at[max_rank] = {};
+    for (std::int64_t begin = 0; begin < from.elements(); begin += row) {
+        std::int64_t offset = 0;
+        for (int d = 0; d < rank; ++d) offset = offset * to.extents()[d].size + at[d];
+        if (from.element() == element_type::string)
+            std::copy_n(from.data<std::string>() + begin, row, to.data<std::string>() + offset);
+        else {
+            const std::size_t bytes = size_of(from.element());
+            std::memcpy(static_cast<std::byte*>(to.data()) + static_cast<std::size_t>(offset) * bytes,
+                        static_cast<const std::byte*>(from.data()) + static_cast<std::size_t>(begin) * bytes,
+                        static_cast<std::size_t>(row) * bytes);
+        }
+        for (int d = rank - 2; d >= 0 && ++at[d] == from.extents()[d].size; --d) at[d] = 0;
+    }
+}
+
+} // namespace detail
+
+TENON_INLINE std::vector<any_array>
+queue_resource::batch(const std::vector<detail::queue_element>& elements) const {
+    std::vector<any_array> all;
+    for (std::size_t c = 0; c < description_.components.size(); ++c) {
+        const tensor_type& type = description_.components[c];
+        extents sizes = type.extents;
+        for (int d = 0; d < sizes.rank(); ++d) {
+            if (sizes[d].is_number()) continue;
+            std::int64_t largest = 0;
+            for (const detail::queue_element& e : elements) {
+                const std::int64_t size = e.tuple[c].extents()[d].size;
+                if (!description_.padded && size != elements.front().tuple[c].extents()[d].size)
+                    throw invalid_argument_error("queue \"" + name_ + "\": elements with component " +
+                                                 std::to_string(c) + " as " +
+                                                 to_string(elements.front().tuple[c].type()) + " and " +
+                                                 to_string(e.tuple[c].type()) +
+                                                 " make no batch; dequeue them one by one, or use a padding queue");
+                largest = std::max(largest, size);
+            }
+            sizes[d] = extent(largest);
+        }
+        sizes.insert(0, static_cast<std::int64_t>(elements.size()));
+        any_array& made = all.emplace_back(any_array::zeros(type.element, sizes));
+        for (std::size_t i = 0; i < elements.size(); ++i) {
+            any_array place = made.row(static_cast<std::int64_t>(i));
+            detail::copy_into_corner(place, elements[i].tuple[c]);
+        }
+    }
+    return all;
+}
+
+TENON_INLINE void queue_resource::require_tuple(const std::vector<any_array>& tuple, bool many) const {
+    const std::string who = "queue \"" + name_ + "\": ";
+    if (tuple.size() != description_.components.size())
+        throw invalid_argument_error(who + "its elements have " + std::to_string(description_.components.size()) +
+                                     " components, and " + std::to_string(tuple.size()) + " are enqueued");
+    for (std::size_t c = 0; c < tuple.size(); ++c) {
+        tensor_type declared = description_.components[c];
+        if (many) declared.extents.insert(0, dynamic_extent);
+        const std::string why = misfit(tuple[c].type(), declared);
+        if (!why.empty())
+            throw invalid_argument_error(who + "component " + std::to_string(c) + " is " + to_string(declared) +
+                                         ", and " + to_string(tuple[c].type()) + " is enqueued: " + why);
+        if (many && tuple[c].extents()[0].size != tuple[0].extents()[0].size)
+            throw invalid_argument_error(who + "component 0 has " + std::to_string(tuple[0].extents()[0].size) +
+                                         " elements, component " + std::to_string(c) + " has " +
+                                         std::to_string(tuple[c].extents()[0].size));
+    }
+}
+
+TENON_INLINE void queue_resource::enqueue(queue_attempt& a) {
+    require_tuple(a.tuple, false);
+    a.what_ = queue_attempt::kind::enqueue;
+    a.elements_.clear();
+    detail::queue_element& e = a.elements_.emplace_back();
+    if (description_.order == queue_order::priority) e.priority = *a.tuple[0].data<std::int64_t>();
+    e.tuple = std::exchange(a.tuple, {});
+    ask(a);
+}
+
+TENON_INLINE void queue_resource::enqueue_many(queue_attempt& a) {
+    require_tuple(a.tuple, true);
+    a.what_ = queue_attempt::kind::enqueue;
+    a.elements_.clear();
+    // The next one is last. Each has memory of its own, so that none keeps the others' alive.
+    for (std::int64_t i = a.tuple[0].extents()[0].size; i-- > 0;) {
+        detail::queue_element& e = a.elements_.emplace_back();
+        for (any_array& component : a.tuple) e.tuple.push_back(component.row(i).copy());
+        if (description_.order == queue_order::priority) e.priority = *e.tuple[0].data<std::int64_t>();
+    }
+    a.tuple.clear();
+    ask(a);
+}
+
+TENON_INLINE void queue_resource::take(queue_attempt& a, queue_attempt::kind what, std::int64_t n) {
+    if (n < 0)
+        throw invalid_argument_error("queue \"" + name_ + "\": " + std::to_string(n) +
+                                     " elements cannot be dequeued; give 0 or more");
+    a.what_ = what;
+    a.wanted_ = n;
+    a.tuple.clear();
+    a.elements_.clear();
+    ask(a);
+}
+TENON_INLINE void queue_resource::dequeue(queue_attempt& a) { take(a, queue_attempt::kind::dequeue, 1); }
+TENON_INLINE void queue_resource::dequeue_many(queue_attempt& a, std::int64_t n) {
+    take(a, queue_attempt::kind::dequeue_many, n);
+}
+TENON_INLINE void queue_resource::dequeue_up_to(queue_attempt& a, std::int64_t n) {
+    take(a, queue_attempt::kind::dequeue_up_to, n);
+}
+
+TENON_INLINE bool queue_resource::stop(queue_attempt& a) noexcept {
+    queue_attempt* done = nullptr;
+    {
+        const std::lock_guard lock(state_->guard);
+        if (!a.waits_) return false;
+        state_->line_of(a).remove(a);
+        a.waits_ = false;
+        if (!state::enqueues(a)) state_->put_back(a);
+        else if (a.moved_ > 0) state_->elements->withdraw(a.first_);
+        a.elements_.clear();
+        state_->serve();
+        done = std::exchange(state_->done, {}).first;
+    }
+    complete(done);
+    return true;
+}
+
+TENON_INLINE void queue_resource::close(bool cancel_pending_enqueues) {
+    queue_attempt* done = nullptr;
+    {
+        const std::lock_guard lock(state_->guard);
+        if (state_->closed) throw aborted_error("queue \"" + name_ + "\" is closed already.");
+        state_->closed = true;
+        if (cancel_pending_enqueues)
+            while (state_->enqueuers.first) state_->end(*state_->enqueuers.first, state_->closed_to_enqueuers());
+        state_->serve();
+        done = std::exchange(state_->done, {}).first;
+    }
+    complete(done);
+}
+
+TENON_INLINE void queue_resource::forgotten() noexcept {
+    fail(std::make_exception_ptr(aborted_error("queue \"" + name_ + "\": its container was reset.")));
+}
+TENON_INLINE void queue_resource::fail(std::exception_ptr why) noexcept {
+    queue_attempt* done = nullptr;
+    {
+        const std::lock_guard lock(state_->guard);
+        state_->failed = why;
+        for (state::line* l : {&state_->enqueuers, &state_->dequeuers})
+            while (l->first) state_->end(*l->first, why);
+        done = std::exchange(state_->done, {}).first;
+    }
+    complete(done);
+}
+
+TENON_INLINE bool queue_resource::is_closed() const {
+    const std::lock_guard lock(state_->guard);
+    return state_->closed;
+}
+TENON_INLINE std::int64_t queue_resource::size() const {
+    const std::lock_guard lock(state_->guard);
+    return state_->count();
+}
+
+} // namespace tenon

@@ -1,0 +1,630 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <tenon/core/array.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/kernel/philox.hpp>
+#include <tenon/kernel/queue.hpp>
+
+#include "messages.hpp"
+
+// Queues as resources: what waits is kept, and completed later (SEMANTICS 30 to 34).
+
+namespace tn = tenon;
+
+namespace {
+
+using tn::element_type;
+
+tn::any_array number(std::int64_t n) {
+    tn::any_array a(element_type::int64, {});
+    *a.data<std::int64_t>() = n;
+    return a;
+}
+tn::any_array numbers(const std::vector<std::int64_t>& all) {
+    tn::any_array a(element_type::int64, {static_cast<std::int64_t>(all.size())});
+    std::copy(all.begin(), all.end(), a.data<std::int64_t>());
+    return a;
+}
+std::vector<std::int64_t> values_of(const tn::any_array& a) {
+    return {a.data<std::int64_t>(), a.data<std::int64_t>() + a.elements()};
+}
+
+struct attempt final : tn::queue_attempt {
+    attempt() = default;
+    explicit attempt(tn::any_array component) { tuple.push_back(std::move(component)); }
+    bool done = false;
+    std::string failure; // empty: none
+    std::vector<std::int64_t> got() const { return values_of(tuple.at(0)); }
+
+private:
+    void completed(std::exception_ptr why) noexcept override {
+        CHECK(!done);
+        done = true;
+        if (!why) return;
+        try {
+            std::rethrow_exception(why);
+        } catch (const tn::error& e) {
+            failure = std::string(tn::name_of(e.code())) + ": " + e.what();
+        } catch (...) {
+            failure = "?";
+        }
+    }
+};
+
+tn::queue_description of_numbers(std::int64_t capacity) {
+    return {.components = {{element_type::int64, {}}}, .capacity = capacity};
+}
+
+void put(tn::queue_resource& q, const std::vector<std::int64_t>& all) {
+    for (const std::int64_t n : all) {
+        attempt a(number(n));
+        q.enqueue(a);
+        REQUIRE(a.done);
+        REQUIRE(a.failure.empty());
+    }
+}
+std::vector<std::int64_t> take(tn::queue_resource& q, int n) {
+    std::vector<std::int64_t> all;
+    for (int i = 0; i < n; ++i) {
+        attempt a;
+        q.dequeue(a);
+        REQUIRE(a.done);
+        REQUIRE(a.failure.empty());
+        all.push_back(a.got()[0]);
+    }
+    return all;
+}
+using list = std::vector<std::int64_t>;
+
+} // namespace
+
+TEST_CASE("SEMANTICS 31: elements come out as they went in, one by one, stacked, and split") {
+    tn::queue_resource q("q", of_numbers(10));
+    put(q, {1, 2});
+    attempt many(numbers({3, 4, 5, 6}));
+    q.enqueue_many(many);
+    CHECK(many.done);
+    CHECK(q.size() == 6);
+    CHECK(take(q, 1) == list{1});
+    attempt three;
+    q.dequeue_many(three, 3);
+    CHECK(three.done);
+    CHECK(three.tuple[0].type() == tn::tensor_type{element_type::int64, {3}});
+    CHECK(three.got() == list{2, 3, 4});
+    attempt none;
+    q.dequeue_many(none, 0);
+    CHECK(none.done);
+    CHECK(none.tuple[0].type() == tn::tensor_type{element_type::int64, {0}});
+    attempt nothing(numbers({}));
+    q.enqueue_many(nothing);
+    CHECK(nothing.done);
+    CHECK(take(q, 2) == list{5, 6});
+    CHECK(q.size() == 0);
+}
+
+TEST_CASE("SEMANTICS 31: who finds it full or empty waits, first come, first served") {
+    tn::queue_resource q("q", of_numbers(2));
+    attempt first, second;
+    q.dequeue(first);
+    q.dequeue(second);
+    CHECK(!first.done);
+    put(q, {1});
+    CHECK(first.done);
+    CHECK(first.got() == list{1});
+    CHECK(!second.done);
+    put(q, {2, 3, 4});
+    CHECK(second.got() == list{2});
+    attempt third(number(5)), many(numbers({6, 7, 8})), last(number(9));
+    q.enqueue(third);
+    q.enqueue_many(many);
+    q.enqueue(last);
+    CHECK(!third.done);
+    CHECK(take(q, 1) == list{3});
+    CHECK(third.done);
+    CHECK(take(q, 2) == list{4, 5});
+    CHECK(!many.done); // 6 and 7 are in, and it is full
+    CHECK(take(q, 1) == list{6});
+    CHECK(many.done);
+    CHECK(!last.done);
+    CHECK(take(q, 1) == list{7});
+    CHECK(last.done);
+    CHECK(take(q, 2) == list{8, 9});
+}
+
+TEST_CASE("SEMANTICS 31: more than it ever holds are dequeued at once, and nobody overtakes") {
+    tn::queue_resource q("q", of_numbers(2));
+    attempt five, one;
+    q.dequeue_many(five, 5);
+    q.dequeue(one);
+    put(q, {1, 2, 3, 4});
+    CHECK(!five.done);
+    CHECK(q.size() == 0);
+    put(q, {5});
+    CHECK(five.got() == list{1, 2, 3, 4, 5});
+    CHECK(!one.done);
+    put(q, {6});
+    CHECK(one.got() == list{6});
+}
+
+TEST_CASE("SEMANTICS 32: a closed queue gives what it has, and then says so") {
+    tn::queue_resource q("jobs", of_numbers(4));
+    put(q, {1, 2, 3});
+    CHECK(!q.is_closed());
+    q.close();
+    CHECK(q.is_closed());
+    attempt late(number(4)), late_many(numbers({4, 5}));
+    q.enqueue(late);
+    q.enqueue_many(late_many);
+    CHECK(late.failure == "cancelled: queue \"jobs\" is closed.");
+    CHECK(late_many.failure == late.failure);
+    attempt too_many;
+    q.dequeue_many(too_many, 4);
+    CHECK(too_many.failure ==
+          "out_of_range: queue \"jobs\" is closed and has insufficient elements (requested 4, current size 3)");
+    CHECK(q.size() == 3); // put back
+    attempt up_to;
+    q.dequeue_up_to(up_to, 2);
+    CHECK(up_to.got() == list{1, 2});
+    attempt rest;
+    q.dequeue_up_to(rest, 5);
+    CHECK(rest.got() == list{3});
+    attempt none, empty;
+    q.dequeue_up_to(none, 5);
+    q.dequeue(empty);
+    CHECK(none.failure.find("(requested 5, current size 0)") != std::string::npos);
+    CHECK(empty.failure.find("(requested 1, current size 0)") != std::string::npos);
+    CHECK(message_of<tn::aborted_error>([&] { q.close(); }) == "queue \"jobs\" is closed already.");
+}
+
+TEST_CASE("SEMANTICS 32: who waits when it is closed") {
+    SUBCASE("dequeuers are cut short, and what they took is put back in its order") {
+        tn::queue_resource q("q", of_numbers(4));
+        attempt three, up_to;
+        q.dequeue_many(three, 3);
+        q.dequeue_up_to(up_to, 3);
+        put(q, {1, 2});
+        q.close();
+        CHECK(three.failure.find("(requested 3, current size 2)") != std::string::npos);
+        CHECK(up_to.got() == list{1, 2});
+    }
+    SUBCASE("enqueuers finish, and dequeuers wait for them") {
+        tn::queue_resource q("q", of_numbers(1));
+        put(q, {1});
+        attempt waiting(number(2));
+        q.enqueue(waiting);
+        q.close();
+        CHECK(!waiting.done);
+        attempt two;
+        q.dequeue_many(two, 2);
+        CHECK(waiting.failure.empty());
+        CHECK(two.got() == list{1, 2});
+    }
+    SUBCASE("enqueuers are cancelled where that is asked for") {
+        tn::queue_resource q("q", of_numbers(1));
+        put(q, {1});
+        attempt waiting(number(2)), many(numbers({3, 4}));
+        q.enqueue(waiting);
+        q.enqueue_many(many);
+        q.close(true);
+        CHECK(waiting.failure == "cancelled: queue \"q\" is closed.");
+        CHECK(many.failure == waiting.failure);
+        CHECK(take(q, 1) == list{1});
+    }
+}
+
+TEST_CASE("who is stopped leaves the queue as if it had not come") {
+    tn::queue_resource q("q", of_numbers(3));
+    attempt first, second;
+    q.dequeue_many(first, 3);
+    q.dequeue(second);
+    put(q, {1, 2});
+    CHECK(!second.done);
+    CHECK(q.stop(first));
+    CHECK(!first.done);
+    CHECK(second.got() == list{1}); // who was behind is served
+    CHECK(q.size() == 1);
+    CHECK(!q.stop(second)); // done
+    CHECK(!q.stop(first));
+    attempt many(numbers({3, 4, 5, 6, 60, 61})), behind(number(7));
+    q.enqueue_many(many); // as there is room
+    q.enqueue(behind);
+    CHECK(take(q, 2) == list{2, 3});
+    CHECK(q.stop(many)); // 4, 5 and 6 go out again
+    CHECK(!many.done);
+    CHECK(behind.done);
+    CHECK(take(q, 1) == list{7});
+    q.dequeue(first); // an attempt can be asked anew
+    put(q, {8});
+    CHECK(first.got() == list{8});
+}
+
+TEST_CASE("SEMANTICS 33: of a shuffled queue so many stay until it is closed, and three wanted complete with three") {
+    tn::queue_description d = of_numbers(50);
+    d.order = tn::queue_order::shuffled;
+    d.min_after_dequeue = 10;
+    d.key = tn::random_key(1, 2);
+    tn::queue_resource q("q", d), same("same", d);
+    for (tn::queue_resource* each : {&q, &same}) {
+        list all(22);
+        for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::int64_t>(i);
+        put(*each, all);
+    }
+    attempt a, b, c;
+    q.dequeue_many(a, 5);
+    q.dequeue_many(b, 5);
+    q.dequeue_many(c, 5);
+    CHECK(a.done);
+    CHECK(b.done);
+    CHECK(!c.done);
+    CHECK(q.size() == 10);
+    put(q, {22, 23});
+    CHECK(!c.done);
+    put(q, {24});
+    CHECK(c.done);
+    attempt x, y;
+    same.dequeue_many(x, 5);
+    same.dequeue_many(y, 5);
+    CHECK(x.got() == a.got()); // the same seeds
+    CHECK(y.got() == b.got());
+    CHECK(a.got() != list{0, 1, 2, 3, 4});
+    q.close();
+    list rest = take(q, 10);
+    for (const attempt* each : {&a, &b, &c}) {
+        const list got = each->got();
+        rest.insert(rest.end(), got.begin(), got.end());
+    }
+    std::sort(rest.begin(), rest.end());
+    for (std::size_t i = 0; i < 25; ++i) CHECK(rest[i] == static_cast<std::int64_t>(i)); // each once
+}
+
+TEST_CASE("SEMANTICS 33: a shuffled queue takes each element with the same probability") {
+    tn::queue_description d = of_numbers(8);
+    d.order = tn::queue_order::shuffled;
+    d.key = tn::random_key(3, 4);
+    tn::queue_resource q("q", d);
+    int places[8][8] = {}; // of each number
+    for (int round = 0; round < 4000; ++round) {
+        put(q, {0, 1, 2, 3, 4, 5, 6, 7});
+        const list out = take(q, 8);
+        for (std::size_t i = 0; i < 8; ++i) ++places[out[i]][i];
+    }
+    for (const auto& of_one : places)
+        for (const int n : of_one) CHECK(std::abs(n - 500) < 120); // 5.7 standard deviations
+}
+
+TEST_CASE("SEMANTICS 34: elements of several sizes are padded to the largest of a batch, and have their own alone") {
+    tn::queue_description d;
+    d.components = {{element_type::float32, {tn::dynamic_extent, tn::dynamic_extent}}, {element_type::string, {}}};
+    d.capacity = 10;
+    d.padded = true;
+    tn::queue_resource q("q", d);
+    const auto enqueue = [&](const tn::array<float>& x, const std::string& name) {
+        attempt a;
+        a.tuple.push_back(x.untyped().copy());
+        a.tuple.push_back(tn::any_array(element_type::string, {}));
+        *a.tuple[1].data<std::string>() = name;
+        q.enqueue(a);
+        CHECK(a.failure.empty());
+    };
+    enqueue({{1, 2}, {3, 4}, {5, 6}}, "3x2");
+    enqueue({{7}}, "1x1");
+    enqueue({{1, 2, 3, 4}, {5, 6, 7, 8}}, "2x4");
+    enqueue({{9, 9}}, "1x2");
+    attempt three;
+    q.dequeue_many(three, 3);
+    REQUIRE(three.tuple[0].type() == tn::tensor_type{element_type::float32, {3, 3, 4}});
+    const std::vector<float> wanted{1, 2, 0, 0, 3, 4, 0, 0, 5, 6, 0, 0, 7, 0, 0, 0, 0, 0,
+                                    0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 0};
+    CHECK(std::equal(wanted.begin(), wanted.end(), three.tuple[0].data<float>()));
+    CHECK(three.tuple[1].data<std::string>()[2] == "2x4");
+    attempt alone;
+    q.dequeue(alone);
+    CHECK(alone.tuple[0].type() == tn::tensor_type{element_type::float32, {1, 2}});
+}
+
+TEST_CASE("elements of several sizes are dequeued singly; together they are refused, and none is lost") {
+    tn::queue_description d;
+    d.components = {{element_type::int64, {tn::dynamic_extent}}};
+    d.capacity = 10;
+    tn::queue_resource q("q", d);
+    for (const list& l : {list{1}, list{2, 3}, list{4, 5}}) {
+        attempt a(numbers(l));
+        q.enqueue(a);
+    }
+    attempt three;
+    q.dequeue_many(three, 3);
+    CHECK(three.failure.find("invalid_argument: queue \"q\": elements with component 0 as int64[1] and int64[2] make no batch") == 0);
+    CHECK(q.size() == 3);
+    attempt one, two;
+    q.dequeue(one);
+    CHECK(one.got() == list{1});
+    q.dequeue_many(two, 2);
+    CHECK(two.tuple[0].type() == tn::tensor_type{element_type::int64, {2, 2}});
+    CHECK(two.got() == list{2, 3, 4, 5});
+}
+
+TEST_CASE("SEMANTICS 30: a priority queue gives the least first, and of equal ones the first that came") {
+    tn::queue_description d;
+    d.order = tn::queue_order::priority;
+    d.components = {{element_type::int64, {}}, {element_type::int64, {}}};
+    d.capacity = 10;
+    tn::queue_resource q("q", d);
+    attempt a;
+    a.tuple.push_back(numbers({3, 1, 2, 1, -5}));
+    a.tuple.push_back(numbers({30, 10, 20, 11, -50}));
+    q.enqueue_many(a);
+    attempt five;
+    q.dequeue_many(five, 5);
+    CHECK(five.got() == list{-5, 1, 1, 2, 3});
+    CHECK(values_of(five.tuple[1]) == list{-50, 10, 11, 20, 30});
+    d.components[0] = {element_type::float32, {}};
+    CHECK(message_of<tn::invalid_argument_error>([&] { tn::queue_resource("q", d); })
+              .find("component 0 of a priority queue is the priority, a scalar int64, not float[]") != std::string::npos);
+}
+
+TEST_CASE("what does not fit a queue is refused when it is asked, with names, types and sizes") {
+    tn::queue_description d;
+    d.components = {{element_type::float32, {2}}, {element_type::string, {}}};
+    d.capacity = 0;
+    const auto refused = [&] { return message_of<tn::invalid_argument_error>([&] { tn::queue_resource("q", d); }); };
+    CHECK(refused() == "queue \"q\": its capacity is 0; give 1 or more");
+    d.capacity = 5;
+    d.min_after_dequeue = 5;
+    CHECK(refused().find("min_after_dequeue is 5 of a capacity of 5") != std::string::npos);
+    d.min_after_dequeue = 0;
+    d.components.clear();
+    CHECK(refused().find("no components") != std::string::npos);
+    tn::queue_resource q("jobs", of_numbers(5));
+    const auto words = [&](attempt& a, bool many) {
+        return message_of<tn::invalid_argument_error>([&] { many ? q.enqueue_many(a) : q.enqueue(a); });
+    };
+    attempt none, floats(tn::any_array(element_type::float32, {})), row(numbers({1, 2})), scalar(number(1));
+    CHECK(words(none, false) == "queue \"jobs\": its elements have 1 components, and 0 are enqueued");
+    CHECK(words(floats, false).find("component 0 is int64[], and float[] is enqueued") != std::string::npos);
+    CHECK(words(row, false).find("component 0 is int64[], and int64[2] is enqueued") != std::string::npos);
+    CHECK(words(scalar, true).find("component 0 is int64[?], and int64[] is enqueued") != std::string::npos);
+    CHECK(message_of<tn::invalid_argument_error>([&] { q.dequeue_many(none, -1); }).find("-1 elements") !=
+          std::string::npos);
+    CHECK(q.size() == 0);
+    CHECK(to_string(of_numbers(5)) == "queue of (int64[]), capacity 5");
+}
+
+TEST_CASE("SEMANTICS 25: who waits on a queue whose container is cleared is told") {
+    tn::resource_manager r;
+    const auto q = r.find_or_make<tn::queue_resource>(
+        "box", "jobs", [] { return std::make_shared<tn::queue_resource>("jobs", of_numbers(1)); });
+    attempt waiting, later;
+    q->dequeue(waiting);
+    r.clear("box");
+    CHECK(waiting.failure == "aborted: queue \"jobs\": its container was reset.");
+    q->dequeue(later);
+    CHECK(later.failure == waiting.failure);
+}
+
+namespace {
+
+// What a queue of numbers does, in words of its statements: one at a time, element by element.
+struct model {
+    struct asked {
+        int id = 0;
+        bool enqueues = false, up_to = false;
+        std::deque<std::int64_t> left; // to be enqueued
+        std::size_t wanted = 0;
+        list taken, mine; // mine: what it put in
+    };
+    std::int64_t capacity = 1;
+    bool closed = false;
+    std::deque<std::int64_t> elements;
+    std::list<asked> waiting;
+    std::vector<std::pair<int, std::optional<list>>> ended; // nothing: failed
+
+    asked* first(bool enqueues) {
+        for (asked& a : waiting)
+            if (a.enqueues == enqueues) return &a;
+        return nullptr;
+    }
+    void end(asked* a, std::optional<list> result) {
+        ended.emplace_back(a->id, std::move(result));
+        waiting.remove_if([&](const asked& b) { return &b == a; });
+    }
+    void put_back(const asked& a) { elements.insert(elements.begin(), a.taken.begin(), a.taken.end()); }
+    void settle() {
+        for (bool again = true; again;) {
+            again = false;
+            if (asked* a = first(true)) {
+                if (a->left.empty()) {
+                    end(a, list{});
+                    again = true;
+                } else if (static_cast<std::int64_t>(elements.size()) < capacity) {
+                    elements.push_back(a->left.front());
+                    a->mine.push_back(a->left.front());
+                    a->left.pop_front();
+                    again = true;
+                }
+            }
+            if (asked* a = first(false)) {
+                if (a->taken.size() == a->wanted || (a->up_to && closed && !first(true) && elements.empty() && !a->taken.empty())) {
+                    end(a, a->taken);
+                    again = true;
+                } else if (!elements.empty()) {
+                    a->taken.push_back(elements.front());
+                    elements.pop_front();
+                    again = true;
+                } else if (closed && !first(true)) {
+                    put_back(*a);
+                    end(a, std::nullopt);
+                    again = true;
+                }
+            }
+        }
+    }
+    void ask(asked a) {
+        if (a.enqueues && closed) ended.emplace_back(a.id, std::nullopt);
+        else waiting.push_back(std::move(a));
+        settle();
+    }
+    bool stop(int id) {
+        const auto at = std::find_if(waiting.begin(), waiting.end(), [&](const asked& a) { return a.id == id; });
+        if (at == waiting.end()) return false;
+        if (at->enqueues)
+            std::erase_if(elements, [&](std::int64_t n) { return std::count(at->mine.begin(), at->mine.end(), n) > 0; });
+        else put_back(*at);
+        waiting.erase(at);
+        settle();
+        return true;
+    }
+    void close(bool cancel) {
+        closed = true;
+        while (cancel && first(true)) end(first(true), std::nullopt);
+        settle();
+    }
+};
+
+} // namespace
+
+TEST_CASE("any sequence of things asked of a queue ends as a model of the statements says") {
+    std::mt19937 random(17);
+    const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+    for (int round = 0; round < 400; ++round) {
+        model m;
+        m.capacity = 1 + below(6);
+        tn::queue_resource q("q", of_numbers(m.capacity));
+        std::vector<std::unique_ptr<attempt>> all;
+        std::int64_t next = 0;
+        for (int step = 0; step < 120; ++step) {
+            const int what = below(40);
+            if (what < 32) {
+                model::asked a;
+                a.id = static_cast<int>(all.size());
+                attempt& real = *all.emplace_back(std::make_unique<attempt>());
+                if (what < 12) {
+                    a.enqueues = true;
+                    a.left = {next};
+                    real.tuple.push_back(number(next++));
+                    m.ask(a);
+                    q.enqueue(real);
+                } else if (what < 17) {
+                    a.enqueues = true;
+                    list some;
+                    for (int i = below(9); i > 0; --i) some.push_back(next++);
+                    a.left.assign(some.begin(), some.end());
+                    real.tuple.push_back(numbers(some));
+                    m.ask(a);
+                    q.enqueue_many(real);
+                } else {
+                    a.wanted = what < 25 ? 1 : static_cast<std::size_t>(below(9));
+                    a.up_to = what >= 29;
+                    m.ask(a);
+                    if (what < 25) q.dequeue(real);
+                    else if (!a.up_to) q.dequeue_many(real, static_cast<std::int64_t>(a.wanted));
+                    else q.dequeue_up_to(real, static_cast<std::int64_t>(a.wanted));
+                }
+            } else if (what < 39 && !all.empty()) {
+                const int id = below(static_cast<int>(all.size()));
+                CHECK(q.stop(*all[static_cast<std::size_t>(id)]) == m.stop(id));
+            } else if (!m.closed && below(3) == 0) {
+                const bool cancel = below(2) == 0;
+                m.close(cancel);
+                q.close(cancel);
+            }
+            INFO("round ", round, ", step ", step);
+            REQUIRE(q.size() == static_cast<std::int64_t>(m.elements.size()));
+            std::size_t done = 0;
+            for (const auto& a : all) done += a->done;
+            REQUIRE(done == m.ended.size());
+            for (const auto& [id, result] : m.ended) {
+                const attempt& a = *all[static_cast<std::size_t>(id)];
+                REQUIRE(a.done);
+                REQUIRE(a.failure.empty() == result.has_value());
+                if (result && !a.tuple.empty()) REQUIRE(a.got() == *result);
+            }
+        }
+        for (const auto& a : all) (void)q.stop(*a); // attempts end before the queue does
+    }
+}
+
+namespace {
+
+// An attempt that a thread waits for.
+struct awaited final : tn::queue_attempt {
+    bool wait() { // false: it failed
+        std::unique_lock lock(guard);
+        changed.wait(lock, [&] { return done; });
+        return !failed;
+    }
+    std::mutex guard;
+    std::condition_variable changed;
+    bool done = false, failed = false;
+
+private:
+    void completed(std::exception_ptr why) noexcept override {
+        const std::lock_guard lock(guard);
+        done = true;
+        failed = why != nullptr;
+        changed.notify_all();
+    }
+};
+
+} // namespace
+
+TEST_CASE("200 threads on one queue, of which any is stopped at any time: every element once, none lost") {
+    tn::queue_resource q("q", of_numbers(7));
+    constexpr int threads = 100, each = 40;
+    std::vector<std::thread> producers, consumers;
+    std::mutex guard;
+    list sent, received;
+    for (int t = 0; t < threads; ++t)
+        producers.emplace_back([&, t] {
+            std::mt19937 random(static_cast<unsigned>(t));
+            list mine;
+            for (int i = 0; i < each; ++i) {
+                const std::int64_t n = t * each + i;
+                awaited a;
+                a.tuple.push_back(number(n));
+                q.enqueue(a);
+                const bool stopped = random() % 3 == 0 && q.stop(a);
+                if (!stopped && a.wait()) mine.push_back(n);
+            }
+            const std::lock_guard lock(guard);
+            sent.insert(sent.end(), mine.begin(), mine.end());
+        });
+    for (int t = 0; t < threads; ++t)
+        consumers.emplace_back([&, t] {
+            std::mt19937 random(static_cast<unsigned>(1000 + t));
+            list mine;
+            for (;;) {
+                awaited a;
+                const int n = 1 + static_cast<int>(random() % 4);
+                if (n == 1) q.dequeue(a);
+                else q.dequeue_up_to(a, n);
+                if (random() % 3 == 0 && q.stop(a)) continue;
+                if (!a.wait()) break; // closed, and empty
+                const list got = values_of(a.tuple[0]);
+                mine.insert(mine.end(), got.begin(), got.end());
+            }
+            const std::lock_guard lock(guard);
+            received.insert(received.end(), mine.begin(), mine.end());
+        });
+    for (std::thread& t : producers) t.join();
+    q.close();
+    for (std::thread& t : consumers) t.join();
+    std::sort(sent.begin(), sent.end());
+    std::sort(received.begin(), received.end());
+    CHECK(received == sent);
+    CHECK(sent.size() > threads * each / 2);
+    CHECK(q.size() == 0);
+}
