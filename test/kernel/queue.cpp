@@ -347,7 +347,8 @@ TEST_CASE("elements of several sizes are dequeued singly; together they are refu
     }
     attempt three;
     q.dequeue_many(three, 3);
-    CHECK(three.failure.find("invalid_argument: queue \"q\": elements with component 0 as int64[1] and int64[2] make no batch") == 0);
+    CHECK(three.failure.find(
+              "invalid_argument: queue \"q\": elements with component 0 as int64[1] and int64[2] make no batch") == 0);
     CHECK(q.size() == 3);
     attempt one, two;
     q.dequeue(one);
@@ -372,8 +373,9 @@ TEST_CASE("SEMANTICS 30: a priority queue gives the least first, and of equal on
     CHECK(five.got() == list{-5, 1, 1, 2, 3});
     CHECK(values_of(five.tuple[1]) == list{-50, 10, 11, 20, 30});
     d.components[0] = {element_type::float32, {}};
-    CHECK(message_of<tn::invalid_argument_error>([&] { tn::queue_resource("q", d); })
-              .find("component 0 of a priority queue is the priority, a scalar int64, not float[]") != std::string::npos);
+    CHECK(message_of<tn::invalid_argument_error>([&] {
+              tn::queue_resource("q", d);
+          }).find("component 0 of a priority queue is the priority, a scalar int64, not float[]") != std::string::npos);
 }
 
 TEST_CASE("what does not fit a queue is refused when it is asked, with names, types and sizes") {
@@ -457,7 +459,8 @@ struct model {
                 }
             }
             if (asked* a = first(false)) {
-                if (a->taken.size() == a->wanted || (a->up_to && closed && !first(true) && elements.empty() && !a->taken.empty())) {
+                if (a->taken.size() == a->wanted ||
+                    (a->up_to && closed && !first(true) && elements.empty() && !a->taken.empty())) {
                     end(a, a->taken);
                     again = true;
                 } else if (!elements.empty()) {
@@ -481,7 +484,8 @@ struct model {
         const auto at = std::find_if(waiting.begin(), waiting.end(), [&](const asked& a) { return a.id == id; });
         if (at == waiting.end()) return false;
         if (at->enqueues)
-            std::erase_if(elements, [&](std::int64_t n) { return std::count(at->mine.begin(), at->mine.end(), n) > 0; });
+            std::erase_if(elements,
+                          [&](std::int64_t n) { return std::count(at->mine.begin(), at->mine.end(), n) > 0; });
         else put_back(*at);
         waiting.erase(at);
         settle();

@@ -297,8 +297,7 @@ inline void copy_into_corner(any_array& to, const any_array& from) {
 
 } // namespace detail
 
-TENON_INLINE std::vector<any_array>
-queue_resource::batch(const std::vector<detail::queue_element>& elements) const {
+TENON_INLINE std::vector<any_array> queue_resource::batch(const std::vector<detail::queue_element>& elements) const {
     std::vector<any_array> all;
     for (std::size_t c = 0; c < description_.components.size(); ++c) {
         const tensor_type& type = description_.components[c];
@@ -309,11 +308,10 @@ queue_resource::batch(const std::vector<detail::queue_element>& elements) const 
             for (const detail::queue_element& e : elements) {
                 const std::int64_t size = e.tuple[c].extents()[d].size;
                 if (!description_.padded && size != elements.front().tuple[c].extents()[d].size)
-                    throw invalid_argument_error("queue \"" + name_ + "\": elements with component " +
-                                                 std::to_string(c) + " as " +
-                                                 to_string(elements.front().tuple[c].type()) + " and " +
-                                                 to_string(e.tuple[c].type()) +
-                                                 " make no batch; dequeue them one by one, or use a padding queue");
+                    throw invalid_argument_error(
+                        "queue \"" + name_ + "\": elements with component " + std::to_string(c) + " as " +
+                        to_string(elements.front().tuple[c].type()) + " and " + to_string(e.tuple[c].type()) +
+                        " make no batch; dequeue them one by one, or use a padding queue");
                 largest = std::max(largest, size);
             }
             sizes[d] = extent(largest);
@@ -329,19 +327,20 @@ queue_resource::batch(const std::vector<detail::queue_element>& elements) const 
 }
 
 TENON_INLINE void queue_resource::require_tuple(const std::vector<any_array>& tuple, bool many) const {
-    const std::string who = "queue \"" + name_ + "\": ";
+    const auto who = [&] { return "queue \"" + name_ + "\": "; };
     if (tuple.size() != description_.components.size())
-        throw invalid_argument_error(who + "its elements have " + std::to_string(description_.components.size()) +
+        throw invalid_argument_error(who() + "its elements have " + std::to_string(description_.components.size()) +
                                      " components, and " + std::to_string(tuple.size()) + " are enqueued");
     for (std::size_t c = 0; c < tuple.size(); ++c) {
+        if (!many && tuple[c].type() == description_.components[c]) continue;
         tensor_type declared = description_.components[c];
         if (many) declared.extents.insert(0, dynamic_extent);
         const std::string why = misfit(tuple[c].type(), declared);
         if (!why.empty())
-            throw invalid_argument_error(who + "component " + std::to_string(c) + " is " + to_string(declared) +
+            throw invalid_argument_error(who() + "component " + std::to_string(c) + " is " + to_string(declared) +
                                          ", and " + to_string(tuple[c].type()) + " is enqueued: " + why);
         if (many && tuple[c].extents()[0].size != tuple[0].extents()[0].size)
-            throw invalid_argument_error(who + "component 0 has " + std::to_string(tuple[0].extents()[0].size) +
+            throw invalid_argument_error(who() + "component 0 has " + std::to_string(tuple[0].extents()[0].size) +
                                          " elements, component " + std::to_string(c) + " has " +
                                          std::to_string(tuple[c].extents()[0].size));
     }
