@@ -52,6 +52,7 @@
 #include <tenon/runtime/device/simulated_gpu.hpp>     // GPUs that the CPU plays
 #include <tenon/runtime/place/explanation.hpp>        // why each node runs where it does
 #include <tenon/runtime/session/task.hpp>             // what sessions share: devices, variables in containers, threads
+#include <tenon/runtime/session/feed.hpp>             // what is fed and fetched
 #include <tenon/runtime/session/session.hpp>          // running a graph
 #include <tenon/runtime/run/trace.hpp>                // what ran when
 #include <tenon/runtime/plan/cost_measurements.hpp>   // what nodes and transfers took

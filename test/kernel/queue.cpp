@@ -60,7 +60,7 @@ private:
         } catch (const tn::error& e) {
             failure = std::string(tn::name_of(e.code())) + ": " + e.what();
         } catch (...) {
-            failure = "?";
+            failure.assign(1, '?');
         }
     }
 };

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <tenon/core/config.hpp>
 #include <tenon/core/shared_function.hpp>
 
 /// Threads that end together.

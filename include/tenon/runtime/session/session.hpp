@@ -9,6 +9,7 @@
 #include <tenon/kernel/memory_account.hpp>
 #include <tenon/runtime/device/device_attributes.hpp>
 #include <tenon/runtime/place/explanation.hpp>
+#include <tenon/runtime/session/feed.hpp> // before what includes it: compilers list the way to a complaint
 #include <tenon/runtime/session/callable.hpp>
 #include <tenon/runtime/session/options.hpp>
 #include <tenon/runtime/session/report.hpp>
