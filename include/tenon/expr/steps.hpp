@@ -26,9 +26,6 @@ step_function find_load(simd::isa which, element_type stored) noexcept;
 step_function find_store(simd::isa which, element_type stored) noexcept;
 /// n elements as they are, for any n.
 step_function find_copy(element_type e) noexcept;
-/// step_elements elements of so many bytes, of which the first n (0 < n < step_elements) are those of `a`, and the others
-/// are its first: what is computed beyond the end is what is computed anyway.
-step_function find_fill_up(simd::isa which, std::size_t bytes) noexcept;
 
 /// An operand of apply_step.
 struct step_operand {

@@ -40,10 +40,6 @@ TENON_INLINE step_function find_copy(element_type e) noexcept {
     return size == 1 ? &copy_step<1> : size == 2 ? &copy_step<2> : size == 4 ? &copy_step<4> : &copy_step<8>;
 }
 
-TENON_INLINE step_function find_fill_up(simd::isa which, std::size_t bytes) noexcept {
-    return TENON_SIMD_OF(which, fill_up_of(bytes));
-}
-
 TENON_INLINE void apply_step(step_function f, void* to, std::size_t bytes, std::ptrdiff_t n, step_operand a,
                              step_operand b, step_operand c) noexcept {
     const std::ptrdiff_t whole = n & -step_elements, rest = n - whole;
@@ -53,7 +49,7 @@ TENON_INLINE void apply_step(step_function f, void* to, std::size_t bytes, std::
     const auto filled = [&](int k, const step_operand& x) -> const void* {
         if (!x.data) return nullptr;
         const auto* from = static_cast<const std::byte*>(x.data) + static_cast<std::size_t>(whole) * x.bytes;
-        find_fill_up(simd::best_isa(), x.bytes)(last[k], from, nullptr, nullptr, nullptr, rest);
+        TENON_SIMD_BEST(fill_up_of(x.bytes))(last[k], from, nullptr, nullptr, nullptr, rest);
         return last[k];
     };
     f(result, filled(0, a), filled(1, b), filled(2, c), nullptr, step_elements);

@@ -8,6 +8,7 @@
 
 #include <tenon/core/any_array.hpp>
 #include <tenon/core/extents.hpp>
+#include <tenon/kernel/function_ref.hpp>
 #include <tenon/kernel/resources.hpp>
 
 /// Queues of tuples of tensors (SEMANTICS 30 to 34): what the ops of queues are made of. Nothing here waits: what cannot be
@@ -121,6 +122,7 @@ public:
 
 private:
     struct state;
+    void change(function_ref<void()> what);
     void ask(queue_attempt& a);
     void take(queue_attempt& a, queue_attempt::kind what, std::int64_t n);
     void complete(queue_attempt* done) noexcept;

@@ -233,20 +233,26 @@ TENON_INLINE queue_resource::queue_resource(std::string name, queue_description 
 }
 TENON_INLINE queue_resource::~queue_resource() = default;
 
-// Completes outside of the lock what the lock's holder found to be done.
-TENON_INLINE void queue_resource::ask(queue_attempt& a) {
+// Does something under the lock, and completes outside of it what that made possible.
+TENON_INLINE void queue_resource::change(function_ref<void()> what) {
     queue_attempt* done = nullptr;
     {
         const std::lock_guard lock(state_->guard);
+        what();
+        done = std::exchange(state_->done, {}).first;
+    }
+    complete(done);
+}
+
+TENON_INLINE void queue_resource::ask(queue_attempt& a) {
+    change([&] {
         a.moved_ = 0;
         a.waits_ = true;
         state_->line_of(a).push(a);
         if (state_->failed) state_->end(a, state_->failed);
         else if (state_->closed && state::enqueues(a)) state_->end(a, state_->closed_to_enqueuers());
         else state_->serve();
-        done = std::exchange(state_->done, {}).first;
-    }
-    complete(done);
+    });
 }
 
 TENON_INLINE void queue_resource::complete(queue_attempt* done) noexcept {
@@ -389,49 +395,38 @@ TENON_INLINE void queue_resource::dequeue_up_to(queue_attempt& a, std::int64_t n
 }
 
 TENON_INLINE bool queue_resource::stop(queue_attempt& a) noexcept {
-    queue_attempt* done = nullptr;
-    {
-        const std::lock_guard lock(state_->guard);
-        if (!a.waits_) return false;
+    bool waited = false;
+    change([&] {
+        waited = std::exchange(a.waits_, false);
+        if (!waited) return;
         state_->line_of(a).remove(a);
-        a.waits_ = false;
         if (!state::enqueues(a)) state_->put_back(a);
         else if (a.moved_ > 0) state_->elements->withdraw(a.first_);
         a.elements_.clear();
         state_->serve();
-        done = std::exchange(state_->done, {}).first;
-    }
-    complete(done);
-    return true;
+    });
+    return waited;
 }
 
 TENON_INLINE void queue_resource::close(bool cancel_pending_enqueues) {
-    queue_attempt* done = nullptr;
-    {
-        const std::lock_guard lock(state_->guard);
+    change([&] {
         if (state_->closed) throw aborted_error("queue \"" + name_ + "\" is closed already.");
         state_->closed = true;
         if (cancel_pending_enqueues)
             while (state_->enqueuers.first) state_->end(*state_->enqueuers.first, state_->closed_to_enqueuers());
         state_->serve();
-        done = std::exchange(state_->done, {}).first;
-    }
-    complete(done);
+    });
 }
 
 TENON_INLINE void queue_resource::forgotten() noexcept {
     fail(std::make_exception_ptr(aborted_error("queue \"" + name_ + "\": its container was reset.")));
 }
 TENON_INLINE void queue_resource::fail(std::exception_ptr why) noexcept {
-    queue_attempt* done = nullptr;
-    {
-        const std::lock_guard lock(state_->guard);
+    change([&] {
         state_->failed = why;
         for (state::line* l : {&state_->enqueuers, &state_->dequeuers})
             while (l->first) state_->end(*l->first, why);
-        done = std::exchange(state_->done, {}).first;
-    }
-    complete(done);
+    });
 }
 
 TENON_INLINE bool queue_resource::is_closed() const {

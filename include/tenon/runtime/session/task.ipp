@@ -17,7 +17,7 @@ inline thread_pool* process_pool(int threads) {
     return pool;
 }
 
-inline const task_options& require_task_options(const task_options& o, const char* maker) {
+inline void require_task_options(const task_options& o, const char* maker) {
     const auto require = [&](bool good, const char* name, const std::string& value, const std::string& wanted) {
         if (!good) throw invalid_argument_error(std::string(maker) + "::" + name + " is " + value + "; " + wanted);
     };
@@ -28,12 +28,10 @@ inline const task_options& require_task_options(const task_options& o, const cha
     const auto there_is = static_cast<std::size_t>(host_memory_bytes());
     require(there_is == 0 || o.memory_limit <= there_is, "memory_limit", std::to_string(o.memory_limit),
             "this machine has " + std::to_string(there_is) + " bytes");
-    return o;
 }
 
 TENON_INLINE task_state::task_state(const task_options& o, thread_pool* p, const char* maker) :
-    pool(p ? p : process_pool(require_task_options(o, maker).intra_op_threads)) {
-    require_task_options(o, maker);
+    pool((require_task_options(o, maker), p ? p : process_pool(o.intra_op_threads))) {
     for (int i = 0; i < o.cpu_devices; ++i) devices.push_back(make_cpu_device(o.memory_limit, i));
     if (const auto gpus = o.gpus ? o.gpus : linked_gpu_backend())
         for (auto& d : gpus->make(with_environment(o.gpu_memory), pool->size() > 1 ? pool : nullptr))
