@@ -23,6 +23,8 @@ enum class op_flags : unsigned {
     fed = 256,       ///< has no value in a step that does not feed it
     variable = 512,  ///< output 0 is the memory of a variable
     replaces = 1024, ///< an update after which the resource is input 1
+    uses = 2048,     ///< uses the resource that its input 0 stands for, and runs where that is
+    waits = 4096,    ///< is started, between stages (waiting_kernel); may leave its outputs' sizes open; the host's
 };
 constexpr op_flags operator|(op_flags a, op_flags b) {
     return static_cast<op_flags>(static_cast<unsigned>(a) | static_cast<unsigned>(b));

@@ -13,6 +13,7 @@ namespace tenon {
 class attributes;
 class thread_pool;
 class resource_manager;
+class step;
 struct node;
 
 /// What a kernel is prepared for. All sizes are numbers.
@@ -24,14 +25,17 @@ struct kernel_setup {
     int threads = 1; ///< the parallelism it may count on when run
     resource_manager* resources = nullptr;
     std::uint64_t graph_seed = 0; ///< 0: none was set
+    /// The container of what one session alone uses: queues without a shared name.
+    const char* session_container = "";
 };
 
 /// What a kernel is given in a step.
 struct kernel_run {
-    const void* const* in; ///< a pointer per input; nullptr where only its sizes matter
-    void* const* out;      ///< a pointer per output; of several, nullptr where nobody reads it
-    std::byte* scratch;    ///< kernel::scratch_bytes() bytes, aligned to 64
-    thread_pool* pool;     ///< nullptr: serial
+    const void* const* in;             ///< a pointer per input; nullptr where only its sizes matter
+    void* const* out;                  ///< a pointer per output; of several, nullptr where nobody reads it
+    std::byte* scratch;                ///< kernel::scratch_bytes() bytes, aligned to 64
+    thread_pool* pool;                 ///< nullptr: serial
+    const tenon::step* step = nullptr; ///< nullptr: it runs by itself, while a step is planned
 
     template <class T> const T* input(int i) const noexcept { return static_cast<const T*>(in[i]); }
     template <class T> T* output(int o) const noexcept { return static_cast<T*>(out[o]); }
@@ -44,7 +48,7 @@ public:
     kernel& operator=(const kernel&) = delete;
     virtual ~kernel() = default;
 
-    /// Computes the outputs. Thread-safe unless exclusive().
+    /// Computes the outputs. Thread-safe. Ops that wait do otherwise (wait.hpp).
     virtual void run(const kernel_run&) = 0;
 
     /// Working memory that run() needs.

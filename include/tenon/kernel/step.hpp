@@ -1,0 +1,47 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+#include <tenon/core/config.hpp>
+
+/// One run of a part of a graph, as kernels see it.
+
+namespace tenon {
+
+class thread_pool;
+
+/// Made by who runs it, for whom it lives on; kernels and transports read it, on any thread.
+class step {
+public:
+    using clock = std::chrono::steady_clock;
+
+    step() = default;
+    step(const step&) = delete;
+    step& operator=(const step&) = delete;
+
+    thread_pool* pool = nullptr;                           ///< for its kernels; nullptr: serial
+    clock::time_point deadline = clock::time_point::max(); ///< when it is stopped
+    double limit = 0;                                      ///< what the deadline was made of, for messages: seconds
+    const char* limit_source = "";
+
+    bool limited() const noexcept { return deadline != clock::time_point::max(); }
+    /// True once nobody wants its result any more: a long computation should end then.
+    bool stopped() const noexcept { return stopped_.load(std::memory_order_relaxed); }
+    void set_stopped(bool yes) noexcept { stopped_.store(yes, std::memory_order_release); }
+    /// A number that no other step of the process has; not 0.
+    std::uint64_t id() const noexcept {
+        static std::atomic<std::uint64_t> last{0};
+        std::uint64_t mine = id_.load(std::memory_order_relaxed);
+        if (mine != 0) return mine;
+        const std::uint64_t next = last.fetch_add(1, std::memory_order_relaxed) + 1;
+        return id_.compare_exchange_strong(mine, next, std::memory_order_relaxed) ? next : mine;
+    }
+
+private:
+    std::atomic<bool> stopped_{false};
+    mutable std::atomic<std::uint64_t> id_{0}; // given to those that are asked for it: most are not
+};
+
+} // namespace tenon

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <exception>
+#include <string>
+#include <vector>
+
+#include <tenon/core/any_array.hpp>
+#include <tenon/kernel/kernel.hpp>
+#include <tenon/kernel/step.hpp>
+
+/// Ops that wait (op_flags::waits): they start, hold no thread, and complete later.
+
+namespace tenon {
+
+/// Who is told that something has ended.
+class completion {
+public:
+    /// Once for each start, on any thread: on the one that started it, from within start(), or later on another one, that
+    /// holds no lock which start() or stop() would take. `failure`: nullptr where it was done.
+    virtual void completed(std::exception_ptr failure) noexcept = 0;
+
+protected:
+    ~completion() = default;
+};
+
+/// An op that waits, in one step in flight; then it is another step's. The step starts it, any thread may stop it.
+class wait {
+public:
+    wait() = default;
+    wait(const wait&) = delete;
+    wait& operator=(const wait&) = delete;
+    virtual ~wait() = default;
+
+    /// Before start(): the op's inputs, one each, empty where only sizes matter. What is_unique() may be kept and written;
+    /// of others a copy() is to be made, if it is to outlive the step. When it is completed: the op's outputs, of any sizes
+    /// that its rule leaves open.
+    std::vector<any_array> values;
+
+    /// Begins. What it throws is its failure, and nothing was begun.
+    virtual void start(const step& in, completion& then) = 0;
+    /// Takes back what was begun, as if it had not been: true where completed() will not be called. False where it was, or is
+    /// just being, or where nothing was begun. May be called again, and while start() runs.
+    virtual bool stop() noexcept = 0;
+    /// What it is waiting for, for messages: "queue \"names\" to have 3 elements; it has 1". Any thread, while it waits.
+    virtual std::string awaited() const = 0;
+};
+
+/// The kernel of an op with op_flags::waits.
+class waiting_kernel : public kernel {
+public:
+    void run(const kernel_run&) final { throw internal_error("an op that waits was run as one that does not"); }
+    /// For one step in flight. Thread-safe.
+    virtual std::unique_ptr<wait> make_wait() const = 0;
+};
+
+} // namespace tenon
