@@ -26,6 +26,8 @@ public:
     double limit = 0;                                      ///< what the deadline was made of, for messages: seconds
     const char* limit_source = "";
 
+    bool may_be_stopped = false; ///< before its deadline
+
     bool limited() const noexcept { return deadline != clock::time_point::max(); }
     /// True once nobody wants its result any more: a long computation should end then.
     bool stopped() const noexcept { return stopped_.load(std::memory_order_relaxed); }

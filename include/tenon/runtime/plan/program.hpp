@@ -8,10 +8,11 @@
 #include <tenon/core/short_list.hpp>
 #include <tenon/graph/op.hpp>
 #include <tenon/runtime/device/device.hpp>
+#include <tenon/runtime/plan/sizes.hpp>
 
-/// What the planner works on: the part of a graph that one step needs, with all sizes known. It is made by
-/// `prune`, put on devices by `place`, changed by `rewrite`, parted by `insert_transfers`, ordered and laid out by
-/// `schedule`, and frozen into a plan.
+/// What the planner works on: the part of a graph that one step needs. It is made by `prune`, put on devices by `place`, and,
+/// where ops wait, cut into stages by `cut_into_stages`. Each, with all sizes known, is changed by `rewrite`, parted by
+/// `insert_transfers`, ordered and laid out by `schedule`, and frozen into a plan.
 
 namespace tenon::runtime {
 
@@ -25,7 +26,7 @@ struct request {
 
 struct program_value {
     node_output origin;                        ///< for messages
-    tensor_type type;                          ///< with numbers only
+    tensor_type type;                          ///< with numbers only, but where an op that waits will tell
     int producer = -1;                         ///< item, or -1 for feeds, constants and views
     int feed = -1;                             ///< index of the feed it is
     int view_of = -1;                          ///< the value whose memory it is seen in with other sizes
@@ -66,6 +67,7 @@ struct program {
     std::vector<tensor_type> feed_types;                       ///< by feed
     std::vector<int> fetches;                                  ///< values
     std::vector<node_output> fetched;                          ///< what they were asked for as, for messages
+    size_bindings sizes;                                       ///< the named sizes of the step
     int folded = 0, shared_views = 0, fused = 0;               ///< what the rewriter did
 
     int root(int value) const {
@@ -101,6 +103,8 @@ struct plan_options {
     bool measure = false;        ///< its nodes can be timed (session::set_measurements)
     std::uint64_t epoch = 0;     ///< of the task's resources: how often containers were reset
     std::uint64_t graph_seed = 0;
+    std::string session_container; ///< of what one session alone uses
+    int kept_stages = 64;          ///< plans of a stage that are kept, each for some sizes that were known late
     /// Give memory, kernels and resources, and outlive the plan. The first is the CPU that holds what is fed and
     /// fetched.
     std::vector<tenon::device*> devices;

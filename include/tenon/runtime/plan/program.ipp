@@ -48,7 +48,8 @@ TENON_INLINE kernel_pointer prepare_kernel(const program& p, const program_item&
                          .outputs = out,
                          .threads = d.streams() ? 1 : o.threads,
                          .resources = &d.resources(),
-                         .graph_seed = o.graph_seed};
+                         .graph_seed = o.graph_seed,
+                         .session_container = o.session_container.c_str()};
     return factory(s);
 }
 

@@ -13,52 +13,6 @@ namespace tenon::runtime {
 
 namespace detail {
 
-// The values that named sizes have in this step, and who said so.
-class size_bindings {
-public:
-    // Checks concrete sizes against declared ones and learns the named.
-    void bind(const extents& declared, const extents& actual, const node_output& tensor) {
-        for (int i = 0; i < declared.rank(); ++i) {
-            const extent& d = declared[i];
-            if (d.is_number()) {
-                if (!(d == actual[i])) disagree(declared, actual, tensor);
-            } else if (d.is_named()) {
-                const binding* known = find(d.name);
-                if (!known) known_.push_back({d.name, actual[i].size, tensor});
-                else if (known->size != actual[i].size)
-                    throw invalid_argument_error("size " + std::string(d.name) + " is " + std::to_string(known->size) +
-                                                 " in " + any_tensor(known->tensor).name() + " and " +
-                                                 std::to_string(actual[i].size) + " in " + any_tensor(tensor).name() +
-                                                 "; in one step a named size has one value");
-            }
-        }
-    }
-    // The same extents with named sizes replaced by their values.
-    extents known(extents e) const {
-        for (int i = 0; i < e.rank(); ++i)
-            if (e[i].is_named())
-                if (const binding* b = find(e[i].name)) e[i] = extent(b->size);
-        return e;
-    }
-
-private:
-    struct binding {
-        const char* name;
-        std::int64_t size;
-        node_output tensor;
-    };
-    const binding* find(const char* name) const {
-        for (const binding& b : known_)
-            if (tenon::detail::same_text(b.name, name)) return &b;
-        return nullptr;
-    }
-    [[noreturn]] static void disagree(const extents& declared, const extents& actual, const node_output& tensor) {
-        throw invalid_argument_error(any_tensor(tensor).name() + ": declared as " + to_string(declared) +
-                                     ", but its sizes in this step are " + to_string(actual));
-    }
-    std::vector<binding> known_;
-};
-
 // The program's values of the graph's tensors.
 class value_numbers {
 public:
@@ -84,33 +38,72 @@ private:
     std::vector<int> values_; // by slot
 };
 
-inline bool all_static(const std::vector<tensor_type>& types) {
-    return std::all_of(types.begin(), types.end(), [](const tensor_type& t) { return t.extents.is_static(); });
+} // namespace detail
+
+namespace detail {
+
+// The attributes that an item has in this step, where named sizes are known and its inputs are of these types; the sizes of
+// `it` itself may be open still.
+inline bool set_sizes(program_item& it, type_list in, const size_bindings& sizes) {
+    bool changed = false;
+    for (const auto& [name, a] : it.origin->attributes)
+        if (const auto* e = std::get_if<extents>(&a); e && !e->is_static()) {
+            it.attributes.set(name.c_str(), sizes.known(*e));
+            changed = true;
+        }
+    // The sizes that an identity declares leave room for what may be fed; unless it is, they are its input's.
+    if (in.size() > 0 && it.op->is(op_flags::identity) && it.origin->attributes.find("shape"))
+        it.attributes.set("shape", in[0].extents);
+    return changed;
 }
 
-// The type of output k by its rule, given the sizes that this step has.
-inline tensor_type type_in_step(node& n, const attributes& a, type_list in, int k, size_bindings& sizes) {
-    inferred t = n.op->infer(a, in, k);
-    if (!t) {
-        op_definition shown = *n.op;
-        shown.name = shown_op(n);
-        throw invalid_argument_error(fault_sentence(shown, t.what, in, a) + " in this step's sizes [node " + n.name +
-                                     " (" + shown.name + ")]");
+// The named sizes that only a value tells, and the item that will.
+class late_names {
+public:
+    void add(const extents& e, int item) {
+        for (const extent& size : e)
+            if (size.is_named()) known_.emplace_back(size.name, item);
     }
-    t.type.extents = sizes.known(t.type.extents);
-    const bool same = n.op->is(op_flags::identity) && !n.op->is(op_flags::source);
-    const any_tensor known(same ? n.inputs[0] : node_output{&n, k}); // to the user
-    if (!t.type.extents.is_static())
-        throw invalid_argument_error(known.name() + ": its sizes " + to_string(t.type.extents) +
-                                     " are not known from what is fed");
-    if (!is_countable(t.type)) // so that sizes can be multiplied from here on
-        throw resource_exhausted_error(known.name() + ": in this step's sizes it is " + to_string(t.type) +
-                                       ", more than 2^62 bytes; feed smaller tensors");
-    sizes.bind(n.outputs[static_cast<std::size_t>(k)].extents, t.type.extents, known.output());
-    return t.type;
-}
+    // Appends the items that tell sizes which are open in e.
+    void find(const extents& e, number_list& items) const {
+        if (known_.empty()) return;
+        for (const extent& size : e)
+            if (size.is_named())
+                for (const auto& [name, item] : known_)
+                    if (tenon::detail::same_text(name, size.name) &&
+                        std::find(items.begin(), items.end(), item) == items.end())
+                        items.push_back(item);
+    }
+
+private:
+    std::vector<std::pair<const char*, int>> known_;
+};
 
 } // namespace detail
+
+TENON_INLINE void infer_late(program& p, const std::vector<bool>& items, const std::vector<int>& told) {
+    std::vector<bool> late(p.values.size());
+    for (const int v : told) late[static_cast<std::size_t>(v)] = true;
+    std::vector<tensor_type> in;
+    for (std::size_t n = 0; n < p.items.size(); ++n) {
+        program_item& it = p.items[n];
+        const auto is_late = [&](int v) { return late[static_cast<std::size_t>(v)]; };
+        const auto is_open = [&](int v) { return !p.value(v).type.extents.is_static(); };
+        if (!items[n] || (std::none_of(it.inputs.begin(), it.inputs.end(), is_late) &&
+                          std::none_of(it.outputs.begin(), it.outputs.end(), is_open)))
+            continue;
+        in.clear();
+        for (const int v : it.inputs) in.push_back(p.value(v).type);
+        const type_list list(in.data(), static_cast<int>(in.size()));
+        detail::set_sizes(it, list, p.sizes);
+        for (std::size_t k = 0; k < it.outputs.size(); ++k) {
+            program_value& v = p.value(it.outputs[k]);
+            // What was known may turn out not to fit.
+            late[static_cast<std::size_t>(it.outputs[k])] = !v.type.extents.is_static();
+            v.type = type_in_step(*v.origin.node, it.attributes, list, static_cast<int>(k), p.sizes, false);
+        }
+    }
+}
 
 TENON_INLINE program prune(const request& r) {
     program p;
@@ -170,7 +163,8 @@ TENON_INLINE program prune(const request& r) {
     p.values.reserve(r.feeds.size() + count + count / 4);
     p.items.reserve(count + count / 8);
 
-    detail::size_bindings sizes;
+    size_bindings& sizes = p.sizes;
+    detail::late_names late;
     for (std::size_t f = 0; f < r.feeds.size(); ++f) {
         const node_output& out = r.feeds[f];
         const extents& declared = out.node->outputs[static_cast<std::size_t>(out.index)].extents;
@@ -183,8 +177,10 @@ TENON_INLINE program prune(const request& r) {
         if (!n) continue;
         const bool runs = wanted.how == 2;
         if (n->op->is(op_flags::fed)) {
+            number_list told_by;
             const extents known = sizes.known(n->outputs[0].extents);
-            if (runs || !known.is_static())
+            late.find(known, told_by);
+            if (runs || (!known.is_static() && told_by.empty()))
                 throw invalid_argument_error("placeholder " + n->name + " of type " + to_string(n->outputs[0]) +
                                              " must be fed in this step");
         }
@@ -197,21 +193,23 @@ TENON_INLINE program prune(const request& r) {
         in.clear();
         it.inputs.reserve(n->inputs.size());
         it.outputs.reserve(n->outputs.size());
-        bool as_made = detail::all_static(n->outputs); // the rule was asked the same when the node was made
+        bool as_made = all_static(n->outputs); // the rule was asked the same when the node was made
+        bool open = n->op->is(op_flags::waits);
         for (std::size_t k = 0; k < n->inputs.size(); ++k) {
             const int v = value_of.at(n->inputs[k]);
             it.inputs.push_back(v);
             as_made = as_made && p.value(v).type == n->input_type(static_cast<int>(k));
+            open = open || !p.value(v).type.extents.is_static();
         }
         for (const auto& [name, a] : n->attributes)
             if (const auto* e = std::get_if<extents>(&a); e && !e->is_static()) {
-                it.attributes.set(name.c_str(), sizes.known(*e));
+                late.find(sizes.known(*e), it.predecessors);
                 as_made = false;
             }
+        open = open || !it.predecessors.empty();
         if (!as_made) {
             for (const int v : it.inputs) in.push_back(p.value(v).type);
-            // The sizes that an identity declares leave room for what may be fed; unless it is, they are its input's.
-            if (n->op->is(op_flags::identity) && n->attributes.find("shape")) it.attributes.set("shape", in[0].extents);
+            detail::set_sizes(it, {in.data(), static_cast<int>(in.size())}, sizes);
         }
         const type_list list(in.data(), static_cast<int>(in.size()));
         for (int k = 0; k < static_cast<int>(n->outputs.size()); ++k) {
@@ -220,7 +218,8 @@ TENON_INLINE program prune(const request& r) {
                 continue;
             }
             const tensor_type& declared = n->outputs[static_cast<std::size_t>(k)];
-            const tensor_type t = as_made ? declared : detail::type_in_step(*n, it.attributes, list, k, sizes);
+            const tensor_type t = as_made ? declared : type_in_step(*n, it.attributes, list, k, sizes, open);
+            if (runs && n->op->is(op_flags::waits)) late.add(t.extents, index);
             const node_output out{n, k};
             const bool fed_itself = value_of.contains(out); // the node may run for its other outputs, this is replaced
             const int made = static_cast<int>(p.values.size());

@@ -1,10 +1,10 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <map>
 #include <mutex>
 
+#include <tenon/kernel/step.hpp>
 #include <tenon/kernel/thread_pool.hpp>
 #include <tenon/runtime/plan/cost_measurements.hpp>
 #include <tenon/runtime/plan/schedule.hpp>
@@ -16,14 +16,13 @@ namespace tenon::runtime {
 
 /// What a run of a plan is given besides its feeds.
 struct run_environment {
-    thread_pool* pool = nullptr;
+    const tenon::step* in = nullptr; ///< the step that it is part of
     trace* traced = nullptr;
     cost_measurements* measured = nullptr; ///< of plans that were made to be
-    std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
-    double limit = 0; ///< what the deadline was made of, for messages: seconds
-    const char* limit_source = "";
 
-    bool limited() const noexcept { return deadline != std::chrono::steady_clock::time_point::max(); }
+    thread_pool* pool() const noexcept { return in->pool; }
+    bool limited() const noexcept { return in->limited(); }
+    bool stoppable() const noexcept { return in->limited() || in->may_be_stopped; }
 };
 
 /// What a plan will do and take.

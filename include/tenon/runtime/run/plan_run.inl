@@ -3,24 +3,17 @@
 // The second half of run/plan.ipp: how a step runs.
 
 #include <cmath>
-#include <cstdio>
 #include <exception>
 
 #include <tenon/core/error.hpp>
 #include <tenon/kernel/denormals.hpp>
 #include <tenon/kernel/stop_scope.hpp>
 #include <tenon/ops/control.hpp>
+#include <tenon/runtime/run/step_errors.hpp>
 
 namespace tenon::runtime {
 
 namespace detail {
-
-[[noreturn]] inline void exceed_limit(const run_environment& e, const std::string& what) {
-    char seconds[32];
-    std::snprintf(seconds, sizeof seconds, "%g", e.limit);
-    throw deadline_exceeded_error(std::string("the step did not end within its ") + e.limit_source + " of " + seconds +
-                                  " s; " + what);
-}
 
 // Variables are locked in one order everywhere, so two steps cannot wait for each other.
 class variable_locks {
@@ -30,10 +23,11 @@ public:
         for (; held_ < v.size(); ++held_) {
             std::shared_timed_mutex& guard = v[held_].first->guard;
             if (!e.limited()) v[held_].second ? guard.lock() : guard.lock_shared();
-            else if (!(v[held_].second ? guard.try_lock_until(e.deadline) : guard.try_lock_shared_until(e.deadline))) {
+            else if (!(v[held_].second ? guard.try_lock_until(e.in->deadline)
+                                       : guard.try_lock_shared_until(e.in->deadline))) {
                 const std::string name = v[held_].first->name;
                 release();
-                exceed_limit(e, "it was waiting for variable \"" + name + "\", which another step was using");
+                exceed_limit(*e.in, "it was waiting for variable \"" + name + "\", which another step was using");
             }
         }
     }
@@ -70,20 +64,22 @@ TENON_INLINE void plan::run(frame& f, const any_array* const* feeds, any_array* 
 
     const detail::variable_locks locked(variables_, e);
     constexpr double worth_waking = 1e5; // ns
-    const thread_pool::keep_awake awake(summary_.cost > worth_waking ? e.pool : nullptr);
+    const thread_pool::keep_awake awake(summary_.cost > worth_waking ? e.pool() : nullptr);
     if (!streams_.empty()) run_on_streams(f, e);
-    else if (side_by_side_ > 1 && e.pool) run_side_by_side(f, e);
+    else if (side_by_side_ > 1 && e.pool()) run_side_by_side(f, e);
     else run_in_order(f, e);
 }
 
 TENON_INLINE void plan::run_in_order(frame& f, const run_environment& e) {
-    const bool plain = !e.traced && !check_numerics_ && !measured_ && !e.limited();
+    const bool plain = !e.traced && !check_numerics_ && !measured_ && !e.stoppable();
     std::size_t s = 0;
     try {
         if (plain) {
+            thread_pool* const pool = e.pool();
             for (; s < operations_.size(); ++s) {
                 kernel_run& r = f.runs[s];
-                r.pool = e.pool;
+                r.pool = pool;
+                r.step = e.in;
                 operations_[s].kernel->run(r);
             }
         } else {
@@ -96,21 +92,27 @@ TENON_INLINE void plan::run_in_order(frame& f, const run_environment& e) {
 
 TENON_INLINE void plan::run_operation(std::size_t s, frame& f, const run_environment& e) {
     kernel_run& r = f.runs[s];
-    r.pool = e.pool;
+    r.pool = e.pool();
+    r.step = e.in;
     const auto now = [] { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); };
     const bool timed = e.traced || e.measured;
     const std::int64_t begin = timed ? now() : 0;
-    if (e.limited()) {
-        const auto late = [&] { return std::chrono::steady_clock::now() >= e.deadline; };
-        const auto give_up = [&] { detail::exceed_limit(e, "it was waiting for"); };
+    if (e.stoppable()) {
+        const auto over = [&] {
+            return e.in->stopped() || (e.limited() && std::chrono::steady_clock::now() >= e.in->deadline);
+        };
+        const auto give_up = [&] {
+            if (e.in->stopped()) throw cancelled_error("the step was stopped");
+            exceed_limit(*e.in, "it was waiting for");
+        };
         try {
-            const stop_scope stop(late);
+            const stop_scope stop(over);
             operations_[s].kernel->run(r);
         } catch (const cancelled_error&) {
-            if (late()) give_up();
+            if (over()) give_up();
             throw;
         }
-        if (late()) give_up();
+        if (over()) give_up();
     } else operations_[s].kernel->run(r);
     if (timed) record(s, e, begin, now());
     if (check_numerics_) check_numerics(s, f);
@@ -161,17 +163,19 @@ TENON_INLINE void plan::run_on_streams(frame& f, const run_environment& e) {
         monitor(const plan& p, const run_environment& env) : p_(p), e_(env) {}
         bool wanted(int command) noexcept override {
             if (stopped_.load(std::memory_order_acquire)) return false;
-            if (!e_.limited() || std::chrono::steady_clock::now() < e_.deadline) return true;
+            if (e_.in->stopped()) {
+                failed(command, std::make_exception_ptr(cancelled_error("the step was stopped")));
+                return false;
+            }
+            if (!e_.limited() || std::chrono::steady_clock::now() < e_.in->deadline) return true;
             try {
-                detail::exceed_limit(e_, p_.awaited_in(static_cast<std::size_t>(command)));
+                exceed_limit(*e_.in, p_.awaited_in(static_cast<std::size_t>(command)));
             } catch (...) {
                 failed(command, std::current_exception());
             }
             return false;
         }
-        std::chrono::steady_clock::time_point deadline() const noexcept override {
-            return e_.limited() ? e_.deadline : std::chrono::steady_clock::time_point::max();
-        }
+        std::chrono::steady_clock::time_point deadline() const noexcept override { return e_.in->deadline; }
         void ended(int command, std::int64_t begin, std::int64_t end) noexcept override {
             try {
                 p_.record(static_cast<std::size_t>(command), e_, begin, end);
@@ -217,7 +221,10 @@ TENON_INLINE void plan::run_on_streams(frame& f, const run_environment& e) {
             for (const int w : st.waits) to.wait(stream_of(st.by), *f.events[static_cast<std::size_t>(w)]);
             if (program_.item(schedule_.order[s]).op == &transfer_definition)
                 to.copy(stream_of(st.by), f.out[out_begin_[s]], f.in[in_begin_[s]], st.bytes, m, number);
-            else to.launch(*st.kernel, f.runs[s], m, number);
+            else {
+                f.runs[s].step = e.in;
+                to.launch(*st.kernel, f.runs[s], m, number);
+            }
             if (st.awaited) to.record(stream_of(st.by), *f.events[s]);
             if (check_numerics_) {
                 f.events[s]->wait();
@@ -282,11 +289,12 @@ TENON_INLINE void plan::run_side_by_side(frame& f, const run_environment& e) {
                 ++st.runners;
             }
             const runner again = *this;
-            e.pool->submit([again, s] { again({s}); });
+            e.pool()->submit([again, s] { again({s}); });
         }
         void operator()(std::vector<int> mine) const {
             const denormal_scope mode(denormals);
-            thread_pool* const pool = e.pool; // the last operation may end the caller's wait, and with it all but this
+            thread_pool* const pool =
+                e.pool(); // the last operation may end the caller's wait, and with it all but this
             while (!mine.empty()) {
                 const int s = mine.back();
                 mine.pop_back();
@@ -324,7 +332,7 @@ TENON_INLINE void plan::run_side_by_side(frame& f, const run_environment& e) {
             mine.erase(mine.begin() + static_cast<std::ptrdiff_t>(n));
         }
     run(std::move(mine));
-    e.pool->work_until([&] { return st.left.load(std::memory_order_acquire) == 0; });
+    e.pool()->work_until([&] { return st.left.load(std::memory_order_acquire) == 0; });
     if (st.first) rethrow_with_place(st.first, st.first_step);
 }
 
@@ -385,17 +393,7 @@ TENON_INLINE void plan::check_numerics(std::size_t s, const frame& f) const {
 }
 
 TENON_INLINE void plan::rethrow_with_place(const std::exception_ptr& what, std::size_t s) const {
-    const std::string place =
-        " [node " + place_of(*operations_[s].origin, *devices_[static_cast<std::size_t>(operations_[s].device)]) + "]";
-    try {
-        std::rethrow_exception(what);
-    } catch (const error& e) {
-        throw_error(e.code(), e.what() + place);
-    } catch (const std::bad_alloc&) {
-        throw resource_exhausted_error("no memory for a kernel" + place);
-    } catch (const std::exception& e) {
-        throw internal_error(e.what() + place);
-    }
+    rethrow_at(what, place_of(*operations_[s].origin, *devices_[static_cast<std::size_t>(operations_[s].device)]));
 }
 
 } // namespace tenon::runtime

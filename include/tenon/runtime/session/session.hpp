@@ -45,9 +45,10 @@ public:
     /// task_options has are left to the task: invalid_argument_error where one is set.
     explicit session(const task& t, const session_options& o = {});
     session(const task& t, const graph& g, const session_options& o = {});
+    /// Stops what waits in its steps, as close() does. Callables that it made may still be called.
     ~session();
     session(session&&) noexcept = default;
-    session& operator=(session&&) noexcept = default;
+    session& operator=(session&& other) noexcept;
 
     /// Runs what is fetched, with what is fed (feed(x, value)), in any order of arguments: the array of the one
     /// tensor fetched, or a tuple of several, or nothing.
@@ -124,7 +125,8 @@ public:
     /// planned anew, so that each node has a time of its own: nothing is fused or folded, and the host's nodes run one
     /// after another. Returns as set_trace does.
     void set_measurements(cost_measurements* m);
-    /// Later runs are failed_precondition_error: "Session is closed." (SEMANTICS 19)
+    /// Steps that wait fail with cancelled_error, and what they waited for is as if they had not come. Later runs are
+    /// failed_precondition_error: "Session is closed." (SEMANTICS 19)
     void close();
     const graph& bound_graph() const;
 

@@ -13,7 +13,7 @@
 #include <tenon/runtime/device/gpu_backend.hpp>
 #include <tenon/runtime/place/cost_placer.hpp>
 #include <tenon/runtime/plan/prune.hpp>
-#include <tenon/runtime/run/plan.hpp>
+#include <tenon/runtime/run/step_plan.hpp>
 #include <tenon/runtime/session/observed.hpp>
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/runtime/session/task_state.hpp>
@@ -66,7 +66,7 @@ public:
                                                              .gpu_memory = o.gpu_memory},
                                                 own_pool.get(), "session_options");
         pool = own_pool ? own_pool.get() : home->pool;
-        environment.pool = pool->size() > 1 ? pool : nullptr;
+        step_pool = pool->size() > 1 ? pool : nullptr;
         const auto log = placement_log();
         if (log) tell_devices(log);
         placer = std::make_unique<runtime::placer>(all_devices(), o.allow_soft_placement, log);
@@ -84,13 +84,14 @@ public:
     std::shared_ptr<task_state> home;
     std::unique_ptr<runtime::placer> placer;
     std::unique_ptr<runtime::placement_strategy> strategy; // nullptr: the rules decide
-    runtime::run_environment environment;                  // what every run begins with
+    thread_pool* step_pool = nullptr;                      // of kernels: nullptr where they have one thread
+    mutable runtime::steps_in_flight in_flight;
     std::atomic<bool> closed{false};
     mutable observed<trace> traced{"set_trace"};
     mutable observed<cost_measurements> measured{"set_measurements"};
 
     struct kept_plan {
-        std::shared_ptr<runtime::plan> plan;
+        std::shared_ptr<runtime::step_plan> plan;
         std::uint64_t used = 0; // when, in requests for a plan
     };
     mutable std::mutex guard; // of what follows
@@ -221,8 +222,8 @@ public:
     }
 
     // The plan for these feeds, fetches and sizes, made when it is not there yet.
-    std::shared_ptr<runtime::plan> plan_for(const std::vector<any_tensor>& feeds, const any_array* const* fed,
-                                            const fetch_request& r) {
+    std::shared_ptr<runtime::step_plan> plan_for(const std::vector<any_tensor>& feeds, const any_array* const* fed,
+                                                 const fetch_request& r) {
         std::vector<std::int64_t> key;
         const auto add = [&](const node* n, int index) {
             key.push_back(n->number);
@@ -251,15 +252,15 @@ public:
         }
         std::optional<denormal_scope> flushed; // what is folded is computed as in its steps
         if (options.flush_denormals) flushed.emplace(flushed_denormals);
-        std::shared_ptr<runtime::plan> made;
-        std::vector<std::shared_ptr<runtime::plan>> dropped; // end after the lock does
+        std::shared_ptr<runtime::step_plan> made;
+        std::vector<std::shared_ptr<runtime::step_plan>> dropped; // end after the lock does
         std::unique_lock lock(guard, std::defer_lock);
         do { // again, where a container was reset meanwhile
             if (lock) lock.unlock();
             const runtime::plan_options o = planning(seed, measure);
-            made = std::make_shared<runtime::plan>(placed(planned(feeds, fed, r), o), o);
+            made = std::make_shared<runtime::step_plan>(placed(planned(feeds, fed, r), o), o);
             lock.lock();
-        } while (made->epoch() != home->epoch());
+        } while ((*made)->epoch() != home->epoch());
         kept_plan& kept = plans[std::move(key)];
         if (!kept.plan) kept.plan = std::move(made);
         kept.used = ++requests;
@@ -275,11 +276,11 @@ public:
 
     // Forgets the plan whose memory, of those that no step or callable holds, was not used for the longest time.
     bool give_back_memory() override {
-        std::shared_ptr<runtime::plan> dropped; // ends after the lock does
+        std::shared_ptr<runtime::step_plan> dropped; // ends after the lock does
         const std::lock_guard lock(guard);
         auto oldest = plans.end();
         for (auto at = plans.begin(); at != plans.end(); ++at)
-            if (at->second.plan.use_count() == 1 && at->second.plan->kept_bytes() > 0 &&
+            if (at->second.plan.use_count() == 1 && (*at->second.plan)->kept_bytes() > 0 &&
                 (oldest == plans.end() || at->second.used < oldest->second.used))
                 oldest = at;
         if (oldest == plans.end()) return false;
@@ -301,7 +302,7 @@ public:
         if (plans.size() > static_cast<std::size_t>(options.kept_plans)) return true;
         std::size_t bytes = 0;
         for (const auto& [key, kept] : plans)
-            bytes += std::max(kept.plan->summary().arena_bytes, kept.plan->kept_bytes());
+            bytes += std::max((*kept.plan)->summary().arena_bytes, (*kept.plan)->kept_bytes());
         return bytes > static_cast<std::size_t>(devices().front()->attributes().memory) / 4;
     }
 
@@ -309,25 +310,40 @@ public:
         session_statistics s{.threads = pool->size(), .variable_bytes = variable_bytes()};
         const std::lock_guard lock(guard);
         s.plans = static_cast<int>(plans.size());
-        for (const auto& [key, kept] : plans) s.plan_bytes += kept.plan->kept_bytes();
+        for (const auto& [key, kept] : plans) s.plan_bytes += (*kept.plan)->kept_bytes();
         return s;
     }
 
-    void run(const runtime::plan::lease& p, const any_array* const* fed, any_array* fetched, double timeout) const {
-        runtime::run_environment e = environment;
+    void run(const runtime::step_plan::lease& p, const any_array* const* fed, any_array* fetched,
+             double timeout) const {
         const observed<trace>::use tracing(traced);
         const observed<cost_measurements>::use measuring(measured);
-        e.traced = tracing.get();
-        e.measured = measuring.get();
-        e.limit = timeout > 0 ? timeout : options.operation_timeout;
-        if (e.limit > 0) {
-            e.deadline = std::chrono::steady_clock::now() +
-                         std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(e.limit, 1e9) * 1e9));
-            e.limit_source = timeout > 0 ? "run's time limit" : "session's operation_timeout";
-        }
+        step in;
+        begin(in, timeout);
+        const runtime::run_environment e{&in, tracing.get(), measuring.get()};
         std::optional<denormal_scope> flushed;
         if (options.flush_denormals) flushed.emplace(flushed_denormals);
-        p.run(fed, fetched, e);
+        p.run(fed, fetched, e, in_flight);
+    }
+    void begin(step& s, double timeout) const {
+        s.pool = step_pool;
+        s.limit = timeout > 0 ? timeout : options.operation_timeout;
+        if (s.limit > 0) {
+            s.deadline = std::chrono::steady_clock::now() +
+                         std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(s.limit, 1e9) * 1e9));
+            s.limit_source = timeout > 0 ? "run's time limit" : "session's operation_timeout";
+        }
+    }
+    // Whoever waits fails; whoever comes finds the session closed.
+    void close() {
+        closed.store(true, std::memory_order_release);
+        in_flight.close(std::make_exception_ptr(cancelled_error("the step was stopped: its session was closed")),
+                        std::make_exception_ptr(failed_precondition_error("Session is closed.")));
+    }
+    // The same, where callables may go on.
+    void stop_waits() noexcept {
+        in_flight.close(std::make_exception_ptr(cancelled_error("the step was stopped: its session has ended")),
+                        nullptr);
     }
 
     static void require_limit(double seconds) {
@@ -342,13 +358,13 @@ public:
     std::shared_ptr<session_state> session;
     std::vector<any_tensor> feeds;
     fetch_request request;
-    std::atomic<runtime::plan::lease*> last{nullptr}; // of the last call; taken out by the one that uses it
+    std::atomic<runtime::step_plan::lease*> last{nullptr}; // of the last call; taken out by the one that uses it
     ~callable_state() { delete last.load(); }
 };
 
 TENON_INLINE std::vector<any_array> run_once(session_state& s, run_request&& r) {
     const session_state::fed_tensors fed = s.checked(r);
-    const runtime::plan::lease p(s.plan_for(fed.tensors, fed.values.data(), r));
+    const runtime::step_plan::lease p(s.plan_for(fed.tensors, fed.values.data(), r));
     std::vector<any_array> fetched(r.fetches.size() + 1);
     s.run(p, fed.values.data(), fetched.data(), r.timeout);
     fetched.pop_back();
@@ -371,15 +387,15 @@ TENON_INLINE void run_callable(callable_state& c, const any_array* const* fed, a
     session_state& s = *c.session;
     s.require_open();
     s.require_limit(timeout);
-    std::unique_ptr<runtime::plan::lease> p(c.last.exchange(nullptr, std::memory_order_acquire));
+    std::unique_ptr<runtime::step_plan::lease> p(c.last.exchange(nullptr, std::memory_order_acquire));
     bool fits = p && (*p)->is_measured() == s.is_measuring() && (*p)->epoch() == s.home->epoch() && (*p)->accepts(fed);
     for (std::size_t i = 0; i < c.feeds.size() && fits; ++i) fits = fed[i]->element() == c.feeds[i].element();
     if (!fits) {
         for (std::size_t i = 0; i < c.feeds.size(); ++i) s.require_fit(c.feeds[i], *fed[i]);
-        p = std::make_unique<runtime::plan::lease>(s.plan_for(c.feeds, fed, c.request));
+        p = std::make_unique<runtime::step_plan::lease>(s.plan_for(c.feeds, fed, c.request));
     }
     s.run(*p, fed, fetched, timeout);
-    runtime::plan::lease* none = nullptr;
+    runtime::step_plan::lease* none = nullptr;
     if (c.last.compare_exchange_strong(none, p.get(), std::memory_order_release, std::memory_order_relaxed))
         (void)p.release();
 }
@@ -412,7 +428,14 @@ TENON_INLINE session::session(const task& t, const graph& g, const session_optio
     if (!t.state_) detail::moved_from("task");
     state_ = std::make_shared<detail::session_state>(g, o, t.state_);
 }
-TENON_INLINE session::~session() = default;
+TENON_INLINE session::~session() {
+    if (state_) state_->stop_waits();
+}
+TENON_INLINE session& session::operator=(session&& other) noexcept {
+    if (state_ && state_ != other.state_) state_->stop_waits();
+    state_ = std::move(other.state_);
+    return *this;
+}
 
 TENON_INLINE std::vector<any_array> session::run_untyped(std::vector<fed_value> feeds,
                                                          const std::vector<any_tensor>& fetches,
@@ -445,7 +468,7 @@ TENON_INLINE tenon::memory_info session::memory_info(const device_name& device) 
 TENON_INLINE void session::set_trace(trace* t) { live().traced.set(t); }
 TENON_INLINE void session::set_measurements(cost_measurements* m) { live().measured.set(m); }
 TENON_INLINE session_statistics session::statistics() const { return live().statistics(); }
-TENON_INLINE void session::close() { live().closed.store(true, std::memory_order_release); }
+TENON_INLINE void session::close() { live().close(); }
 TENON_INLINE const graph& session::bound_graph() const { return live().graph; }
 
 TENON_INLINE placement_explanation session::explanation_of(detail::run_request&& asked) {
@@ -458,7 +481,7 @@ TENON_INLINE placement_explanation session::explanation_of(detail::run_request&&
 TENON_INLINE step_report session::report_of(detail::run_request&& asked) {
     const detail::session_state::fed_tensors fed = live().checked(asked);
     const auto p = live().plan_for(fed.tensors, fed.values.data(), asked);
-    const runtime::plan_summary& s = p->summary();
+    const runtime::plan_summary s = (*p)->summary();
     step_report r{.nodes = s.operations,
                   .folded = s.folded,
                   .fused = s.fused,
@@ -468,7 +491,7 @@ TENON_INLINE step_report session::report_of(detail::run_request&& asked) {
                   .lower_bound = s.lower_bound,
                   .variable_bytes = live().variable_bytes(),
                   .devices = {},
-                  .order = p->order()};
+                  .order = (*p)->order()};
     for (std::size_t d = 0; d < s.devices.size(); ++d)
         r.devices.push_back({.device = live().devices()[d]->name(),
                              .peak_bytes = s.devices[d].bytes(),

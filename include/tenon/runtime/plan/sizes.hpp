@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <tenon/graph/op.hpp>
+
+/// The sizes of tensors in one step.
+
+namespace tenon::runtime {
+
+/// The values that named sizes have in this step, and who said so.
+class size_bindings {
+public:
+    /// Checks sizes against declared ones and learns what the named are; sizes that are not known yet fit all.
+    /// invalid_argument_error naming the tensors.
+    void bind(const extents& declared, const extents& actual, const node_output& tensor);
+    /// The same extents with named sizes replaced by their values, where they are known.
+    extents known(extents e) const;
+
+private:
+    struct binding {
+        const char* name;
+        std::int64_t size;
+        node_output tensor;
+    };
+    const binding* find(const char* name) const;
+    std::vector<binding> known_;
+};
+
+/// The type of output k of a node by its rule, where its attributes and inputs are as they are in this step; what is bound
+/// thereby is. What `may_stay_open` may have sizes that only a value will tell. Throws invalid_argument_error with the
+/// rule's words, or where sizes are not known that must be; resource_exhausted_error where they are too large.
+tensor_type type_in_step(node& n, const attributes& a, type_list in, int k, size_bindings& sizes, bool may_stay_open);
+
+bool all_static(const std::vector<tensor_type>& types);
+
+} // namespace tenon::runtime
+
+#if TENON_HEADER_ONLY
+#include <tenon/runtime/plan/sizes.ipp>
+#endif

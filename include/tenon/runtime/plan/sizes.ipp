@@ -1,0 +1,73 @@
+#pragma once
+
+#include <algorithm>
+#include <string>
+
+#include <tenon/core/error.hpp>
+#include <tenon/runtime/plan/sizes.hpp>
+
+namespace tenon::runtime {
+
+TENON_INLINE const size_bindings::binding* size_bindings::find(const char* name) const {
+    for (const binding& b : known_)
+        if (tenon::detail::same_text(b.name, name)) return &b;
+    return nullptr;
+}
+
+TENON_INLINE void size_bindings::bind(const extents& declared, const extents& actual, const node_output& tensor) {
+    if (declared.rank() != actual.rank())
+        throw invalid_argument_error(any_tensor(tensor).name() + ": declared as " + to_string(declared) +
+                                     ", but its sizes in this step are " + to_string(actual));
+    for (int i = 0; i < declared.rank(); ++i) {
+        const extent& d = declared[i];
+        if (!actual[i].is_number()) continue;
+        if (d.is_number()) {
+            if (!(d == actual[i]))
+                throw invalid_argument_error(any_tensor(tensor).name() + ": declared as " + to_string(declared) +
+                                             ", but its sizes in this step are " + to_string(actual));
+        } else if (d.is_named()) {
+            const binding* known = find(d.name);
+            if (!known) known_.push_back({d.name, actual[i].size, tensor});
+            else if (known->size != actual[i].size)
+                throw invalid_argument_error("size " + std::string(d.name) + " is " + std::to_string(known->size) +
+                                             " in " + any_tensor(known->tensor).name() + " and " +
+                                             std::to_string(actual[i].size) + " in " + any_tensor(tensor).name() +
+                                             "; in one step a named size has one value");
+        }
+    }
+}
+
+TENON_INLINE extents size_bindings::known(extents e) const {
+    for (int i = 0; i < e.rank(); ++i)
+        if (e[i].is_named())
+            if (const binding* b = find(e[i].name)) e[i] = extent(b->size);
+    return e;
+}
+
+TENON_INLINE bool all_static(const std::vector<tensor_type>& types) {
+    return std::all_of(types.begin(), types.end(), [](const tensor_type& t) { return t.extents.is_static(); });
+}
+
+TENON_INLINE tensor_type type_in_step(node& n, const attributes& a, type_list in, int k, size_bindings& sizes,
+                                      bool may_stay_open) {
+    inferred t = n.op->infer(a, in, k);
+    if (!t) {
+        op_definition shown = *n.op;
+        shown.name = shown_op(n);
+        throw invalid_argument_error(fault_sentence(shown, t.what, in, a) + " in this step's sizes [node " + n.name +
+                                     " (" + shown.name + ")]");
+    }
+    t.type.extents = sizes.known(t.type.extents);
+    const bool same = n.op->is(op_flags::identity) && !n.op->is(op_flags::source);
+    const any_tensor known(same ? n.inputs[0] : node_output{&n, k}); // to the user
+    if (!may_stay_open && !t.type.extents.is_static())
+        throw invalid_argument_error(known.name() + ": its sizes " + to_string(t.type.extents) +
+                                     " are not known from what is fed");
+    if (!is_countable(t.type)) // so that sizes can be multiplied from here on
+        throw resource_exhausted_error(known.name() + ": in this step's sizes it is " + to_string(t.type) +
+                                       ", more than 2^62 bytes; feed smaller tensors");
+    sizes.bind(n.outputs[static_cast<std::size_t>(k)].extents, t.type.extents, known.output());
+    return t.type;
+}
+
+} // namespace tenon::runtime

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <vector>
+
+#include <tenon/runtime/plan/program.hpp>
+
+/// A program, cut where its ops wait.
+
+namespace tenon::runtime {
+
+/// What a step does in one piece: a stage, all that can run once certain ops that wait have completed; or one such op.
+struct step_unit {
+    int waits = -1;         ///< the item that waits, or -1: a stage
+    std::vector<int> items; ///< of a stage, in order
+    std::vector<int>
+        takes; ///< values that come from elsewhere: of a stage, what it is fed; of an op, its inputs, -1: unread
+    std::vector<int>
+        gives; ///< values that go elsewhere or are fetched: of a stage, what it fetches; of an op, its outputs
+    std::vector<int> then; ///< units that come after it
+    int before = 0;        ///< how many come before it
+    /// Of a stage: not empty where sizes of its values are known late. The values whose sizes decide them.
+    std::vector<int> told{};
+    std::vector<bool> inferred{}; ///< then: the items of the program whose sizes are known when it runs
+};
+
+/// A placed program's units. A stage is all items that depend on the same ops that
+/// wait: there is no circle, and no stage waits for what it does not need. Variables and constants are read in each stage
+/// that needs them; a variable that the step updates elsewhere, maybe before, is read in the first stage and handed on, so
+/// that all readers find what was there before the step (SEMANTICS 20).
+std::vector<step_unit> cut_into_stages(const program& p);
+
+/// A stage as a program of its own, which is fed what the stage takes, and whose fetches are what it gives.
+program program_of_stage(const program& p, const step_unit& stage);
+
+/// Whether anything waits.
+bool has_waits(const program& p);
+
+} // namespace tenon::runtime
+
+#if TENON_HEADER_ONLY
+#include <tenon/runtime/plan/stages.ipp>
+#endif

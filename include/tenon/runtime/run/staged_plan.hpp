@@ -1,0 +1,87 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include <tenon/kernel/wait.hpp>
+#include <tenon/runtime/plan/stages.hpp>
+#include <tenon/runtime/run/plan.hpp>
+
+/// Stages and the ops that wait between them.
+
+namespace tenon::runtime {
+
+/// What a request is run as: one stage, frozen as a plan; or several, and what waits between them.
+class staged_plan {
+public:
+    /// Of a program that was pruned and placed. Makes the plans of all stages whose sizes are known. Throws what they throw.
+    staged_plan(program&& placed, const plan_options& o);
+    ~staged_plan();
+    staged_plan(const staged_plan&) = delete;
+    staged_plan& operator=(const staged_plan&) = delete;
+
+    /// The plan of a step that is one stage and waits for nothing, or nullptr.
+    const std::shared_ptr<plan>& only() const noexcept { return only_; }
+
+    bool accepts(const any_array* const* feeds) const;
+    bool is_measured() const noexcept { return options_.measure; }
+    std::uint64_t epoch() const noexcept { return options_.epoch; }
+    /// Of all stages whose sizes are known.
+    plan_summary summary() const;
+    std::vector<std::string> order() const; ///< "name (op)", stage by stage
+    std::size_t kept_bytes() const;
+
+private:
+    friend class staged_step;
+    // Where a step finds an array: in what it is fed, or in a slot. Neither: only sizes matter.
+    struct source {
+        int feed = -1;
+        int slot = -1;
+        bool last = false; // nobody else needs what is in the slot
+    };
+    struct late_plan {
+        std::shared_ptr<runtime::plan> plan;
+        std::uint64_t used = 0;
+    };
+    struct unit {
+        step_unit cut;
+        std::vector<source> takes;
+        std::vector<int> gives; // slots
+        // Of a stage:
+        std::shared_ptr<plan> frozen{};                        // where its sizes are known
+        std::map<std::vector<std::int64_t>, late_plan> late{}; // by what was known late; under the guard
+        // Of an op that waits:
+        kernel_pointer kernel{};
+        std::string name{}, op{}, row{}, place{}; // for messages and traces; the place is "name (op) on device"
+        std::vector<node_output> outputs{};
+        std::vector<tensor_type> given{}; // their types, with sizes open where it will tell
+    };
+    void make_units(program&& placed);
+    std::shared_ptr<plan> plan_of(unit& u, const std::vector<any_array>& slots);
+    // That the arrays which an op that waits gave are of their types; what named sizes are thereby.
+    static void check_given(const unit& u, const std::vector<any_array>& given, size_bindings& sizes);
+
+    std::shared_ptr<plan> only_;
+    const plan_options options_;
+    program whole_; // kept where sizes are known late
+    std::vector<unit> units_;
+    std::vector<int> waits_; // units that are ops
+    int slots_ = 0;
+    std::vector<int> slot_of_; // by value
+    std::vector<source> fetches_;
+    std::vector<tensor_type> feed_types_;
+    size_bindings sizes_;       // of what is fed
+    bool sizes_matter_ = false; // some op that waits tells sizes
+    mutable std::mutex guard_;
+    std::uint64_t requests_ = 0; // for plans of late sizes; under the guard
+};
+
+} // namespace tenon::runtime
+
+#if TENON_HEADER_ONLY
+#include <tenon/runtime/run/staged_plan.ipp>
+#endif

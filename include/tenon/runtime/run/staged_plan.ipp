@@ -1,0 +1,191 @@
+#pragma once
+
+#include <algorithm>
+#include <unordered_map>
+
+#include <tenon/core/error.hpp>
+#include <tenon/graph/attribute.hpp>
+#include <tenon/runtime/plan/prune.hpp>
+#include <tenon/runtime/run/staged_plan.hpp>
+
+namespace tenon::runtime {
+
+TENON_INLINE staged_plan::staged_plan(program&& placed, const plan_options& o) :
+    options_(o), feed_types_(placed.feed_types), sizes_(placed.sizes) {
+    if (has_waits(placed)) make_units(std::move(placed));
+    else only_ = std::make_shared<plan>(std::move(placed), options_);
+}
+TENON_INLINE staged_plan::~staged_plan() = default;
+
+TENON_INLINE void staged_plan::make_units(program&& placed) {
+    std::vector<step_unit> cut = cut_into_stages(placed);
+    slot_of_.assign(placed.values.size(), -1);
+    std::vector<int> uses;
+    for (const step_unit& u : cut)
+        for (const int v : u.gives) {
+            slot_of_[static_cast<std::size_t>(v)] = slots_++;
+            uses.push_back(0);
+        }
+    const auto source_of = [&](int v) {
+        if (v < 0) return source{};
+        const program_value& value = placed.value(v);
+        if (value.feed >= 0) return source{.feed = value.feed};
+        const int slot = slot_of_[static_cast<std::size_t>(v)];
+        ++uses[static_cast<std::size_t>(slot)];
+        return source{.slot = slot};
+    };
+    bool late = false;
+    for (step_unit& c : cut) {
+        unit& u = units_.emplace_back();
+        for (const int v : c.takes) u.takes.push_back(source_of(v));
+        for (const int v : c.gives) u.gives.push_back(slot_of_[static_cast<std::size_t>(v)]);
+        if (c.waits >= 0) {
+            const program_item& i = placed.item(c.waits);
+            u.kernel = prepare_kernel(placed, i, options_);
+            const device& on = options_.device(i.device);
+            u.name = i.origin->name;
+            u.op = shown_op(*i.origin);
+            u.row = on.full_name().type.str() + ":" + std::to_string(on.full_name().index) + " waits " +
+                    std::to_string(waits_.size());
+            u.place = place_of(*i.origin, on);
+            for (const int v : i.outputs) {
+                u.outputs.push_back(placed.value(v).origin);
+                u.given.push_back(placed.value(v).type);
+            }
+            sizes_matter_ = sizes_matter_ || !all_static(i.origin->outputs);
+            waits_.push_back(static_cast<int>(units_.size()) - 1);
+        } else if (c.told.empty()) u.frozen = std::make_shared<plan>(program_of_stage(placed, c), options_);
+        else late = true;
+        u.cut = std::move(c);
+    }
+    for (const int f : placed.fetches) fetches_.push_back(source_of(f));
+    for (unit& u : units_)
+        for (source& s : u.takes) s.last = s.slot >= 0 && uses[static_cast<std::size_t>(s.slot)] == 1;
+    for (std::size_t f = fetches_.size(); f-- > 0;) // when they are handed out, nobody else takes
+        fetches_[f].last = std::none_of(fetches_.begin() + static_cast<std::ptrdiff_t>(f) + 1, fetches_.end(),
+                                        [&](const source& s) { return s.slot == fetches_[f].slot; });
+    if (late) whole_ = std::move(placed);
+}
+
+TENON_INLINE std::shared_ptr<plan> staged_plan::plan_of(unit& u, const std::vector<any_array>& slots) {
+    if (u.frozen) return u.frozen;
+    std::vector<std::int64_t> key;
+    const auto known = [&](int v) -> const any_array& {
+        return slots[static_cast<std::size_t>(slot_of_[static_cast<std::size_t>(v)])];
+    };
+    for (const int v : u.cut.told)
+        for (const extent& e : known(v).extents()) key.push_back(e.size);
+    {
+        const std::lock_guard lock(guard_);
+        if (const auto at = u.late.find(key); at != u.late.end()) {
+            at->second.used = ++requests_;
+            return at->second.plan;
+        }
+    }
+    program p;
+    p.values = whole_.values;
+    p.items = whole_.items;
+    p.sizes = whole_.sizes;
+    for (const int v : u.cut.told) {
+        program_value& value = p.value(v);
+        value.type.extents = known(v).extents();
+        const node_output& from = value.origin;
+        p.sizes.bind(from.node->outputs[static_cast<std::size_t>(from.index)].extents, value.type.extents, from);
+    }
+    infer_late(p, u.cut.inferred, u.cut.told);
+    auto made = std::make_shared<plan>(program_of_stage(p, u.cut), options_);
+    std::shared_ptr<plan> dropped; // ends after the lock does
+    const std::lock_guard lock(guard_);
+    late_plan& kept = u.late[std::move(key)];
+    if (!kept.plan) kept.plan = std::move(made);
+    kept.used = ++requests_;
+    auto result = kept.plan;
+    if (u.late.size() > static_cast<std::size_t>(options_.kept_stages)) {
+        const auto oldest = std::min_element(
+            u.late.begin(), u.late.end(), [](const auto& a, const auto& b) { return a.second.used < b.second.used; });
+        dropped = std::move(oldest->second.plan);
+        u.late.erase(oldest);
+    }
+    return result;
+}
+
+TENON_INLINE void staged_plan::check_given(const unit& u, const std::vector<any_array>& given, size_bindings& sizes) {
+    if (given.size() != u.given.size())
+        throw internal_error("it gave " + std::to_string(given.size()) + " outputs and has " +
+                             std::to_string(u.given.size()));
+    for (std::size_t o = 0; o < given.size(); ++o) {
+        if (given[o].type() == u.given[o]) continue;
+        if (given[o].element() != u.given[o].element)
+            throw internal_error("output " + std::to_string(o) + " is " + to_string(given[o].type()) + ", not " +
+                                 to_string(u.given[o]));
+        const node_output& from = u.outputs[o];
+        sizes.bind(from.node->outputs[static_cast<std::size_t>(from.index)].extents, given[o].extents(), from);
+    }
+}
+
+TENON_INLINE bool staged_plan::accepts(const any_array* const* feeds) const {
+    if (only_) return only_->accepts(feeds);
+    for (std::size_t f = 0; f < feed_types_.size(); ++f)
+        if (!(feeds[f]->extents() == feed_types_[f].extents)) return false;
+    return true;
+}
+
+TENON_INLINE plan_summary staged_plan::summary() const {
+    if (only_) return only_->summary();
+    plan_summary all;
+    all.devices.resize(options_.devices.size());
+    for (const unit& u : units_) {
+        if (!u.frozen) {
+            all.operations += u.cut.waits >= 0 ? 1 : static_cast<int>(u.cut.items.size());
+            continue;
+        }
+        const plan_summary& s = u.frozen->summary();
+        all.operations += s.operations;
+        all.folded += s.folded;
+        all.fused += s.fused;
+        all.transfers += s.transfers;
+        all.arena_bytes += s.arena_bytes;
+        all.lower_bound = std::max(all.lower_bound, s.lower_bound);
+        all.fetched_bytes += s.fetched_bytes;
+        all.constant_bytes += s.constant_bytes;
+        all.cost += s.cost;
+        for (std::size_t d = 0; d < all.devices.size(); ++d) {
+            device_layout& to = all.devices[d];
+            const device_layout& from = s.devices[d];
+            to.arena_bytes += from.arena_bytes;
+            to.lower_bound = std::max(to.lower_bound, from.lower_bound);
+            to.constant_bytes += from.constant_bytes;
+            to.fetched_bytes += from.fetched_bytes;
+        }
+    }
+    return all;
+}
+
+TENON_INLINE std::vector<std::string> staged_plan::order() const {
+    if (only_) return only_->order();
+    std::vector<std::string> lines;
+    for (const unit& u : units_) {
+        if (u.frozen)
+            for (std::string& line : u.frozen->order()) lines.push_back(std::move(line));
+        else if (u.kernel) lines.push_back(u.name + " (" + u.op + ")");
+        else
+            for (const int n : u.cut.items) {
+                const node& origin = *whole_.item(n).origin;
+                lines.push_back(origin.name + " (" + shown_op(origin) + ")");
+            }
+    }
+    return lines;
+}
+
+TENON_INLINE std::size_t staged_plan::kept_bytes() const {
+    if (only_) return only_->kept_bytes();
+    const std::lock_guard lock(guard_);
+    std::size_t sum = 0;
+    for (const unit& u : units_) {
+        if (u.frozen) sum += u.frozen->kept_bytes();
+        for (const auto& [key, kept] : u.late) sum += kept.plan->kept_bytes();
+    }
+    return sum;
+}
+
+} // namespace tenon::runtime

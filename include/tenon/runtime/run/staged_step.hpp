@@ -1,0 +1,125 @@
+#pragma once
+
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include <tenon/runtime/run/staged_plan.hpp>
+
+/// A step that waits, in flight.
+
+namespace tenon::runtime {
+
+class staged_step;
+
+/// The steps in flight that can be stopped from outside. Thread-safe.
+class steps_in_flight {
+public:
+    steps_in_flight() = default;
+    steps_in_flight(const steps_in_flight&) = delete;
+    steps_in_flight& operator=(const steps_in_flight&) = delete;
+    /// Stops all; `why` is what they fail with. Returns when all that wait have been told. Steps that begin later fail with
+    /// `later`.
+    void close(const std::exception_ptr& why, const std::exception_ptr& later) noexcept;
+
+private:
+    friend class staged_step;
+    std::mutex guard_; // of what follows
+    staged_step* first_ = nullptr;
+    std::exception_ptr closed_;
+};
+
+/// What one step of a staged plan needs, and then another one. Stages run on the caller's thread, or, where there is none,
+/// on the pool's; what becomes ready while one runs is offered to others. No thread is held by what waits. Everything but
+/// the arrays is under the step's own lock, which is never held while something else is called; the arrays in a slot belong
+/// to the unit that gives them until it has ended, and then to those that take them.
+class staged_step {
+public:
+    /// Of a plan that is not one stage only, and outlives it.
+    explicit staged_step(staged_plan& p);
+    staged_step(const staged_step&) = delete;
+    staged_step& operator=(const staged_step&) = delete;
+
+    /// A step on this thread, which returns when all of it has ended. feeds[i] fits request::feed_types[i]; fetched[i] is
+    /// made here.
+    void run(const any_array* const* feeds, any_array* fetched, const run_environment& e, steps_in_flight& among);
+    /// A step on the threads of `pool`: returns at once. What is fed stays until ended() is called, once, by any thread; it
+    /// may take(), and end this object.
+    void start(const any_array* const* feeds, const run_environment& e, steps_in_flight& among, thread_pool& pool,
+               std::function<void()> ended);
+    /// Of a step that has ended: its results, or what it throws.
+    void take(any_array* fetched);
+    /// Nothing further is begun, what waits is taken back, and the step fails with `why`, unless it has failed before or all
+    /// of it is done. Any thread; of a step that has ended nothing happens.
+    void stop(const std::exception_ptr& why) noexcept;
+    /// Its deadline has come: stops it, saying what it waits for.
+    void expire() noexcept;
+
+private:
+    friend class steps_in_flight;
+    struct waiter final : completion {
+        enum class state { idle, begun, ended };
+        void completed(std::exception_ptr failure) noexcept override { of->completed(*this, std::move(failure)); }
+        staged_step* of = nullptr;
+        int unit = 0;
+        std::unique_ptr<wait> op{};
+        state now = state::idle; // under the guard
+        std::int64_t began = 0;
+    };
+    // Of a stage, by its number: kept so that a step need not make them.
+    struct stage_arrays {
+        std::vector<const any_array*> fed{};
+        std::vector<any_array> given{};
+    };
+    using locked = std::unique_lock<std::mutex>;
+
+    void begin(const any_array* const* feeds, const run_environment& e, steps_in_flight& among);
+    void leave();
+    void work(locked& lock);
+    void run_stage(int unit);
+    void start_wait(waiter& w, locked& lock) noexcept;
+    const any_array& found(const staged_plan::source& s) const;
+    void completed(waiter& w, std::exception_ptr failure) noexcept;
+    void fail(std::exception_ptr why, locked& lock) noexcept;
+    void take_back_waits(locked& lock) noexcept;
+    void release(int unit);
+    void one_less(locked& lock) noexcept;
+    void offer(locked& lock);
+    std::exception_ptr placed(const std::exception_ptr& what, int unit) const noexcept;
+
+    staged_plan& plan_;
+    tenon::step step_;
+    run_environment environment_;
+    unsigned denormals_ = 0;
+    const any_array* const* feeds_ = nullptr;
+    std::vector<any_array> slots_;
+    std::vector<waiter> waiters_;
+    std::vector<stage_arrays> stages_;
+    std::vector<int> place_; // by unit: its waiter, or its stage_arrays
+
+    std::mutex guard_; // of what follows
+    std::condition_variable changed_;
+    std::vector<int> left_; // by unit: those before it that have not ended
+    std::vector<int> ready_;
+    int undone_ = 0;      // units that have not ended well
+    int active_ = 0;      // units that are ready, run or wait, and threads that use the step besides
+    int runners_ = 0;     // threads in work(), or about to be
+    bool caller_ = false; // one of them is the caller's
+    bool asleep_ = false; // and waits
+    thread_pool* background_ = nullptr;
+    std::exception_ptr first_;
+    size_bindings sizes_;
+    std::function<void()> ended_;
+
+    steps_in_flight* among_ = nullptr;
+    staged_step *before_ = nullptr, *after_ = nullptr; // under the guard of among_
+};
+
+} // namespace tenon::runtime
+
+#if TENON_HEADER_ONLY
+#include <tenon/runtime/run/staged_step.ipp>
+#endif

@@ -1,0 +1,375 @@
+#pragma once
+
+#include <chrono>
+#include <utility>
+
+#include <tenon/core/error.hpp>
+#include <tenon/kernel/denormals.hpp>
+#include <tenon/runtime/run/staged_step.hpp>
+#include <tenon/runtime/run/step_errors.hpp>
+
+namespace tenon::runtime {
+
+TENON_INLINE void steps_in_flight::close(const std::exception_ptr& why, const std::exception_ptr& later) noexcept {
+    // Stopping calls what may end other steps of the list: first all are kept from ending, then they are stopped unlocked.
+    std::vector<staged_step*> all;
+    {
+        const std::lock_guard lock(guard_);
+        closed_ = later;
+        for (staged_step* s = first_; s; s = s->after_) {
+            const std::lock_guard of_step(s->guard_);
+            if (s->active_ == 0) continue;
+            all.push_back(s);
+            ++s->active_;
+        }
+    }
+    for (staged_step* s : all) {
+        staged_step::locked lock(s->guard_);
+        s->fail(why, lock);
+        s->one_less(lock);
+    }
+}
+
+TENON_INLINE staged_step::staged_step(staged_plan& p) :
+    plan_(p), slots_(static_cast<std::size_t>(p.slots_)), waiters_(p.waits_.size()) {
+    std::size_t waits = 0;
+    for (std::size_t u = 0; u < p.units_.size(); ++u) {
+        const staged_plan::unit& unit = p.units_[u];
+        if (unit.cut.waits < 0) {
+            place_.push_back(static_cast<int>(stages_.size()));
+            stage_arrays& a = stages_.emplace_back();
+            a.fed.resize(unit.takes.size());
+            a.given.resize(unit.gives.size());
+            continue;
+        }
+        place_.push_back(static_cast<int>(waits));
+        waiter& w = waiters_[waits++];
+        w.of = this;
+        w.unit = static_cast<int>(u);
+        w.op = static_cast<waiting_kernel&>(*unit.kernel).make_wait();
+    }
+    environment_.in = &step_;
+    step_.may_be_stopped = true;
+}
+
+TENON_INLINE void staged_step::begin(const any_array* const* feeds, const run_environment& e, steps_in_flight& among) {
+    feeds_ = feeds;
+    environment_.traced = e.traced;
+    environment_.measured = e.measured;
+    step_.pool = e.in->pool;
+    step_.deadline = e.in->deadline;
+    step_.limit = e.in->limit;
+    step_.limit_source = e.in->limit_source;
+    step_.set_stopped(false);
+    denormals_ = denormal_mode();
+    {
+        const std::lock_guard lock(guard_);
+        left_.clear();
+        for (std::size_t u = 0; u < plan_.units_.size(); ++u) {
+            left_.push_back(plan_.units_[u].cut.before);
+            if (left_.back() == 0) ready_.push_back(static_cast<int>(u));
+        }
+        for (waiter& w : waiters_) w.now = waiter::state::idle;
+        undone_ = static_cast<int>(plan_.units_.size());
+        active_ = static_cast<int>(ready_.size());
+        first_ = nullptr;
+        if (plan_.sizes_matter_) sizes_ = plan_.sizes_;
+    }
+    among_ = &among;
+    const std::lock_guard lock(among.guard_);
+    before_ = nullptr;
+    after_ = among.first_;
+    if (after_) after_->before_ = this;
+    among.first_ = this;
+    if (!among.closed_) return;
+    const std::lock_guard mine(guard_);
+    first_ = among.closed_;
+    ready_.clear();
+    active_ = 0;
+}
+
+// It has ended, so that nobody uses it but who finds it in the list.
+TENON_INLINE void staged_step::leave() {
+    const std::lock_guard lock(among_->guard_);
+    (before_ ? before_->after_ : among_->first_) = after_;
+    if (after_) after_->before_ = before_;
+}
+
+TENON_INLINE void staged_step::run(const any_array* const* feeds, any_array* fetched, const run_environment& e,
+                                   steps_in_flight& among) {
+    caller_ = true;
+    runners_ = 1;
+    background_ = e.in->pool;
+    begin(feeds, e, among);
+    {
+        locked lock(guard_);
+        for (;;) {
+            work(lock);
+            if (active_ == 0) break;
+            asleep_ = true;
+            const bool late = step_.limited() && !first_
+                                  ? changed_.wait_until(lock, step_.deadline) == std::cv_status::timeout
+                                  : (changed_.wait(lock), false);
+            asleep_ = false;
+            if (late && ready_.empty() && active_ > 0 && !first_) {
+                lock.unlock();
+                expire();
+                lock.lock();
+            }
+        }
+    }
+    leave();
+    take(fetched);
+}
+
+TENON_INLINE void staged_step::start(const any_array* const* feeds, const run_environment& e, steps_in_flight& among,
+                                     thread_pool& pool, std::function<void()> ended) {
+    caller_ = false;
+    runners_ = 0;
+    background_ = &pool;
+    ended_ = std::move(ended);
+    begin(feeds, e, among);
+    locked lock(guard_);
+    ++active_; // until the first thread is on its way
+    offer(lock);
+    one_less(lock);
+}
+
+// Runs what is ready, as long as there is any.
+TENON_INLINE void staged_step::work(locked& lock) {
+    while (!ready_.empty()) {
+        const int u = ready_.back();
+        ready_.pop_back();
+        if (!ready_.empty()) offer(lock);
+        const auto place = static_cast<std::size_t>(place_[static_cast<std::size_t>(u)]);
+        if (plan_.units_[static_cast<std::size_t>(u)].cut.waits >= 0) {
+            start_wait(waiters_[place], lock);
+            continue;
+        }
+        lock.unlock();
+        std::exception_ptr failure;
+        try {
+            run_stage(u);
+        } catch (...) {
+            failure = std::current_exception();
+        }
+        lock.lock();
+        if (failure) fail(std::move(failure), lock);
+        else release(u);
+        --active_;
+    }
+}
+
+TENON_INLINE const any_array& staged_step::found(const staged_plan::source& s) const {
+    return s.feed >= 0 ? *feeds_[s.feed] : slots_[static_cast<std::size_t>(s.slot)];
+}
+
+TENON_INLINE void staged_step::run_stage(int u) {
+    staged_plan::unit& unit = plan_.units_[static_cast<std::size_t>(u)];
+    stage_arrays& a = stages_[static_cast<std::size_t>(place_[static_cast<std::size_t>(u)])];
+    for (std::size_t k = 0; k < unit.takes.size(); ++k) a.fed[k] = &found(unit.takes[k]);
+    const plan::lease lease(plan_.plan_of(unit, slots_));
+    lease.run(a.fed.data(), a.given.data(), environment_);
+    for (std::size_t k = 0; k < unit.gives.size(); ++k)
+        slots_[static_cast<std::size_t>(unit.gives[k])] = std::move(a.given[k]);
+}
+
+// The thread that starts it counts as one that uses the step, which may end meanwhile.
+TENON_INLINE void staged_step::start_wait(waiter& w, locked& lock) noexcept {
+    const staged_plan::unit& unit = plan_.units_[static_cast<std::size_t>(w.unit)];
+    w.now = waiter::state::begun;
+    ++active_;
+    lock.unlock();
+    std::exception_ptr failure;
+    try {
+        if (environment_.traced) w.began = step::clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+        std::vector<any_array>& values = w.op->values;
+        values.resize(unit.takes.size());
+        for (std::size_t k = 0; k < unit.takes.size(); ++k) {
+            const staged_plan::source& s = unit.takes[k];
+            if (s.slot >= 0 && s.last) values[k] = std::move(slots_[static_cast<std::size_t>(s.slot)]);
+            else if (s.slot >= 0 || s.feed >= 0) values[k] = found(s).share();
+            else values[k] = any_array();
+        }
+        w.op->start(step_, w);
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    if (failure) completed(w, std::move(failure));
+    lock.lock();
+    // Whoever stopped the step may have come before it was begun.
+    if (first_) take_back_waits(lock);
+    --active_;
+}
+
+TENON_INLINE void staged_step::completed(waiter& w, std::exception_ptr failure) noexcept {
+    const staged_plan::unit& unit = plan_.units_[static_cast<std::size_t>(w.unit)];
+    locked lock(guard_);
+    if (!failure) {
+        try {
+            staged_plan::check_given(unit, w.op->values, sizes_);
+            for (std::size_t k = 0; k < unit.gives.size(); ++k)
+                slots_[static_cast<std::size_t>(unit.gives[k])] = std::move(w.op->values[k]);
+            if (environment_.traced)
+                environment_.traced->add(unit.name, unit.op, unit.row, w.began,
+                                         step::clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
+        } catch (...) {
+            failure = std::current_exception();
+        }
+    }
+    w.now = waiter::state::ended;
+    if (failure) fail(placed(failure, w.unit), lock);
+    else {
+        release(w.unit);
+        if (!ready_.empty()) {
+            if (caller_ && asleep_) changed_.notify_one();
+            else if (!caller_ && runners_ == 0) offer(lock);
+        }
+    }
+    one_less(lock);
+}
+
+// A unit has ended well.
+TENON_INLINE void staged_step::release(int unit) {
+    --undone_;
+    if (first_) return;
+    for (const int next : plan_.units_[static_cast<std::size_t>(unit)].cut.then)
+        if (--left_[static_cast<std::size_t>(next)] == 0) {
+            ready_.push_back(next);
+            ++active_;
+        }
+}
+
+// By a thread that is counted in active_. The lock is let go of meanwhile.
+TENON_INLINE void staged_step::fail(std::exception_ptr why, locked& lock) noexcept {
+    if (!first_) first_ = std::move(why);
+    step_.set_stopped(true);
+    active_ -= static_cast<int>(ready_.size());
+    ready_.clear();
+    take_back_waits(lock);
+}
+
+TENON_INLINE void staged_step::take_back_waits(locked& lock) noexcept {
+    for (waiter& w : waiters_) {
+        if (w.now != waiter::state::begun) continue;
+        lock.unlock();
+        const bool stopped = w.op->stop();
+        lock.lock();
+        if (!stopped) continue;
+        w.now = waiter::state::ended;
+        --active_; // not the last: who calls is counted
+    }
+}
+
+// To be the last that a thread does with the step, unless it is the caller's.
+TENON_INLINE void staged_step::one_less(locked& lock) noexcept {
+    if (--active_ > 0) return;
+    if (caller_) {
+        changed_.notify_one();
+        return;
+    }
+    const std::function<void()> ended = std::move(ended_);
+    lock.unlock();
+    leave();
+    ended();
+}
+
+// Lets a thread of the pool work too.
+TENON_INLINE void staged_step::offer(locked& lock) {
+    if (!background_ || runners_ >= background_->size()) return;
+    ++runners_;
+    ++active_;
+    thread_pool* const pool = background_;
+    lock.unlock();
+    pool->submit([this] {
+        const denormal_scope mode(denormals_);
+        locked mine(guard_);
+        work(mine);
+        --runners_;
+        one_less(mine);
+    });
+    lock.lock();
+}
+
+TENON_INLINE void staged_step::stop(const std::exception_ptr& why) noexcept {
+    locked lock(guard_);
+    if (active_ == 0) return;
+    ++active_;
+    fail(why, lock);
+    one_less(lock);
+}
+
+TENON_INLINE void staged_step::expire() noexcept {
+    locked lock(guard_);
+    if (active_ == 0) return;
+    ++active_;
+    try {
+        std::string text, place;
+        int others = 0;
+        for (waiter& w : waiters_) {
+            if (w.now != waiter::state::begun) continue;
+            if (!text.empty()) {
+                ++others;
+                continue;
+            }
+            lock.unlock();
+            text = "it was waiting for " + w.op->awaited();
+            lock.lock();
+            place = plan_.units_[static_cast<std::size_t>(w.unit)].place;
+        }
+        if (text.empty()) text = "it was computing";
+        if (others > 0) text += ", and for " + std::to_string(others) + (others > 1 ? " others" : " other");
+        try {
+            exceed_limit(step_, text);
+        } catch (...) {
+            lock.unlock();
+            const std::exception_ptr late = std::current_exception();
+            std::exception_ptr why = late;
+            if (!place.empty()) {
+                try {
+                    rethrow_at(late, place);
+                } catch (...) {
+                    why = std::current_exception();
+                }
+            }
+            lock.lock();
+            fail(std::move(why), lock);
+        }
+    } catch (...) { // no memory for words
+        if (!lock) lock.lock();
+        fail(std::current_exception(), lock);
+    }
+    one_less(lock);
+}
+
+TENON_INLINE std::exception_ptr staged_step::placed(const std::exception_ptr& what, int unit) const noexcept {
+    try {
+        rethrow_at(what, plan_.units_[static_cast<std::size_t>(unit)].place);
+    } catch (...) {
+        return std::current_exception();
+    }
+}
+
+TENON_INLINE void staged_step::take(any_array* fetched) {
+    const auto forget = [&] {
+        for (any_array& a : slots_) a = any_array();
+        for (waiter& w : waiters_) w.op->values.clear();
+    };
+    if (undone_ > 0) {
+        const std::exception_ptr why = std::exchange(first_, nullptr);
+        forget();
+        std::rethrow_exception(why);
+    }
+    try {
+        for (std::size_t f = 0; f < plan_.fetches_.size(); ++f) {
+            const staged_plan::source& s = plan_.fetches_[f];
+            fetched[f] = s.slot >= 0 && s.last ? std::move(slots_[static_cast<std::size_t>(s.slot)]) : found(s).copy();
+        }
+    } catch (...) {
+        forget();
+        throw;
+    }
+    forget();
+}
+
+} // namespace tenon::runtime
