@@ -43,6 +43,7 @@
 #include <tenon/ops/normalization.hpp>    // layer normalisation
 #include <tenon/ops/dropout.hpp>          // dropout
 #include <tenon/ops/random.hpp>           // random numbers, the same everywhere
+#include <tenon/ops/queue.hpp>            // queues of tuples, which outlive steps
 #include <tenon/ops/gradients.hpp>        // reverse-mode differentiation
 #include <tenon/ops/hints.hpp>            // what to write where sum(x, 1) does not compile
 

@@ -126,6 +126,7 @@ struct entry {
     int slopes = -1;              ///< through how many outputs gradients flow; -1: all that are floating
     double tolerance = 1;         ///< how many times the usual error of rounding is allowed
     bool cpu_only = false;        ///< GPUs have no kernel
+    std::string apart = {};       ///< why there are no samples, and where it is tested
 };
 
 inline constexpr element_types floating = element_types{}

@@ -4,6 +4,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <tenon/core/config.hpp>
 #include <tenon/core/element_type.hpp>
@@ -222,6 +223,8 @@ std::string to_string(const extent& e);
 std::string to_string(const extents& e);
 /// "float[batch, 784]"; "nothing (empty, or moved from)" for the type of what holds nothing.
 std::string to_string(const tensor_type& t);
+/// "(int32[], float[3, 2])"
+std::string to_string(const std::vector<tensor_type>& types);
 
 } // namespace tenon
 

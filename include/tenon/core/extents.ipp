@@ -38,5 +38,10 @@ TENON_INLINE std::string to_string(const tensor_type& t) {
     if (t.element == element_type::none) return "nothing (empty, or moved from)";
     return name_of(t.element) + to_string(t.extents);
 }
+TENON_INLINE std::string to_string(const std::vector<tensor_type>& types) {
+    std::string text = "(";
+    for (const tensor_type& t : types) text += (text.size() > 1 ? ", " : "") + to_string(t);
+    return text + ")";
+}
 
 } // namespace tenon

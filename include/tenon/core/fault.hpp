@@ -48,6 +48,8 @@ enum class fault {
     sizes_overflow,
     too_many_dimensions,
     number_does_not_fit,
+    value_does_not_fit_component,
+    components_differ,
 };
 
 constexpr const char* words(fault f) noexcept {
@@ -93,6 +95,8 @@ constexpr const char* words(fault f) noexcept {
     case fault::sizes_overflow: return "the result would take more than 2^62 bytes";
     case fault::too_many_dimensions: return "a tensor has at most 8 dimensions";
     case fault::number_does_not_fit: return "elements of this type cannot hold the number";
+    case fault::value_does_not_fit_component: return "value does not fit its component";
+    case fault::components_differ: return "there is not one value for each component of the queue's elements";
     }
     return "unknown fault";
 }
@@ -102,7 +106,7 @@ constexpr bool is_about_elements(fault f) noexcept {
     return f == fault::element_types_differ || f == fault::element_type_must_be_floating ||
            f == fault::element_type_must_be_numeric || f == fault::element_type_must_be_integer ||
            f == fault::element_type_must_be_bool || f == fault::element_type_not_supported ||
-           f == fault::number_does_not_fit;
+           f == fault::number_does_not_fit || f == fault::value_does_not_fit_component;
 }
 
 /// True when the fault is about axes, so that those asked for are shown with the shapes.

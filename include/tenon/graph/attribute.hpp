@@ -16,8 +16,9 @@ namespace tenon {
 struct tape;
 
 /// Arrays and tapes are shared and never changed.
-struct attribute : std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>, element_type, extents,
-                                std::shared_ptr<const any_array>, std::shared_ptr<const tape>> {
+struct attribute
+    : std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>, element_type, extents,
+                   std::vector<tensor_type>, std::shared_ptr<const any_array>, std::shared_ptr<const tape>> {
     using variant::variant;
 };
 

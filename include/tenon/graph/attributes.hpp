@@ -31,6 +31,7 @@ public:
     void set(const char* name, std::vector<std::int64_t> value);
     void set(const char* name, element_type value);
     void set(const char* name, const extents& value);
+    void set(const char* name, std::vector<tensor_type> value);
     void set(const char* name, std::shared_ptr<const any_array> value);
     void set(const char* name, std::shared_ptr<const tape> value);
     void set(const char* name, attribute value);

@@ -109,6 +109,10 @@ TENON_INLINE std::size_t hash_attribute(const attribute& a) {
         return h;
     }
     if (const auto* e = std::get_if<extents>(&a)) return mix(h, hash_extents(*e));
+    if (const auto* l = std::get_if<std::vector<tensor_type>>(&a)) {
+        for (const tensor_type& t : *l) h = mix(mix(h, static_cast<std::size_t>(t.element)), hash_extents(t.extents));
+        return h;
+    }
     if (const auto* x = std::get_if<std::shared_ptr<const any_array>>(&a)) {
         const any_array& u = **x;
         h = mix(h, std::hash<std::string>{}(to_string(u.type())));
@@ -129,6 +133,7 @@ TENON_INLINE std::string to_string(const attribute& a) {
         for (std::size_t k = 0; k < l->size(); ++k) text += (k ? ", " : "") + std::to_string((*l)[k]);
         return text + "}";
     }
+    if (const auto* l = std::get_if<std::vector<tensor_type>>(&a)) return to_string(*l);
     if (const auto* x = std::get_if<std::shared_ptr<const any_array>>(&a)) return to_string((*x)->type());
     return "a tape of " + std::to_string(std::get<std::shared_ptr<const tape>>(a)->length) + " instructions";
 }
@@ -167,6 +172,9 @@ TENON_INLINE void attributes::set(const char* name, std::vector<std::int64_t> va
 }
 TENON_INLINE void attributes::set(const char* name, element_type value) { set(name, attribute(value)); }
 TENON_INLINE void attributes::set(const char* name, const extents& value) { set(name, attribute(value)); }
+TENON_INLINE void attributes::set(const char* name, std::vector<tensor_type> value) {
+    set(name, attribute(std::move(value)));
+}
 TENON_INLINE void attributes::set(const char* name, std::shared_ptr<const any_array> value) {
     set(name, attribute(std::move(value)));
 }
@@ -201,6 +209,7 @@ template const std::string& attributes::get(const char*) const;
 template const std::vector<std::int64_t>& attributes::get(const char*) const;
 template const element_type& attributes::get(const char*) const;
 template const extents& attributes::get(const char*) const;
+template const std::vector<tensor_type>& attributes::get(const char*) const;
 template const std::shared_ptr<const any_array>& attributes::get(const char*) const;
 template const std::shared_ptr<const tape>& attributes::get(const char*) const;
 #endif

@@ -139,6 +139,8 @@ TENON_INLINE std::string fault_sentence(const op_definition& op, fault what, typ
         if (const auto* sizes = std::get_if<extents>(&value); sizes && !is_about_elements(what)) {
             text += (first ? "" : " x ") + to_string(*sizes);
             first = false;
+        } else if (const auto* types = std::get_if<std::vector<tensor_type>>(&value)) {
+            text += ", of a queue of " + to_string(*types);
         } else if (what == fault::number_does_not_fit && name == "value") {
             text += ", " + to_string(detail::number_attribute(a, "value"));
         } else if (is_about_axes(what) && name == "axis") {
@@ -217,25 +219,33 @@ inline void hold_names(graph_state& g, const extents& sizes) {
         if (e.is_named() && !g.size_names.contains(e.name)) g.size_names.emplace(e.name, holder_of_size_name(e.name));
 }
 
-// The names of sizes become the graph's own: those that were read go when the text does.
-inline void take_names(graph_state& g, attributes& a) {
-    std::vector<std::pair<std::string, extents>> changed;
-    for (const auto& [name, value] : a) {
-        const auto* sizes = std::get_if<extents>(&value);
-        if (!sizes) continue;
-        extents own = *sizes;
-        bool named = false;
-        for (int i = 0; i < own.rank(); ++i) {
-            if (!own[i].is_named()) continue;
-            std::shared_ptr<const char> held = share_size_name(own[i].name);
-            own[i] = extent::named(held.get());
-            named = true;
-            const std::lock_guard lock(g.guard);
-            g.size_names.insert_or_assign(own[i].name, std::move(held));
-        }
-        if (named) changed.emplace_back(name, own);
+// The names of sizes become the graph's own: those that were read go when the text does. True where there are any.
+inline bool take_names(graph_state& g, extents& sizes) {
+    bool named = false;
+    for (int i = 0; i < sizes.rank(); ++i) {
+        if (!sizes[i].is_named()) continue;
+        std::shared_ptr<const char> held = share_size_name(sizes[i].name);
+        sizes[i] = extent::named(held.get());
+        named = true;
+        const std::lock_guard lock(g.guard);
+        g.size_names.insert_or_assign(sizes[i].name, std::move(held));
     }
-    for (const auto& [name, sizes] : changed) a.set(name.c_str(), sizes);
+    return named;
+}
+inline void take_names(graph_state& g, attributes& a) {
+    std::vector<named_attribute> changed;
+    for (const auto& [name, value] : a) {
+        if (const auto* sizes = std::get_if<extents>(&value)) {
+            extents own = *sizes;
+            if (take_names(g, own)) changed.emplace_back(name, own);
+        } else if (const auto* types = std::get_if<std::vector<tensor_type>>(&value)) {
+            std::vector<tensor_type> own = *types;
+            bool named = false;
+            for (tensor_type& t : own) named = take_names(g, t.extents) || named;
+            if (named) changed.emplace_back(name, std::move(own));
+        }
+    }
+    for (auto& [name, value] : changed) a.set(name.c_str(), std::move(value));
 }
 
 // Nodes with equal attributes share them: a layer's are those of the next, and are looked at again and again when a
@@ -257,8 +267,11 @@ inline void share_attributes(graph_state& g, attributes& a) {
 inline node* enter(graph_state& g, node&& n) {
     share_attributes(g, n.attributes);
     for (const tensor_type& t : n.outputs) hold_names(g, t.extents);
-    for (const auto& [name, value] : n.attributes)
+    for (const auto& [name, value] : n.attributes) {
         if (const auto* sizes = std::get_if<extents>(&value)) hold_names(g, *sizes);
+        if (const auto* types = std::get_if<std::vector<tensor_type>>(&value))
+            for (const tensor_type& t : *types) hold_names(g, t.extents);
+    }
     n.number = static_cast<std::int64_t>(g.nodes.size());
     n.graph = &g;
     g.nodes.push_back(std::move(n));

@@ -228,13 +228,19 @@ TENON_INLINE attribute attribute_of_json(const json_value& v) {
         if (kind == "number") return attribute_of(exact_number_of_json(value));
         if (kind == "element") return element_of_json(value);
         if (kind == "shape") return sizes_of_json(value);
+        if (kind == "types") {
+            std::vector<tensor_type> types;
+            for (const json_value& t : json_get<json_value::list>(value, "a list of types", "\"types\""))
+                types.push_back(type_of_json(t));
+            return types;
+        }
         if (kind == "array") return std::make_shared<const any_array>(array_of_json(value));
         if (kind == "tape") return share_tape(tape_of_json(value));
         if (kind == "hex") return text_of_json(v);
     }
     json_mistake(
-        "it must be an integer, a text, a list, or an object with one of number, element, shape, array, tape, hex, "
-        "not " +
+        "it must be an integer, a text, a list, or an object with one of number, element, shape, types, array, "
+        "tape, hex, not " +
         v.described());
 }
 

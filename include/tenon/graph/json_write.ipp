@@ -152,6 +152,11 @@ inline json_value json_of_attribute(const attribute& a) {
     if (const auto* l = std::get_if<std::vector<std::int64_t>>(&a)) return json_value::list(l->begin(), l->end());
     if (const auto* e = std::get_if<element_type>(&a)) return json_value::object{{"element", name_of(*e)}};
     if (const auto* e = std::get_if<extents>(&a)) return json_value::object{{"shape", json_of_sizes(*e)}};
+    if (const auto* l = std::get_if<std::vector<tensor_type>>(&a)) {
+        json_value::list types;
+        for (const tensor_type& t : *l) types.emplace_back(json_of_type(t));
+        return json_value::object{{"types", std::move(types)}};
+    }
     if (const auto* x = std::get_if<std::shared_ptr<const any_array>>(&a))
         return json_value::object{{"array", json_of_array(**x)}};
     return json_value::object{{"tape", json_of_tape(*std::get<std::shared_ptr<const tape>>(a))}};

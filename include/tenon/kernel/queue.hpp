@@ -38,6 +38,8 @@ struct queue_description {
 };
 /// "shuffled queue of (float[2], string[]), capacity 50, min_after_dequeue 10"
 std::string to_string(const queue_description& d);
+/// Throws invalid_argument_error, naming the queue, where the description makes no sense.
+void check_queue(const std::string& name, const queue_description& d);
 
 namespace detail {
 struct queue_element {
@@ -83,7 +85,7 @@ class queue_resource final : public resource {
 public:
     static constexpr const char* kind = "queue";
 
-    /// invalid_argument_error where the description makes no sense, naming the queue. `name` is for messages.
+    /// What check_queue throws. `name` is for messages.
     queue_resource(std::string name, queue_description d);
     ~queue_resource() override;
     queue_resource(const queue_resource&) = delete;
@@ -116,6 +118,8 @@ public:
     bool is_closed() const;
     /// Elements that can be taken; those that somebody holds who waits for more are not among them.
     std::int64_t size() const;
+    /// What an attempt waits for, in words: "queue \"jobs\" to have 3 elements; it has 1".
+    std::string awaited(const queue_attempt& a) const;
     /// Everybody who waits fails with this, and what is asked later does, too.
     void fail(std::exception_ptr why) noexcept;
     void forgotten() noexcept override;

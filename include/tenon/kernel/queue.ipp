@@ -92,12 +92,12 @@ private:
 } // namespace detail
 
 TENON_INLINE std::string to_string(const queue_description& d) {
-    std::string text = d.order == queue_order::shuffled   ? "shuffled queue of ("
-                       : d.order == queue_order::priority ? "priority queue of ("
-                       : d.padded                         ? "padding queue of ("
-                                                          : "queue of (";
-    for (std::size_t i = 0; i < d.components.size(); ++i) text += (i ? ", " : "") + to_string(d.components[i]);
-    text += "), capacity " + std::to_string(d.capacity);
+    const char* order = d.order == queue_order::shuffled   ? "shuffled "
+                        : d.order == queue_order::priority ? "priority "
+                        : d.padded                         ? "padding "
+                                                           : "";
+    std::string text =
+        std::string(order) + "queue of " + to_string(d.components) + ", capacity " + std::to_string(d.capacity);
     if (d.order == queue_order::shuffled) text += ", min_after_dequeue " + std::to_string(d.min_after_dequeue);
     return text;
 }
@@ -216,12 +216,10 @@ struct queue_resource::state {
     }
 };
 
-TENON_INLINE queue_resource::queue_resource(std::string name, queue_description d) :
-    name_(std::move(name)), description_(std::move(d)) {
+TENON_INLINE void check_queue(const std::string& name, const queue_description& q) {
     const auto require = [&](bool good, const std::string& wrong) {
-        if (!good) throw invalid_argument_error("queue \"" + name_ + "\": " + wrong);
+        if (!good) throw invalid_argument_error("queue \"" + name + "\": " + wrong);
     };
-    const queue_description& q = description_;
     require(!q.components.empty(), "its elements have no components; give the types of at least one");
     require(q.capacity >= 1, "its capacity is " + std::to_string(q.capacity) + "; give 1 or more");
     require(q.min_after_dequeue >= 0 && q.min_after_dequeue < q.capacity,
@@ -229,6 +227,11 @@ TENON_INLINE queue_resource::queue_resource(std::string name, queue_description 
                 std::to_string(q.capacity) + "; give 0 or more, and less than the capacity");
     require(q.order != queue_order::priority || q.components[0] == tensor_type{element_type::int64, {}},
             "component 0 of a priority queue is the priority, a scalar int64, not " + to_string(q.components[0]));
+}
+
+TENON_INLINE queue_resource::queue_resource(std::string name, queue_description d) :
+    name_(std::move(name)), description_(std::move(d)) {
+    check_queue(name_, description_);
     state_ = std::make_unique<state>(name_, description_);
 }
 TENON_INLINE queue_resource::~queue_resource() = default;
@@ -433,6 +436,21 @@ TENON_INLINE bool queue_resource::is_closed() const {
     const std::lock_guard lock(state_->guard);
     return state_->closed;
 }
+TENON_INLINE std::string queue_resource::awaited(const queue_attempt& a) const {
+    const std::lock_guard lock(state_->guard);
+    const std::string held = std::to_string(state_->count());
+    // What it took or has still to put in is its own again once it is done.
+    const std::int64_t own = a.waits_ ? static_cast<std::int64_t>(a.elements_.size()) : 0;
+    if (state::enqueues(a))
+        return "queue \"" + name_ + "\" to have room" +
+               (own > 1 ? " for " + std::to_string(own) + " elements" : std::string()) + "; it holds " + held + " of " +
+               std::to_string(description_.capacity);
+    const std::int64_t stay = state_->closed ? 0 : description_.min_after_dequeue, wanted = a.wanted_ + stay;
+    return "queue \"" + name_ + "\" to have " + std::to_string(wanted) + (wanted == 1 ? " element" : " elements") +
+           (stay > 0 ? ", of which " + std::to_string(stay) + " stay" : std::string()) + "; it has " +
+           std::to_string(state_->count() + own);
+}
+
 TENON_INLINE std::int64_t queue_resource::size() const {
     const std::lock_guard lock(state_->guard);
     return state_->count();

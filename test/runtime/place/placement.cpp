@@ -5,6 +5,7 @@
 #include <tenon/ops/gradients.hpp>
 #include <tenon/ops/elementwise.hpp>
 #include <tenon/ops/matmul.hpp>
+#include <tenon/ops/queue.hpp>
 #include <tenon/ops/reduction.hpp>
 #include <tenon/ops/state.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
@@ -77,6 +78,33 @@ TEST_CASE("SEMANTICS 4: updates of a variable run where it is, whatever their sc
     s.run(tn::initialize_variables());
     CHECK(s.run(update).item() == 4);
     CHECK(s.run(v + w).item() == 8);
+}
+
+TEST_CASE("SEMANTICS 4: what uses a queue runs where it is, whatever their scopes say, and that is a CPU") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto q = tn::on("/cpu:1", [] { return tn::fifo_queue<float>(3, {.name = "jobs"}); });
+    const auto size = tn::on("/gpu:0", [&] { return q.size(); });
+    const tn::fifo_queue<float> unpinned(3);
+    const auto its_size = unpinned.size();
+    tn::session_options o = with_gpus(1);
+    o.cpu_devices = 2;
+    tn::session s(o);
+    const auto e = s.explain_placement(size, its_size);
+    CHECK(of(e, size).device == cpu1);
+    CHECK(of(e, size).rule == tn::placement_rule::with_data);
+    CHECK(of(e, size).group == "jobs");
+    CHECK(of(e, its_size).device == cpu0);
+    CHECK(s.run(size).item() == 0);
+
+    const auto on_gpu = tn::on("/gpu:0", [] { return tn::fifo_queue<float>(3, {.name = "on_gpu"}); });
+    const auto size_there = on_gpu.size();
+    CHECK_THROWS_WITH_AS(s.run(size_there),
+                         doctest::Contains("Cannot assign a device for operation 'on_gpu': Could not satisfy explicit "
+                                           "device specification '/device:GPU:0' because no supported kernel for GPU"),
+                         tn::invalid_argument_error);
+    o.allow_soft_placement = true;
+    CHECK(of(tn::session(o).explain_placement(size_there), size_there).device == cpu0);
 }
 
 TEST_CASE("SEMANTICS 4: what an earlier run has placed stays there") {

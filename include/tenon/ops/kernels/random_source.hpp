@@ -11,29 +11,30 @@
 
 namespace tenon::detail {
 
-/// A node's key, from the seeds (SEMANTICS 21; ops/random.hpp states the rules), and its count of runs.
+/// The key of what bears this name, from the seeds (SEMANTICS 21; ops/random.hpp states the rules).
+inline std::uint64_t key_of_seeds(std::uint64_t graph_seed, std::uint64_t op_seed, const std::string& name) {
+    if (graph_seed == 0 && op_seed == 0) {
+        std::random_device system;
+        return std::uint64_t{system()} << 32 | system();
+    }
+    if (op_seed == 0) { // FNV-1a of the name: it does not change when the graph grows
+        op_seed = 0xCBF29CE484222325U;
+        for (const char c : name) op_seed = (op_seed ^ static_cast<unsigned char>(c)) * 0x100000001B3U;
+    }
+    return random_key(graph_seed == 0 ? default_graph_seed : graph_seed, op_seed);
+}
+
+/// A node's key and its count of runs.
 class random_source {
 public:
     random_source(const kernel_setup& s, std::int64_t seed) :
-        key_(key_of(s.graph_seed, static_cast<std::uint64_t>(seed), s.node.name)),
+        key_(key_of_seeds(s.graph_seed, static_cast<std::uint64_t>(seed), s.node.name)),
         counter_(s.resources ? s.resources->counter(s.node.container, s.node.name) : std::make_shared<run_counter>()) {}
 
     /// The stream of the next run.
     random_stream next() noexcept { return {key_, counter_->runs.fetch_add(1, std::memory_order_relaxed)}; }
 
 private:
-    static std::uint64_t key_of(std::uint64_t graph_seed, std::uint64_t op_seed, const std::string& name) {
-        if (graph_seed == 0 && op_seed == 0) {
-            std::random_device system;
-            return std::uint64_t{system()} << 32 | system();
-        }
-        if (op_seed == 0) { // FNV-1a of the name: it does not change when the graph grows
-            op_seed = 0xCBF29CE484222325U;
-            for (const char c : name) op_seed = (op_seed ^ static_cast<unsigned char>(c)) * 0x100000001B3U;
-        }
-        return random_key(graph_seed == 0 ? default_graph_seed : graph_seed, op_seed);
-    }
-
     std::uint64_t key_;
     std::shared_ptr<run_counter> counter_; // the session's, or, where there is none, its own
 };

@@ -13,6 +13,9 @@ namespace runtime {
 
 namespace detail {
 
+// Whether it runs where the resource is that its input 0 stands for.
+inline bool is_tied(const node& n) { return n.op->is(op_flags::updates) || n.op->is(op_flags::uses); }
+
 inline element_type element_of(const node& n) {
     if (!n.outputs.empty()) return n.outputs[0].element;
     return n.inputs.empty() ? element_type::none : n.input_type(0).element;
@@ -103,7 +106,7 @@ TENON_INLINE std::vector<placement_group> placer::groups_of(const std::vector<co
             parent[static_cast<std::size_t>(root(static_cast<int>(i)))] = root(other);
         };
         while (parent.size() < all.size()) parent.push_back(static_cast<int>(parent.size()));
-        if (n.op->is(op_flags::updates)) tie(n.inputs[0].node);
+        if (detail::is_tied(n)) tie(n.inputs[0].node);
         for (const node* c : n.colocated) tie(c);
         if (n.follows) enter(n.follows);
     }
@@ -137,7 +140,7 @@ TENON_INLINE void placer::disagree(const node& a, const node& b) const {
                                  "placement");
 }
 
-// What holds a resource decides for what updates it: those follow, whatever their scopes say.
+// What holds a resource decides for what updates or uses it: those follow, whatever their scopes say.
 TENON_INLINE void placer::gather_requests(placement_group& g) const {
     for (const node* n : g.members) {
         const placement_decision* d = decided(n);
@@ -152,7 +155,7 @@ TENON_INLINE void placer::gather_requests(placement_group& g) const {
         g.asked = n;
     }
     for (const node* n : g.members) {
-        if (n->device.empty() || n->op->is(op_flags::updates) || decided(n)) continue;
+        if (n->device.empty() || detail::is_tied(*n) || decided(n)) continue;
         if (g.asked && detail::disagree(g.wanted, n->device)) {
             if (!soft_ || detail::name_different_tasks(g.wanted, n->device)) disagree(*n, *g.asked);
             continue;
@@ -308,7 +311,7 @@ TENON_INLINE std::vector<std::string> placer::news_of(const std::vector<const no
     };
     for (const node* n : nodes) {
         tell(n);
-        if (n->op->is(op_flags::updates)) tell(n->inputs[0].node);
+        if (detail::is_tied(*n)) tell(n->inputs[0].node);
         for (const node* c : n->colocated) tell(c);
     }
     std::sort(placed.begin(), placed.end(), [](const node* a, const node* b) { return a->number < b->number; });
@@ -367,7 +370,7 @@ TENON_INLINE void placer::decide(const std::vector<const node*>& nodes, const pl
         for (std::size_t k = 0; k < g.members.size(); ++k) {
             const node* n = g.members[k];
             placement_rule rule = g.rule;
-            if (n->op->is(op_flags::updates)) rule = placement_rule::with_data;
+            if (detail::is_tied(*n)) rule = placement_rule::with_data;
             else if (!n->device.empty() && !n->device.allows(device)) rule = placement_rule::softened;
             else if (k >= own) rule = n->device.type.empty() ? placement_rule::with_data : placement_rule::requested;
             else if (g.rule == placement_rule::requested && n->device.empty() && !n->colocated.empty())
