@@ -144,6 +144,9 @@ public:
     /// Makes the threads in `work_until` ask `done` again.
     void wake() noexcept;
 
+    /// Whether the thread that asks is one of the pool's own: such a one cannot end the pool.
+    bool has_this_thread() const noexcept;
+
     /// While one exists, threads that run out of work look for more for about as long as being woken would take
     /// before they park; those that are parked are woken now. For a sequence of loops with little between them.
     class keep_awake {

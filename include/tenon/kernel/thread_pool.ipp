@@ -335,6 +335,11 @@ TENON_INLINE void thread_pool::stop() noexcept {
     delete state_;
 }
 
+TENON_INLINE bool thread_pool::has_this_thread() const noexcept {
+    return std::any_of(state_->threads.begin(), state_->threads.end(),
+                       [](const std::thread& t) { return t.get_id() == std::this_thread::get_id(); });
+}
+
 TENON_INLINE void thread_pool::split(std::int64_t n, std::int64_t grain,
                                      function_ref<void(std::int64_t, std::int64_t)> body) {
     const auto& thread = detail::this_pool_thread();

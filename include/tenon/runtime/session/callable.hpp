@@ -6,6 +6,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/runtime/session/feed.hpp>
+#include <tenon/runtime/session/pending.hpp>
 
 /// Steps that run many times: session::callable makes them.
 
@@ -17,6 +18,7 @@ class callable_state;
 std::shared_ptr<callable_state> make_callable(std::shared_ptr<session_state> s, const std::vector<any_tensor>& feeds,
                                               const fetch_request& r);
 void run_callable(callable_state& c, const any_array* const* fed, any_array* fetched, double timeout);
+std::shared_ptr<pending_state> start_callable(callable_state& c, std::vector<any_array> fed, double timeout);
 const any_tensor& fed_tensor(const callable_state& c, std::size_t i);
 
 // What is fed as number i: a view, or memory of its own for a number.
@@ -50,6 +52,25 @@ public:
             return detail::ill_shaped_results<F...>();
         else if constexpr ((detail::check_feed<X, A>() && ...)) return run(seconds, values...);
         else return detail::ill_shaped_results<F...>();
+    }
+
+    /// Starts it and returns: it runs on the task's threads, and holds none while it waits. The arrays are the step's too until
+    /// it has ended, and are not to be written meanwhile; of a view the memory stays so long. It is not traced. Where all that
+    /// could go on waits for the caller, as with a pool of one thread, what can run is run first.
+    template <class... A> pending_step<F...> start(const A&... values) const { return start_for(0, values...); }
+    /// The same with a time limit in seconds, 0: the session's.
+    template <class... A> pending_step<F...> start_for(double seconds, const A&... values) const {
+        static_assert(sizeof...(A) == sizeof...(X),
+                      "tenon::callable: it takes a value for each tensor in feeds(..), in that order");
+        if constexpr (sizeof...(A) != sizeof...(X) || detail::any_ill_shaped<X..., F..., A...>)
+            return pending_step<F...>(nullptr);
+        else if constexpr ((detail::check_feed<X, A>() && ...)) {
+            if (!state_) detail::moved_from("callable");
+            std::vector<any_array> fed;
+            std::size_t i = 0;
+            (fed.push_back(detail::value_to_feed<X>(*state_, i++, values)), ...);
+            return pending_step<F...>(detail::start_callable(*state_, std::move(fed), seconds));
+        } else return pending_step<F...>(nullptr);
     }
 
 private:

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cctype>
+#include <condition_variable>
 #include <cstdio>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <thread>
 
 #include <tenon/core/error.hpp>
 #include <tenon/kernel/denormals.hpp>
@@ -71,9 +73,19 @@ public:
         if (log) tell_devices(log);
         placer = std::make_unique<runtime::placer>(all_devices(), o.allow_soft_placement, log);
         if (o.cost_measurements) strategy = std::make_unique<runtime::cost_placer>(o.cost_measurements);
+        static std::atomic<std::uint64_t> sessions{0};
+        container = "session\x1f" + std::to_string(sessions.fetch_add(1) + 1);
         home->enter(*this);
     }
-    ~session_state() { home->leave(*this); }
+    ~session_state() {
+        home->leave(*this);
+        for (const auto& d : devices()) d->resources().clear(container);
+        // The last to hold the session may be a step that ends on a thread of its pool.
+        if (own_pool && own_pool->has_this_thread())
+            std::thread([pool = std::shared_ptr<thread_pool>(std::move(own_pool))]() mutable {
+                pool.reset();
+            }).detach();
+    }
     session_state(const session_state&) = delete;
     session_state& operator=(const session_state&) = delete;
 
@@ -86,6 +98,7 @@ public:
     std::unique_ptr<runtime::placement_strategy> strategy; // nullptr: the rules decide
     thread_pool* step_pool = nullptr;                      // of kernels: nullptr where they have one thread
     mutable runtime::steps_in_flight in_flight;
+    std::string container; // of resources that are this session's alone; no user's has such a name
     std::atomic<bool> closed{false};
     mutable observed<trace> traced{"set_trace"};
     mutable observed<cost_measurements> measured{"set_measurements"};
@@ -211,6 +224,8 @@ public:
         o.measure = measure;
         o.check_numerics = options.check_numerics;
         o.graph_seed = seed;
+        o.session_container = container;
+        o.kept_stages = options.kept_plans;
         o.devices = all_devices();
         return o;
     }
@@ -399,6 +414,116 @@ TENON_INLINE void run_callable(callable_state& c, const any_array* const* fed, a
     if (c.last.compare_exchange_strong(none, p.get(), std::memory_order_release, std::memory_order_relaxed))
         (void)p.release();
 }
+
+// A step on the pool's threads. It holds itself until it has ended.
+class pending_state {
+public:
+    pending_state(std::shared_ptr<session_state> s, std::shared_ptr<runtime::step_plan> plan,
+                  std::vector<any_array> fed, std::size_t fetches) :
+        session_(std::move(s)), lease_(std::move(plan)), fed_(std::move(fed)), fetched_(fetches + 1) {
+        for (const any_array& a : fed_) pointers_.push_back(&a);
+        in_.may_be_stopped = true;
+    }
+
+    static void start(const std::shared_ptr<pending_state>& p, double timeout) {
+        p->session_->begin(p->in_, timeout);
+        const runtime::run_environment e{&p->in_, nullptr, nullptr};
+        std::optional<denormal_scope> flushed;
+        if (p->session_->options.flush_denormals) flushed.emplace(flushed_denormals);
+        thread_pool& pool = *p->session_->pool;
+        if (runtime::staged_step* s = p->lease_.several()) {
+            s->start(p->pointers_.data(), e, p->session_->in_flight, pool, [p] { p->end(); });
+            return;
+        }
+        pool.submit([p, e, mode = denormal_mode()] {
+            const denormal_scope scope(mode);
+            p->run(e);
+        });
+    }
+    void get(any_array* fetched) {
+        std::unique_lock lock(guard_);
+        const auto ended = [&] { return ended_; };
+        if (!in_.limited()) changed_.wait(lock, ended);
+        else if (!changed_.wait_until(lock, in_.deadline, ended)) {
+            lock.unlock();
+            if (lease_.several()) lease_.several()->expire(); // what computes sees the time itself
+            lock.lock();
+            changed_.wait(lock, ended);
+        }
+        if (taken_)
+            throw failed_precondition_error(
+                "pending_step::get: the results of this step were taken before; call it once");
+        taken_ = true;
+        if (failure_) std::rethrow_exception(failure_);
+        for (std::size_t f = 0; f + 1 < fetched_.size(); ++f) fetched[f] = std::move(fetched_[f]);
+    }
+    bool wait_for(double seconds) {
+        std::unique_lock lock(guard_);
+        return changed_.wait_for(lock, std::chrono::duration<double>(std::min(seconds, 1e9)), [&] { return ended_; });
+    }
+    void stop() noexcept {
+        in_.set_stopped(true);
+        if (lease_.several())
+            lease_.several()->stop(
+                std::make_exception_ptr(cancelled_error("the step was stopped (pending_step::stop)")));
+    }
+
+private:
+    void run(const runtime::run_environment& e) {
+        std::exception_ptr failure;
+        try {
+            lease_.run(pointers_.data(), fetched_.data(), e, session_->in_flight);
+        } catch (...) {
+            failure = std::current_exception();
+        }
+        end(std::move(failure));
+    }
+    void end() {
+        std::exception_ptr failure;
+        try {
+            lease_.several()->take(fetched_.data());
+        } catch (...) {
+            failure = std::current_exception();
+        }
+        end(std::move(failure));
+    }
+    void end(std::exception_ptr failure) {
+        const std::lock_guard lock(guard_);
+        failure_ = std::move(failure);
+        ended_ = true;
+        changed_.notify_all();
+    }
+
+    std::shared_ptr<session_state> session_;
+    runtime::step_plan::lease lease_;
+    std::vector<any_array> fed_;
+    std::vector<const any_array*> pointers_;
+    step in_;
+    std::mutex guard_; // of what follows
+    std::condition_variable changed_;
+    std::vector<any_array> fetched_; // and one more, so that there is a first
+    std::exception_ptr failure_;
+    bool ended_ = false, taken_ = false;
+};
+
+TENON_INLINE std::shared_ptr<pending_state> start_callable(callable_state& c, std::vector<any_array> fed,
+                                                           double timeout) {
+    session_state& s = *c.session;
+    s.require_open();
+    s.require_limit(timeout);
+    std::vector<const any_array*> values;
+    for (std::size_t i = 0; i < c.feeds.size(); ++i) {
+        s.require_fit(c.feeds[i], fed[i]);
+        values.push_back(&fed[i]);
+    }
+    auto p = std::make_shared<pending_state>(c.session, s.plan_for(c.feeds, values.data(), c.request), std::move(fed),
+                                             c.request.fetches.size());
+    pending_state::start(p, timeout);
+    return p;
+}
+TENON_INLINE void get_results(pending_state& p, any_array* fetched) { p.get(fetched); }
+TENON_INLINE bool wait_for_end(pending_state& p, double seconds) { return p.wait_for(seconds); }
+TENON_INLINE void stop_pending(pending_state& p) noexcept { p.stop(); }
 
 TENON_INLINE const any_tensor& fed_tensor(const callable_state& c, std::size_t i) { return c.feeds[i]; }
 

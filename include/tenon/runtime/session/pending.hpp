@@ -1,0 +1,55 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <tenon/runtime/session/feed.hpp>
+
+/// Steps that were started, and run on the task's threads.
+///
+///     auto next = sess.callable(tn::feeds(), tn::fetches(q.dequeue()));
+///     auto first = next.start(), second = next.start();      // both wait, and no thread does
+///     auto [x] = first.get();
+///     second.stop();                                         // the queue is as if it had not come
+
+namespace tenon {
+
+namespace detail {
+class pending_state;
+void get_results(pending_state& p, any_array* fetched);
+bool wait_for_end(pending_state& p, double seconds);
+void stop_pending(pending_state& p) noexcept;
+} // namespace detail
+
+/// A step in flight, from callable::start; F is what it fetches. It goes on whether this object stays or not. Thread-safe.
+template <class... F> class pending_step {
+public:
+    explicit pending_step(std::shared_ptr<detail::pending_state> s) : state_(std::move(s)) {}
+
+    /// Waits for its end; a tuple of the arrays of the tensors it fetches, or what it throws. Its time limit, from when it was
+    /// started, holds while somebody waits. Once: failed_precondition_error where the results were taken.
+    auto get() const {
+        constexpr std::size_t tensors = (std::size_t{detail::is_fetched_tensor<F>} + ... + 0);
+        if (!state_) detail::moved_from("pending_step");
+        any_array fetched[tensors > 0 ? tensors : 1];
+        detail::get_results(*state_, fetched);
+        return detail::results_t<F...>::of(fetched);
+    }
+    /// Waits so many seconds at most; whether it has ended.
+    bool wait_for(double seconds) const {
+        if (!state_) detail::moved_from("pending_step");
+        return detail::wait_for_end(*state_, seconds);
+    }
+    bool has_ended() const { return wait_for(0); }
+    /// Nothing of it is begun any more, what waits is taken back, and get() throws cancelled_error, unless all of it was done
+    /// before. Returns at once.
+    void stop() const {
+        if (!state_) detail::moved_from("pending_step");
+        detail::stop_pending(*state_);
+    }
+
+private:
+    std::shared_ptr<detail::pending_state> state_;
+};
+
+} // namespace tenon

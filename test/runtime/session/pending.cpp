@@ -1,0 +1,117 @@
+#include <doctest/doctest.h>
+
+#include <thread>
+#include <vector>
+
+#include <tenon/tenon.hpp>
+
+#include "messages.hpp"
+#include "runtime/gates.hpp"
+#include "runtime/support.hpp"
+
+namespace tn = tenon;
+using probe::gated;
+using probe::gates;
+
+namespace {
+using scalar = tn::shape<>;
+}
+
+TEST_CASE("a step that was started runs by itself; its results are waited for") {
+    for (const int threads : {1, 3}) {
+        CAPTURE(threads);
+        const tn::graph g;
+        const tn::graph_scope in(g);
+        auto x = tn::placeholder<float, scalar>("x");
+        auto plain = x * 2.0f;
+        auto waited = gated("a", plain + 0.0f) + 1.0f;
+        tn::session sess(g, {.intra_op_threads = threads, .use_per_session_threads = true});
+        auto at_once = sess.callable(tn::feeds(x), tn::fetches(plain));
+        auto waits = sess.callable(tn::feeds(x), tn::fetches(waited, plain));
+        CHECK(std::get<0>(at_once.start(4.0f).get())() == 8.0f);
+        auto first = waits.start(1.0f), second = waits.start(2.0f);
+        gates::get().wait_for("a", 2);
+        CHECK_FALSE(first.has_ended());
+        CHECK_FALSE(second.wait_for(0.001));
+        gates::get().open("a");
+        auto [w, p] = second.get();
+        CHECK(w() == 5.0f);
+        CHECK(p() == 4.0f);
+        CHECK(std::get<0>(first.get())() == 3.0f);
+        CHECK(first.has_ended());
+        CHECK_THROWS_AS((void)first.get(), tn::failed_precondition_error);
+    }
+}
+
+TEST_CASE("a started step is stopped alone, wherever it waits") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    auto x = tn::placeholder<float, scalar>("x");
+    auto y = gated("b", gated("a", x + 0.0f) + 1.0f);
+    tn::session sess(g);
+    auto step = sess.callable(tn::feeds(x), tn::fetches(y));
+    auto one = step.start(1.0f), two = step.start(2.0f);
+    gates::get().wait_for("a", 2);
+    one.stop();
+    const auto text = message_of<tn::cancelled_error>([&] { (void)one.get(); });
+    CHECK_MESSAGE(contains(text, "the step was stopped"), text);
+    gates::get().wait_for("a", 1);
+    gates::get().open("a");
+    gates::get().wait_for("b", 1);
+    two.stop();
+    CHECK_THROWS_AS((void)two.get(), tn::cancelled_error);
+    CHECK(gates::get().waiting() == 0);
+    two.stop(); // of what has ended, nothing happens
+    gates::get().leave_open("a");
+    gates::get().leave_open("b");
+    CHECK(std::get<0>(step(3.0f))() == 4.0f);
+    gates::get().leave_open("a", false);
+    gates::get().leave_open("b", false);
+}
+
+TEST_CASE("SEMANTICS 17: a started step keeps its time limit where somebody waits for it") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    auto x = tn::placeholder<float, scalar>("x");
+    tn::session sess(g);
+    auto step = sess.callable(tn::feeds(x), tn::fetches(gated("a", x + 0.0f)));
+    auto late = step.start_for(0.02, 1.0f);
+    const auto text = message_of<tn::deadline_exceeded_error>([&] { (void)late.get(); });
+    CHECK_MESSAGE(contains(text, "it was waiting for gate \"a\""), text);
+    CHECK(gates::get().waiting() == 0);
+}
+
+TEST_CASE("SEMANTICS 19: started steps end with their session, which may have threads of its own") {
+    for (const bool own : {false, true}) {
+        CAPTURE(own);
+        const tn::graph g;
+        const tn::graph_scope in(g);
+        auto x = tn::placeholder<float, scalar>("x");
+        std::vector<tn::pending_step<tn::tensor<float, scalar>>> all;
+        {
+            tn::session sess(g, {.intra_op_threads = 2, .use_per_session_threads = own});
+            auto y = gated("a", x + 0.0f);
+            auto step = sess.callable(tn::feeds(x), tn::fetches(y));
+            for (int i = 0; i < 10; ++i) all.push_back(step.start(1.0f));
+            gates::get().wait_for("a", 10);
+        }
+        for (auto& p : all) CHECK_THROWS_AS((void)p.get(), tn::cancelled_error);
+        CHECK(gates::get().waiting() == 0);
+    }
+}
+
+TEST_CASE("a started step goes on where nobody keeps it") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    auto x = tn::placeholder<float, scalar>("x");
+    auto v = tn::variable("v", 0.0f);
+    tn::session sess(g);
+    sess.run(tn::initialize_variables());
+    {
+        auto update = sess.callable(tn::feeds(x), tn::fetches(v.assign(gated("a", x + 0.0f)).operation()));
+        (void)update.start(5.0f);
+        gates::get().wait_for("a");
+    }
+    gates::get().open("a");
+    while (sess.run(v)() != 5.0f) std::this_thread::yield();
+}
