@@ -36,6 +36,7 @@
 #include <tenon/ops/assembly.hpp>         // concat, split, stack, unstack
 #include <tenon/ops/indexing.hpp>         // slice, pad, tile, ...
 #include <tenon/ops/gather.hpp>           // gather, and sparse gradients
+#include <tenon/ops/selection.hpp>        // boolean_mask, nonzero, unique
 #include <tenon/ops/fill.hpp>             // zeros, ones, eye, arange, linspace
 #include <tenon/ops/convolution.hpp>      // conv2d
 #include <tenon/ops/pooling.hpp>          // max_pool, average_pool

@@ -25,6 +25,14 @@ TEST_CASE("typed and untyped: control, constants and random numbers") {
                      untyped::placeholder(element_type::float32, {extent::named("batch"), 4}));
     t.same_operation("assert_true", assert_true(training, "why", x), untyped::assert_true(training, "why", {x}));
     t.same_operation("group", group(x, training), untyped::group({x, training}));
+    t.same_operation("boolean_mask", boolean_mask(x, x > 0.0f),
+                     untyped::boolean_mask(x, tenon::detail::as_tensor(x > 0.0f)));
+    t.same_operation("nonzero", nonzero<batch>(x), untyped::nonzero(x, extents{extent::named("batch")}));
+    const auto list = t.operand<float, shape<batch_size{}>>();
+    const auto different = unique<std::int64_t>(list);
+    const std::vector<any_tensor> different_too = untyped::unique(list, element_type::int64);
+    t.same_operation("unique", std::get<0>(different), different_too[0]);
+    t.same_operation("unique", std::get<1>(different), different_too[1]);
     any_array one(element_type::float32, {});
     set_number(one, 0, 1.5);
     t.same("constant", constant(1.5f), untyped::constant(std::move(one)));

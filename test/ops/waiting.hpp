@@ -72,19 +72,21 @@ inline std::string told(const std::exception_ptr& failure) {
 /// An op that waits, in one step.
 class started final : public tn::completion {
 public:
-    started(const tn::node* n, device& on, std::vector<tn::any_array> values = {}) : prepared_(n, on) {
+    started(const tn::node* n, device& on, std::vector<tn::any_array> values = {}) : node_(n), prepared_(n, on) {
         const auto* k = dynamic_cast<const tn::waiting_kernel*>(&prepared_.kernel());
         REQUIRE(k != nullptr);
         wait_ = k->make_wait();
         start(std::move(values));
     }
-    /// Another step, once this one has ended. `values`: of the inputs behind the queue.
+    /// Another step, once this one has ended. `values`: of the inputs that are needed.
     void start(std::vector<tn::any_array> values = {}) {
         done = false;
         failure.clear();
         wait_->values.clear();
-        wait_->values.emplace_back(); // nobody needs it
-        for (tn::any_array& v : values) wait_->values.push_back(std::move(v));
+        auto next = values.begin();
+        for (int i = 0; i < static_cast<int>(node_->inputs.size()); ++i)
+            wait_->values.push_back(node_->op->reads(node_->attributes, i) && next != values.end() ? std::move(*next++)
+                                                                                                   : tn::any_array());
         wait_->start(step_, *this);
     }
     bool stop() { return wait_->stop(); }
@@ -101,6 +103,7 @@ private:
         done = true;
         failure = told(why);
     }
+    const tn::node* node_;
     prepared prepared_;
     tn::step step_;
     std::unique_ptr<tn::wait> wait_;

@@ -136,7 +136,8 @@ TENON_INLINE std::string fault_sentence(const op_definition& op, fault what, typ
     std::string text = fault_sentence(op.name, what, operands);
     bool first = operands.size() == 0;
     for (const auto& [name, value] : a) {
-        if (const auto* sizes = std::get_if<extents>(&value); sizes && !is_about_elements(what)) {
+        // What is only said of the number of results ("count") is not what is wrong.
+        if (const auto* sizes = std::get_if<extents>(&value); sizes && !is_about_elements(what) && name != "count") {
             text += (first ? "" : " x ") + to_string(*sizes);
             first = false;
         } else if (const auto* types = std::get_if<std::vector<tensor_type>>(&value)) {

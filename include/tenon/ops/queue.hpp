@@ -144,33 +144,31 @@ struct dequeue_op : detail::waiting_queue_use {
 };
 TENON_OP(queue, dequeue);
 
-/// in: the queue. The components of `count` elements, each stacked along a new dimension 0, when there are so many.
+/// in: the queue. The components of n elements, each stacked along a new dimension 0, when there are so many.
 struct dequeue_many_op : detail::waiting_queue_use {
     static constexpr const char* name = "dequeue_many";
     struct attributes {
         std::vector<tensor_type> components;
-        std::int64_t count = 0;
-        extents size; ///< one: what the types say of the count, a name mostly; none: the number
+        std::int64_t n = 0;
+        extents count; ///< one: what the types say of how many there are, a name mostly; none: n, or of "up to" nothing
         static constexpr void fields(auto&& field) {
             field("components", &attributes::components);
+            field("n", &attributes::n);
             field("count", &attributes::count);
-            field("size", &attributes::size);
         }
     };
     static int outputs(const attributes& a, int) { return static_cast<int>(a.components.size()); }
-    static inferred infer(const attributes& a, type_list in, int output) {
-        return stacked(a, in, output, extent(a.count));
-    }
+    static inferred infer(const attributes& a, type_list in, int output) { return stacked(a, in, output, extent(a.n)); }
     static constexpr bool needs_value(const attributes&, int) { return false; }
     static kernel_pointer prepare(const kernel_setup& s);
 
     /// The type of a component of so many elements.
     static inferred stacked(const attributes& a, type_list in, int output, const extent& many) {
         if (in.size() != 1 || a.components.empty()) return fault::components_differ;
-        if (a.size.rank() > 1) return fault::rank_too_high;
+        if (a.count.rank() > 1) return fault::rank_too_high;
         const tensor_type& component = a.components[static_cast<std::size_t>(output)];
         extents sizes = component.extents;
-        sizes.insert(0, a.size.rank() == 1 ? a.size[0] : many);
+        sizes.insert(0, a.count.rank() == 1 ? a.count[0] : many);
         return inferred(component.element, sizes);
     }
 };
@@ -771,7 +769,7 @@ private:
 };
 
 inline kernel_pointer prepare_waiting(const kernel_setup& s, queue_request what, bool counts) {
-    return std::make_unique<waiting_queue_kernel>(s, what, counts ? s.attrs.get<std::int64_t>("count") : 0);
+    return std::make_unique<waiting_queue_kernel>(s, what, counts ? s.attrs.get<std::int64_t>("n") : 0);
 }
 
 } // namespace detail
