@@ -98,6 +98,8 @@ generated generate(std::uint64_t seed) {
     g.state();
     tn::graph(g).set_seed(1 + seed % 1000);
     w.with_devices = w.chance(0.4);
+    w.with_pauses = w.chance(0.5);
+    w.with_late_sizes = w.chance(0.5);
     // Something to begin with.
     for (int n = 0; n < 2; ++n) keep(w, w.constant(w.floating_element(), w.any_sizes()));
     for (int n = w.below(4); n > 0; --n) variable(w);

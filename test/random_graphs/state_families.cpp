@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "random_graphs/workshop.hpp"
+#include "reference/pause.hpp"
 
 // Variables and their updates, optimisers, placeholders, constants, and nodes that only wait.
 
@@ -81,6 +82,14 @@ void old_and_new(workshop& w) {
     keep(w, w.chance(0.5) ? u::subtract(made, old) : u::fma(old, made, old));
 }
 
+// The step is cut here.
+void pause(workshop& w) {
+    if (!w.with_pauses || w.tensors.empty()) return;
+    const tn::any_tensor x = !w.updates.empty() && w.chance(0.3) ? w.one_of(w.updates) : w.one_of(w.tensors);
+    keep(w,
+         tn::add<reference::pause_op>({.elsewhere = w.chance(0.5), .hides = w.with_late_sizes && w.chance(0.5)}, {x}));
+}
+
 void waiting(workshop& w) {
     if (w.tensors.empty()) return;
     const tn::any_tensor x = w.pick([](const tn::any_tensor& t) { return t.element() == element_type::boolean; });
@@ -149,8 +158,8 @@ void optimise(workshop& w) {
 } // namespace
 
 std::vector<family> state_families() {
-    return {constant,    variable,    update,  update,   update,  placeholder,
-            old_and_new, old_and_new, waiting, optimise, optimise};
+    return {constant,    variable, update,   update,   update, placeholder, old_and_new,
+            old_and_new, waiting,  optimise, optimise, pause,  pause,       pause};
 }
 
 } // namespace random_graphs

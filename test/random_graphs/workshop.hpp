@@ -24,6 +24,7 @@ public:
     std::vector<tn::any_tensor> placeholders;
     std::vector<tn::operation> operations; ///< nodes without a tensor
     bool with_devices = false;
+    bool with_pauses = false, with_late_sizes = false; ///< ops that wait
 
     int below(int n) { return static_cast<int>(random() % static_cast<std::uint64_t>(n)); }
     bool chance(double p) { return std::uniform_real_distribution<double>(0, 1)(random) < p; }

@@ -63,7 +63,7 @@ std::vector<shared_array> compute(const work& w) {
         return {std::make_shared<const tn::any_array>(
             w.attributes.get<std::shared_ptr<const tn::any_array>>("value")->share())};
     if (is_one_of(op, {"identity", "stop_gradient", "ensure_shape", "placeholder_with_default", "reshape", "squeeze",
-                       "expand_dims", "reshape_like"}))
+                       "expand_dims", "reshape_like", "test_pause"}))
         return {in_sizes(w.values[0], w.outputs[0].extents)};
     if (op == "no_op") return {};
     if (op == "fused") {
@@ -133,7 +133,7 @@ bool is_exact(const work& w) {
                       "stack",        "unstack",        "gather",         "slice",         "reverse",
                       "pad",          "tile",           "one_hot",        "fill_like",     "min",
                       "max",          "max_pool2d",     "random_uniform", "random_normal", "random_shuffle",
-                      "assign",       "scatter"});
+                      "assign",       "scatter",        "test_pause"});
 }
 
 bool has_denormals(const tn::any_array& a) {

@@ -50,6 +50,7 @@ sizes::sizes(const request& r, const order& o) {
         if (op == "ensure_shape" || op == "placeholder_with_default") a.set("shape", in[0].extents);
         for (int k = 0; k < static_cast<int>(n->outputs.size()); ++k) {
             tn::inferred t = n->op->infer(a, tn::type_list(in.data(), static_cast<int>(in.size())), k);
+            if (t && op == "test_pause") t = in[0]; // what its rule does not say, the values will
             if (!t) throw tn::invalid_argument_error(n->name + ": the rule finds a fault in the step's sizes");
             t.type.extents = known(t.type.extents);
             if (!t.type.extents.is_static()) throw tn::invalid_argument_error(n->name + ": its sizes are not known");

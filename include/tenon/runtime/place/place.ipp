@@ -44,7 +44,7 @@ TENON_INLINE placement_explanation explain(const program& p, const plan_options&
             placement_explanation::edge edge{any_tensor(value.origin).name(), value.type, value.origin.node->name,
                                              i.origin->name};
             if (value.device != i.device) {
-                edge.bytes = bytes_of(value.type);
+                edge.bytes = value.type.extents.is_static() ? bytes_of(value.type) : 0; // known late
                 edge.once = value.producer >= 0 && p.item(value.producer).op->is(op_flags::constant);
                 edge.shared = !crossed.insert({v, i.device}).second;
             }

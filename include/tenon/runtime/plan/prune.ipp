@@ -131,6 +131,7 @@ TENON_INLINE program prune(const request& r) {
     std::vector<node*> stack;
     std::size_t count = 0;
     const auto want = [&](node* n, char how) {
+        if (n->op->is(op_flags::waits) && !all_static(n->outputs)) how = 2; // its sizes are those of what it gives
         const auto number = static_cast<std::size_t>(n->number);
         if (number >= need.size()) need.resize(number + 1); // what it needs has smaller numbers
         needed& have = need[number];
@@ -203,7 +204,7 @@ TENON_INLINE program prune(const request& r) {
         }
         for (const auto& [name, a] : n->attributes)
             if (const auto* e = std::get_if<extents>(&a); e && !e->is_static()) {
-                late.find(sizes.known(*e), it.predecessors);
+                if (!open) late.find(sizes.known(*e), it.predecessors);
                 as_made = false;
             }
         open = open || !it.predecessors.empty();

@@ -362,6 +362,11 @@ TENON_INLINE program program_of_stage(const program& p, const step_unit& stage) 
             }
         enter_item(n);
     }
+    // What items elsewhere are made to run after runs although nobody here may read it.
+    for (std::size_t n = 0; n < p.items.size(); ++n)
+        if (!p.items[n].removed && !item_here.contains(static_cast<int>(n)))
+            for (const int b : p.items[n].predecessors)
+                if (const auto at = item_here.find(b); at != item_here.end()) s.item(at->second).target = true;
     for (const int v : stage.gives) {
         bring(v);
         if (!here.contains(v)) enter(v);

@@ -61,7 +61,8 @@ private:
         std::vector<tensor_type> given{}; // their types, with sizes open where it will tell
     };
     void make_units(program&& placed);
-    std::shared_ptr<plan> plan_of(unit& u, const std::vector<any_array>& slots);
+    // `sizes`: by slot, of what the ops that wait gave.
+    std::shared_ptr<plan> plan_of(unit& u, const std::vector<extents>& sizes);
     // That the arrays which an op that waits gave are of their types; what named sizes are thereby.
     static void check_given(const unit& u, const std::vector<any_array>& given, size_bindings& sizes);
 

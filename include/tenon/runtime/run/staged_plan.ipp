@@ -67,14 +67,14 @@ TENON_INLINE void staged_plan::make_units(program&& placed) {
     if (late) whole_ = std::move(placed);
 }
 
-TENON_INLINE std::shared_ptr<plan> staged_plan::plan_of(unit& u, const std::vector<any_array>& slots) {
+TENON_INLINE std::shared_ptr<plan> staged_plan::plan_of(unit& u, const std::vector<extents>& sizes) {
     if (u.frozen) return u.frozen;
     std::vector<std::int64_t> key;
-    const auto known = [&](int v) -> const any_array& {
-        return slots[static_cast<std::size_t>(slot_of_[static_cast<std::size_t>(v)])];
+    const auto known = [&](int v) -> const extents& {
+        return sizes[static_cast<std::size_t>(slot_of_[static_cast<std::size_t>(v)])];
     };
     for (const int v : u.cut.told)
-        for (const extent& e : known(v).extents()) key.push_back(e.size);
+        for (const extent& e : known(v)) key.push_back(e.size);
     {
         const std::lock_guard lock(guard_);
         if (const auto at = u.late.find(key); at != u.late.end()) {
@@ -88,7 +88,7 @@ TENON_INLINE std::shared_ptr<plan> staged_plan::plan_of(unit& u, const std::vect
     p.sizes = whole_.sizes;
     for (const int v : u.cut.told) {
         program_value& value = p.value(v);
-        value.type.extents = known(v).extents();
+        value.type.extents = known(v);
         const node_output& from = value.origin;
         p.sizes.bind(from.node->outputs[static_cast<std::size_t>(from.index)].extents, value.type.extents, from);
     }

@@ -96,6 +96,7 @@ private:
     unsigned denormals_ = 0;
     const any_array* const* feeds_ = nullptr;
     std::vector<any_array> slots_;
+    std::vector<extents> told_; // by slot, of what ops that wait gave: the array may have been taken
     std::vector<waiter> waiters_;
     std::vector<stage_arrays> stages_;
     std::vector<int> place_; // by unit: its waiter, or its stage_arrays

@@ -31,7 +31,10 @@ TENON_INLINE void steps_in_flight::close(const std::exception_ptr& why, const st
 }
 
 TENON_INLINE staged_step::staged_step(staged_plan& p) :
-    plan_(p), slots_(static_cast<std::size_t>(p.slots_)), waiters_(p.waits_.size()) {
+    plan_(p),
+    slots_(static_cast<std::size_t>(p.slots_)),
+    told_(p.sizes_matter_ ? slots_.size() : 0),
+    waiters_(p.waits_.size()) {
     std::size_t waits = 0;
     for (std::size_t u = 0; u < p.units_.size(); ++u) {
         const staged_plan::unit& unit = p.units_[u];
@@ -168,7 +171,7 @@ TENON_INLINE void staged_step::run_stage(int u) {
     staged_plan::unit& unit = plan_.units_[static_cast<std::size_t>(u)];
     stage_arrays& a = stages_[static_cast<std::size_t>(place_[static_cast<std::size_t>(u)])];
     for (std::size_t k = 0; k < unit.takes.size(); ++k) a.fed[k] = &found(unit.takes[k]);
-    const plan::lease lease(plan_.plan_of(unit, slots_));
+    const plan::lease lease(plan_.plan_of(unit, told_));
     lease.run(a.fed.data(), a.given.data(), environment_);
     for (std::size_t k = 0; k < unit.gives.size(); ++k)
         slots_[static_cast<std::size_t>(unit.gives[k])] = std::move(a.given[k]);
@@ -208,8 +211,11 @@ TENON_INLINE void staged_step::completed(waiter& w, std::exception_ptr failure) 
     if (!failure) {
         try {
             staged_plan::check_given(unit, w.op->values, sizes_);
-            for (std::size_t k = 0; k < unit.gives.size(); ++k)
-                slots_[static_cast<std::size_t>(unit.gives[k])] = std::move(w.op->values[k]);
+            for (std::size_t k = 0; k < unit.gives.size(); ++k) {
+                const auto slot = static_cast<std::size_t>(unit.gives[k]);
+                if (plan_.sizes_matter_) told_[slot] = w.op->values[k].extents();
+                slots_[slot] = std::move(w.op->values[k]);
+            }
             if (environment_.traced)
                 environment_.traced->add(unit.name, unit.op, unit.row, w.began,
                                          step::clock::now().time_since_epoch() / std::chrono::nanoseconds(1));

@@ -230,9 +230,15 @@ public:
         return o;
     }
 
+    // Costs are those of sizes: where some are known late, the rules decide.
+    runtime::placement_strategy* strategy_for(const runtime::program& p) const {
+        const bool known =
+            std::all_of(p.values.begin(), p.values.end(), [](const auto& v) { return v.type.extents.is_static(); });
+        return known ? strategy.get() : nullptr;
+    }
     runtime::program placed(const runtime::request& r, const runtime::plan_options& o) const {
         runtime::program p = runtime::prune(r);
-        runtime::place(p, o, *placer, strategy.get());
+        runtime::place(p, o, *placer, strategy_for(p));
         return p;
     }
 
@@ -600,7 +606,7 @@ TENON_INLINE placement_explanation session::explanation_of(detail::run_request&&
     const detail::session_state::fed_tensors fed = live().checked(asked);
     const runtime::plan_options o = live().planning(live().graph.seed(), false);
     const runtime::program p = live().placed(live().planned(fed.tensors, fed.values.data(), asked), o);
-    return runtime::explain(p, o, *live().placer, live().strategy.get());
+    return runtime::explain(p, o, *live().placer, live().strategy_for(p));
 }
 
 TENON_INLINE step_report session::report_of(detail::run_request&& asked) {
