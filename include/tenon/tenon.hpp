@@ -72,13 +72,14 @@
 #include <tenon/nn/losses.hpp>           // losses and accuracy
 #include <tenon/nn/confusion_matrix.hpp> // which class is taken for which
 
-#include <tenon/train/schedules.hpp>   // learning rates that follow the global step
-#include <tenon/train/optimizers.hpp>  // gradient descent, momentum, Adam, ...; clipping
-#include <tenon/train/all_reduce.hpp>  // sums over devices
-#include <tenon/train/mirrored.hpp>    // one model on several devices
-#include <tenon/train/safetensors.hpp> // named arrays in files
-#include <tenon/train/checkpoint.hpp>  // variables in such files
-#include <tenon/train/coordinator.hpp> // threads that end together
+#include <tenon/train/schedules.hpp>    // learning rates that follow the global step
+#include <tenon/train/optimizers.hpp>   // gradient descent, momentum, Adam, ...; clipping
+#include <tenon/train/all_reduce.hpp>   // sums over devices
+#include <tenon/train/mirrored.hpp>     // one model on several devices
+#include <tenon/train/safetensors.hpp>  // named arrays in files
+#include <tenon/train/checkpoint.hpp>   // variables in such files
+#include <tenon/train/coordinator.hpp>  // threads that end together
+#include <tenon/train/queue_runner.hpp> // threads that keep queues filled
 
 #include <tenon/data/idx.hpp>         // the files of MNIST and its relatives
 #include <tenon/data/minibatches.hpp> // shuffled minibatches

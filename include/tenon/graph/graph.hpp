@@ -65,6 +65,8 @@ private:
 /// Names of the collections that variables enter.
 inline constexpr const char* global_variables = "variables";
 inline constexpr const char* trainable_variables = "trainable_variables";
+/// And the one of queues that have threads which fill them (queue_runner).
+inline constexpr const char* queue_runners = "queue_runners";
 
 } // namespace tenon
 

@@ -8,6 +8,7 @@
 
 #include <tenon/core/config.hpp>
 #include <tenon/core/shared_function.hpp>
+#include <tenon/kernel/function_ref.hpp>
 
 /// Threads that end together.
 ///
@@ -42,6 +43,9 @@ public:
     /// Waits so many seconds at most; whether a stop was asked for. What a thread that does something now and then waits
     /// with instead of sleeping.
     bool wait_for_stop(double seconds) const;
+    /// Waits until a stop is asked for, or done() is true, which is asked now and whenever one of its threads has ended;
+    /// whether a stop was asked for. done() must not call the coordinator.
+    bool wait_for_stop_or(function_ref<bool()> done) const;
     /// Runs f(); what it throws asks for a stop. False then.
     template <class F> bool stop_on_exception(F&& f) {
         try {

@@ -103,6 +103,12 @@ TENON_INLINE bool coordinator::wait_for_stop(double seconds) const {
     return state_->changed.wait_for(lock, state::duration(seconds), [&] { return should_stop(); });
 }
 
+TENON_INLINE bool coordinator::wait_for_stop_or(function_ref<bool()> done) const {
+    std::unique_lock lock(state_->guard);
+    state_->changed.wait(lock, [&] { return should_stop() || done(); });
+    return should_stop();
+}
+
 TENON_INLINE void coordinator::join(double grace_period) {
     state::require_seconds(grace_period, "the grace period");
     std::unique_lock lock(state_->guard);

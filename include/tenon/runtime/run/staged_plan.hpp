@@ -55,6 +55,7 @@ private:
         std::shared_ptr<plan> frozen{};                        // where its sizes are known
         std::map<std::vector<std::int64_t>, late_plan> late{}; // by what was known late; under the guard
         // Of an op that waits:
+        const node* origin = nullptr;
         kernel_pointer kernel{};
         std::string name{}, op{}, row{}, place{}; // for messages and traces; the place is "name (op) on device"
         std::vector<node_output> outputs{};

@@ -43,6 +43,7 @@ TENON_INLINE void staged_plan::make_units(program&& placed) {
             const program_item& i = placed.item(c.waits);
             u.kernel = prepare_kernel(placed, i, options_);
             const device& on = options_.device(i.device);
+            u.origin = i.origin;
             u.name = i.origin->name;
             u.op = shown_op(*i.origin);
             u.row = on.full_name().type.str() + ":" + std::to_string(on.full_name().index) + " waits " +

@@ -57,6 +57,8 @@ public:
     void stop(const std::exception_ptr& why) noexcept;
     /// Its deadline has come: stops it, saying what it waits for.
     void expire() noexcept;
+    /// What waited then, of a step that has ended.
+    const std::vector<const node*>& expired() const noexcept { return expired_; }
 
 private:
     friend class steps_in_flight;
@@ -112,6 +114,7 @@ private:
     bool asleep_ = false; // and waits
     thread_pool* background_ = nullptr;
     std::exception_ptr first_;
+    std::vector<const node*> expired_;
     size_bindings sizes_;
     std::function<void()> ended_;
 

@@ -76,6 +76,7 @@ TENON_INLINE void staged_step::begin(const any_array* const* feeds, const run_en
         undone_ = static_cast<int>(plan_.units_.size());
         active_ = static_cast<int>(ready_.size());
         first_ = nullptr;
+        expired_.clear();
         if (plan_.sizes_matter_) sizes_ = plan_.sizes_;
     }
     among_ = &among;
@@ -314,6 +315,7 @@ TENON_INLINE void staged_step::expire() noexcept {
         int others = 0;
         for (waiter& w : waiters_) {
             if (w.now != waiter::state::begun) continue;
+            expired_.push_back(plan_.units_[static_cast<std::size_t>(w.unit)].origin);
             if (!text.empty()) {
                 ++others;
                 continue;

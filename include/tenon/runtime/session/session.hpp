@@ -125,6 +125,9 @@ public:
     /// planned anew, so that each node has a time of its own: nothing is fused or folded, and the host's nodes run one
     /// after another. Returns as set_trace does.
     void set_measurements(cost_measurements* m);
+    /// The threads that keep this queue filled were started (queue_runner). Who waits too long for a queue that has such, and
+    /// they were not, is told so (SEMANTICS 37).
+    void note_started_runner(const any_tensor& queue);
     /// Steps that wait fail with cancelled_error, and what they waited for is as if they had not come. Later runs are
     /// failed_precondition_error: "Session is closed." (SEMANTICS 19)
     void close();

@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include <tenon/core/error.hpp>
@@ -110,6 +111,7 @@ public:
     mutable std::mutex guard; // of what follows
     std::map<std::vector<std::int64_t>, kept_plan> plans;
     std::uint64_t requests = 0;
+    std::set<const node*> started_runners; // of these queues
 
     const std::vector<std::unique_ptr<device>>& devices() const noexcept { return home->devices; }
     std::vector<device*> all_devices() const {
@@ -344,7 +346,26 @@ public:
         const runtime::run_environment e{&in, tracing.get(), measuring.get()};
         std::optional<denormal_scope> flushed;
         if (options.flush_denormals) flushed.emplace(flushed_denormals);
-        p.run(fed, fetched, e, in_flight);
+        if (!p.several()) p.run(fed, fetched, e, in_flight);
+        else try {
+                p.run(fed, fetched, e, in_flight);
+            } catch (const deadline_exceeded_error& late) {
+                throw deadline_exceeded_error(late.what() + idle_runners(*p.several()));
+            }
+    }
+    // What to do, where a step has waited for queues that nobody fills.
+    std::string idle_runners(const runtime::staged_step& s) const {
+        const std::vector<any_tensor> collected = graph.collection(queue_runners);
+        const std::lock_guard lock(guard);
+        for (const node* waited : s.expired()) {
+            if (!waited->op->is(op_flags::uses)) continue;
+            const node* const queue = waited->inputs[0].node;
+            const auto is_it = [&](const any_tensor& t) { return t.node() == queue; };
+            if (std::any_of(collected.begin(), collected.end(), is_it) && !started_runners.contains(queue))
+                return "; the queue runners of \"" + queue->name +
+                       "\" were never started in this session: call start_queue_runners(session, coordinator)";
+        }
+        return {};
     }
     void begin(step& s, double timeout) const {
         s.pool = step_pool;
@@ -448,6 +469,7 @@ public:
     }
     void get(any_array* fetched) {
         std::unique_lock lock(guard_);
+        bool late = false;
         const auto ended = [&] { return ended_; };
         if (!in_.limited()) changed_.wait(lock, ended);
         else if (!changed_.wait_until(lock, in_.deadline, ended)) {
@@ -455,12 +477,18 @@ public:
             if (lease_.several()) lease_.several()->expire(); // what computes sees the time itself
             lock.lock();
             changed_.wait(lock, ended);
+            late = true;
         }
         if (taken_)
             throw failed_precondition_error(
                 "pending_step::get: the results of this step were taken before; call it once");
         taken_ = true;
-        if (failure_) std::rethrow_exception(failure_);
+        try {
+            if (failure_) std::rethrow_exception(failure_);
+        } catch (const deadline_exceeded_error& e) {
+            if (!late || !lease_.several()) throw;
+            throw deadline_exceeded_error(e.what() + session_->idle_runners(*lease_.several()));
+        }
         for (std::size_t f = 0; f + 1 < fetched_.size(); ++f) fetched[f] = std::move(fetched_[f]);
     }
     bool wait_for(double seconds) {
@@ -600,6 +628,10 @@ TENON_INLINE void session::set_trace(trace* t) { live().traced.set(t); }
 TENON_INLINE void session::set_measurements(cost_measurements* m) { live().measured.set(m); }
 TENON_INLINE session_statistics session::statistics() const { return live().statistics(); }
 TENON_INLINE void session::close() { live().close(); }
+TENON_INLINE void session::note_started_runner(const any_tensor& queue) {
+    const std::lock_guard lock(live().guard);
+    live().started_runners.insert(queue.node());
+}
 TENON_INLINE const graph& session::bound_graph() const { return live().graph; }
 
 TENON_INLINE placement_explanation session::explanation_of(detail::run_request&& asked) {
