@@ -23,6 +23,7 @@ struct sample {
     tn::index_list axes;
     colour shade = colour::red;
     std::vector<std::int64_t> numbers;
+    std::vector<tn::tensor_type> types;
     static constexpr void fields(auto&& field) {
         field("flag", &sample::flag);
         field("count", &sample::count);
@@ -35,6 +36,7 @@ struct sample {
         field("axes", &sample::axes);
         field("shade", &sample::shade);
         field("numbers", &sample::numbers);
+        field("types", &sample::types);
     }
 };
 
@@ -51,6 +53,7 @@ sample filled() {
     s.axes = {1, -1};
     s.shade = colour::green;
     s.numbers = {5, 6, 7};
+    s.types = {{tn::element_type::string, {}}, {tn::element_type::float32, {tn::extent::named("batch"), 2}}};
     return s;
 }
 
@@ -69,6 +72,7 @@ TEST_CASE("attributes come back from a node as they were written") {
     CHECK(back.axes == s.axes);
     CHECK(back.shade == s.shade);
     CHECK(back.numbers == s.numbers);
+    CHECK(back.types == s.types);
     CHECK(tn::encode(back) == tn::encode(s));
     CHECK(tn::encode(back).hash() == tn::encode(s).hash());
 }
@@ -77,6 +81,10 @@ TEST_CASE("a changed attribute is another list of attributes") {
     sample other = filled();
     other.axes = {1, 0};
     CHECK_FALSE(tn::encode(other) == tn::encode(filled()));
+    other = filled();
+    other.types[1].extents[1] = 3;
+    CHECK_FALSE(tn::encode(other) == tn::encode(filled()));
+    CHECK(tn::encode(other).hash() != tn::encode(filled()).hash());
 }
 
 TEST_CASE("an attribute that is missing, of another type or out of range is an error that names it") {

@@ -385,6 +385,9 @@ TEST_CASE("attributes of the wrong type, missing or too many name the node and t
               "the op has no attribute \"colour\"; it has element, shape"));
     CHECK(has(placeholder(R"({"element": {"colour": 1}, "shape": {"shape": []}})"),
               "attribute \"element\": it must be an integer, a text, a list"));
+    CHECK(has(placeholder(R"({"element": {"types": [3]}, "shape": {"shape": []}})"),
+              "attribute \"element\": a type must be {\"element\": ..., \"shape\": [...]}, not 3"));
+    CHECK(has(placeholder(R"({"element": {"types": {}}, "shape": {"shape": []}})"), "attribute \"element\": "));
     CHECK(has(placeholder("[]"), "\"attributes\" must be an object, not a list"));
     CHECK(has(mistake(graph_of(R"({"name": "n", "op": "no_op", "device": 1})")), "\"device\" must be a text, not 1"));
 }
