@@ -22,6 +22,18 @@
 #define main replicas_program
 #include "../../examples/tour/10_replicas.cpp"
 #undef main
+#define main fifo_queue_program
+#include "../../examples/tour/12_fifo_queue.cpp"
+#undef main
+#define main random_shuffle_queue_program
+#include "../../examples/tour/13_random_shuffle_queue.cpp"
+#undef main
+#define main padding_queue_program
+#include "../../examples/tour/14_padding_queue.cpp"
+#undef main
+#define main timeout_program
+#include "../../examples/tour/15_timeout.cpp"
+#undef main
 #define main mirrored_program
 #include "../../examples/tour/24_mirrored.cpp"
 #undef main
@@ -237,6 +249,29 @@ TEST_CASE("tour 8: SEMANTICS 15: x and y run after a and b, z after x and y, by 
 
 TEST_CASE("tour 10: SEMANTICS 9: variables go to the parameter servers in turn, what is computed to the workers") {
     CHECK(is_as_said(output_of(replicas_program), "10_replicas.cpp"));
+}
+
+TEST_CASE("tour 12: a queue that two sessions of one task share; tuples; a queue that is closed") {
+    const std::string output = output_of(fifo_queue_program);
+    CHECK(is_as_said(output, "12_fifo_queue.cpp"));
+    CHECK(holds(output, "queue \"pairs\" to have 2 elements; it has 1"));
+}
+
+TEST_CASE("tour 13: a shuffle queue keeps ten, and a dequeue of three too many waits for exactly three") {
+    const std::string output = output_of(random_shuffle_queue_program);
+    CHECK(is_as_said(output, "13_random_shuffle_queue.cpp"));
+    CHECK(holds(output, "queue \"numbers\" to have 15 elements, of which 10 stay; it has 12"));
+}
+
+TEST_CASE("tour 14: a padding queue makes one batch of 3x2, 1x1 and 2x4") {
+    CHECK(is_as_said(output_of(padding_queue_program), "14_padding_queue.cpp"));
+}
+
+TEST_CASE("tour 15: SEMANTICS 16, 17: what is fed takes nothing, and what waits ends in time") {
+    const std::string output = output_of(timeout_program);
+    CHECK(is_as_said(output, "15_timeout.cpp"));
+    CHECK(holds(output, "after 1 s: "));
+    CHECK(holds(output, "queue \"numbers\" to have 1 element; it has 0"));
 }
 
 TEST_CASE("tour 24: copies of a model on four devices learn the same weights, as one device would") {
