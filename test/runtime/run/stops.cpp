@@ -70,7 +70,8 @@ struct telling_wait_op : tell_op {
         tn::completion* then_ = nullptr;
     };
     struct wait_kernel final : tn::waiting_kernel {
-        explicit wait_kernel(const tn::kernel_setup& s) : number(static_cast<int>(tn::decode<attributes>(s.attrs).number)) {}
+        explicit wait_kernel(const tn::kernel_setup& s) :
+            number(static_cast<int>(tn::decode<attributes>(s.attrs).number)) {}
         std::unique_ptr<tn::wait> make_wait() const override { return std::make_unique<passage>(number); }
         int number;
     };
@@ -99,8 +100,8 @@ random_graph make(std::uint64_t seed, const tn::any_tensor& x, const tn::any_ten
         g.nodes.push_back(all.back());
         if (random() % 3 != 0) continue;
         // [count, count, ...] as a sum with the node, so that the update waits for it.
-        const tn::any_tensor v = u::variable("v", tn::tensor_type{tn::element_type::float32, tn::extents(1000)},
-                                             tn::zeros());
+        const tn::any_tensor v =
+            u::variable("v", tn::tensor_type{tn::element_type::float32, tn::extents(1000)}, tn::zeros());
         const tn::any_tensor value = u::add(u::zeros_like(v), u::add(count, u::multiply(all.back(), 0.0f)));
         g.variables.push_back(v);
         g.updates.push_back(u::assign(v, value).operation());
