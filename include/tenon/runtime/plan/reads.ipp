@@ -123,7 +123,7 @@ TENON_INLINE void resolve_reads(program& p) {
     const bool late = detail::read_resolver(p, chains).resolve();
     const bool anew = compute_updates_of_current(p, chains);
     if (late || anew) detail::drop_unread_variables(p, chains);
-    share_current_reads(p);
+    part_current_values(p, chains);
 }
 
 } // namespace tenon::runtime

@@ -22,35 +22,9 @@ namespace detail {
                                   " s; " + what);
 }
 
-// Variables are locked in one order everywhere, so two steps cannot wait for each other.
-class variable_locks {
-public:
-    using list = std::vector<std::pair<variable_resource*, bool>>;
-    variable_locks(const list& v, const run_environment& e) : variables_(v) {
-        for (; held_ < v.size(); ++held_) {
-            std::shared_timed_mutex& guard = v[held_].first->guard;
-            if (!e.limited()) v[held_].second ? guard.lock() : guard.lock_shared();
-            else if (!(v[held_].second ? guard.try_lock_until(e.deadline) : guard.try_lock_shared_until(e.deadline))) {
-                const std::string name = v[held_].first->name;
-                release();
-                exceed_limit(e, "it was waiting for variable \"" + name + "\", which another step was using");
-            }
-        }
-    }
-    ~variable_locks() { release(); }
-    variable_locks(const variable_locks&) = delete;
-    variable_locks& operator=(const variable_locks&) = delete;
-
-private:
-    void release() {
-        while (held_ > 0) {
-            const auto& [variable, updated] = variables_[--held_];
-            updated ? variable->guard.unlock() : variable->guard.unlock_shared();
-        }
-    }
-    const list& variables_;
-    std::size_t held_ = 0;
-};
+[[noreturn]] inline void exceed_limit(const run_environment& e, const variable_resource& awaited) {
+    exceed_limit(e, "it was waiting for variable \"" + awaited.name + "\", which another step was using");
+}
 
 } // namespace detail
 
@@ -68,26 +42,85 @@ TENON_INLINE void plan::run(frame& f, const any_array* const* feeds, any_array* 
     for (const patch& p : fetch_out_) f.out[p.slot] = fetched[p.index].data();
     for (const patch& p : fetch_in_) f.in[p.slot] = fetched[p.index].data();
 
-    const detail::variable_locks locked(variables_, e);
     constexpr double worth_waking = 1e5; // ns
     const thread_pool::keep_awake awake(summary_.cost > worth_waking ? e.pool : nullptr);
-    if (!streams_.empty()) run_on_streams(f, e);
-    else if (side_by_side_ > 1 && e.pool) run_side_by_side(f, e);
-    else run_in_order(f, e);
+    if (!variables_.empty()) run_with_variables(f, e);
+    else run_part(f, e, 0, operations_.size());
 }
 
-TENON_INLINE void plan::run_in_order(frame& f, const run_environment& e) {
+// The values that are read are taken hold of at once. Then the step goes on beside others, but for what stands between its first
+// update and its last.
+TENON_INLINE void plan::run_with_variables(frame& f, const run_environment& e) {
+    struct release {
+        held_variables& held;
+        ~release() { held.end(); }
+    };
+    const release whatever_happens{f.variables};
+    if (reads_variables_) read_variables(f, e);
+    std::size_t done = 0;
+    if (reads_rows_ && end_rows_ < begin_updates_) {
+        run_part(f, e, 0, end_rows_);
+        f.variables.end_reading_rows();
+        done = end_rows_;
+    }
+    if (end_updates_ > 0) {
+        run_part(f, e, done, begin_updates_);
+        begin_updates(f, e);
+        run_part(f, e, begin_updates_, end_updates_);
+        f.variables.end_updates();
+        done = end_updates_;
+    }
+    run_part(f, e, done, operations_.size());
+}
+
+TENON_INLINE void plan::read_variables(frame& f, const run_environment& e) const {
+    if (const variable_resource* v = f.variables.read(e.deadline)) detail::exceed_limit(e, *v);
+    point(f, memory_of::before);
+}
+
+TENON_INLINE void plan::begin_updates(frame& f, const run_environment& e) const {
+    if (const variable_resource* v = f.variables.begin_updates(e.deadline)) detail::exceed_limit(e, *v);
+    point(f, memory_of::current);
+    point(f, memory_of::after);
+}
+
+// In most steps values lie where they lay.
+TENON_INLINE void plan::point(frame& f, memory_of which) const {
+    const std::vector<std::size_t>& first = pointed_[static_cast<std::size_t>(which)];
+    for (std::size_t v = 0; v < variables_.size(); ++v) {
+        if (first[v] == first[v + 1]) continue;
+        const void* const to = which == memory_of::before    ? f.variables.before(v)
+                               : which == memory_of::current ? f.variables.current(v)
+                                                             : f.variables.after(v);
+        if (std::exchange(f.pointed[v][static_cast<std::size_t>(which)], to) == to) continue;
+        for (std::size_t p = first[v]; p < first[v + 1]; ++p) {
+            const variable_pointer& at = pointers_[p];
+            if (at.is_output) f.out[at.slot] = const_cast<void*>(to);
+            else f.in[at.slot] = to;
+        }
+    }
+}
+
+TENON_INLINE void plan::run_part(frame& f, const run_environment& e, std::size_t first, std::size_t last) {
+    if (first == last) return;
+    if (!streams_.empty()) run_on_streams(f, e); // which is given all at once
+    else if (side_by_side_ > 1 && e.pool && last - first > 1) run_side_by_side(f, e, first, last);
+    else run_in_order(f, e, first, last);
+}
+
+TENON_INLINE void plan::run_in_order(frame& f, const run_environment& e, std::size_t first, std::size_t last) {
     const bool plain = !e.traced && !check_numerics_ && !measured_ && !e.limited();
-    std::size_t s = 0;
+    std::size_t s = first;
     try {
         if (plain) {
-            for (; s < operations_.size(); ++s) {
+            for (; s < last; ++s) {
                 kernel_run& r = f.runs[s];
                 r.pool = e.pool;
                 operations_[s].kernel->run(r);
+                if (operations_[s].updates >= 0) f.set_updated(operations_[s].updates);
             }
         } else {
-            for (; s < operations_.size(); ++s) run_operation(s, f, e);
+            for (; s < last; ++s) run_operation(s, f, e);
         }
     } catch (...) {
         rethrow_with_place(std::current_exception(), s);
@@ -104,14 +137,19 @@ TENON_INLINE void plan::run_operation(std::size_t s, frame& f, const run_environ
         const auto late = [&] { return std::chrono::steady_clock::now() >= e.deadline; };
         const auto give_up = [&] { detail::exceed_limit(e, "it was waiting for"); };
         try {
-            const stop_scope stop(late);
+            const auto wanted_no_more = [&] { return !operations_[s].writes && late(); };
+            const stop_scope stop(wanted_no_more);
             operations_[s].kernel->run(r);
         } catch (const cancelled_error&) {
             if (late()) give_up();
             throw;
         }
+        if (operations_[s].updates >= 0) f.set_updated(operations_[s].updates);
         if (late()) give_up();
-    } else operations_[s].kernel->run(r);
+    } else {
+        operations_[s].kernel->run(r);
+        if (operations_[s].updates >= 0) f.set_updated(operations_[s].updates);
+    }
     if (timed) record(s, e, begin, now());
     if (check_numerics_) check_numerics(s, f);
 }
@@ -158,7 +196,7 @@ TENON_INLINE std::string plan::awaited_in(std::size_t s) const {
 TENON_INLINE void plan::run_on_streams(frame& f, const run_environment& e) {
     class monitor final : public step_monitor {
     public:
-        monitor(const plan& p, const run_environment& env) : p_(p), e_(env) {}
+        monitor(const plan& p, frame& f, const run_environment& env) : p_(p), f_(f), e_(env) {}
         bool wanted(int command) noexcept override {
             if (stopped_.load(std::memory_order_acquire)) return false;
             if (!e_.limited() || std::chrono::steady_clock::now() < e_.deadline) return true;
@@ -173,6 +211,9 @@ TENON_INLINE void plan::run_on_streams(frame& f, const run_environment& e) {
             return e_.limited() ? e_.deadline : std::chrono::steady_clock::time_point::max();
         }
         void ended(int command, std::int64_t begin, std::int64_t end) noexcept override {
+            // One that failed has ended too.
+            const int v = p_.operations_[static_cast<std::size_t>(command)].updates;
+            if (v >= 0 && !stopped_.load(std::memory_order_acquire)) f_.set_updated(v);
             try {
                 p_.record(static_cast<std::size_t>(command), e_, begin, end);
             } catch (...) { // no memory for a note of it
@@ -194,13 +235,14 @@ TENON_INLINE void plan::run_on_streams(frame& f, const run_environment& e) {
 
     private:
         const plan& p_;
+        frame& f_;
         const run_environment& e_;
         std::atomic<bool> stopped_{false};
         mutable std::mutex guard_; // of what follows
         std::exception_ptr first_;
         std::size_t where_ = 0;
     };
-    monitor m(*this, e);
+    monitor m(*this, f, e);
     const auto streams_of = [&](const worker& w) { return devices_[static_cast<std::size_t>(w.device)]->streams(); };
     const auto stream_of = [](const worker& w) { return static_cast<device_streams::stream>(w.stream); };
     for (std::size_t s = 0; s < operations_.size(); ++s) {
@@ -233,10 +275,11 @@ TENON_INLINE void plan::run_on_streams(frame& f, const run_environment& e) {
     m.rethrow();
 }
 
-TENON_INLINE void plan::run_side_by_side(frame& f, const run_environment& e) {
+TENON_INLINE void plan::run_side_by_side(frame& f, const run_environment& e, std::size_t first, std::size_t last) {
     // A runner runs a node and goes on with what that made ready: cheap nodes itself, others are offered to further
     // runners, of which there are as many at a time as nodes may run. A runner without work takes what was offered in
-    // vain. All is owned by this call; nothing of it is touched by a runner whose last node has been counted.
+    // vain. All is owned by this call; nothing of it is touched by a runner whose last node has been counted. Positions from
+    // `first` to `last` are run; those before have ended.
     struct state {
         std::vector<std::atomic<int>> waiting; // predecessors that have not ended
         std::atomic<int> left;
@@ -246,7 +289,7 @@ TENON_INLINE void plan::run_side_by_side(frame& f, const run_environment& e) {
         int runners = 1;
         std::exception_ptr first;
         std::size_t first_step = 0;
-        explicit state(std::size_t n) : waiting(n), left(static_cast<int>(n)) {}
+        state(std::size_t all, std::size_t n) : waiting(all), left(static_cast<int>(n)) {}
 
         // Another node for a runner that has none, or -1, and then it is none any more.
         int next() {
@@ -257,15 +300,20 @@ TENON_INLINE void plan::run_side_by_side(frame& f, const run_environment& e) {
             return s;
         }
     };
-    state st(operations_.size());
-    for (std::size_t s = 0; s < operations_.size(); ++s)
-        st.waiting[s].store(static_cast<int>(schedule_.waits_for[s].size()), std::memory_order_relaxed);
+    state st(operations_.size(), last - first);
+    for (std::size_t s = first; s < last; ++s) {
+        const std::span<const int> before = schedule_.waits_for[s];
+        const auto of_part = [&](int w) { return static_cast<std::size_t>(w) >= first; };
+        st.waiting[s].store(static_cast<int>(std::count_if(before.begin(), before.end(), of_part)),
+                            std::memory_order_relaxed);
+    }
 
     struct runner {
         plan& p;
         frame& f;
         const run_environment& e;
         state& st;
+        std::size_t end;
         unsigned denormals = denormal_mode(); // this thread's: others take nodes too
 
         bool cheap(int s) const {
@@ -303,7 +351,8 @@ TENON_INLINE void plan::run_side_by_side(frame& f, const run_environment& e) {
                     }
                 }
                 for (const int n : p.successors_[static_cast<std::size_t>(s)])
-                    if (st.waiting[static_cast<std::size_t>(n)].fetch_sub(1, std::memory_order_acq_rel) == 1) {
+                    if (static_cast<std::size_t>(n) < end &&
+                        st.waiting[static_cast<std::size_t>(n)].fetch_sub(1, std::memory_order_acq_rel) == 1) {
                         if (mine.empty() || cheap(n)) mine.push_back(n);
                         else offer(n);
                     }
@@ -313,10 +362,10 @@ TENON_INLINE void plan::run_side_by_side(frame& f, const run_environment& e) {
             }
         }
     };
-    const runner run{*this, f, e, st};
+    const runner run{*this, f, e, st, last};
     std::vector<int> mine;
-    for (int s = static_cast<int>(operations_.size()) - 1; s >= 0; --s)
-        if (schedule_.waits_for[static_cast<std::size_t>(s)].empty()) mine.push_back(s);
+    for (std::size_t s = last; s-- > first;)
+        if (st.waiting[s].load(std::memory_order_relaxed) == 0) mine.push_back(static_cast<int>(s));
     // The first, and those that are not worth a task, are for this thread.
     for (std::size_t n = mine.size() - 1; n-- > 0;)
         if (!run.cheap(mine[n])) {
