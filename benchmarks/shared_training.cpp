@@ -64,6 +64,11 @@ template <int Batch> void train_mlp(const char* title, double seconds, double ta
     const auto first = m.session.callable(tn::feeds(m.x, m.y), tn::fetches(m.train, m.loss));
     const auto second = m.session.callable(tn::feeds(m.x, m.y), tn::fetches(m.train, m.loss));
     compare(title, seconds, target, [&](int t) { (void)(t == 0 ? first : second)(data.images, data.labels); });
+    // What two threads can do on this machine.
+    models::mlp<Batch> other(1);
+    const auto apart = other.session.callable(tn::feeds(other.x, other.y), tn::fetches(other.train, other.loss));
+    compare("  each a model of its own", seconds, 0,
+            [&](int t) { (void)(t == 0 ? first : apart)(data.images, data.labels); });
 }
 
 void train_little(double seconds) {

@@ -20,6 +20,7 @@
 #include <tenon/train/optimizers.hpp>
 #include <tenon/train/schedules.hpp>
 
+#include "runtime/counted_memory.hpp"
 #include "runtime/every_session.hpp"
 #include "runtime/support.hpp"
 
@@ -328,4 +329,36 @@ TEST_CASE(
         CHECK(s.run(steps_done).item() == 90);
         CHECK(s.run(tn::feed(x, data), loss).item() < begin);
     }
+}
+
+TEST_CASE(
+    "SEMANTICS 11: memory of updates beside readers counts as the variable's, and is given back where it is needed") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    constexpr std::size_t bytes = 400 * 400 * sizeof(float);
+    const auto v = tn::variable<float, tn::shape<400, 400>>("v", tn::ones());
+    const auto stays = watched(tn::sum(v), "stays", deed::stay);
+    const auto x = tn::placeholder<float, tn::shape<400, 400>>("x");
+    tn::session s(tn::session_options{.memory_limit = 3 * bytes});
+    s.run(tn::initialize_variables());
+    beside(s, stays, [&] { s.run(v.assign_add(1.0f)); });
+    CHECK(s.statistics().variable_bytes == 2 * bytes);
+    CHECK(s.run(tn::sum(v)).item() == 2 * 400 * 400);
+    const tn::array<float, tn::shape<400, 400>> data{};
+    CHECK(s.run(tn::feed(x, data), tn::matmul(tn::matmul(x, v), v)).size() == 400 * 400);
+    CHECK(s.statistics().variable_bytes == bytes);
+}
+
+TEST_CASE("SEMANTICS 20: what reads and updates variables takes no memory from the system when nobody is beside it") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto v = tn::variable<float, tn::shape<100, 100>>("v", tn::ones());
+    const auto train = v.assign_sub(tn::sum(v) * v * 1e-9f);
+    tn::session s(tn::session_options{.intra_op_threads = 1, .use_per_session_threads = true});
+    s.run(tn::initialize_variables());
+    const auto step = s.callable(tn::feeds(), tn::fetches(train.operation()));
+    step();
+    const std::int64_t before = counted_memory::taken_blocks();
+    for (int n = 0; n < 10; ++n) step();
+    CHECK(counted_memory::taken_blocks() == before);
 }
