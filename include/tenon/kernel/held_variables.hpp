@@ -46,10 +46,10 @@ public:
     const variable_resource* read(clock::time_point deadline);
     /// Gives up those of which rows were read.
     void end_reading_rows() noexcept;
-    /// Gives up what is not read any more, and locks the variables that are updated. nullptr, or the variable that it waited
-    /// for until the deadline. Throws resource_exhausted_error, naming the variable, where there is no memory beside a reader's;
+    /// Gives up what is not read any more, and locks the variables that are updated; `and_read`: takes hold of the values that
+    /// are read, too, at that moment. nullptr, or the variable that it waited for until the deadline. Throws resource_exhausted_error, naming the variable, where there is no memory beside a reader's;
     /// then none is locked, as where it waited in vain.
-    const variable_resource* begin_updates(clock::time_point deadline);
+    const variable_resource* begin_updates(clock::time_point deadline, bool and_read = false);
     /// The new value of variable i is whole.
     void set_written(std::size_t i) noexcept { held_[i].written = true; }
     /// What is whole becomes the variables' value; of the others nothing is seen. Unlocks them.
@@ -72,6 +72,7 @@ private:
     void lock() noexcept;
     void unlock() noexcept;
     bool wait_for(const variable_resource& v, clock::time_point deadline); // of all that are locked; false: in vain
+    const variable_resource* hold_what_is_read(clock::time_point deadline);
     void tell_waiting() noexcept;
     void give_up_reading(std::size_t i) noexcept;
     void unlock_variables() noexcept;
@@ -83,6 +84,8 @@ private:
     std::vector<variable_buffer*> gone_;   // by use: memory that is to be given back when no guard is held
     std::vector<variables_guard*> guards_; // of all devices, each once, by address
     bool reading_ = false, updating_ = false, any_gone_ = false;
+    static constexpr int looks_before_sleep = 8;
+    int looks_ = 0; // that are left
 };
 
 } // namespace tenon

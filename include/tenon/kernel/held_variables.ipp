@@ -6,6 +6,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/kernel/held_variables.hpp>
+#include <tenon/kernel/pause_briefly.hpp>
 
 namespace tenon {
 
@@ -16,8 +17,16 @@ TENON_INLINE held_variables::held_variables(std::span<const variable_use> uses) 
     guards_.erase(std::unique(guards_.begin(), guards_.end()), guards_.end());
 }
 
+// Guards are held for less time than it takes to wake a thread.
 TENON_INLINE void held_variables::lock() noexcept {
-    for (variables_guard* g : guards_) g->mutex.lock();
+    for (variables_guard* g : guards_) {
+        int tries = 100;
+        while (tries > 0 && !g->mutex.try_lock()) {
+            detail::pause_briefly();
+            --tries;
+        }
+        if (tries == 0) g->mutex.lock();
+    }
 }
 TENON_INLINE void held_variables::unlock() noexcept {
     for (variables_guard* g : guards_) g->mutex.unlock();
@@ -28,6 +37,13 @@ TENON_INLINE void held_variables::tell_waiting() noexcept {
 }
 
 TENON_INLINE bool held_variables::wait_for(const variable_resource& v, clock::time_point deadline) {
+    if (looks_ > 0) { // an update of little is over sooner than a thread sleeps
+        --looks_;
+        unlock();
+        for (int i = 0; i < 30; ++i) detail::pause_briefly();
+        lock();
+        return true;
+    }
     variables_guard* const of = v.guard_.get();
     for (variables_guard* g : guards_)
         if (g != of) g->mutex.unlock();
@@ -44,8 +60,8 @@ TENON_INLINE bool held_variables::wait_for(const variable_resource& v, clock::ti
     return in_time;
 }
 
-TENON_INLINE const variable_resource* held_variables::read(clock::time_point deadline) {
-    lock();
+// A step that has locked variables may wait here: who writes in place has locked all that it needs.
+TENON_INLINE const variable_resource* held_variables::hold_what_is_read(clock::time_point deadline) {
     bool in_time = true;
     for (std::size_t i = 0; i < uses_.size();) {
         variable_resource* const v = uses_[i].variable;
@@ -53,10 +69,7 @@ TENON_INLINE const variable_resource* held_variables::read(clock::time_point dea
             ++i;
             continue;
         }
-        if (!in_time) {
-            unlock();
-            return v;
-        }
+        if (!in_time) return v;
         ++v->readers_waiting_;
         in_time = wait_for(*v, deadline);
         --v->readers_waiting_;
@@ -69,8 +82,15 @@ TENON_INLINE const variable_resource* held_variables::read(clock::time_point dea
             ++(uses_[i].by_rows ? b->row_readers : b->readers);
         }
     reading_ = true;
-    unlock();
     return nullptr;
+}
+
+TENON_INLINE const variable_resource* held_variables::read(clock::time_point deadline) {
+    looks_ = looks_before_sleep;
+    lock();
+    const variable_resource* const awaited = hold_what_is_read(deadline);
+    unlock();
+    return awaited;
 }
 
 TENON_INLINE void held_variables::give_up_reading(std::size_t i) noexcept {
@@ -111,7 +131,8 @@ TENON_INLINE void held_variables::choose_memory(std::size_t i) noexcept {
     h.after = h.in_place ? h.current : v.take_spare();
 }
 
-TENON_INLINE const variable_resource* held_variables::begin_updates(clock::time_point deadline) {
+TENON_INLINE const variable_resource* held_variables::begin_updates(clock::time_point deadline, bool and_read) {
+    looks_ = looks_before_sleep;
     lock();
     bool told = false;
     reading_ = false;
@@ -141,6 +162,7 @@ TENON_INLINE const variable_resource* held_variables::begin_updates(clock::time_
         if (late(v, [&] { return v.locked_; })) awaited = &v;
         else v.locked_ = held_[i].locked = true;
     }
+    if (and_read && !awaited) awaited = hold_what_is_read(deadline);
     // Those who read rows have waited for one update at most: they go before the next.
     for (std::size_t i = 0; i < uses_.size() && !awaited; ++i)
         if (const variable_resource& v = *uses_[i].variable;

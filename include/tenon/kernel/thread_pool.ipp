@@ -16,19 +16,12 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/kernel/denormals.hpp>
+#include <tenon/kernel/pause_briefly.hpp>
 #include <tenon/kernel/stop_scope.hpp>
 #include <tenon/kernel/thread_pool.hpp>
 
 namespace tenon {
 namespace detail {
-
-inline void pause_briefly() noexcept {
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ __volatile__("yield");
-#endif
-}
 
 /// Held for a few instructions at a time. A std::mutex would put the second of two threads that end a loop
 /// together to sleep, and waking one costs a thousand times what the lock protects.

@@ -128,7 +128,7 @@ private:
     void run(frame& f, const any_array* const* feeds, any_array* fetched, const run_environment& e);
     void run_with_variables(frame& f, const run_environment& e);
     void read_variables(frame& f, const run_environment& e) const;
-    void begin_updates(frame& f, const run_environment& e) const;
+    void begin_updates(frame& f, const run_environment& e, bool and_read) const;
     void point(frame& f, memory_of which) const;
     void run_part(frame& f, const run_environment& e, std::size_t first, std::size_t last);
     void run_in_order(frame& f, const run_environment& e, std::size_t first, std::size_t last);

@@ -108,10 +108,20 @@ TENON_INLINE void plan::find_variables() {
             begin_updates_ = std::min(begin_updates_, s);
             end_updates_ = s + 1;
         }
-    if (end_updates_ > 0 && !streams_.empty()) {
-        begin_updates_ = 0;
+    // Where there is next to nothing before them, variables are asked for once.
+    constexpr double little = 1000; // ns
+    const auto is_little = [&](std::size_t first, std::size_t last) {
+        double cost = 0;
+        for (std::size_t s = first; s < last; ++s) {
+            const op_definition& op = *program_.item(schedule_.order[s]).op;
+            if (op.is(op_flags::stateful) && !op.is(op_flags::variable)) return false;
+            cost += operations_[s].cost;
+        }
+        return cost < little;
+    };
+    if (end_updates_ > 0 && (!streams_.empty() || is_little(0, begin_updates_))) begin_updates_ = 0;
+    if (end_updates_ > 0 && (!streams_.empty() || is_little(end_updates_, operations_.size())))
         end_updates_ = operations_.size();
-    }
     std::map<variable_resource*, bool> whole; // what is read otherwise than by rows
     std::map<variable_resource*, std::size_t> last;
     for (std::size_t s = 0; s < operations_.size(); ++s) {

@@ -56,7 +56,8 @@ TENON_INLINE void plan::run_with_variables(frame& f, const run_environment& e) {
         ~release() { held.end(); }
     };
     const release whatever_happens{f.variables};
-    if (reads_variables_) read_variables(f, e);
+    const bool apart = end_updates_ == 0 || begin_updates_ > 0; // reads from updates
+    if (reads_variables_ && apart) read_variables(f, e);
     std::size_t done = 0;
     if (reads_rows_ && end_rows_ < begin_updates_) {
         run_part(f, e, 0, end_rows_);
@@ -65,10 +66,10 @@ TENON_INLINE void plan::run_with_variables(frame& f, const run_environment& e) {
     }
     if (end_updates_ > 0) {
         run_part(f, e, done, begin_updates_);
-        begin_updates(f, e);
+        begin_updates(f, e, !apart);
         run_part(f, e, begin_updates_, end_updates_);
-        f.variables.end_updates();
         done = end_updates_;
+        if (done < operations_.size()) f.variables.end_updates();
     }
     run_part(f, e, done, operations_.size());
 }
@@ -78,8 +79,9 @@ TENON_INLINE void plan::read_variables(frame& f, const run_environment& e) const
     point(f, memory_of::before);
 }
 
-TENON_INLINE void plan::begin_updates(frame& f, const run_environment& e) const {
-    if (const variable_resource* v = f.variables.begin_updates(e.deadline)) detail::exceed_limit(e, *v);
+TENON_INLINE void plan::begin_updates(frame& f, const run_environment& e, bool and_read) const {
+    if (const variable_resource* v = f.variables.begin_updates(e.deadline, and_read)) detail::exceed_limit(e, *v);
+    if (and_read) point(f, memory_of::before);
     point(f, memory_of::current);
     point(f, memory_of::after);
 }
