@@ -19,8 +19,7 @@ namespace tn = tenon;
 
 namespace {
 
-inline constexpr struct batch_size : tn::dim<"batch"> {
-} batch;
+inline constexpr struct batch_size : tn::dim<"batch"> {} batch;
 using pairs = std::vector<tn::gradient_and_variable>;
 
 tn::any_tensor as_dense(const tn::any_tensor& gradient) { return tn::untyped::identity(gradient); }

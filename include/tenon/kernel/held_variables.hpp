@@ -52,6 +52,9 @@ public:
     const variable_resource* begin_updates(clock::time_point deadline, bool and_read = false);
     /// The new value of variable i is whole.
     void set_written(std::size_t i) noexcept { held_[i].written = true; }
+    void set_all_written() noexcept {
+        for (held& h : held_) h.written = h.locked;
+    }
     /// What is whole becomes the variables' value; of the others nothing is seen. Unlocks them.
     void end_updates() noexcept;
     /// Gives up all.
@@ -74,7 +77,10 @@ private:
     bool wait_for(const variable_resource& v, clock::time_point deadline); // of all that are locked; false: in vain
     const variable_resource* hold_what_is_read(clock::time_point deadline);
     void tell_waiting() noexcept;
+    bool nobody_else(bool and_read) const noexcept;
+    void hold(std::size_t i) noexcept;
     void give_up_reading(std::size_t i) noexcept;
+    void make_memory();
     void unlock_variables() noexcept;
     void choose_memory(std::size_t i) noexcept;
     void destroy_gone() noexcept;

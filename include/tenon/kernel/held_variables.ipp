@@ -6,7 +6,6 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/kernel/held_variables.hpp>
-#include <tenon/kernel/pause_briefly.hpp>
 
 namespace tenon {
 
@@ -17,23 +16,20 @@ TENON_INLINE held_variables::held_variables(std::span<const variable_use> uses) 
     guards_.erase(std::unique(guards_.begin(), guards_.end()), guards_.end());
 }
 
-// Guards are held for less time than it takes to wake a thread.
 TENON_INLINE void held_variables::lock() noexcept {
-    for (variables_guard* g : guards_) {
-        int tries = 100;
-        while (tries > 0 && !g->mutex.try_lock()) {
-            detail::pause_briefly();
-            --tries;
-        }
-        if (tries == 0) g->mutex.lock();
-    }
+    for (variables_guard* g : guards_) g->lock.lock();
 }
 TENON_INLINE void held_variables::unlock() noexcept {
-    for (variables_guard* g : guards_) g->mutex.unlock();
+    for (variables_guard* g : guards_) g->lock.unlock();
 }
 TENON_INLINE void held_variables::tell_waiting() noexcept {
     for (variables_guard* g : guards_)
-        if (g->waiting > 0) g->changed.notify_all();
+        if (g->waiting > 0) {
+            ++g->changes;
+            const std::lock_guard lock(g->asleep);
+            g->seen = g->changes;
+            g->told.notify_all();
+        }
 }
 
 TENON_INLINE bool held_variables::wait_for(const variable_resource& v, clock::time_point deadline) {
@@ -44,19 +40,19 @@ TENON_INLINE bool held_variables::wait_for(const variable_resource& v, clock::ti
         lock();
         return true;
     }
-    variables_guard* const of = v.guard_.get();
-    for (variables_guard* g : guards_)
-        if (g != of) g->mutex.unlock();
+    variables_guard& of = *v.guard_;
+    ++of.waiting;
+    const std::uint64_t found = of.changes;
+    unlock();
     bool in_time = true;
     {
-        std::unique_lock lock(of->mutex, std::adopt_lock);
-        ++of->waiting;
-        if (deadline == clock::time_point::max()) of->changed.wait(lock);
-        else in_time = of->changed.wait_until(lock, deadline) == std::cv_status::no_timeout;
-        --of->waiting;
-        if (guards_.size() == 1) lock.release();
+        std::unique_lock asleep(of.asleep);
+        const auto changed = [&] { return of.seen > found; };
+        if (deadline == clock::time_point::max()) of.told.wait(asleep, changed);
+        else in_time = of.told.wait_until(asleep, deadline, changed);
     }
-    if (guards_.size() > 1) lock();
+    lock();
+    --of.waiting;
     return in_time;
 }
 
@@ -77,12 +73,25 @@ TENON_INLINE const variable_resource* held_variables::hold_what_is_read(clock::t
         i = 0; // what was looked at may have changed
     }
     for (std::size_t i = 0; i < uses_.size(); ++i)
-        if (uses_[i].read) {
-            variable_buffer* const b = held_[i].before = uses_[i].variable->current_;
-            ++(uses_[i].by_rows ? b->row_readers : b->readers);
-        }
+        if (uses_[i].read) hold(i);
     reading_ = true;
     return nullptr;
+}
+
+TENON_INLINE void held_variables::hold(std::size_t i) noexcept {
+    variable_buffer* const b = held_[i].before = uses_[i].variable->current_;
+    ++(uses_[i].by_rows ? b->row_readers : b->readers);
+}
+
+// Nothing has to be waited for.
+TENON_INLINE bool held_variables::nobody_else(bool and_read) const noexcept {
+    for (const variable_use& u : uses_) {
+        const variable_resource& v = *u.variable;
+        if (u.updated ? v.locked_ || (u.in_part && (v.readers_waiting_ > 0 || v.current_->row_readers > 0))
+                      : and_read && v.in_place_)
+            return false;
+    }
+    return true;
 }
 
 TENON_INLINE const variable_resource* held_variables::read(clock::time_point deadline) {
@@ -156,6 +165,19 @@ TENON_INLINE const variable_resource* held_variables::begin_updates(clock::time_
         return false;
     };
     const variable_resource* awaited = nullptr;
+    if (nobody_else(and_read)) {
+        for (std::size_t i = 0; i < uses_.size(); ++i) {
+            if (and_read && uses_[i].read) hold(i);
+            if (!uses_[i].updated) continue;
+            uses_[i].variable->locked_ = held_[i].locked = true;
+            choose_memory(i);
+        }
+        reading_ = reading_ || and_read;
+        unlock();
+        destroy_gone();
+        make_memory();
+        return nullptr;
+    }
     for (std::size_t i = 0; i < uses_.size() && !awaited; ++i) {
         if (!uses_[i].updated) continue;
         variable_resource& v = *uses_[i].variable;
@@ -179,6 +201,12 @@ TENON_INLINE const variable_resource* held_variables::begin_updates(clock::time_
         end_updates();
         return awaited;
     }
+    make_memory();
+    return nullptr;
+}
+
+// Where there is no spare one.
+TENON_INLINE void held_variables::make_memory() {
     for (std::size_t i = 0; i < uses_.size(); ++i) {
         if (!held_[i].locked || held_[i].after) continue;
         const variable_resource& v = *uses_[i].variable;
@@ -192,7 +220,6 @@ TENON_INLINE const variable_resource* held_variables::begin_updates(clock::time_
                                            "\nrun fewer steps at a time, or let the device have more memory");
         }
     }
-    return nullptr;
 }
 
 TENON_INLINE void held_variables::unlock_variables() noexcept {

@@ -12,6 +12,7 @@
 #include <tenon/kernel/function_ref.hpp>
 #include <tenon/kernel/memory_account.hpp>
 #include <tenon/kernel/memory_allocator.hpp>
+#include <tenon/kernel/spin_lock.hpp>
 
 /// What outlives a step: variables, counters and others, in named containers.
 
@@ -45,10 +46,13 @@ class variable_resource;
 /// What is said of who uses the variables of one device is said under one mutex, so that it is said of several at one
 /// moment.
 struct variables_guard {
-    std::mutex mutex;
-    std::condition_variable changed; ///< something that a step may wait for
-    int waiting = 0;
+    detail::spin_lock lock;                     ///< held for less time than it takes to wake a thread
     std::vector<variable_resource*> with_spare; ///< that keep memory for their next update beside a reader
+    int waiting = 0;                            ///< steps that sleep until something has changed
+    std::uint64_t changes = 0;                  ///< of what a step may wait for, where somebody does
+    std::mutex asleep;                          ///< who waits has it when it looks at `seen`
+    std::uint64_t seen = 0;                     ///< changes that were told
+    std::condition_variable told;
 };
 
 /// A variable's value. Steps read and write it as held_variables says.

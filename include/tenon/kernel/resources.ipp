@@ -21,7 +21,7 @@ TENON_INLINE variable_resource::variable_resource(std::string variable, const te
     current_(make_buffer()) {}
 TENON_INLINE variable_resource::~variable_resource() {
     {
-        const std::lock_guard lock(guard_->mutex);
+        const detail::spin_guard lock(guard_->lock);
         if (variable_buffer* const spare = take_spare()) {
             spare->next = nullptr;
             current_->next = spare;
@@ -151,7 +151,7 @@ TENON_INLINE void resource_manager::clear(const std::string& container) {
 
 TENON_INLINE bool resource_manager::give_back_spares() noexcept {
     bool any = false;
-    const std::lock_guard lock(state_->of_variables->mutex);
+    const detail::spin_guard lock(state_->of_variables->lock);
     while (!state_->of_variables->with_spare.empty()) {
         variable_resource* const v = state_->of_variables->with_spare.back();
         variable_buffer* const spare = v->take_spare();

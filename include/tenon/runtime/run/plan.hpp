@@ -130,6 +130,7 @@ private:
     void read_variables(frame& f, const run_environment& e) const;
     void begin_updates(frame& f, const run_environment& e, bool and_read) const;
     void point(frame& f, memory_of which) const;
+    void point(frame& f, memory_of which, std::size_t variable, const void* to) const;
     void run_part(frame& f, const run_environment& e, std::size_t first, std::size_t last);
     void run_in_order(frame& f, const run_environment& e, std::size_t first, std::size_t last);
     void run_side_by_side(frame& f, const run_environment& e, std::size_t first, std::size_t last);

@@ -68,6 +68,7 @@ TENON_INLINE void plan::run_with_variables(frame& f, const run_environment& e) {
         run_part(f, e, done, begin_updates_);
         begin_updates(f, e, !apart);
         run_part(f, e, begin_updates_, end_updates_);
+        f.variables.set_all_written();
         done = end_updates_;
         if (done < operations_.size()) f.variables.end_updates();
     }
@@ -88,18 +89,20 @@ TENON_INLINE void plan::begin_updates(frame& f, const run_environment& e, bool a
 
 // In most steps values lie where they lay.
 TENON_INLINE void plan::point(frame& f, memory_of which) const {
-    const std::vector<std::size_t>& first = pointed_[static_cast<std::size_t>(which)];
+    const auto [reads, updates] = std::pair(which == memory_of::before, which == memory_of::after);
+    const auto at = static_cast<std::size_t>(which);
     for (std::size_t v = 0; v < variables_.size(); ++v) {
-        if (first[v] == first[v + 1]) continue;
-        const void* const to = which == memory_of::before    ? f.variables.before(v)
-                               : which == memory_of::current ? f.variables.current(v)
-                                                             : f.variables.after(v);
-        if (std::exchange(f.pointed[v][static_cast<std::size_t>(which)], to) == to) continue;
-        for (std::size_t p = first[v]; p < first[v + 1]; ++p) {
-            const variable_pointer& at = pointers_[p];
-            if (at.is_output) f.out[at.slot] = const_cast<void*>(to);
-            else f.in[at.slot] = to;
-        }
+        const void* const to = reads ? f.variables.before(v) : updates ? f.variables.after(v) : f.variables.current(v);
+        if (f.pointed[v][at] != to) point(f, which, v, to);
+    }
+}
+TENON_INLINE void plan::point(frame& f, memory_of which, std::size_t variable, const void* to) const {
+    f.pointed[variable][static_cast<std::size_t>(which)] = to;
+    const std::vector<std::size_t>& first = pointed_[static_cast<std::size_t>(which)];
+    for (std::size_t p = first[variable]; p < first[variable + 1]; ++p) {
+        const variable_pointer& at = pointers_[p];
+        if (at.is_output) f.out[at.slot] = const_cast<void*>(to);
+        else f.in[at.slot] = to;
     }
 }
 
@@ -119,12 +122,13 @@ TENON_INLINE void plan::run_in_order(frame& f, const run_environment& e, std::si
                 kernel_run& r = f.runs[s];
                 r.pool = e.pool;
                 operations_[s].kernel->run(r);
-                if (operations_[s].updates >= 0) f.set_updated(operations_[s].updates);
             }
         } else {
             for (; s < last; ++s) run_operation(s, f, e);
         }
     } catch (...) {
+        for (std::size_t done = first; done < s; ++done)
+            if (operations_[done].updates >= 0) f.set_updated(operations_[done].updates);
         rethrow_with_place(std::current_exception(), s);
     }
 }
