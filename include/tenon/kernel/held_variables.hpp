@@ -90,8 +90,8 @@ private:
     std::vector<variable_buffer*> gone_;   // by use: memory that is to be given back when no guard is held
     std::vector<variables_guard*> guards_; // of all devices, each once, by address
     bool reading_ = false, updating_ = false, any_gone_ = false;
-    static constexpr int looks_before_sleep = 8;
-    int looks_ = 0; // that are left
+    static constexpr int looks_before_sleep = 40; // some 20 us, about what sleeping and waking take
+    int looks_ = 0;                               // that are left
 };
 
 } // namespace tenon
