@@ -49,12 +49,12 @@ TEST_CASE("a device's variables lie in its memory, which they give back in the e
     {
         tn::resource_manager r(&memory);
         const auto v = r.variable("", "v", {tn::element_type::float32, {2, 3}});
-        CHECK(memory.given.at(v->value.data()) == 24);
-        CHECK(v->value.is_view());
-        CHECK(v->value.type() == tn::tensor_type{tn::element_type::float32, {2, 3}});
+        CHECK(memory.given.at(v->value().data()) == 24);
+        CHECK(v->value().is_view());
+        CHECK(v->value().type() == tn::tensor_type{tn::element_type::float32, {2, 3}});
         CHECK(r.variable("", "v", {tn::element_type::float32, {2, 3}}) == v);
         const auto none = r.variable("", "none", {tn::element_type::float32, {0, 3}});
-        CHECK(none->value.elements() == 0);
+        CHECK(none->value().elements() == 0);
         CHECK(r.bytes() == 24);
         CHECK(memory.account.taken() == 24);
     }
@@ -66,8 +66,8 @@ TEST_CASE("strings are objects of the host, whatever the device, and none of its
     small_memory memory(10);
     tn::resource_manager r(&memory);
     const auto words = r.variable("", "words", {tn::element_type::string, {100}});
-    words->value.data<std::string>()[99] = "a text that is longer than a short one";
-    CHECK(!words->value.is_view());
+    words->value().data<std::string>()[99] = "a text that is longer than a short one";
+    CHECK(!words->value().is_view());
     CHECK(memory.given.empty());
     CHECK(r.bytes() == 0);
     CHECK(r.largest().empty());
@@ -75,7 +75,7 @@ TEST_CASE("strings are objects of the host, whatever the device, and none of its
 
 TEST_CASE("without a device's memory variables are the host's, and counted") {
     tn::resource_manager r;
-    CHECK(!r.variable("", "v", {tn::element_type::float32, {2}})->value.is_view());
+    CHECK(!r.variable("", "v", {tn::element_type::float32, {2}})->value().is_view());
     CHECK(r.bytes() == 8);
     CHECK(r.largest() == std::vector<tn::memory_holder>{{8, "v float[2], variable"}});
     CHECK(contains(message_of<tn::resource_exhausted_error>([&] {
@@ -101,10 +101,10 @@ TEST_CASE("SEMANTICS 11: a variable without room is refused by name, sizes and l
     CHECK(refused("box") == "variable \"w\" in container \"box\", float[51]: it is full" + holders);
     CHECK(r.bytes() == 800);
     CHECK(r.largest().size() == 2);
-    CHECK(r.variable("", "w", {tn::element_type::float32, {25}})->value.bytes() == 100); // of another size it is new
+    CHECK(r.variable("", "w", {tn::element_type::float32, {25}})->value().bytes() == 100); // of another size it is new
     CHECK_THROWS_AS((void)r.variable("", "x", {tn::element_type::float32, {tn::dynamic_extent}}),
                     tn::invalid_argument_error);
-    CHECK(r.variable("", "x", {tn::element_type::float32, {25}})->value.bytes() == 100);
+    CHECK(r.variable("", "x", {tn::element_type::float32, {25}})->value().bytes() == 100);
 }
 
 TEST_CASE("what a cleared container held stays with those who use it, and its memory with it") {
@@ -119,9 +119,9 @@ TEST_CASE("what a cleared container held stays with those who use it, and its me
     CHECK(r.bytes() == 240);
     r.clear("box");
     CHECK(r.bytes() == 120); // u is gone, v is in use
-    CHECK(memory.given.contains(used->value.data()));
+    CHECK(memory.given.contains(used->value().data()));
     const auto again = r.variable("box", "v", {tn::element_type::float64, {20}}); // as another type, even
-    CHECK(again->value.data() != used->value.data());
+    CHECK(again->value().data() != used->value().data());
     CHECK(r.counter("box", "v")->runs == 0);
     CHECK(r.variable("", "kept", {tn::element_type::float32, {10}}) == kept);
     used.reset();

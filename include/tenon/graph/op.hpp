@@ -24,6 +24,7 @@ enum class op_flags : unsigned {
     variable = 512,  ///< output 0 is the memory of a variable
     replaces = 1024, ///< an update after which the resource is input 1
     uses = 2048,     ///< uses the resource that its input 0 stands for, and runs where that is
+    rows = 8192,     ///< of input 0 reads nothing but what its other inputs name
     waits = 4096,    ///< is started, between stages (waiting_kernel); may leave its outputs' sizes open; the host's
 };
 constexpr op_flags operator|(op_flags a, op_flags b) {

@@ -31,8 +31,12 @@ struct kernel_setup {
 
 /// What a kernel is given in a step.
 struct kernel_run {
-    const void* const* in;             ///< a pointer per input; nullptr where only its sizes matter
-    void* const* out;                  ///< a pointer per output; of several, nullptr where nobody reads it
+    /// A pointer per input; nullptr where only its sizes matter. An update's input 0: the variable's value before it, nullptr
+    /// where it has none.
+    const void* const* in;
+    /// A pointer per output; of several, nullptr where nobody reads it. A variable's: nullptr where it has no value. An
+    /// update's: where the variable's value is to lie, which may be where it lies.
+    void* const* out;
     std::byte* scratch;                ///< kernel::scratch_bytes() bytes, aligned to 64
     thread_pool* pool;                 ///< nullptr: serial
     const tenon::step* step = nullptr; ///< nullptr: it runs by itself, while a step is planned
@@ -57,8 +61,6 @@ public:
     virtual double cost() const { return 100; }
     /// True when output `o` may be written where input `i` lies.
     virtual bool may_share(int /*i*/, int /*o*/) const { return false; }
-    /// Where output `o` always lies (a variable, a constant), or nullptr: the plan gives it memory.
-    virtual void* resident(int /*o*/) const { return nullptr; }
 };
 
 using kernel_pointer = std::unique_ptr<kernel>;

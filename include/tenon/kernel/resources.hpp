@@ -1,9 +1,10 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <shared_mutex>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include <tenon/kernel/function_ref.hpp>
 #include <tenon/kernel/memory_account.hpp>
 #include <tenon/kernel/memory_allocator.hpp>
+#include <tenon/kernel/spin_lock.hpp>
 
 /// What outlives a step: variables, counters and others, in named containers.
 
@@ -27,31 +29,73 @@ public:
     virtual void forgotten() noexcept {}
 };
 
-/// A variable's value. Its memory is made once and stays where it is.
+/// A memory in which a variable's value lies, or lay: a step that reads it holds the one that was the value when it began to.
+struct variable_buffer {
+    any_array value;
+    bool initialized = false;
+    int readers = 0;                 ///< steps that hold it for as long as they read
+    int row_readers = 0;             ///< that hold it while they read rows of it, and wait for nothing meanwhile
+    variable_buffer* next = nullptr; ///< among those that are to go
+
+    /// nullptr: it has no value.
+    void* data() noexcept { return initialized ? value.data() : nullptr; }
+};
+
+class variable_resource;
+
+/// What is said of who uses the variables of one device is said under one mutex, so that it is said of several at one
+/// moment.
+struct variables_guard {
+    detail::spin_lock lock;                     ///< held for less time than it takes to wake a thread
+    std::vector<variable_resource*> with_spare; ///< that keep memory for their next update beside a reader
+    int waiting = 0;                            ///< steps that sleep until something has changed
+    std::uint64_t changes = 0;                  ///< of what a step may wait for, where somebody does
+    std::mutex asleep;                          ///< who waits has it when it looks at `seen`
+    std::uint64_t seen = 0;                     ///< changes that were told
+    std::condition_variable told;
+};
+
+/// A variable's value. Steps read and write it as held_variables says.
 class variable_resource final : public resource {
 public:
     static constexpr const char* kind = "variable";
 
-    /// A view of memory that `from` gave, which outlives it, and whose bytes `counted` counts; without `from`, or for
-    /// strings, an array of the host.
-    variable_resource(std::string variable, any_array memory, memory_allocator* from,
-                      std::shared_ptr<std::atomic<std::size_t>> counted);
+    /// In memory that `from` gave, which outlives it, and whose bytes `counted` counts; without `from`, or for strings, in
+    /// an array of the host. Throws what `from` throws.
+    variable_resource(std::string variable, const tensor_type& type, memory_allocator* from,
+                      std::shared_ptr<std::atomic<std::size_t>> counted, std::shared_ptr<variables_guard> guard);
     ~variable_resource() override;
     variable_resource(const variable_resource&) = delete;
     variable_resource& operator=(const variable_resource&) = delete;
     memory_holder holding() const override;
 
     const std::string name;
-    any_array value;
-    /// Held shared by steps that read the variable and alone by steps that update it, for the whole step: no
-    /// reader sees half an update.
-    std::shared_timed_mutex guard;
-    std::atomic<bool> initialized{false};
+    const tensor_type& type() const noexcept { return type_; }
+    /// What it holds while no step uses it.
+    any_array& value() noexcept { return current_->value; }
 
 private:
-    std::size_t counted_bytes() const { return from_ && !value.is_view() ? 0 : value.bytes(); }
-    memory_allocator* from_;
-    std::shared_ptr<std::atomic<std::size_t>> counted_;
+    friend class held_variables;
+    friend class resource_manager;
+    variable_buffer* make_buffer() const;
+    void destroy(variable_buffer* b) const noexcept;
+    std::size_t counted_bytes() const noexcept;
+    // Both under the guard: the memory that is kept for the next update, and memory that nobody holds any more, which goes to
+    // `gone` where there is a spare one.
+    variable_buffer* take_spare() noexcept;
+    void retire(variable_buffer* b, variable_buffer*& gone) noexcept;
+
+    const tensor_type type_;
+    memory_allocator* const from_;
+    const std::shared_ptr<std::atomic<std::size_t>> counted_;
+    const std::shared_ptr<variables_guard> guard_;
+    // Under the guard:
+    variable_buffer* current_;
+    variable_buffer* spare_ = nullptr;
+    std::size_t place_ = 0;   // of the spare among the guard's
+    bool locked_ = false;     // a step updates it
+    bool in_place_ = false;   // and writes where the value lies: no further step may read it
+    int readers_waiting_ = 0; // for that to end
 };
 
 /// A number that starts at 0 and lives as long as its container: what random ops count their runs with.
@@ -84,6 +128,9 @@ public:
     std::shared_ptr<run_counter> counter(const std::string& container, const std::string& name);
     /// Forgets what a container holds; who asks later gets new ones.
     void clear(const std::string& container);
+    /// Gives back memory that variables keep for updates beside readers. False where there was none. May be called by the
+    /// device's memory while it is asked for more.
+    bool give_back_spares() noexcept;
     /// Bytes of the device's memory that variables take, until the last who uses them is gone; the host's strings are not
     /// among them.
     std::size_t bytes() const noexcept;

@@ -10,18 +10,70 @@
 
 namespace tenon {
 
-TENON_INLINE variable_resource::variable_resource(std::string variable, any_array memory, memory_allocator* from,
-                                                  std::shared_ptr<std::atomic<std::size_t>> counted) :
-    name(std::move(variable)), value(std::move(memory)), from_(from), counted_(std::move(counted)) {
-    counted_->fetch_add(counted_bytes(), std::memory_order_relaxed);
-}
+TENON_INLINE variable_resource::variable_resource(std::string variable, const tensor_type& t, memory_allocator* from,
+                                                  std::shared_ptr<std::atomic<std::size_t>> counted,
+                                                  std::shared_ptr<variables_guard> guard) :
+    name(std::move(variable)),
+    type_(t),
+    from_(t.element == element_type::string ? nullptr : from),
+    counted_(std::move(counted)),
+    guard_(std::move(guard)),
+    current_(make_buffer()) {}
 TENON_INLINE variable_resource::~variable_resource() {
-    counted_->fetch_sub(counted_bytes(), std::memory_order_relaxed);
-    if (value.is_view()) from_->deallocate(value.data(), value.bytes());
+    {
+        const detail::spin_guard lock(guard_->lock);
+        if (variable_buffer* const spare = take_spare()) {
+            spare->next = nullptr;
+            current_->next = spare;
+        } else current_->next = nullptr;
+    }
+    destroy(current_);
+}
+// Where the host has no memory of its own for a device, its strings are objects, and none of what is counted.
+TENON_INLINE std::size_t variable_resource::counted_bytes() const noexcept {
+    return type_.element == element_type::string ? 0 : static_cast<std::size_t>(bytes_of(type_));
 }
 TENON_INLINE memory_holder variable_resource::holding() const {
-    if (from_ && !value.is_view()) return {};
-    return {value.bytes(), name + " " + to_string(value.type()) + ", variable"};
+    if (counted_bytes() == 0) return {};
+    return {counted_bytes(), name + " " + to_string(type_) + ", variable"};
+}
+TENON_INLINE variable_buffer* variable_resource::make_buffer() const {
+    auto b = std::make_unique<variable_buffer>();
+    if (!from_) b->value = any_array(type_.element, type_.extents);
+    else {
+        const auto elements = static_cast<std::size_t>(checked_elements(type_.element, type_.extents));
+        b->value = any_array::view(from_->allocate(elements * size_of(type_.element)), type_.element, type_.extents);
+    }
+    counted_->fetch_add(counted_bytes(), std::memory_order_relaxed);
+    return b.release();
+}
+TENON_INLINE void variable_resource::destroy(variable_buffer* b) const noexcept {
+    while (b) {
+        const std::unique_ptr<variable_buffer> last(std::exchange(b, b->next));
+        counted_->fetch_sub(counted_bytes(), std::memory_order_relaxed);
+        if (from_) from_->deallocate(last->value.data(), last->value.bytes());
+    }
+}
+TENON_INLINE variable_buffer* variable_resource::take_spare() noexcept {
+    if (!spare_) return nullptr;
+    variable_resource* const last = guard_->with_spare.back();
+    guard_->with_spare[place_] = last;
+    last->place_ = place_;
+    guard_->with_spare.pop_back();
+    return std::exchange(spare_, nullptr);
+}
+TENON_INLINE void variable_resource::retire(variable_buffer* b, variable_buffer*& gone) noexcept {
+    b->initialized = false;
+    if (!spare_) {
+        try {
+            guard_->with_spare.push_back(this);
+            place_ = guard_->with_spare.size() - 1;
+            spare_ = b;
+            return;
+        } catch (const std::bad_alloc&) { // then it is not kept
+        }
+    }
+    b->next = std::exchange(gone, b);
 }
 
 struct resource_manager::state {
@@ -29,15 +81,11 @@ struct resource_manager::state {
 
     memory_allocator* const memory;
     const std::shared_ptr<std::atomic<std::size_t>> bytes = std::make_shared<std::atomic<std::size_t>>(0);
+    const std::shared_ptr<variables_guard> of_variables = std::make_shared<variables_guard>();
     mutable std::mutex guard; // of what follows
     using kind_and_name = std::pair<std::string, std::string>;
     std::map<std::string, std::map<kind_and_name, std::shared_ptr<resource>>> containers;
 
-    any_array make(const tensor_type& type) const {
-        if (!memory || type.element == element_type::string) return any_array(type.element, type.extents);
-        const auto elements = static_cast<std::size_t>(checked_elements(type.element, type.extents));
-        return any_array::view(memory->allocate(elements * size_of(type.element)), type.element, type.extents);
-    }
     std::vector<memory_holder> largest() const {
         std::vector<memory_holder> list;
         for (const auto& [container, all] : containers)
@@ -74,14 +122,13 @@ resource_manager::variable(const std::string& container, const std::string& name
     };
     auto v = find_or_make<variable_resource>(container, name, [&] {
         try {
-            return std::make_shared<variable_resource>(name, state_->make(type), state_->memory, state_->bytes);
+            return std::make_shared<variable_resource>(name, type, state_->memory, state_->bytes, state_->of_variables);
         } catch (const resource_exhausted_error& e) {
             throw resource_exhausted_error(state_->refusal(named(), type, e.what()));
         }
     });
-    if (!(v->value.type() == type))
-        throw invalid_argument_error(named() + " exists as " + to_string(v->value.type()) + ", not as " +
-                                     to_string(type));
+    if (!(v->type() == type))
+        throw invalid_argument_error(named() + " exists as " + to_string(v->type()) + ", not as " + to_string(type));
     return v;
 }
 
@@ -100,6 +147,19 @@ TENON_INLINE void resource_manager::clear(const std::string& container) {
         state_->containers.erase(at);
     }
     for (const auto& [key, r] : cleared) r->forgotten();
+}
+
+TENON_INLINE bool resource_manager::give_back_spares() noexcept {
+    bool any = false;
+    const detail::spin_guard lock(state_->of_variables->lock);
+    while (!state_->of_variables->with_spare.empty()) {
+        variable_resource* const v = state_->of_variables->with_spare.back();
+        variable_buffer* const spare = v->take_spare();
+        spare->next = nullptr;
+        v->destroy(spare);
+        any = true;
+    }
+    return any;
 }
 
 TENON_INLINE std::size_t resource_manager::bytes() const noexcept {

@@ -18,6 +18,7 @@ namespace tenon {
 /// sizes take the place of the axis. An index outside 0 .. size - 1 fails the step.
 struct gather_op {
     static constexpr const char* name = "gather";
+    static constexpr op_flags flags = op_flags::rows;
     struct attributes {
         int axis = 0;
         static constexpr void fields(auto&& field) { field("axis", &attributes::axis); }

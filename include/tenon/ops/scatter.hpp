@@ -9,6 +9,8 @@ namespace tenon {
 /// in: variable, indices (int32 or int64), updates. Row indices[i] of the variable is changed by updates[i], one i
 /// after the other: the updates have the sizes of the indices, then those of a row, or are one number for all. Its
 /// output is the variable after that. An index outside 0 .. size - 1 fails the step, and the variable stays as it was.
+/// Where another step reads the variable as a whole meanwhile, it is copied before it is changed; rows that another step
+/// gathers are waited for.
 /// What is fed for the variable does not matter.
 struct scatter_op {
     static constexpr const char* name = "scatter";
@@ -55,7 +57,6 @@ const char* name_of(scatter_op::way how); ///< of the function: "scatter_add"
 #include <tenon/core/error.hpp>
 #include <tenon/kernel/thread_pool.hpp>
 #include <tenon/ops/kernels/rows.hpp>
-#include <tenon/ops/kernels/variable.hpp>
 
 namespace tenon {
 
@@ -73,7 +74,8 @@ public:
     explicit scatter_kernel(const kernel_setup& s) :
         how_(decode<scatter_op::attributes>(s.attrs).how),
         name_(std::string(name_of(how_)) + " (" + s.node.name + ")"),
-        v_(resource_of(*s.node.inputs[0].node, s)),
+        variable_(s.node.inputs[0].node->name),
+        variable_bytes_(static_cast<std::size_t>(bytes_of(s.inputs[0]))),
         indices_(s.inputs[1]),
         size_(s.inputs[0].extents[0].size),
         inner_(size_ == 0 ? 0 : s.inputs[0].extents.elements() / size_),
@@ -81,20 +83,21 @@ public:
         bytes_(size_of(s.inputs[0].element)),
         compute_(s.inputs[0].element, opcode_of(how_)) {}
     void run(const kernel_run& r) override {
-        if (!v_->initialized.load(std::memory_order_acquire))
-            throw failed_precondition_error(name_ + ": variable \"" + v_->name +
+        if (!r.in[0])
+            throw failed_precondition_error(name_ + ": variable \"" + variable_ +
                                             "\" is changed before it has a value; run initialize_variables() or its "
                                             "initializer() first");
         if (const std::int64_t i = indices_.first_outside(r.in[1], size_); i >= 0)
             throw invalid_argument_error(name_ + ": index " + indices_.shown(r.in[1], i) + " is out of range for the " +
-                                         std::to_string(size_) + " rows of variable \"" + v_->name + "\"");
+                                         std::to_string(size_) + " rows of variable \"" + variable_ + "\"");
+        if (r.out[0] != r.in[0] && variable_bytes_ > 0) std::memcpy(r.out[0], r.in[0], variable_bytes_);
         const std::byte* updates = r.input<std::byte>(2);
         if (one_for_all_) {
             fill_elements(r.scratch, updates, bytes_, inner_);
             updates = r.scratch;
         }
         const std::size_t row_bytes = bytes_ * static_cast<std::size_t>(inner_);
-        auto* const rows = static_cast<std::byte*>(v_->value.data());
+        std::byte* const rows = r.output<std::byte>(0);
         const auto parts = static_cast<std::uint64_t>(r.pool ? std::min<std::int64_t>(parts_, r.pool->size()) : 1);
         const auto change = [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t i = 0; i < indices_.count; ++i) {
@@ -114,7 +117,6 @@ public:
     }
     std::size_t scratch_bytes() const override { return one_for_all_ ? bytes_ * static_cast<std::size_t>(inner_) : 0; }
     double cost() const override { return 30 + static_cast<double>(indices_.count) * (4 + 0.2 * row_bytes()); }
-    void* resident(int) const override { return v_->value.data(); }
 
 private:
     static opcode opcode_of(scatter_op::way how) {
@@ -126,7 +128,8 @@ private:
 
     scatter_op::way how_;
     std::string name_;
-    std::shared_ptr<variable_resource> v_;
+    std::string variable_;
+    std::size_t variable_bytes_;
     row_indices indices_;
     std::int64_t size_, inner_;
     bool one_for_all_;

@@ -277,7 +277,6 @@ any_tensor scatter(scatter_op::way how, const any_tensor& variable, const any_te
 #include <cstring>
 
 #include <tenon/graph/graph_state.inl>
-#include <tenon/ops/kernels/variable.hpp>
 
 namespace tenon {
 
@@ -397,33 +396,32 @@ TENON_INLINE any_tensor add_scatter(scatter_op::way how, const any_tensor& varia
 }
 
 struct variable_kernel final : kernel {
-    explicit variable_kernel(const kernel_setup& s) : v(resource_of(s.node, s)) {}
-    void run(const kernel_run&) override {
-        if (!v->initialized.load(std::memory_order_acquire))
-            throw failed_precondition_error("variable \"" + v->name +
+    explicit variable_kernel(const kernel_setup& s) : name(s.node.name) {}
+    void run(const kernel_run& r) override {
+        if (!r.out[0])
+            throw failed_precondition_error("variable \"" + name +
                                             "\" is read before it has a value; run initialize_variables() or its "
                                             "initializer() first; another variable's initial value is computed from "
                                             "its initialized_value()");
     }
     double cost() const override { return 2; }
-    void* resident(int) const override { return v->value.data(); }
-    std::shared_ptr<variable_resource> v;
+    std::string name;
 };
 
 struct assign_kernel final : kernel {
-    explicit assign_kernel(const kernel_setup& s) : v(resource_of(*s.node.inputs[0].node, s)) {}
+    explicit assign_kernel(const kernel_setup& s) :
+        elements(s.outputs[0].extents.elements()),
+        bytes(static_cast<std::size_t>(bytes_of(s.outputs[0]))),
+        strings(s.outputs[0].element == element_type::string) {}
     void run(const kernel_run& r) override {
-        if (r.in[1] != v->value.data()) {
-            if (v->value.element() == element_type::string) {
-                for (std::int64_t i = 0; i < v->value.elements(); ++i)
-                    static_cast<std::string*>(v->value.data())[i] = r.input<std::string>(1)[i];
-            } else if (v->value.bytes() > 0) std::memcpy(v->value.data(), r.in[1], v->value.bytes());
-        }
-        v->initialized.store(true, std::memory_order_release);
+        if (r.in[1] == r.out[0]) return;
+        if (strings) std::copy_n(r.input<std::string>(1), elements, r.output<std::string>(0));
+        else if (bytes > 0) std::memcpy(r.out[0], r.in[1], bytes);
     }
-    double cost() const override { return 20 + static_cast<double>(v->value.bytes()) * 0.05; }
-    void* resident(int) const override { return v->value.data(); }
-    std::shared_ptr<variable_resource> v;
+    double cost() const override { return 20 + static_cast<double>(bytes) * 0.05; }
+    std::int64_t elements;
+    std::size_t bytes;
+    bool strings;
 };
 
 } // namespace detail

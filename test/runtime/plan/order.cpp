@@ -18,10 +18,10 @@ using tn::opcode;
 namespace {
 
 // The items that make these values, by their places in the order.
-std::vector<int> places(maker& m, const std::vector<int>& values) {
+std::vector<int> places(maker& m, const std::vector<int>& values, bool together = false) {
     rt::bind_variables(m.program, m.options);
     const rt::ordering o(m.program, m.options);
-    const std::vector<int> order = o.order();
+    const std::vector<int> order = o.order(together);
     std::vector<int> at;
     for (const int v : values) {
         const auto found = std::find(order.begin(), order.end(), m.number_of(v));
@@ -46,6 +46,16 @@ TEST_CASE("order: items run in the order in which the graph was made, updates as
     const std::vector<int> at = places(m, {a, update, b, c});
     CHECK(std::is_sorted(at.begin(), at.end()));
     CHECK(at.front() >= 0);
+}
+
+TEST_CASE("order: together, updates come last, with what reads what they leave; then what is computed of that") {
+    maker m;
+    const int x = m.feed(), v = m.variable(), w = m.variable(), a = m.fused(opcode::exp, {x}), first = m.assign(v, a),
+              of_first = m.fused(opcode::sin, {first}), then = m.fused(opcode::cos, {of_first}),
+              b = m.fused(opcode::tanh, {w}), second = m.assign(w, m.fused(opcode::exp, {b}));
+    for (const int f : {then, second}) m.fetch(f);
+    const std::vector<int> at = places(m, {w, b, first, of_first, second, then}, true);
+    CHECK(std::is_sorted(at.begin(), at.end()));
 }
 
 TEST_CASE("order: who reads a version of a variable runs before the update that ends it, though it was made later") {

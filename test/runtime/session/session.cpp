@@ -227,7 +227,7 @@ TEST_CASE("SEMANTICS 17: a step does not wait for a variable longer than its lim
     const tn::graph_scope in(g);
     const auto v = tn::variable<float, tn::shape<>>("v", tn::ones());
     const auto w = tn::variable<float, tn::shape<>>("w", tn::ones());
-    const auto hold = w.assign(watched(w, "hold", deed::stay) + 1.0f);
+    const auto hold = watched(w.assign_add(1.0f), "hold", deed::stay); // reads what it has updated
     tn::session s;
     s.run(tn::initialize_variables());
     present() = 0;

@@ -13,7 +13,7 @@ namespace tenon::runtime {
 
 /// Where a value lies during a step.
 struct location {
-    enum class kind { none, arena, resident, uploaded, feed, fetch } where = kind::none;
+    enum class kind { none, arena, resident, variable, uploaded, feed, fetch } where = kind::none;
     std::size_t offset = 0;        ///< in the arena, or among the constants that are kept on a device
     const void* address = nullptr; ///< of a resident
     int index = -1;                ///< of the feed or fetch

@@ -77,7 +77,7 @@ private:
         return {readers_.data() + readers_begin_[value], readers_.data() + readers_begin_[value + 1]};
     }
 
-    // Feeds, constants and variables lie where they lie.
+    // Feeds and constants lie where they lie, and variables where each step finds them.
     void place_residents() {
         for (std::size_t v = 0; v < p_.values.size(); ++v) {
             const program_value& value = p_.values[v];
@@ -85,7 +85,7 @@ private:
             if (value.view_of >= 0) continue;
             if (value.feed >= 0) place = {location::kind::feed, 0, nullptr, value.feed};
             else if (value.constant) place = location_of_constant(value);
-            else if (value.variable) place = {location::kind::resident, 0, value.variable->value.data(), -1};
+            else if (value.variable) place = {location::kind::variable, 0, nullptr, -1};
             else if (value.fetch >= 0) {
                 place = {location::kind::fetch, 0, nullptr, value.fetch};
                 made_.devices[0].fetched_bytes += static_cast<std::size_t>(bytes_of(value.type));
@@ -114,10 +114,6 @@ private:
                 if (place.where != location::kind::none) continue;
                 // One of several outputs that nobody reads is not written at all.
                 if (it.outputs.size() > 1 && readers_of(v).empty()) continue;
-                if (const void* resident = it.kernel->resident(static_cast<int>(o))) {
-                    place = {location::kind::resident, 0, resident, -1};
-                    continue;
-                }
                 place.where = location::kind::arena;
                 const std::size_t bytes = arena_bytes_of(static_cast<std::size_t>(bytes_of(p_.values[v].type)));
                 block_of_[v] = block_that_ends(it, static_cast<int>(o), n, bytes);

@@ -41,8 +41,10 @@ public:
     ordering(program& p, const plan_options& o);
 
     /// All items, each after what it needs. Among what is ready, updates go first (their gradients' memory is free
-    /// then), then the order in which the graph was made.
-    std::vector<int> order() const;
+    /// then), then the order in which the graph was made. `together`: what belongs to updates goes last, so that the step
+    /// locks its variables for a short time.
+    std::vector<int> order(bool together = false) const;
+    bool has_updates() const noexcept { return !updated_.empty(); }
 
     /// By position in an order of the items: it, and one that must end before it begins. Some more than once.
     std::vector<edges::pair> dependencies(const std::vector<int>& order) const;

@@ -274,7 +274,6 @@ TENON_INLINE void ordering::forward_assignments() {
         // Elementwise kernels only: others read their inputs again after they began to write.
         int o = 0;
         while (producer.outputs[static_cast<std::size_t>(o)] != value) ++o;
-        if (producer.kernel->resident(o)) continue;
         bool safe = true;
         for (std::size_t k = 0; k < producer.inputs.size(); ++k)
             if (producer.read[k] && variable_of(producer.inputs[k]) == v.variable)
@@ -296,7 +295,7 @@ TENON_INLINE void ordering::forward_assignments() {
     }
 }
 
-TENON_INLINE std::vector<int> ordering::order() const {
+TENON_INLINE std::vector<int> ordering::order(bool together) const {
     std::vector<int> waiting(p_.items.size()), result;
     for (int i = 0; i < items(); ++i) before_.after().each(i, [&](int n) { ++waiting[static_cast<std::size_t>(n)]; });
     // In the order in which the graph was made; transfers and copies are the last items.
@@ -309,7 +308,11 @@ TENON_INLINE std::vector<int> ordering::order() const {
         place[static_cast<std::size_t>(as_made[at])] = static_cast<int>(at);
     // What streams do goes on while the host does what is its own.
     constexpr int kinds = 4;
-    std::vector<detail::index_set> ready(kinds, detail::index_set(p_.items.size())); // places
+    std::vector<char> of_updates(p_.items.size());
+    if (together)
+        for (int i = 0; i < items(); ++i)
+            of_updates[static_cast<std::size_t>(i)] = !item(i).removed && belongs_to_updates(p_, item(i));
+    std::vector<detail::index_set> ready(together ? 2 * kinds : kinds, detail::index_set(p_.items.size())); // places
     std::vector<int> free; // what stands between others and does not run passes on at once
     const auto release = [&](int i) {
         if (item(i).removed) {
@@ -317,7 +320,8 @@ TENON_INLINE std::vector<int> ordering::order() const {
             return;
         }
         const int kind = 2 * (worker_of(p_, o_, item(i)).stream < 0) + !item(i).op->is(op_flags::updates);
-        ready[static_cast<std::size_t>(kind)].insert(place[static_cast<std::size_t>(i)]);
+        ready[static_cast<std::size_t>(kind + kinds * of_updates[static_cast<std::size_t>(i)])].insert(
+            place[static_cast<std::size_t>(i)]);
     };
     std::size_t left = 0;
     for (int i = 0; i < items(); ++i) {
@@ -325,15 +329,19 @@ TENON_INLINE std::vector<int> ordering::order() const {
         if (waiting[static_cast<std::size_t>(i)] == 0) release(i);
     }
     result.reserve(left);
+    const auto any = [](const auto& r) { return !r.empty(); };
+    bool updating = false; // once begun, they go first
     for (;;) {
         int i;
         if (!free.empty()) {
             i = free.back();
             free.pop_back();
         } else {
-            const auto first = std::find_if(ready.begin(), ready.end(), [](const auto& r) { return !r.empty(); });
+            auto first = std::find_if(updating ? ready.begin() + kinds : ready.begin(), ready.end(), any);
+            if (first == ready.end()) first = std::find_if(ready.begin(), ready.end(), any);
             if (first == ready.end()) break;
             i = as_made[static_cast<std::size_t>(first->take_smallest())];
+            updating = updating || of_updates[static_cast<std::size_t>(i)];
             result.push_back(i);
         }
         before_.after().each(i, [&](int n) {

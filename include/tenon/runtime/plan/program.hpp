@@ -32,6 +32,7 @@ struct program_value {
     int view_of = -1;                          ///< the value whose memory it is seen in with other sizes
     std::shared_ptr<const any_array> constant; ///< its value, where it is known already
     variable_resource* variable = nullptr;     ///< the variable whose memory it is
+    bool current = false;                      ///< of that, what the step's updates are computed of: SEMANTICS 20
     int fetch = -1;                            ///< index of the fetch it answers
     int device = 0;                            ///< in whose memory it lies
 };
@@ -136,6 +137,10 @@ const node* variable_of(const program_item& i);
 
 /// Gives each variable its memory, on the device where it was placed. Throws what resource_manager::variable throws.
 void bind_variables(program& p, const plan_options& o);
+
+/// True for what a step does from its first update to its last, beside what is only in between: updates, what writes
+/// straight into variables, and who reads values that updates are computed of or leave.
+bool belongs_to_updates(const program& p, const program_item& i);
 
 /// What an item is timed as, in the sizes of the step.
 std::string timed_as(const program& p, const program_item& i);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <unordered_map>
 
 #include <tenon/core/error.hpp>
@@ -79,8 +80,18 @@ TENON_INLINE void bind_variables(program& p, const plan_options& o) {
             p.variables.push_back(o.device(i.device).resources().variable(v->container, v->name, v->outputs[0]));
             resource = p.variables.back().get();
         }
-        p.value(i.outputs[0]).variable = resource;
+        for (const int out : i.outputs) p.value(out).variable = resource;
     }
+}
+
+TENON_INLINE bool belongs_to_updates(const program& p, const program_item& i) {
+    const auto is_or_leaves = [&](const program_value& v) {
+        return v.variable && (v.current || !p.item(v.producer).op->is(op_flags::variable));
+    };
+    if (i.op->is(op_flags::variable)) return is_or_leaves(p.value(i.outputs[0]));
+    for (std::size_t k = 0; k < i.inputs.size(); ++k)
+        if (p.reads(i, static_cast<int>(k)) && is_or_leaves(p.value(p.root(i.inputs[k])))) return true;
+    return std::any_of(i.outputs.begin(), i.outputs.end(), [&](int o) { return p.value(o).variable != nullptr; });
 }
 
 TENON_INLINE worker worker_of(const program& p, const plan_options& o, const program_item& i) {

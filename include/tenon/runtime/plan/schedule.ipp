@@ -23,17 +23,59 @@ public:
             find_waits(ordering_.dependencies(s_.order));
             return std::move(s_);
         }
+        if (ordering_.has_updates()) gather_updates();
         if (o_.side_by_side > 1 && cost() > worth_threads) {
             s_.waits_for = {s_.order.size(), ordering_.dependencies(s_.order)};
             if (worth_side_by_side() && lay_out_side_by_side()) return std::move(s_);
             s_.waits_for = {};
         }
         s_.memory = lay_out(p_, o_, s_.order);
+        if (!updates_apart_.empty() && !fits()) {
+            s_.order = std::move(updates_apart_);
+            s_.memory = lay_out(p_, o_, s_.order);
+        }
         return std::move(s_);
     }
 
 private:
     const program_item& item(int i) const { return p_.item(i); }
+
+    // Where a step's updates run together, at its end, other steps wait for those only. Their gradients are kept until then:
+    // where that takes much more memory, they run as soon as they can.
+    void gather_updates() {
+        std::vector<int> order = ordering_.order(true);
+        if (order == s_.order) return;
+        std::size_t there = std::size_t{4} << 20; // a quarter of it is little
+        for (const auto& v : p_.variables) there += static_cast<std::size_t>(bytes_of(v->type()));
+        const std::size_t apart = most_at_a_time(s_.order), together = most_at_a_time(order);
+        if (together > apart && together - apart > (there + apart) / 4) return;
+        updates_apart_ = std::exchange(s_.order, std::move(order));
+    }
+
+    // Bytes of values that live at one time, in this order.
+    std::size_t most_at_a_time(const std::vector<int>& order) const {
+        const auto in_arena = [&](const program_value& v) {
+            return v.producer >= 0 && !v.variable && !v.constant && v.fetch < 0 && v.view_of < 0;
+        };
+        std::vector<int> last(p_.values.size(), -1);
+        for (std::size_t at = 0; at < order.size(); ++at) {
+            const program_item& it = item(order[at]);
+            for (const int o : it.outputs) last[static_cast<std::size_t>(o)] = static_cast<int>(at);
+            for (std::size_t k = 0; k < it.inputs.size(); ++k)
+                if (it.read[k]) last[static_cast<std::size_t>(p_.root(it.inputs[k]))] = static_cast<int>(at);
+        }
+        std::vector<std::ptrdiff_t> change(order.size() + 1);
+        for (std::size_t at = 0; at < order.size(); ++at)
+            for (const int o : item(order[at]).outputs) {
+                if (!in_arena(p_.value(o))) continue;
+                const std::ptrdiff_t bytes = bytes_of(p_.value(o).type);
+                change[at] += bytes;
+                change[static_cast<std::size_t>(last[static_cast<std::size_t>(o)]) + 1] -= bytes;
+            }
+        std::ptrdiff_t live = 0, most = 0;
+        for (const std::ptrdiff_t c : change) most = std::max(most, live += c);
+        return static_cast<std::size_t>(most);
+    }
 
     static constexpr double worth_threads = 2e5; // ns
 
@@ -57,16 +99,17 @@ private:
         return critical_path < 0.75 * all;
     }
 
+    bool fits() const {
+        for (std::size_t d = 0; d < s_.memory.devices.size(); ++d)
+            if (!o_.fits(static_cast<int>(d), s_.memory.devices[d].bytes())) return false;
+        return true;
+    }
+
     // At first memory passes on between nodes only where the second waits for the first anyway. Where that takes more
     // than the limit, or more times the serial step's than nodes run at a time, the lifetimes are those on so many
     // threads, and what takes over memory waits for those that had it. So it is at once where the nodes are many: the
     // sets of what waits for each would be large. False where neither will do, with the order as it was.
     bool lay_out_side_by_side() {
-        const auto fits = [&] {
-            for (std::size_t d = 0; d < s_.memory.devices.size(); ++d)
-                if (!o_.fits(static_cast<int>(d), s_.memory.devices[d].bytes())) return false;
-            return true;
-        };
         constexpr std::size_t many = 4000;
         if (s_.order.size() <= many) {
             s_.memory = lay_out(p_, o_, s_.order, {.later = what_comes_later(), .until = {}});
@@ -213,6 +256,7 @@ private:
     program& p_;
     const plan_options& o_;
     ordering ordering_;
+    std::vector<int> updates_apart_; // the order in which updates run as soon as they can, where it is another
     scheduled s_;
 };
 

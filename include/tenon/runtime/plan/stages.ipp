@@ -373,6 +373,7 @@ TENON_INLINE program program_of_stage(const program& p, const step_unit& stage) 
         s.fetches.push_back(here.at(v));
         s.fetched.push_back(p.value(v).origin);
     }
+    part_current_values(s, find_update_chains(s));
     return s;
 }
 

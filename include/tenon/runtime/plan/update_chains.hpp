@@ -33,9 +33,9 @@ inline bool reads_current(const program& p, const program_item& i, std::size_t k
 /// the chains.
 bool compute_updates_of_current(program& p, update_chains& chains);
 
-/// What reads a variable's current value and what reads it plainly, and would else be one node, becomes one item where
-/// both read one version.
-void share_current_reads(program& p);
+/// Where a step's updates are computed of what it finds in a variable, that is a value of its own: the step's reads are of
+/// an earlier moment, and another step may have updated the variable in between.
+void part_current_values(program& p, const update_chains& chains);
 
 } // namespace tenon::runtime
 

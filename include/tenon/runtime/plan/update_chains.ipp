@@ -266,60 +266,33 @@ TENON_INLINE bool compute_updates_of_current(program& p, update_chains& chains) 
     return detail::current_values(p, chains).compute();
 }
 
-TENON_INLINE void share_current_reads(program& p) {
-    std::vector<int> readers;                   // of current values
-    std::vector<bool> current(p.values.size()); // what those read
-    std::vector<bool> awaited(p.items.size());
-    for (std::size_t n = 0; n < p.items.size(); ++n) {
-        const program_item& i = p.items[n];
-        for (const int a : i.predecessors) awaited[static_cast<std::size_t>(a)] = true;
-        if (i.removed || !detail::has_no_effects(*i.op)) continue;
-        bool reads = false;
-        for (std::size_t k = 0; k < i.inputs.size(); ++k)
-            if (reads_current(p, i, k)) reads = current[static_cast<std::size_t>(i.inputs[k])] = true;
-        if (reads) readers.push_back(static_cast<int>(n));
-    }
-    if (readers.empty()) return;
-
-    const auto content = [](const program_item& i) {
-        std::size_t h = std::hash<const void*>()(i.op);
-        for (const int v : i.inputs) h = (h ^ static_cast<std::size_t>(v)) * 0x9e3779b97f4a7c15u;
-        return h;
-    };
-    const auto may_be_one = [&](int n) {
-        const program_item& i = p.item(n);
-        return !i.removed && !i.target && !awaited[static_cast<std::size_t>(n)] && detail::has_no_effects(*i.op);
-    };
-    const auto are_equal = [](const program_item& a, const program_item& b) {
-        return a.op == b.op && a.inputs == b.inputs && a.predecessors == b.predecessors &&
-               a.attributes == b.attributes && a.origin->follows == b.origin->follows &&
-               a.origin->colocated == b.origin->colocated && a.origin->device == b.origin->device &&
-               a.origin->container == b.origin->container;
-    };
-    std::unordered_multimap<std::size_t, int> by_content;
-    for (const int n : readers) by_content.emplace(content(p.item(n)), n);
-    std::unordered_map<int, int> instead; // values
+TENON_INLINE void part_current_values(program& p, const update_chains& chains) {
+    if (chains.empty()) return;
+    std::vector<char> plain(p.values.size());            // values that are read as they were before the step
+    std::vector<std::pair<int, std::size_t>> of_current; // items and their inputs
     for (int n = 0; n < static_cast<int>(p.items.size()); ++n) {
-        const number_list& in = p.item(n).inputs;
-        if (!may_be_one(n) ||
-            std::none_of(in.begin(), in.end(), [&](int v) { return current[static_cast<std::size_t>(v)]; }))
-            continue;
-        const auto [first, last] = by_content.equal_range(content(p.item(n)));
-        for (auto at = first; at != last; ++at) {
-            const auto [earlier, later] = std::minmax(n, at->second);
-            if (earlier == later || !may_be_one(at->second) || !are_equal(p.item(n), p.item(at->second))) continue;
-            for (std::size_t o = 0; o < p.item(later).outputs.size(); ++o)
-                instead.emplace(p.item(later).outputs[o], p.item(earlier).outputs[o]);
-            p.item(later).removed = true;
-            break;
+        const program_item& i = p.item(n);
+        if (i.removed) continue;
+        for (std::size_t k = 0; k < i.inputs.size(); ++k) {
+            if (!p.reads(i, static_cast<int>(k))) continue;
+            if (reads_current(p, i, k) && chains.contains(i.inputs[k])) of_current.emplace_back(n, k);
+            else plain[static_cast<std::size_t>(i.inputs[k])] = true;
         }
     }
-    if (instead.empty()) return;
-    const auto replace = [&](int& v) {
-        for (auto at = instead.find(v); at != instead.end(); at = instead.find(v)) v = at->second;
-    };
-    for (program_item& i : p.items) std::for_each(i.inputs.begin(), i.inputs.end(), replace);
-    std::for_each(p.fetches.begin(), p.fetches.end(), replace);
+    for (const int f : p.fetches) plain[static_cast<std::size_t>(f)] = true;
+    std::unordered_map<int, int> current; // by the variable's value
+    for (const auto& [n, k] : of_current) {
+        const int value = p.item(n).inputs[k];
+        const auto [at, first] = current.emplace(value, value);
+        if (first && plain[static_cast<std::size_t>(value)]) {
+            program_value v = p.value(value);
+            v.origin.index = 1;
+            at->second = p.add(std::move(v));
+            p.item(chains.at(value).variable).outputs.push_back(at->second);
+        }
+        p.value(at->second).current = true;
+        p.item(n).inputs[k] = at->second;
+    }
 }
 
 } // namespace tenon::runtime

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <span>
 
+#include <tenon/kernel/held_variables.hpp>
 #include <tenon/kernel/step.hpp>
 #include <tenon/kernel/thread_pool.hpp>
 #include <tenon/runtime/plan/cost_measurements.hpp>
@@ -96,6 +99,17 @@ private:
         std::vector<int> waits{}; // operations on other streams whose events it waits for
         bool awaited = false;     // others wait for its event
         std::string timed{};      // timed_as(), where the plan is measured
+        int updates = -1;         // the variable that it updates
+        bool writes = false;      // into a variable: it is not stopped half way
+    };
+    // Which memory of a variable: that of the value that the step reads, of the one that its updates begin with, or where they
+    // write.
+    enum class memory_of { before, current, after };
+    struct variable_pointer {
+        std::size_t variable;
+        memory_of which;
+        std::size_t slot;
+        bool is_output;
     };
     struct patch {
         std::size_t slot;
@@ -108,9 +122,17 @@ private:
     std::string largest_holders(std::size_t device) const;
     void plan_waits();
     void upload_constants();
+    void find_variables();
+    void find_pointers();
     void run(frame& f, const any_array* const* feeds, any_array* fetched, const run_environment& e);
-    void run_in_order(frame& f, const run_environment& e);
-    void run_side_by_side(frame& f, const run_environment& e);
+    void run_with_variables(frame& f, const run_environment& e);
+    void read_variables(frame& f, const run_environment& e) const;
+    void begin_updates(frame& f, const run_environment& e, bool and_read) const;
+    void point(frame& f, memory_of which) const;
+    void point(frame& f, memory_of which, std::size_t variable, const void* to) const;
+    void run_part(frame& f, const run_environment& e, std::size_t first, std::size_t last);
+    void run_in_order(frame& f, const run_environment& e, std::size_t first, std::size_t last);
+    void run_side_by_side(frame& f, const run_environment& e, std::size_t first, std::size_t last);
     void run_on_streams(frame& f, const run_environment& e);
     void run_operation(std::size_t s, frame& f, const run_environment& e);
     void record(std::size_t s, const run_environment& e, std::int64_t begin, std::int64_t end) const;
@@ -133,7 +155,12 @@ private:
     std::vector<std::size_t> in_begin_, out_begin_; // first slot of each operation
     std::vector<tensor_type> feed_types_, fetch_types_;
     std::vector<patch> feed_in_, fetch_in_, fetch_out_;
-    std::vector<std::pair<variable_resource*, bool>> variables_; // by address; true: it is updated
+    std::vector<variable_use> variables_;             // by address
+    std::vector<variable_pointer> pointers_;          // by variable and which
+    std::array<std::vector<std::size_t>, 3> pointed_; // by which: the first pointer of each variable, and the end
+    std::size_t begin_updates_ = 0, end_updates_ = 0; // positions between which the variables are locked
+    std::size_t end_rows_ = 0;                        // after which no rows of those that are read by rows are
+    bool reads_variables_ = false, reads_rows_ = false;
     std::vector<int> sources_; // feeds and constants that are read, where they are checked
     bool check_numerics_ = false;
     std::uint64_t epoch_ = 0;
@@ -150,6 +177,8 @@ private:
 
 // The memory of one step in flight, with its pointers.
 struct plan::frame {
+    explicit frame(std::span<const variable_use> uses) : variables(uses), pointed(uses.size()) {}
+
     std::vector<device_memory> arenas; // by device
     std::map<int, any_array> texts;    // strings between nodes, by value: objects, which an arena's bytes are not
     std::vector<const void*> in;
@@ -157,6 +186,9 @@ struct plan::frame {
     std::vector<kernel_run> runs;
     std::vector<std::unique_ptr<device_event>> events; // by operation: of those that are awaited
     std::vector<std::unique_ptr<device_event>> ends;   // by stream that is used
+    held_variables variables;
+    std::vector<std::array<const void*, 3>> pointed; // by variable: where the pointers to its memories point
+    void set_updated(int variable) noexcept { variables.set_written(static_cast<std::size_t>(variable)); }
     frame* next = nullptr;
 };
 

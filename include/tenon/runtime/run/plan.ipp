@@ -20,7 +20,6 @@ TENON_INLINE plan::plan(program&& placed, const plan_options& o) : devices_(o.de
     feed_types_ = program_.feed_types;
     for (const int f : program_.fetches) fetch_types_.push_back(program_.value(f).type);
 
-    std::map<variable_resource*, bool> variables;
     std::size_t in = 0, out = 0;
     operations_.reserve(schedule_.order.size());
     for (std::size_t at = 0; at < schedule_.order.size(); ++at) {
@@ -43,19 +42,15 @@ TENON_INLINE plan::plan(program&& placed, const plan_options& o) : devices_(o.de
             const location& p = schedule_.memory.locations[static_cast<std::size_t>(it.inputs[k])];
             if (p.where == location::kind::feed) feed_in_.push_back({in, p.index});
             if (p.where == location::kind::fetch) fetch_in_.push_back({in, p.index});
-            if (variable_resource* v = program_.value(program_.root(it.inputs[k])).variable)
-                variables.emplace(v, false);
         }
         for (std::size_t k = 0; k < it.outputs.size(); ++k, ++out) {
             const location& p = schedule_.memory.locations[static_cast<std::size_t>(it.outputs[k])];
             if (p.where == location::kind::fetch) fetch_out_.push_back({out, p.index});
         }
-        if (it.op->is(op_flags::updates)) variables[program_.value(it.outputs[0]).variable] = true;
         operations_.push_back(std::move(s));
     }
     in_begin_.push_back(in);
     out_begin_.push_back(out);
-    variables_.assign(variables.begin(), variables.end());
 
     epoch_ = o.epoch;
     measured_ = o.measure;
@@ -76,6 +71,7 @@ TENON_INLINE plan::plan(program&& placed, const plan_options& o) : devices_(o.de
     if (o.has_streams()) plan_waits();
     if (!schedule_.waits_for.empty() && streams_.empty()) side_by_side_ = o.side_by_side;
     if (side_by_side_ > 1) successors_ = schedule_.waits_for.reversed();
+    find_variables();
     for (const operation& s : operations_) summary_.cost += s.cost;
     summary_.operations = static_cast<int>(operations_.size());
     summary_.folded = program_.folded;
@@ -89,6 +85,114 @@ TENON_INLINE plan::plan(program&& placed, const plan_options& o) : devices_(o.de
     }
     require_fit(o);
     upload_constants();
+}
+
+// What the step does with its variables, and when. Kernels on streams run later than they are given to them, in an order that
+// is known in part only: such a step locks what it updates for its whole length.
+TENON_INLINE void plan::find_variables() {
+    std::map<variable_resource*, variable_use> uses;
+    const auto use_of = [&](int value) -> variable_use* {
+        variable_resource* const v = program_.value(program_.root(value)).variable;
+        if (!v) return nullptr;
+        variable_use& use = uses[v];
+        use.variable = v;
+        return &use;
+    };
+    const auto is_before = [&](int value) {
+        const program_value& v = program_.value(program_.root(value));
+        return v.variable && !v.current && program_.item(v.producer).op->is(op_flags::variable);
+    };
+    begin_updates_ = operations_.size();
+    for (std::size_t s = 0; s < operations_.size(); ++s)
+        if (belongs_to_updates(program_, program_.item(schedule_.order[s]))) {
+            begin_updates_ = std::min(begin_updates_, s);
+            end_updates_ = s + 1;
+        }
+    // Where there is next to nothing before them, variables are asked for once.
+    constexpr double little = 1000; // ns
+    const auto is_little = [&](std::size_t first, std::size_t last) {
+        double cost = 0;
+        for (std::size_t s = first; s < last; ++s) {
+            const op_definition& op = *program_.item(schedule_.order[s]).op;
+            if (op.is(op_flags::stateful) && !op.is(op_flags::variable)) return false;
+            cost += operations_[s].cost;
+        }
+        return cost < little;
+    };
+    if (end_updates_ > 0 && (!streams_.empty() || is_little(0, begin_updates_))) begin_updates_ = 0;
+    if (end_updates_ > 0 && (!streams_.empty() || is_little(end_updates_, operations_.size())))
+        end_updates_ = operations_.size();
+    std::map<variable_resource*, bool> whole; // what is read otherwise than by rows
+    std::map<variable_resource*, std::size_t> last;
+    for (std::size_t s = 0; s < operations_.size(); ++s) {
+        const program_item& it = program_.item(schedule_.order[s]);
+        const auto reads = [&](int value, bool rows) {
+            variable_use* const use = use_of(value);
+            if (!use || !is_before(value)) return;
+            use->read = true;
+            use->read_late = use->read_late || (s >= begin_updates_ && end_updates_ > 0);
+            whole[use->variable] = whole[use->variable] || !rows;
+            last[use->variable] = s;
+        };
+        for (std::size_t k = 0; k < it.inputs.size(); ++k)
+            if (it.read[k]) reads(it.inputs[k], k == 0 && it.op->is(op_flags::rows));
+        if (it.op->is(op_flags::variable)) reads(it.outputs[0], true);
+        if (!it.op->is(op_flags::updates)) continue;
+        variable_use& use = *use_of(it.outputs[0]);
+        if (!use.updated) use.in_part = !it.op->is(op_flags::replaces);
+        use.updated = true;
+    }
+    std::map<variable_resource*, int> places;
+    for (auto& [v, use] : uses) {
+        use.by_rows = use.read && !use.read_late && !whole[v];
+        if (use.by_rows) end_rows_ = std::max(end_rows_, streams_.empty() ? last[v] + 1 : operations_.size());
+        reads_variables_ = reads_variables_ || use.read;
+        reads_rows_ = reads_rows_ || use.by_rows;
+        places.emplace(v, static_cast<int>(variables_.size()));
+        variables_.push_back(use);
+    }
+    std::vector<char> updated(variables_.size());
+    const auto memory_of_value = [&](const program_value& v) {
+        if (v.current) return memory_of::current;
+        return program_.item(v.producer).op->is(op_flags::variable) ? memory_of::before : memory_of::after;
+    };
+    for (std::size_t s = 0; s < operations_.size(); ++s) {
+        const program_item& it = program_.item(schedule_.order[s]);
+        operation& op = operations_[s];
+        const auto points = [&](const program_value& v, memory_of which, std::size_t slot, bool is_output) {
+            pointers_.push_back({static_cast<std::size_t>(places.at(v.variable)), which, slot, is_output});
+        };
+        for (std::size_t k = 0; k < it.inputs.size(); ++k)
+            if (const program_value& v = program_.value(program_.root(it.inputs[k])); it.read[k] && v.variable)
+                points(v, memory_of_value(v), in_begin_[s] + k, false);
+        for (std::size_t k = 0; k < it.outputs.size(); ++k)
+            if (const program_value& v = program_.value(it.outputs[k]); v.variable) {
+                points(v, memory_of_value(v), out_begin_[s] + k, true);
+                op.writes = op.writes || !it.op->is(op_flags::variable);
+            }
+        if (!it.op->is(op_flags::updates)) continue;
+        const program_value& v = program_.value(it.outputs[0]);
+        op.updates = places.at(v.variable);
+        char& before_it = updated[static_cast<std::size_t>(op.updates)];
+        if (!it.read[0]) points(v, before_it ? memory_of::after : memory_of::current, in_begin_[s], false);
+        before_it = true;
+    }
+    find_pointers();
+}
+
+TENON_INLINE void plan::find_pointers() {
+    const auto place = [](const variable_pointer& p) { return std::pair(p.which, p.variable); };
+    std::stable_sort(pointers_.begin(), pointers_.end(),
+                     [&](const variable_pointer& a, const variable_pointer& b) { return place(a) < place(b); });
+    std::size_t at = 0;
+    for (const memory_of which : {memory_of::before, memory_of::current, memory_of::after}) {
+        std::vector<std::size_t>& first = pointed_[static_cast<std::size_t>(which)];
+        for (std::size_t v = 0; v < variables_.size(); ++v) {
+            first.push_back(at);
+            while (at < pointers_.size() && place(pointers_[at]) == std::pair(which, v)) ++at;
+        }
+        first.push_back(at);
+    }
 }
 
 TENON_INLINE std::vector<std::string> plan::order() const {
@@ -105,8 +209,10 @@ TENON_INLINE std::vector<std::string> plan::order() const {
 
 TENON_INLINE void plan::require_fit(const plan_options& o) const {
     for (std::size_t d = 0; d < devices_.size(); ++d) {
-        const std::size_t needed = summary_.devices[d].bytes(), variables = devices_[d]->resources().bytes();
+        const std::size_t needed = summary_.devices[d].bytes();
         if (o.fits(static_cast<int>(d), needed)) continue;
+        if (devices_[d]->resources().give_back_spares() && o.fits(static_cast<int>(d), needed)) continue;
+        const std::size_t variables = devices_[d]->resources().bytes();
         std::string text = "this step needs " + std::to_string(needed) + " bytes on " + devices_[d]->name();
         if (variables) text += " beside the " + std::to_string(variables) + " of variables";
         text += ", of which " + std::to_string(devices_[d]->memory().limit) + " may be used; the largest tensors:";
@@ -189,7 +295,7 @@ TENON_INLINE plan::~plan() {
 }
 
 TENON_INLINE std::unique_ptr<plan::frame> plan::make_frame() {
-    auto f = std::make_unique<frame>();
+    auto f = std::make_unique<frame>(variables_);
     f->arenas.resize(devices_.size());
     for (std::size_t d = 0; d < devices_.size(); ++d) {
         const std::size_t bytes = schedule_.memory.devices[d].arena_bytes;

@@ -15,36 +15,9 @@ namespace tenon::runtime {
 
 namespace detail {
 
-// Variables are locked in one order everywhere, so two steps cannot wait for each other.
-class variable_locks {
-public:
-    using list = std::vector<std::pair<variable_resource*, bool>>;
-    variable_locks(const list& v, const run_environment& e) : variables_(v) {
-        for (; held_ < v.size(); ++held_) {
-            std::shared_timed_mutex& guard = v[held_].first->guard;
-            if (!e.limited()) v[held_].second ? guard.lock() : guard.lock_shared();
-            else if (!(v[held_].second ? guard.try_lock_until(e.in->deadline)
-                                       : guard.try_lock_shared_until(e.in->deadline))) {
-                const std::string name = v[held_].first->name;
-                release();
-                exceed_limit(*e.in, "it was waiting for variable \"" + name + "\", which another step was using");
-            }
-        }
-    }
-    ~variable_locks() { release(); }
-    variable_locks(const variable_locks&) = delete;
-    variable_locks& operator=(const variable_locks&) = delete;
-
-private:
-    void release() {
-        while (held_ > 0) {
-            const auto& [variable, updated] = variables_[--held_];
-            updated ? variable->guard.unlock() : variable->guard.unlock_shared();
-        }
-    }
-    const list& variables_;
-    std::size_t held_ = 0;
-};
+[[noreturn]] inline void exceed_limit(const run_environment& e, const variable_resource& awaited) {
+    runtime::exceed_limit(*e.in, "it was waiting for variable \"" + awaited.name + "\", which another step was using");
+}
 
 } // namespace detail
 
@@ -62,30 +35,95 @@ TENON_INLINE void plan::run(frame& f, const any_array* const* feeds, any_array* 
     for (const patch& p : fetch_out_) f.out[p.slot] = fetched[p.index].data();
     for (const patch& p : fetch_in_) f.in[p.slot] = fetched[p.index].data();
 
-    const detail::variable_locks locked(variables_, e);
     constexpr double worth_waking = 1e5; // ns
     const thread_pool::keep_awake awake(summary_.cost > worth_waking ? e.pool() : nullptr);
-    if (!streams_.empty()) run_on_streams(f, e);
-    else if (side_by_side_ > 1 && e.pool()) run_side_by_side(f, e);
-    else run_in_order(f, e);
+    if (!variables_.empty()) run_with_variables(f, e);
+    else run_part(f, e, 0, operations_.size());
 }
 
-TENON_INLINE void plan::run_in_order(frame& f, const run_environment& e) {
+// The values that are read are taken hold of at once. Then the step goes on beside others, but for what stands between its first
+// update and its last.
+TENON_INLINE void plan::run_with_variables(frame& f, const run_environment& e) {
+    struct release {
+        held_variables& held;
+        ~release() { held.end(); }
+    };
+    const release whatever_happens{f.variables};
+    const bool apart = end_updates_ == 0 || begin_updates_ > 0; // reads from updates
+    if (reads_variables_ && apart) read_variables(f, e);
+    std::size_t done = 0;
+    if (reads_rows_ && end_rows_ < begin_updates_) {
+        run_part(f, e, 0, end_rows_);
+        f.variables.end_reading_rows();
+        done = end_rows_;
+    }
+    if (end_updates_ > 0) {
+        run_part(f, e, done, begin_updates_);
+        begin_updates(f, e, !apart);
+        run_part(f, e, begin_updates_, end_updates_);
+        f.variables.set_all_written();
+        done = end_updates_;
+        if (done < operations_.size()) f.variables.end_updates();
+    }
+    run_part(f, e, done, operations_.size());
+}
+
+TENON_INLINE void plan::read_variables(frame& f, const run_environment& e) const {
+    if (const variable_resource* v = f.variables.read(e.in->deadline)) detail::exceed_limit(e, *v);
+    point(f, memory_of::before);
+}
+
+TENON_INLINE void plan::begin_updates(frame& f, const run_environment& e, bool and_read) const {
+    if (const variable_resource* v = f.variables.begin_updates(e.in->deadline, and_read)) detail::exceed_limit(e, *v);
+    if (and_read) point(f, memory_of::before);
+    point(f, memory_of::current);
+    point(f, memory_of::after);
+}
+
+// In most steps values lie where they lay.
+TENON_INLINE void plan::point(frame& f, memory_of which) const {
+    const auto [reads, updates] = std::pair(which == memory_of::before, which == memory_of::after);
+    const auto at = static_cast<std::size_t>(which);
+    for (std::size_t v = 0; v < variables_.size(); ++v) {
+        const void* const to = reads ? f.variables.before(v) : updates ? f.variables.after(v) : f.variables.current(v);
+        if (f.pointed[v][at] != to) point(f, which, v, to);
+    }
+}
+TENON_INLINE void plan::point(frame& f, memory_of which, std::size_t variable, const void* to) const {
+    f.pointed[variable][static_cast<std::size_t>(which)] = to;
+    const std::vector<std::size_t>& first = pointed_[static_cast<std::size_t>(which)];
+    for (std::size_t p = first[variable]; p < first[variable + 1]; ++p) {
+        const variable_pointer& at = pointers_[p];
+        if (at.is_output) f.out[at.slot] = const_cast<void*>(to);
+        else f.in[at.slot] = to;
+    }
+}
+
+TENON_INLINE void plan::run_part(frame& f, const run_environment& e, std::size_t first, std::size_t last) {
+    if (first == last) return;
+    if (!streams_.empty()) run_on_streams(f, e); // which is given all at once
+    else if (side_by_side_ > 1 && e.pool() && last - first > 1) run_side_by_side(f, e, first, last);
+    else run_in_order(f, e, first, last);
+}
+
+TENON_INLINE void plan::run_in_order(frame& f, const run_environment& e, std::size_t first, std::size_t last) {
     const bool plain = !e.traced && !check_numerics_ && !measured_ && !e.stoppable();
-    std::size_t s = 0;
+    std::size_t s = first;
     try {
         if (plain) {
             thread_pool* const pool = e.pool();
-            for (; s < operations_.size(); ++s) {
+            for (; s < last; ++s) {
                 kernel_run& r = f.runs[s];
                 r.pool = pool;
                 r.step = e.in;
                 operations_[s].kernel->run(r);
             }
         } else {
-            for (; s < operations_.size(); ++s) run_operation(s, f, e);
+            for (; s < last; ++s) run_operation(s, f, e);
         }
     } catch (...) {
+        for (std::size_t done = first; done < s; ++done)
+            if (operations_[done].updates >= 0) f.set_updated(operations_[done].updates);
         rethrow_with_place(std::current_exception(), s);
     }
 }
@@ -106,14 +144,19 @@ TENON_INLINE void plan::run_operation(std::size_t s, frame& f, const run_environ
             exceed_limit(*e.in, "it was waiting for");
         };
         try {
-            const stop_scope stop(over);
+            const auto wanted_no_more = [&] { return !operations_[s].writes && over(); };
+            const stop_scope stop(wanted_no_more);
             operations_[s].kernel->run(r);
         } catch (const cancelled_error&) {
             if (over()) give_up();
             throw;
         }
+        if (operations_[s].updates >= 0) f.set_updated(operations_[s].updates);
         if (over()) give_up();
-    } else operations_[s].kernel->run(r);
+    } else {
+        operations_[s].kernel->run(r);
+        if (operations_[s].updates >= 0) f.set_updated(operations_[s].updates);
+    }
     if (timed) record(s, e, begin, now());
     if (check_numerics_) check_numerics(s, f);
 }
@@ -160,7 +203,7 @@ TENON_INLINE std::string plan::awaited_in(std::size_t s) const {
 TENON_INLINE void plan::run_on_streams(frame& f, const run_environment& e) {
     class monitor final : public step_monitor {
     public:
-        monitor(const plan& p, const run_environment& env) : p_(p), e_(env) {}
+        monitor(const plan& p, frame& f, const run_environment& env) : p_(p), f_(f), e_(env) {}
         bool wanted(int command) noexcept override {
             if (stopped_.load(std::memory_order_acquire)) return false;
             if (e_.in->stopped()) {
@@ -177,6 +220,9 @@ TENON_INLINE void plan::run_on_streams(frame& f, const run_environment& e) {
         }
         std::chrono::steady_clock::time_point deadline() const noexcept override { return e_.in->deadline; }
         void ended(int command, std::int64_t begin, std::int64_t end) noexcept override {
+            // One that failed has ended too.
+            const int v = p_.operations_[static_cast<std::size_t>(command)].updates;
+            if (v >= 0 && !stopped_.load(std::memory_order_acquire)) f_.set_updated(v);
             try {
                 p_.record(static_cast<std::size_t>(command), e_, begin, end);
             } catch (...) { // no memory for a note of it
@@ -198,13 +244,14 @@ TENON_INLINE void plan::run_on_streams(frame& f, const run_environment& e) {
 
     private:
         const plan& p_;
+        frame& f_;
         const run_environment& e_;
         std::atomic<bool> stopped_{false};
         mutable std::mutex guard_; // of what follows
         std::exception_ptr first_;
         std::size_t where_ = 0;
     };
-    monitor m(*this, e);
+    monitor m(*this, f, e);
     const auto streams_of = [&](const worker& w) { return devices_[static_cast<std::size_t>(w.device)]->streams(); };
     const auto stream_of = [](const worker& w) { return static_cast<device_streams::stream>(w.stream); };
     for (std::size_t s = 0; s < operations_.size(); ++s) {
@@ -240,10 +287,11 @@ TENON_INLINE void plan::run_on_streams(frame& f, const run_environment& e) {
     m.rethrow();
 }
 
-TENON_INLINE void plan::run_side_by_side(frame& f, const run_environment& e) {
+TENON_INLINE void plan::run_side_by_side(frame& f, const run_environment& e, std::size_t first, std::size_t last) {
     // A runner runs a node and goes on with what that made ready: cheap nodes itself, others are offered to further
     // runners, of which there are as many at a time as nodes may run. A runner without work takes what was offered in
-    // vain. All is owned by this call; nothing of it is touched by a runner whose last node has been counted.
+    // vain. All is owned by this call; nothing of it is touched by a runner whose last node has been counted. Positions from
+    // `first` to `last` are run; those before have ended.
     struct state {
         std::vector<std::atomic<int>> waiting; // predecessors that have not ended
         std::atomic<int> left;
@@ -253,7 +301,7 @@ TENON_INLINE void plan::run_side_by_side(frame& f, const run_environment& e) {
         int runners = 1;
         std::exception_ptr first;
         std::size_t first_step = 0;
-        explicit state(std::size_t n) : waiting(n), left(static_cast<int>(n)) {}
+        state(std::size_t all, std::size_t n) : waiting(all), left(static_cast<int>(n)) {}
 
         // Another node for a runner that has none, or -1, and then it is none any more.
         int next() {
@@ -264,15 +312,20 @@ TENON_INLINE void plan::run_side_by_side(frame& f, const run_environment& e) {
             return s;
         }
     };
-    state st(operations_.size());
-    for (std::size_t s = 0; s < operations_.size(); ++s)
-        st.waiting[s].store(static_cast<int>(schedule_.waits_for[s].size()), std::memory_order_relaxed);
+    state st(operations_.size(), last - first);
+    for (std::size_t s = first; s < last; ++s) {
+        const std::span<const int> before = schedule_.waits_for[s];
+        const auto of_part = [&](int w) { return static_cast<std::size_t>(w) >= first; };
+        st.waiting[s].store(static_cast<int>(std::count_if(before.begin(), before.end(), of_part)),
+                            std::memory_order_relaxed);
+    }
 
     struct runner {
         plan& p;
         frame& f;
         const run_environment& e;
         state& st;
+        std::size_t end;
         unsigned denormals = denormal_mode(); // this thread's: others take nodes too
 
         bool cheap(int s) const {
@@ -311,7 +364,8 @@ TENON_INLINE void plan::run_side_by_side(frame& f, const run_environment& e) {
                     }
                 }
                 for (const int n : p.successors_[static_cast<std::size_t>(s)])
-                    if (st.waiting[static_cast<std::size_t>(n)].fetch_sub(1, std::memory_order_acq_rel) == 1) {
+                    if (static_cast<std::size_t>(n) < end &&
+                        st.waiting[static_cast<std::size_t>(n)].fetch_sub(1, std::memory_order_acq_rel) == 1) {
                         if (mine.empty() || cheap(n)) mine.push_back(n);
                         else offer(n);
                     }
@@ -321,10 +375,10 @@ TENON_INLINE void plan::run_side_by_side(frame& f, const run_environment& e) {
             }
         }
     };
-    const runner run{*this, f, e, st};
+    const runner run{*this, f, e, st, last};
     std::vector<int> mine;
-    for (int s = static_cast<int>(operations_.size()) - 1; s >= 0; --s)
-        if (schedule_.waits_for[static_cast<std::size_t>(s)].empty()) mine.push_back(s);
+    for (std::size_t s = last; s-- > first;)
+        if (st.waiting[s].load(std::memory_order_relaxed) == 0) mine.push_back(static_cast<int>(s));
     // The first, and those that are not worth a task, are for this thread.
     for (std::size_t n = mine.size() - 1; n-- > 0;)
         if (!run.cheap(mine[n])) {

@@ -50,6 +50,9 @@ TENON_INLINE void task_state::leave(task_member& m) noexcept {
 }
 
 TENON_INLINE bool task_state::give_back_memory() {
+    bool any = false;
+    for (const auto& d : devices) any = d->resources().give_back_spares() || any;
+    if (any) return true;
     const std::lock_guard lock(guard_);
     return std::any_of(members_.begin(), members_.end(), [](task_member* m) { return m->give_back_memory(); });
 }

@@ -1,0 +1,271 @@
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include <tenon/core/error.hpp>
+#include <tenon/kernel/held_variables.hpp>
+
+namespace tenon {
+
+TENON_INLINE held_variables::held_variables(std::span<const variable_use> uses) :
+    uses_(uses), held_(uses.size()), gone_(uses.size()) {
+    for (const variable_use& u : uses) guards_.push_back(u.variable->guard_.get());
+    std::sort(guards_.begin(), guards_.end(), std::less<>());
+    guards_.erase(std::unique(guards_.begin(), guards_.end()), guards_.end());
+}
+
+TENON_INLINE void held_variables::lock() noexcept {
+    for (variables_guard* g : guards_) g->lock.lock();
+}
+TENON_INLINE void held_variables::unlock() noexcept {
+    for (variables_guard* g : guards_) g->lock.unlock();
+}
+TENON_INLINE void held_variables::tell_waiting() noexcept {
+    for (variables_guard* g : guards_)
+        if (g->waiting > 0) {
+            ++g->changes;
+            const std::lock_guard lock(g->asleep);
+            g->seen = g->changes;
+            g->told.notify_all();
+        }
+}
+
+TENON_INLINE bool held_variables::wait_for(const variable_resource& v, clock::time_point deadline) {
+    if (looks_ > 0) { // an update of little is over sooner than a thread sleeps
+        --looks_;
+        unlock();
+        for (int i = 0; i < 30; ++i) detail::pause_briefly();
+        lock();
+        return true;
+    }
+    variables_guard& of = *v.guard_;
+    ++of.waiting;
+    const std::uint64_t found = of.changes;
+    unlock();
+    bool in_time = true;
+    {
+        std::unique_lock asleep(of.asleep);
+        const auto changed = [&] { return of.seen > found; };
+        if (deadline == clock::time_point::max()) of.told.wait(asleep, changed);
+        else in_time = of.told.wait_until(asleep, deadline, changed);
+    }
+    lock();
+    --of.waiting;
+    return in_time;
+}
+
+// A step that has locked variables may wait here: who writes in place has locked all that it needs.
+TENON_INLINE const variable_resource* held_variables::hold_what_is_read(clock::time_point deadline) {
+    bool in_time = true;
+    for (std::size_t i = 0; i < uses_.size();) {
+        variable_resource* const v = uses_[i].variable;
+        if (!uses_[i].read || !v->in_place_) {
+            ++i;
+            continue;
+        }
+        if (!in_time) return v;
+        ++v->readers_waiting_;
+        in_time = wait_for(*v, deadline);
+        --v->readers_waiting_;
+        tell_waiting();
+        i = 0; // what was looked at may have changed
+    }
+    for (std::size_t i = 0; i < uses_.size(); ++i)
+        if (uses_[i].read) hold(i);
+    reading_ = true;
+    return nullptr;
+}
+
+TENON_INLINE void held_variables::hold(std::size_t i) noexcept {
+    variable_buffer* const b = held_[i].before = uses_[i].variable->current_;
+    ++(uses_[i].by_rows ? b->row_readers : b->readers);
+}
+
+// Nothing has to be waited for.
+TENON_INLINE bool held_variables::nobody_else(bool and_read) const noexcept {
+    for (const variable_use& u : uses_) {
+        const variable_resource& v = *u.variable;
+        if (u.updated ? v.locked_ || (u.in_part && (v.readers_waiting_ > 0 || v.current_->row_readers > 0))
+                      : and_read && v.in_place_)
+            return false;
+    }
+    return true;
+}
+
+TENON_INLINE const variable_resource* held_variables::read(clock::time_point deadline) {
+    looks_ = looks_before_sleep;
+    lock();
+    const variable_resource* const awaited = hold_what_is_read(deadline);
+    unlock();
+    return awaited;
+}
+
+TENON_INLINE void held_variables::give_up_reading(std::size_t i) noexcept {
+    variable_buffer* const b = std::exchange(held_[i].before, nullptr);
+    --(uses_[i].by_rows ? b->row_readers : b->readers);
+    variable_resource& v = *uses_[i].variable;
+    if (b == v.current_ || b->readers > 0 || b->row_readers > 0) return;
+    v.retire(b, gone_[i]);
+    any_gone_ = any_gone_ || gone_[i];
+}
+
+TENON_INLINE void held_variables::destroy_gone() noexcept {
+    if (!any_gone_) return;
+    for (std::size_t i = 0; i < uses_.size(); ++i) uses_[i].variable->destroy(std::exchange(gone_[i], nullptr));
+    any_gone_ = false;
+}
+
+TENON_INLINE void held_variables::end_reading_rows() noexcept {
+    lock();
+    for (std::size_t i = 0; i < uses_.size(); ++i)
+        if (held_[i].before && uses_[i].by_rows) give_up_reading(i);
+    tell_waiting();
+    unlock();
+    destroy_gone();
+}
+
+// Its own step reads a variable before it updates it, so that one reader is none.
+TENON_INLINE void held_variables::choose_memory(std::size_t i) noexcept {
+    held& h = held_[i];
+    variable_resource& v = *uses_[i].variable;
+    h.current = v.current_;
+    const bool others = h.current->readers > (h.before == h.current ? 1 : 0);
+    const bool rows = h.current->row_readers > 0 || v.readers_waiting_ > 0;
+    // The copy of a text may fail half way.
+    const bool may_fail = v.type_.element == element_type::string && h.current->initialized;
+    h.in_place = !others && !may_fail && (uses_[i].in_part || !rows);
+    v.in_place_ = h.in_place;
+    h.after = h.in_place ? h.current : v.take_spare();
+}
+
+TENON_INLINE const variable_resource* held_variables::begin_updates(clock::time_point deadline, bool and_read) {
+    looks_ = looks_before_sleep;
+    lock();
+    bool told = false;
+    reading_ = false;
+    for (std::size_t i = 0; i < uses_.size(); ++i)
+        if (held_[i].before) {
+            if (uses_[i].read_late) {
+                reading_ = true;
+                continue;
+            }
+            told = told || uses_[i].by_rows;
+            give_up_reading(i);
+        }
+    if (told) tell_waiting();
+    updating_ = true;
+    bool in_time = true;
+    const auto late = [&](const variable_resource& v, auto blocked) {
+        while (blocked()) {
+            if (!in_time) return true;
+            in_time = wait_for(v, deadline);
+        }
+        return false;
+    };
+    const variable_resource* awaited = nullptr;
+    if (nobody_else(and_read)) {
+        for (std::size_t i = 0; i < uses_.size(); ++i) {
+            if (and_read && uses_[i].read) hold(i);
+            if (!uses_[i].updated) continue;
+            uses_[i].variable->locked_ = held_[i].locked = true;
+            choose_memory(i);
+        }
+        reading_ = reading_ || and_read;
+        unlock();
+        destroy_gone();
+        make_memory();
+        return nullptr;
+    }
+    for (std::size_t i = 0; i < uses_.size() && !awaited; ++i) {
+        if (!uses_[i].updated) continue;
+        variable_resource& v = *uses_[i].variable;
+        if (late(v, [&] { return v.locked_; })) awaited = &v;
+        else v.locked_ = held_[i].locked = true;
+    }
+    if (and_read && !awaited) awaited = hold_what_is_read(deadline);
+    // Those who read rows have waited for one update at most: they go before the next.
+    for (std::size_t i = 0; i < uses_.size() && !awaited; ++i)
+        if (const variable_resource& v = *uses_[i].variable;
+            uses_[i].in_part && late(v, [&] { return v.readers_waiting_ > 0; }))
+            awaited = &v;
+    for (std::size_t i = 0; i < uses_.size() && !awaited; ++i)
+        if (uses_[i].updated) choose_memory(i);
+    for (std::size_t i = 0; i < uses_.size() && !awaited; ++i)
+        if (held_[i].in_place && late(*uses_[i].variable, [&] { return held_[i].current->row_readers > 0; }))
+            awaited = uses_[i].variable;
+    unlock();
+    destroy_gone();
+    if (awaited) {
+        end_updates();
+        return awaited;
+    }
+    make_memory();
+    return nullptr;
+}
+
+// Where there is no spare one.
+TENON_INLINE void held_variables::make_memory() {
+    for (std::size_t i = 0; i < uses_.size(); ++i) {
+        if (!held_[i].locked || held_[i].after) continue;
+        const variable_resource& v = *uses_[i].variable;
+        try {
+            held_[i].after = v.make_buffer();
+        } catch (const resource_exhausted_error& e) {
+            end_updates();
+            throw resource_exhausted_error("no memory for the new value of variable \"" + v.name + "\", " +
+                                           to_string(v.type()) +
+                                           ", beside the one that another step reads: " + e.what() +
+                                           "\nrun fewer steps at a time, or let the device have more memory");
+        }
+    }
+}
+
+TENON_INLINE void held_variables::unlock_variables() noexcept {
+    for (std::size_t i = 0; i < uses_.size(); ++i) {
+        held& h = held_[i];
+        if (!h.locked) continue;
+        variable_resource& v = *uses_[i].variable;
+        variable_buffer* unused = nullptr;
+        if (h.written) {
+            h.after->initialized = true;
+            if (!h.in_place) {
+                unused = std::exchange(v.current_, h.after);
+                if (unused->readers > 0 || unused->row_readers > 0) unused = nullptr; // its last reader retires it
+            }
+        } else if (!h.in_place) unused = h.after;
+        if (unused) {
+            v.retire(unused, gone_[i]);
+            any_gone_ = any_gone_ || gone_[i];
+        }
+        if (h.in_place) v.in_place_ = false;
+        v.locked_ = false;
+        h.current = h.after = nullptr;
+        h.locked = h.in_place = h.written = false;
+    }
+    updating_ = false;
+}
+
+TENON_INLINE void held_variables::end_updates() noexcept {
+    if (!updating_) return;
+    lock();
+    unlock_variables();
+    tell_waiting();
+    unlock();
+    destroy_gone();
+}
+
+TENON_INLINE void held_variables::end() noexcept {
+    if (!reading_ && !updating_) return;
+    lock();
+    if (updating_) unlock_variables();
+    for (std::size_t i = 0; i < uses_.size(); ++i)
+        if (held_[i].before) give_up_reading(i);
+    reading_ = false;
+    tell_waiting();
+    unlock();
+    destroy_gone();
+}
+
+} // namespace tenon
