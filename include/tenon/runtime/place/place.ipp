@@ -1,6 +1,7 @@
 #pragma once
 
 #include <set>
+#include <unordered_map>
 
 #include <tenon/runtime/place/place.hpp>
 
@@ -22,6 +23,15 @@ TENON_INLINE void place(program& p, const plan_options& o, placer& by, placement
         i.device = *device++;
         // A constant is in the graph, on the host; who reads it elsewhere gets a copy.
         if (i.op->is(op_flags::constant)) i.device = 0;
+        for (const int v : i.outputs) p.value(v).device = i.device;
+    }
+    // A variable that nobody reads as it was before the step is found by updates in later stages all the same.
+    std::unordered_map<const node*, int> updated;
+    for (const program_item& i : p.items)
+        if (!i.removed && i.op->is(op_flags::updates)) updated.emplace(i.origin->inputs[0].node, i.device);
+    for (program_item& i : p.items) {
+        if (!i.removed || !i.op->is(op_flags::variable) || !updated.contains(i.origin)) continue;
+        i.device = updated.at(i.origin);
         for (const int v : i.outputs) p.value(v).device = i.device;
     }
 }
