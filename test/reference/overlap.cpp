@@ -1,0 +1,575 @@
+#include "reference/overlap.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string_view>
+#include <unordered_set>
+
+#include <tenon/graph/attribute.hpp>
+#include <tenon/ops/queue.hpp>
+
+#include "reference/compute.hpp"
+
+namespace tn = tenon;
+
+namespace reference {
+
+namespace {
+
+constexpr int unknown = -1, too_late = -2;
+
+// Of a node that has an effect, or sees those of others.
+struct effect {
+    enum class kind { enqueue, enqueue_many, dequeue, dequeue_many, dequeue_up_to, size, is_closed, close, update };
+    const tn::node* node = nullptr;
+    kind what = kind::size;
+    int on = 0;              // its queue, or variable
+    std::set<int> before;    // effects
+    std::set<int> waits;     // those of them that wait: its stage
+    bool is_waiting() const { return what <= kind::dequeue_up_to; }
+};
+
+// A step, before it runs.
+struct plan_of_step {
+    const request* asked = nullptr;
+    const bindings* in = nullptr;
+    std::unique_ptr<reference::order> order;
+    std::vector<effect> effects;
+    std::map<const tn::node*, int> effect_of;
+    std::map<const tn::node*, std::set<int>> before; // effects that come before a node
+    std::vector<std::set<int>> stages;               // by number: the ops that wait before it; 0: none
+    std::map<place, int> places;
+    std::map<std::pair<const tn::node*, const tn::node*>, std::vector<int>> moments; // when a node may read a variable
+    std::map<int, std::vector<const std::vector<int>*>> read_before; // by variable: moments of those who must find it as it was
+    std::set<int> reading;                                           // stages that read variables
+    std::vector<int> fed;                                            // by feed: values
+};
+
+struct step_state {
+    std::vector<char> effects; // 0: not begun, 1: waits, 2: done, 3: failed
+    std::vector<int> made;     // by place: values
+    std::vector<std::vector<int>> moments; // by stage: the variables
+    int error = -1;
+    int updated = 0; // bits of variables
+};
+
+struct machine {
+    world all;
+    std::vector<int> at; // by lane: the step
+    std::vector<step_state> steps;
+    bool late = false; // a limit was met
+};
+
+// Answers that are given in turn: all of them.
+class choices {
+public:
+    int choose(int of) {
+        if (next_ == path_.size()) path_.emplace_back(0, of);
+        return path_[next_++].first;
+    }
+    bool advance() {
+        next_ = 0;
+        while (!path_.empty() && path_.back().first + 1 == path_.back().second) path_.pop_back();
+        if (path_.empty()) return false;
+        ++path_.back().first;
+        return true;
+    }
+
+private:
+    std::vector<std::pair<int, int>> path_;
+    std::size_t next_ = 0;
+};
+
+// The moment when it reads has not come.
+struct too_early {};
+
+bool is_current(const tn::node_output& o) { return is_variable(*o.node) && o.index == 1; }
+
+class explorer {
+public:
+    explorer(const std::vector<lane>& lanes, values& v, const exploration_options& o) :
+        lanes_(lanes), values_(v), options_(o) {
+        for (const lane& l : lanes) {
+            plans_.emplace_back();
+            for (const overlapping_step& s : l.steps) plans_.back().push_back(planned(s));
+        }
+    }
+
+    exploration run(const std::vector<world>& begins) {
+        for (const world& w : begins) {
+            machine m{w, std::vector<int>(lanes_.size()), std::vector<step_state>(lanes_.size()), options_.slow};
+            for (std::size_t l = 0; l < lanes_.size(); ++l) begin(m, l);
+            enter(std::move(m));
+        }
+        while (!next_.empty()) {
+            if (seen_.size() > options_.most_states) {
+                result_.too_many = true;
+                break;
+            }
+            const machine m = std::move(next_.back());
+            next_.pop_back();
+            step(m);
+        }
+        return std::move(result_);
+    }
+
+private:
+    std::unique_ptr<plan_of_step> planned(const overlapping_step& s) {
+        auto p = std::make_unique<plan_of_step>();
+        p->asked = s.asked;
+        p->in = s.in;
+        p->order = std::make_unique<order>(*s.asked);
+        for (const tn::fed_value& f : s.asked->feeds)
+            p->fed.push_back(values_.number_of(std::make_shared<const tn::any_array>(f.value.share())));
+        p->stages.emplace_back();
+        std::map<int, int> latest; // update, by variable
+        for (const tn::node* n : p->order->nodes()) {
+            std::set<int>& before = p->before[n];
+            const running& r = p->order->at(n);
+            const auto after = [&](int e) {
+                before.insert(e);
+                before.insert(p->effects[static_cast<std::size_t>(e)].before.begin(),
+                              p->effects[static_cast<std::size_t>(e)].before.end());
+            };
+            for (const tn::node* b : r.after)
+                if (p->effect_of.contains(b)) after(p->effect_of.at(b));
+            std::optional<effect> e = effect_at(*n, *s.in);
+            if (e && e->what == effect::kind::update) {
+                if (latest.contains(e->on)) after(latest[e->on]);
+                latest[e->on] = static_cast<int>(p->effects.size());
+            }
+            for (int o = 0; o < static_cast<int>(n->outputs.size()); ++o)
+                p->places.emplace(place{n, o}, static_cast<int>(p->places.size()));
+            if (!e) continue;
+            e->node = n;
+            e->before = before;
+            e->waits = waits_before(*p, n);
+            p->effect_of[n] = static_cast<int>(p->effects.size());
+            p->effects.push_back(std::move(*e));
+        }
+        find_moments(*p);
+        return p;
+    }
+
+    static std::optional<effect> effect_at(const tn::node& n, const bindings& in) {
+        using kind = effect::kind;
+        static const std::map<std::string_view, kind> kinds{
+            {"enqueue", kind::enqueue},           {"enqueue_many", kind::enqueue_many},
+            {"dequeue", kind::dequeue},           {"dequeue_many", kind::dequeue_many},
+            {"dequeue_up_to", kind::dequeue_up_to}, {"queue_size", kind::size},
+            {"queue_is_closed", kind::is_closed}, {"queue_close", kind::close}};
+        effect e;
+        if (is_update(n)) {
+            e.what = kind::update;
+            e.on = in.variable_of(*n.inputs[0].node);
+            return e;
+        }
+        const auto at = kinds.find(n.op->name);
+        if (at == kinds.end()) return {};
+        e.what = at->second;
+        e.on = in.queue_of(*n.inputs[0].node);
+        return e;
+    }
+
+    static std::set<int> waits_before(const plan_of_step& p, const tn::node* n) {
+        std::set<int> all;
+        for (const int b : p.before.at(n))
+            if (p.effects[static_cast<std::size_t>(b)].is_waiting()) all.insert(b);
+        return all;
+    }
+
+    static int stage_of(plan_of_step& p, const std::set<int>& waits) {
+        const auto at = std::find(p.stages.begin(), p.stages.end(), waits);
+        if (at == p.stages.end()) p.stages.push_back(waits);
+        return static_cast<int>(std::find(p.stages.begin(), p.stages.end(), waits) - p.stages.begin());
+    }
+
+    // What is not computed of what waited may be computed where it is needed, and then reads there.
+    void find_moments(plan_of_step& p) const {
+        const std::vector<const tn::node*>& nodes = p.order->nodes();
+        std::map<const tn::node*, std::set<int>> runs_in; // stages
+        for (auto n = nodes.rbegin(); n != nodes.rend(); ++n) {
+            std::set<int>& mine = runs_in[*n];
+            mine.insert(stage_of(p, waits_before(p, *n)));
+            for (const tn::node* d : p.order->at(*n).data)
+                if (!p.effect_of.contains(d)) runs_in[d].insert(mine.begin(), mine.end());
+        }
+        for (const tn::node* n : nodes)
+            for (std::size_t i = 0; i < n->inputs.size(); ++i) {
+                const tn::node_output& from = n->inputs[i];
+                if (!is_variable(*from.node) || from.index != 0 || !reads_value(*n, i) || p.order->is_fed(from)) continue;
+                std::set<int> when{0};
+                const int variable = p.in->variable_of(*from.node);
+                for (const int s : runs_in.at(n)) {
+                    bool before_updates = true;
+                    for (const effect& e : p.effects)
+                        if (e.what == effect::kind::update && e.on == variable)
+                            before_updates = before_updates && std::includes(e.waits.begin(), e.waits.end(),
+                                                                             p.stages[static_cast<std::size_t>(s)].begin(),
+                                                                             p.stages[static_cast<std::size_t>(s)].end());
+                    if (before_updates) when.insert(s);
+                }
+                std::vector<int>& all = p.moments[{n, from.node}];
+                all.assign(when.begin(), when.end());
+                p.reading.insert(when.begin(), when.end());
+                if (!own_update_before(p, *n, *from.node)) p.read_before[variable].push_back(&all);
+            }
+        for (const tn::any_tensor& f : p.asked->fetches)
+            if (is_variable(*f.node()) && !p.order->is_fed(f.output())) {
+                std::vector<int>& all = p.moments[{nullptr, f.node()}];
+                all = {0};
+                p.reading.insert(0);
+                p.read_before[p.in->variable_of(*f.node())].push_back(&all);
+            }
+    }
+
+    static const tn::node* own_update_before(const plan_of_step& p, const tn::node& n, const tn::node& variable) {
+        const tn::node* latest = nullptr;
+        for (const effect& e : p.effects)
+            if (e.what == effect::kind::update && e.node->inputs[0].node == &variable &&
+                p.order->at(&n).begins_after.contains(e.node))
+                latest = e.node;
+        return latest;
+    }
+
+    void begin(machine& m, std::size_t l) const {
+        step_state& s = m.steps[l] = {};
+        if (m.at[l] == static_cast<int>(plans_[l].size())) return;
+        const plan_of_step& p = plan(m, l);
+        s.effects.resize(p.effects.size());
+        s.made.resize(p.places.size(), unknown);
+        s.moments.resize(p.stages.size());
+    }
+    const plan_of_step& plan(const machine& m, std::size_t l) const {
+        return *plans_[l][static_cast<std::size_t>(m.at[l])];
+    }
+    bool runs(const machine& m, std::size_t l) const {
+        if (m.at[l] == static_cast<int>(plans_[l].size())) return false;
+        return lanes_[l].of < 0 || m.at[static_cast<std::size_t>(lanes_[l].of)] >= lanes_[l].after;
+    }
+
+    void enter(machine&& m) {
+        std::string key;
+        const auto number = [&](long long n) {
+            key += std::to_string(n);
+            key += ' ';
+        };
+        for (const queue_model& q : m.all.queues) q.describe(key);
+        for (const int v : m.all.variables) number(v);
+        number(m.late);
+        bool ended = true;
+        for (std::size_t l = 0; l < lanes_.size(); ++l) {
+            ended = ended && m.at[l] == static_cast<int>(plans_[l].size());
+            const step_state& s = m.steps[l];
+            number(m.at[l]);
+            number(s.error);
+            number(s.updated);
+            for (const char c : s.effects) number(c);
+            for (const int v : s.made) number(v);
+            for (const std::vector<int>& all : s.moments) {
+                key += '|';
+                for (const int v : all) number(v);
+            }
+        }
+        if (ended) { // how it came so does not matter
+            std::string end;
+            for (const queue_model& q : m.all.queues) q.describe(end);
+            for (const int v : m.all.variables) end += std::to_string(v) + " ";
+            if (ends_.insert(end).second) result_.ends.push_back(std::move(m.all));
+            return;
+        }
+        if (seen_.insert(std::move(key)).second) next_.push_back(std::move(m));
+    }
+
+    // All that can happen next.
+    void step(const machine& m) {
+        for (std::size_t q = 0; q < m.all.queues.size(); ++q) {
+            std::vector<queue_model::move> moves = m.all.queues[q].moves(values_);
+            for (queue_model::move& move : moves) {
+                machine then = m;
+                then.all.queues[q] = std::move(move.then);
+                if (move.end) completed(then, *move.end);
+                enter(std::move(then));
+            }
+            if (!moves.empty()) return;
+        }
+        happened_ = false;
+        for (std::size_t l = 0; l < lanes_.size(); ++l)
+            if (runs(m, l)) step_of(m, l);
+        if (happened_ && !m.late) return;
+        if (!happened_) result_.may_wait_for_ever = true;
+        for (std::size_t l = 0; l < lanes_.size(); ++l) {
+            if (!runs(m, l) || m.steps[l].error >= 0) continue;
+            const std::vector<char>& e = m.steps[l].effects;
+            if (!options_.slow && std::find(e.begin(), e.end(), 1) == e.end()) continue;
+            machine then = m;
+            then.late = true;
+            fail(then, l, tn::error_code::deadline_exceeded);
+            enter(std::move(then));
+        }
+    }
+
+    static int who(std::size_t l, std::size_t e) { return static_cast<int>(l * 256 + e); }
+    static void fail(machine& m, std::size_t l, tn::error_code why) {
+        if (m.steps[l].error < 0) m.steps[l].error = static_cast<int>(why);
+    }
+    void completed(machine& m, const queue_model::ended& end) {
+        const auto l = static_cast<std::size_t>(end.who / 256), e = static_cast<std::size_t>(end.who % 256);
+        step_state& s = m.steps[l];
+        s.effects[e] = end.error ? 3 : 2;
+        if (end.error) return fail(m, l, *end.error);
+        const plan_of_step& p = plan(m, l);
+        const effect& of = p.effects[e];
+        if (of.what == effect::kind::enqueue || of.what == effect::kind::enqueue_many) return;
+        const queue_rules& rules = m.all.queues[static_cast<std::size_t>(of.on)].rules();
+        for (std::size_t c = 0; c < rules.components.size(); ++c) {
+            int made = 0;
+            if (of.what == effect::kind::dequeue) made = end.taken[0][c];
+            else {
+                std::vector<shared_array> rows;
+                for (const queue_model::tuple& t : end.taken) rows.push_back(values_[t[c]]);
+                made = values_.number_of(stacked(rows, rules.components[c]));
+            }
+            s.made[static_cast<std::size_t>(p.places.at({of.node, static_cast<int>(c)}))] = made;
+        }
+    }
+
+    // Everything that f does, for all its choices; it answers whether it was possible.
+    template <class F> void try_all(const machine& m, const F& f) {
+        choices c;
+        do {
+            machine then = m;
+            try {
+                if (f(then, c)) {
+                    happened_ = true;
+                    enter(std::move(then));
+                }
+            } catch (const too_early&) {
+            }
+        } while (c.advance());
+    }
+
+    void step_of(const machine& m, std::size_t l) {
+        const plan_of_step& p = plan(m, l);
+        const step_state& s = m.steps[l];
+        const auto done = [&](const std::set<int>& all) {
+            return std::all_of(all.begin(), all.end(),
+                               [&](int e) { return s.effects[static_cast<std::size_t>(e)] == 2; });
+        };
+        for (const int t : p.reading)
+            if (s.moments[static_cast<std::size_t>(t)].empty() && done(p.stages[static_cast<std::size_t>(t)]))
+                try_all(m, [&](machine& then, choices&) {
+                    std::vector<int>& now = then.steps[l].moments[static_cast<std::size_t>(t)];
+                    now = then.all.variables;
+                    for (std::size_t v = 0; v < now.size(); ++v)
+                        if (s.updated >> v & 1) now[v] = too_late;
+                    return true;
+                });
+        std::set<std::set<int>> updating;
+        for (std::size_t e = 0; e < p.effects.size(); ++e) {
+            const effect& of = p.effects[e];
+            if (s.effects[e] == 1 && s.error >= 0) {
+                try_all(m, [&](machine& then, choices&) {
+                    then.all.queues[static_cast<std::size_t>(of.on)].stop(who(l, e), values_);
+                    then.steps[l].effects[e] = 3;
+                    return true;
+                });
+                continue;
+            }
+            if (s.effects[e] != 0) continue;
+            if (of.what == effect::kind::update) updating.insert(of.waits);
+            if (!done(of.before)) continue;
+            if (of.what != effect::kind::update)
+                try_all(m, [&](machine& then, choices& c) {
+                    begin_effect(then, l, e, c);
+                    return true;
+                });
+            else if (s.error >= 0 || lanes_.size() == 1)
+                try_all(m, [&](machine& then, choices& c) { return update(then, l, e, c); });
+        }
+        if (s.error < 0 && lanes_.size() > 1)
+            for (const std::set<int>& stage : updating) update_stage(m, l, stage);
+        const auto count = [&](char what) { return std::count(s.effects.begin(), s.effects.end(), what); };
+        if (s.error >= 0 ? count(1) == 0 : count(2) == static_cast<long>(s.effects.size()))
+            try_all(m, [&](machine& then, choices& c) { return end(then, l, c); });
+    }
+
+    // All updates of a stage at one moment; those of one variable as they were made.
+    void update_stage(const machine& m, std::size_t l, const std::set<int>& stage) {
+        const plan_of_step& p = plan(m, l);
+        try_all(m, [&](machine& then, choices& c) {
+            bool any = false;
+            for (std::size_t e = 0; e < p.effects.size(); ++e) {
+                const effect& of = p.effects[e];
+                if (of.what != effect::kind::update || of.waits != stage || then.steps[l].effects[e] != 0) continue;
+                for (const int b : of.before)
+                    if (then.steps[l].effects[static_cast<std::size_t>(b)] != 2) return any;
+                if (!update(then, l, e, c)) return false;
+                any = true;
+            }
+            return any;
+        });
+    }
+
+    bool update(machine& m, std::size_t l, std::size_t e, choices& c) {
+        const plan_of_step& p = plan(m, l);
+        step_state& s = m.steps[l];
+        const effect& of = p.effects[e];
+        const bool first = (s.updated >> of.on & 1) == 0;
+        if (const auto readers = p.read_before.find(of.on); first && readers != p.read_before.end())
+            for (const std::vector<int>* when : readers->second)
+                if (std::all_of(when->begin(), when->end(),
+                                [&](int t) { return s.moments[static_cast<std::size_t>(t)].empty(); }))
+                    return false; // somebody must have read it before
+        const int made = value(m, l, of.node->inputs[1], of.node, c, true);
+        m.all.variables[static_cast<std::size_t>(of.on)] = made;
+        s.made[static_cast<std::size_t>(p.places.at({of.node, 0}))] = made;
+        s.effects[e] = 2;
+        s.updated |= 1 << of.on;
+        return true;
+    }
+
+    void begin_effect(machine& m, std::size_t l, std::size_t e, choices& c) {
+        using kind = effect::kind;
+        const plan_of_step& p = plan(m, l);
+        const effect& of = p.effects[e];
+        queue_model& q = m.all.queues[static_cast<std::size_t>(of.on)];
+        char& now = m.steps[l].effects[e];
+        const auto gives = [&](auto x) {
+            auto a = std::make_shared<tn::any_array>(tn::element_type_of<decltype(x)>, tn::extents{});
+            *a->template data<decltype(x)>() = x;
+            m.steps[l].made[static_cast<std::size_t>(p.places.at({of.node, 0}))] = values_.number_of(a);
+            now = 2;
+        };
+        switch (of.what) {
+        case kind::enqueue:
+        case kind::enqueue_many: {
+            queue_model::tuple given;
+            for (std::size_t i = 1; i < of.node->inputs.size(); ++i)
+                given.push_back(value(m, l, of.node->inputs[i], of.node, c));
+            std::vector<queue_model::tuple> elements;
+            if (of.what == kind::enqueue) elements.push_back(given);
+            else
+                for (std::int64_t r = 0; r < values_[given[0]]->extents()[0].size; ++r) {
+                    queue_model::tuple one;
+                    for (const int g : given)
+                        one.push_back(values_.number_of(
+                            std::make_shared<const tn::any_array>(values_[g]->share().row(r).copy())));
+                    elements.push_back(std::move(one));
+                }
+            now = 1;
+            if (q.enqueue(who(l, e), std::move(elements))) return;
+            now = 3;
+            return fail(m, l, tn::error_code::cancelled);
+        }
+        case kind::dequeue: now = 1; return q.dequeue(who(l, e), 1, false);
+        case kind::dequeue_many:
+        case kind::dequeue_up_to:
+            now = 1;
+            return q.dequeue(who(l, e), static_cast<std::size_t>(of.node->attributes.get<std::int64_t>("n")),
+                             of.what == kind::dequeue_up_to);
+        case kind::size: return gives(static_cast<std::int64_t>(q.size()));
+        case kind::is_closed: return gives(q.is_closed());
+        case kind::close: {
+            const auto cancelled =
+                q.close(tn::decode<tn::queue_close_op::attributes>(of.node->attributes).cancel_pending_enqueues);
+            now = cancelled ? 2 : 3;
+            if (!cancelled) return fail(m, l, tn::error_code::aborted);
+            for (const int w : *cancelled) completed(m, {w, tn::error_code::cancelled, {}});
+            return;
+        }
+        case kind::update: return;
+        }
+    }
+
+    // Of what `reader` reads. `anew`: by an update, of what is there now.
+    int value(machine& m, std::size_t l, const tn::node_output& o, const tn::node* reader, choices& c,
+              bool anew = false) {
+        const plan_of_step& p = plan(m, l);
+        for (std::size_t f = 0; f < p.fed.size(); ++f)
+            if (p.asked->feeds[f].tensor.output() == o) return p.fed[f];
+        step_state& s = m.steps[l];
+        if (is_current(o)) return m.all.variables[static_cast<std::size_t>(p.in->variable_of(*o.node))];
+        if (is_variable(*o.node)) return read(m, l, *o.node, reader, c);
+        int& known = s.made[static_cast<std::size_t>(p.places.at(place_of(o)))];
+        if (known != unknown) return known;
+        const tn::node& n = *o.node;
+        std::vector<int> in;
+        bool current = false;
+        for (std::size_t i = 0; i < n.inputs.size(); ++i) {
+            current = current || (anew && is_current(n.inputs[i]));
+            in.push_back(reads_value(n, i) ? value(m, l, n.inputs[i], &n, c, anew) : unknown);
+        }
+        const int made = computed(n, in, o.index);
+        if (!current) known = made;
+        return made;
+    }
+
+    int read(machine& m, std::size_t l, const tn::node& variable, const tn::node* reader, choices& c) {
+        const plan_of_step& p = plan(m, l);
+        const step_state& s = m.steps[l];
+        if (reader)
+            if (const tn::node* u = own_update_before(p, *reader, variable))
+                return s.made[static_cast<std::size_t>(p.places.at({u, 0}))];
+        const auto number = static_cast<std::size_t>(p.in->variable_of(variable));
+        std::vector<int> found;
+        for (const int t : p.moments.at({reader, &variable}))
+            if (const std::vector<int>& then = s.moments[static_cast<std::size_t>(t)];
+                !then.empty() && then[number] != too_late && std::find(found.begin(), found.end(), then[number]) == found.end())
+                found.push_back(then[number]);
+        if (found.empty()) throw too_early{};
+        const int x = found.size() == 1 ? found[0] : found[static_cast<std::size_t>(c.choose(static_cast<int>(found.size())))];
+        if (x < 0) throw tn::internal_error("a variable is read before it has a value");
+        return x;
+    }
+
+    int computed(const tn::node& n, const std::vector<int>& in, int output) {
+        std::vector<int>& known = computed_[{&n, in}];
+        if (known.empty()) {
+            work w{n, n.attributes, {}, {}, {}, 0, nullptr};
+            for (const int i : in) {
+                w.values.push_back(values_[i]);
+                w.inputs.push_back(values_[i]->type());
+            }
+            for (int k = 0; k < static_cast<int>(n.outputs.size()); ++k)
+                w.outputs.push_back(
+                    n.op->infer(n.attributes, tn::type_list(w.inputs.data(), static_cast<int>(w.inputs.size())), k).type);
+            for (shared_array& a : compute(w)) known.push_back(values_.number_of(std::move(a)));
+        }
+        return known.at(static_cast<std::size_t>(output));
+    }
+
+    bool end(machine& m, std::size_t l, choices& c) {
+        const plan_of_step& p = plan(m, l);
+        const step_state& s = m.steps[l];
+        ending e;
+        if (s.error >= 0) e.error = static_cast<tn::error_code>(s.error);
+        else
+            for (const tn::any_tensor& f : p.asked->fetches) e.fetched.push_back(value(m, l, f.output(), nullptr, c));
+        if (options_.seen && e != (*options_.seen)[l][static_cast<std::size_t>(m.at[l])]) return happened_ = true, false;
+        ++m.at[l];
+        begin(m, l);
+        return true;
+    }
+
+    const std::vector<lane>& lanes_;
+    values& values_;
+    const exploration_options& options_;
+    std::vector<std::vector<std::unique_ptr<plan_of_step>>> plans_;
+    std::map<std::pair<const tn::node*, std::vector<int>>, std::vector<int>> computed_;
+    std::vector<machine> next_;
+    std::unordered_set<std::string> seen_;
+    std::unordered_set<std::string> ends_;
+    exploration result_;
+    bool happened_ = false;
+};
+
+} // namespace
+
+exploration explore(const std::vector<world>& begins, const std::vector<lane>& lanes, values& v,
+                    const exploration_options& o) {
+    return explorer(lanes, v, o).run(begins);
+}
+
+} // namespace reference
