@@ -6,6 +6,7 @@
 #include <tenon/runtime/device/simulated_gpu.hpp>
 
 #include "random_queues/program.hpp"
+#include "random_queues/slow.hpp"
 #include "reference/order.hpp"
 
 namespace tn = tenon;
@@ -63,9 +64,9 @@ private:
 
     void declare_queue() {
         declared_queue q;
-        q.rules.kind = one_of({queue_kind::fifo, queue_kind::fifo, queue_kind::priority, queue_kind::padding,
-                               queue_kind::shuffled});
-        q.rules.capacity = static_cast<std::size_t>(1 + below(4));
+        q.rules.kind = one_of(
+            {queue_kind::fifo, queue_kind::fifo, queue_kind::priority, queue_kind::padding, queue_kind::shuffled});
+        q.rules.capacity = static_cast<std::size_t>(1 + below(overlap_ ? 6 : 4));
         if (q.rules.kind == queue_kind::shuffled)
             q.rules.min_after_dequeue = static_cast<std::size_t>(below(static_cast<int>(q.rules.capacity)));
         q.rules.components = {number};
@@ -99,9 +100,9 @@ private:
             case queue_kind::padding: d.queues.push_back(u::padding_fifo_queue(q.rules.components, capacity, o)); break;
             case queue_kind::priority: d.queues.push_back(u::priority_queue(q.rules.components, capacity, o)); break;
             case queue_kind::shuffled:
-                d.queues.push_back(u::random_shuffle_queue(
-                    q.rules.components, capacity, static_cast<std::int64_t>(q.rules.min_after_dequeue),
-                    {.shared_name = q.shared_name}));
+                d.queues.push_back(u::random_shuffle_queue(q.rules.components, capacity,
+                                                           static_cast<std::int64_t>(q.rules.min_after_dequeue),
+                                                           {.shared_name = q.shared_name}));
             }
         }
         for (int v = 0; v < variables_; ++v) {
@@ -173,10 +174,10 @@ private:
             return;
         }
         case 5:
-        case 6:
-        case 7: return keep_all(q.dequeue());
-        case 8: return keep_all(q.dequeue_many(below(4)));
-        case 9: return keep_all(q.dequeue_up_to(1 + below(3)));
+        case 6: return keep_all(q.dequeue());
+        case 7:
+        case 8: return keep_all(q.dequeue_many(below(6)));
+        case 9: return keep_all(q.dequeue_up_to(1 + below(4)));
         case 10: return keep(q.size());
         case 11:
             if (chance(0.6)) fetchable_.push_back(q.is_closed());
@@ -185,7 +186,8 @@ private:
         case 12:
         case 13: {
             const tn::any_tensor v = one_of(d.variables);
-            const tn::any_tensor by = given(number);
+            tn::any_tensor by = given(number);
+            if (overlap_ && chance(0.5)) by = tn::add<slow_op>({.microseconds = 50 + below(500)}, {by});
             return keep(chance(0.6) ? u::assign_add(v, by) : u::assign(v, by));
         }
         case 14: {
@@ -206,8 +208,8 @@ private:
     }
 
     step draw_step(int session) {
-        const drawn_graph& d = made_.graphs[static_cast<std::size_t>(
-            made_.sessions[static_cast<std::size_t>(session)].graph)];
+        const drawn_graph& d =
+            made_.graphs[static_cast<std::size_t>(made_.sessions[static_cast<std::size_t>(session)].graph)];
         for (;;) {
             step s;
             s.session = session;
@@ -245,8 +247,7 @@ private:
         r.targets = s.targets;
         const reference::order o(r);
         int n = 0;
-        for (const tn::node* x : o.nodes())
-            n += x->op->is(tn::op_flags::updates) || x->op->is(tn::op_flags::uses);
+        for (const tn::node* x : o.nodes()) n += x->op->is(tn::op_flags::updates) || x->op->is(tn::op_flags::uses);
         return n;
     }
 
@@ -265,7 +266,8 @@ private:
     void draw_phase() {
         phase p;
         if (!overlap_) {
-            if (chance(0.06)) return initialise(chance(0.5) ? std::vector<std::string>{""} : std::vector<std::string>{"box", ""});
+            if (chance(0.06))
+                return initialise(chance(0.5) ? std::vector<std::string>{""} : std::vector<std::string>{"box", ""});
             if (chance(0.08)) p.reset = {"box"};
             if (has_steps_ && chance(0.2)) p.threads = made_.phases.back().threads; // once more
             else p.threads.push_back({draw_step(any_session())});
@@ -286,7 +288,8 @@ private:
             for (int k = 1 + below(3); k > 0; --k) list.push_back(draw_step(session));
             p.threads.push_back(std::move(list));
         }
-        made_.phases.push_back(std::move(p));
+        // What is planned already overlaps more.
+        for (int n = 3; n > 0; --n) made_.phases.push_back(p);
     }
 
     std::mt19937_64 random_;

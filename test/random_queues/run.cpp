@@ -15,7 +15,7 @@ namespace random_queues {
 namespace {
 
 constexpr double long_time = 60;
-constexpr std::size_t most_states_before = 30000, most_states_after = 400000;
+constexpr std::size_t most_states_before = 10000, most_states_after = 200000;
 
 // A step's end, or what is wrong with it.
 struct seen_end {
@@ -128,15 +128,15 @@ private:
                 add(s, lanes.size() - 1);
             }
         }
-        const reference::exploration before =
-            explore(worlds_, lanes, values_, {.most_states = most_states_before});
+        const reference::exploration before = explore(worlds_, lanes, values_, {.most_states = most_states_before});
         // What waits until its limit takes long, so few such are run.
-        const bool rare = before.may_wait_for_ever && (p_.seed + phase_ * 7) % (f.threads.size() > 1 ? 16 : 4) != 0;
+        const bool rare = before.may_wait_for_ever && (p_.seed + phase_ * 7) % (f.threads.size() > 1 ? 8 : 2) != 0;
         if (before.too_many || rare) {
             ++verdict_.passed_over;
             return true;
         }
         ++verdict_.run;
+        verdict_.together += f.threads.size() > 1;
         const auto seen = run_threads(f, before.may_wait_for_ever ? limit_ : long_time);
         std::vector<std::vector<ending>> endings;
         bool limited = false;
@@ -286,12 +286,17 @@ program shrink(program p, const std::function<bool(const program&)>& fails) {
         const auto attempt = [&](const auto& change) {
             program q = p;
             change(q);
+            for (const phase& f : q.phases)
+                for (const std::vector<step>& list : f.threads)
+                    for (const step& s : list)
+                        if (s.fetches.empty() && s.targets.empty()) return false;
             if (!fails(q)) return false;
             p = std::move(q);
             return again = true;
         };
         for (std::size_t f = p.phases.size(); f-- > 1;) {
-            if (attempt([&](program& q) { q.phases.erase(q.phases.begin() + static_cast<std::ptrdiff_t>(f)); })) continue;
+            if (attempt([&](program& q) { q.phases.erase(q.phases.begin() + static_cast<std::ptrdiff_t>(f)); }))
+                continue;
             for (std::size_t t = p.phases[f].threads.size(); t-- > 0;) {
                 const auto of = [&](program& q) -> std::vector<step>& { return q.phases[f].threads[t]; };
                 for (std::size_t s = of(p).size(); s-- > 0;) {

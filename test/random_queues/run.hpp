@@ -10,10 +10,11 @@
 namespace random_queues {
 
 struct verdict {
-    std::string wrong;    ///< in words; empty: nothing
-    int run = 0;          ///< phases
-    int passed_over = 0;  ///< phases: that take long, or in which too much may happen to look at it all
-    bool slow = false;    ///< right if the machine was slow: limits were met by what need not have waited
+    std::string wrong;   ///< in words; empty: nothing
+    int run = 0;         ///< phases
+    int together = 0;    ///< phases of several threads
+    int passed_over = 0; ///< phases: that take long, or in which too much may happen to look at it all
+    bool slow = false;   ///< right if the machine was slow: limits were met by what need not have waited
 };
 
 /// `limit`: seconds that a step may take of which the reference says that it may wait for ever.

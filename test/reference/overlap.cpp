@@ -24,9 +24,9 @@ struct effect {
     enum class kind { enqueue, enqueue_many, dequeue, dequeue_many, dequeue_up_to, size, is_closed, close, update };
     const tn::node* node = nullptr;
     kind what = kind::size;
-    int on = 0;              // its queue, or variable
-    std::set<int> before;    // effects
-    std::set<int> waits;     // those of them that wait: its stage
+    int on = 0;           // its queue, or variable
+    std::set<int> before; // effects
+    std::set<int> waits;  // those of them that wait: its stage
     bool is_waiting() const { return what <= kind::dequeue_up_to; }
 };
 
@@ -41,14 +41,15 @@ struct plan_of_step {
     std::vector<std::set<int>> stages;               // by number: the ops that wait before it; 0: none
     std::map<place, int> places;
     std::map<std::pair<const tn::node*, const tn::node*>, std::vector<int>> moments; // when a node may read a variable
-    std::map<int, std::vector<const std::vector<int>*>> read_before; // by variable: moments of those who must find it as it was
-    std::set<int> reading;                                           // stages that read variables
-    std::vector<int> fed;                                            // by feed: values
+    std::map<int, std::vector<const std::vector<int>*>>
+        read_before;       // by variable: moments of those who must find it as it was
+    std::set<int> reading; // stages that read variables
+    std::vector<int> fed;  // by feed: values
 };
 
 struct step_state {
-    std::vector<char> effects; // 0: not begun, 1: waits, 2: done, 3: failed
-    std::vector<int> made;     // by place: values
+    std::vector<char> effects;             // 0: not begun, 1: waits, 2: done, 3: failed
+    std::vector<int> made;                 // by place: values
     std::vector<std::vector<int>> moments; // by stage: the variables
     int error = -1;
     int updated = 0; // bits of variables
@@ -154,11 +155,14 @@ private:
 
     static std::optional<effect> effect_at(const tn::node& n, const bindings& in) {
         using kind = effect::kind;
-        static const std::map<std::string_view, kind> kinds{
-            {"enqueue", kind::enqueue},           {"enqueue_many", kind::enqueue_many},
-            {"dequeue", kind::dequeue},           {"dequeue_many", kind::dequeue_many},
-            {"dequeue_up_to", kind::dequeue_up_to}, {"queue_size", kind::size},
-            {"queue_is_closed", kind::is_closed}, {"queue_close", kind::close}};
+        static const std::map<std::string_view, kind> kinds{{"enqueue", kind::enqueue},
+                                                            {"enqueue_many", kind::enqueue_many},
+                                                            {"dequeue", kind::dequeue},
+                                                            {"dequeue_many", kind::dequeue_many},
+                                                            {"dequeue_up_to", kind::dequeue_up_to},
+                                                            {"queue_size", kind::size},
+                                                            {"queue_is_closed", kind::is_closed},
+                                                            {"queue_close", kind::close}};
         effect e;
         if (is_update(n)) {
             e.what = kind::update;
@@ -198,16 +202,18 @@ private:
         for (const tn::node* n : nodes)
             for (std::size_t i = 0; i < n->inputs.size(); ++i) {
                 const tn::node_output& from = n->inputs[i];
-                if (!is_variable(*from.node) || from.index != 0 || !reads_value(*n, i) || p.order->is_fed(from)) continue;
+                if (!is_variable(*from.node) || from.index != 0 || !reads_value(*n, i) || p.order->is_fed(from))
+                    continue;
                 std::set<int> when{0};
                 const int variable = p.in->variable_of(*from.node);
                 for (const int s : runs_in.at(n)) {
                     bool before_updates = true;
                     for (const effect& e : p.effects)
                         if (e.what == effect::kind::update && e.on == variable)
-                            before_updates = before_updates && std::includes(e.waits.begin(), e.waits.end(),
-                                                                             p.stages[static_cast<std::size_t>(s)].begin(),
-                                                                             p.stages[static_cast<std::size_t>(s)].end());
+                            before_updates =
+                                before_updates && std::includes(e.waits.begin(), e.waits.end(),
+                                                                p.stages[static_cast<std::size_t>(s)].begin(),
+                                                                p.stages[static_cast<std::size_t>(s)].end());
                     if (before_updates) when.insert(s);
                 }
                 std::vector<int>& all = p.moments[{n, from.node}];
@@ -296,6 +302,8 @@ private:
         }
         happened_ = false;
         for (std::size_t l = 0; l < lanes_.size(); ++l)
+            if (runs(m, l) && goes_on_unseen(m, l)) return;
+        for (std::size_t l = 0; l < lanes_.size(); ++l)
             if (runs(m, l)) step_of(m, l);
         if (happened_ && !m.late) return;
         if (!happened_) result_.may_wait_for_ever = true;
@@ -308,6 +316,45 @@ private:
             fail(then, l, tn::error_code::deadline_exceeded);
             enter(std::move(then));
         }
+    }
+
+    // What no other lane can tell the moment of, and its own steps neither, is done first: there are fewer orders to look at.
+    bool goes_on_unseen(const machine& m, std::size_t l) {
+        const plan_of_step& p = plan(m, l);
+        const step_state& s = m.steps[l];
+        if (s.error >= 0) return false;
+        bool all_read = true;
+        for (const int t : p.reading) {
+            if (!s.moments[static_cast<std::size_t>(t)].empty()) continue;
+            all_read = false;
+            if (!may_read(p, s, t) || others_update(m, l)) continue;
+            try_all(m, [&](machine& then, choices&) { return take_moment(then, l, t); });
+            return true;
+        }
+        if (!all_read || std::any_of(s.effects.begin(), s.effects.end(), [](char e) { return e != 2; })) return false;
+        try_all(m, [&](machine& then, choices& c) { return end(then, l, c); });
+        return true;
+    }
+    bool others_update(const machine& m, std::size_t l) const {
+        for (std::size_t other = 0; other < lanes_.size(); ++other)
+            for (auto s = static_cast<std::size_t>(m.at[other]); other != l && s < plans_[other].size(); ++s)
+                for (const effect& e : plans_[other][s]->effects)
+                    if (e.what == effect::kind::update) return true;
+        return false;
+    }
+    static bool may_read(const plan_of_step& p, const step_state& s, int t) {
+        const std::set<int>& waits = p.stages[static_cast<std::size_t>(t)];
+        return s.moments[static_cast<std::size_t>(t)].empty() && std::all_of(waits.begin(), waits.end(), [&](int e) {
+                   return s.effects[static_cast<std::size_t>(e)] == 2;
+               });
+    }
+    static bool take_moment(machine& m, std::size_t l, int t) {
+        step_state& s = m.steps[l];
+        std::vector<int>& now = s.moments[static_cast<std::size_t>(t)];
+        now = m.all.variables;
+        for (std::size_t v = 0; v < now.size(); ++v)
+            if (s.updated >> v & 1) now[v] = too_late;
+        return true;
     }
 
     static int who(std::size_t l, std::size_t e) { return static_cast<int>(l * 256 + e); }
@@ -358,14 +405,7 @@ private:
                                [&](int e) { return s.effects[static_cast<std::size_t>(e)] == 2; });
         };
         for (const int t : p.reading)
-            if (s.moments[static_cast<std::size_t>(t)].empty() && done(p.stages[static_cast<std::size_t>(t)]))
-                try_all(m, [&](machine& then, choices&) {
-                    std::vector<int>& now = then.steps[l].moments[static_cast<std::size_t>(t)];
-                    now = then.all.variables;
-                    for (std::size_t v = 0; v < now.size(); ++v)
-                        if (s.updated >> v & 1) now[v] = too_late;
-                    return true;
-                });
+            if (may_read(p, s, t)) try_all(m, [&](machine& then, choices&) { return take_moment(then, l, t); });
         std::set<std::set<int>> updating;
         for (std::size_t e = 0; e < p.effects.size(); ++e) {
             const effect& of = p.effects[e];
@@ -516,10 +556,12 @@ private:
         std::vector<int> found;
         for (const int t : p.moments.at({reader, &variable}))
             if (const std::vector<int>& then = s.moments[static_cast<std::size_t>(t)];
-                !then.empty() && then[number] != too_late && std::find(found.begin(), found.end(), then[number]) == found.end())
+                !then.empty() && then[number] != too_late &&
+                std::find(found.begin(), found.end(), then[number]) == found.end())
                 found.push_back(then[number]);
         if (found.empty()) throw too_early{};
-        const int x = found.size() == 1 ? found[0] : found[static_cast<std::size_t>(c.choose(static_cast<int>(found.size())))];
+        const int x =
+            found.size() == 1 ? found[0] : found[static_cast<std::size_t>(c.choose(static_cast<int>(found.size())))];
         if (x < 0) throw tn::internal_error("a variable is read before it has a value");
         return x;
     }
@@ -534,7 +576,8 @@ private:
             }
             for (int k = 0; k < static_cast<int>(n.outputs.size()); ++k)
                 w.outputs.push_back(
-                    n.op->infer(n.attributes, tn::type_list(w.inputs.data(), static_cast<int>(w.inputs.size())), k).type);
+                    n.op->infer(n.attributes, tn::type_list(w.inputs.data(), static_cast<int>(w.inputs.size())), k)
+                        .type);
             for (shared_array& a : compute(w)) known.push_back(values_.number_of(std::move(a)));
         }
         return known.at(static_cast<std::size_t>(output));
@@ -547,7 +590,8 @@ private:
         if (s.error >= 0) e.error = static_cast<tn::error_code>(s.error);
         else
             for (const tn::any_tensor& f : p.asked->fetches) e.fetched.push_back(value(m, l, f.output(), nullptr, c));
-        if (options_.seen && e != (*options_.seen)[l][static_cast<std::size_t>(m.at[l])]) return happened_ = true, false;
+        if (options_.seen && e != (*options_.seen)[l][static_cast<std::size_t>(m.at[l])])
+            return happened_ = true, false;
         ++m.at[l];
         begin(m, l);
         return true;
