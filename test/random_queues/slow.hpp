@@ -26,8 +26,7 @@ struct slow_op {
         return tenon::inferred(in[0].element, in[0].extents);
     }
     struct slow_kernel final : tenon::kernel {
-        explicit slow_kernel(const tenon::kernel_setup& s) :
-            time(tenon::decode<attributes>(s.attrs).microseconds) {}
+        explicit slow_kernel(const tenon::kernel_setup& s) : time(tenon::decode<attributes>(s.attrs).microseconds) {}
         void run(const tenon::kernel_run& r) override {
             std::this_thread::sleep_for(time);
             *r.output<std::int64_t>(0) = *r.input<std::int64_t>(0);
