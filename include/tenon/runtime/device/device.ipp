@@ -81,6 +81,11 @@ private:
 
 } // namespace detail
 
+TENON_INLINE bool has_kernel(const device_attributes& of, const op_definition& op, element_type e) {
+    if (of.name.type != "GPU") return op.cpu != nullptr;
+    return op.cpu && (e == element_type::none ? !op.gpu_types.empty() : op.gpu_types.has(e));
+}
+
 TENON_INLINE std::unique_ptr<device> make_cpu_device(std::size_t memory_limit, int index) {
     return std::make_unique<detail::cpu_device>(memory_limit, index);
 }

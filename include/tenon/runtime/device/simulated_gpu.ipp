@@ -45,8 +45,7 @@ public:
         if (bytes) std::memcpy(to, from, bytes);
     }
     kernel_factory kernel_of(const op_definition& op, element_type e) const override {
-        const bool has = e == element_type::none ? !op.gpu_types.empty() : op.gpu_types.has(e);
-        return has ? op.cpu : nullptr;
+        return has_kernel(attributes(), op, e) ? op.cpu : nullptr;
     }
     device_streams* streams() noexcept override { return &streams_; }
     resource_manager& resources() override { return resources_; }

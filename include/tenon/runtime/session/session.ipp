@@ -72,7 +72,7 @@ public:
         step_pool = pool->size() > 1 ? pool : nullptr;
         const auto log = placement_log();
         if (log) tell_devices(log);
-        placer = std::make_unique<runtime::placer>(all_devices(), o.allow_soft_placement, log);
+        placer = std::make_unique<runtime::placer>(descriptions(), o.allow_soft_placement, log);
         if (o.cost_measurements) strategy = std::make_unique<runtime::cost_placer>(o.cost_measurements);
         static std::atomic<std::uint64_t> sessions{0};
         container = "session\x1f" + std::to_string(sessions.fetch_add(1) + 1);
@@ -117,6 +117,11 @@ public:
     std::vector<device*> all_devices() const {
         std::vector<device*> all;
         for (const auto& d : devices()) all.push_back(d.get());
+        return all;
+    }
+    std::vector<device_attributes> descriptions() const {
+        std::vector<device_attributes> all;
+        for (const auto& d : devices()) all.push_back(d->attributes());
         return all;
     }
     shared_function<void(const std::string&)> placement_log() const {
