@@ -71,6 +71,8 @@ class device : public memory_allocator {
 public:
     virtual const device_attributes& attributes() const = 0;
     const device_name& full_name() const { return attributes().name; }
+    /// It is a device of this task (job and number), not of the one that programs without a cluster have. Before it is used.
+    virtual void belong_to(const device_name& task) = 0;
 
     /// Ended when they return.
     virtual void copy_from_host(void* to, const void* from, std::size_t bytes) = 0;

@@ -43,6 +43,11 @@ public:
     }
     const device_attributes& attributes() const override { return attributes_; }
     const std::string& name() const override { return name_; }
+    void belong_to(const device_name& task) override {
+        attributes_.name.job = task.job;
+        attributes_.name.task = task.task;
+        name_ = to_string(attributes_.name);
+    }
 
     void* allocate(std::size_t bytes) override {
         if (!memory_.take(bytes))

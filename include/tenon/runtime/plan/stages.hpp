@@ -32,6 +32,11 @@ std::vector<step_unit> cut_into_stages(const program& p);
 /// A stage as a program of its own, which is fed what the stage takes, and whose fetches are what it gives.
 program program_of_stage(const program& p, const step_unit& stage);
 
+/// Whether an item is a variable or a constant, which is read in each stage that needs it.
+inline bool is_read_anywhere(const program_item& i) {
+    return (i.op->is(op_flags::variable) || i.op->is(op_flags::constant)) && i.predecessors.empty() && !i.target;
+}
+
 /// Whether anything waits.
 bool has_waits(const program& p);
 

@@ -14,11 +14,6 @@ namespace tenon::runtime {
 
 namespace detail {
 
-// What has a value of its own wherever it is read.
-inline bool is_read_anywhere(const program_item& i) {
-    return (i.op->is(op_flags::variable) || i.op->is(op_flags::constant)) && i.predecessors.empty() && !i.target;
-}
-
 // Sets of items that wait, by number; 0 is the empty one.
 class wait_sets {
 public:
@@ -87,6 +82,13 @@ private:
     int set_after(int item) { return waits(item) ? sets_.with(set_of(item), item) : set_of(item); }
 
     // The items that an item runs after: all that it reads or asks the sizes of, where they are known late.
+    // Whether input k is the current value of a variable of this program: one of another task is read as it is sent.
+    bool is_current(int n, std::size_t k) const {
+        const int from = maker_of(p_.item(n).inputs[k]);
+        return from >= 0 && (p_.item(from).op->is(op_flags::variable) || p_.item(from).op->is(op_flags::updates)) &&
+               reads_current(p_, p_.item(n), k);
+    }
+
     template <class Visit> void each_before(int n, Visit visit) const {
         const program_item& i = p_.item(n);
         for (std::size_t k = 0; k < i.inputs.size(); ++k) {
@@ -121,7 +123,7 @@ private:
                 const int from = maker_of(i.inputs[k]);
                 const bool computed = from >= 0 && !is_source(from) && i.read[k];
                 all = all && (!computed || rooted[static_cast<std::size_t>(from)]);
-                any = any || reads_current(p_, i, k) || (computed && of_current[static_cast<std::size_t>(from)]);
+                any = any || is_current(n, k) || (computed && of_current[static_cast<std::size_t>(from)]);
             }
             rooted[static_cast<std::size_t>(n)] = all;
             of_current[static_cast<std::size_t>(n)] = any;
@@ -211,7 +213,7 @@ private:
             const int v = i.inputs[k];
             const bool op = waits(n);
             if (op) units_[static_cast<std::size_t>(u)].takes.push_back(i.read[k] ? v : -1);
-            if (!i.read[k] || reads_current(p_, i, k)) continue; // which is what is there when the stage updates it
+            if (!i.read[k] || is_current(n, k)) continue; // which is what is there when the stage updates it
             const int from = maker_of(v);
             if (from >= 0 && is_source(from) && !op && !is_updated_elsewhere(v, u)) continue;
             const int has = unit_that_has(v);
@@ -310,7 +312,8 @@ TENON_INLINE program program_of_stage(const program& p, const step_unit& stage) 
     // A variable's current value is what is there when the stage updates it, unless the stage itself has changed it before.
     const auto read_current = [&](int n, std::size_t k) {
         const int v = p.item(n).inputs[k], from = made_by[static_cast<std::size_t>(v)];
-        return reads_current(p, p.item(n), k) && !(from >= 0 && item_here.contains(from));
+        return from >= 0 && !item_here.contains(from) && reads_current(p, p.item(n), k) &&
+               (p.item(from).op->is(op_flags::variable) || p.item(from).op->is(op_flags::updates));
     };
     std::unordered_map<const node*, int> variables;
     for (std::size_t n = 0; n < p.items.size(); ++n)
@@ -343,7 +346,7 @@ TENON_INLINE program program_of_stage(const program& p, const step_unit& stage) 
     // What is read anywhere is read here, unless it was handed on.
     const auto bring = [&](int value) {
         const int from = made_by[static_cast<std::size_t>(value)];
-        if (here.contains(value) || from < 0 || !detail::is_read_anywhere(p.item(from))) return;
+        if (here.contains(value) || from < 0 || !is_read_anywhere(p.item(from))) return;
         enter_item(from);
     };
     for (const int n : stage.items) {

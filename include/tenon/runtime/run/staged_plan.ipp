@@ -5,14 +5,15 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/attribute.hpp>
+#include <tenon/ops/exchange.hpp>
 #include <tenon/runtime/plan/prune.hpp>
 #include <tenon/runtime/run/staged_plan.hpp>
 
 namespace tenon::runtime {
 
-TENON_INLINE staged_plan::staged_plan(program&& placed, const plan_options& o) :
+TENON_INLINE staged_plan::staged_plan(program&& placed, const plan_options& o, bool is_part) :
     options_(o), feed_types_(placed.feed_types), sizes_(placed.sizes) {
-    if (has_waits(placed)) make_units(std::move(placed));
+    if (is_part || has_waits(placed)) make_units(std::move(placed));
     else only_ = std::make_shared<plan>(std::move(placed), options_);
 }
 TENON_INLINE staged_plan::~staged_plan() = default;
@@ -44,8 +45,9 @@ TENON_INLINE void staged_plan::make_units(program&& placed) {
             u.kernel = prepare_kernel(placed, i, options_);
             const device& on = options_.device(i.device);
             u.origin = i.origin;
+            u.receives = i.op == &receive_definition;
             u.name = i.origin->name;
-            u.op = shown_op(*i.origin);
+            u.op = i.op == i.origin->op ? shown_op(*i.origin) : i.op->name;
             u.row = on.full_name().type.str() + ":" + std::to_string(on.full_name().index) + " waits " +
                     std::to_string(waits_.size());
             u.place = place_of(*i.origin, on);

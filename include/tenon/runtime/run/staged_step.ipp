@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -63,6 +64,7 @@ TENON_INLINE void staged_step::begin(const any_array* const* feeds, const run_en
     step_.deadline = e.in->deadline;
     step_.limit = e.in->limit;
     step_.limit_source = e.in->limit_source;
+    step_.values = e.in->values;
     step_.set_stopped(false);
     denormals_ = denormal_mode();
     {
@@ -75,7 +77,7 @@ TENON_INLINE void staged_step::begin(const any_array* const* feeds, const run_en
         for (waiter& w : waiters_) w.now = waiter::state::idle;
         undone_ = static_cast<int>(plan_.units_.size());
         active_ = static_cast<int>(ready_.size());
-        first_ = nullptr;
+        if (!std::exchange(armed_, false)) first_ = nullptr;
         expired_.clear();
         if (plan_.sizes_matter_) sizes_ = plan_.sizes_;
     }
@@ -85,9 +87,10 @@ TENON_INLINE void staged_step::begin(const any_array* const* feeds, const run_en
     after_ = among.first_;
     if (after_) after_->before_ = this;
     among.first_ = this;
-    if (!among.closed_) return;
     const std::lock_guard mine(guard_);
-    first_ = among.closed_;
+    if (among.closed_ && !first_) first_ = among.closed_;
+    if (!first_) return;
+    step_.set_stopped(true);
     ready_.clear();
     active_ = 0;
 }
@@ -117,7 +120,7 @@ TENON_INLINE void staged_step::run(const any_array* const* feeds, any_array* fet
             asleep_ = false;
             if (late && ready_.empty() && active_ > 0 && !first_) {
                 lock.unlock();
-                expire();
+                when_late_ ? when_late_() : expire();
                 lock.lock();
             }
         }
@@ -300,10 +303,26 @@ TENON_INLINE void staged_step::offer(locked& lock) {
 
 TENON_INLINE void staged_step::stop(const std::exception_ptr& why) noexcept {
     locked lock(guard_);
-    if (active_ == 0) return;
+    if (active_ == 0) {
+        if (armed_ && !first_) first_ = why;
+        return;
+    }
     ++active_;
     fail(why, lock);
     one_less(lock);
+}
+
+TENON_INLINE void staged_step::arm() noexcept {
+    const std::lock_guard lock(guard_);
+    first_ = nullptr;
+    armed_ = true;
+}
+
+TENON_INLINE bool staged_step::waits_itself() {
+    const std::lock_guard lock(guard_);
+    return std::any_of(waiters_.begin(), waiters_.end(), [&](const waiter& w) {
+        return w.now == waiter::state::begun && !plan_.units_[static_cast<std::size_t>(w.unit)].receives;
+    });
 }
 
 TENON_INLINE void staged_step::expire() noexcept {

@@ -45,6 +45,11 @@ public:
     /// task_options has are left to the task: invalid_argument_error where one is set.
     explicit session(const task& t, const session_options& o = {});
     session(const task& t, const graph& g, const session_options& o = {});
+    /// A session on several tasks of this process, whose names (task_options) are different. The first is the one where it is:
+    /// what is fed and fetched is there, and nodes that ask for no task. Resources that ask for none are on the first task by
+    /// name (SEMANTICS 3). Each task runs its part of a step; values between them are handed on in memory.
+    explicit session(const std::vector<task>& tasks, const session_options& o = {});
+    session(const std::vector<task>& tasks, const graph& g, const session_options& o = {});
     /// Stops what waits in its steps, as close() does. Callables that it made may still be called.
     ~session();
     session(session&&) noexcept = default;
