@@ -1,6 +1,7 @@
 #pragma once
 
 #include <set>
+#include <unordered_map>
 
 #include <tenon/runtime/place/place.hpp>
 
@@ -22,6 +23,17 @@ TENON_INLINE void place(program& p, const plan_options& o, placer& by, placement
         i.device = *device++;
         // A constant is in the graph, on the host; who reads it elsewhere gets a copy.
         if (i.op->is(op_flags::constant)) i.device = 0;
+        for (const int v : i.outputs) p.value(v).device = i.device;
+    }
+    // A variable that is not read lies where its updates are.
+    std::unordered_map<const node*, int> updated;
+    for (const program_item& i : p.items)
+        if (!i.removed && i.op->is(op_flags::updates)) updated.emplace(variable_of(i), i.device);
+    for (program_item& i : p.items) {
+        if (!i.removed || !i.op->is(op_flags::variable)) continue;
+        const auto at = updated.find(i.origin);
+        if (at == updated.end()) continue;
+        i.device = at->second;
         for (const int v : i.outputs) p.value(v).device = i.device;
     }
 }

@@ -50,10 +50,19 @@ class stage_cutter {
 public:
     explicit stage_cutter(const program& p) :
         p_(p), chains_(find_update_chains(p)), made_by_(p.values.size(), -1), set_(p.items.size()) {
-        for (int n = 0; n < count(); ++n)
+        awaited_.resize(p.items.size());
+        for (int n = 0; n < count(); ++n) {
             for (const int o : p.item(n).outputs) made_by_[static_cast<std::size_t>(o)] = n;
-        for (const auto& [value, c] : chains_)
-            for (std::size_t u = 1; u < c.updates.size(); ++u) follows_.emplace(c.updates[u], c.updates[u - 1]);
+            if (!p.item(n).removed)
+                for (const int b : p.item(n).predecessors) awaited_[static_cast<std::size_t>(b)] = true;
+        }
+        std::unordered_map<const node*, int> last; // update of a variable, which may be fed
+        for (int n = 0; n < count(); ++n) {
+            const program_item& i = p.item(n);
+            if (i.removed || !i.op->is(op_flags::updates)) continue;
+            const auto [at, first] = last.emplace(i.origin->inputs[0].node, n);
+            if (!first) follows_.emplace(n, std::exchange(at->second, n));
+        }
     }
 
     std::vector<step_unit> run() {
@@ -79,6 +88,10 @@ private:
     bool waits(int item) const { return p_.item(item).op->is(op_flags::waits); }
     bool is_open(int value) const { return !p_.value(value).type.extents.is_static(); }
     bool is_source(int item) const { return is_read_anywhere(p_.item(item)); }
+    // Whether it is run by itself: what is read anywhere is so only where others are made to run after it.
+    bool has_a_place(int n) const {
+        return !p_.item(n).removed && (!is_source(n) || awaited_[static_cast<std::size_t>(n)]);
+    }
     int set_after(int item) { return waits(item) ? sets_.with(set_of(item), item) : set_of(item); }
 
     // The items that an item runs after: all that it reads or asks the sizes of, where they are known late.
@@ -148,7 +161,7 @@ private:
         std::map<key, int> order;
         const auto key_of = [&](int n) { return key(sets_[set_of(n)].size(), waits(n) ? n : -1, set_of(n)); };
         for (int n = 0; n < count(); ++n)
-            if (!p_.item(n).removed && !is_source(n)) order.emplace(key_of(n), 0);
+            if (has_a_place(n)) order.emplace(key_of(n), 0);
         for (auto& [k, number] : order) {
             number = static_cast<int>(units_.size());
             units_.emplace_back().waits = std::get<1>(k);
@@ -157,7 +170,7 @@ private:
         }
         unit_of_.assign(p_.items.size(), -1);
         for (int n = 0; n < count(); ++n) {
-            if (p_.item(n).removed || is_source(n)) continue;
+            if (!has_a_place(n)) continue;
             unit_of_[static_cast<std::size_t>(n)] = order.at(key_of(n));
             step_unit& u = units_[static_cast<std::size_t>(order.at(key_of(n)))];
             if (u.waits < 0) u.items.push_back(n);
@@ -213,9 +226,12 @@ private:
             const int v = i.inputs[k];
             const bool op = waits(n);
             if (op) units_[static_cast<std::size_t>(u)].takes.push_back(i.read[k] ? v : -1);
-            if (!i.read[k] || is_current(n, k)) continue; // which is what is there when the stage updates it
+            if (!i.read[k]) continue;
             const int from = maker_of(v);
-            if (from >= 0 && is_source(from) && !op && !is_updated_elsewhere(v, u)) continue;
+            if (is_current(n, k)) { // what is there when the stage updates it
+                if (!is_updated_too_early(i.origin->inputs[k].node, from, u)) continue;
+                units_[static_cast<std::size_t>(u)].taken_current.push_back(v);
+            } else if (from >= 0 && is_source(from) && !op && !is_updated_elsewhere(v, u)) continue;
             const int has = unit_that_has(v);
             if (has == u) continue;
             if (!op) take(u, v);
@@ -235,6 +251,18 @@ private:
             if (unit_of_item(update) != unit && !(set != set_of(update) && sets_.within(set, set_of(update))))
                 return true;
         keep_from_updates(value, unit);
+        return false;
+    }
+    // The same of who reads what an update left, or the variable where it is none: of the updates after that.
+    bool is_updated_too_early(const node* variable, int left_by, int unit) {
+        const int set = unit_sets_[static_cast<std::size_t>(unit)];
+        for (const auto& [value, c] : chains_) {
+            if (p_.item(c.variable).origin != variable) continue;
+            const auto later = std::upper_bound(c.updates.begin(), c.updates.end(), left_by);
+            for (auto u = later; u != c.updates.end(); ++u)
+                if (unit_of_item(*u) != unit && !(set != set_of(*u) && sets_.within(set, set_of(*u)))) return true;
+            for (auto u = later; u != c.updates.end(); ++u) before(unit, unit_of_item(*u));
+        }
         return false;
     }
     void keep_from_updates(int value, int reader) {
@@ -272,6 +300,7 @@ private:
     const program& p_;
     const update_chains chains_;
     std::vector<int> made_by_;             // by value, items that do not run included
+    std::vector<bool> awaited_;              // by item: others are made to run after it
     std::unordered_map<int, int> follows_; // the update of the same variable that comes before one
     wait_sets sets_;
     std::vector<int> set_; // by item: what has completed before it runs
@@ -294,6 +323,7 @@ TENON_INLINE std::vector<step_unit> cut_into_stages(const program& p) { return d
 TENON_INLINE program program_of_stage(const program& p, const step_unit& stage) {
     program s;
     s.sizes = p.sizes;
+    s.variables = p.variables;
     std::unordered_map<int, int> here, item_here; // values and items of p: those of the stage
     std::vector<int> made_by(p.values.size(), -1);
     for (std::size_t n = 0; n < p.items.size(); ++n)
@@ -313,6 +343,7 @@ TENON_INLINE program program_of_stage(const program& p, const step_unit& stage) 
     const auto read_current = [&](int n, std::size_t k) {
         const int v = p.item(n).inputs[k], from = made_by[static_cast<std::size_t>(v)];
         return from >= 0 && !item_here.contains(from) && reads_current(p, p.item(n), k) &&
+               std::find(stage.taken_current.begin(), stage.taken_current.end(), v) == stage.taken_current.end() &&
                (p.item(from).op->is(op_flags::variable) || p.item(from).op->is(op_flags::updates));
     };
     std::unordered_map<const node*, int> variables;
@@ -333,6 +364,7 @@ TENON_INLINE program program_of_stage(const program& p, const step_unit& stage) 
         for (int& o : i.outputs) {
             program_value& v = enter(o);
             v.producer = i.removed ? -1 : number;
+            v.variable = p.value(o).variable;
             v.device = i.device;
             o = here.at(o);
         }
@@ -376,7 +408,6 @@ TENON_INLINE program program_of_stage(const program& p, const step_unit& stage) 
         s.fetches.push_back(here.at(v));
         s.fetched.push_back(p.value(v).origin);
     }
-    part_current_values(s, find_update_chains(s));
     return s;
 }
 

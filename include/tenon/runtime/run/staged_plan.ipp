@@ -67,7 +67,9 @@ TENON_INLINE void staged_plan::make_units(program&& placed) {
     for (std::size_t f = fetches_.size(); f-- > 0;) // when they are handed out, nobody else takes
         fetches_[f].last = std::none_of(fetches_.begin() + static_cast<std::ptrdiff_t>(f) + 1, fetches_.end(),
                                         [&](const source& s) { return s.slot == fetches_[f].slot; });
-    if (late) whole_ = std::move(placed);
+    if (!late) return;
+    bind_variables(placed, options_); // those of now: a container may be reset before the sizes are known
+    whole_ = std::move(placed);
 }
 
 TENON_INLINE std::shared_ptr<plan> staged_plan::plan_of(unit& u, const std::vector<extents>& sizes) {
@@ -89,6 +91,7 @@ TENON_INLINE std::shared_ptr<plan> staged_plan::plan_of(unit& u, const std::vect
     p.values = whole_.values;
     p.items = whole_.items;
     p.sizes = whole_.sizes;
+    p.variables = whole_.variables;
     for (const int v : u.cut.told) {
         program_value& value = p.value(v);
         value.type.extents = known(v);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include <tenon/runtime/run/staged_plan.hpp>
@@ -34,8 +35,8 @@ private:
 
 /// What one step of a staged plan needs, and then another one. Stages run on the caller's thread, or, where there is none,
 /// on the pool's; what becomes ready while one runs is offered to others. No thread is held by what waits. Everything but
-/// the arrays is under the step's own lock, which is never held while something else is called; the arrays in a slot belong
-/// to the unit that gives them until it has ended, and then to those that take them.
+/// the arrays is under the step's own lock, under which no kernel, op or pool is called; the arrays in a slot belong to the
+/// unit that gives them until it has ended, and then to those that take them.
 class staged_step {
 public:
     /// Of a plan that is not one stage only, and outlives it.
@@ -76,7 +77,9 @@ private:
         staged_step* of = nullptr;
         int unit = 0;
         std::unique_ptr<wait> op{};
-        state now = state::idle; // under the guard
+        state now = state::idle;  // this and what follows is under the guard
+        bool waits = false;       // start() has returned, and it has not ended
+        std::thread::id starter{};
         std::int64_t began = 0;
     };
     // Of a stage, by its number: kept so that a step need not make them.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 #include <utility>
 
 #include <tenon/core/error.hpp>
@@ -52,6 +53,7 @@ TENON_INLINE staged_step::staged_step(staged_plan& p) :
         w.unit = static_cast<int>(u);
         w.op = static_cast<waiting_kernel&>(*unit.kernel).make_wait();
     }
+    ready_.reserve(p.units_.size());
     environment_.in = &step_;
     step_.may_be_stopped = true;
 }
@@ -76,7 +78,7 @@ TENON_INLINE void staged_step::begin(const any_array* const* feeds, const run_en
         }
         for (waiter& w : waiters_) w.now = waiter::state::idle;
         undone_ = static_cast<int>(plan_.units_.size());
-        active_ = static_cast<int>(ready_.size());
+        active_ = static_cast<int>(ready_.size()) + 1; // and this thread
         if (!std::exchange(armed_, false)) first_ = nullptr;
         expired_.clear();
         if (plan_.sizes_matter_) sizes_ = plan_.sizes_;
@@ -92,7 +94,7 @@ TENON_INLINE void staged_step::begin(const any_array* const* feeds, const run_en
     if (!first_) return;
     step_.set_stopped(true);
     ready_.clear();
-    active_ = 0;
+    active_ = 1;
 }
 
 // It has ended, so that nobody uses it but who finds it in the list.
@@ -110,6 +112,7 @@ TENON_INLINE void staged_step::run(const any_array* const* feeds, any_array* fet
     begin(feeds, e, among);
     {
         locked lock(guard_);
+        --active_; // it counts itself no more: it looks itself whether all has ended
         for (;;) {
             work(lock);
             if (active_ == 0) break;
@@ -137,8 +140,7 @@ TENON_INLINE void staged_step::start(const any_array* const* feeds, const run_en
     ended_ = std::move(ended);
     begin(feeds, e, among);
     locked lock(guard_);
-    ++active_; // until the first thread is on its way
-    offer(lock);
+    if (!ready_.empty()) offer(lock);
     one_less(lock);
 }
 
@@ -185,6 +187,8 @@ TENON_INLINE void staged_step::run_stage(int u) {
 TENON_INLINE void staged_step::start_wait(waiter& w, locked& lock) noexcept {
     const staged_plan::unit& unit = plan_.units_[static_cast<std::size_t>(w.unit)];
     w.now = waiter::state::begun;
+    w.waits = false;
+    w.starter = std::this_thread::get_id();
     ++active_;
     lock.unlock();
     std::exception_ptr failure;
@@ -204,6 +208,7 @@ TENON_INLINE void staged_step::start_wait(waiter& w, locked& lock) noexcept {
     }
     if (failure) completed(w, std::move(failure));
     lock.lock();
+    w.waits = w.now == waiter::state::begun;
     // Whoever stopped the step may have come before it was begun.
     if (first_) take_back_waits(lock);
     --active_;
@@ -233,7 +238,7 @@ TENON_INLINE void staged_step::completed(waiter& w, std::exception_ptr failure) 
         release(w.unit);
         if (!ready_.empty()) {
             if (caller_ && asleep_) changed_.notify_one();
-            else if (!caller_ && runners_ == 0) offer(lock);
+            else if (w.waits || w.starter != std::this_thread::get_id()) offer(lock); // who just starts it goes on
         }
     }
     one_less(lock);
@@ -291,14 +296,23 @@ TENON_INLINE void staged_step::offer(locked& lock) {
     ++active_;
     thread_pool* const pool = background_;
     lock.unlock();
-    pool->submit([this] {
-        const denormal_scope mode(denormals_);
-        locked mine(guard_);
-        work(mine);
-        --runners_;
-        one_less(mine);
-    });
+    bool submitted = false;
+    try {
+        pool->submit([this] {
+            const denormal_scope mode(denormals_);
+            locked mine(guard_);
+            work(mine);
+            --runners_;
+            one_less(mine);
+        });
+        submitted = true;
+    } catch (...) { // no memory: this thread does it, where nobody else will
+    }
     lock.lock();
+    if (submitted) return;
+    if (!caller_ && runners_ == 1) work(lock);
+    --runners_;
+    --active_;
 }
 
 TENON_INLINE void staged_step::stop(const std::exception_ptr& why) noexcept {
@@ -333,7 +347,7 @@ TENON_INLINE void staged_step::expire() noexcept {
         std::string text, place;
         int others = 0;
         for (waiter& w : waiters_) {
-            if (w.now != waiter::state::begun) continue;
+            if (w.now != waiter::state::begun || !w.waits) continue;
             expired_.push_back(plan_.units_[static_cast<std::size_t>(w.unit)].origin);
             if (!text.empty()) {
                 ++others;
@@ -390,7 +404,8 @@ TENON_INLINE void staged_step::take(any_array* fetched) {
     try {
         for (std::size_t f = 0; f < plan_.fetches_.size(); ++f) {
             const staged_plan::source& s = plan_.fetches_[f];
-            fetched[f] = s.slot >= 0 && s.last ? std::move(slots_[static_cast<std::size_t>(s.slot)]) : found(s).copy();
+            any_array* const own = s.slot >= 0 && s.last ? &slots_[static_cast<std::size_t>(s.slot)] : nullptr;
+            fetched[f] = own && own->is_unique() ? std::move(*own) : found(s).copy();
         }
     } catch (...) {
         forget();

@@ -618,8 +618,6 @@ TENON_INLINE session::session(const task& t, const session_options& o) : session
 TENON_INLINE session::session(const task& t, const graph& g, const session_options& o) {
     *this = session(std::vector<task>{t}, g, o);
 }
-TENON_INLINE session::session(const std::vector<task>& tasks, const session_options& o) :
-    session(tasks, graph::current(), o) {}
 TENON_INLINE session::session(const std::vector<task>& tasks, const graph& g, const session_options& o) {
     if (tasks.empty()) throw invalid_argument_error("session: it is given no task; give at least one");
     std::vector<std::shared_ptr<detail::task_state>> all;
