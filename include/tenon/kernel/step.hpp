@@ -27,7 +27,7 @@ public:
     double limit = 0;                                      ///< what the deadline was made of, for messages: seconds
     const char* limit_source = "";
 
-    bool may_be_stopped = false; ///< before its deadline
+    bool may_be_stopped = false;  ///< before its deadline
     rendezvous* values = nullptr; ///< where its parts on several tasks meet; nullptr: it has one part
 
     bool limited() const noexcept { return deadline != clock::time_point::max(); }

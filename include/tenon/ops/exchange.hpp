@@ -65,7 +65,8 @@ namespace tenon {
 namespace detail {
 
 inline rendezvous& meeting_of(const step& in) {
-    if (!in.values) throw internal_error("a step that is no part of another one has nowhere to send to or receive from");
+    if (!in.values)
+        throw internal_error("a step that is no part of another one has nowhere to send to or receive from");
     return *in.values;
 }
 

@@ -16,8 +16,7 @@ using probe::repeated;
 
 namespace {
 
-inline constexpr struct rows : tn::dim<"rows"> {
-} rows;
+inline constexpr struct rows : tn::dim<"rows"> {} rows;
 
 using scalar = tn::shape<>;
 

@@ -98,7 +98,8 @@ private:
         auto& known = here_[static_cast<std::size_t>(t)];
         const int from = maker_of(v);
         if (const auto at = known.find(v); at != known.end() && has_value(at->second, t)) return at->second;
-        if (from >= 0 && (is_source(from) || (item(from).removed && !is_variable(from)))) return entered_here(from, v, t);
+        if (from >= 0 && (is_source(from) || (item(from).removed && !is_variable(from))))
+            return entered_here(from, v, t);
         const int home = from < 0 ? 0 : task_of(from);
         if (home == t) {
             if (from >= 0) return entered_here(from, v, t);
@@ -146,9 +147,9 @@ private:
         program_item receive;
         receive.origin = p_.value(v).origin.node;
         receive.op = &receive_definition;
-        receive.attributes = encode(receive_op::attributes{edge, any_tensor(p_.value(v).origin).name(),
-                                                           name_of_task(v, from), p_.value(v).type.element,
-                                                           p_.value(v).type.extents});
+        receive.attributes =
+            encode(receive_op::attributes{edge, any_tensor(p_.value(v).origin).name(), name_of_task(v, from),
+                                          p_.value(v).type.element, p_.value(v).type.extents});
         receive.outputs = {received};
         receive.find_reads();
         add_item(std::move(receive), to);
@@ -218,7 +219,8 @@ private:
 
 } // namespace detail
 
-TENON_INLINE program_parts cut_by_task(const program& p, const std::vector<task_devices>& tasks, const plan_options& o) {
+TENON_INLINE program_parts cut_by_task(const program& p, const std::vector<task_devices>& tasks,
+                                       const plan_options& o) {
     return detail::task_cutter(p, tasks, o).run();
 }
 

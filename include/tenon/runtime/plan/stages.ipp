@@ -300,7 +300,7 @@ private:
     const program& p_;
     const update_chains chains_;
     std::vector<int> made_by_;             // by value, items that do not run included
-    std::vector<bool> awaited_;              // by item: others are made to run after it
+    std::vector<bool> awaited_;            // by item: others are made to run after it
     std::unordered_map<int, int> follows_; // the update of the same variable that comes before one
     wait_sets sets_;
     std::vector<int> set_; // by item: what has completed before it runs

@@ -77,8 +77,8 @@ private:
         staged_step* of = nullptr;
         int unit = 0;
         std::unique_ptr<wait> op{};
-        state now = state::idle;  // this and what follows is under the guard
-        bool waits = false;       // start() has returned, and it has not ended
+        state now = state::idle; // this and what follows is under the guard
+        bool waits = false;      // start() has returned, and it has not ended
         std::thread::id starter{};
         std::int64_t began = 0;
     };

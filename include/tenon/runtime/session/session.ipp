@@ -81,8 +81,7 @@ public:
         step_pool = pool->size() > 1 ? pool : nullptr;
         const auto log = placement_log();
         if (log) tell_devices(log);
-        placer = std::make_unique<runtime::placer>(descriptions(), o.allow_soft_placement, log,
-                                                   first_task());
+        placer = std::make_unique<runtime::placer>(descriptions(), o.allow_soft_placement, log, first_task());
         if (o.cost_measurements) strategy = std::make_unique<runtime::cost_placer>(o.cost_measurements);
         static std::atomic<std::uint64_t> sessions{0};
         container = "session\x1f" + std::to_string(sessions.fetch_add(1) + 1);
