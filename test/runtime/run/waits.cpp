@@ -3,6 +3,7 @@
 #include <future>
 #include <thread>
 
+#include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/tenon.hpp>
 
 #include "messages.hpp"
@@ -189,6 +190,42 @@ TEST_CASE("SEMANTICS 20: readers find a variable as it was before the step, wher
     CHECK(m() == 111.0f);
     CHECK(u() == 121.0f);
     CHECK(sess.run(v)() == 121.0f);
+    gates::get().leave_open("a", false);
+}
+
+TEST_CASE("SEMANTICS 20: a variable that is fetched is found as it was before the step, too") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    auto v = tn::variable("v", 1.0f);
+    auto x = tn::placeholder<float, scalar>("x");
+    auto update = v.assign_add(gated("a", x + 0.0f));
+    auto other = exp(x); // is computed beside it
+    tn::session sess(g);
+    sess.run(tn::initialize_variables());
+    gates::get().leave_open("a");
+    for (int i = 0; i < 20; ++i) {
+        auto [u, o, before] = sess.run(tn::feed(x, 2.0f), update, other, v);
+        CHECK(u() == before() + 2.0f);
+    }
+    gates::get().leave_open("a", false);
+}
+
+TEST_CASE("a variable that a step updates before and after it waits, and does not read, lies where it lay") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    auto v = tn::variable("v", 1.0f);
+    auto x = tn::placeholder<float, scalar>("x");
+    auto waited = gated("a", x + 0.0f);
+    auto first = v.assign(14.0f);
+    auto update = [&] {
+        const tn::control_dependencies after(waited);
+        return v.assign_add(18.0f);
+    }();
+    tn::session sess(g, {.gpus = tn::simulated_gpu(1, std::size_t{1} << 20)});
+    sess.run(tn::initialize_variables());
+    gates::get().leave_open("a");
+    CHECK(sess.run(tn::feed(x, 2.0f), first.operation(), update)() == 32.0f);
+    CHECK(sess.run(v)() == 32.0f);
     gates::get().leave_open("a", false);
 }
 

@@ -74,7 +74,9 @@ public:
             if (const int u = unit_of_item(n); u >= 0) connect(n, u);
         for (const int f : p_.fetches) {
             const int u = unit_that_has(f);
-            if (u >= 0) give(u, f);
+            if (u < 0) continue;
+            give(u, f);
+            if (const int from = maker_of(f); from >= 0 && is_source(from)) keep_from_updates(f, u);
         }
         find_late_stages();
         count_edges();
