@@ -37,6 +37,7 @@ TENON_INLINE void local_rendezvous::receive(std::int64_t edge, arrival& a) {
 
 TENON_INLINE bool local_rendezvous::stop(std::int64_t edge, arrival& a) noexcept {
     const std::lock_guard lock(guard_);
+    if (static_cast<std::size_t>(edge) >= edges_.size()) return false; // which receive() has refused
     meeting& m = edges_[static_cast<std::size_t>(edge)];
     if (m.waiting != &a) return false;
     m.waiting = nullptr;
