@@ -1,10 +1,13 @@
 // The README shows a program, what it prints, and what the compiler says to a mistake; docs/adding-an-op.md shows parts
-// of a program: all of it must stay true.
+// of programs, and what one of them prints: all of it must stay true.
 #define main linear_regression
 #include "../../examples/linear_regression.cpp"
 #undef main
 #define main placement
 #include "../../examples/tour/02_placement.cpp"
+#undef main
+#define main waiting_op
+#include "../../examples/waiting_op.cpp"
 #undef main
 
 #include <doctest/doctest.h>
@@ -60,4 +63,18 @@ TEST_CASE("the code in docs/adding-an-op.md is that of examples/custom_op.cpp, o
     }
     CHECK(of_example > 5);
     CHECK(of_library > 5);
+}
+
+TEST_CASE("examples/waiting_op.cpp prints what docs/adding-an-op.md says, and what it says itself") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const std::string output = printed([] { CHECK(waiting_op() == 0); });
+    CHECK_MESSAGE(holds(read_bytes(project + "docs/adding-an-op.md"), "```text\n" + output + "```"), output);
+    std::string comment;
+    for (std::size_t at = 0, end; (end = output.find('\n', at)) != std::string::npos; at = end + 1)
+        comment += "//     " + output.substr(at, end - at) + "\n";
+    const std::string file = read_bytes(project + "examples/waiting_op.cpp");
+    const std::size_t cut = comment.find("readings in mailbox \"north\" [node"); // a line too long for a comment
+    CHECK(holds(file, comment.substr(0, cut) + "readings in mailbox ...\n"));
+    CHECK(holds(file, comment.substr(comment.find('\n', cut) + 1)));
 }

@@ -7,6 +7,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/print.hpp>
 #include <tenon/core/with_element.hpp>
+#include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/runtime/plan/cost_measurements.hpp>
 #include <tenon/runtime/run/trace.hpp>
 
@@ -102,17 +103,21 @@ std::string difference(const result& expected, const tn::any_array& given, const
 namespace {
 
 // The graph, in which nodes that ask for no device ask for any.
-tn::graph placed_at_random(program p) {
-    const char* devices[] = {"/cpu:0", "/cpu:1", "/gpu:0", "/gpu:1"};
+tn::graph placed_at_random(program p, bool on_tasks) {
+    const char* here[] = {"/cpu:0", "/cpu:1", "/gpu:0", "/gpu:1"};
+    const char* there[] = {"/job:worker/task:0/cpu:0", "/job:worker/task:1", "/job:worker/task:1/cpu:0",
+                           "/job:worker/task:1/gpu:0"};
+    const auto& devices = on_tasks ? there : here;
     for (nlohmann::json& n : p.graph.at("nodes")) {
         const std::size_t by = std::hash<std::string>()(n.at("name").get<std::string>()) ^ p.seed;
+        if (on_tasks && (n.contains("colocated") || n.contains("follows"))) continue; // a task is never dropped
         if (!n.contains("device") && by % 7 < 5) n["device"] = devices[by / 7 % 4];
     }
     return graph_of(p);
 }
 
 tn::graph graph_for(const program& p, const session_kind& k, const tn::graph* written) {
-    if (k.placed) return placed_at_random(p);
+    if (k.placed) return placed_at_random(p, k.tasks);
     return k.written && written ? *written : graph_of(p);
 }
 
@@ -130,7 +135,8 @@ public:
         p_(p), kind_(k), graph_(graph_for(p, k, written)) {
         tn::session_options o = k.options;
         if (k.by_costs) o.cost_measurements = measured();
-        session_.emplace(graph_, o);
+        if (k.tasks) session_.emplace(two_tasks(), graph_, o);
+        else session_.emplace(graph_, o);
         if (k.trace) session_->set_trace(&trace_);
         if (k.measure) session_->set_measurements(&measurements_);
         for (std::int64_t n = 0; n < graph_.size(); ++n)
@@ -159,6 +165,12 @@ private:
             }
         s.set_measurements(nullptr);
         return m;
+    }
+
+    static std::vector<tn::task> two_tasks() {
+        constexpr std::size_t plenty = std::size_t{64} << 20;
+        return {tn::task({.intra_op_threads = 2, .job = "worker", .index = 0}),
+                tn::task({.intra_op_threads = 2, .gpus = tn::simulated_gpu(1, plenty), .job = "worker", .index = 1})};
     }
 
     // In words what is wrong with the step; ended_ where nothing can be said of those after it.

@@ -49,6 +49,10 @@ std::vector<session_kind> every_session() {
         k.options.cpu_devices = 2;
         k.placed = true;
     });
+    add("two_tasks", [](session_kind& k) {
+        k.tasks = true;
+        k.placed = true;
+    });
     add("placed_by_costs", [](session_kind& k) {
         k.options.gpus = tn::simulated_gpu(2, plenty);
         k.by_costs = true;

@@ -17,6 +17,7 @@ struct session_kind {
     bool callable = false; ///< steps are callables where they can be
     bool by_costs = false; ///< placed by what a session before it measured
     bool placed = false;   ///< nodes ask for devices at random, the same for the same name
+    bool tasks = false;    ///< on two tasks of this process
     bool written = false;  ///< on the graph as it was made in memory, where there is one, not as it was read from JSON
 };
 

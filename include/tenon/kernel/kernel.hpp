@@ -16,7 +16,7 @@ class resource_manager;
 class step;
 struct node;
 
-/// What a kernel is prepared for. All sizes are numbers.
+/// What a kernel is prepared for. All sizes are numbers, but those of ops that wait that only a value will tell.
 struct kernel_setup {
     const tenon::node& node;
     const attributes& attrs;

@@ -11,6 +11,7 @@
 namespace tenon {
 
 class thread_pool;
+class rendezvous;
 
 /// Made by who runs it, for whom it lives on; kernels and transports read it, on any thread.
 class step {
@@ -26,7 +27,8 @@ public:
     double limit = 0;                                      ///< what the deadline was made of, for messages: seconds
     const char* limit_source = "";
 
-    bool may_be_stopped = false; ///< before its deadline
+    bool may_be_stopped = false;  ///< before its deadline
+    rendezvous* values = nullptr; ///< where its parts on several tasks meet; nullptr: it has one part
 
     bool limited() const noexcept { return deadline != clock::time_point::max(); }
     /// True once nobody wants its result any more: a long computation should end then.

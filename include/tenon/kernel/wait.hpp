@@ -32,16 +32,18 @@ public:
     virtual ~wait() = default;
 
     /// Before start(): the op's inputs, one each, empty where only sizes matter. What is_unique() may be kept and written;
-    /// of others a copy() is to be made, if it is to outlive the step. When it is completed: the op's outputs, of any sizes
-    /// that its rule leaves open.
+    /// others are somebody's, too: a copy() is to be made of what is to be written or to outlive the step. When it is
+    /// completed: the op's outputs, of any sizes that its rule leaves open; an input may be one.
     std::vector<any_array> values;
 
     /// Begins. What it throws is its failure, and nothing was begun.
     virtual void start(const step& in, completion& then) = 0;
-    /// Takes back what was begun, as if it had not been: true where completed() will not be called. False where it was, or is
-    /// just being, or where nothing was begun. May be called again, and while start() runs.
+    /// Takes back what was begun, as if it had not been: true, once for each start, where completed() will not be called.
+    /// False where it was, is just being, or will be, or where nothing was begun. May be called before start(), while it
+    /// runs, and again.
     virtual bool stop() noexcept = 0;
-    /// What it is waiting for, for messages: "queue \"names\" to have 3 elements; it has 1". Any thread, while it waits.
+    /// What it is waiting for, for messages: "queue \"names\" to have 3 elements; it has 1". Any thread, once start() has returned; it
+    /// may be completed meanwhile.
     virtual std::string awaited() const = 0;
 };
 

@@ -332,3 +332,40 @@ TEST_CASE("many threads wait in one callable, each for its own") {
     for (int i = 0; i < threads; ++i)
         CHECK(results[static_cast<std::size_t>(i)].get() == 2.0f * (static_cast<float>(i) + 1));
 }
+
+TEST_CASE("SEMANTICS 14: a stage that becomes ready runs beside one that runs already") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    auto x = tn::placeholder<float, scalar>("x");
+    auto first = probe::watched(gated("one", x + 0.0f), "first", probe::deed::meet);
+    auto second = probe::watched(gated("two", x + 0.0f), "second", probe::deed::meet);
+    tn::session sess(g, {.intra_op_threads = 3, .use_per_session_threads = true});
+    (void)probe::journal::get().take();
+    probe::present() = 0;
+    auto result = later([&] { return sess.run(tn::feed(x, 1.0f), first, second); });
+    gates::get().wait_for("one");
+    gates::get().wait_for("two");
+    gates::get().open("one");
+    while (probe::present() == 0) std::this_thread::yield(); // the first is there, and waits for the second
+    gates::get().open("two");
+    auto [a, b] = result.get();
+    CHECK(a() == 1.0f); // they met
+    CHECK(b() == 1.0f);
+}
+
+TEST_CASE("SEMANTICS 25: a step that has begun ends with the variables that it knows, also in stages planned late") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    auto n = tn::placeholder<float, scalar>("n");
+    auto v = tn::variable("v", 5.0f);
+    auto total = sum(repeated<tn::shape<tn::dyn>>("reset", n) * v);
+    tn::task shared;
+    tn::session sess(shared, g);
+    sess.run(tn::initialize_variables());
+    auto result = later([&] { return sess.run(tn::feed(n, 3.0f), total)(); });
+    gates::get().wait_for("reset");
+    shared.reset();
+    gates::get().open("reset");
+    CHECK(result.get() == 45.0f);
+    CHECK_THROWS_AS((void)sess.run(v), tn::failed_precondition_error);
+}

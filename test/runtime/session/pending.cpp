@@ -115,3 +115,22 @@ TEST_CASE("a started step goes on where nobody keeps it") {
     gates::get().open("a");
     while (sess.run(v)() != 5.0f) std::this_thread::yield();
 }
+
+TEST_CASE("steps are started while their session is closed: each ends, with a result or an error") {
+    for (int round = 0; round < 200; ++round) {
+        const tn::graph g;
+        const tn::graph_scope in(g);
+        auto x = tn::placeholder<float, scalar>("x");
+        tn::session sess(g, {.intra_op_threads = 3});
+        auto step = sess.callable(tn::feeds(x), tn::fetches(gated("closed", x + 0.0f)));
+        std::vector<tn::pending_step<tn::tensor<float, scalar>>> all;
+        std::thread closer([&] { sess.close(); });
+        try {
+            for (int i = 0; i < 20; ++i) all.push_back(step.start(1.0f));
+        } catch (const tn::failed_precondition_error&) { // it is closed
+        }
+        closer.join();
+        for (auto& p : all) CHECK_THROWS_AS((void)p.get(), tn::error);
+        CHECK(gates::get().waiting() == 0);
+    }
+}

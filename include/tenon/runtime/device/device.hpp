@@ -63,17 +63,22 @@ public:
     virtual void wait(stream l, device_event& e) = 0;
 };
 
+/// Whether a device of this kind has a kernel for an op whose first output (its first input, where it has none) has elements of
+/// type e.
+bool has_kernel(const device_attributes& of, const op_definition& op, element_type e);
+
 class device : public memory_allocator {
 public:
     virtual const device_attributes& attributes() const = 0;
     const device_name& full_name() const { return attributes().name; }
+    /// It is a device of this task (job and number), not of the one that programs without a cluster have. Before it is used.
+    virtual void belong_to(const device_name& task) = 0;
 
     /// Ended when they return.
     virtual void copy_from_host(void* to, const void* from, std::size_t bytes) = 0;
     virtual void copy_to_host(void* to, const void* from, std::size_t bytes) = 0;
 
-    /// This device's kernel for an op whose first output (its first input, where it has none) has elements of type e;
-    /// nullptr where it has none.
+    /// This device's kernel for an op and elements as in has_kernel(); nullptr where it has none.
     virtual kernel_factory kernel_of(const op_definition& op, element_type e) const = 0;
     /// nullptr: kernels have ended when they return, and read and write the host's memory.
     virtual device_streams* streams() noexcept { return nullptr; }

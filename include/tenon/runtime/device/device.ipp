@@ -43,6 +43,11 @@ public:
     }
     const device_attributes& attributes() const override { return attributes_; }
     const std::string& name() const override { return name_; }
+    void belong_to(const device_name& task) override {
+        attributes_.name.job = task.job;
+        attributes_.name.task = task.task;
+        name_ = to_string(attributes_.name);
+    }
 
     void* allocate(std::size_t bytes) override {
         if (!memory_.take(bytes))
@@ -80,6 +85,11 @@ private:
 };
 
 } // namespace detail
+
+TENON_INLINE bool has_kernel(const device_attributes& of, const op_definition& op, element_type e) {
+    if (of.name.type != "GPU") return op.cpu != nullptr;
+    return op.cpu && (e == element_type::none ? !op.gpu_types.empty() : op.gpu_types.has(e));
+}
 
 TENON_INLINE std::unique_ptr<device> make_cpu_device(std::size_t memory_limit, int index) {
     return std::make_unique<detail::cpu_device>(memory_limit, index);

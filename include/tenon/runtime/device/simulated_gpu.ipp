@@ -26,6 +26,11 @@ public:
 
     const device_attributes& attributes() const override { return attributes_; }
     const std::string& name() const override { return name_; }
+    void belong_to(const device_name& task) override {
+        attributes_.name.job = task.job;
+        attributes_.name.task = task.task;
+        name_ = to_string(attributes_.name);
+    }
 
     void* allocate(std::size_t bytes) override {
         for (;;) {
@@ -45,8 +50,7 @@ public:
         if (bytes) std::memcpy(to, from, bytes);
     }
     kernel_factory kernel_of(const op_definition& op, element_type e) const override {
-        const bool has = e == element_type::none ? !op.gpu_types.empty() : op.gpu_types.has(e);
-        return has ? op.cpu : nullptr;
+        return has_kernel(attributes(), op, e) ? op.cpu : nullptr;
     }
     device_streams* streams() noexcept override { return &streams_; }
     resource_manager& resources() override { return resources_; }
@@ -69,8 +73,8 @@ private:
         }
     }
 
-    const device_attributes attributes_;
-    const std::string name_;
+    device_attributes attributes_;
+    std::string name_;
     const std::unique_ptr<memory_pool> pool_;
     resource_manager resources_;
     simulated_streams streams_;

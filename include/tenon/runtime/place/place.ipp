@@ -25,13 +25,15 @@ TENON_INLINE void place(program& p, const plan_options& o, placer& by, placement
         if (i.op->is(op_flags::constant)) i.device = 0;
         for (const int v : i.outputs) p.value(v).device = i.device;
     }
-    // A variable that nobody reads as it was before the step is found by updates in later stages all the same.
+    // A variable that is not read lies where its updates are.
     std::unordered_map<const node*, int> updated;
     for (const program_item& i : p.items)
-        if (!i.removed && i.op->is(op_flags::updates)) updated.emplace(i.origin->inputs[0].node, i.device);
+        if (!i.removed && i.op->is(op_flags::updates)) updated.emplace(variable_of(i), i.device);
     for (program_item& i : p.items) {
-        if (!i.removed || !i.op->is(op_flags::variable) || !updated.contains(i.origin)) continue;
-        i.device = updated.at(i.origin);
+        if (!i.removed || !i.op->is(op_flags::variable)) continue;
+        const auto at = updated.find(i.origin);
+        if (at == updated.end()) continue;
+        i.device = at->second;
         for (const int v : i.outputs) p.value(v).device = i.device;
     }
 }

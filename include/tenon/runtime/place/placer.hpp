@@ -47,9 +47,12 @@ using placement_optimizer = shared_function<void(std::vector<placement_group>&)>
 /// The placement of a session: what was decided stays. Thread-safe.
 class placer {
 public:
-    /// devices[0] is the CPU that holds what is fed and fetched. log, where it is set, is told each decision once.
-    placer(std::vector<device*> devices, bool soft, shared_function<void(const std::string&)> log) :
-        devices_(std::move(devices)), soft_(soft), log_(std::move(log)) {}
+    /// Descriptions of the devices that there are, of this task or others: nothing of them is used. devices[0] is the CPU that
+    /// holds what is fed and fetched; its task is the one where nodes are placed that ask for none, but for resources, which
+    /// are on `resources`, a task's part of a name. log, where it is set, is told each decision once.
+    placer(std::vector<device_attributes> devices, bool soft, shared_function<void(const std::string&)> log,
+           device_name resources = {}) :
+        devices_(std::move(devices)), soft_(soft), log_(std::move(log)), resources_(std::move(resources)) {}
 
     /// The devices of nodes, given in the order in which they were made; decides for those that are undecided. Throws
     /// invalid_argument_error where a request cannot be satisfied, naming the nodes, what they asked for, and the
@@ -73,9 +76,13 @@ private:
     [[noreturn]] void no_such_device(const placement_group& g) const;
     [[noreturn]] void no_kernel(const placement_group& g) const;
 
-    const std::vector<device*> devices_;
+    const device_name& name_of(int device) const { return devices_[static_cast<std::size_t>(device)].name; }
+    bool is_at_home(const placement_group& g, int device) const;
+
+    const std::vector<device_attributes> devices_;
     const bool soft_;
     const shared_function<void(const std::string&)> log_;
+    const device_name resources_;               // the task of those that are pinned to none
     mutable std::mutex guard_;                  // of what follows
     std::vector<placement_decision> decisions_; // by the node's number
 };

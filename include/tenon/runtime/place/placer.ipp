@@ -69,7 +69,7 @@ private:
 
 TENON_INLINE bool placer::has_kernel(const node& n, int device) const {
     if (!n.op->cpu) return true; // what must be fed lies where it is used
-    return devices_[static_cast<std::size_t>(device)]->kernel_of(*n.op, detail::element_of(n)) != nullptr;
+    return tenon::has_kernel(devices_[static_cast<std::size_t>(device)], *n.op, detail::element_of(n));
 }
 
 TENON_INLINE const placement_decision* placer::decided(const node* n) const {
@@ -131,8 +131,7 @@ TENON_INLINE void placer::disagree(const node& a, const node& b) const {
     const auto told = [&](const node& n) {
         const placement_decision* d = decided(&n);
         if (!d) return detail::request_of(n);
-        return n.name + " is on " + to_string(devices_[static_cast<std::size_t>(d->device)]->full_name()) +
-               " since an earlier run";
+        return n.name + " is on " + to_string(name_of(d->device)) + " since an earlier run";
     };
     throw invalid_argument_error("cannot place '" + a.name + "' and '" + b.name +
                                  "' on one device, which they must share: " + told(a) + "; " + told(b) +
@@ -151,7 +150,7 @@ TENON_INLINE void placer::gather_requests(placement_group& g) const {
         }
         g.device = d->device;
         g.fixed = g.earlier = true;
-        g.wanted = devices_[static_cast<std::size_t>(g.device)]->full_name();
+        g.wanted = name_of(g.device);
         g.asked = n;
     }
     for (const node* n : g.members) {
@@ -173,10 +172,10 @@ TENON_INLINE void placer::no_such_device(const placement_group& g) const {
     place.type = {};
     place.index = -1;
     bool any_gpu = false, may_be_soft = false;
-    for (device* d : devices_) {
-        text += "\n  " + to_string(d->full_name()) + "  " + d->attributes().description;
-        any_gpu = any_gpu || d->full_name().type == "GPU";
-        may_be_soft = may_be_soft || place.allows(d->full_name());
+    for (const device_attributes& d : devices_) {
+        text += "\n  " + to_string(d.name) + "  " + d.description;
+        any_gpu = any_gpu || d.name.type == "GPU";
+        may_be_soft = may_be_soft || place.allows(d.name);
     }
     if (g.wanted.type == "GPU" && !any_gpu)
         text += "\nThis program has no GPUs: link a GPU library of Tenon, or try the program on simulated ones with "
@@ -209,6 +208,21 @@ TENON_INLINE void placer::no_kernel(const placement_group& g) const {
                           : "\nPlace it on /device:CPU:0, or set session_options::allow_soft_placement"));
 }
 
+// Whether a device is on the task where a group is that does not say on which (SEMANTICS 3).
+TENON_INLINE bool placer::is_at_home(const placement_group& g, int device) const {
+    device_name task;
+    task.job = g.wanted.job;
+    task.task = g.wanted.task;
+    if (task.job.empty() && task.task < 0) {
+        const bool holds = std::any_of(g.members.begin(), g.members.end(),
+                                       [](const node* n) { return n->op->is(op_flags::resource); });
+        const device_name& home = holds && !resources_.job.empty() ? resources_ : name_of(0);
+        task.job = home.job;
+        task.task = home.task;
+    } else if (task.task < 0) task.task = 0;
+    return task.allows(name_of(device));
+}
+
 TENON_INLINE void placer::choose(placement_group& g) const {
     if (g.fixed) { // it cannot move any more, so soft placement helps nobody
         for (const node* n : g.members)
@@ -223,7 +237,7 @@ TENON_INLINE void placer::choose(placement_group& g) const {
         exists = false;
         g.candidates.clear();
         for (int d = 0; d < static_cast<int>(devices_.size()); ++d) {
-            if (!wanted.allows(devices_[static_cast<std::size_t>(d)]->full_name())) continue;
+            if (!wanted.allows(name_of(d))) continue;
             exists = true;
             if (std::all_of(g.members.begin(), g.members.end(), [&](const node* n) { return has_kernel(*n, d); }))
                 g.candidates.push_back(d);
@@ -242,11 +256,12 @@ TENON_INLINE void placer::choose(placement_group& g) const {
     }
     if (!g.asked) g.asked = g.head();
     if (g.candidates.empty()) exists ? no_kernel(g) : no_such_device(g);
-    // The first GPU where nothing else is said, else the first CPU.
-    const auto gpu = std::find_if(g.candidates.begin(), g.candidates.end(), [&](int d) {
-        return devices_[static_cast<std::size_t>(d)]->full_name().type == "GPU";
-    });
-    g.device = gpu != g.candidates.end() ? *gpu : g.candidates.front();
+    // The first GPU where nothing else is said, else the first CPU: of the task at home, where that is one that may be.
+    const bool at_home = std::any_of(g.candidates.begin(), g.candidates.end(), [&](int d) { return is_at_home(g, d); });
+    const auto may_be = [&](int d) { return !at_home || is_at_home(g, d); };
+    const auto gpu = std::find_if(g.candidates.begin(), g.candidates.end(),
+                                  [&](int d) { return may_be(d) && name_of(d).type == "GPU"; });
+    g.device = gpu != g.candidates.end() ? *gpu : *std::find_if(g.candidates.begin(), g.candidates.end(), may_be);
     const bool typed = !g.wanted.type.empty();
     g.fixed = typed && !softened && g.candidates.size() == 1;
     g.rule = softened                    ? placement_rule::softened
@@ -295,8 +310,7 @@ TENON_INLINE void placer::join_followers(std::vector<placement_group>& groups) c
 }
 
 TENON_INLINE std::string placer::line_of(const node& n, const placement_decision& d) const {
-    std::string line =
-        n.name + ": (" + shown_op(n) + "): " + to_string(devices_[static_cast<std::size_t>(d.device)]->full_name());
+    std::string line = n.name + ": (" + shown_op(n) + "): " + to_string(name_of(d.device));
     if (d.rule == placement_rule::softened && !n.device.empty())
         line += " (soft placement: it asked for " + to_string(n.device) + ")";
     return line;
@@ -365,7 +379,7 @@ TENON_INLINE void placer::decide(const std::vector<const node*>& nodes, const pl
     if (last >= std::ssize(decisions_)) decisions_.resize(static_cast<std::size_t>(last) + 1);
     for (std::size_t i = 0; i < groups.size(); ++i) {
         const placement_group& g = groups[i];
-        const device_name& device = devices_[static_cast<std::size_t>(g.device)]->full_name();
+        const device_name& device = name_of(g.device);
         const std::size_t own = g.members.size() - g.followers;
         for (std::size_t k = 0; k < g.members.size(); ++k) {
             const node* n = g.members[k];

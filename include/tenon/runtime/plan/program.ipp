@@ -74,7 +74,7 @@ TENON_INLINE void bind_variables(program& p, const plan_options& o) {
     for (const program_item& i : p.items) {
         if (i.removed) continue;
         const node* v = variable_of(i);
-        if (!v) continue;
+        if (!v || p.value(i.outputs[0]).variable) continue; // bound as a part of another program
         variable_resource*& resource = known[v];
         if (!resource) {
             p.variables.push_back(o.device(i.device).resources().variable(v->container, v->name, v->outputs[0]));

@@ -5,7 +5,6 @@
 #include <unordered_map>
 
 #include <tenon/runtime/plan/reads.hpp>
-#include <tenon/runtime/plan/stages.hpp>
 #include <tenon/runtime/plan/update_chains.hpp>
 
 namespace tenon::runtime {
@@ -124,7 +123,6 @@ TENON_INLINE void resolve_reads(program& p) {
     const bool late = detail::read_resolver(p, chains).resolve();
     const bool anew = compute_updates_of_current(p, chains);
     if (late || anew) detail::drop_unread_variables(p, chains);
-    if (!has_waits(p)) part_current_values(p, chains); // else stage by stage
 }
 
 } // namespace tenon::runtime

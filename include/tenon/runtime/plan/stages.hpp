@@ -10,14 +10,16 @@ namespace tenon::runtime {
 
 /// What a step does in one piece: a stage, all that can run once certain ops that wait have completed; or one such op.
 struct step_unit {
-    int waits = -1;         ///< the item that waits, or -1: a stage
-    std::vector<int> items; ///< of a stage, in order
-    std::vector<int>
-        takes; ///< values that come from elsewhere: of a stage, what it is fed; of an op, its inputs, -1: unread
-    std::vector<int>
-        gives; ///< values that go elsewhere or are fetched: of a stage, what it fetches; of an op, its outputs
-    std::vector<int> then; ///< units that come after it
-    int before = 0;        ///< how many come before it
+    int waits = -1;           ///< the item that waits, or -1: a stage
+    std::vector<int> items{}; ///< of a stage, in order
+    /// Values that come from elsewhere: of a stage, what it is fed; of an op, its inputs, -1: unread.
+    std::vector<int> takes{};
+    /// Of those: what updates are computed of, where other updates of the step may have come in between.
+    std::vector<int> taken_current{};
+    /// Values that go elsewhere or are fetched: of a stage, what it fetches; of an op, its outputs.
+    std::vector<int> gives{};
+    std::vector<int> then{}; ///< units that come after it
+    int before = 0;          ///< how many come before it
     /// Of a stage: not empty where sizes of its values are known late. The values whose sizes decide them.
     std::vector<int> told{};
     std::vector<bool> inferred{}; ///< then: the items of the program whose sizes are known when it runs
@@ -31,6 +33,11 @@ std::vector<step_unit> cut_into_stages(const program& p);
 
 /// A stage as a program of its own, which is fed what the stage takes, and whose fetches are what it gives.
 program program_of_stage(const program& p, const step_unit& stage);
+
+/// Whether an item is a variable or a constant, which is read in each stage that needs it.
+inline bool is_read_anywhere(const program_item& i) {
+    return (i.op->is(op_flags::variable) || i.op->is(op_flags::constant)) && i.predecessors.empty() && !i.target;
+}
 
 /// Whether anything waits.
 bool has_waits(const program& p);

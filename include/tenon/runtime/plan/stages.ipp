@@ -14,11 +14,6 @@ namespace tenon::runtime {
 
 namespace detail {
 
-// What has a value of its own wherever it is read.
-inline bool is_read_anywhere(const program_item& i) {
-    return (i.op->is(op_flags::variable) || i.op->is(op_flags::constant)) && i.predecessors.empty() && !i.target;
-}
-
 // Sets of items that wait, by number; 0 is the empty one.
 class wait_sets {
 public:
@@ -55,10 +50,19 @@ class stage_cutter {
 public:
     explicit stage_cutter(const program& p) :
         p_(p), chains_(find_update_chains(p)), made_by_(p.values.size(), -1), set_(p.items.size()) {
-        for (int n = 0; n < count(); ++n)
+        awaited_.resize(p.items.size());
+        for (int n = 0; n < count(); ++n) {
             for (const int o : p.item(n).outputs) made_by_[static_cast<std::size_t>(o)] = n;
-        for (const auto& [value, c] : chains_)
-            for (std::size_t u = 1; u < c.updates.size(); ++u) follows_.emplace(c.updates[u], c.updates[u - 1]);
+            if (!p.item(n).removed)
+                for (const int b : p.item(n).predecessors) awaited_[static_cast<std::size_t>(b)] = true;
+        }
+        std::unordered_map<const node*, int> last; // update of a variable, which may be fed
+        for (int n = 0; n < count(); ++n) {
+            const program_item& i = p.item(n);
+            if (i.removed || !i.op->is(op_flags::updates)) continue;
+            const auto [at, first] = last.emplace(i.origin->inputs[0].node, n);
+            if (!first) follows_.emplace(n, std::exchange(at->second, n));
+        }
     }
 
     std::vector<step_unit> run() {
@@ -72,7 +76,7 @@ public:
             const int u = unit_that_has(f);
             if (u < 0) continue;
             give(u, f);
-            if (const int from = maker_of(f); is_source(from)) keep_from_updates(f, u);
+            if (const int from = maker_of(f); from >= 0 && is_source(from)) keep_from_updates(f, u);
         }
         find_late_stages();
         count_edges();
@@ -86,9 +90,20 @@ private:
     bool waits(int item) const { return p_.item(item).op->is(op_flags::waits); }
     bool is_open(int value) const { return !p_.value(value).type.extents.is_static(); }
     bool is_source(int item) const { return is_read_anywhere(p_.item(item)); }
+    // Whether it is run by itself: what is read anywhere is so only where others are made to run after it.
+    bool has_a_place(int n) const {
+        return !p_.item(n).removed && (!is_source(n) || awaited_[static_cast<std::size_t>(n)]);
+    }
     int set_after(int item) { return waits(item) ? sets_.with(set_of(item), item) : set_of(item); }
 
     // The items that an item runs after: all that it reads or asks the sizes of, where they are known late.
+    // Whether input k is the current value of a variable of this program: one of another task is read as it is sent.
+    bool is_current(int n, std::size_t k) const {
+        const int from = maker_of(p_.item(n).inputs[k]);
+        return from >= 0 && (p_.item(from).op->is(op_flags::variable) || p_.item(from).op->is(op_flags::updates)) &&
+               reads_current(p_, p_.item(n), k);
+    }
+
     template <class Visit> void each_before(int n, Visit visit) const {
         const program_item& i = p_.item(n);
         for (std::size_t k = 0; k < i.inputs.size(); ++k) {
@@ -123,7 +138,7 @@ private:
                 const int from = maker_of(i.inputs[k]);
                 const bool computed = from >= 0 && !is_source(from) && i.read[k];
                 all = all && (!computed || rooted[static_cast<std::size_t>(from)]);
-                any = any || reads_current(p_, i, k) || (computed && of_current[static_cast<std::size_t>(from)]);
+                any = any || is_current(n, k) || (computed && of_current[static_cast<std::size_t>(from)]);
             }
             rooted[static_cast<std::size_t>(n)] = all;
             of_current[static_cast<std::size_t>(n)] = any;
@@ -148,7 +163,7 @@ private:
         std::map<key, int> order;
         const auto key_of = [&](int n) { return key(sets_[set_of(n)].size(), waits(n) ? n : -1, set_of(n)); };
         for (int n = 0; n < count(); ++n)
-            if (!p_.item(n).removed && !is_source(n)) order.emplace(key_of(n), 0);
+            if (has_a_place(n)) order.emplace(key_of(n), 0);
         for (auto& [k, number] : order) {
             number = static_cast<int>(units_.size());
             units_.emplace_back().waits = std::get<1>(k);
@@ -157,7 +172,7 @@ private:
         }
         unit_of_.assign(p_.items.size(), -1);
         for (int n = 0; n < count(); ++n) {
-            if (p_.item(n).removed || is_source(n)) continue;
+            if (!has_a_place(n)) continue;
             unit_of_[static_cast<std::size_t>(n)] = order.at(key_of(n));
             step_unit& u = units_[static_cast<std::size_t>(order.at(key_of(n)))];
             if (u.waits < 0) u.items.push_back(n);
@@ -213,9 +228,12 @@ private:
             const int v = i.inputs[k];
             const bool op = waits(n);
             if (op) units_[static_cast<std::size_t>(u)].takes.push_back(i.read[k] ? v : -1);
-            if (!i.read[k] || reads_current(p_, i, k)) continue; // which is what is there when the stage updates it
+            if (!i.read[k]) continue;
             const int from = maker_of(v);
-            if (from >= 0 && is_source(from) && !op && !is_updated_elsewhere(v, u)) continue;
+            if (is_current(n, k)) { // what is there when the stage updates it
+                if (!is_updated_too_early(i.origin->inputs[k].node, from, u)) continue;
+                units_[static_cast<std::size_t>(u)].taken_current.push_back(v);
+            } else if (from >= 0 && is_source(from) && !op && !is_updated_elsewhere(v, u)) continue;
             const int has = unit_that_has(v);
             if (has == u) continue;
             if (!op) take(u, v);
@@ -235,6 +253,18 @@ private:
             if (unit_of_item(update) != unit && !(set != set_of(update) && sets_.within(set, set_of(update))))
                 return true;
         keep_from_updates(value, unit);
+        return false;
+    }
+    // The same of who reads what an update left, or the variable where it is none: of the updates after that.
+    bool is_updated_too_early(const node* variable, int left_by, int unit) {
+        const int set = unit_sets_[static_cast<std::size_t>(unit)];
+        for (const auto& [value, c] : chains_) {
+            if (p_.item(c.variable).origin != variable) continue;
+            const auto later = std::upper_bound(c.updates.begin(), c.updates.end(), left_by);
+            for (auto u = later; u != c.updates.end(); ++u)
+                if (unit_of_item(*u) != unit && !(set != set_of(*u) && sets_.within(set, set_of(*u)))) return true;
+            for (auto u = later; u != c.updates.end(); ++u) before(unit, unit_of_item(*u));
+        }
         return false;
     }
     void keep_from_updates(int value, int reader) {
@@ -272,6 +302,7 @@ private:
     const program& p_;
     const update_chains chains_;
     std::vector<int> made_by_;             // by value, items that do not run included
+    std::vector<bool> awaited_;            // by item: others are made to run after it
     std::unordered_map<int, int> follows_; // the update of the same variable that comes before one
     wait_sets sets_;
     std::vector<int> set_; // by item: what has completed before it runs
@@ -294,6 +325,7 @@ TENON_INLINE std::vector<step_unit> cut_into_stages(const program& p) { return d
 TENON_INLINE program program_of_stage(const program& p, const step_unit& stage) {
     program s;
     s.sizes = p.sizes;
+    s.variables = p.variables;
     std::unordered_map<int, int> here, item_here; // values and items of p: those of the stage
     std::vector<int> made_by(p.values.size(), -1);
     for (std::size_t n = 0; n < p.items.size(); ++n)
@@ -312,7 +344,9 @@ TENON_INLINE program program_of_stage(const program& p, const step_unit& stage) 
     // A variable's current value is what is there when the stage updates it, unless the stage itself has changed it before.
     const auto read_current = [&](int n, std::size_t k) {
         const int v = p.item(n).inputs[k], from = made_by[static_cast<std::size_t>(v)];
-        return reads_current(p, p.item(n), k) && !(from >= 0 && item_here.contains(from));
+        return from >= 0 && !item_here.contains(from) && reads_current(p, p.item(n), k) &&
+               std::find(stage.taken_current.begin(), stage.taken_current.end(), v) == stage.taken_current.end() &&
+               (p.item(from).op->is(op_flags::variable) || p.item(from).op->is(op_flags::updates));
     };
     std::unordered_map<const node*, int> variables;
     for (std::size_t n = 0; n < p.items.size(); ++n)
@@ -332,6 +366,7 @@ TENON_INLINE program program_of_stage(const program& p, const step_unit& stage) 
         for (int& o : i.outputs) {
             program_value& v = enter(o);
             v.producer = i.removed ? -1 : number;
+            v.variable = p.value(o).variable;
             v.device = i.device;
             o = here.at(o);
         }
@@ -345,7 +380,7 @@ TENON_INLINE program program_of_stage(const program& p, const step_unit& stage) 
     // What is read anywhere is read here, unless it was handed on.
     const auto bring = [&](int value) {
         const int from = made_by[static_cast<std::size_t>(value)];
-        if (here.contains(value) || from < 0 || !detail::is_read_anywhere(p.item(from))) return;
+        if (here.contains(value) || from < 0 || !is_read_anywhere(p.item(from))) return;
         enter_item(from);
     };
     for (const int n : stage.items) {
@@ -375,7 +410,6 @@ TENON_INLINE program program_of_stage(const program& p, const step_unit& stage) 
         s.fetches.push_back(here.at(v));
         s.fetched.push_back(p.value(v).origin);
     }
-    part_current_values(s, find_update_chains(s));
     return s;
 }
 

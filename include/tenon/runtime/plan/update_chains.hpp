@@ -21,6 +21,7 @@ update_chains find_update_chains(const program& p);
 
 /// Whether input k of an item is a variable's current value (`variable_op`), and is not fed.
 inline bool reads_current(const program& p, const program_item& i, std::size_t k) {
+    if (i.op != i.origin->op) return false; // made by the planner
     const node_output& from = i.origin->inputs[k];
     return from.index == 1 && from.node->op->is(op_flags::variable) && p.value(i.inputs[k]).feed < 0 &&
            p.reads(i, static_cast<int>(k));

@@ -8,11 +8,13 @@
 #include <tenon/ops/control.hpp>
 #include <tenon/runtime/plan/rewrite.hpp>
 #include <tenon/runtime/plan/transfers.hpp>
+#include <tenon/runtime/plan/update_chains.hpp>
 #include <tenon/runtime/run/plan.hpp>
 
 namespace tenon::runtime {
 
 TENON_INLINE plan::plan(program&& placed, const plan_options& o) : devices_(o.devices), program_(std::move(placed)) {
+    part_current_values(program_, find_update_chains(program_));
     bind_variables(program_, o);
     rewrite(program_, o);
     insert_transfers(program_, o);

@@ -19,7 +19,8 @@ namespace tenon::runtime {
 class staged_plan {
 public:
     /// Of a program that was pruned and placed. Makes the plans of all stages whose sizes are known. Throws what they throw.
-    staged_plan(program&& placed, const plan_options& o);
+    /// `is_part`: of a step on several tasks.
+    staged_plan(program&& placed, const plan_options& o, bool is_part = false);
     ~staged_plan();
     staged_plan(const staged_plan&) = delete;
     staged_plan& operator=(const staged_plan&) = delete;
@@ -56,6 +57,7 @@ private:
         std::map<std::vector<std::int64_t>, late_plan> late{}; // by what was known late; under the guard
         // Of an op that waits:
         const node* origin = nullptr;
+        bool receives = false; // what another task sends
         kernel_pointer kernel{};
         std::string name{}, op{}, row{}, place{}; // for messages and traces; the place is "name (op) on device"
         std::vector<node_output> outputs{};

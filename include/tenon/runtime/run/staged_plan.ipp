@@ -5,14 +5,15 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/attribute.hpp>
+#include <tenon/ops/exchange.hpp>
 #include <tenon/runtime/plan/prune.hpp>
 #include <tenon/runtime/run/staged_plan.hpp>
 
 namespace tenon::runtime {
 
-TENON_INLINE staged_plan::staged_plan(program&& placed, const plan_options& o) :
+TENON_INLINE staged_plan::staged_plan(program&& placed, const plan_options& o, bool is_part) :
     options_(o), feed_types_(placed.feed_types), sizes_(placed.sizes) {
-    if (has_waits(placed)) make_units(std::move(placed));
+    if (is_part || has_waits(placed)) make_units(std::move(placed));
     else only_ = std::make_shared<plan>(std::move(placed), options_);
 }
 TENON_INLINE staged_plan::~staged_plan() = default;
@@ -44,8 +45,9 @@ TENON_INLINE void staged_plan::make_units(program&& placed) {
             u.kernel = prepare_kernel(placed, i, options_);
             const device& on = options_.device(i.device);
             u.origin = i.origin;
+            u.receives = i.op == &receive_definition;
             u.name = i.origin->name;
-            u.op = shown_op(*i.origin);
+            u.op = i.op == i.origin->op ? shown_op(*i.origin) : i.op->name;
             u.row = on.full_name().type.str() + ":" + std::to_string(on.full_name().index) + " waits " +
                     std::to_string(waits_.size());
             u.place = place_of(*i.origin, on);
@@ -65,7 +67,9 @@ TENON_INLINE void staged_plan::make_units(program&& placed) {
     for (std::size_t f = fetches_.size(); f-- > 0;) // when they are handed out, nobody else takes
         fetches_[f].last = std::none_of(fetches_.begin() + static_cast<std::ptrdiff_t>(f) + 1, fetches_.end(),
                                         [&](const source& s) { return s.slot == fetches_[f].slot; });
-    if (late) whole_ = std::move(placed);
+    if (!late) return;
+    bind_variables(placed, options_); // those of now: a container may be reset before the sizes are known
+    whole_ = std::move(placed);
 }
 
 TENON_INLINE std::shared_ptr<plan> staged_plan::plan_of(unit& u, const std::vector<extents>& sizes) {
@@ -87,6 +91,7 @@ TENON_INLINE std::shared_ptr<plan> staged_plan::plan_of(unit& u, const std::vect
     p.values = whole_.values;
     p.items = whole_.items;
     p.sizes = whole_.sizes;
+    p.variables = whole_.variables;
     for (const int v : u.cut.told) {
         program_value& value = p.value(v);
         value.type.extents = known(v);

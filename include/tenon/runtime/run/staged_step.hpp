@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include <tenon/runtime/run/staged_plan.hpp>
@@ -34,8 +35,8 @@ private:
 
 /// What one step of a staged plan needs, and then another one. Stages run on the caller's thread, or, where there is none,
 /// on the pool's; what becomes ready while one runs is offered to others. No thread is held by what waits. Everything but
-/// the arrays is under the step's own lock, which is never held while something else is called; the arrays in a slot belong
-/// to the unit that gives them until it has ended, and then to those that take them.
+/// the arrays is under the step's own lock, under which no kernel, op or pool is called; the arrays in a slot belong to the
+/// unit that gives them until it has ended, and then to those that take them.
 class staged_step {
 public:
     /// Of a plan that is not one stage only, and outlives it.
@@ -52,9 +53,17 @@ public:
                std::function<void()> ended);
     /// Of a step that has ended: its results, or what it throws.
     void take(any_array* fetched);
+    /// Why a step failed that has ended; nullptr: it did not.
+    std::exception_ptr failure() const noexcept { return undone_ > 0 ? first_ : nullptr; }
+    /// Who is called in place of expire() where run() finds that its time has come: of a step of several parts.
+    void when_late(std::function<void()> call) { when_late_ = std::move(call); }
+    /// Whether it waits for something else than other parts.
+    bool waits_itself();
     /// Nothing further is begun, what waits is taken back, and the step fails with `why`, unless it has failed before or all
     /// of it is done. Any thread; of a step that has ended nothing happens.
     void stop(const std::exception_ptr& why) noexcept;
+    /// From here on a stop() holds for the next step too, though it has not begun.
+    void arm() noexcept;
     /// Its deadline has come: stops it, saying what it waits for.
     void expire() noexcept;
     /// What waited then, of a step that has ended.
@@ -68,7 +77,9 @@ private:
         staged_step* of = nullptr;
         int unit = 0;
         std::unique_ptr<wait> op{};
-        state now = state::idle; // under the guard
+        state now = state::idle; // this and what follows is under the guard
+        bool waits = false;      // start() has returned, and it has not ended
+        std::thread::id starter{};
         std::int64_t began = 0;
     };
     // Of a stage, by its number: kept so that a step need not make them.
@@ -112,11 +123,12 @@ private:
     int runners_ = 0;     // threads in work(), or about to be
     bool caller_ = false; // one of them is the caller's
     bool asleep_ = false; // and waits
+    bool armed_ = false;
     thread_pool* background_ = nullptr;
     std::exception_ptr first_;
     std::vector<const node*> expired_;
     size_bindings sizes_;
-    std::function<void()> ended_;
+    std::function<void()> ended_, when_late_;
 
     steps_in_flight* among_ = nullptr;
     staged_step *before_ = nullptr, *after_ = nullptr; // under the guard of among_

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
+#include <thread>
 #include <utility>
 
 #include <tenon/core/error.hpp>
@@ -51,6 +53,7 @@ TENON_INLINE staged_step::staged_step(staged_plan& p) :
         w.unit = static_cast<int>(u);
         w.op = static_cast<waiting_kernel&>(*unit.kernel).make_wait();
     }
+    ready_.reserve(p.units_.size());
     environment_.in = &step_;
     step_.may_be_stopped = true;
 }
@@ -63,6 +66,7 @@ TENON_INLINE void staged_step::begin(const any_array* const* feeds, const run_en
     step_.deadline = e.in->deadline;
     step_.limit = e.in->limit;
     step_.limit_source = e.in->limit_source;
+    step_.values = e.in->values;
     step_.set_stopped(false);
     denormals_ = denormal_mode();
     {
@@ -74,8 +78,8 @@ TENON_INLINE void staged_step::begin(const any_array* const* feeds, const run_en
         }
         for (waiter& w : waiters_) w.now = waiter::state::idle;
         undone_ = static_cast<int>(plan_.units_.size());
-        active_ = static_cast<int>(ready_.size());
-        first_ = nullptr;
+        active_ = static_cast<int>(ready_.size()) + 1; // and this thread
+        if (!std::exchange(armed_, false)) first_ = nullptr;
         expired_.clear();
         if (plan_.sizes_matter_) sizes_ = plan_.sizes_;
     }
@@ -85,11 +89,12 @@ TENON_INLINE void staged_step::begin(const any_array* const* feeds, const run_en
     after_ = among.first_;
     if (after_) after_->before_ = this;
     among.first_ = this;
-    if (!among.closed_) return;
     const std::lock_guard mine(guard_);
-    first_ = among.closed_;
+    if (among.closed_ && !first_) first_ = among.closed_;
+    if (!first_) return;
+    step_.set_stopped(true);
     ready_.clear();
-    active_ = 0;
+    active_ = 1;
 }
 
 // It has ended, so that nobody uses it but who finds it in the list.
@@ -107,6 +112,7 @@ TENON_INLINE void staged_step::run(const any_array* const* feeds, any_array* fet
     begin(feeds, e, among);
     {
         locked lock(guard_);
+        --active_; // it counts itself no more: it looks itself whether all has ended
         for (;;) {
             work(lock);
             if (active_ == 0) break;
@@ -117,7 +123,7 @@ TENON_INLINE void staged_step::run(const any_array* const* feeds, any_array* fet
             asleep_ = false;
             if (late && ready_.empty() && active_ > 0 && !first_) {
                 lock.unlock();
-                expire();
+                when_late_ ? when_late_() : expire();
                 lock.lock();
             }
         }
@@ -134,8 +140,7 @@ TENON_INLINE void staged_step::start(const any_array* const* feeds, const run_en
     ended_ = std::move(ended);
     begin(feeds, e, among);
     locked lock(guard_);
-    ++active_; // until the first thread is on its way
-    offer(lock);
+    if (!ready_.empty()) offer(lock);
     one_less(lock);
 }
 
@@ -182,6 +187,8 @@ TENON_INLINE void staged_step::run_stage(int u) {
 TENON_INLINE void staged_step::start_wait(waiter& w, locked& lock) noexcept {
     const staged_plan::unit& unit = plan_.units_[static_cast<std::size_t>(w.unit)];
     w.now = waiter::state::begun;
+    w.waits = false;
+    w.starter = std::this_thread::get_id();
     ++active_;
     lock.unlock();
     std::exception_ptr failure;
@@ -201,6 +208,7 @@ TENON_INLINE void staged_step::start_wait(waiter& w, locked& lock) noexcept {
     }
     if (failure) completed(w, std::move(failure));
     lock.lock();
+    w.waits = w.now == waiter::state::begun;
     // Whoever stopped the step may have come before it was begun.
     if (first_) take_back_waits(lock);
     --active_;
@@ -230,7 +238,7 @@ TENON_INLINE void staged_step::completed(waiter& w, std::exception_ptr failure) 
         release(w.unit);
         if (!ready_.empty()) {
             if (caller_ && asleep_) changed_.notify_one();
-            else if (!caller_ && runners_ == 0) offer(lock);
+            else if (w.waits || w.starter != std::this_thread::get_id()) offer(lock); // who just starts it goes on
         }
     }
     one_less(lock);
@@ -288,22 +296,47 @@ TENON_INLINE void staged_step::offer(locked& lock) {
     ++active_;
     thread_pool* const pool = background_;
     lock.unlock();
-    pool->submit([this] {
-        const denormal_scope mode(denormals_);
-        locked mine(guard_);
-        work(mine);
-        --runners_;
-        one_less(mine);
-    });
+    bool submitted = false;
+    try {
+        pool->submit([this] {
+            const denormal_scope mode(denormals_);
+            locked mine(guard_);
+            work(mine);
+            --runners_;
+            one_less(mine);
+        });
+        submitted = true;
+    } catch (...) { // no memory: this thread does it, where nobody else will
+    }
     lock.lock();
+    if (submitted) return;
+    if (!caller_ && runners_ == 1) work(lock);
+    --runners_;
+    --active_;
 }
 
 TENON_INLINE void staged_step::stop(const std::exception_ptr& why) noexcept {
     locked lock(guard_);
-    if (active_ == 0) return;
+    if (active_ == 0) {
+        if (armed_ && !first_) first_ = why;
+        return;
+    }
     ++active_;
     fail(why, lock);
     one_less(lock);
+}
+
+TENON_INLINE void staged_step::arm() noexcept {
+    const std::lock_guard lock(guard_);
+    first_ = nullptr;
+    armed_ = true;
+}
+
+TENON_INLINE bool staged_step::waits_itself() {
+    const std::lock_guard lock(guard_);
+    return std::any_of(waiters_.begin(), waiters_.end(), [&](const waiter& w) {
+        return w.now == waiter::state::begun && !plan_.units_[static_cast<std::size_t>(w.unit)].receives;
+    });
 }
 
 TENON_INLINE void staged_step::expire() noexcept {
@@ -314,7 +347,7 @@ TENON_INLINE void staged_step::expire() noexcept {
         std::string text, place;
         int others = 0;
         for (waiter& w : waiters_) {
-            if (w.now != waiter::state::begun) continue;
+            if (w.now != waiter::state::begun || !w.waits) continue;
             expired_.push_back(plan_.units_[static_cast<std::size_t>(w.unit)].origin);
             if (!text.empty()) {
                 ++others;
@@ -371,7 +404,8 @@ TENON_INLINE void staged_step::take(any_array* fetched) {
     try {
         for (std::size_t f = 0; f < plan_.fetches_.size(); ++f) {
             const staged_plan::source& s = plan_.fetches_[f];
-            fetched[f] = s.slot >= 0 && s.last ? std::move(slots_[static_cast<std::size_t>(s.slot)]) : found(s).copy();
+            any_array* const own = s.slot >= 0 && s.last ? &slots_[static_cast<std::size_t>(s.slot)] : nullptr;
+            fetched[f] = own && own->is_unique() ? std::move(*own) : found(s).copy();
         }
     } catch (...) {
         forget();

@@ -5,26 +5,38 @@
 #include <optional>
 #include <vector>
 
-#include <tenon/runtime/run/staged_step.hpp>
+#include <tenon/runtime/plan/parts.hpp>
+#include <tenon/runtime/run/parted_step.hpp>
 
 /// What a session keeps of a request, for the steps that run it.
 
 namespace tenon::runtime {
 
+/// One of the tasks that a step may run on: its devices, and the threads that run its part.
+struct step_task {
+    task_devices devices;
+    thread_pool* pool;
+};
+
 class step_plan {
 public:
-    /// Of a program that was pruned and placed.
-    step_plan(program&& placed, const plan_options& o) : stages_(std::move(placed), o) {}
+    /// Of a program that was pruned and placed. The first task is the caller's. Throws what making plans throws.
+    step_plan(program&& placed, const plan_options& o, const std::vector<step_task>& tasks);
     step_plan(const step_plan&) = delete;
     step_plan& operator=(const step_plan&) = delete;
 
-    const staged_plan* operator->() const noexcept { return &stages_; }
+    bool accepts(const any_array* const* feeds) const { return parts_[0].plan->accepts(feeds); }
+    bool is_measured() const noexcept { return parts_[0].plan->is_measured(); }
+    std::uint64_t epoch() const noexcept { return parts_[0].plan->epoch(); }
+    plan_summary summary() const;           ///< devices are those of plan_options
+    std::vector<std::string> order() const; ///< part by part
+    std::size_t kept_bytes() const;
 
     /// A plan and what one step in flight needs of it; both stay while it lives.
     class lease {
     public:
         explicit lease(std::shared_ptr<step_plan> p) : plan_(std::move(p)) {
-            if (plan_->stages_.only()) one_stage_.emplace(plan_->stages_.only());
+            if (plan_->only_) one_stage_.emplace(plan_->only_);
             else several_ = plan_->take_step();
         }
         ~lease() {
@@ -32,29 +44,36 @@ public:
         }
         lease(const lease&) = delete;
         lease& operator=(const lease&) = delete;
-        const staged_plan* operator->() const noexcept { return &plan_->stages_; }
+        const step_plan* operator->() const noexcept { return plan_.get(); }
         /// One step at a time; other leases of the plan may run at the same time.
         void run(const any_array* const* feeds, any_array* fetched, const run_environment& e,
                  steps_in_flight& among) const {
             if (one_stage_) one_stage_->run(feeds, fetched, e);
             else several_->run(feeds, fetched, e, among);
         }
-        /// Where it is several stages.
-        staged_step* several() const noexcept { return several_.get(); }
+        /// Where it is several stages or parts.
+        parted_step* several() const noexcept { return several_.get(); }
 
     private:
         std::shared_ptr<step_plan> plan_;
         std::optional<plan::lease> one_stage_;
-        std::unique_ptr<staged_step> several_;
+        std::unique_ptr<parted_step> several_;
     };
 
 private:
-    std::unique_ptr<staged_step> take_step();
-    void give_step(std::unique_ptr<staged_step> s) noexcept;
+    struct part {
+        std::unique_ptr<staged_plan> plan;
+        step_task task;
+    };
+    std::unique_ptr<parted_step> take_step();
+    void give_step(std::unique_ptr<parted_step> s) noexcept;
 
-    staged_plan stages_;
+    std::vector<part> parts_;
+    std::shared_ptr<plan> only_; // where it is one stage on one task
+    std::int64_t edges_ = 0;     // between tasks
+    std::size_t devices_ = 0;
     std::mutex guard_; // of what follows
-    std::vector<std::unique_ptr<staged_step>> spare_;
+    std::vector<std::unique_ptr<parted_step>> spare_;
 };
 
 } // namespace tenon::runtime

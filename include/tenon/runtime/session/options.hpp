@@ -23,6 +23,9 @@ struct task_options {
     int cpu_devices = 1;
     std::shared_ptr<const gpu_backend> gpus = nullptr;
     memory_policy gpu_memory = {};
+    /// What it is in a cluster: its devices are "/job:JOB/replica:0/task:INDEX/device:...".
+    std::string job = "localhost";
+    int index = 0;
 };
 
 struct session_options {

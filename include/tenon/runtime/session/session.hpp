@@ -45,6 +45,10 @@ public:
     /// task_options has are left to the task: invalid_argument_error where one is set.
     explicit session(const task& t, const session_options& o = {});
     session(const task& t, const graph& g, const session_options& o = {});
+    /// A session on several tasks of this process, whose names (task_options) are different. The first is the one where it is:
+    /// what is fed and fetched is there, and nodes that ask for no task. Resources that ask for none are on the first task by
+    /// name (SEMANTICS 3). Each task runs its part of a step; values between them are handed on in memory.
+    session(const std::vector<task>& tasks, const graph& g, const session_options& o = {});
     /// Stops what waits in its steps, as close() does. Callables that it made may still be called.
     ~session();
     session(session&&) noexcept = default;
@@ -128,8 +132,8 @@ public:
     /// The threads that keep this queue filled were started (queue_runner). Who waits too long for a queue that has such, and
     /// they were not, is told so (SEMANTICS 37).
     void note_started_runner(const any_tensor& queue);
-    /// Steps that wait fail with cancelled_error, and what they waited for is as if they had not come. Later runs are
-    /// failed_precondition_error: "Session is closed." (SEMANTICS 19)
+    /// Steps of several stages (in which ops wait) fail with cancelled_error; what they waited for is as if they had not
+    /// come. Others run to their end. Later runs are failed_precondition_error: "Session is closed." (SEMANTICS 19)
     void close();
     const graph& bound_graph() const;
 

@@ -55,32 +55,41 @@ inline void require_left_to_task(const session_options& o) {
 class session_state final : public task_member {
 public:
     /// Without a task it has one of its own.
-    session_state(const tenon::graph& g, const session_options& o, std::shared_ptr<task_state> t) :
-        graph(g), options(o) {
+    session_state(const tenon::graph& g, const session_options& o, std::vector<std::shared_ptr<task_state>> t) :
+        graph(g), options(o), tasks(std::move(t)) {
         if (!g.state()) moved_from("graph");
         require_options(o);
-        if (t) require_left_to_task(o);
+        if (!tasks.empty()) require_left_to_task(o);
         if (o.use_per_session_threads) own_pool = std::make_unique<thread_pool>(o.intra_op_threads);
-        home = t ? std::move(t)
-                 : std::make_shared<task_state>(task_options{.intra_op_threads = o.intra_op_threads,
-                                                             .memory_limit = o.memory_limit,
-                                                             .cpu_devices = o.cpu_devices,
-                                                             .gpus = o.gpus,
-                                                             .gpu_memory = o.gpu_memory},
-                                                own_pool.get(), "session_options");
-        pool = own_pool ? own_pool.get() : home->pool;
+        if (tasks.empty())
+            tasks.push_back(std::make_shared<task_state>(task_options{.intra_op_threads = o.intra_op_threads,
+                                                                      .memory_limit = o.memory_limit,
+                                                                      .cpu_devices = o.cpu_devices,
+                                                                      .gpus = o.gpus,
+                                                                      .gpu_memory = o.gpu_memory},
+                                                         own_pool.get(), "session_options"));
+        pool = own_pool ? own_pool.get() : tasks[0]->pool;
+        for (const auto& task : tasks) {
+            runtime::step_task part{{}, task == tasks[0] ? pool : task->pool};
+            for (const auto& d : task->devices) {
+                part.devices.devices.push_back(static_cast<int>(devices_.size()));
+                require_other_name(d->full_name());
+                devices_.push_back(d.get());
+            }
+            parts.push_back(std::move(part));
+        }
         step_pool = pool->size() > 1 ? pool : nullptr;
         const auto log = placement_log();
         if (log) tell_devices(log);
-        placer = std::make_unique<runtime::placer>(all_devices(), o.allow_soft_placement, log);
+        placer = std::make_unique<runtime::placer>(descriptions(), o.allow_soft_placement, log, first_task());
         if (o.cost_measurements) strategy = std::make_unique<runtime::cost_placer>(o.cost_measurements);
         static std::atomic<std::uint64_t> sessions{0};
         container = "session\x1f" + std::to_string(sessions.fetch_add(1) + 1);
-        home->enter(*this);
+        for (const auto& task : tasks) task->enter(*this);
     }
     ~session_state() {
-        home->leave(*this);
-        for (const auto& d : devices()) d->resources().clear(container);
+        for (const auto& task : tasks) task->leave(*this);
+        for (device* d : devices()) d->resources().clear(container);
         // The last to hold the session may be a step that ends on a thread of its pool.
         if (own_pool && own_pool->has_this_thread())
             std::thread([pool = std::shared_ptr<thread_pool>(std::move(own_pool))]() mutable {
@@ -94,7 +103,8 @@ public:
     session_options options;
     std::unique_ptr<thread_pool> own_pool;
     thread_pool* pool = nullptr;
-    std::shared_ptr<task_state> home;
+    std::vector<std::shared_ptr<task_state>> tasks; // the first is where the session is
+    std::vector<runtime::step_task> parts;          // of a step, by task
     std::unique_ptr<runtime::placer> placer;
     std::unique_ptr<runtime::placement_strategy> strategy; // nullptr: the rules decide
     thread_pool* step_pool = nullptr;                      // of kernels: nullptr where they have one thread
@@ -108,15 +118,36 @@ public:
         std::shared_ptr<runtime::step_plan> plan;
         std::uint64_t used = 0; // when, in requests for a plan
     };
-    mutable std::mutex guard; // of what follows
+    std::vector<device*> devices_; // of all tasks
+    mutable std::mutex guard;      // of what follows
     std::map<std::vector<std::int64_t>, kept_plan> plans;
     std::uint64_t requests = 0;
     std::set<const node*> started_runners; // of these queues
 
-    const std::vector<std::unique_ptr<device>>& devices() const noexcept { return home->devices; }
-    std::vector<device*> all_devices() const {
-        std::vector<device*> all;
-        for (const auto& d : devices()) all.push_back(d.get());
+    const std::vector<device*>& devices() const noexcept { return devices_; }
+    // Changes where containers of a task are reset.
+    std::uint64_t epoch() const noexcept {
+        std::uint64_t sum = 0;
+        for (const auto& task : tasks) sum += task->epoch();
+        return sum;
+    }
+    void require_other_name(const device_name& name) const {
+        for (const device* d : devices_)
+            if (d->full_name() == name)
+                throw invalid_argument_error("session: two of its tasks have a device " + to_string(name) +
+                                             "; give each its own task_options::job and index");
+    }
+    // Where resources are that nothing pins to a task (SEMANTICS 3): jobs by name, and of each the lowest number.
+    device_name first_task() const {
+        const auto before = [](const device* a, const device* b) {
+            return std::pair(a->full_name().job.str(), a->full_name().task) <
+                   std::pair(b->full_name().job.str(), b->full_name().task);
+        };
+        return (*std::min_element(devices_.begin(), devices_.end(), before))->full_name();
+    }
+    std::vector<device_attributes> descriptions() const {
+        std::vector<device_attributes> all;
+        for (const auto& d : devices()) all.push_back(d->attributes());
         return all;
     }
     shared_function<void(const std::string&)> placement_log() const {
@@ -215,7 +246,7 @@ public:
     }
     runtime::plan_options planning(std::uint64_t seed, bool measure) const {
         runtime::plan_options o;
-        o.epoch = home->epoch();
+        o.epoch = epoch();
         o.threads = pool->size();
         o.side_by_side = measure                    ? 1
                          : options.inter_op_threads ? std::min(options.inter_op_threads, o.threads)
@@ -228,7 +259,7 @@ public:
         o.graph_seed = seed;
         o.session_container = container;
         o.kept_stages = options.kept_plans;
-        o.devices = all_devices();
+        o.devices = devices_;
         return o;
     }
 
@@ -281,9 +312,9 @@ public:
         do { // again, where a container was reset meanwhile
             if (lock) lock.unlock();
             const runtime::plan_options o = planning(seed, measure);
-            made = std::make_shared<runtime::step_plan>(placed(planned(feeds, fed, r), o), o);
+            made = std::make_shared<runtime::step_plan>(placed(planned(feeds, fed, r), o), o, parts);
             lock.lock();
-        } while ((*made)->epoch() != home->epoch());
+        } while (made->epoch() != epoch());
         kept_plan& kept = plans[std::move(key)];
         if (!kept.plan) kept.plan = std::move(made);
         kept.used = ++requests;
@@ -303,7 +334,7 @@ public:
         const std::lock_guard lock(guard);
         auto oldest = plans.end();
         for (auto at = plans.begin(); at != plans.end(); ++at)
-            if (at->second.plan.use_count() == 1 && (*at->second.plan)->kept_bytes() > 0 &&
+            if (at->second.plan.use_count() == 1 && at->second.plan->kept_bytes() > 0 &&
                 (oldest == plans.end() || at->second.used < oldest->second.used))
                 oldest = at;
         if (oldest == plans.end()) return false;
@@ -325,7 +356,7 @@ public:
         if (plans.size() > static_cast<std::size_t>(options.kept_plans)) return true;
         std::size_t bytes = 0;
         for (const auto& [key, kept] : plans)
-            bytes += std::max((*kept.plan)->summary().arena_bytes, (*kept.plan)->kept_bytes());
+            bytes += std::max(kept.plan->summary().arena_bytes, kept.plan->kept_bytes());
         return bytes > static_cast<std::size_t>(devices().front()->attributes().memory) / 4;
     }
 
@@ -333,7 +364,7 @@ public:
         session_statistics s{.threads = pool->size(), .variable_bytes = variable_bytes()};
         const std::lock_guard lock(guard);
         s.plans = static_cast<int>(plans.size());
-        for (const auto& [key, kept] : plans) s.plan_bytes += (*kept.plan)->kept_bytes();
+        for (const auto& [key, kept] : plans) s.plan_bytes += kept.plan->kept_bytes();
         return s;
     }
 
@@ -354,7 +385,7 @@ public:
             }
     }
     // What to do, where a step has waited for queues that nobody fills.
-    std::string idle_runners(const runtime::staged_step& s) const {
+    std::string idle_runners(const runtime::parted_step& s) const {
         const std::vector<any_tensor> collected = graph.collection(queue_runners);
         const std::lock_guard lock(guard);
         for (const node* waited : s.expired()) {
@@ -430,7 +461,7 @@ TENON_INLINE void run_callable(callable_state& c, const any_array* const* fed, a
     s.require_open();
     s.require_limit(timeout);
     std::unique_ptr<runtime::step_plan::lease> p(c.last.exchange(nullptr, std::memory_order_acquire));
-    bool fits = p && (*p)->is_measured() == s.is_measuring() && (*p)->epoch() == s.home->epoch() && (*p)->accepts(fed);
+    bool fits = p && (*p)->is_measured() == s.is_measuring() && (*p)->epoch() == s.epoch() && (*p)->accepts(fed);
     for (std::size_t i = 0; i < c.feeds.size() && fits; ++i) fits = fed[i]->element() == c.feeds[i].element();
     if (!fits) {
         for (std::size_t i = 0; i < c.feeds.size(); ++i) s.require_fit(c.feeds[i], *fed[i]);
@@ -458,7 +489,7 @@ public:
         std::optional<denormal_scope> flushed;
         if (p->session_->options.flush_denormals) flushed.emplace(flushed_denormals);
         thread_pool& pool = *p->session_->pool;
-        if (runtime::staged_step* s = p->lease_.several()) {
+        if (runtime::parted_step* s = p->lease_.several()) {
             s->start(p->pointers_.data(), e, p->session_->in_flight, pool, [p] { p->end(); });
             return;
         }
@@ -581,11 +612,19 @@ TENON_INLINE session::session() : session(session_options{}) {}
 TENON_INLINE session::session(const session_options& o) : session(graph::current(), o) {}
 TENON_INLINE session::session(const graph& g) : session(g, session_options{}) {}
 TENON_INLINE session::session(const graph& g, const session_options& o) :
-    state_(std::make_shared<detail::session_state>(g, o, nullptr)) {}
+    state_(std::make_shared<detail::session_state>(g, o, std::vector<std::shared_ptr<detail::task_state>>())) {}
 TENON_INLINE session::session(const task& t, const session_options& o) : session(t, graph::current(), o) {}
 TENON_INLINE session::session(const task& t, const graph& g, const session_options& o) {
-    if (!t.state_) detail::moved_from("task");
-    state_ = std::make_shared<detail::session_state>(g, o, t.state_);
+    *this = session(std::vector<task>{t}, g, o);
+}
+TENON_INLINE session::session(const std::vector<task>& tasks, const graph& g, const session_options& o) {
+    if (tasks.empty()) throw invalid_argument_error("session: it is given no task; give at least one");
+    std::vector<std::shared_ptr<detail::task_state>> all;
+    for (const task& t : tasks) {
+        if (!t.state_) detail::moved_from("task");
+        all.push_back(t.state_);
+    }
+    state_ = std::make_shared<detail::session_state>(g, o, std::move(all));
 }
 TENON_INLINE session::~session() {
     if (state_) state_->stop_waits();
@@ -644,7 +683,7 @@ TENON_INLINE placement_explanation session::explanation_of(detail::run_request&&
 TENON_INLINE step_report session::report_of(detail::run_request&& asked) {
     const detail::session_state::fed_tensors fed = live().checked(asked);
     const auto p = live().plan_for(fed.tensors, fed.values.data(), asked);
-    const runtime::plan_summary s = (*p)->summary();
+    const runtime::plan_summary s = p->summary();
     step_report r{.nodes = s.operations,
                   .folded = s.folded,
                   .fused = s.fused,
@@ -654,7 +693,7 @@ TENON_INLINE step_report session::report_of(detail::run_request&& asked) {
                   .lower_bound = s.lower_bound,
                   .variable_bytes = live().variable_bytes(),
                   .devices = {},
-                  .order = (*p)->order()};
+                  .order = p->order()};
     for (std::size_t d = 0; d < s.devices.size(); ++d)
         r.devices.push_back({.device = live().devices()[d]->name(),
                              .peak_bytes = s.devices[d].bytes(),

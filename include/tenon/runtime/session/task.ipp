@@ -23,6 +23,7 @@ inline void require_task_options(const task_options& o, const char* maker) {
     };
     require(o.intra_op_threads >= 0, "intra_op_threads", std::to_string(o.intra_op_threads),
             "give a positive number, or 0 for as many as there are cores");
+    require(o.index >= 0, "index", std::to_string(o.index), "give the task's number among those of its job");
     require(o.cpu_devices >= 1 && o.cpu_devices <= 64, "cpu_devices", std::to_string(o.cpu_devices),
             "give 1 to 64 devices");
     const auto there_is = static_cast<std::size_t>(host_memory_bytes());
@@ -36,6 +37,14 @@ TENON_INLINE task_state::task_state(const task_options& o, thread_pool* p, const
     if (const auto gpus = o.gpus ? o.gpus : linked_gpu_backend())
         for (auto& d : gpus->make(with_environment(o.gpu_memory), pool->size() > 1 ? pool : nullptr))
             devices.push_back(std::move(d));
+    device_name own;
+    try {
+        own = device_name("/job:" + o.job + "/task:" + std::to_string(o.index));
+    } catch (const invalid_argument_error& e) {
+        throw invalid_argument_error(std::string(maker) + "::job is \"" + o.job + "\": " + e.what());
+    }
+    if (own.job != devices[0]->full_name().job || own.task != devices[0]->full_name().task)
+        for (auto& d : devices) d->belong_to(own);
     for (auto& d : devices)
         d->when_short([](void* t) { return static_cast<task_state*>(t)->give_back_memory(); }, this);
 }

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <tenon/runtime/plan/program.hpp>
+
+/// A placed program, cut by the tasks of its devices.
+
+namespace tenon::runtime {
+
+/// Which devices are on one task.
+struct task_devices {
+    std::vector<int> devices; ///< by the task's own number: the program's
+};
+
+struct program_parts {
+    std::vector<program> parts; ///< by task; devices are the task's own. The first is fed and fetched
+    std::int64_t edges = 0;     ///< numbers of what is sent and received
+};
+
+/// Each part has what runs on its task, and ops that send and receive in place of the edges between tasks: each value crosses to
+/// a task once, however many read it there. What is made to run after something on another task receives a sign of that.
+program_parts cut_by_task(const program& p, const std::vector<task_devices>& tasks, const plan_options& o);
+
+} // namespace tenon::runtime
+
+#if TENON_HEADER_ONLY
+#include <tenon/runtime/plan/parts.ipp>
+#endif

@@ -1,0 +1,227 @@
+#pragma once
+
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+#include <tenon/ops/exchange.hpp>
+#include <tenon/runtime/plan/parts.hpp>
+#include <tenon/runtime/plan/stages.hpp>
+
+namespace tenon::runtime {
+
+namespace detail {
+
+class task_cutter {
+public:
+    task_cutter(const program& p, const std::vector<task_devices>& tasks, const plan_options& o) :
+        p_(p), o_(o), task_of_device_(o.devices.size()), own_number_(o.devices.size()), made_by_(p.values.size(), -1) {
+        for (std::size_t t = 0; t < tasks.size(); ++t)
+            for (std::size_t d = 0; d < tasks[t].devices.size(); ++d) {
+                const auto device = static_cast<std::size_t>(tasks[t].devices[d]);
+                task_of_device_[device] = static_cast<int>(t);
+                own_number_[device] = static_cast<int>(d);
+            }
+        for (std::size_t n = 0; n < p.items.size(); ++n)
+            for (const int v : p.items[n].outputs) made_by_[static_cast<std::size_t>(v)] = static_cast<int>(n);
+        cut_.parts.resize(tasks.size());
+        here_.resize(tasks.size());
+        items_.resize(tasks.size());
+        for (program& part : cut_.parts) part.sizes = p.sizes;
+        cut_.parts[0].feed_types = p.feed_types;
+    }
+
+    program_parts run() {
+        for (std::size_t n = 0; n < p_.items.size(); ++n)
+            if (!p_.items[n].removed && !is_source(static_cast<int>(n))) enter(static_cast<int>(n));
+        program& first = cut_.parts[0];
+        for (const int f : p_.fetches) first.fetches.push_back(brought(f, 0));
+        first.fetched = p_.fetched;
+        return std::move(cut_);
+    }
+
+private:
+    const program_item& item(int n) const { return p_.item(n); }
+    program& part(int t) { return cut_.parts[static_cast<std::size_t>(t)]; }
+    int maker_of(int v) const { return made_by_[static_cast<std::size_t>(v)]; }
+    int task_of(int n) const { return task_of_device_[static_cast<std::size_t>(item(n).device)]; }
+    // Constants are in the graph, which all tasks have; what a variable is only its own knows.
+    bool is_source(int n) const {
+        return item(n).op->is(op_flags::constant) && item(n).predecessors.empty() && !item(n).target;
+    }
+    bool is_variable(int n) const { return item(n).op->is(op_flags::variable) && is_read_anywhere(item(n)); }
+    bool is_open(int v) const { return !p_.value(v).type.extents.is_static(); }
+
+    int add_value(int v, int t, int device = 0) {
+        program_value made;
+        made.origin = p_.value(v).origin;
+        made.type = p_.value(v).type;
+        made.device = device;
+        return here_[static_cast<std::size_t>(t)][v] = part(t).add(std::move(made));
+    }
+    int add_item(program_item&& i, int t) {
+        const int number = static_cast<int>(part(t).items.size());
+        for (const int o : i.outputs)
+            if (!i.removed) part(t).value(o).producer = number;
+        part(t).items.push_back(std::move(i));
+        return number;
+    }
+
+    void enter(int n) {
+        const int t = task_of(n);
+        program_item i = item(n);
+        for (std::size_t k = 0; k < i.inputs.size(); ++k) {
+            const int v = i.inputs[k];
+            const int from = maker_of(v);
+            // A variable stands beside its updates, also where nobody reads it.
+            const bool needed =
+                i.read[k] || is_open(v) || (from >= 0 && item(from).op->is(op_flags::variable) && task_of(from) == t);
+            i.inputs[k] = needed ? brought(v, t) : known_by_type(v, t);
+        }
+        const int device = own_number_[static_cast<std::size_t>(i.device)];
+        i.device = device;
+        for (int& v : i.outputs) v = add_value(v, t, device);
+        number_list predecessors;
+        for (const int b : item(n).predecessors) before(b, t, predecessors);
+        i.predecessors = std::move(predecessors);
+        items_[static_cast<std::size_t>(t)].emplace(n, add_item(std::move(i), t));
+    }
+
+    int known_by_type(int v, int t) {
+        const auto& known = here_[static_cast<std::size_t>(t)];
+        const auto at = known.find(v);
+        return at != known.end() ? at->second : add_value(v, t);
+    }
+
+    // A value of the program, on a task.
+    int brought(int v, int t) {
+        auto& known = here_[static_cast<std::size_t>(t)];
+        const int from = maker_of(v);
+        if (const auto at = known.find(v); at != known.end() && has_value(at->second, t)) return at->second;
+        if (from >= 0 && (is_source(from) || (item(from).removed && !is_variable(from))))
+            return entered_here(from, v, t);
+        const int home = from < 0 ? 0 : task_of(from);
+        if (home == t) {
+            if (from >= 0) return entered_here(from, v, t);
+            const int fed = add_value(v, t);
+            part(t).value(fed).feed = p_.value(v).feed;
+            return fed;
+        }
+        const auto [at, isnew] = crossed_.try_emplace({v, t}, 0);
+        if (isnew) at->second = cross(v, home, t);
+        return known[v] = at->second;
+    }
+    bool has_value(int value, int t) {
+        const program_value& v = part(t).value(value);
+        return v.producer >= 0 || v.feed >= 0;
+    }
+    // Of what is read anywhere on its task, or is not run: a copy of its item.
+    int entered_here(int n, int v, int t) {
+        const auto& known = here_[static_cast<std::size_t>(t)];
+        if (!items_[static_cast<std::size_t>(t)].contains(n)) {
+            program_item i = item(n);
+            i.device = is_source(n) ? 0 : own_number_[static_cast<std::size_t>(i.device)];
+            for (int& input : i.inputs) input = is_open(input) ? brought(input, t) : known_by_type(input, t);
+            for (int& o : i.outputs) o = add_value(o, t, i.device);
+            i.predecessors = {};
+            items_[static_cast<std::size_t>(t)].emplace(n, add_item(std::move(i), t));
+        }
+        return known.at(v);
+    }
+
+    int cross(int v, int from, int to) {
+        const int there = brought(v, from);
+        const std::int64_t edge = cut_.edges++;
+        program_item send;
+        send.origin = p_.value(v).origin.node;
+        send.op = &send_definition;
+        send.attributes = encode(send_op::attributes{edge});
+        send.inputs = {there};
+        send.find_reads();
+        add_item(std::move(send), from);
+
+        program_value made;
+        made.origin = p_.value(v).origin;
+        made.type = p_.value(v).type;
+        const int received = part(to).add(std::move(made));
+        program_item receive;
+        receive.origin = p_.value(v).origin.node;
+        receive.op = &receive_definition;
+        receive.attributes =
+            encode(receive_op::attributes{edge, any_tensor(p_.value(v).origin).name(), name_of_task(v, from),
+                                          p_.value(v).type.element, p_.value(v).type.extents});
+        receive.outputs = {received};
+        receive.find_reads();
+        add_item(std::move(receive), to);
+        return received;
+    }
+
+    // What runs on task t before something.
+    void before(int b, int t, number_list& predecessors) {
+        if (item(b).removed) return;
+        auto& known = items_[static_cast<std::size_t>(t)];
+        if (const auto at = known.find(b); at != known.end()) {
+            predecessors.push_back(at->second);
+            return;
+        }
+        if (is_source(b)) return;
+        const int home = task_of(b);
+        if (home == t) { // a variable, which runs where it is read
+            (void)brought(item(b).outputs[0], t);
+            predecessors.push_back(known.at(b));
+            return;
+        }
+        // Who waits for the sizes that an op will tell needs what it gives.
+        if (item(b).op->is(op_flags::waits))
+            for (const int o : item(b).outputs)
+                if (is_open(o)) {
+                    predecessors.push_back(part(t).value(brought(o, t)).producer);
+                    return;
+                }
+        const auto [at, isnew] = signs_.try_emplace({b, t}, 0);
+        if (isnew) {
+            const std::int64_t edge = cut_.edges++;
+            program_item send;
+            send.origin = item(b).origin;
+            send.op = &send_definition;
+            send.attributes = encode(send_op::attributes{edge});
+            before(b, home, send.predecessors);
+            add_item(std::move(send), home);
+            program_item receive;
+            receive.origin = item(b).origin;
+            receive.op = &receive_definition;
+            receive_op::attributes a;
+            a.edge = edge;
+            a.from = to_string(o_.device(item(b).device).full_name());
+            receive.attributes = encode(a);
+            at->second = add_item(std::move(receive), t);
+        }
+        predecessors.push_back(at->second);
+    }
+
+    std::string name_of_task(int v, int from) const {
+        const int maker = maker_of(v);
+        if (maker >= 0) return to_string(o_.device(item(maker).device).full_name());
+        for (std::size_t d = 0; d < task_of_device_.size(); ++d)
+            if (task_of_device_[d] == from) return to_string(o_.device(static_cast<int>(d)).full_name());
+        return {};
+    }
+
+    const program& p_;
+    const plan_options& o_;
+    std::vector<int> task_of_device_, own_number_; // by the program's device
+    std::vector<int> made_by_;                     // by value, items that do not run included
+    program_parts cut_;
+    std::vector<std::unordered_map<int, int>> here_, items_; // by task: of the program's values and items, the part's
+    std::map<std::pair<int, int>, int> crossed_;             // a value and a task: the value there
+    std::map<std::pair<int, int>, int> signs_;               // an item and a task: the item there that tells of it
+};
+
+} // namespace detail
+
+TENON_INLINE program_parts cut_by_task(const program& p, const std::vector<task_devices>& tasks,
+                                       const plan_options& o) {
+    return detail::task_cutter(p, tasks, o).run();
+}
+
+} // namespace tenon::runtime
