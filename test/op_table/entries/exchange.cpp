@@ -8,7 +8,9 @@ namespace op_table {
 namespace {
 
 entry of_edge(const char* op) {
-    return {.op = op, .no_gradient = "made of graphs that are differentiated already", .cpu_only = true,
+    return {.op = op,
+            .no_gradient = "made of graphs that are differentiated already",
+            .cpu_only = true,
             .apart = "runtime/session/tasks.cpp"};
 }
 
