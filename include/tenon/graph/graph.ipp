@@ -238,12 +238,12 @@ inline void take_names(graph_state& g, attributes& a) {
     for (const auto& [name, value] : a) {
         if (const auto* sizes = std::get_if<extents>(&value)) {
             extents own = *sizes;
-            if (take_names(g, own)) changed.emplace_back(name, own);
+            if (take_names(g, own)) changed.push_back({name, own});
         } else if (const auto* types = std::get_if<std::vector<tensor_type>>(&value)) {
             std::vector<tensor_type> own = *types;
             bool named = false;
             for (tensor_type& t : own) named = take_names(g, t.extents) || named;
-            if (named) changed.emplace_back(name, std::move(own));
+            if (named) changed.push_back({name, std::move(own)});
         }
     }
     for (auto& [name, value] : changed) a.set(name.c_str(), std::move(value));
