@@ -22,7 +22,7 @@ int main() {
     const auto x = tn::placeholder<std::int32_t>("x");
     const auto put = q.enqueue(x);
     const auto five = q.dequeue_many<5>();
-    const auto size = q.size();
+    const auto held = q.size();
 
     tn::session sess;
     std::int32_t next = 0;
@@ -34,7 +34,7 @@ int main() {
         const auto numbers = sess.run(five);
         taken.insert(numbers.data(), numbers.data() + 5);
     };
-    const auto left = [&] { return static_cast<int>(sess.run(size).item()); };
+    const auto left = [&] { return static_cast<int>(sess.run(held).item()); };
 
     come(22);
     take();
