@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include <tenon/core/error.hpp>
 
 #include "random_graphs/compare.hpp"
@@ -18,11 +20,14 @@ bool has_op(const program& p, const std::string& op) {
     return false;
 }
 
-// The first program of a seed from 1 on in which an update runs after another node.
+// The first program of a seed from 1 on in which an update runs after another node, and something is fetched.
 program with_an_update() {
     for (std::uint64_t seed = 1;; ++seed) {
         const program p = generate(seed).made;
-        if (p.graph.at("nodes").size() > 30 && has_op(p, "assign") && has_op(p, "matmul") && p.steps.size() > 2)
+        const bool fetches =
+            std::any_of(p.steps.begin(), p.steps.end(), [](const step& s) { return !s.fetches.empty(); });
+        if (p.graph.at("nodes").size() > 30 && has_op(p, "assign") && has_op(p, "matmul") && p.steps.size() > 2 &&
+            fetches)
             return p;
     }
 }
