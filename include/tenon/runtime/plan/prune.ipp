@@ -44,17 +44,13 @@ namespace detail {
 
 // The attributes that an item has in this step, where named sizes are known and its inputs are of these types; the sizes of
 // `it` itself may be open still.
-inline bool set_sizes(program_item& it, type_list in, const size_bindings& sizes) {
-    bool changed = false;
+inline void set_sizes(program_item& it, type_list in, const size_bindings& sizes) {
     for (const auto& [name, a] : it.origin->attributes)
-        if (const auto* e = std::get_if<extents>(&a); e && !e->is_static()) {
+        if (const auto* e = std::get_if<extents>(&a); e && !e->is_static())
             it.attributes.set(name.c_str(), sizes.known(*e));
-            changed = true;
-        }
     // The sizes that an identity declares leave room for what may be fed; unless it is, they are its input's.
     if (in.size() > 0 && it.op->is(op_flags::identity) && it.origin->attributes.find("shape"))
         it.attributes.set("shape", in[0].extents);
-    return changed;
 }
 
 // The named sizes that only a value tells, and the item that will.

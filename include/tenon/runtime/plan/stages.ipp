@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 #include <tuple>
 #include <unordered_map>
 
@@ -96,7 +97,6 @@ private:
     }
     int set_after(int item) { return waits(item) ? sets_.with(set_of(item), item) : set_of(item); }
 
-    // The items that an item runs after: all that it reads or asks the sizes of, where they are known late.
     // Whether input k is the current value of a variable of this program: one of another task is read as it is sent.
     bool is_current(int n, std::size_t k) const {
         const int from = maker_of(p_.item(n).inputs[k]);
@@ -104,6 +104,7 @@ private:
                reads_current(p_, p_.item(n), k);
     }
 
+    // The items that an item runs after: all that it reads or asks the sizes of, where they are known late.
     template <class Visit> void each_before(int n, Visit visit) const {
         const program_item& i = p_.item(n);
         for (std::size_t k = 0; k < i.inputs.size(); ++k) {
@@ -247,25 +248,23 @@ private:
     // Whether a stage that reads a variable as it was before the step might find an update. Where it can come first, it does.
     bool is_updated_elsewhere(int value, int unit) {
         const auto chain = chains_.find(value);
-        if (chain == chains_.end()) return false;
-        const int set = unit_sets_[static_cast<std::size_t>(unit)];
-        for (const int update : chain->second.updates)
-            if (unit_of_item(update) != unit && !(set != set_of(update) && sets_.within(set, set_of(update))))
-                return true;
-        keep_from_updates(value, unit);
-        return false;
+        return chain != chains_.end() && !comes_before(unit, chain->second.updates);
     }
     // The same of who reads what an update left, or the variable where it is none: of the updates after that.
     bool is_updated_too_early(const node* variable, int left_by, int unit) {
-        const int set = unit_sets_[static_cast<std::size_t>(unit)];
-        for (const auto& [value, c] : chains_) {
-            if (p_.item(c.variable).origin != variable) continue;
-            const auto later = std::upper_bound(c.updates.begin(), c.updates.end(), left_by);
-            for (auto u = later; u != c.updates.end(); ++u)
-                if (unit_of_item(*u) != unit && !(set != set_of(*u) && sets_.within(set, set_of(*u)))) return true;
-            for (auto u = later; u != c.updates.end(); ++u) before(unit, unit_of_item(*u));
-        }
+        for (const auto& [value, c] : chains_)
+            if (p_.item(c.variable).origin == variable)
+                return !comes_before(unit,
+                                     {std::upper_bound(c.updates.begin(), c.updates.end(), left_by), c.updates.end()});
         return false;
+    }
+    // Whether a stage can be made to come before updates of other stages, as it then is.
+    bool comes_before(int unit, std::span<const int> updates) {
+        const int set = unit_sets_[static_cast<std::size_t>(unit)];
+        for (const int u : updates)
+            if (unit_of_item(u) != unit && (set == set_of(u) || !sets_.within(set, set_of(u)))) return false;
+        for (const int u : updates) before(unit, unit_of_item(u));
+        return true;
     }
     void keep_from_updates(int value, int reader) {
         const auto chain = chains_.find(value);

@@ -48,7 +48,6 @@ private:
     std::mutex guard_; // of what follows
     std::condition_variable changed_;
     std::size_t running_ = 0;
-    std::vector<bool> runs_; // by part
     std::exception_ptr first_;
     std::function<void()> ended_;
 };

@@ -12,7 +12,6 @@ TENON_INLINE parted_step::parted_step(const std::vector<part>& parts, std::int64
         pools_.push_back(p.pool);
         steps_.push_back(std::make_unique<tenon::step>());
     }
-    runs_.resize(parts_.size());
     if (parts_.size() > 1) parts_[0]->when_late([this] { expire(); });
 }
 
@@ -31,7 +30,6 @@ TENON_INLINE void parted_step::begin() {
     for (const auto& p : parts_) p->arm();
     const std::lock_guard lock(guard_);
     running_ = parts_.size();
-    runs_.assign(parts_.size(), true);
     first_ = nullptr;
 }
 
@@ -54,7 +52,6 @@ TENON_INLINE void parted_step::run(const any_array* const* feeds, any_array* fet
         fail(std::current_exception());
     }
     std::unique_lock lock(guard_);
-    runs_[0] = false;
     --running_;
     const auto ended = [&] { return running_ == 0; };
     if (!e.limited()) changed_.wait(lock, ended);
@@ -94,7 +91,6 @@ TENON_INLINE void parted_step::part_ended(std::size_t k) {
     std::function<void()> ended;
     {
         const std::lock_guard lock(guard_);
-        if (k < parts_.size()) runs_[k] = false;
         if (--running_ == 0) {
             ended = std::move(ended_);
             changed_.notify_all();

@@ -41,6 +41,17 @@ struct plan_summary {
     std::size_t constant_bytes = 0;     ///< of constants that devices keep copies of
     double cost = 0;                    ///< on one thread, in nanoseconds, estimated
 
+    /// Adds what another one does and takes, but for its devices and its lower bound.
+    void add(const plan_summary& other) {
+        operations += other.operations;
+        folded += other.folded;
+        fused += other.fused;
+        transfers += other.transfers;
+        arena_bytes += other.arena_bytes;
+        fetched_bytes += other.fetched_bytes;
+        constant_bytes += other.constant_bytes;
+        cost += other.cost;
+    }
     std::size_t peak_bytes() const {
         std::size_t sum = 0;
         for (const device_layout& d : devices) sum += d.bytes();

@@ -146,15 +146,8 @@ TENON_INLINE plan_summary staged_plan::summary() const {
             continue;
         }
         const plan_summary& s = u.frozen->summary();
-        all.operations += s.operations;
-        all.folded += s.folded;
-        all.fused += s.fused;
-        all.transfers += s.transfers;
-        all.arena_bytes += s.arena_bytes;
-        all.lower_bound = std::max(all.lower_bound, s.lower_bound);
-        all.fetched_bytes += s.fetched_bytes;
-        all.constant_bytes += s.constant_bytes;
-        all.cost += s.cost;
+        all.add(s);
+        all.lower_bound = std::max(all.lower_bound, s.lower_bound); // stages follow each other
         for (std::size_t d = 0; d < all.devices.size(); ++d) {
             device_layout& to = all.devices[d];
             const device_layout& from = s.devices[d];

@@ -344,38 +344,29 @@ TENON_INLINE void staged_step::expire() noexcept {
     if (active_ == 0) return;
     ++active_;
     try {
-        std::string text, place;
-        int others = 0;
+        std::string text;
+        int first = -1, others = 0; // units
         for (waiter& w : waiters_) {
             if (w.now != waiter::state::begun || !w.waits) continue;
             expired_.push_back(plan_.units_[static_cast<std::size_t>(w.unit)].origin);
-            if (!text.empty()) {
+            if (first >= 0) {
                 ++others;
                 continue;
             }
+            first = w.unit;
             lock.unlock();
             text = "it was waiting for " + w.op->awaited();
             lock.lock();
-            place = plan_.units_[static_cast<std::size_t>(w.unit)].place;
         }
         if (text.empty()) text = "it was computing";
         if (others > 0) text += ", and for " + std::to_string(others) + (others > 1 ? " others" : " other");
+        std::exception_ptr why;
         try {
             exceed_limit(step_, text);
         } catch (...) {
-            lock.unlock();
-            const std::exception_ptr late = std::current_exception();
-            std::exception_ptr why = late;
-            if (!place.empty()) {
-                try {
-                    rethrow_at(late, place);
-                } catch (...) {
-                    why = std::current_exception();
-                }
-            }
-            lock.lock();
-            fail(std::move(why), lock);
+            why = std::current_exception();
         }
+        fail(first >= 0 ? placed(why, first) : why, lock);
     } catch (...) { // no memory for words
         if (!lock) lock.lock();
         fail(std::current_exception(), lock);

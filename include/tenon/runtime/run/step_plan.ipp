@@ -33,15 +33,8 @@ TENON_INLINE plan_summary step_plan::summary() const {
     all.devices.resize(devices_);
     for (const part& p : parts_) {
         plan_summary own = p.plan->summary();
-        all.operations += own.operations;
-        all.folded += own.folded;
-        all.fused += own.fused;
-        all.transfers += own.transfers;
-        all.arena_bytes += own.arena_bytes;
-        all.lower_bound += own.lower_bound;
-        all.fetched_bytes += own.fetched_bytes;
-        all.constant_bytes += own.constant_bytes;
-        all.cost += own.cost;
+        all.add(own);
+        all.lower_bound += own.lower_bound; // parts run at the same time
         for (std::size_t d = 0; d < own.devices.size(); ++d)
             all.devices[static_cast<std::size_t>(p.task.devices.devices[d])] = std::move(own.devices[d]);
     }
