@@ -92,6 +92,34 @@ if(TARGET oneDNN::oneDNN)
     set(TENON_HAS_ONEDNN ON)
 endif()
 
+# Asio is headers only and has no CMake package of its own.
+if(TENON_WITH_NET)
+    find_package(OpenSSL 3.0 REQUIRED)
+    find_path(TENON_ASIO_INCLUDE_DIR asio.hpp)
+    mark_as_advanced(TENON_ASIO_INCLUDE_DIR)
+    if(TENON_ASIO_INCLUDE_DIR)
+        file(STRINGS "${TENON_ASIO_INCLUDE_DIR}/asio/version.hpp" asio_version REGEX "define ASIO_VERSION ")
+        string(REGEX MATCH "[0-9]+" asio_version "${asio_version}")
+        math(EXPR asio_major "${asio_version} / 100000")
+        math(EXPR asio_minor "${asio_version} / 100 % 1000")
+        math(EXPR asio_patch "${asio_version} % 100")
+        set(TENON_Asio_ORIGIN "${asio_major}.${asio_minor}.${asio_patch}")
+    else()
+        FetchContent_Declare(asio GIT_REPOSITORY https://github.com/chriskohlhoff/asio.git GIT_TAG asio-1-30-2 GIT_SHALLOW ON)
+        FetchContent_GetProperties(asio)
+        if(NOT asio_POPULATED)
+            FetchContent_Populate(asio)
+        endif()
+        set(TENON_ASIO_INCLUDE_DIR "${asio_SOURCE_DIR}/asio/include")
+        set(TENON_Asio_ORIGIN "asio-1-30-2 (fetched: not installed)")
+    endif()
+    add_library(tenon_asio INTERFACE)
+    target_include_directories(tenon_asio SYSTEM INTERFACE "${TENON_ASIO_INCLUDE_DIR}")
+    # Under clang, Asio before 1.24 does not find coroutines by itself.
+    target_compile_definitions(tenon_asio INTERFACE ASIO_STANDALONE ASIO_NO_DEPRECATED
+        $<$<CXX_COMPILER_ID:Clang>:ASIO_HAS_CO_AWAIT ASIO_HAS_STD_COROUTINE>)
+endif()
+
 if(TENON_BUILD_TESTS)
     tenon_dependency(doctest
             REPOSITORY https://github.com/doctest/doctest.git

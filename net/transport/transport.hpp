@@ -1,0 +1,91 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <net/wire/message.hpp>
+#include <tenon/kernel/function_ref.hpp>
+
+/// Connections between processes, and time, as what stands above them sees both: real sockets and clocks, or simulated ones.
+
+namespace tenon::net {
+
+using time_point = std::chrono::steady_clock::time_point;
+using duration = std::chrono::steady_clock::duration;
+
+/// Carries whole messages, in their order but for those that overtake: what is small need not wait behind what is large.
+/// Thread-safe.
+class connection {
+public:
+    virtual ~connection() = default;
+    /// Never blocks; arrays are shared until they have been written. After the end nothing happens.
+    virtual void send(message m) = 0;
+    /// Bytes that were given to send() and not yet to the system.
+    virtual std::size_t unsent_bytes() const noexcept = 0;
+    /// Ends it, at once: what is unsent may be lost. closed() follows.
+    virtual void close(const std::string& why) noexcept = 0;
+    /// The other side's address, "127.0.0.1:2222".
+    virtual const std::string& peer() const noexcept = 0;
+    /// Nobody between can read or change what it carries: loopback, or encrypted.
+    virtual bool is_private() const noexcept = 0;
+};
+
+/// Who uses a connection. Called by one thread at a time, under no lock of the transport.
+class connection_user {
+public:
+    virtual ~connection_user() = default;
+    /// Memory for array i of a message whose head and body have arrived, of this type: the connection reads into it. An empty
+    /// array: the connection makes one.
+    virtual any_array place_for(const message& head, std::size_t i, const tensor_type& type) {
+        (void)head, (void)i, (void)type;
+        return {};
+    }
+    virtual void received(message m) = 0;
+    /// It has ended, for this reason. Once; nothing follows.
+    virtual void closed(const std::string& why) = 0;
+};
+
+/// Ends when it is destroyed.
+class listener {
+public:
+    virtual ~listener() = default;
+    /// Where it is reached: "127.0.0.1:2222", with the number that port 0 became.
+    virtual const std::string& address() const noexcept = 0;
+};
+
+/// Limits on what comes from outside, checked before anything is allocated.
+struct message_limits {
+    std::size_t body_bytes = std::size_t{64} << 20;
+    std::size_t payload_bytes = std::size_t{1} << 38;
+    std::size_t arrays = 65536;
+};
+
+/// Makes connections and tells the time. Thread-safe.
+class transport {
+public:
+    virtual ~transport() = default;
+
+    /// What a connection is given when it is there: who uses it.
+    using accept = std::function<std::shared_ptr<connection_user>(std::shared_ptr<connection>)>;
+    /// Calls `then` once: with the connection, for which it answers who uses it, or with nullptr and why there is none.
+    using dialed = std::function<std::shared_ptr<connection_user>(std::shared_ptr<connection>, const std::string& why)>;
+    virtual void dial(const std::string& address, duration limit, dialed then) = 0;
+    /// Throws unavailable_error where the address cannot be had, naming it; invalid_argument_error where it is none.
+    virtual std::unique_ptr<listener> listen(const std::string& address, accept each) = 0;
+
+    virtual time_point now() const noexcept = 0;
+    /// Calls `what` once, at that time or a little later.
+    virtual std::uint64_t call_at(time_point at, std::function<void()> what) = 0;
+    /// True where it will not be called, and is not being called.
+    virtual bool cancel(std::uint64_t timer) noexcept = 0;
+
+    /// Does the transport's work on this thread until done() or the time has come; says whether done(). Who makes done() true
+    /// calls wake() afterwards.
+    virtual bool work_until(function_ref<bool()> done, time_point limit) = 0;
+    virtual void wake() noexcept = 0;
+};
+
+} // namespace tenon::net

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <net/wire/bytes.hpp>
+#include <tenon/core/any_array.hpp>
+
+/// What connections carry.
+
+namespace tenon::net {
+
+/// Kinds of messages, by number on the wire; docs/protocol.md has them all.
+enum class message_type : std::uint8_t {
+    // Of a link, in net/link/.
+    hello,
+    challenge,
+    proof,
+    ready,
+    acknowledge,
+    ping,
+    pong,
+    goodbye,
+    // Calls, which a reply answers, and notes, which nothing does, in net/wire/calls.hpp.
+    call,
+    reply,
+    note,
+    count,
+};
+
+/// One message. Arrays travel beside the body, as they lie in memory.
+struct message {
+    message_type type{};
+    std::uint8_t verb = 0;            ///< of a call or note: which
+    std::uint64_t sequence = 0;       ///< among those of its link that arrive once; 0: of none
+    std::uint64_t acknowledged = 0;   ///< the last such that the sender has received
+    std::uint64_t request = 0;        ///< of a call, and of the reply to it
+    bytes body;
+    std::vector<any_array> arrays;
+
+    std::size_t payload_bytes() const noexcept {
+        std::size_t sum = 0;
+        for (const any_array& a : arrays) sum += a.bytes();
+        return sum;
+    }
+    /// Shares the arrays.
+    message share() const {
+        message m{type, verb, sequence, acknowledged, request, body, {}};
+        for (const any_array& a : arrays) m.arrays.push_back(a.share());
+        return m;
+    }
+};
+
+} // namespace tenon::net
