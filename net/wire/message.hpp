@@ -31,10 +31,10 @@ enum class message_type : std::uint8_t {
 /// One message. Arrays travel beside the body, as they lie in memory.
 struct message {
     message_type type{};
-    std::uint8_t verb = 0;            ///< of a call or note: which
-    std::uint64_t sequence = 0;       ///< among those of its link that arrive once; 0: of none
-    std::uint64_t acknowledged = 0;   ///< the last such that the sender has received
-    std::uint64_t request = 0;        ///< of a call, and of the reply to it
+    std::uint8_t verb = 0;          ///< of a call or note: which
+    std::uint64_t sequence = 0;     ///< among those of its link that arrive once; 0: of none
+    std::uint64_t acknowledged = 0; ///< the last such that the sender has received
+    std::uint64_t request = 0;      ///< of a call, and of the reply to it
     bytes body;
     std::vector<any_array> arrays;
 

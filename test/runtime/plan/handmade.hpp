@@ -32,10 +32,12 @@ class maker {
 
 public:
     explicit maker(int devices = 1) {
+        std::vector<tn::device*> own;
         for (int d = 0; d < devices; ++d) {
             devices_.push_back(tn::make_cpu_device(0, d));
-            options.devices.push_back(devices_.back().get());
+            own.push_back(devices_.back().get());
         }
+        options.set_devices(std::move(own));
     }
 
     tn::runtime::program program;

@@ -92,6 +92,15 @@ public:
     virtual void when_short(bool (*give_back)(void* context), void* context) noexcept = 0;
 };
 
+/// What the planner knows of a device until a program is cut by task: all there is to know of another process's.
+struct device_description {
+    device_attributes attributes;
+    bool has_streams = false;
+    std::size_t memory_limit = 0;   ///< bytes; 0: none
+    std::size_t variable_bytes = 0; ///< of its resources, when it was described
+};
+device_description describe(device& d);
+
 /// Memory of a device, which must outlive it.
 class device_memory {
 public:

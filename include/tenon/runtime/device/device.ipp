@@ -102,4 +102,8 @@ TENON_INLINE std::vector<device_attributes> list_physical_devices() {
     return all;
 }
 
+TENON_INLINE device_description describe(device& d) {
+    return {d.attributes(), d.streams() != nullptr, d.memory().limit, d.resources().bytes()};
+}
+
 } // namespace tenon

@@ -12,13 +12,13 @@ namespace tenon::runtime::detail {
 TENON_INLINE cost_model::cost_model(const program& p, const plan_options& o, const cost_measurements& m,
                                     std::vector<int> group_of, std::size_t groups) :
     values_(p.values.size()), items_of_(groups), readers_(p.values.size()), variables_(groups) {
-    for (tenon::device* d : o.devices) {
-        const std::string kind = timed_on(d->attributes());
+    for (const device_description& d : o.described) {
+        const std::string kind = timed_on(d.attributes);
         const auto at = std::find(kinds_.begin(), kinds_.end(), kind);
         kind_.push_back(static_cast<int>(at - kinds_.begin()));
         if (at == kinds_.end()) kinds_.push_back(kind);
-        there_.push_back(d->resources().bytes());
-        limits_.push_back(d->memory().limit);
+        there_.push_back(d.variable_bytes);
+        limits_.push_back(d.memory_limit);
     }
     take_links(o, m);
     take_items(p, o, group_of);
@@ -29,9 +29,9 @@ TENON_INLINE cost_model::cost_model(const program& p, const plan_options& o, con
 // machine's own threads: they share the first's.
 TENON_INLINE void cost_model::take_links(const plan_options& o, const cost_measurements& m) {
     constexpr link_speed unknown{.latency = 1e-5, .bandwidth = 1e10};
-    const int devices = static_cast<int>(o.devices.size());
+    const int devices = static_cast<int>(o.described.size());
     for (int from = 0; from < devices; ++from) {
-        worker_.push_back(o.device(from).streams() ? from : 0);
+        worker_.push_back(o.description(from).has_streams ? from : 0);
         for (int to = 0; to < devices; ++to) {
             const auto kind = [&](int d) -> const std::string& {
                 return kinds_[static_cast<std::size_t>(kind_[static_cast<std::size_t>(d)])];
@@ -39,9 +39,9 @@ TENON_INLINE void cost_model::take_links(const plan_options& o, const cost_measu
             auto speed = m.link(kind(from), kind(to));
             if (!speed) speed = m.link(kind(to), kind(from));
             links_.push_back(speed.value_or(unknown));
-            copier_.push_back(o.device(to).streams()     ? devices + 2 * to
-                              : o.device(from).streams() ? devices + 2 * from + 1
-                                                         : 0);
+            copier_.push_back(o.description(to).has_streams     ? devices + 2 * to
+                              : o.description(from).has_streams ? devices + 2 * from + 1
+                                                                : 0);
         }
     }
 }

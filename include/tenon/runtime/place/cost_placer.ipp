@@ -142,7 +142,7 @@ inline std::string shown_seconds(double s) {
 } // namespace detail
 
 TENON_INLINE void cost_placer::choose(const program& p, const plan_options& o, std::vector<placement_group>& groups) {
-    if (o.devices.size() < 2) return;
+    if (o.described.size() < 2) return;
     std::unordered_map<const node*, int> group_of_node;
     for (std::size_t g = 0; g < groups.size(); ++g)
         for (const node* n : groups[g].members) group_of_node.emplace(n, static_cast<int>(g));
@@ -197,12 +197,12 @@ TENON_INLINE void cost_placer::explain(const program& p, const plan_options& o, 
     };
     tell_excess("it", now.excess);
     tell_excess("the rules' placement", rules.excess);
-    for (std::size_t d = 0; d < o.devices.size(); ++d) {
+    for (std::size_t d = 0; d < o.described.size(); ++d) {
         const std::size_t limit = m.limit(static_cast<int>(d));
-        text += "\n  " + o.devices[d]->name() + ": busy " + detail::shown_seconds(now.busy[d]) + ", " +
-                std::to_string(now.memory[d]) + (limit ? " of " + std::to_string(limit) : std::string()) +
-                " bytes; by the rules " + detail::shown_seconds(rules.busy[d]) + ", " +
-                std::to_string(rules.memory[d]) + " bytes";
+        text += "\n  " + tenon::detail::short_name(o.described[d].attributes.name) + ": busy " +
+                detail::shown_seconds(now.busy[d]) + ", " + std::to_string(now.memory[d]) +
+                (limit ? " of " + std::to_string(limit) : std::string()) + " bytes; by the rules " +
+                detail::shown_seconds(rules.busy[d]) + ", " + std::to_string(rules.memory[d]) + " bytes";
     }
 }
 

@@ -47,8 +47,8 @@ TENON_INLINE placement_explanation explain(const program& p, const plan_options&
         if (i.removed) continue;
         const placement_decision d = by.decision(i.origin);
         if (told.insert(i.origin).second) // several updates of a variable may evaluate a node each
-            e.nodes.push_back({i.origin->name, shown_op(*i.origin), i.origin->device, o.device(d.device).full_name(),
-                               d.rule, d.group ? d.group->name : i.origin->name});
+            e.nodes.push_back({i.origin->name, shown_op(*i.origin), i.origin->device, o.name_of(d.device), d.rule,
+                               d.group ? d.group->name : i.origin->name});
         for (std::size_t k = 0; k < i.inputs.size(); ++k) {
             if (!p.reads(i, static_cast<int>(k))) continue;
             const int v = i.inputs[k];

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include <tenon/runtime/plan/program.hpp>
@@ -16,7 +15,7 @@ struct task_devices {
 
 struct program_parts {
     std::vector<program> parts; ///< by task; devices are the task's own. The first is fed and fetched
-    std::int64_t edges = 0;     ///< numbers of what is sent and received
+    std::vector<int> receivers; ///< by the number of what is sent and received: the task that receives
 };
 
 /// Each part has what runs on its task, and ops that send and receive in place of the edges between tasks: each value crosses to

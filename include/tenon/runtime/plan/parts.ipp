@@ -15,7 +15,11 @@ namespace detail {
 class task_cutter {
 public:
     task_cutter(const program& p, const std::vector<task_devices>& tasks, const plan_options& o) :
-        p_(p), o_(o), task_of_device_(o.devices.size()), own_number_(o.devices.size()), made_by_(p.values.size(), -1) {
+        p_(p),
+        o_(o),
+        task_of_device_(o.described.size()),
+        own_number_(o.described.size()),
+        made_by_(p.values.size(), -1) {
         for (std::size_t t = 0; t < tasks.size(); ++t)
             for (std::size_t d = 0; d < tasks[t].devices.size(); ++d) {
                 const auto device = static_cast<std::size_t>(tasks[t].devices[d]);
@@ -129,9 +133,14 @@ private:
         return known.at(v);
     }
 
+    std::int64_t new_edge(int to) {
+        cut_.receivers.push_back(to);
+        return static_cast<std::int64_t>(cut_.receivers.size()) - 1;
+    }
+
     int cross(int v, int from, int to) {
         const int there = brought(v, from);
-        const std::int64_t edge = cut_.edges++;
+        const std::int64_t edge = new_edge(to);
         program_item send;
         send.origin = p_.value(v).origin.node;
         send.op = &send_definition;
@@ -180,7 +189,7 @@ private:
                 }
         const auto [at, isnew] = signs_.try_emplace({b, t}, 0);
         if (isnew) {
-            const std::int64_t edge = cut_.edges++;
+            const std::int64_t edge = new_edge(t);
             program_item send;
             send.origin = item(b).origin;
             send.op = &send_definition;
@@ -192,7 +201,7 @@ private:
             receive.op = &receive_definition;
             receive_op::attributes a;
             a.edge = edge;
-            a.from = to_string(o_.device(item(b).device).full_name());
+            a.from = to_string(o_.name_of(item(b).device));
             receive.attributes = encode(a);
             at->second = add_item(std::move(receive), t);
         }
@@ -201,9 +210,9 @@ private:
 
     std::string name_of_task(int v, int from) const {
         const int maker = maker_of(v);
-        if (maker >= 0) return to_string(o_.device(item(maker).device).full_name());
+        if (maker >= 0) return to_string(o_.name_of(item(maker).device));
         for (std::size_t d = 0; d < task_of_device_.size(); ++d)
-            if (task_of_device_[d] == from) return to_string(o_.device(static_cast<int>(d)).full_name());
+            if (task_of_device_[d] == from) return to_string(o_.name_of(static_cast<int>(d)));
         return {};
     }
 

@@ -107,10 +107,13 @@ struct plan_options {
     std::string session_container; ///< of what one session alone uses
     int kept_stages = 64;          ///< plans of a stage that are kept, each for some sizes that were known late
     /// Give memory, kernels and resources, and outlive the plan. The first is the CPU that holds what is fed and
-    /// fetched.
+    /// fetched. nullptr: another process's, of which only what is described is known.
     std::vector<tenon::device*> devices;
+    std::vector<device_description> described; ///< by device; needed until the program is cut by task
 
     tenon::device& device(int d) const { return *devices[static_cast<std::size_t>(d)]; }
+    const device_description& description(int d) const { return described[static_cast<std::size_t>(d)]; }
+    const device_name& name_of(int d) const { return description(d).attributes.name; }
     /// Whether a step that takes so many bytes, beside the variables, keeps within a device's limit.
     bool fits(int d, std::size_t bytes) const {
         const std::size_t limit = device(d).memory().limit;
@@ -118,6 +121,12 @@ struct plan_options {
     }
     bool has_streams() const {
         return std::any_of(devices.begin(), devices.end(), [](tenon::device* d) { return d->streams() != nullptr; });
+    }
+    /// Devices of this process.
+    void set_devices(std::vector<tenon::device*> own) {
+        devices = std::move(own);
+        described.clear();
+        for (tenon::device* d : devices) described.push_back(describe(*d));
     }
 };
 

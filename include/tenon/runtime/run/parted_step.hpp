@@ -6,22 +6,20 @@
 #include <mutex>
 #include <vector>
 
-#include <tenon/kernel/rendezvous.hpp>
+#include <tenon/runtime/run/part.hpp>
 #include <tenon/runtime/run/staged_step.hpp>
 
 /// A step on several tasks, in flight.
 
 namespace tenon::runtime {
 
-/// The parts of one step, each a staged_step on the threads of its own task; the first is the caller's. They meet in the
-/// step's rendezvous. The first that fails stops the others, and its error is the step's.
+/// The parts of one step: the first is the caller's, the others are on other tasks. They meet in the step's rendezvous. The first that
+/// fails stops the others, and its error is the step's.
 class parted_step {
 public:
-    struct part {
-        staged_plan* plan;
-        thread_pool* pool;
-    };
-    parted_step(const std::vector<part>& parts, std::int64_t edges);
+    /// Without others there is nowhere to meet.
+    parted_step(staged_plan& first, std::vector<std::unique_ptr<part_step>> others,
+                std::unique_ptr<step_rendezvous> values);
     parted_step(const parted_step&) = delete;
     parted_step& operator=(const parted_step&) = delete;
 
@@ -35,16 +33,15 @@ public:
     std::vector<const node*> expired() const;
 
 private:
-    void begin();
+    run_environment begin(const run_environment& e);
     void start_others(const run_environment& e, steps_in_flight& among);
-    void part_ended(std::size_t k);
+    void part_ended(const std::exception_ptr& why);
     void fail(const std::exception_ptr& why) noexcept;
-    run_environment environment_of(std::size_t k, const run_environment& e);
 
-    std::vector<std::unique_ptr<staged_step>> parts_;
-    std::vector<thread_pool*> pools_;
-    std::vector<std::unique_ptr<tenon::step>> steps_; // what each part begins with
-    local_rendezvous values_;
+    staged_step first_part_;
+    const std::vector<std::unique_ptr<part_step>> others_;
+    const std::unique_ptr<step_rendezvous> values_;
+    tenon::step in_;   // what the first part begins with
     std::mutex guard_; // of what follows
     std::condition_variable changed_;
     std::size_t running_ = 0;

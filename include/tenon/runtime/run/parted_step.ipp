@@ -6,48 +6,42 @@
 
 namespace tenon::runtime {
 
-TENON_INLINE parted_step::parted_step(const std::vector<part>& parts, std::int64_t edges) : values_(edges) {
-    for (const part& p : parts) {
-        parts_.push_back(std::make_unique<staged_step>(*p.plan));
-        pools_.push_back(p.pool);
-        steps_.push_back(std::make_unique<tenon::step>());
-    }
-    if (parts_.size() > 1) parts_[0]->when_late([this] { expire(); });
+TENON_INLINE parted_step::parted_step(staged_plan& first, std::vector<std::unique_ptr<part_step>> others,
+                                      std::unique_ptr<step_rendezvous> values) :
+    first_part_(first), others_(std::move(others)), values_(std::move(values)) {
+    if (!others_.empty()) first_part_.when_late([this] { expire(); });
 }
 
-TENON_INLINE run_environment parted_step::environment_of(std::size_t k, const run_environment& e) {
-    tenon::step& s = *steps_[k];
-    s.pool = k == 0 ? e.in->pool : pools_[k]->size() > 1 ? pools_[k] : nullptr;
-    s.deadline = e.in->deadline;
-    s.limit = e.in->limit;
-    s.limit_source = e.in->limit_source;
-    s.values = &values_;
-    return {&s, e.traced, e.measured};
-}
-
-TENON_INLINE void parted_step::begin() {
-    values_.clear();
-    for (const auto& p : parts_) p->arm();
+// What the first part begins with.
+TENON_INLINE run_environment parted_step::begin(const run_environment& e) {
+    values_->begin(e.in->id());
+    first_part_.arm();
+    for (const auto& p : others_) p->arm();
+    in_.pool = e.in->pool;
+    in_.deadline = e.in->deadline;
+    in_.limit = e.in->limit;
+    in_.limit_source = e.in->limit_source;
+    in_.values = values_.get();
     const std::lock_guard lock(guard_);
-    running_ = parts_.size();
+    running_ = others_.size() + 1;
     first_ = nullptr;
+    return {&in_, e.traced, e.measured};
 }
 
 TENON_INLINE void parted_step::start_others(const run_environment& e, steps_in_flight& among) {
-    for (std::size_t k = 1; k < parts_.size(); ++k)
-        parts_[k]->start(nullptr, environment_of(k, e), among, *pools_[k], [this, k] { part_ended(k); });
+    for (const auto& p : others_) p->start(e, *values_, among, [this, part = p.get()] { part_ended(part->failure()); });
 }
 
 TENON_INLINE void parted_step::run(const any_array* const* feeds, any_array* fetched, const run_environment& e,
                                    steps_in_flight& among) {
-    if (parts_.size() == 1) {
-        parts_[0]->run(feeds, fetched, e, among);
+    if (others_.empty()) {
+        first_part_.run(feeds, fetched, e, among);
         return;
     }
-    begin();
+    const run_environment own = begin(e);
     start_others(e, among);
     try {
-        parts_[0]->run(feeds, fetched, environment_of(0, e), among);
+        first_part_.run(feeds, fetched, own, among);
     } catch (...) {
         fail(std::current_exception());
     }
@@ -61,16 +55,17 @@ TENON_INLINE void parted_step::run(const any_array* const* feeds, any_array* fet
         lock.lock();
         changed_.wait(lock, ended);
     }
+    values_->end();
     if (first_) std::rethrow_exception(std::exchange(first_, nullptr));
 }
 
 TENON_INLINE void parted_step::start(const any_array* const* feeds, const run_environment& e, steps_in_flight& among,
                                      thread_pool& pool, std::function<void()> ended) {
-    if (parts_.size() == 1) {
-        parts_[0]->start(feeds, e, among, pool, std::move(ended));
+    if (others_.empty()) {
+        first_part_.start(feeds, e, among, pool, std::move(ended));
         return;
     }
-    begin();
+    const run_environment own = begin(e);
     ended_ = std::move(ended);
     // The last to end may end this object: not before all have begun.
     {
@@ -78,20 +73,18 @@ TENON_INLINE void parted_step::start(const any_array* const* feeds, const run_en
         ++running_;
     }
     start_others(e, among);
-    parts_[0]->start(feeds, environment_of(0, e), among, pool, [this] { part_ended(0); });
-    part_ended(parts_.size());
+    first_part_.start(feeds, own, among, pool, [this] { part_ended(first_part_.failure()); });
+    part_ended(nullptr);
 }
 
 // A part, or the thread that started them all. Where that was the last, nothing here is touched afterwards.
-TENON_INLINE void parted_step::part_ended(std::size_t k) {
-    if (k < parts_.size()) {
-        if (const std::exception_ptr why = parts_[k]->failure()) fail(why);
-        else if (k > 0) parts_[k]->take(nullptr);
-    }
+TENON_INLINE void parted_step::part_ended(const std::exception_ptr& why) {
+    if (why) fail(why);
     std::function<void()> ended;
     {
         const std::lock_guard lock(guard_);
         if (--running_ == 0) {
+            if (ended_) values_->end();
             ended = std::move(ended_);
             changed_.notify_all();
         }
@@ -105,32 +98,41 @@ TENON_INLINE void parted_step::fail(const std::exception_ptr& why) noexcept {
         if (first_) return;
         first_ = why;
     }
-    for (const auto& p : parts_) p->stop(why);
+    first_part_.stop(why);
+    for (const auto& p : others_) p->stop(why);
 }
 
 TENON_INLINE void parted_step::take(any_array* fetched) {
     if (first_) std::rethrow_exception(std::exchange(first_, nullptr));
-    parts_[0]->take(fetched);
+    first_part_.take(fetched);
 }
 
 TENON_INLINE void parted_step::stop(const std::exception_ptr& why) noexcept {
-    if (parts_.size() == 1) parts_[0]->stop(why);
+    if (others_.empty()) first_part_.stop(why);
     else fail(why);
 }
 
 // The part that waits for something else than the others says what.
 TENON_INLINE void parted_step::expire() noexcept {
-    for (const auto& p : parts_)
+    if (others_.empty() || first_part_.waits_itself()) {
+        first_part_.expire();
+        return;
+    }
+    for (const auto& p : others_)
         if (p->waits_itself()) {
             p->expire();
             return;
         }
-    for (const auto& p : parts_) p->expire();
+    first_part_.expire();
+    for (const auto& p : others_) p->expire();
 }
 
 TENON_INLINE std::vector<const node*> parted_step::expired() const {
-    std::vector<const node*> all;
-    for (const auto& p : parts_) all.insert(all.end(), p->expired().begin(), p->expired().end());
+    std::vector<const node*> all = first_part_.expired();
+    for (const auto& p : others_) {
+        const std::vector<const node*> more = p->expired();
+        all.insert(all.end(), more.begin(), more.end());
+    }
     return all;
 }
 

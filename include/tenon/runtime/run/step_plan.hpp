@@ -12,22 +12,25 @@
 
 namespace tenon::runtime {
 
-/// One of the tasks that a step may run on: its devices, and the threads that run its part.
+/// One of the tasks that a step may run on: its devices, and the threads that run its part; or where it is.
 struct step_task {
     task_devices devices;
-    thread_pool* pool;
+    thread_pool* pool = nullptr;
+    remote_task* remote = nullptr; ///< of another process
 };
 
 class step_plan {
 public:
-    /// Of a program that was pruned and placed. The first task is the caller's. Throws what making plans throws.
-    step_plan(program&& placed, const plan_options& o, const std::vector<step_task>& tasks);
+    /// Of a program that was pruned and placed. The first task is the caller's. `exchange` is there where a task is of another
+    /// process. Throws what making plans throws.
+    step_plan(program&& placed, const plan_options& o, const std::vector<step_task>& tasks,
+              step_exchange* exchange = nullptr);
     step_plan(const step_plan&) = delete;
     step_plan& operator=(const step_plan&) = delete;
 
-    bool accepts(const any_array* const* feeds) const { return parts_[0].plan->accepts(feeds); }
-    bool is_measured() const noexcept { return parts_[0].plan->is_measured(); }
-    std::uint64_t epoch() const noexcept { return parts_[0].plan->epoch(); }
+    bool accepts(const any_array* const* feeds) const { return first_->accepts(feeds); }
+    bool is_measured() const noexcept { return first_->is_measured(); }
+    std::uint64_t epoch() const noexcept { return first_->epoch(); }
     plan_summary summary() const;           ///< devices are those of plan_options
     std::vector<std::string> order() const; ///< part by part
     std::size_t kept_bytes() const;
@@ -62,16 +65,19 @@ public:
 
 private:
     struct part {
-        std::unique_ptr<staged_plan> plan;
-        step_task task;
+        std::unique_ptr<part_plan> plan;
+        task_devices task;
     };
     std::unique_ptr<parted_step> take_step();
     void give_step(std::unique_ptr<parted_step> s) noexcept;
 
-    std::vector<part> parts_;
+    std::unique_ptr<staged_plan> first_; // the caller's part
+    task_devices own_;                   // the caller's task
+    std::vector<part> others_;
     std::shared_ptr<plan> only_; // where it is one stage on one task
-    std::int64_t edges_ = 0;     // between tasks
-    std::size_t devices_ = 0;
+    std::vector<int> receivers_; // by edge between tasks
+    step_exchange* const exchange_;
+    const std::size_t devices_;
     std::mutex guard_; // of what follows
     std::vector<std::unique_ptr<parted_step>> spare_;
 };

@@ -6,51 +6,136 @@
 
 namespace tenon::runtime {
 
-TENON_INLINE step_plan::step_plan(program&& placed, const plan_options& o, const std::vector<step_task>& tasks) :
-    devices_(o.devices.size()) {
+namespace detail {
+
+// Where all parts are of this process.
+class local_meeting final : public step_rendezvous {
+public:
+    explicit local_meeting(std::size_t edges) : values_(static_cast<std::int64_t>(edges)) {}
+    void begin(std::uint64_t) override { values_.clear(); }
+    void end() noexcept override {}
+    void send(std::int64_t edge, any_array value) override { values_.send(edge, std::move(value)); }
+    void receive(std::int64_t edge, arrival& a) override { values_.receive(edge, a); }
+    bool stop(std::int64_t edge, arrival& a) noexcept override { return values_.stop(edge, a); }
+
+private:
+    local_rendezvous values_;
+};
+
+// A part on another task of this process.
+class local_part_step final : public part_step {
+public:
+    local_part_step(staged_plan& p, thread_pool& pool) : step_(p), pool_(pool) {}
+    void start(const run_environment& e, rendezvous& values, steps_in_flight& among,
+               std::function<void()> ended) override {
+        in_.pool = pool_.size() > 1 ? &pool_ : nullptr;
+        in_.deadline = e.in->deadline;
+        in_.limit = e.in->limit;
+        in_.limit_source = e.in->limit_source;
+        in_.values = &values;
+        step_.start(nullptr, {&in_, e.traced, e.measured}, among, pool_, [this, then = std::move(ended)] {
+            if (!step_.failure()) step_.take(nullptr);
+            then();
+        });
+    }
+    std::exception_ptr failure() const noexcept override { return step_.failure(); }
+    void arm() noexcept override { step_.arm(); }
+    void stop(const std::exception_ptr& why) noexcept override { step_.stop(why); }
+    void expire() noexcept override { step_.expire(); }
+    bool waits_itself() override { return step_.waits_itself(); }
+    std::vector<const node*> expired() const override { return step_.expired(); }
+
+private:
+    staged_step step_;
+    thread_pool& pool_;
+    tenon::step in_; // what the part begins with
+};
+
+class local_part final : public part_plan {
+public:
+    local_part(program&& p, const plan_options& o, thread_pool& pool) : plan_(std::move(p), o, true), pool_(pool) {}
+    std::unique_ptr<part_step> make_step() override { return std::make_unique<local_part_step>(plan_, pool_); }
+    plan_summary summary() const override { return plan_.summary(); }
+    std::vector<std::string> order() const override { return plan_.order(); }
+    std::size_t kept_bytes() const override { return plan_.kept_bytes(); }
+
+private:
+    staged_plan plan_;
+    thread_pool& pool_;
+};
+
+// What a task's part is planned with, of what the whole program is.
+inline plan_options options_of_part(const plan_options& o, const step_task& t) {
+    plan_options own = o;
+    own.devices.clear();
+    own.described.clear();
+    for (const int d : t.devices.devices) {
+        own.devices.push_back(o.devices[static_cast<std::size_t>(d)]);
+        own.described.push_back(o.description(d));
+    }
+    if (t.pool) {
+        own.threads = t.pool->size();
+        own.side_by_side = std::min(o.side_by_side, own.threads);
+    }
+    return own;
+}
+
+} // namespace detail
+
+TENON_INLINE step_plan::step_plan(program&& placed, const plan_options& o, const std::vector<step_task>& tasks,
+                                  step_exchange* exchange) :
+    own_(tasks[0].devices), exchange_(exchange), devices_(o.described.size()) {
     if (tasks.size() == 1) {
-        parts_.push_back({std::make_unique<staged_plan>(std::move(placed), o), tasks[0]});
-        only_ = parts_[0].plan->only();
+        first_ = std::make_unique<staged_plan>(std::move(placed), o);
+        only_ = first_->only();
         return;
     }
     std::vector<task_devices> devices;
     for (const step_task& t : tasks) devices.push_back(t.devices);
     program_parts cut = cut_by_task(placed, devices, o);
-    edges_ = cut.edges;
-    for (std::size_t t = 0; t < tasks.size(); ++t) {
-        if (t > 0 && cut.parts[t].items.empty()) continue;
-        plan_options own = o;
-        own.devices.clear();
-        for (const int d : tasks[t].devices.devices) own.devices.push_back(o.devices[static_cast<std::size_t>(d)]);
-        own.threads = tasks[t].pool->size();
-        own.side_by_side = std::min(o.side_by_side, own.threads);
-        parts_.push_back({std::make_unique<staged_plan>(std::move(cut.parts[t]), own, true), tasks[t]});
+    receivers_ = std::move(cut.receivers);
+    const bool alone =
+        std::all_of(cut.parts.begin() + 1, cut.parts.end(), [](const program& p) { return p.items.empty(); });
+    first_ = std::make_unique<staged_plan>(std::move(cut.parts[0]), detail::options_of_part(o, tasks[0]), !alone);
+    if (alone) only_ = first_->only();
+    for (std::size_t t = 1; t < tasks.size(); ++t) {
+        if (cut.parts[t].items.empty()) continue;
+        const plan_options own = detail::options_of_part(o, tasks[t]);
+        others_.push_back({tasks[t].remote
+                               ? tasks[t].remote->plan_part(std::move(cut.parts[t]), own)
+                               : std::make_unique<detail::local_part>(std::move(cut.parts[t]), own, *tasks[t].pool),
+                           tasks[t].devices});
     }
 }
 
 TENON_INLINE plan_summary step_plan::summary() const {
-    plan_summary all;
-    all.devices.resize(devices_);
-    for (const part& p : parts_) {
-        plan_summary own = p.plan->summary();
-        all.add(own);
-        all.lower_bound += own.lower_bound; // parts run at the same time
-        for (std::size_t d = 0; d < own.devices.size(); ++d)
-            all.devices[static_cast<std::size_t>(p.task.devices.devices[d])] = std::move(own.devices[d]);
+    plan_summary all = first_->summary();
+    std::vector<device_layout> own = std::move(all.devices);
+    all.devices.assign(devices_, {});
+    const auto put = [&](std::vector<device_layout>&& layouts, const task_devices& t) {
+        for (std::size_t d = 0; d < layouts.size(); ++d)
+            all.devices[static_cast<std::size_t>(t.devices[d])] = std::move(layouts[d]);
+    };
+    put(std::move(own), own_);
+    for (const part& p : others_) {
+        plan_summary other = p.plan->summary();
+        all.add(other);
+        all.lower_bound += other.lower_bound; // parts run at the same time
+        put(std::move(other.devices), p.task);
     }
     return all;
 }
 
 TENON_INLINE std::vector<std::string> step_plan::order() const {
-    std::vector<std::string> lines;
-    for (const part& p : parts_)
+    std::vector<std::string> lines = first_->order();
+    for (const part& p : others_)
         for (std::string& line : p.plan->order()) lines.push_back(std::move(line));
     return lines;
 }
 
 TENON_INLINE std::size_t step_plan::kept_bytes() const {
-    std::size_t sum = 0;
-    for (const part& p : parts_) sum += p.plan->kept_bytes();
+    std::size_t sum = first_->kept_bytes();
+    for (const part& p : others_) sum += p.plan->kept_bytes();
     return sum;
 }
 
@@ -63,9 +148,12 @@ TENON_INLINE std::unique_ptr<parted_step> step_plan::take_step() {
             return s;
         }
     }
-    std::vector<parted_step::part> parts;
-    for (const part& p : parts_) parts.push_back({p.plan.get(), p.task.pool});
-    return std::make_unique<parted_step>(parts, edges_);
+    std::vector<std::unique_ptr<part_step>> others;
+    for (const part& p : others_) others.push_back(p.plan->make_step());
+    std::unique_ptr<step_rendezvous> values;
+    if (!others.empty() && exchange_) values = exchange_->make_rendezvous(receivers_);
+    else if (!others.empty()) values = std::make_unique<detail::local_meeting>(receivers_.size());
+    return std::make_unique<parted_step>(*first_, std::move(others), std::move(values));
 }
 
 TENON_INLINE void step_plan::give_step(std::unique_ptr<parted_step> s) noexcept {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
-#include <tenon/runtime/session/feed.hpp>
+#include <tenon/runtime/session/backend.hpp>
 #include <tenon/runtime/session/pending.hpp>
 
 /// Steps that run many times: session::callable makes them.
@@ -13,18 +13,10 @@
 namespace tenon {
 
 namespace detail {
-class session_state;
-class callable_state;
-std::shared_ptr<callable_state> make_callable(std::shared_ptr<session_state> s, const std::vector<any_tensor>& feeds,
-                                              const fetch_request& r);
-void run_callable(callable_state& c, const any_array* const* fed, any_array* fetched, double timeout);
-std::shared_ptr<pending_state> start_callable(callable_state& c, std::vector<any_array> fed, double timeout);
-const any_tensor& fed_tensor(const callable_state& c, std::size_t i);
-
 // What is fed as number i: a view, or memory of its own for a number.
 template <class X, class A> any_array value_to_feed(const callable_state& c, std::size_t i, const A& value) {
     if constexpr (UntypedTensor<X> && !is_array<A> && !std::is_same_v<A, any_array>)
-        return feed_values(fed_tensor(c, i), value).value;
+        return feed_values(c.feeds()[i], value).value;
     else return feed_view<X>(value);
 }
 } // namespace detail
@@ -69,7 +61,7 @@ public:
             std::vector<any_array> fed;
             std::size_t i = 0;
             (fed.push_back(detail::value_to_feed<X>(*state_, i++, values)), ...);
-            return pending_step<F...>(detail::start_callable(*state_, std::move(fed), seconds));
+            return pending_step<F...>(state_->start(std::move(fed), seconds));
         } else return pending_step<F...>(nullptr);
     }
 
@@ -80,13 +72,13 @@ private:
         any_array fetched[tensors > 0 ? tensors : 1];
         if constexpr ((detail::is_array<A> && ...)) {
             const any_array* fed[] = {&values.untyped()..., nullptr};
-            detail::run_callable(*state_, fed, fetched, seconds);
+            state_->run(fed, fetched, seconds);
         } else {
             std::size_t i = 0;
             const any_array held[] = {detail::value_to_feed<X>(*state_, i++, values)...};
             const any_array* fed[sizeof...(A)];
             for (std::size_t k = 0; k < sizeof...(A); ++k) fed[k] = &held[k];
-            detail::run_callable(*state_, fed, fetched, seconds);
+            state_->run(fed, fetched, seconds);
         }
         return detail::results_t<F...>::of(fetched);
     }

@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include <tenon/runtime/session/feed.hpp>
+#include <tenon/runtime/session/backend.hpp>
 
 /// Steps that were started, and run on the task's threads.
 ///
@@ -13,13 +13,6 @@
 ///     second.stop();                                         // the queue is as if it had not come
 
 namespace tenon {
-
-namespace detail {
-class pending_state;
-void get_results(pending_state& p, any_array* fetched);
-bool wait_for_end(pending_state& p, double seconds);
-void stop_pending(pending_state& p) noexcept;
-} // namespace detail
 
 /// A step in flight, from callable::start; F is what it fetches. It goes on whether this object stays or not. Thread-safe.
 template <class... F> class pending_step {
@@ -32,20 +25,20 @@ public:
         constexpr std::size_t tensors = (std::size_t{detail::is_fetched_tensor<F>} + ... + 0);
         if (!state_) detail::moved_from("pending_step");
         any_array fetched[tensors > 0 ? tensors : 1];
-        detail::get_results(*state_, fetched);
+        state_->get(fetched);
         return detail::results_t<F...>::of(fetched);
     }
     /// Waits so many seconds at most; whether it has ended.
     bool wait_for(double seconds) const {
         if (!state_) detail::moved_from("pending_step");
-        return detail::wait_for_end(*state_, seconds);
+        return state_->wait_for(seconds);
     }
     bool has_ended() const { return wait_for(0); }
     /// Nothing of it is begun any more, what waits is taken back, and get() throws cancelled_error, unless all of it was done
     /// before. Returns at once.
     void stop() const {
         if (!state_) detail::moved_from("pending_step");
-        detail::stop_pending(*state_);
+        state_->stop();
     }
 
 private:

@@ -10,6 +10,7 @@
 #include <tenon/runtime/device/device_attributes.hpp>
 #include <tenon/runtime/place/explanation.hpp>
 #include <tenon/runtime/session/feed.hpp> // before what includes it: compilers list the way to a complaint
+#include <tenon/runtime/session/backend.hpp>
 #include <tenon/runtime/session/callable.hpp>
 #include <tenon/runtime/session/options.hpp>
 #include <tenon/runtime/session/report.hpp>
@@ -24,13 +25,6 @@
 ///     auto [l] = step(images, labels);
 
 namespace tenon {
-
-class trace;
-class cost_measurements;
-
-namespace detail {
-std::vector<any_array> run_once(session_state& s, run_request&& r);
-}
 
 /// Runs the graph that was current when it was made. Thread-safe; its variables end with it, or with its task. What was moved from says
 /// so: every function is a failed_precondition_error then.
@@ -69,7 +63,7 @@ public:
             detail::run_request r;
             r.timeout = seconds;
             (detail::add_fetch(r, std::forward<F>(arguments)), ...);
-            std::vector<any_array> values = detail::run_once(live(), std::move(r));
+            std::vector<any_array> values = live().run(std::move(r));
             return detail::single(detail::results_t<std::remove_cvref_t<F>...>::of(values.data()));
         }
     }
@@ -82,8 +76,7 @@ public:
         using result = tenon::callable<feed_list<X...>, fetch_list<F...>>;
         if constexpr (detail::any_ill_shaped<X..., F...>) return result(nullptr);
         else {
-            (void)live();
-            return result(detail::make_callable(state_, fed.tensors, f.request));
+            return result(live().make_callable(fed.tensors, f.request));
         }
     }
 
@@ -103,7 +96,7 @@ public:
                                                        "feed(x, value) for each that is fed");
         detail::run_request r;
         (detail::add_fetch(r, std::forward<F>(arguments)), ...);
-        return report_of(std::move(r));
+        return live().report(std::move(r));
     }
 
     /// Where each node of such a run is placed, and why; what crosses between devices. Places them, as a run does.
@@ -112,7 +105,7 @@ public:
                                                        "feed(x, value) for each that is fed");
         detail::run_request r;
         (detail::add_fetch(r, std::forward<F>(arguments)), ...);
-        return explanation_of(std::move(r));
+        return live().explain(std::move(r));
     }
 
     session_statistics statistics() const;
@@ -138,8 +131,6 @@ public:
     const graph& bound_graph() const;
 
 private:
-    step_report report_of(detail::run_request&& r);
-    placement_explanation explanation_of(detail::run_request&& r);
     /// failed_precondition_error where the session was moved from.
     detail::session_state& live() const {
         if (!state_) detail::moved_from("session");

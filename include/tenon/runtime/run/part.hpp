@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <tenon/kernel/rendezvous.hpp>
+#include <tenon/runtime/plan/program.hpp>
+#include <tenon/runtime/run/plan.hpp>
+
+/// Parts of steps on other tasks than the caller's, wherever those are.
+
+namespace tenon::runtime {
+
+class steps_in_flight;
+
+/// A part of one step in flight; then of the next of its plan.
+class part_step {
+public:
+    virtual ~part_step() = default;
+    /// Returns at once. ended() is called once, by any thread, and may end this object.
+    virtual void start(const run_environment& e, rendezvous& values, steps_in_flight& among,
+                       std::function<void()> ended) = 0;
+    /// Of a part that has ended: why it failed, or nullptr.
+    virtual std::exception_ptr failure() const noexcept = 0;
+    // As of a staged_step.
+    virtual void arm() noexcept = 0;
+    virtual void stop(const std::exception_ptr& why) noexcept = 0;
+    virtual void expire() noexcept = 0;
+    virtual bool waits_itself() = 0;
+    virtual std::vector<const node*> expired() const = 0;
+};
+
+/// What of a step's plan is on one such task.
+class part_plan {
+public:
+    virtual ~part_plan() = default;
+    virtual std::unique_ptr<part_step> make_step() = 0;
+    virtual plan_summary summary() const = 0; ///< devices are the task's own
+    virtual std::vector<std::string> order() const = 0;
+    virtual std::size_t kept_bytes() const = 0;
+};
+
+/// A task of another process. Thread-safe.
+class remote_task {
+public:
+    virtual ~remote_task() = default;
+    virtual const std::vector<device_description>& devices() const = 0;
+    /// Of a part of a placed program, whose devices are the task's own.
+    virtual std::unique_ptr<part_plan> plan_part(program&& part, const plan_options& o) = 0;
+};
+
+/// Where the parts of one step meet, and then those of the next.
+class step_rendezvous : public rendezvous {
+public:
+    /// From here to end() values arrive for the step of this number.
+    virtual void begin(std::uint64_t step) = 0;
+    virtual void end() noexcept = 0;
+};
+
+/// Makes them, where some tasks are of other processes. Thread-safe.
+class step_exchange {
+public:
+    virtual ~step_exchange() = default;
+    /// `receivers`: by edge, the task that receives, by its number among the session's.
+    virtual std::unique_ptr<step_rendezvous> make_rendezvous(const std::vector<int>& receivers) = 0;
+};
+
+} // namespace tenon::runtime
