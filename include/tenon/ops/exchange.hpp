@@ -34,12 +34,14 @@ struct receive_op {
         std::int64_t edge = 0;
         std::string tensor; ///< its name where it is made; empty: nothing is sent
         std::string from;   ///< the device there
+        std::string to;     ///< the task that receives
         element_type element = element_type::none;
         extents shape;
         static constexpr void fields(auto&& field) {
             field("edge", &attributes::edge);
             field("tensor", &attributes::tensor);
             field("from", &attributes::from);
+            field("to", &attributes::to);
             field("element", &attributes::element);
             field("shape", &attributes::shape);
         }
@@ -95,7 +97,8 @@ public:
     }
     bool stop() noexcept override { return meeting_ && meeting_->stop(a_.edge, *this); }
     std::string awaited() const override {
-        return (a_.tensor.empty() ? std::string("what it runs after") : "tensor " + a_.tensor) + " from " + a_.from;
+        return (a_.tensor.empty() ? std::string("what it runs after") : "tensor " + a_.tensor) + " from " + a_.from +
+               " to " + a_.to;
     }
 
 private:

@@ -157,8 +157,8 @@ private:
         receive.origin = p_.value(v).origin.node;
         receive.op = &receive_definition;
         receive.attributes =
-            encode(receive_op::attributes{edge, any_tensor(p_.value(v).origin).name(), name_of_task(v, from),
-                                          p_.value(v).type.element, p_.value(v).type.extents});
+            encode(receive_op::attributes{edge, any_tensor(p_.value(v).origin).name(), name_of_device(v, from),
+                                          name_of_task(to), p_.value(v).type.element, p_.value(v).type.extents});
         receive.outputs = {received};
         receive.find_reads();
         add_item(std::move(receive), to);
@@ -202,17 +202,22 @@ private:
             receive_op::attributes a;
             a.edge = edge;
             a.from = to_string(o_.name_of(item(b).device));
+            a.to = name_of_task(t);
             receive.attributes = encode(a);
             at->second = add_item(std::move(receive), t);
         }
         predecessors.push_back(at->second);
     }
 
-    std::string name_of_task(int v, int from) const {
+    std::string name_of_device(int v, int from) const {
         const int maker = maker_of(v);
-        if (maker >= 0) return to_string(o_.name_of(item(maker).device));
-        for (std::size_t d = 0; d < task_of_device_.size(); ++d)
-            if (task_of_device_[d] == from) return to_string(o_.name_of(static_cast<int>(d)));
+        return maker >= 0 ? to_string(o_.name_of(item(maker).device)) : name_of_task(from);
+    }
+    std::string name_of_task(int t) const {
+        for (std::size_t d = 0; d < task_of_device_.size(); ++d) {
+            const device_name& n = o_.name_of(static_cast<int>(d));
+            if (task_of_device_[d] == t) return "/job:" + n.job.str() + "/task:" + std::to_string(n.task);
+        }
         return {};
     }
 

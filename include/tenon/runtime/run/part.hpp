@@ -16,6 +16,7 @@
 namespace tenon::runtime {
 
 class steps_in_flight;
+struct awaited;
 
 /// A part of one step in flight; then of the next of its plan.
 class part_step {
@@ -29,8 +30,10 @@ public:
     // As of a staged_step.
     virtual void arm() noexcept = 0;
     virtual void stop(const std::exception_ptr& why) noexcept = 0;
-    virtual void expire() noexcept = 0;
-    virtual bool waits_itself() = 0;
+    virtual bool waits_itself() = 0; ///< false also where that is not known here
+    virtual std::vector<awaited> waits() = 0;
+    /// Its time has come: it will fail, saying what it waits for; false: it has ended.
+    virtual bool expire() noexcept = 0;
     virtual std::vector<const node*> expired() const = 0;
 };
 
@@ -43,6 +46,9 @@ public:
     virtual std::vector<std::string> order() const = 0;
     virtual std::size_t kept_bytes() const = 0;
 };
+
+/// Of a part on a task of this process, whose devices are those of o. The pool outlives it.
+std::unique_ptr<part_plan> make_local_part(program&& part, const plan_options& o, thread_pool& pool);
 
 /// A task of another process. Thread-safe.
 class remote_task {
@@ -70,3 +76,7 @@ public:
 };
 
 } // namespace tenon::runtime
+
+#if TENON_HEADER_ONLY
+#include <tenon/runtime/run/part.ipp>
+#endif

@@ -31,6 +31,7 @@ public:
     void stop(const std::exception_ptr& why) noexcept;
     void expire() noexcept;
     std::vector<const node*> expired() const;
+    std::vector<awaited> waits(); ///< of all parts
 
 private:
     run_environment begin(const run_environment& e);

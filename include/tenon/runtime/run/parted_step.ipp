@@ -112,7 +112,8 @@ TENON_INLINE void parted_step::stop(const std::exception_ptr& why) noexcept {
     else fail(why);
 }
 
-// The part that waits for something else than the others says what.
+// The part that waits for something else than the others says what. Of parts elsewhere that is not known: theirs come first, since
+// this one waits for them.
 TENON_INLINE void parted_step::expire() noexcept {
     if (others_.empty() || first_part_.waits_itself()) {
         first_part_.expire();
@@ -123,8 +124,16 @@ TENON_INLINE void parted_step::expire() noexcept {
             p->expire();
             return;
         }
-    first_part_.expire();
-    for (const auto& p : others_) p->expire();
+    bool any = false;
+    for (const auto& p : others_) any = p->expire() || any;
+    if (!any) first_part_.expire();
+}
+
+TENON_INLINE std::vector<awaited> parted_step::waits() {
+    std::vector<awaited> all = first_part_.waits();
+    for (const auto& p : others_)
+        for (awaited& a : p->waits()) all.push_back(std::move(a));
+    return all;
 }
 
 TENON_INLINE std::vector<const node*> parted_step::expired() const {

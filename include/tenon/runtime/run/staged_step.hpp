@@ -33,6 +33,15 @@ private:
     std::exception_ptr closed_;
 };
 
+/// An op that waits, in a step in flight.
+struct awaited {
+    const node* origin = nullptr;
+    std::string place; ///< "recv (receive) on /device:CPU:0"
+    std::string what;  ///< wait::awaited()
+    double seconds = 0;
+    bool receives = false; ///< from another part of the step
+};
+
 /// What one step of a staged plan needs, and then another one. Stages run on the caller's thread, or, where there is none,
 /// on the pool's; what becomes ready while one runs is offered to others. No thread is held by what waits. Everything but
 /// the arrays is under the step's own lock, under which no kernel, op or pool is called; the arrays in a slot belong to the
@@ -59,6 +68,7 @@ public:
     void when_late(std::function<void()> call) { when_late_ = std::move(call); }
     /// Whether it waits for something else than other parts.
     bool waits_itself();
+    std::vector<awaited> waits();
     /// Nothing further is begun, what waits is taken back, and the step fails with `why`, unless it has failed before or all
     /// of it is done. Any thread; of a step that has ended nothing happens.
     void stop(const std::exception_ptr& why) noexcept;
@@ -81,6 +91,7 @@ private:
         bool waits = false;      // start() has returned, and it has not ended
         std::thread::id starter{};
         std::int64_t began = 0;
+        tenon::step::clock::time_point since{}; // of what waits
     };
     // Of a stage, by its number: kept so that a step need not make them.
     struct stage_arrays {

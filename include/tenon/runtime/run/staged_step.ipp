@@ -209,6 +209,7 @@ TENON_INLINE void staged_step::start_wait(waiter& w, locked& lock) noexcept {
     if (failure) completed(w, std::move(failure));
     lock.lock();
     w.waits = w.now == waiter::state::begun;
+    if (w.waits) w.since = step::clock::now();
     // Whoever stopped the step may have come before it was begun.
     if (first_) take_back_waits(lock);
     --active_;
@@ -337,6 +338,29 @@ TENON_INLINE bool staged_step::waits_itself() {
     return std::any_of(waiters_.begin(), waiters_.end(), [&](const waiter& w) {
         return w.now == waiter::state::begun && !plan_.units_[static_cast<std::size_t>(w.unit)].receives;
     });
+}
+
+// Who asks counts as one that uses the step, which may end meanwhile.
+TENON_INLINE std::vector<awaited> staged_step::waits() {
+    std::vector<awaited> all;
+    locked lock(guard_);
+    if (active_ == 0) return all;
+    ++active_;
+    try {
+        const auto now = step::clock::now();
+        for (waiter& w : waiters_) {
+            if (w.now != waiter::state::begun || !w.waits) continue;
+            const staged_plan::unit& unit = plan_.units_[static_cast<std::size_t>(w.unit)];
+            const std::chrono::duration<double> waited = now - w.since;
+            lock.unlock();
+            all.push_back({unit.origin, unit.place, w.op->awaited(), waited.count(), unit.receives});
+            lock.lock();
+        }
+    } catch (...) { // no memory: what was found
+        if (!lock) lock.lock();
+    }
+    one_less(lock);
+    return all;
 }
 
 TENON_INLINE void staged_step::expire() noexcept {

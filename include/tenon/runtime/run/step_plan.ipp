@@ -22,48 +22,6 @@ private:
     local_rendezvous values_;
 };
 
-// A part on another task of this process.
-class local_part_step final : public part_step {
-public:
-    local_part_step(staged_plan& p, thread_pool& pool) : step_(p), pool_(pool) {}
-    void start(const run_environment& e, rendezvous& values, steps_in_flight& among,
-               std::function<void()> ended) override {
-        in_.pool = pool_.size() > 1 ? &pool_ : nullptr;
-        in_.deadline = e.in->deadline;
-        in_.limit = e.in->limit;
-        in_.limit_source = e.in->limit_source;
-        in_.values = &values;
-        step_.start(nullptr, {&in_, e.traced, e.measured}, among, pool_, [this, then = std::move(ended)] {
-            if (!step_.failure()) step_.take(nullptr);
-            then();
-        });
-    }
-    std::exception_ptr failure() const noexcept override { return step_.failure(); }
-    void arm() noexcept override { step_.arm(); }
-    void stop(const std::exception_ptr& why) noexcept override { step_.stop(why); }
-    void expire() noexcept override { step_.expire(); }
-    bool waits_itself() override { return step_.waits_itself(); }
-    std::vector<const node*> expired() const override { return step_.expired(); }
-
-private:
-    staged_step step_;
-    thread_pool& pool_;
-    tenon::step in_; // what the part begins with
-};
-
-class local_part final : public part_plan {
-public:
-    local_part(program&& p, const plan_options& o, thread_pool& pool) : plan_(std::move(p), o, true), pool_(pool) {}
-    std::unique_ptr<part_step> make_step() override { return std::make_unique<local_part_step>(plan_, pool_); }
-    plan_summary summary() const override { return plan_.summary(); }
-    std::vector<std::string> order() const override { return plan_.order(); }
-    std::size_t kept_bytes() const override { return plan_.kept_bytes(); }
-
-private:
-    staged_plan plan_;
-    thread_pool& pool_;
-};
-
 // What a task's part is planned with, of what the whole program is.
 inline plan_options options_of_part(const plan_options& o, const step_task& t) {
     plan_options own = o;
@@ -101,9 +59,8 @@ TENON_INLINE step_plan::step_plan(program&& placed, const plan_options& o, const
     for (std::size_t t = 1; t < tasks.size(); ++t) {
         if (cut.parts[t].items.empty()) continue;
         const plan_options own = detail::options_of_part(o, tasks[t]);
-        others_.push_back({tasks[t].remote
-                               ? tasks[t].remote->plan_part(std::move(cut.parts[t]), own)
-                               : std::make_unique<detail::local_part>(std::move(cut.parts[t]), own, *tasks[t].pool),
+        others_.push_back({tasks[t].remote ? tasks[t].remote->plan_part(std::move(cut.parts[t]), own)
+                                           : make_local_part(std::move(cut.parts[t]), own, *tasks[t].pool),
                            tasks[t].devices});
     }
 }

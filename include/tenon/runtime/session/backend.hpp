@@ -102,7 +102,7 @@ private:
     void require_member(const node* n, const char* kind, std::size_t i, std::size_t count, const char* role) const;
 
     std::atomic<bool> closed_{false};
-    mutable std::mutex guard_; // of what follows
+    mutable std::mutex guard_;              // of what follows
     std::set<const node*> started_runners_; // of these queues
 };
 

@@ -26,7 +26,8 @@ TENON_INLINE session_state::session_state(const tenon::graph& g, const session_o
 
 TENON_INLINE void session_state::say_closed() { throw failed_precondition_error("Session is closed."); }
 
-TENON_INLINE void session_state::require_member(const node* n, const char* kind, std::size_t i, std::size_t count, const char* role) const {
+TENON_INLINE void session_state::require_member(const node* n, const char* kind, std::size_t i, std::size_t count,
+                                                const char* role) const {
     if (!n)
         throw invalid_argument_error("session: " + std::string(kind) + " " + std::to_string(i + 1) + " of " +
                                      std::to_string(count) + " to be " + role +

@@ -83,8 +83,8 @@ private:
     thread_pool* step_pool_ = nullptr; // of kernels: nullptr where they have one thread
     std::vector<std::shared_ptr<task_state>> tasks_;
     const remote_tasks others_;
-    std::vector<runtime::step_task> parts_;               // of a step, by task: this process's, then the others
-    std::vector<device*> devices_;                        // of all tasks; nullptr: another process's
+    std::vector<runtime::step_task> parts_;     // of a step, by task: this process's, then the others
+    std::vector<device*> devices_;              // of all tasks; nullptr: another process's
     std::vector<device_description> described_; // of the same, when the session was made
     std::unique_ptr<runtime::placer> placer_;
     std::unique_ptr<runtime::placement_strategy> strategy_; // nullptr: the rules decide

@@ -75,9 +75,7 @@ TENON_INLINE local_session::~local_session() {
         if (d) d->resources().clear(container_);
     // The last to hold the session may be a step that ends on a thread of its pool_.
     if (own_pool_ && own_pool_->has_this_thread())
-        std::thread([pool_ = std::shared_ptr<thread_pool>(std::move(own_pool_))]() mutable {
-            pool_.reset();
-        }).detach();
+        std::thread([pool_ = std::shared_ptr<thread_pool>(std::move(own_pool_))]() mutable { pool_.reset(); }).detach();
 }
 
 TENON_INLINE std::uint64_t local_session::epoch() const noexcept {
@@ -144,7 +142,7 @@ TENON_INLINE std::size_t local_session::variable_bytes() const {
 
 // The request as the planner reads it.
 TENON_INLINE runtime::request local_session::planned(const std::vector<any_tensor>& feeds, const any_array* const* fed,
-                         const fetch_request& r) const {
+                                                     const fetch_request& r) const {
     runtime::request q;
     for (std::size_t i = 0; i < feeds.size(); ++i) {
         q.feeds.push_back(feeds[i].output());
@@ -159,9 +157,7 @@ TENON_INLINE runtime::plan_options local_session::planning(std::uint64_t seed, b
     runtime::plan_options o;
     o.epoch = epoch();
     o.threads = pool_->size();
-    o.side_by_side = measure                    ? 1
-                     : options.inter_op_threads ? std::min(options.inter_op_threads, o.threads)
-                                                : o.threads;
+    o.side_by_side = measure ? 1 : options.inter_op_threads ? std::min(options.inter_op_threads, o.threads) : o.threads;
     // The node that made the first NaN has a name of its own, and each node a time, only while it runs alone.
     o.fold = options.fold_constants && !options.check_numerics && !measure;
     o.fuse = options.fuse && !options.check_numerics && !measure;
@@ -191,8 +187,8 @@ TENON_INLINE runtime::program local_session::placed(const runtime::request& r, c
 }
 
 // The plan for these feeds, fetches and sizes, made when it is not there yet.
-TENON_INLINE std::shared_ptr<runtime::step_plan> local_session::plan_for(const std::vector<any_tensor>& feeds, const any_array* const* fed,
-                                             const fetch_request& r) {
+TENON_INLINE std::shared_ptr<runtime::step_plan>
+local_session::plan_for(const std::vector<any_tensor>& feeds, const any_array* const* fed, const fetch_request& r) {
     std::vector<std::int64_t> key;
     const auto add = [&](const node* n, int index) {
         key.push_back(n->number);
@@ -227,7 +223,8 @@ TENON_INLINE std::shared_ptr<runtime::step_plan> local_session::plan_for(const s
     do { // again, where a container was reset meanwhile
         if (lock) lock.unlock();
         const runtime::plan_options o = planning(seed, measure);
-        made = std::make_shared<runtime::step_plan>(placed(planned(feeds, fed, r), o), o, parts_, others_.exchange.get());
+        made =
+            std::make_shared<runtime::step_plan>(placed(planned(feeds, fed, r), o), o, parts_, others_.exchange.get());
         lock.lock();
     } while (made->epoch() != epoch());
     kept_plan& kept = plans_[std::move(key)];
@@ -268,8 +265,7 @@ TENON_INLINE bool local_session::too_much_is_kept() const {
     if (plans_.size() < 2) return false;
     if (plans_.size() > static_cast<std::size_t>(options.kept_plans)) return true;
     std::size_t bytes = 0;
-    for (const auto& [key, kept] : plans_)
-        bytes += std::max(kept.plan->summary().arena_bytes, kept.plan->kept_bytes());
+    for (const auto& [key, kept] : plans_) bytes += std::max(kept.plan->summary().arena_bytes, kept.plan->kept_bytes());
     return bytes > static_cast<std::size_t>(described_.front().attributes.memory) / 4;
 }
 
@@ -281,8 +277,8 @@ TENON_INLINE session_statistics local_session::statistics() const {
     return s;
 }
 
-TENON_INLINE void local_session::run(const runtime::step_plan::lease& p, const any_array* const* fed, any_array* fetched,
-         double timeout) const {
+TENON_INLINE void local_session::run(const runtime::step_plan::lease& p, const any_array* const* fed,
+                                     any_array* fetched, double timeout) const {
     const observed<trace>::use tracing(traced_);
     const observed<cost_measurements>::use measuring(measured_);
     step in;
@@ -326,15 +322,13 @@ TENON_INLINE void local_session::begin(step& s, double timeout) const {
 TENON_INLINE void local_session::close() {
     set_closed();
     in_flight_.close(std::make_exception_ptr(cancelled_error("the step was stopped: its session was closed")),
-                    std::make_exception_ptr(failed_precondition_error("Session is closed.")));
+                     std::make_exception_ptr(failed_precondition_error("Session is closed.")));
 }
 
 // The same, where callables may go on.
 TENON_INLINE void local_session::end() noexcept {
-    in_flight_.close(std::make_exception_ptr(cancelled_error("the step was stopped: its session has ended")),
-                    nullptr);
+    in_flight_.close(std::make_exception_ptr(cancelled_error("the step was stopped: its session has ended")), nullptr);
 }
-
 
 // A step on the pool's threads. It holds itself until it has ended.
 class local_pending final : public pending_state {

@@ -43,6 +43,12 @@ public:
     /// what is fed and fetched is there, and nodes that ask for no task. Resources that ask for none are on the first task by
     /// name (SEMANTICS 3). Each task runs its part of a step; values between them are handed on in memory.
     session(const std::vector<task>& tasks, const graph& g, const session_options& o = {});
+    /// A session on a server: "tenon://host:port", a server's target(); "": in this process. Needs the library tenon::net.
+    /// invalid_argument_error for what is no target, unavailable_error where no server answers in time, or one that it needs is
+    /// missing, naming it (SEMANTICS 24).
+    explicit session(const std::string& target, const session_options& o = {});
+    session(const std::string& target, const graph& g, const session_options& o = {});
+    explicit session(const char* target, const session_options& o = {}) : session(std::string(target), o) {}
     /// Stops what waits in its steps, as close() does. Callables that it made may still be called.
     ~session();
     session(session&&) noexcept = default;
@@ -129,6 +135,8 @@ public:
     /// come. Others run to their end. Later runs are failed_precondition_error: "Session is closed." (SEMANTICS 19)
     void close();
     const graph& bound_graph() const;
+    /// Forgets what these containers hold, on all tasks of a server's cluster; as task::reset does (SEMANTICS 25).
+    static void reset(const std::string& target, const std::vector<std::string>& containers = {""});
 
 private:
     /// failed_precondition_error where the session was moved from.

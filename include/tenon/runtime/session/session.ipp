@@ -4,6 +4,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/runtime/session/local_session.hpp>
+#include <tenon/runtime/session/scheme.hpp>
 #include <tenon/runtime/session/session.hpp>
 
 namespace tenon {
@@ -39,6 +40,16 @@ TENON_INLINE session::session(const std::vector<task>& tasks, const graph& g, co
         all.push_back(t.state_);
     }
     state_ = std::make_shared<detail::local_session>(g, o, std::move(all));
+}
+TENON_INLINE session::session(const std::string& target, const session_options& o) :
+    session(target, graph::current(), o) {}
+TENON_INLINE session::session(const std::string& target, const graph& g, const session_options& o) {
+    if (target.empty()) {
+        *this = session(g, o);
+        return;
+    }
+    const auto [scheme, address] = detail::scheme_of(target);
+    state_ = scheme.make(address, g, o);
 }
 TENON_INLINE session::~session() {
     if (state_) state_->end();
@@ -77,6 +88,10 @@ TENON_INLINE void session::set_measurements(cost_measurements* m) { live().set_m
 TENON_INLINE session_statistics session::statistics() const { return live().statistics(); }
 TENON_INLINE void session::close() { live().close(); }
 TENON_INLINE void session::note_started_runner(const any_tensor& queue) { live().note_started_runner(queue); }
+TENON_INLINE void session::reset(const std::string& target, const std::vector<std::string>& containers) {
+    const auto [scheme, address] = detail::scheme_of(target);
+    scheme.reset(address, containers);
+}
 TENON_INLINE const graph& session::bound_graph() const { return live().graph; }
 
 } // namespace tenon

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <utility>
+
+#include <tenon/runtime/run/part.hpp>
+#include <tenon/runtime/run/staged_step.hpp>
+
+namespace tenon::runtime {
+
+namespace detail {
+
+// A part on another task of this process.
+class local_part_step final : public part_step {
+public:
+    local_part_step(staged_plan& p, thread_pool& pool) : step_(p), pool_(pool) {}
+    void start(const run_environment& e, rendezvous& values, steps_in_flight& among,
+               std::function<void()> ended) override {
+        in_.pool = pool_.size() > 1 ? &pool_ : nullptr;
+        in_.deadline = e.in->deadline;
+        in_.limit = e.in->limit;
+        in_.limit_source = e.in->limit_source;
+        in_.values = &values;
+        step_.start(nullptr, {&in_, e.traced, e.measured}, among, pool_, [this, then = std::move(ended)] {
+            if (!step_.failure()) step_.take(nullptr);
+            then();
+        });
+    }
+    std::exception_ptr failure() const noexcept override { return step_.failure(); }
+    void arm() noexcept override { step_.arm(); }
+    void stop(const std::exception_ptr& why) noexcept override { step_.stop(why); }
+    bool expire() noexcept override {
+        step_.expire();
+        return true;
+    }
+    std::vector<awaited> waits() override { return step_.waits(); }
+    bool waits_itself() override { return step_.waits_itself(); }
+    std::vector<const node*> expired() const override { return step_.expired(); }
+
+private:
+    staged_step step_;
+    thread_pool& pool_;
+    tenon::step in_; // what the part begins with
+};
+
+class local_part final : public part_plan {
+public:
+    local_part(program&& p, const plan_options& o, thread_pool& pool) : plan_(std::move(p), o, true), pool_(pool) {}
+    std::unique_ptr<part_step> make_step() override { return std::make_unique<local_part_step>(plan_, pool_); }
+    plan_summary summary() const override { return plan_.summary(); }
+    std::vector<std::string> order() const override { return plan_.order(); }
+    std::size_t kept_bytes() const override { return plan_.kept_bytes(); }
+
+private:
+    staged_plan plan_;
+    thread_pool& pool_;
+};
+
+} // namespace detail
+
+TENON_INLINE std::unique_ptr<part_plan> make_local_part(program&& part, const plan_options& o, thread_pool& pool) {
+    return std::make_unique<detail::local_part>(std::move(part), o, pool);
+}
+
+} // namespace tenon::runtime
