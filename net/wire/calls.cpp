@@ -131,6 +131,20 @@ template <Call C> typename C::reply read_reply(message& m) {
     return read_all<typename C::reply>(from, what.c_str());
 }
 
+awaited_values awaited_by(const message& head) {
+    value_reader from(head.body, {}, name_of(verb::step_values));
+    awaited_values a;
+    take_value(from, a.session);
+    take_value(from, a.step);
+    const std::size_t n = from.count(net::detail::least_bytes<edge_value>());
+    for (std::size_t i = 0; i < n; ++i) {
+        const auto edge = from.number<std::int64_t>();
+        if (const int beside = pass_array(from)) a.edges.push_back(beside == 1 ? edge : -1);
+    }
+    from.end();
+    return a;
+}
+
 #define TENON_NET_NOTE(NAME)                  \
     template message message_of(const NAME&); \
     template NAME read<NAME>(message&);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include <net/wire/client_calls.hpp>
 #include <net/wire/message.hpp>
@@ -82,6 +83,14 @@ template <Call C> message reply_to(const typename C::reply& r);
 message error_reply(const failure& f);
 /// What a call was answered; throws the error that it was answered.
 template <Call C> typename C::reply read_reply(message& m);
+
+/// Where the arrays beside a step_values note belong, before they are there: of each the edge; -1 of packed strings. Throws what
+/// read() throws.
+struct awaited_values {
+    std::uint64_t session = 0, step = 0;
+    std::vector<std::int64_t> edges;
+};
+awaited_values awaited_by(const message& step_values_head);
 
 /// Calls f.template operator()<C>() with the call or note of this verb; false where there is none.
 bool is_note(verb v) noexcept;

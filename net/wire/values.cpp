@@ -265,6 +265,21 @@ any_array take_array(value_reader& from) {
 
 void put(value_writer& to, const device_name& name) { to.text(name.empty() ? std::string() : to_string(name)); }
 
+int pass_array(value_reader& from) {
+    switch (from.one_of<array_form>(static_cast<std::size_t>(array_form::count))) {
+    case array_form::here: (void)from.raw(static_cast<std::size_t>(bytes_of(take_array_type(from)))); return 0;
+    case array_form::strings_here:
+        for (std::int64_t left = take_string_type(from).extents.elements(); left > 0; --left)
+            (void)from.raw(from.number<std::uint32_t>());
+        return 0;
+    case array_form::strings_beside: (void)take_string_type(from); return 2;
+    case array_form::beside: return 1;
+    case array_form::nothing:
+    case array_form::count: break;
+    }
+    return 0;
+}
+
 device_name take_device(value_reader& from) {
     const std::string text = from.name();
     return text.empty() ? device_name() : device_name(text);

@@ -96,6 +96,8 @@ extents take_extents(value_reader& from);
 tensor_type take_type(value_reader& from);
 std::vector<tensor_type> take_types(value_reader& from);
 any_array take_array(value_reader& from);
+/// Reads past an array; whether one beside the body is it, as it lies (1), or has its strings (2).
+int pass_array(value_reader& from);
 device_name take_device(value_reader& from);
 std::shared_ptr<const tape> take_tape(value_reader& from);
 attributes take_attributes(value_reader& from);

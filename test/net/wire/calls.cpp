@@ -196,3 +196,24 @@ TEST_CASE("calls: names of sizes in an explanation are held by it") {
     }
     CHECK(to_string(r.explanation.edges[0].type) == "float[held_by_an_explanation]");
 }
+
+TEST_CASE("calls: of values that come, it is known where the arrays belong before they are there") {
+    step_values v;
+    v.session = 3;
+    v.step = 4;
+    const auto add = [&](std::int64_t edge, tn::any_array a) { v.values.push_back({edge, std::move(a)}); };
+    add(7, tn::any_array::zeros(tn::element_type::float32, {2}));
+    add(5, tn::any_array::zeros(tn::element_type::float32, {2000}));
+    add(1, {});
+    add(2, tn::any_array::zeros(tn::element_type::string, {3}));
+    add(6, tn::any_array::zeros(tn::element_type::string, {300}));
+    add(9, tn::any_array::zeros(tn::element_type::int8, {300}));
+    message m = message_of(v);
+    const awaited_values a = awaited_by(m);
+    CHECK(a.session == 3);
+    CHECK(a.step == 4);
+    REQUIRE(m.arrays.size() == 3);
+    CHECK(a.edges == std::vector<std::int64_t>{5, -1, 9});
+    m.body.pop_back();
+    CHECK_THROWS_AS(awaited_by(m), tn::data_loss_error);
+}
