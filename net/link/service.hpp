@@ -52,16 +52,17 @@ private:
 };
 
 /// What calls reach. The methods of one link are called by one thread at a time, in the order of what was sent; those of several
-/// links side by side. They are threads of the transport: they return soon, wait for nothing, and do not throw (what called()
-/// throws all the same is the answer).
+/// links side by side. They are threads of the transport: they return soon, wait for nothing, and, but for called(), do not
+/// throw.
 class service_handler {
 public:
     virtual ~service_handler() = default;
     /// A link is there: the first that is heard of it. What follows of it, follows this.
     virtual void linked(link_number link, const link_peer& who) { (void)link, (void)who; }
-    /// The arrays are those of place_for, where it gave some.
+    /// The arrays are those of place_for, where it gave some. The replier is moved out of `answer`, to answer later or here; where
+    /// called() throws and has not moved it, the exception is the answer.
     virtual void called(link_number link, std::uint8_t verb, bytes body, std::vector<any_array> arrays,
-                        time_point deadline, replier answer) = 0;
+                        time_point deadline, replier&& answer) = 0;
     virtual void noted(link_number link, std::uint8_t verb, bytes body, std::vector<any_array> arrays) {
         (void)link, (void)verb, (void)body, (void)arrays;
     }

@@ -52,4 +52,15 @@ struct message {
     }
 };
 
+/// The most bytes, of body and payload together, of a message that may overtake larger ones.
+inline constexpr std::size_t small_message = std::size_t{64} << 10;
+inline bool is_small(const message& m) noexcept { return m.body.size() + m.payload_bytes() <= small_message; }
+
+/// Limits on what comes from outside, checked before anything is allocated.
+struct message_limits {
+    std::size_t body_bytes = std::size_t{64} << 20;
+    std::size_t payload_bytes = std::size_t{1} << 38; ///< of all messages together that are still arriving
+    std::size_t arrays = 65536;
+};
+
 } // namespace tenon::net
