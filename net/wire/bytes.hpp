@@ -69,8 +69,7 @@ public:
     /// The number of a list's entries, of which each takes so many bytes at least.
     std::size_t count(std::size_t least_bytes) {
         const auto n = number<std::uint32_t>();
-        if (n > left_.size() / (least_bytes ? least_bytes : 1))
-            fail("a list of " + std::to_string(n) + " is cut short");
+        if (n > left_.size() / (least_bytes ? least_bytes : 1)) fail("a list of " + std::to_string(n) + " is cut short");
         return n;
     }
     std::span<const std::byte> raw(std::size_t count) {
