@@ -30,6 +30,11 @@ struct answer {
 /// anything (least of all for another call), and does not throw.
 using call_done = std::function<void(answer)>;
 
+/// Memory for array i of an answer that has this body: of this type, or an empty one. Called as call_done is, maybe again where the
+/// connection ended meanwhile, not once the call has ended. But what it gave may be written to after a call ended without its
+/// answer: nobody does any more when it is_unique() again.
+using reply_place = std::function<any_array(const bytes& body, std::size_t i, const tensor_type& type)>;
+
 struct peer_options {
     std::string address; ///< "host:port"
     // Who is expected there; another one is a failed_precondition_error that names both. An empty job: whoever it is.
@@ -68,7 +73,7 @@ enum class peer_state {
 /// - when another incarnation answers: aborted_error, "... was restarted";
 /// - when the handshake is refused for good (token, cluster, version, who it is): the error of that kind.
 /// Their messages name the peer and say, of calls that were sent, that it is unknown whether they took effect.
-class peer : public std::enable_shared_from_this<peer> {
+class peer {
 public:
     /// `t` outlives all that it calls.
     static std::shared_ptr<peer> make(transport& t, peer_options options);
@@ -76,10 +81,10 @@ public:
 
     /// Calls, and has `done` called once with the answer: not later than `deadline`, but for the time a thread takes to get to it.
     /// The deadline goes with the call; when it passes, `done` gets a deadline_exceeded_error and the service is told. An
-    /// incarnation other than 0: to this life of the peer, or aborted_error. Returns the call's number. `done` may have been called
-    /// by then.
+    /// incarnation other than 0: to this life of the peer, or aborted_error. `place`: where the answer's arrays are to be. Returns
+    /// the call's number; `done` may have been called by then.
     virtual std::uint64_t call(std::uint8_t verb, bytes body, std::vector<any_array> arrays, time_point deadline,
-                               call_done done, std::uint64_t incarnation = 0) = 0;
+                               call_done done, std::uint64_t incarnation = 0, reply_place place = {}) = 0;
     /// Ends a call whose answer nobody wants: `done` gets a cancelled_error, the service is told, ahead of all that waits to be
     /// sent. Nothing where the call has ended.
     virtual void cancel(std::uint64_t call) = 0;

@@ -58,6 +58,8 @@ public:
     /// Its process stands still: what is to happen to it happens when it goes on, in order.
     void pause(const std::string& host);
     void go_on(const std::string& host);
+    /// When a pause of the host last ended; the beginning of time where there was none.
+    time_point went_on(const std::string& host) const;
 
     /// Nothing arrives in this direction until it is mended.
     void cut(const std::string& from, const std::string& to);
