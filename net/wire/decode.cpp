@@ -8,7 +8,7 @@ namespace tenon::net {
 
 namespace {
 
-constexpr std::size_t prefix_bytes = 16;                            // how many arrays, bytes of descriptors, of the body
+constexpr std::size_t prefix_bytes = 16; // how many arrays, bytes of descriptors, of the body
 constexpr std::size_t least_descriptor = 2, most_descriptor = 2 + 8 * max_rank + 8;
 constexpr std::size_t kept_metadata = std::size_t{4} << 10; // between messages
 
@@ -101,8 +101,8 @@ void message_decoder::frame_begins(message_sink& sink) {
         damaged("its checksum is wrong: it was damaged on its way");
     std::span<const std::byte> metadata = metadata_;
     const message_limits limits = sink.limits();
-    const auto same = std::find_if(open_.begin(), open_.end(),
-                                   [&](const open_message& m) { return m.stream == header_.stream; });
+    const auto same =
+        std::find_if(open_.begin(), open_.end(), [&](const open_message& m) { return m.stream == header_.stream; });
     current_ = static_cast<std::size_t>(same - open_.begin());
     if (header_.flags & frame_flags::first) {
         if (same != open_.end()) damaged("stream " + std::to_string(header_.stream) + " begins twice");

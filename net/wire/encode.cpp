@@ -28,7 +28,9 @@ bytes packed(const any_array& strings) {
 } // namespace
 
 message_encoder::message_encoder(message m, std::uint32_t stream, std::size_t most_payload) :
-    message_(std::move(m)), stream_(stream), most_payload_(std::clamp<std::size_t>(most_payload, 1, most_frame_payload)) {
+    message_(std::move(m)),
+    stream_(stream),
+    most_payload_(std::clamp<std::size_t>(most_payload, 1, most_frame_payload)) {
     describe();
     metadata_left_ = descriptors_.size() + message_.body.size();
     size_ = metadata_left_ + payload_left_;
@@ -96,9 +98,9 @@ void message_encoder::add_payload(std::vector<std::span<const std::byte>>& piece
     while (count > 0) {
         const any_array& a = message_.arrays[array_];
         const bool is_string = a.element() == element_type::string;
-        const std::span<const std::byte> all =
-            is_string ? std::span<const std::byte>(strings_[packed_])
-                      : std::span(static_cast<const std::byte*>(a.data()), a.bytes());
+        const std::span<const std::byte> all = is_string
+                                                   ? std::span<const std::byte>(strings_[packed_])
+                                                   : std::span(static_cast<const std::byte*>(a.data()), a.bytes());
         const std::size_t n = std::min(count, all.size() - offset_);
         if (n > 0) pieces.push_back(all.subspan(offset_, n));
         offset_ += n;

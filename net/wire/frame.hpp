@@ -71,7 +71,7 @@ private:
     bool started_ = false;
     frame_header header_;
     bytes descriptors_;
-    std::vector<bytes> strings_; // arrays of strings, packed
+    std::vector<bytes> strings_;         // arrays of strings, packed
     std::size_t array_ = 0, offset_ = 0; // of the payload that comes next
     std::size_t packed_ = 0;             // strings_ that have gone
 };

@@ -55,9 +55,11 @@ struct message {
     }
 };
 
-/// The most bytes, of body and payload together, of a message that may overtake larger ones.
+/// The most bytes, of body and payload and 80 for each array, of a message that may overtake larger ones.
 inline constexpr std::size_t small_message = std::size_t{64} << 10;
-inline bool is_small(const message& m) noexcept { return m.body.size() + m.payload_bytes() <= small_message; }
+inline bool is_small(const message& m) noexcept {
+    return m.body.size() + m.payload_bytes() + 80 * m.arrays.size() <= small_message;
+}
 
 /// Limits on what comes from outside, checked before anything is allocated.
 struct message_limits {

@@ -82,7 +82,8 @@ struct collector final : message_sink {
 inline std::vector<message> decoded(std::span<const std::byte> all, std::size_t piece = ~std::size_t{0}) {
     collector c;
     message_decoder d;
-    for (; !all.empty(); all = all.subspan(std::min(piece, all.size()))) d.push(all.first(std::min(piece, all.size())), c);
+    for (; !all.empty(); all = all.subspan(std::min(piece, all.size())))
+        d.push(all.first(std::min(piece, all.size())), c);
     return std::move(c.messages);
 }
 

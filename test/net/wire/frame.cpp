@@ -50,7 +50,9 @@ template <class Change> bytes changed(bytes frame, Change change) {
     return frame;
 }
 
-template <class T> void put(bytes& into, std::size_t at, T value) { std::memcpy(into.data() + at, &value, sizeof value); }
+template <class T> void put(bytes& into, std::size_t at, T value) {
+    std::memcpy(into.data() + at, &value, sizeof value);
+}
 
 constexpr std::size_t descriptors_at = sizeof(frame_header) + 16;
 
@@ -69,7 +71,7 @@ TEST_CASE("frame: the header lies as the protocol says") {
     const bytes all = frames_of(note("ab", 5), 3);
     REQUIRE(all.size() == 56 + 16 + 2);
     CHECK(to_text(bytes(all.begin(), all.begin() + 4)) == "TNON");
-    CHECK(all[4] == std::byte{1});   // version
+    CHECK(all[4] == std::byte{1}); // version
     CHECK(all[6] == static_cast<std::byte>(message_type::note));
     CHECK(all[7] == std::byte{1});   // first
     CHECK(all[8] == std::byte{3});   // stream
@@ -127,7 +129,8 @@ TEST_CASE("frame: large payloads and large bodies go in frames of bounded size")
 }
 
 TEST_CASE("frame: messages between the frames of others") {
-    const message large = note_with("large", numbers(1000)), other = note_with("other", numbers(900, 5)), small = note("small");
+    const message large = note_with("large", numbers(1000)), other = note_with("other", numbers(900, 5)),
+                  small = note("small");
     message_encoder a(large.share(), 1, 1000), b(other.share(), 2, 1000);
     collector c;
     message_decoder d;
@@ -211,13 +214,15 @@ TEST_CASE("frame: a bit that flips in header or metadata is found") {
 TEST_CASE("frame: what is no frame is refused, and says why") {
     const bytes good = frames_of(note_with("body", numbers(3)));
     const auto header = [&](auto change) { return changed(good, [&](frame_header& h, bytes&) { change(h); }); };
-    check_damaged(to_bytes("GET / HTTP/1.1\r\nHost: example.org\r\nAccept: everything\r\n\r\n"), "does not begin as one");
+    check_damaged(to_bytes("GET / HTTP/1.1\r\nHost: example.org\r\nAccept: everything\r\n\r\n"),
+                  "does not begin as one");
     check_damaged(header([](frame_header& h) { h.version = 7; }), "version 7");
     check_damaged(header([](frame_header& h) { h.type = message_type::count; }), "no message type 11");
     check_damaged(header([](frame_header& h) { h.flags = 0x81; }), "flags 129");
     check_damaged(header([](frame_header& h) { h.reserved[1] = 1; }), "must be zero");
     check_damaged(header([](frame_header& h) { h.metadata_bytes = 0xFFFFFFFF; }), "4294967295 bytes of metadata");
-    check_damaged(header([](frame_header& h) { h.payload_bytes = std::uint64_t{1} << 63; }), "9223372036854775808 bytes of payload");
+    check_damaged(header([](frame_header& h) { h.payload_bytes = std::uint64_t{1} << 63; }),
+                  "9223372036854775808 bytes of payload");
     check_damaged(header([](frame_header& h) { h.payload_bytes = 13; }), "13 bytes of payload, where 12 can come");
     check_damaged(header([](frame_header& h) { h.flags = 0; }), "goes on, which has not begun");
     check_damaged(header([](frame_header& h) { h.metadata_bytes = 8; }), "without saying what is in it");
@@ -237,14 +242,17 @@ TEST_CASE("frame: arrays that cannot be are refused before there is memory for t
         });
     };
     check_damaged(sizes(std::int64_t{1} << 40, std::int64_t{1} << 40, 1), "2^62 bytes");
-    check_damaged(sizes(std::int64_t{1} << 21, std::int64_t{1} << 21, std::int64_t{1} << 22), "2^62 bytes"); // 2^64 elements: 0
+    check_damaged(sizes(std::int64_t{1} << 21, std::int64_t{1} << 21, std::int64_t{1} << 22),
+                  "2^62 bytes"); // 2^64 elements: 0
     check_damaged(sizes(-1, 2, 2), "a size is -1");
     check_damaged(described([](bytes& all) { all[descriptors_at] = std::byte{200}; }), "no kind 200");
     check_damaged(described([](bytes& all) { all[descriptors_at] = std::byte{0}; }), "what holds nothing has sizes");
     check_damaged(described([](bytes& all) { all[descriptors_at + 1] = std::byte{9}; }), "9 dimensions");
     check_damaged(described([](bytes& all) { all[descriptors_at + 1] = std::byte{2}; }), "8 bytes follow its end");
-    check_damaged(described([](bytes& all) { put(all, descriptors_at - 16, std::uint32_t{14}); }), "not described in 26 bytes");
-    check_damaged(described([](bytes& all) { put(all, descriptors_at - 16, std::uint32_t{65}); }), "65 arrays are not described");
+    check_damaged(described([](bytes& all) { put(all, descriptors_at - 16, std::uint32_t{14}); }),
+                  "not described in 26 bytes");
+    check_damaged(described([](bytes& all) { put(all, descriptors_at - 16, std::uint32_t{65}); }),
+                  "65 arrays are not described");
 }
 
 TEST_CASE("frame: strings whose lengths lie are refused, and bools that are neither yes nor no") {
@@ -253,7 +261,8 @@ TEST_CASE("frame: strings whose lengths lie are refused, and bools that are neit
     const bytes good = frames_of(note_with("", words.share()));
     const std::size_t lengths_at = good.size() - 19;
     REQUIRE(decoded(good).size() == 1);
-    for (const std::uint64_t length : {std::uint64_t{4}, std::uint64_t{1} << 63, ~std::uint64_t{0}, ~std::uint64_t{0} - 7}) {
+    for (const std::uint64_t length :
+         {std::uint64_t{4}, std::uint64_t{1} << 63, ~std::uint64_t{0}, ~std::uint64_t{0} - 7}) {
         bytes wrong = good;
         put(wrong, lengths_at, length);
         check_damaged(wrong, "where 3 are left");
@@ -296,7 +305,8 @@ TEST_CASE("frame: what is beyond the limits of who receives it is refused before
     collector c;
     c.most = most;
     message_decoder d;
-    const bytes first = frames_of(note_with("", numbers(1000)), 1, 100), second = frames_of(note_with("", numbers(1000)), 2, 100);
+    const bytes first = frames_of(note_with("", numbers(1000)), 1, 100),
+                second = frames_of(note_with("", numbers(1000)), 2, 100);
     d.push(std::span(first).first(182), c);
     CHECK_THROWS_AS(d.push(std::span(second).first(182), c), tn::resource_exhausted_error);
 }
