@@ -38,6 +38,8 @@ public:
     /// nothing where nothing follows. By one thread at a time, also while another reads.
     virtual result write(std::span<const iovec> from) = 0;
     virtual bool unflushed() const noexcept { return false; }
+    /// The last read was blocked by what must be written first.
+    virtual bool read_waits_for_write() const noexcept { return false; }
     /// A read of less than was asked for has taken all that was there.
     virtual bool short_read_is_all() const noexcept { return false; }
     /// Why the last call failed.

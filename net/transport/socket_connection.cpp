@@ -69,7 +69,7 @@ void socket_connection::turn(std::uint32_t what) {
         if (!shake_hands()) return;
         what |= readiness::read; // it may lie in the stream already
     }
-    if (what & (readiness::read | readiness::over)) read_all(what);
+    if (what & (readiness::read | readiness::over) || stream_->read_waits_for_write()) read_all(what);
     if (is_broken_.load() && !has_ended_) end(reason());
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <net/transport/poller.hpp>
 #include <net/transport/service.hpp>
@@ -18,7 +19,8 @@ namespace {
 // What threads, timers and connections hold of a transport: it ends with the last of them.
 class core final : public connection_owner, public std::enable_shared_from_this<core> {
 public:
-    explicit core(tcp_options o) : options_(std::move(o)) {}
+    explicit core(tcp_options o) :
+        options_(std::move(o)), tls_(options_.tls ? make_tls_context(*options_.tls) : nullptr) {}
 
     poller& sockets() noexcept override { return poller_; }
     const tcp_options& options() const noexcept override { return options_; }
@@ -33,6 +35,12 @@ public:
     std::shared_ptr<service> service_here() const {
         const std::lock_guard lock(guard_);
         return service_;
+    }
+
+    void check_can_listen(const std::string& address) const {
+        if (!tls_ || tls_->can_listen()) return;
+        throw invalid_argument_error("cannot listen on " + address +
+                                     " with TLS: no certificate is given; set certificate_chain and private_key");
     }
 
     void begin() {
@@ -68,9 +76,16 @@ public:
         std::shared_ptr<socket_connection> made, oldest;
         std::string refused;
         std::uint64_t id = 0;
-        {
+        std::unique_ptr<byte_stream> stream;
+        try {
             set_buffers(s.socket);
-            std::unique_ptr<byte_stream> stream = make_stream(s.socket, is_accepted, host);
+            stream = make_stream(s, is_accepted, host);
+        } catch (const error& e) {
+            ::close(s.socket);
+            then(nullptr, e.what());
+            return;
+        }
+        {
             const std::lock_guard lock(guard_);
             if (is_stopping_) refused = "the transport has ended";
             else if (is_accepted && accepted_ >= options_.most_connections) refused = "too many connections";
@@ -87,7 +102,10 @@ public:
                 open_.emplace(id, entry{made, is_accepted});
             }
         }
-        if (!made) return void(then(nullptr, refused));
+        if (!made) {
+            then(nullptr, refused);
+            return;
+        }
         if (oldest) oldest->close("too many connections have not said who they are");
         // Accepted ones are to speak until then, those dialed to have shaken hands.
         const std::weak_ptr<socket_connection> weak = made;
@@ -144,12 +162,14 @@ private:
         if (const int n = options_.send_buffer) ::setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &n, sizeof n);
         if (const int n = options_.receive_buffer) ::setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &n, sizeof n);
     }
-    std::unique_ptr<byte_stream> make_stream(int socket, bool is_accepted, const std::string& host) const {
-        (void)is_accepted, (void)host;
-        return make_plain_stream(socket);
+    std::unique_ptr<byte_stream> make_stream(const connected_socket& s, bool is_accepted,
+                                             const std::string& host) const {
+        if (!tls_) return make_plain_stream(s.socket);
+        return is_accepted ? tls_->accepted(s.socket, s.peer) : tls_->dialed(s.socket, host, s.peer);
     }
 
     const tcp_options options_;
+    const std::shared_ptr<tls_context> tls_; // none: plain
     poller poller_;
     std::vector<std::thread> threads_;
     mutable std::mutex guard_; // of what follows
@@ -176,6 +196,7 @@ public:
             });
     }
     std::unique_ptr<listener> listen(const std::string& address, accept each) override {
+        core_->check_can_listen(address);
         const auto state = std::make_shared<listening::state>(std::move(each));
         auto accepted = [weak = std::weak_ptr<core>(core_), state](connected_socket s) {
             const auto c = weak.lock();

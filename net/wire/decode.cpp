@@ -80,6 +80,7 @@ void message_decoder::got(std::size_t count, message_sink& sink) {
 
 void message_decoder::check_header() const {
     const frame_header& h = header_;
+    if ((h.magic & 0xFFFF) == 0x0316) damaged("it begins as TLS does; both sides must use it, or neither");
     if (h.magic != frame_magic) damaged("it does not begin as one; does the other side speak Tenon's protocol?");
     if (h.version != frame_version)
         damaged("the other side speaks version " + std::to_string(h.version) + " of the protocol, this one " +

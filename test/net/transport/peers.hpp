@@ -3,12 +3,15 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
+
+#include <unistd.h>
 
 #include <doctest/doctest.h>
 
@@ -22,6 +25,21 @@ namespace net_test {
 
 using namespace std::chrono_literals;
 inline constexpr auto long_enough = 60s; // a test that waits so long has failed
+
+/// Memory that is there for the process, in bytes.
+inline std::size_t resident_bytes() {
+    std::ifstream statm("/proc/self/statm");
+    std::size_t whole = 0, pages = 0;
+    statm >> whole >> pages;
+    return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+inline constexpr bool memory_counts = false; // a sanitizer takes more than what is watched
+#elif defined(__has_feature)
+inline constexpr bool memory_counts = !__has_feature(thread_sanitizer) && !__has_feature(address_sanitizer);
+#else
+inline constexpr bool memory_counts = true;
+#endif
 
 /// Keeps what it is told.
 class recorder : public connection_user {
