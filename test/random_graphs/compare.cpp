@@ -12,6 +12,9 @@
 #include <tenon/runtime/run/trace.hpp>
 
 #include "random_graphs/callables.hpp"
+#ifdef TENON_TEST_BY_WIRE
+#include "random_graphs/wire_session.hpp"
+#endif
 #include "reference/evaluator.hpp"
 #include "reference/pause.hpp"
 
@@ -117,15 +120,14 @@ tn::graph placed_at_random(program p, bool on_tasks) {
 }
 
 tn::graph graph_for(const program& p, const session_kind& k, const tn::graph* written) {
-    if (k.placed) return placed_at_random(p, k.tasks);
+    if (k.placed) return placed_at_random(p, k.tasks || k.by_wire);
     return k.written && written ? *written : graph_of(p);
 }
 
-std::vector<tn::any_array> run_step(tn::session& s, const session_kind& k, const reference::request& r) {
-    if (k.callable && can_call(r)) return call(s, r);
-    std::vector<tn::fed_value> feeds;
-    for (const tn::fed_value& f : r.feeds) feeds.push_back({f.tensor, f.value.share()});
-    return s.run_untyped(std::move(feeds), r.fetches, r.targets);
+std::vector<tn::fed_value> shared(const std::vector<tn::fed_value>& feeds) {
+    std::vector<tn::fed_value> result;
+    for (const tn::fed_value& f : feeds) result.push_back({f.tensor, f.value.share()});
+    return result;
 }
 
 // The program's steps in one session.
@@ -135,6 +137,9 @@ public:
         p_(p), kind_(k), graph_(graph_for(p, k, written)) {
         tn::session_options o = k.options;
         if (k.by_costs) o.cost_measurements = measured();
+#ifdef TENON_TEST_BY_WIRE
+        if (k.by_wire) by_wire_ = std::make_unique<wire_session>(graph_, o);
+#endif
         if (k.tasks) session_.emplace(two_tasks(), graph_, o);
         else session_.emplace(graph_, o);
         if (k.trace) session_->set_trace(&trace_);
@@ -159,12 +164,25 @@ private:
         tn::session s(graph_, kind_.options);
         s.set_measurements(m.get());
         for (const step& asked : p_.steps) try {
-                run_step(s, kind_, request_of(graph_, asked));
+                const reference::request r = request_of(graph_, asked);
+                s.run_untyped(shared(r.feeds), r.fetches, r.targets);
             } catch (const tn::error&) {
                 // What it measured until then is enough.
             }
         s.set_measurements(nullptr);
         return m;
+    }
+
+    std::vector<tn::any_array> run_untyped(std::vector<tn::fed_value> feeds, const std::vector<tn::any_tensor>& fetches,
+                                           const std::vector<tn::operation>& targets = {}) {
+#ifdef TENON_TEST_BY_WIRE
+        if (by_wire_) return by_wire_->run_untyped(std::move(feeds), fetches, targets);
+#endif
+        return session_->run_untyped(std::move(feeds), fetches, targets);
+    }
+    std::vector<tn::any_array> run_step(const reference::request& r) {
+        if (kind_.callable && can_call(r)) return call(*session_, r);
+        return run_untyped(shared(r.feeds), r.fetches, r.targets);
     }
 
     static std::vector<tn::task> two_tasks() {
@@ -184,7 +202,7 @@ private:
         const bool may_refuse = kind_.options.check_numerics && !expected.finite;
         std::vector<tn::any_array> got;
         try {
-            got = run_step(*session_, kind_, r);
+            got = run_step(r);
         } catch (const tn::error& e) {
             if (may_refuse && e.code() == tn::error_code::invalid_argument) {
                 ended_ = true;
@@ -235,7 +253,7 @@ private:
         if (!all.empty()) {
             std::vector<tn::any_array> left;
             try {
-                left = session_->run_untyped({}, all);
+                left = run_untyped({}, all);
             } catch (const std::exception& e) {
                 return std::string("the variables cannot be read after it: ") + e.what();
             }
@@ -262,7 +280,7 @@ private:
             const std::vector<result>& list = may_be == expected.left.end() ? none : may_be->second;
             std::vector<tn::any_array> now;
             try {
-                now = session_->run_untyped({}, {v});
+                now = run_untyped({}, {v});
             } catch (const tn::error& e) {
                 if (e.code() != tn::error_code::failed_precondition || (!list.empty() && list[0].value))
                     return "variable " + name + " cannot be read after the step failed: " + e.what();
@@ -306,6 +324,9 @@ private:
     tn::trace trace_;
     tn::cost_measurements measurements_;
     std::optional<tn::session> session_;
+#ifdef TENON_TEST_BY_WIRE
+    std::unique_ptr<wire_session> by_wire_; // in place of the session
+#endif
     std::vector<tn::any_tensor> variables_;
     reference::state state_;
     std::vector<outcome> shaken_; // of this step

@@ -53,6 +53,12 @@ std::vector<session_kind> every_session() {
         k.tasks = true;
         k.placed = true;
     });
+#ifdef TENON_TEST_BY_WIRE
+    add("by_wire", [](session_kind& k) {
+        k.by_wire = true;
+        k.placed = true;
+    });
+#endif
     add("placed_by_costs", [](session_kind& k) {
         k.options.gpus = tn::simulated_gpu(2, plenty);
         k.by_costs = true;

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <ostream>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
 
 #include <tenon/core/hash.hpp>
 #include <tenon/core/error.hpp>
@@ -281,20 +284,66 @@ inline node* enter(graph_state& g, node&& n) {
     return &made;
 }
 
+// The caller holds the graph's guard, and has looked that the name is free.
+inline node* enter_restored(graph_state& g, node&& n, std::size_t content) {
+    // Scopes that are opened later get prefixes of their own.
+    for (std::size_t slash = n.name.find('/'); slash != std::string::npos; slash = n.name.find('/', slash + 1))
+        g.used_names.emplace(n.name.substr(0, slash + 1), 1);
+    const bool shared = content && !find_equal(g, n, content);
+    node* made = enter(g, std::move(n));
+    if (shared) g.by_content.emplace(content, graph_state::shared_node{made, 0});
+    return made;
+}
+[[noreturn]] inline void refuse_name(const std::string& name) {
+    throw invalid_argument_error("there are two nodes called \"" + name + "\"");
+}
+
 TENON_INLINE node* restore_node(const graph& to, node&& n) {
     graph_state& g = *to.state();
     take_names(g, n.attributes);
     infer_outputs(n);
     const std::size_t content = may_be_shared(*n.op) ? content_of(n) : 0;
     const std::lock_guard lock(g.guard);
-    if (g.by_name.contains(n.name)) throw invalid_argument_error("there are two nodes called \"" + n.name + "\"");
-    // Scopes that are opened later get prefixes of their own.
-    for (std::size_t slash = n.name.find('/'); slash != std::string::npos; slash = n.name.find('/', slash + 1))
-        g.used_names.emplace(n.name.substr(0, slash + 1), 1);
-    const bool shared = may_be_shared(*n.op) && !find_equal(g, n, content);
-    node* made = enter(g, std::move(n));
-    if (shared) g.by_content.emplace(content, graph_state::shared_node{made, 0});
-    return made;
+    if (g.by_name.contains(n.name)) refuse_name(n.name);
+    return enter_restored(g, std::move(n), content);
+}
+
+TENON_INLINE void judge_node(node& n) { infer_outputs(n); }
+
+TENON_INLINE void enter_nodes(const graph& to, std::int64_t from, std::vector<node>&& nodes, bool shared) {
+    graph_state& g = *to.state();
+    const std::lock_guard lock(g.guard);
+    if (static_cast<std::int64_t>(g.nodes.size()) != from)
+        throw aborted_error("the graph has " + std::to_string(g.nodes.size()) + " nodes, not " + std::to_string(from) +
+                            ": somebody else has added to it");
+    std::unordered_map<const node*, node*> made;
+    std::unordered_set<std::string_view> names;
+    for (const node& n : nodes)
+        if (g.by_name.contains(n.name) || !names.insert(n.name).second) refuse_name(n.name);
+    const auto own = [&](node*& n) {
+        if (const auto at = made.find(n); at != made.end()) n = at->second;
+    };
+    for (node& n : nodes) {
+        for (node_output& in : n.inputs) own(in.node);
+        for (node*& c : n.controls) own(c);
+        for (node*& c : n.colocated) own(c);
+        if (n.follows) own(n.follows);
+        const std::size_t content = shared && may_be_shared(*n.op) ? content_of(n) : 0;
+        made.emplace(&n, enter_restored(g, std::move(n), content));
+    }
+}
+
+TENON_INLINE attributes checked_attributes(const op_definition& op, const attributes& given) {
+    if (!op.checked) return given;
+    attributes checked = op.checked(given);
+    for (const auto& [name, v] : given)
+        if (!checked.find(name.c_str())) {
+            std::string known;
+            for (const auto& [k, x] : checked) known += (known.empty() ? " it has " : ", ") + k;
+            throw invalid_argument_error("the op has no attribute \"" + name + "\";" +
+                                         (known.empty() ? " it has none" : known));
+        }
+    return checked;
 }
 
 } // namespace detail
@@ -409,6 +458,35 @@ TENON_INLINE const op_definition* find_op(const std::string& name) {
     const std::lock_guard lock(r.guard);
     const auto at = r.ops.find(name);
     return at == r.ops.end() ? nullptr : at->second;
+}
+
+TENON_INLINE std::size_t detail::distance_of(const std::string& a, const std::string& b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+        std::size_t diagonal = std::exchange(row[0], i);
+        for (std::size_t j = 1; j <= b.size(); ++j) {
+            const std::size_t changed = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            row[j] = std::min({changed, row[j] + 1, row[j - 1] + 1});
+        }
+    }
+    return row[b.size()];
+}
+
+TENON_INLINE const op_definition& detail::require_op(const std::string& name) {
+    if (const op_definition* op = find_op(name)) return *op;
+    std::string similar;
+    for (const op_definition* op : all_ops()) {
+        const std::string other = op->name;
+        if (name.size() < 64 &&
+            (distance_of(name, other) <= 2 ||
+             (name.size() > 2 && (other.find(name) != std::string::npos || name.find(other) != std::string::npos))))
+            similar += (similar.empty() ? "; similar ones: " : ", ") + other;
+    }
+    throw invalid_argument_error(
+        "op \"" + name + "\" is not known to this program" + similar +
+        "; include the header that defines it (Tenon's own: tenon/tenon.hpp) in one of the program's files");
 }
 
 TENON_INLINE std::vector<const op_definition*> all_ops() {

@@ -16,35 +16,6 @@ namespace tenon {
 
 namespace detail {
 
-// How many letters must be changed, put in or taken out to make one name of the other.
-inline std::size_t distance_of(const std::string& a, const std::string& b) {
-    std::vector<std::size_t> row(b.size() + 1);
-    for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-    for (std::size_t i = 1; i <= a.size(); ++i) {
-        std::size_t diagonal = std::exchange(row[0], i);
-        for (std::size_t j = 1; j <= b.size(); ++j) {
-            const std::size_t changed = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            row[j] = std::min({changed, row[j] + 1, row[j - 1] + 1});
-        }
-    }
-    return row[b.size()];
-}
-
-inline const op_definition& op_of_json(const std::string& name) {
-    if (const op_definition* op = find_op(name)) return *op;
-    std::string similar;
-    for (const op_definition* op : all_ops()) {
-        const std::string other = op->name;
-        if (name.size() < 64 &&
-            (distance_of(name, other) <= 2 ||
-             (name.size() > 2 && (other.find(name) != std::string::npos || name.find(other) != std::string::npos))))
-            similar += (similar.empty() ? "; similar ones: " : ", ") + other;
-    }
-    json_mistake("op \"" + name + "\" is not known to this program" + similar +
-                 "; include the header that defines it (Tenon's own: tenon/tenon.hpp) in one of the program's files");
-}
-
 class graph_reader {
 public:
     explicit graph_reader(const std::string& text) : root_(parse_json(text, "graph JSON")) {}
@@ -232,7 +203,7 @@ private:
         try {
             node n;
             n.name = e.name;
-            n.op = &op_of_json(e.op);
+            n.op = &require_op(e.op);
             for (const auto& [from, index] : e.inputs) {
                 node* source = entries_[from].made;
                 if (index >= static_cast<int>(source->outputs.size()))
@@ -271,17 +242,7 @@ private:
                     throw invalid_argument_error(words(x));
                 }
             }
-        if (!n.op->checked) {
-            n.attributes = std::move(given);
-            return;
-        }
-        n.attributes = n.op->checked(given);
-        for (const auto& [name, v] : given)
-            if (!n.attributes.find(name.c_str())) {
-                std::string known;
-                for (const auto& [k, x] : n.attributes) known += (known.empty() ? " it has " : ", ") + k;
-                json_mistake("the op has no attribute \"" + name + "\";" + (known.empty() ? " it has none" : known));
-            }
+        n.attributes = checked_attributes(*n.op, given);
     }
 
     static void compare_outputs(const entry& e) {

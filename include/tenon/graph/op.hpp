@@ -78,6 +78,20 @@ const op_definition& enter_op(const op_definition& d);
 /// rule's words, or when the name is taken.
 node* restore_node(const graph& to, node&& n);
 
+/// The same for many, all of them or none. First each is judged: its inputs and other nodes are of the graph, or judged before
+/// it; its outputs are found. Then they are entered, from number `from` on. aborted_error where the graph has grown meanwhile;
+/// invalid_argument_error where a name is taken. `shared`: nodes that are made later may be one with them. Until they are
+/// entered, the nodes do not move in memory: they refer to each other.
+void judge_node(node& n);
+void enter_nodes(const graph& to, std::int64_t from, std::vector<node>&& nodes, bool shared);
+
+/// find_op; throws invalid_argument_error that lists similar names and says what to include.
+const op_definition& require_op(const std::string& name);
+/// What op_definition::checked gives; throws invalid_argument_error where there is an attribute that the op has not.
+attributes checked_attributes(const op_definition& op, const attributes& given);
+/// How many letters must be changed, put in or taken out to make one name of the other.
+std::size_t distance_of(const std::string& a, const std::string& b);
+
 template <class Op> constexpr op_definition make_definition() {
     using A = typename Op::attributes;
     op_definition d;

@@ -18,6 +18,14 @@
 
 namespace tenon {
 
+/// What a person is told of one.
+struct resource_info {
+    std::string container, kind, name;
+    std::string description;   ///< of a variable "float[784, 300]", of a queue what it holds
+    std::size_t bytes = 0;     ///< of its device's memory
+    std::uint64_t updates = 0; ///< of a variable: how many steps have updated it
+};
+
 /// Something that outlives steps. Whoever uses it owns it with others, so that one whose container was cleared stays until
 /// the last step that knows it has ended.
 class resource {
@@ -25,6 +33,8 @@ public:
     virtual ~resource() = default;
     /// The memory of its device that it takes, and for what.
     virtual memory_holder holding() const { return {}; }
+    /// Fills in what it knows of itself.
+    virtual void describe(resource_info& to) const { (void)to; }
     /// Its container was cleared: nobody finds it any more. Who waits for it should be told.
     virtual void forgotten() noexcept {}
 };
@@ -68,6 +78,7 @@ public:
     variable_resource(const variable_resource&) = delete;
     variable_resource& operator=(const variable_resource&) = delete;
     memory_holder holding() const override;
+    void describe(resource_info& to) const override;
 
     const std::string name;
     const tensor_type& type() const noexcept { return type_; }
@@ -136,6 +147,8 @@ public:
     std::size_t bytes() const noexcept;
     /// Those that take most of them.
     std::vector<memory_holder> largest() const;
+    /// All, by container, kind and name.
+    std::vector<resource_info> list() const;
 
 private:
     struct state;

@@ -37,6 +37,10 @@ TENON_INLINE memory_holder variable_resource::holding() const {
     if (counted_bytes() == 0) return {};
     return {counted_bytes(), name + " " + to_string(type_) + ", variable"};
 }
+TENON_INLINE void variable_resource::describe(resource_info& to) const {
+    to.description = to_string(type_);
+    to.bytes = counted_bytes();
+}
 TENON_INLINE variable_buffer* variable_resource::make_buffer() const {
     auto b = std::make_unique<variable_buffer>();
     if (!from_) b->value = any_array(type_.element, type_.extents);
@@ -164,6 +168,20 @@ TENON_INLINE bool resource_manager::give_back_spares() noexcept {
 
 TENON_INLINE std::size_t resource_manager::bytes() const noexcept {
     return state_->bytes->load(std::memory_order_relaxed);
+}
+
+TENON_INLINE std::vector<resource_info> resource_manager::list() const {
+    std::vector<resource_info> all;
+    const std::lock_guard lock(state_->guard);
+    for (const auto& [container, held] : state_->containers)
+        for (const auto& [key, r] : held) {
+            resource_info& info = all.emplace_back();
+            info.container = container;
+            info.kind = key.first;
+            info.name = key.second;
+            r->describe(info);
+        }
+    return all;
 }
 
 TENON_INLINE std::vector<memory_holder> resource_manager::largest() const {

@@ -13,9 +13,14 @@ struct task_devices {
     std::vector<int> devices; ///< by the task's own number: the program's
 };
 
+/// What is sent and received in a step, once: by which tasks.
+struct task_edge {
+    int from, to;
+};
+
 struct program_parts {
-    std::vector<program> parts; ///< by task; devices are the task's own. The first is fed and fetched
-    std::vector<int> receivers; ///< by the number of what is sent and received: the task that receives
+    std::vector<program> parts;   ///< by task; devices are the task's own. The first is fed and fetched
+    std::vector<task_edge> edges; ///< by their number
 };
 
 /// Each part has what runs on its task, and ops that send and receive in place of the edges between tasks: each value crosses to

@@ -133,14 +133,14 @@ private:
         return known.at(v);
     }
 
-    std::int64_t new_edge(int to) {
-        cut_.receivers.push_back(to);
-        return static_cast<std::int64_t>(cut_.receivers.size()) - 1;
+    std::int64_t new_edge(int from, int to) {
+        cut_.edges.push_back({from, to});
+        return static_cast<std::int64_t>(cut_.edges.size()) - 1;
     }
 
     int cross(int v, int from, int to) {
         const int there = brought(v, from);
-        const std::int64_t edge = new_edge(to);
+        const std::int64_t edge = new_edge(from, to);
         program_item send;
         send.origin = p_.value(v).origin.node;
         send.op = &send_definition;
@@ -189,7 +189,7 @@ private:
                 }
         const auto [at, isnew] = signs_.try_emplace({b, t}, 0);
         if (isnew) {
-            const std::int64_t edge = new_edge(t);
+            const std::int64_t edge = new_edge(home, t);
             program_item send;
             send.origin = item(b).origin;
             send.op = &send_definition;

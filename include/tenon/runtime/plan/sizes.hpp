@@ -18,12 +18,14 @@ public:
     /// The same extents with named sizes replaced by their values, where they are known.
     extents known(extents e) const;
 
-private:
     struct binding {
         const char* name;
         std::int64_t size;
-        node_output tensor;
+        node_output tensor; ///< that said so
     };
+    const std::vector<binding>& all() const noexcept { return known_; }
+
+private:
     const binding* find(const char* name) const;
     std::vector<binding> known_;
 };

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <tenon/kernel/rendezvous.hpp>
-#include <tenon/runtime/plan/program.hpp>
+#include <tenon/runtime/plan/parts.hpp>
 #include <tenon/runtime/run/plan.hpp>
 
 /// Parts of steps on other tasks than the caller's, wherever those are.
@@ -56,7 +56,8 @@ public:
     virtual ~remote_task() = default;
     virtual const std::vector<device_description>& devices() const = 0;
     /// Of a part of a placed program, whose devices are the task's own.
-    virtual std::unique_ptr<part_plan> plan_part(program&& part, const plan_options& o) = 0;
+    virtual std::unique_ptr<part_plan> plan_part(program&& part, const plan_options& o,
+                                                 const std::vector<task_edge>& edges) = 0;
 };
 
 /// Where the parts of one step meet, and then those of the next.
@@ -67,12 +68,14 @@ public:
     virtual void end() noexcept = 0;
 };
 
+/// Of parts that are all of this process.
+std::unique_ptr<step_rendezvous> make_local_meeting(std::size_t edges);
+
 /// Makes them, where some tasks are of other processes. Thread-safe.
 class step_exchange {
 public:
     virtual ~step_exchange() = default;
-    /// `receivers`: by edge, the task that receives, by its number among the session's.
-    virtual std::unique_ptr<step_rendezvous> make_rendezvous(const std::vector<int>& receivers) = 0;
+    virtual std::unique_ptr<step_rendezvous> make_rendezvous(const std::vector<task_edge>& edges) = 0;
 };
 
 } // namespace tenon::runtime

@@ -9,6 +9,20 @@ namespace tenon::runtime {
 
 namespace detail {
 
+// Where all parts are of this process.
+class local_meeting final : public step_rendezvous {
+public:
+    explicit local_meeting(std::size_t edges) : values_(static_cast<std::int64_t>(edges)) {}
+    void begin(std::uint64_t) override { values_.clear(); }
+    void end() noexcept override {}
+    void send(std::int64_t edge, any_array value) override { values_.send(edge, std::move(value)); }
+    void receive(std::int64_t edge, arrival& a) override { values_.receive(edge, a); }
+    bool stop(std::int64_t edge, arrival& a) noexcept override { return values_.stop(edge, a); }
+
+private:
+    local_rendezvous values_;
+};
+
 // A part on another task of this process.
 class local_part_step final : public part_step {
 public:
@@ -56,6 +70,10 @@ private:
 };
 
 } // namespace detail
+
+TENON_INLINE std::unique_ptr<step_rendezvous> make_local_meeting(std::size_t edges) {
+    return std::make_unique<detail::local_meeting>(edges);
+}
 
 TENON_INLINE std::unique_ptr<part_plan> make_local_part(program&& part, const plan_options& o, thread_pool& pool) {
     return std::make_unique<detail::local_part>(std::move(part), o, pool);

@@ -74,8 +74,8 @@ private:
     std::unique_ptr<staged_plan> first_; // the caller's part
     task_devices own_;                   // the caller's task
     std::vector<part> others_;
-    std::shared_ptr<plan> only_; // where it is one stage on one task
-    std::vector<int> receivers_; // by edge between tasks
+    std::shared_ptr<plan> only_;   // where it is one stage on one task
+    std::vector<task_edge> edges_; // between tasks
     step_exchange* const exchange_;
     const std::size_t devices_;
     std::mutex guard_; // of what follows

@@ -8,20 +8,6 @@ namespace tenon::runtime {
 
 namespace detail {
 
-// Where all parts are of this process.
-class local_meeting final : public step_rendezvous {
-public:
-    explicit local_meeting(std::size_t edges) : values_(static_cast<std::int64_t>(edges)) {}
-    void begin(std::uint64_t) override { values_.clear(); }
-    void end() noexcept override {}
-    void send(std::int64_t edge, any_array value) override { values_.send(edge, std::move(value)); }
-    void receive(std::int64_t edge, arrival& a) override { values_.receive(edge, a); }
-    bool stop(std::int64_t edge, arrival& a) noexcept override { return values_.stop(edge, a); }
-
-private:
-    local_rendezvous values_;
-};
-
 // What a task's part is planned with, of what the whole program is.
 inline plan_options options_of_part(const plan_options& o, const step_task& t) {
     plan_options own = o;
@@ -51,7 +37,7 @@ TENON_INLINE step_plan::step_plan(program&& placed, const plan_options& o, const
     std::vector<task_devices> devices;
     for (const step_task& t : tasks) devices.push_back(t.devices);
     program_parts cut = cut_by_task(placed, devices, o);
-    receivers_ = std::move(cut.receivers);
+    edges_ = std::move(cut.edges);
     const bool alone =
         std::all_of(cut.parts.begin() + 1, cut.parts.end(), [](const program& p) { return p.items.empty(); });
     first_ = std::make_unique<staged_plan>(std::move(cut.parts[0]), detail::options_of_part(o, tasks[0]), !alone);
@@ -59,7 +45,7 @@ TENON_INLINE step_plan::step_plan(program&& placed, const plan_options& o, const
     for (std::size_t t = 1; t < tasks.size(); ++t) {
         if (cut.parts[t].items.empty()) continue;
         const plan_options own = detail::options_of_part(o, tasks[t]);
-        others_.push_back({tasks[t].remote ? tasks[t].remote->plan_part(std::move(cut.parts[t]), own)
+        others_.push_back({tasks[t].remote ? tasks[t].remote->plan_part(std::move(cut.parts[t]), own, edges_)
                                            : make_local_part(std::move(cut.parts[t]), own, *tasks[t].pool),
                            tasks[t].devices});
     }
@@ -108,8 +94,8 @@ TENON_INLINE std::unique_ptr<parted_step> step_plan::take_step() {
     std::vector<std::unique_ptr<part_step>> others;
     for (const part& p : others_) others.push_back(p.plan->make_step());
     std::unique_ptr<step_rendezvous> values;
-    if (!others.empty() && exchange_) values = exchange_->make_rendezvous(receivers_);
-    else if (!others.empty()) values = std::make_unique<detail::local_meeting>(receivers_.size());
+    if (!others.empty() && exchange_) values = exchange_->make_rendezvous(edges_);
+    else if (!others.empty()) values = make_local_meeting(edges_.size());
     return std::make_unique<parted_step>(*first_, std::move(others), std::move(values));
 }
 

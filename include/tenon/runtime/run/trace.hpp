@@ -5,6 +5,7 @@
 #include <string>
 
 #include <tenon/core/config.hpp>
+#include <tenon/kernel/function_ref.hpp>
 
 namespace tenon {
 
@@ -23,6 +24,10 @@ public:
     void add(const std::string& name, const std::string& op, const std::string& row, std::int64_t begin,
              std::int64_t end);
     std::size_t size() const;
+    /// Calls f for each run, as add() was.
+    void each(function_ref<void(const std::string& name, const std::string& op, const std::string& row,
+                                std::int64_t begin, std::int64_t end)>
+                  f) const;
     /// For people: a line for each node's run, in the order in which they began. Times in microseconds, from the first.
     ///
     ///      begins       takes  row             node (op)

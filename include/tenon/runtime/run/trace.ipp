@@ -50,6 +50,13 @@ TENON_INLINE std::size_t trace::size() const {
     return state_->events.size();
 }
 
+TENON_INLINE void trace::each(
+    function_ref<void(const std::string&, const std::string&, const std::string&, std::int64_t, std::int64_t)> f)
+    const {
+    const std::lock_guard lock(state_->guard);
+    for (const state::event& e : state_->events) f(e.name, e.op, e.row, e.begin, e.end);
+}
+
 TENON_INLINE std::string trace::to_text() const {
     const std::lock_guard lock(state_->guard);
     std::vector<state::event> sorted = state_->events;

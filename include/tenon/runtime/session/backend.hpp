@@ -31,6 +31,8 @@ public:
     virtual void get(any_array* fetched) = 0;
     virtual bool wait_for(double seconds) = 0;
     virtual void stop() noexcept = 0;
+    /// Its time is over: it fails, saying what it waits for, unless it has ended.
+    virtual void expire() noexcept = 0;
 };
 
 /// A step that runs many times. Thread-safe.
@@ -77,7 +79,7 @@ public:
     /// The session has ended, callables may go on.
     virtual void end() noexcept = 0;
 
-    void note_started_runner(const any_tensor& queue);
+    virtual void note_started_runner(const any_tensor& queue);
     bool has_started_runner(const node* queue) const;
 
 protected:

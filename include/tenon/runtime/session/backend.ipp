@@ -17,6 +17,7 @@ inline void require_options(const session_options& o) {
     require(o.inter_op_threads >= 0, "inter_op_threads", std::to_string(o.inter_op_threads), threads);
     require(o.operation_timeout >= 0, "operation_timeout", std::to_string(o.operation_timeout),
             "give seconds, or 0 for no limit");
+    require(o.open_timeout >= 0, "open_timeout", std::to_string(o.open_timeout), "give seconds, or 0 for ten");
     require(o.kept_plans >= 1, "kept_plans", std::to_string(o.kept_plans), "give a positive number");
 }
 TENON_INLINE session_state::session_state(const tenon::graph& g, const session_options& o) : graph(g), options(o) {

@@ -361,7 +361,6 @@ public:
     }
     void get(any_array* fetched) override {
         std::unique_lock lock(guard_);
-        bool late = false;
         const auto ended = [&] { return ended_; };
         if (!in_.limited()) changed_.wait(lock, ended);
         else if (!changed_.wait_until(lock, in_.deadline, ended)) {
@@ -369,18 +368,12 @@ public:
             expire();
             lock.lock();
             changed_.wait(lock, ended);
-            late = true;
         }
         if (taken_)
             throw failed_precondition_error(
                 "pending_step::get: the results of this step were taken before; call it once");
         taken_ = true;
-        try {
-            if (failure_) std::rethrow_exception(failure_);
-        } catch (const deadline_exceeded_error& e) {
-            if (!late || !lease_.several()) throw;
-            throw deadline_exceeded_error(e.what() + session_->idle_runners(*lease_.several()));
-        }
+        if (failure_) std::rethrow_exception(failure_);
         for (std::size_t f = 0; f + 1 < fetched_.size(); ++f) fetched[f] = std::move(fetched_[f]);
     }
     bool wait_for(double seconds) override {
@@ -393,9 +386,11 @@ public:
             lease_.several()->stop(
                 std::make_exception_ptr(cancelled_error("the step was stopped (pending_step::stop)")));
     }
-    // Its time has come: what computes sees that itself.
-    void expire() noexcept {
-        if (lease_.several()) lease_.several()->expire();
+    // What computes sees itself that its time has come.
+    void expire() noexcept override {
+        if (!lease_.several()) return;
+        late_.store(true, std::memory_order_relaxed);
+        lease_.several()->expire();
     }
 
 private:
@@ -411,7 +406,12 @@ private:
     void end() {
         std::exception_ptr failure;
         try {
-            lease_.several()->take(fetched_.data());
+            try {
+                lease_.several()->take(fetched_.data());
+            } catch (const deadline_exceeded_error& e) {
+                if (!late_.load(std::memory_order_relaxed)) throw;
+                throw deadline_exceeded_error(e.what() + session_->idle_runners(*lease_.several()));
+            }
         } catch (...) {
             failure = std::current_exception();
         }
@@ -439,6 +439,7 @@ private:
     std::vector<any_array> fetched_; // and one more, so that there is a first
     std::exception_ptr failure_;
     bool ended_ = false, taken_ = false;
+    std::atomic<bool> late_{false};
     const local_callable::completed then_; // who is told, in place of get()
 };
 

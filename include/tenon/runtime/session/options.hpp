@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <tenon/core/shared_function.hpp>
 #include <tenon/kernel/memory_policy.hpp>
@@ -74,6 +75,11 @@ struct session_options {
     /// the longest time go first, and earlier where their memory is a quarter of the machine's. A plan takes about a
     /// millisecond to make, and keeps the memory of its step. What a callable ran last it keeps besides.
     int kept_plans = 64;
+    /// Of a session on a server: the tasks that it uses, by names such as "/job:ps" or "/job:worker/task:0"; empty: all of the
+    /// cluster. The server's own is always one. A session does not need tasks that it does not use.
+    std::vector<std::string> device_filters = {};
+    /// Of a session on a server: seconds within which all its tasks must answer, or it is not made (SEMANTICS 24); 0: ten.
+    double open_timeout = 0;
 };
 
 } // namespace tenon

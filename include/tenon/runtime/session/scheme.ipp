@@ -35,8 +35,9 @@ TENON_INLINE std::pair<const session_scheme&, std::string> scheme_of(const std::
     if (const auto at = all.known.find(name); at != all.known.end()) return {*at->second, target.substr(end + 3)};
     throw invalid_argument_error(
         "session: nothing in this program opens \"" + target + "\"; " +
-        (name == "tenon" ? "link the library that does, tenon::net (in CMake: target_link_libraries(program tenon::net))"
-                         : "targets are \"tenon://host:port\""));
+        (name == "tenon"
+             ? "link the library that does, tenon::net (in CMake: target_link_libraries(program tenon::net))"
+             : "targets are \"tenon://host:port\""));
 }
 
 } // namespace tenon::detail

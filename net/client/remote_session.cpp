@@ -1,0 +1,376 @@
+#include <net/client/remote_session.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <condition_variable>
+
+#include <unistd.h>
+
+#include <tenon/runtime/run/trace.hpp>
+
+namespace tenon::net {
+
+namespace {
+
+using tenon::detail::callable_state;
+using tenon::detail::fetch_request;
+using tenon::detail::observed;
+using tenon::detail::pending_state;
+using tenon::detail::run_request;
+
+// A server says itself that a limit has passed, and what was waited for; one that says nothing has so much more.
+constexpr double grace = 1; // seconds
+
+duration seconds_of(double s) {
+    return std::chrono::duration_cast<duration>(std::chrono::duration<double>(std::min(s, 1e9)));
+}
+
+std::int64_t nanoseconds_now() {
+    return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+}
+
+graph_output output_of(const any_tensor& t) { return {t.node()->number, t.index()}; }
+
+std::string own_name() {
+    char host[256] = "";
+    (void)gethostname(host, sizeof host - 1);
+    return "process " + std::to_string(getpid()) + " on " + host;
+}
+
+} // namespace
+
+remote_session::remote_session(transport& t, peer_options to, const tenon::graph& g, const session_options& o) :
+    session_state(g, o), transport_(t), server_(peer::make(t, std::move(to))) {
+    open_session c;
+    c.client = own_name();
+    c.settings = settings_of(o);
+    c.limit = o.open_timeout > 0 ? o.open_timeout : 10;
+    const time_point deadline = transport_.now() + seconds_of(c.limit);
+    // A server that is not there yet is waited for.
+    bool answered = false;
+    answer connected;
+    std::mutex guard;
+    server_->connect(deadline, [&](answer a) {
+        {
+            const std::lock_guard lock(guard);
+            connected = std::move(a);
+            answered = true;
+        }
+        transport_.wake();
+    });
+    (void)transport_.work_until(
+        [&] {
+            const std::lock_guard lock(guard);
+            return answered;
+        },
+        never);
+    if (connected.failed)
+        throw unavailable_error("session: there is no server at " + server_->name() + ": " + connected.message);
+    incarnation_ = server_->incarnation();
+    open_session::reply r = ask(c, c.limit);
+    session_ = r.session;
+    tell_placed(r.placed);
+}
+
+remote_session::~remote_session() {
+    try {
+        if (session_) {
+            message m = message_of(close_session{session_});
+            (void)server_->ask(m.verb, std::move(m.body), {}, transport_.now() + seconds_of(grace), incarnation_);
+        }
+    } catch (...) { // it finds out by itself
+    }
+    server_->close();
+}
+
+time_point remote_session::deadline_of(double timeout) const {
+    const double limit = timeout > 0 ? timeout : options.operation_timeout;
+    return limit > 0 ? transport_.now() + seconds_of(limit + grace) : never;
+}
+
+// Of calls that do not wait for anybody else's steps.
+template <class C> typename C::reply remote_session::ask(const C& c, double seconds) const {
+    message m = message_of(c);
+    const time_point deadline = seconds > 0 ? transport_.now() + seconds_of(seconds + grace) : never;
+    answer a = server_->ask(m.verb, std::move(m.body), std::move(m.arrays), deadline, incarnation_);
+    a.check();
+    message reply;
+    reply.body = std::move(a.body);
+    reply.arrays = std::move(a.arrays);
+    return read_reply<C>(reply);
+}
+
+void remote_session::tell_placed(const std::vector<std::string>& lines) const {
+    if (lines.empty()) return;
+    if (const auto log = placement_log())
+        for (const std::string& line : lines) log(line);
+}
+
+// Sends what the graph has and the server's copy has not.
+void remote_session::extend() {
+    const std::lock_guard lock(extending_);
+    graph_mark now;
+    extend_graph c;
+    c.session = session_;
+    c.from = sent_.nodes;
+    c.nodes = encode_nodes(graph, sent_, now);
+    if (now.nodes == sent_.nodes && now.members == sent_.members && sent_.nodes > 0) return;
+    (void)ask(c, 0);
+    sent_ = std::move(now);
+}
+
+std::uint64_t remote_session::callable_for(const std::vector<any_tensor>& feeds, const fetch_request& r) {
+    constexpr std::size_t kept = 1024;
+    callable_key key;
+    const auto add = [&](std::int64_t node, int index) {
+        key.push_back(node);
+        key.push_back(index);
+    };
+    for (const any_tensor& t : feeds) add(t.node()->number, t.index());
+    key.push_back(-1);
+    for (const any_tensor& t : r.fetches) add(t.node()->number, t.index());
+    key.push_back(-1);
+    for (const operation& o : r.targets) add(o.node()->number, 0);
+    {
+        const std::lock_guard lock(guard_);
+        if (const auto at = callables_.find(key); at != callables_.end()) return at->second;
+    }
+    extend();
+    net::make_callable c;
+    c.session = session_;
+    for (const any_tensor& t : feeds) c.feeds.push_back(output_of(t));
+    for (const any_tensor& t : r.fetches) c.fetches.push_back(output_of(t));
+    for (const operation& o : r.targets) c.targets.push_back(o.node()->number);
+    const std::uint64_t made = ask(c, 0).callable;
+    std::uint64_t dropped = 0;
+    {
+        const std::lock_guard lock(guard_);
+        if (!callables_.emplace(key, made).second) dropped = made; // another thread was faster
+        else {
+            by_age_.push_back(key);
+            if (callables_.size() > kept) {
+                const auto oldest = callables_.find(by_age_.front());
+                dropped = oldest->second;
+                callables_.erase(oldest);
+                by_age_.pop_front();
+            }
+        }
+    }
+    if (dropped) {
+        message m = message_of(drop_callable{session_, dropped});
+        server_->note(m.verb, std::move(m.body), {}, incarnation_);
+    }
+    return made;
+}
+
+run_step remote_session::step_of(const std::vector<any_tensor>& feeds, const fetch_request& r,
+                                 const any_array* const* fed, double timeout) {
+    run_step c;
+    c.session = session_;
+    c.callable = callable_for(feeds, r);
+    c.timeout = timeout;
+    // A call that failed may still be on its way when the caller's memory has gone.
+    for (std::size_t i = 0; i < feeds.size(); ++i)
+        c.feeds.push_back(fed[i]->is_view() && fed[i]->bytes() > inline_bytes ? fed[i]->copy() : fed[i]->share());
+    return c;
+}
+
+void remote_session::take(run_step::reply&& r, const fetch_request& q, any_array* fetched, trace* t,
+                          std::int64_t began) const {
+    tell_placed(r.placed);
+    if (t)
+        for (const trace_row& row : r.rows) t->add(row.name, row.op, row.row, began + row.begin, began + row.end);
+    if (r.fetched.size() != q.fetches.size())
+        throw data_loss_error("session: " + server_->name() + " answered " + std::to_string(r.fetched.size()) +
+                              " arrays where " + std::to_string(q.fetches.size()) + " were fetched");
+    for (std::size_t f = 0; f < q.fetches.size(); ++f) {
+        const std::string why = misfit(r.fetched[f].type(), q.fetches[f].type());
+        if (!why.empty())
+            throw data_loss_error("session: " + server_->name() + " answered " + to_string(r.fetched[f].type()) +
+                                  " for " + q.fetches[f].name() + ", which is " + to_string(q.fetches[f].type()) +
+                                  ": " + why);
+        fetched[f] = std::move(r.fetched[f]);
+    }
+}
+
+void remote_session::run(const std::vector<any_tensor>& feeds, const fetch_request& r, const any_array* const* fed,
+                         any_array* fetched, double timeout) {
+    const observed<trace>::use tracing(traced_);
+    run_step c = step_of(feeds, r, fed, timeout);
+    c.traced = tracing.get() != nullptr;
+    const std::int64_t began = c.traced ? nanoseconds_now() : 0;
+    message m = message_of(c);
+    answer a = server_->ask(m.verb, std::move(m.body), std::move(m.arrays), deadline_of(timeout), incarnation_);
+    a.check();
+    message reply;
+    reply.body = std::move(a.body);
+    reply.arrays = std::move(a.arrays);
+    take(read_reply<run_step>(reply), r, fetched, tracing.get(), began);
+}
+
+std::vector<any_array> remote_session::run(run_request&& r) {
+    const fed_tensors fed = checked(r);
+    std::vector<any_array> fetched(r.fetches.size() + 1);
+    run(fed.tensors, r, fed.values.data(), fetched.data(), r.timeout);
+    fetched.pop_back();
+    return fetched;
+}
+
+// One that was started. The link's threads complete it.
+class remote_pending final : public pending_state {
+public:
+    remote_pending(std::shared_ptr<remote_session> s, fetch_request r) :
+        session_(std::move(s)), request_(std::move(r)) {}
+
+    static void start(const std::shared_ptr<remote_pending>& p, const run_step& c, double timeout) {
+        message m = message_of(c);
+        const std::uint64_t call = p->session_->server_->call(
+            m.verb, std::move(m.body), std::move(m.arrays), p->session_->deadline_of(timeout),
+            [p](answer a) { p->end(std::move(a)); }, p->session_->incarnation_);
+        const std::lock_guard lock(p->guard_);
+        p->call_ = call;
+    }
+    void get(any_array* fetched) override {
+        (void)session_->transport_.work_until([&] { return has_ended(); }, never);
+        answer a;
+        {
+            const std::lock_guard lock(guard_);
+            if (taken_)
+                throw failed_precondition_error(
+                    "pending_step::get: the results of this step were taken before; call it once");
+            taken_ = true;
+            a = std::move(answer_);
+        }
+        a.check();
+        message reply;
+        reply.body = std::move(a.body);
+        reply.arrays = std::move(a.arrays);
+        session_->take(read_reply<run_step>(reply), request_, fetched, nullptr, 0);
+    }
+    bool wait_for(double seconds) override {
+        return session_->transport_.work_until([&] { return has_ended(); },
+                                               session_->transport_.now() + seconds_of(std::max(seconds, 0.0)));
+    }
+    void stop() noexcept override {
+        std::uint64_t call = 0;
+        {
+            const std::lock_guard lock(guard_);
+            call = call_;
+        }
+        try {
+            session_->server_->cancel(call);
+        } catch (...) { // it ends by itself
+        }
+    }
+    void expire() noexcept override {}
+
+private:
+    bool has_ended() const {
+        const std::lock_guard lock(guard_);
+        return ended_;
+    }
+    void end(answer a) {
+        {
+            const std::lock_guard lock(guard_);
+            answer_ = std::move(a);
+            ended_ = true;
+        }
+        session_->transport_.wake();
+    }
+
+    const std::shared_ptr<remote_session> session_;
+    const fetch_request request_;
+    mutable std::mutex guard_; // of what follows
+    std::uint64_t call_ = 0;
+    answer answer_;
+    bool ended_ = false, taken_ = false;
+};
+
+class remote_callable final : public callable_state {
+public:
+    remote_callable(std::shared_ptr<remote_session> s, const std::vector<any_tensor>& feeds, const fetch_request& r) :
+        callable_state(feeds, r), session_(std::move(s)) {}
+
+    void run(const any_array* const* fed, any_array* fetched, double timeout) override {
+        check(fed, timeout);
+        session_->run(feeds(), request(), fed, fetched, timeout);
+    }
+    std::shared_ptr<pending_state> start(std::vector<any_array> fed, double timeout) override {
+        std::vector<const any_array*> values;
+        for (const any_array& a : fed) values.push_back(&a);
+        check(values.data(), timeout);
+        auto p = std::make_shared<remote_pending>(session_, request());
+        remote_pending::start(p, session_->step_of(feeds(), request(), values.data(), timeout), timeout);
+        return p;
+    }
+
+private:
+    void check(const any_array* const* fed, double timeout) const {
+        session_->require_open();
+        session_->require_limit(timeout);
+        for (std::size_t i = 0; i < feeds().size(); ++i) session_->require_fit(feeds()[i], *fed[i]);
+    }
+    const std::shared_ptr<remote_session> session_;
+};
+
+std::shared_ptr<callable_state> remote_session::make_callable(const std::vector<any_tensor>& feeds,
+                                                              const fetch_request& r) {
+    require_open();
+    require_request(feeds, r);
+    return std::make_shared<remote_callable>(shared_from_this(), feeds, r);
+}
+
+step_report remote_session::report(run_request&& r) {
+    const fed_tensors fed = checked(r);
+    report_step c;
+    c.session = session_;
+    c.callable = callable_for(fed.tensors, r);
+    for (const any_array* a : fed.values) c.fed.push_back(a->type());
+    return ask(c, 0);
+}
+
+placement_explanation remote_session::explain(run_request&& r) {
+    const fed_tensors fed = checked(r);
+    explain_step c;
+    c.session = session_;
+    c.callable = callable_for(fed.tensors, r);
+    for (const any_array* a : fed.values) c.fed.push_back(a->type());
+    explain_step::reply told = ask(c, 0);
+    tell_placed(told.placed);
+    // Names of sizes are held by this process, whose graph has them.
+    for (placement_explanation::edge& e : told.explanation.edges)
+        for (int d = 0; d < e.type.extents.rank(); ++d)
+            if (e.type.extents[d].is_named()) e.type.extents[d] = dynamic_extent;
+    return std::move(told.explanation);
+}
+
+session_statistics remote_session::statistics() const { return ask(ask_statistics{session_}, 0); }
+std::vector<device_attributes> remote_session::list_devices() const {
+    return ask(net::list_devices{session_}, 0).devices;
+}
+tenon::memory_info remote_session::memory_info(const device_name& device) const {
+    return ask(ask_memory{session_, device}, 0);
+}
+void remote_session::set_measurements(cost_measurements* m) {
+    if (m)
+        throw unimplemented_error(
+            "session::set_measurements: steps on a server are not measured; measure them in a session of this process");
+}
+void remote_session::note_started_runner(const any_tensor& queue) {
+    session_state::note_started_runner(queue);
+    extend();
+    message m = message_of(runner_started{session_, queue.node()->number});
+    server_->note(m.verb, std::move(m.body), {}, incarnation_);
+}
+
+void remote_session::close() {
+    set_closed();
+    try {
+        (void)ask(close_session{session_}, 5);
+    } catch (const error&) { // a server that does not answer gives back by itself what the session holds
+    }
+}
+// Callables may go on: the server is told when the last is gone.
+void remote_session::end() noexcept {}
+
+} // namespace tenon::net

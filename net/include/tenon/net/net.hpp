@@ -1,0 +1,5 @@
+#pragma once
+
+/// Clusters: what is not in tenon/tenon.hpp.
+
+#include <tenon/net/server.hpp>

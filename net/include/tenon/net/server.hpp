@@ -1,0 +1,98 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <tenon/graph/cluster.hpp>
+#include <tenon/runtime/session/options.hpp>
+
+/// Tasks of a cluster.
+///
+///     const tn::cluster c({{"ps", {"localhost:2222"}}, {"worker", {"localhost:2223"}}});
+///     tn::server ps(c, "ps", 0);                  // in one process
+///     tn::server worker(c, "worker", 0);          // in another, or in the same
+///     tn::session sess(worker.target());          // "tenon://localhost:2223", from anywhere
+///     ps.join();                                  // until it is stopped
+
+namespace tenon {
+
+/// Certificates and keys of connections, in files (PEM).
+struct tls_files {
+    std::string certificate_chain; ///< one's own, then those that lead to an authority; who serves needs one
+    std::string private_key;       ///< without a password
+    /// Whose certificates are believed; given, both sides must show one. Empty: those of the system.
+    std::string authorities;
+    bool empty() const noexcept { return certificate_chain.empty() && authorities.empty(); }
+};
+
+struct server_options {
+    /// Where it listens, "host:port"; empty: the address that the cluster gives the task. Port 0 is any that is free.
+    std::string listen;
+    // What the task has, as in task_options.
+    int intra_op_threads = 0;
+    std::size_t memory_limit = 0;
+    int cpu_devices = 1;
+    std::shared_ptr<const gpu_backend> gpus = nullptr;
+    memory_policy gpu_memory = {};
+
+    /// A secret that the cluster's tasks and clients share, and prove to each other without sending it.
+    std::string token;
+    tls_files tls;
+    /// Plain connections from other machines, and without a token: by name only. Without it, where there is neither TLS nor this,
+    /// a server takes connections from its own machine alone.
+    bool insecure = false;
+
+    double heartbeat = 2; ///< seconds between signs of life
+    double lease = 6;     ///< seconds without one after which a peer is taken for dead
+    std::size_t sessions = 1024;
+    /// Lines that a person can read: who came, who left, what was refused. Not set: nothing is told.
+    std::function<void(const std::string& line)> log;
+};
+
+/// One task. It serves from when it is made until it is stopped; several may live in one process.
+class server {
+public:
+    /// invalid_argument_error where an option makes no sense, not_found_error where the cluster has no such task;
+    /// unavailable_error where its address cannot be had, naming it; permission_denied_error where it would take connections from
+    /// other machines and neither TLS with a token nor `insecure` is asked for.
+    server(const tenon::cluster& c, const std::string& job, int task, server_options options = {});
+    /// Stops at once: steps in flight fail.
+    ~server();
+    server(server&&) noexcept;
+    server& operator=(server&&) noexcept;
+
+    /// A cluster of one task, job "local", on a free port of this machine.
+    static server create_local_server(server_options options = {});
+
+    /// What opens sessions on it: "tenon://host:port".
+    std::string target() const;
+    /// "host:port", with the port that 0 became.
+    const std::string& address() const;
+    const tenon::cluster& cluster() const;
+
+    /// Waits until it was stopped, by stop() or by a client (`tenon stop`).
+    void join();
+    /// Takes no further sessions and steps, waits until those in flight have ended, so many seconds at most, then releases the port.
+    /// True where all ended by themselves. Another server may use the port at once.
+    bool stop(double seconds = 10);
+
+private:
+    struct state;
+    explicit server(std::unique_ptr<state> s);
+    state& live() const;
+    std::unique_ptr<state> state_;
+};
+
+/// What this process's sessions show to servers: session("tenon://...") uses what was set last.
+struct client_options {
+    std::string token; ///< not set: that of the environment variable TENON_TOKEN
+    tls_files tls;
+    bool insecure = false; ///< plain connections to other machines
+    double heartbeat = 2;
+    double lease = 6;
+};
+void set_client_options(client_options o);
+
+} // namespace tenon

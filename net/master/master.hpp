@@ -1,0 +1,79 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <net/link/service.hpp>
+#include <net/master/remote_worker.hpp>
+#include <net/worker/peers.hpp>
+#include <net/worker/worker.hpp>
+#include <tenon/graph/cluster.hpp>
+#include <tenon/runtime/session/task_state.hpp>
+
+/// What a task does for clients: it holds their sessions and graphs, places them over the tasks of the cluster, and runs their
+/// steps.
+
+namespace tenon::net {
+
+struct master_limits {
+    std::size_t sessions = 1024;                ///< of all clients
+    std::size_t sessions_of_client = 256;       ///< of one link
+    std::size_t callables = 65536;              ///< of a session
+    std::int64_t nodes = std::int64_t{1} << 20; ///< of a session's graph
+    std::size_t graph_bytes = std::size_t{16} << 30;
+    double open_seconds = 10; ///< that may go by until all tasks are there, where the client says nothing
+};
+
+/// Thread-safe. Calls return before what they begin has ended; what plans and runs is the task's pool.
+class master {
+public:
+    /// What runs for it on the pool is counted by `busy`.
+    master(transport& t, std::shared_ptr<tenon::detail::task_state> task, task_identity self, cluster c, peers& others,
+           worker& own, users& busy, master_limits limits);
+    ~master();
+    master(const master&) = delete;
+    master& operator=(const master&) = delete;
+
+    void called(link_number client, const link_peer& who, verb v, message&& m, time_point deadline, replier answer);
+    void noted(link_number client, verb v, message&& m);
+    void cancelled(link_number client, std::uint64_t request);
+    /// Its sessions end.
+    void peer_lost(link_number client);
+    std::vector<session_row> sessions() const;
+    std::size_t steps_in_flight() const;
+    /// Ends all sessions.
+    void stop();
+
+    struct session;
+
+private:
+    struct opening;
+    void open(link_number client, const link_peer& who, open_session&& c, time_point deadline, replier answer);
+    void begin_on_tasks(const std::shared_ptr<opening>& o);
+    void finish(const std::shared_ptr<opening>& o);
+    extend_graph::reply extend(session& s, extend_graph&& c);
+    make_callable::reply make(session& s, const make_callable& c);
+    void run(const std::shared_ptr<session>& s, run_step&& c, replier answer);
+    void close(const std::shared_ptr<session>& s);
+    void reset(reset_containers&& c, time_point deadline, replier answer);
+    std::shared_ptr<session> find(link_number client, std::uint64_t number) const;
+
+    transport& transport_;
+    const std::shared_ptr<tenon::detail::task_state> task_;
+    const task_identity self_;
+    const cluster cluster_;
+    peers& others_;
+    worker& worker_;
+    users& busy_;
+    const master_limits limits_;
+    mutable std::mutex guard_; // of what follows
+    std::map<std::uint64_t, std::shared_ptr<session>> sessions_;
+    std::uint64_t opened_ = 0;
+    bool stopping_ = false;
+};
+
+} // namespace tenon::net

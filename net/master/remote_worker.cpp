@@ -1,0 +1,267 @@
+#include <net/master/remote_worker.hpp>
+
+#include <optional>
+
+#include <net/wire/program_codec.hpp>
+#include <tenon/runtime/run/staged_step.hpp>
+#include <tenon/runtime/run/trace.hpp>
+
+namespace tenon::net {
+
+namespace {
+
+// A part that was registered at a worker; it is forgotten there with this.
+struct registered_part {
+    registered_part(std::shared_ptr<master_tasks> all, int on) :
+        tasks(std::move(all)), task(on), number(++tasks->parts) {}
+    ~registered_part() {
+        try {
+            message m = message_of(forget_part{tasks->tasks->session, this->number});
+            at().at->note(m.verb, std::move(m.body), {}, at().incarnation);
+        } catch (...) { // it is gone
+        }
+    }
+    registered_part(const registered_part&) = delete;
+    registered_part& operator=(const registered_part&) = delete;
+    const session_tasks::task& at() const { return tasks->tasks->tasks[static_cast<std::size_t>(task)]; }
+
+    const std::shared_ptr<master_tasks> tasks;
+    const int task;
+    const std::uint64_t number;
+    std::mutex guard; // of what follows
+    step_report report;
+    std::exception_ptr failed; // where it could not be registered: why what is run by this number fails
+};
+
+std::exception_ptr exception_of(const answer& a) { return failure{a.code, a.message}.exception(); }
+
+// Where the caller is no more, what comes late finds nobody.
+class remote_step final : public runtime::part_step {
+public:
+    explicit remote_step(std::shared_ptr<registered_part> p) : part_(std::move(p)) {}
+
+    void arm() noexcept override {
+        const std::lock_guard lock(state_->guard);
+        state_->failed = nullptr;
+        state_->ended = false;
+        state_->begun = false;
+        stopped_ = nullptr;
+    }
+
+    void start(const runtime::run_environment& e, rendezvous&, runtime::steps_in_flight&,
+               std::function<void()> ended) override {
+        run_part c;
+        c.session = part_->tasks->tasks->session;
+        c.part = part_->number;
+        c.step = e.in->id();
+        c.traced = e.traced != nullptr;
+        time_point deadline = never;
+        if (e.in->limited()) {
+            const std::chrono::duration<double> left = e.in->deadline - step::clock::now();
+            c.limit = std::max(left.count(), 1e-6);
+            c.asked = e.in->limit;
+            c.limit_source = e.in->limit_source;
+            // It says itself what it waited for; who says nothing has this much time more.
+            deadline = part_->tasks->time->now() + std::chrono::duration_cast<duration>(left) + std::chrono::seconds(2);
+        }
+        step_ = c.step;
+        const auto state = state_;
+        trace* const traced = e.traced;
+        const std::int64_t began = traced ? step::clock::now().time_since_epoch() / std::chrono::nanoseconds(1) : 0;
+        std::exception_ptr refused;
+        {
+            const std::lock_guard lock(state->guard);
+            if (stopped_) refused = stopped_;
+            state->failed = refused;
+            state->begun = !refused;
+            state->ended = refused != nullptr;
+        }
+        if (refused) {
+            ended();
+            return;
+        }
+        message m = message_of(c);
+        part_->at().at->call(
+            m.verb, std::move(m.body), {}, deadline,
+            [state, traced, began, part = part_, then = std::move(ended)](answer a) {
+                std::exception_ptr failed;
+                try {
+                    if (a.failed) {
+                        const std::lock_guard lock(part->guard);
+                        failed = part->failed ? part->failed : exception_of(a);
+                    } else {
+                        message reply;
+                        reply.body = std::move(a.body);
+                        reply.arrays = std::move(a.arrays);
+                        const run_part::reply r = read_reply<run_part>(reply);
+                        if (traced)
+                            for (const trace_row& row : r.rows)
+                                traced->add(row.name, row.op, row.row, began + row.begin, began + row.end);
+                    }
+                } catch (...) {
+                    failed = std::current_exception();
+                }
+                {
+                    const std::lock_guard lock(state->guard);
+                    state->failed = failed;
+                    state->ended = true;
+                }
+                then();
+            },
+            part_->at().incarnation);
+    }
+
+    std::exception_ptr failure() const noexcept override {
+        const std::lock_guard lock(state_->guard);
+        return state_->failed;
+    }
+    void stop(const std::exception_ptr& why) noexcept override {
+        {
+            const std::lock_guard lock(state_->guard);
+            if (!stopped_) stopped_ = why;
+            if (!state_->begun || state_->ended) return;
+        }
+        tell(why);
+    }
+    bool waits_itself() override { return false; }
+    std::vector<runtime::awaited> waits() override { return {}; }
+    bool expire() noexcept override {
+        {
+            const std::lock_guard lock(state_->guard);
+            if (!state_->begun || state_->ended) return false;
+        }
+        tell(std::make_exception_ptr(deadline_exceeded_error("the step's time is over")));
+        return true;
+    }
+    std::vector<const node*> expired() const override { return {}; }
+
+private:
+    void tell(const std::exception_ptr& why) noexcept {
+        try {
+            message m = message_of(stop_step{part_->tasks->tasks->session, step_, net::failure::of(why)});
+            part_->at().at->note(m.verb, std::move(m.body), {}, part_->at().incarnation);
+        } catch (...) { // it is gone, or has too much to do: its call ends by itself
+        }
+    }
+
+    struct shared_state {
+        std::mutex guard; // of what follows
+        std::exception_ptr failed;
+        bool begun = false, ended = false;
+    };
+    const std::shared_ptr<registered_part> part_;
+    const std::shared_ptr<shared_state> state_ = std::make_shared<shared_state>();
+    std::exception_ptr stopped_; // under its guard: before it began
+    std::uint64_t step_ = 0;
+};
+
+class remote_part final : public runtime::part_plan {
+public:
+    explicit remote_part(std::shared_ptr<registered_part> p) : part_(std::move(p)) {}
+    std::unique_ptr<runtime::part_step> make_step() override { return std::make_unique<remote_step>(part_); }
+    runtime::plan_summary summary() const override {
+        const std::lock_guard lock(part_->guard);
+        const step_report& r = part_->report;
+        runtime::plan_summary s;
+        s.operations = r.nodes;
+        s.folded = r.folded;
+        s.fused = r.fused;
+        s.transfers = r.transfers;
+        s.arena_bytes = r.arena_bytes;
+        s.lower_bound = r.lower_bound;
+        return s;
+    }
+    std::vector<std::string> order() const override {
+        const std::lock_guard lock(part_->guard);
+        return part_->report.order;
+    }
+    std::size_t kept_bytes() const override { return 0; } // of this task's memory
+
+private:
+    const std::shared_ptr<registered_part> part_;
+};
+
+// A meeting that is opened for each step.
+class master_meeting final : public runtime::step_rendezvous {
+public:
+    master_meeting(std::shared_ptr<master_tasks> all, std::shared_ptr<const edge_routes> routes) :
+        all_(std::move(all)), routes_(std::move(routes)) {}
+    void begin(std::uint64_t step) override {
+        step_ = step;
+        open_ = all_->meetings->open(all_->tasks, step, routes_);
+    }
+    void end() noexcept override {
+        all_->meetings->close(all_->tasks->session, step_);
+        open_.reset();
+    }
+    void send(std::int64_t edge, any_array value) override { open_->send(edge, std::move(value)); }
+    void receive(std::int64_t edge, arrival& a) override { open_->receive(edge, a); }
+    bool stop(std::int64_t edge, arrival& a) noexcept override { return open_->stop(edge, a); }
+
+private:
+    const std::shared_ptr<master_tasks> all_;
+    const std::shared_ptr<const edge_routes> routes_;
+    std::uint64_t step_ = 0;
+    std::shared_ptr<step_meeting> open_; // from begin() to end()
+};
+
+} // namespace
+
+remote_worker::remote_worker(std::shared_ptr<master_tasks> all, int number,
+                             const std::vector<device_attributes>& devices) :
+    all_(std::move(all)), number_(number) {
+    for (const device_attributes& d : devices)
+        devices_.push_back({d, d.name.type == "GPU", static_cast<std::size_t>(d.memory), 0});
+}
+
+std::unique_ptr<runtime::part_plan> remote_worker::plan_part(runtime::program&& part, const runtime::plan_options& o,
+                                                             const std::vector<runtime::task_edge>& edges) {
+    auto p = std::make_shared<registered_part>(all_, number_);
+    register_part c;
+    c.session = all_->tasks->session;
+    c.part = p->number;
+    c.graph_seed = o.graph_seed;
+    c.measure = o.measure;
+    c.edges = static_cast<std::int64_t>(edges.size());
+    for (std::size_t e = 0; e < edges.size(); ++e) {
+        if (edges[e].from == number_)
+            c.routes.push_back({static_cast<std::int64_t>(e), edges[e].to, true, element_type::none});
+        if (edges[e].to == number_)
+            c.routes.push_back({static_cast<std::int64_t>(e), edges[e].from, false, element_type::none});
+    }
+    c.has_program = true;
+    c.program = encode_program(part);
+    c.hash = hash_of(c.program);
+    message m = message_of(c);
+    // Links keep the order: what is run by this number finds it there, or what was wrong with it.
+    p->at().at->call(
+        m.verb, std::move(m.body), std::move(m.arrays), never,
+        [p](answer a) {
+            if (a.failed) {
+                const std::lock_guard lock(p->guard);
+                p->failed = exception_of(a);
+                return;
+            }
+            try {
+                message reply;
+                reply.body = std::move(a.body);
+                reply.arrays = std::move(a.arrays);
+                register_part::reply r = read_reply<register_part>(reply);
+                const std::lock_guard lock(p->guard);
+                p->report = std::move(r.report);
+            } catch (const error&) {
+            }
+        },
+        p->at().incarnation);
+    return std::make_unique<remote_part>(p);
+}
+
+std::unique_ptr<runtime::step_rendezvous>
+master_exchange::make_rendezvous(const std::vector<runtime::task_edge>& edges) {
+    auto routes = std::make_shared<edge_routes>(edges.size());
+    for (std::size_t e = 0; e < edges.size(); ++e)
+        if (edges[e].from == 0) (*routes)[e].task = edges[e].to;
+    return std::make_unique<master_meeting>(all_, std::move(routes));
+}
+
+} // namespace tenon::net

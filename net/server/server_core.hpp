@@ -1,0 +1,74 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <net/link/service.hpp>
+#include <net/master/master.hpp>
+#include <net/worker/peers.hpp>
+#include <net/worker/worker.hpp>
+#include <tenon/graph/cluster.hpp>
+
+/// One task over any transport: what calls reach, and the services that answer them.
+
+namespace tenon::net {
+
+struct server_settings {
+    cluster tasks;
+    std::string job;
+    int task = 0;
+    std::string listen;
+    std::string token;
+    bool insecure = false;
+    link_options link;
+    task_options of_task; ///< its job and index are those above
+    /// nullptr: the process's. A pool of one thread runs steps on the transport's.
+    thread_pool* pool = nullptr;
+    master_limits of_master;
+    worker_limits of_worker;
+    std::function<void(const std::string& line)> log;
+    std::function<void()> asked_to_stop; ///< by a client; any thread
+};
+
+class server_core final : private service_handler {
+public:
+    /// `t` outlives it. Throws what server's constructor throws.
+    server_core(transport& t, server_settings s);
+    ~server_core() override;
+
+    const std::string& address() const noexcept { return address_; }
+    std::uint64_t incarnation() const noexcept { return self_.incarnation; }
+    /// As server::stop.
+    bool stop(duration limit);
+    task_row status() const;
+    const tenon::cluster& tasks() const noexcept { return settings_.tasks; }
+
+private:
+    void linked(link_number link, const link_peer& who) override;
+    void called(link_number link, std::uint8_t v, bytes body, std::vector<any_array> arrays, time_point deadline,
+                replier&& answer) override;
+    void noted(link_number link, std::uint8_t v, bytes body, std::vector<any_array> arrays) override;
+    void cancelled(link_number link, std::uint64_t request) override;
+    void peer_lost(link_number link, const std::string& why) override;
+    void answer_status(ask_status&& c, time_point deadline, replier answer);
+
+    transport& transport_;
+    const server_settings settings_;
+    identity self_;
+    task_identity known_as_;
+    const time_point began_;
+    std::shared_ptr<tenon::detail::task_state> task_;
+    users busy_;
+    std::unique_ptr<peers> others_;
+    std::unique_ptr<worker> worker_;
+    std::unique_ptr<master> master_;
+    std::unique_ptr<service> service_;
+    std::string address_;
+    std::atomic<bool> stopped_{false}, stopping_{false};
+    mutable std::mutex guard_; // of what follows
+    std::map<link_number, link_peer> links_;
+};
+
+} // namespace tenon::net

@@ -1,0 +1,222 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <net/wire/rows.hpp>
+
+/// What clients and masters say to each other.
+
+namespace tenon::net {
+
+struct open_session {
+    std::string client; ///< what it calls itself, for people: "train.py on host7, process 12"
+    session_settings settings;
+    double limit = 0; ///< seconds that may go by until all tasks are there, 0: the server's
+    struct reply {
+        std::uint64_t session = 0;
+        std::uint64_t most_nodes = 0;           ///< that its graph may have
+        std::uint64_t most_bytes = 0;           ///< that what it is sent of graph and constants may take
+        std::vector<device_attributes> devices; ///< of all tasks, those of the master's first
+        std::vector<std::string> placed;        ///< lines for session_options::placement_log
+        static constexpr void fields(auto&& field) {
+            field("session", &reply::session);
+            field("most_nodes", &reply::most_nodes);
+            field("most_bytes", &reply::most_bytes);
+            field("devices", &reply::devices);
+            field("placed", &reply::placed);
+        }
+    };
+    static constexpr void fields(auto&& field) {
+        field("client", &open_session::client);
+        field("settings", &open_session::settings);
+        field("limit", &open_session::limit);
+    }
+};
+
+/// Further nodes of its graph (graph_codec.hpp). aborted_error where the graph has not `from` nodes.
+struct extend_graph {
+    std::uint64_t session = 0;
+    std::int64_t from = 0;
+    packed nodes;
+    struct reply {
+        std::int64_t size = 0; ///< nodes that the graph has now
+        static constexpr void fields(auto&& field) { field("size", &reply::size); }
+    };
+    static constexpr void fields(auto&& field) {
+        field("session", &extend_graph::session);
+        field("from", &extend_graph::from);
+        field("nodes", &extend_graph::nodes);
+    }
+};
+
+struct make_callable {
+    std::uint64_t session = 0;
+    std::vector<graph_output> feeds, fetches;
+    std::vector<std::int64_t> targets; ///< numbers of nodes
+    struct reply {
+        std::uint64_t callable = 0;
+        static constexpr void fields(auto&& field) { field("callable", &reply::callable); }
+    };
+    static constexpr void fields(auto&& field) {
+        field("session", &make_callable::session);
+        field("feeds", &make_callable::feeds);
+        field("fetches", &make_callable::fetches);
+        field("targets", &make_callable::targets);
+    }
+};
+
+struct run_step {
+    std::uint64_t session = 0, callable = 0;
+    double timeout = 0; ///< seconds, 0: the session's
+    bool traced = false;
+    bool measured = false;
+    std::vector<any_array> feeds;
+    struct reply {
+        std::vector<any_array> fetched;
+        std::vector<trace_row> rows;     ///< where it was traced
+        std::string measurements;        ///< where it was measured: as cost_measurements::to_json() says them
+        std::vector<std::string> placed; ///< lines for session_options::placement_log
+        static constexpr void fields(auto&& field) {
+            field("fetched", &reply::fetched);
+            field("rows", &reply::rows);
+            field("measurements", &reply::measurements);
+            field("placed", &reply::placed);
+        }
+    };
+    static constexpr void fields(auto&& field) {
+        field("session", &run_step::session);
+        field("callable", &run_step::callable);
+        field("timeout", &run_step::timeout);
+        field("traced", &run_step::traced);
+        field("measured", &run_step::measured);
+        field("feeds", &run_step::feeds);
+    }
+};
+
+struct drop_callable {
+    std::uint64_t session = 0, callable = 0;
+    static constexpr void fields(auto&& field) {
+        field("session", &drop_callable::session);
+        field("callable", &drop_callable::callable);
+    }
+};
+
+/// session::note_started_runner
+struct runner_started {
+    std::uint64_t session = 0;
+    std::int64_t queue = 0; ///< its node's number
+    static constexpr void fields(auto&& field) {
+        field("session", &runner_started::session);
+        field("queue", &runner_started::queue);
+    }
+};
+
+/// session::report
+struct report_step {
+    std::uint64_t session = 0, callable = 0;
+    std::vector<tensor_type> fed; ///< types of what would be fed
+    size_names names;             ///< of these types; no bytes of its own
+    using reply = step_report;
+    static constexpr void fields(auto&& field) {
+        field("session", &report_step::session);
+        field("callable", &report_step::callable);
+        field("fed", &report_step::fed);
+        field("names", &report_step::names);
+    }
+};
+
+/// session::explain_placement
+struct explain_step {
+    std::uint64_t session = 0, callable = 0;
+    std::vector<tensor_type> fed;
+    size_names names; ///< of these types; no bytes of its own
+    struct reply {
+        placement_explanation explanation;
+        size_names names;                ///< of the types in it; no bytes of its own
+        std::vector<std::string> placed; ///< lines for session_options::placement_log
+        static constexpr void fields(auto&& field) {
+            field("explanation", &reply::explanation);
+            field("placed", &reply::placed);
+            field("names", &reply::names);
+        }
+    };
+    static constexpr void fields(auto&& field) {
+        field("session", &explain_step::session);
+        field("callable", &explain_step::callable);
+        field("fed", &explain_step::fed);
+        field("names", &explain_step::names);
+    }
+};
+
+/// session::list_logical_devices
+struct list_devices {
+    std::uint64_t session = 0;
+    struct reply {
+        std::vector<device_attributes> devices;
+        static constexpr void fields(auto&& field) { field("devices", &reply::devices); }
+    };
+    static constexpr void fields(auto&& field) { field("session", &list_devices::session); }
+};
+
+/// session::memory_info; not_found_error.
+struct ask_memory {
+    std::uint64_t session = 0;
+    device_name device;
+    using reply = tenon::memory_info;
+    static constexpr void fields(auto&& field) {
+        field("session", &ask_memory::session);
+        field("device", &ask_memory::device);
+    }
+};
+
+/// session::statistics
+struct ask_statistics {
+    std::uint64_t session = 0;
+    using reply = session_statistics;
+    static constexpr void fields(auto&& field) { field("session", &ask_statistics::session); }
+};
+
+struct close_session {
+    std::uint64_t session = 0;
+    using reply = done;
+    static constexpr void fields(auto&& field) { field("session", &close_session::session); }
+};
+
+/// On every task of the cluster; "" is the default container.
+struct reset_containers {
+    std::vector<std::string> containers;
+    double limit = 0; ///< seconds that may go by until all tasks have done so, 0: the server's
+    using reply = done;
+    static constexpr void fields(auto&& field) {
+        field("containers", &reset_containers::containers);
+        field("limit", &reset_containers::limit);
+    }
+};
+
+struct ask_status {
+    bool all_tasks = true; ///< else only who is asked
+    double limit = 0;      ///< seconds that may go by for those that do not answer, 0: the server's
+    struct reply {
+        std::vector<task_row> tasks;
+        static constexpr void fields(auto&& field) { field("tasks", &reply::tasks); }
+    };
+    static constexpr void fields(auto&& field) {
+        field("all_tasks", &ask_status::all_tasks);
+        field("limit", &ask_status::limit);
+    }
+};
+
+/// It takes no further sessions, lets steps end for `grace` seconds, and stops. Answered before that.
+struct stop_server {
+    double grace = 0;
+    bool all_tasks = false;
+    using reply = done;
+    static constexpr void fields(auto&& field) {
+        field("grace", &stop_server::grace);
+        field("all_tasks", &stop_server::all_tasks);
+    }
+};
+
+} // namespace tenon::net

@@ -1,0 +1,206 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <net/wire/rows.hpp>
+
+/// What masters say to workers, and tasks to each other.
+
+namespace tenon::net {
+
+struct describe_task {
+    struct reply {
+        std::string task; ///< "/job:ps/task:0"
+        std::uint64_t incarnation = 0;
+        std::string version;
+        std::int32_t threads = 1; ///< of its pool
+        std::string cluster;      ///< what it knows of the cluster, as JSON: masters refuse tasks of another one
+        std::vector<device_attributes> devices;
+        static constexpr void fields(auto&& field) {
+            field("task", &reply::task);
+            field("incarnation", &reply::incarnation);
+            field("version", &reply::version);
+            field("threads", &reply::threads);
+            field("cluster", &reply::cluster);
+            field("devices", &reply::devices);
+        }
+    };
+    static constexpr void fields(auto&&) {}
+};
+
+/// A task that a session's steps run on.
+struct peer_row {
+    std::string task, address;
+    std::uint64_t incarnation = 0;
+    static constexpr void fields(auto&& field) {
+        field("task", &peer_row::task);
+        field("address", &peer_row::address);
+        field("incarnation", &peer_row::incarnation);
+    }
+};
+
+struct begin_session {
+    std::uint64_t session = 0;
+    std::string client;
+    std::string container;       ///< of what the session alone uses, on every task
+    std::vector<peer_row> tasks; ///< edges name them by their place here
+    session_settings settings;
+    using reply = done;
+    static constexpr void fields(auto&& field) {
+        field("session", &begin_session::session);
+        field("client", &begin_session::client);
+        field("container", &begin_session::container);
+        field("tasks", &begin_session::tasks);
+        field("settings", &begin_session::settings);
+    }
+};
+
+/// Where what a part sends by an edge goes, or what it receives comes from.
+struct edge_row {
+    std::int64_t edge = 0;
+    std::int32_t task = 0; ///< its place in begin_session::tasks
+    bool sends = false;
+    element_type travels_as =
+        element_type::none; ///< floating numbers are rounded to it and widened again; none: as they are
+    static constexpr void fields(auto&& field) {
+        field("edge", &edge_row::edge);
+        field("task", &edge_row::task);
+        field("sends", &edge_row::sends);
+        field("travels_as", &edge_row::travels_as);
+    }
+};
+
+/// First with the hash alone: a worker that has no such part says so, and is sent the program.
+struct register_part {
+    std::uint64_t session = 0;
+    std::uint64_t part = 0; ///< the master's number for it, by which it is run
+    content_hash hash{};
+    std::uint64_t graph_seed = 0;
+    bool measure = false;   ///< plan_options::measure: nothing is fused or folded
+    std::int64_t edges = 0; ///< of the step, numbered from 0
+    std::vector<edge_row> routes;
+    bool has_program = false;
+    packed program; ///< program_codec.hpp
+    struct reply {
+        bool known = false; ///< it is registered
+        step_report report; ///< of the part; devices are the worker's
+        static constexpr void fields(auto&& field) {
+            field("known", &reply::known);
+            field("report", &reply::report);
+        }
+    };
+    static constexpr void fields(auto&& field) {
+        field("session", &register_part::session);
+        field("part", &register_part::part);
+        field("hash", &register_part::hash);
+        field("graph_seed", &register_part::graph_seed);
+        field("measure", &register_part::measure);
+        field("edges", &register_part::edges);
+        field("routes", &register_part::routes);
+        field("has_program", &register_part::has_program);
+        field("program", &register_part::program);
+    }
+};
+
+struct forget_part {
+    std::uint64_t session = 0, part = 0;
+    static constexpr void fields(auto&& field) {
+        field("session", &forget_part::session);
+        field("part", &forget_part::part);
+    }
+};
+
+/// Answered when the part has ended, in whichever way.
+struct run_part {
+    std::uint64_t session = 0, part = 0, step = 0;
+    double limit = 0;         ///< seconds left, 0: any
+    double asked = 0;         ///< seconds that the step was given, for messages
+    std::string limit_source; ///< "run's time limit"
+    bool traced = false;
+    bool measured = false;
+    struct reply {
+        std::vector<trace_row> rows;
+        std::string measurements;
+        static constexpr void fields(auto&& field) {
+            field("rows", &reply::rows);
+            field("measurements", &reply::measurements);
+        }
+    };
+    static constexpr void fields(auto&& field) {
+        field("session", &run_part::session);
+        field("part", &run_part::part);
+        field("step", &run_part::step);
+        field("limit", &run_part::limit);
+        field("asked", &run_part::asked);
+        field("limit_source", &run_part::limit_source);
+        field("traced", &run_part::traced);
+        field("measured", &run_part::measured);
+    }
+};
+
+/// The step has failed elsewhere, or is not wanted any more: what waits in it ends with this error.
+struct stop_step {
+    std::uint64_t session = 0, step = 0;
+    failure why;
+    static constexpr void fields(auto&& field) {
+        field("session", &stop_step::session);
+        field("step", &stop_step::step);
+        field("why", &stop_step::why);
+    }
+};
+
+/// What its part of a step waits for, before the step's deadline is told to have passed.
+struct ask_waits {
+    std::uint64_t session = 0, step = 0;
+    struct reply {
+        std::vector<wait_row> waits;
+        static constexpr void fields(auto&& field) { field("waits", &reply::waits); }
+    };
+    static constexpr void fields(auto&& field) {
+        field("session", &ask_waits::session);
+        field("step", &ask_waits::step);
+    }
+};
+
+struct end_session {
+    std::uint64_t session = 0;
+    using reply = done;
+    static constexpr void fields(auto&& field) { field("session", &end_session::session); }
+};
+
+struct reset_task {
+    std::vector<std::string> containers;
+    using reply = done;
+    static constexpr void fields(auto&& field) { field("containers", &reset_task::containers); }
+};
+
+struct ask_task_status {
+    using reply = task_row;
+    static constexpr void fields(auto&&) {}
+};
+
+// From task to task:
+
+struct edge_value {
+    std::int64_t edge = 0;
+    any_array value; ///< nothing: a sign that something has run
+    static constexpr void fields(auto&& field) {
+        field("edge", &edge_value::edge);
+        field("value", &edge_value::value);
+    }
+};
+
+/// Values of a step, as many as were ready together. They may come before the step's run_part.
+struct step_values {
+    std::uint64_t session = 0, step = 0;
+    std::vector<edge_value> values;
+    static constexpr void fields(auto&& field) {
+        field("session", &step_values::session);
+        field("step", &step_values::step);
+        field("values", &step_values::values);
+    }
+};
+
+} // namespace tenon::net

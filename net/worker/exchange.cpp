@@ -1,0 +1,121 @@
+#include <net/worker/exchange.hpp>
+
+namespace tenon::net {
+
+step_meeting::step_meeting(std::shared_ptr<const session_tasks> s, std::uint64_t step,
+                           std::shared_ptr<const edge_routes> routes) :
+    session_(std::move(s)),
+    step_(step),
+    routes_(std::move(routes)),
+    here_(static_cast<std::int64_t>(routes_->size())),
+    arrived_(routes_->size()) {}
+
+void step_meeting::send(std::int64_t edge, any_array value) {
+    const edge_route& route = (*routes_)[static_cast<std::size_t>(edge)];
+    if (route.task < 0) {
+        here_.send(edge, std::move(value));
+        return;
+    }
+    const session_tasks::task& to = session_->tasks[static_cast<std::size_t>(route.task)];
+    step_values values;
+    values.session = session_->session;
+    values.step = step_;
+    values.values.emplace_back();
+    values.values.back().edge = edge;
+    values.values.back().value = std::move(value);
+    message m = message_of(values);
+    to.at->note(m.verb, std::move(m.body), std::move(m.arrays), to.incarnation);
+}
+
+void step_meeting::arrived(edge_value&& v) {
+    {
+        const std::lock_guard lock(guard_);
+        if (v.edge < 0 || v.edge >= static_cast<std::int64_t>(arrived_.size())) return;
+        const auto edge = static_cast<std::size_t>(v.edge);
+        if (arrived_[edge]) return;
+        arrived_[edge] = true;
+    }
+    here_.send(v.edge, std::move(v.value));
+}
+
+void exchange::begin_session(std::uint64_t session) {
+    const std::lock_guard lock(guard_);
+    sessions_.try_emplace(session);
+}
+
+void exchange::end_session(std::uint64_t session) noexcept {
+    session_state dropped; // ends after the lock does
+    const std::lock_guard lock(guard_);
+    const auto at = sessions_.find(session);
+    if (at == sessions_.end()) return;
+    dropped = std::move(at->second);
+    sessions_.erase(at);
+}
+
+std::shared_ptr<step_meeting> exchange::open(std::shared_ptr<const session_tasks> s, std::uint64_t step,
+                                             std::shared_ptr<const edge_routes> routes) {
+    const std::uint64_t session = s->session;
+    auto made = std::make_shared<step_meeting>(std::move(s), step, std::move(routes));
+    std::vector<edge_value> early;
+    {
+        const std::lock_guard lock(guard_);
+        const auto at = sessions_.find(session);
+        if (at == sessions_.end()) throw aborted_error("the session of this step has ended on this task");
+        session_state& here = at->second;
+        if (!here.open.emplace(step, made).second)
+            throw internal_error("step " + std::to_string(step) + " of a session runs on this task already");
+        if (const auto came = here.early.find(step); came != here.early.end()) {
+            early = std::move(came->second);
+            here.early.erase(came);
+            for (const edge_value& v : early) here.early_bytes -= v.value.bytes();
+        }
+    }
+    for (edge_value& v : early) made->arrived(std::move(v));
+    return made;
+}
+
+void exchange::close(std::uint64_t session, std::uint64_t step) noexcept {
+    constexpr std::size_t remembered = 1024;
+    std::shared_ptr<step_meeting> closed; // ends after the lock does
+    const std::lock_guard lock(guard_);
+    const auto at = sessions_.find(session);
+    if (at == sessions_.end()) return;
+    session_state& here = at->second;
+    if (const auto open = here.open.find(step); open != here.open.end()) {
+        closed = std::move(open->second);
+        here.open.erase(open);
+    }
+    try {
+        if (!here.ended.insert(step).second) return;
+        here.in_order.push_back(step);
+        if (here.in_order.size() <= remembered) return;
+        here.ended.erase(here.in_order.front());
+        here.in_order.pop_front();
+    } catch (const std::bad_alloc&) { // what comes late for it is kept until the session ends, within the limit
+    }
+}
+
+void exchange::arrived(step_values&& v) {
+    std::shared_ptr<step_meeting> open;
+    {
+        const std::lock_guard lock(guard_);
+        const auto at = sessions_.find(v.session);
+        if (at == sessions_.end()) return;
+        session_state& here = at->second;
+        if (const auto there = here.open.find(v.step); there != here.open.end()) open = there->second;
+        else {
+            if (here.ended.contains(v.step)) return;
+            std::size_t size = 0;
+            for (const edge_value& e : v.values) size += e.value.bytes();
+            // A step whose values are dropped here waits until its deadline, or its master stops it.
+            if (here.early_bytes + size > early_limit_) return;
+            here.early_bytes += size;
+            std::vector<edge_value>& early = here.early[v.step];
+            for (edge_value& e : v.values) early.push_back(std::move(e));
+            return;
+        }
+    }
+    for (edge_value& e : v.values) open->arrived(std::move(e));
+}
+
+} // namespace tenon::net

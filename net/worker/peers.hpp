@@ -1,0 +1,65 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include <net/link/peer.hpp>
+#include <net/wire/calls.hpp>
+#include <tenon/graph/cluster.hpp>
+
+/// The other tasks, as a server calls them.
+
+namespace tenon::net {
+
+/// Thread-safe.
+class peers {
+public:
+    /// `lost` is told of links that died: of which task, and what its calls failed with; as peer_options::lost is called.
+    using lost = std::function<void(const std::string& task, error_code, const std::string& why)>;
+    peers(transport& t, cluster c, identity self, link_options link, lost tell) :
+        transport_(t), cluster_(std::move(c)), self_(std::move(self)), link_(link), lost_(std::move(tell)) {}
+    ~peers() { close(); }
+
+    /// Made when it is first asked for. not_found_error where the cluster has no such task.
+    std::shared_ptr<peer> to(const std::string& job, int task) {
+        const std::string& address = cluster_.address(job, task);
+        const std::lock_guard lock(guard_);
+        std::shared_ptr<peer>& at = known_[{job, task}];
+        if (!at) {
+            peer_options o;
+            o.address = address;
+            o.job = job;
+            o.task = task;
+            o.self = self_;
+            o.link = link_;
+            o.name_of_verb = [](std::uint8_t v) { return name_of(static_cast<verb>(v)); };
+            o.lost = [this, name = name_of(job, task)](error_code code, const std::string& why) {
+                lost_(name, code, why);
+            };
+            at = peer::make(transport_, std::move(o));
+        }
+        return at;
+    }
+    void close() {
+        std::map<std::pair<std::string, int>, std::shared_ptr<peer>> all;
+        {
+            const std::lock_guard lock(guard_);
+            all.swap(known_);
+        }
+        for (auto& [task, p] : all) p->close();
+    }
+
+private:
+    transport& transport_;
+    const cluster cluster_;
+    const identity self_;
+    const link_options link_;
+    const lost lost_;
+    std::mutex guard_; // of what follows
+    std::map<std::pair<std::string, int>, std::shared_ptr<peer>> known_;
+};
+
+} // namespace tenon::net

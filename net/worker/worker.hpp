@@ -1,0 +1,93 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <net/link/service.hpp>
+#include <net/wire/program_codec.hpp>
+#include <net/worker/exchange.hpp>
+#include <net/worker/peers.hpp>
+#include <net/worker/users.hpp>
+#include <tenon/graph/cluster.hpp>
+#include <tenon/runtime/run/part.hpp>
+#include <tenon/runtime/run/staged_step.hpp>
+#include <tenon/runtime/session/task_state.hpp>
+
+/// What a task does for masters: it keeps the parts of programs that are to run here, and runs them.
+
+namespace tenon::net {
+
+struct worker_limits {
+    std::size_t sessions = 4096;
+    std::size_t parts = 65536;                         ///< of one session
+    std::size_t early_bytes = std::size_t{4} << 30;    ///< of values that came before their step, of one session
+    std::size_t program_bytes = std::size_t{16} << 30; ///< of the parts of one session, constants included
+};
+
+/// Who a task is, for those that ask.
+struct task_identity {
+    std::string name; ///< "/job:ps/task:0"
+    std::uint64_t incarnation = 0;
+    std::string cluster; ///< as JSON
+};
+
+/// Thread-safe. Its steps run on the task's pool; calls return before what they begin has ended.
+class worker {
+public:
+    /// What runs for it on the pool is counted by `busy`.
+    worker(std::shared_ptr<tenon::detail::task_state> task, task_identity self, peers& others, users& busy,
+           worker_limits limits);
+    ~worker();
+    worker(const worker&) = delete;
+    worker& operator=(const worker&) = delete;
+
+    void called(link_number master, verb v, message&& m, time_point deadline, replier answer);
+    void noted(link_number from, verb v, message&& m);
+    /// Its calls' steps are stopped.
+    void cancelled(link_number master, std::uint64_t request);
+    /// The sessions of this master end.
+    void peer_lost(link_number master, const std::string& why);
+    /// What is sent to a task, or comes from it, is lost: steps that have to do with it fail.
+    void task_lost(const std::string& task, error_code code, const std::string& why);
+
+    /// The meetings of this task, for a master that is of the same process.
+    exchange& meetings() noexcept { return meetings_; }
+    std::vector<step_row> running() const;
+    std::size_t steps_in_flight() const;
+    /// Stops all steps.
+    void stop(const std::string& why);
+
+    struct session;
+    struct part;
+    struct running_part;
+
+private:
+    describe_task::reply describe() const;
+    void begin(link_number master, begin_session&& m);
+    void end(std::uint64_t session, const std::exception_ptr& why);
+    void enter(register_part&& m, replier answer);
+    void make_plan(const std::shared_ptr<session>& s, const std::shared_ptr<part>& p) const;
+    void run(link_number master, run_part&& m, replier answer);
+    void start(const std::shared_ptr<running_part>& r);
+    void ended(const std::shared_ptr<running_part>& r);
+    void stop_one(const stop_step& m);
+    ask_waits::reply waits_of(const ask_waits& m);
+    std::shared_ptr<session> find(std::uint64_t number) const;
+    std::shared_ptr<running_part> find(std::uint64_t session, std::uint64_t step) const;
+
+    const std::shared_ptr<tenon::detail::task_state> task_;
+    const task_identity self_;
+    peers& others_;
+    users& busy_;
+    const worker_limits limits_;
+    exchange meetings_;
+    mutable std::mutex guard_; // of what follows
+    std::map<std::uint64_t, std::shared_ptr<session>> sessions_;
+    std::map<std::pair<link_number, std::uint64_t>, std::weak_ptr<running_part>> by_request_;
+};
+
+} // namespace tenon::net
