@@ -18,6 +18,8 @@
 
 namespace tenon {
 
+class held_variables;
+
 /// Something that outlives steps. Whoever uses it owns it with others, so that one whose container was cleared stays until
 /// the last step that knows it has ended.
 class resource {
@@ -53,6 +55,7 @@ struct variables_guard {
     std::mutex asleep;                          ///< who waits has it when it looks at `seen`
     std::uint64_t seen = 0;                     ///< changes that were told
     std::condition_variable told;
+    held_variables* asking = nullptr; ///< steps that wait for the same, and hold no thread
 };
 
 /// A variable's value. Steps read and write it as held_variables says.
