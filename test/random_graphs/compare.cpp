@@ -122,7 +122,7 @@ tn::graph graph_for(const program& p, const session_kind& k, const tn::graph* wr
 }
 
 std::vector<tn::any_array> run_step(tn::session& s, const session_kind& k, const reference::request& r) {
-    if (k.callable && can_call(r)) return call(s, r);
+    if ((k.callable || k.started) && can_call(r)) return call(s, r, k.started);
     std::vector<tn::fed_value> feeds;
     for (const tn::fed_value& f : r.feeds) feeds.push_back({f.tensor, f.value.share()});
     return s.run_untyped(std::move(feeds), r.fetches, r.targets);

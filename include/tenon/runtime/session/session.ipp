@@ -474,7 +474,7 @@ TENON_INLINE void run_callable(callable_state& c, const any_array* const* fed, a
 }
 
 // A step on the pool's threads. It holds itself until it has ended.
-class pending_state {
+class pending_state final : private runtime::run_owner {
 public:
     pending_state(std::shared_ptr<session_state> s, std::shared_ptr<runtime::step_plan> plan,
                   std::vector<any_array> fed, std::size_t fetches) :
@@ -493,9 +493,10 @@ public:
             s->start(p->pointers_.data(), e, p->session_->in_flight, pool, [p] { p->end(); });
             return;
         }
+        p->self_ = p;
         pool.submit([p, e, mode = denormal_mode()] {
             const denormal_scope scope(mode);
-            p->run(e);
+            p->begin(e);
         });
     }
     void get(any_array* fetched) {
@@ -505,7 +506,9 @@ public:
         if (!in_.limited()) changed_.wait(lock, ended);
         else if (!changed_.wait_until(lock, in_.deadline, ended)) {
             lock.unlock();
-            if (lease_.several()) lease_.several()->expire(); // what computes sees the time itself
+            // What computes sees the time itself.
+            if (lease_.several()) lease_.several()->expire();
+            else (void)lease_.one_stage()->expire();
             lock.lock();
             changed_.wait(lock, ended);
             late = true;
@@ -531,16 +534,26 @@ public:
         if (lease_.several())
             lease_.several()->stop(
                 std::make_exception_ptr(cancelled_error("the step was stopped (pending_step::stop)")));
+        else lease_.one_stage()->stop();
     }
 
 private:
-    void run(const runtime::run_environment& e) {
-        std::exception_ptr failure;
+    void begin(const runtime::run_environment& e) {
         try {
-            lease_.run(pointers_.data(), fetched_.data(), e, session_->in_flight);
+            lease_.one_stage()->start(pointers_.data(), fetched_.data(), e, *this);
         } catch (...) {
-            failure = std::current_exception();
+            ended(std::current_exception());
         }
+    }
+    void go_on() noexcept override {
+        try {
+            session_->pool->submit([p = self_] { p->lease_.one_stage()->work(); });
+        } catch (...) { // no memory: this thread does it
+            lease_.one_stage()->work();
+        }
+    }
+    void ended(std::exception_ptr failure) noexcept override {
+        const std::shared_ptr<pending_state> self = std::move(self_);
         end(std::move(failure));
     }
     void end() {
@@ -561,6 +574,7 @@ private:
 
     std::shared_ptr<session_state> session_;
     runtime::step_plan::lease lease_;
+    std::shared_ptr<pending_state> self_; // while a step of one stage is in flight
     std::vector<any_array> fed_;
     std::vector<const any_array*> pointers_;
     step in_;
