@@ -141,9 +141,13 @@ template <class Attempt> bool plan::executor::hold(const Attempt& attempt) {
         if (std::exchange(changed_, false)) continue;
         asking_ = true;
         workers_ = coming_ = 0;
-        if (!e_.in->stopped() || !f_.variables.stop_asking()) return false;
+        // Who stopped it, or looked at its deadline, may have come before it asked.
+        const bool late = e_.limited() && std::chrono::steady_clock::now() >= e_.in->deadline;
+        if (!(late || e_.in->stopped()) || !f_.variables.stop_asking()) return false;
         asking_ = false;
-        throw cancelled_error("the step was stopped");
+        lock.unlock();
+        if (e_.in->stopped()) throw cancelled_error("the step was stopped");
+        detail::exceed_limit(e_, f_.variables.asks_for());
     }
     return true;
 }

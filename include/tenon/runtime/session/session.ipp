@@ -518,7 +518,7 @@ public:
                 "pending_step::get: the results of this step were taken before; call it once");
         taken_ = true;
         try {
-            if (failure_) std::rethrow_exception(failure_);
+            if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr)); // from here on the caller's alone
         } catch (const deadline_exceeded_error& e) {
             if (!late || !lease_.several()) throw;
             throw deadline_exceeded_error(e.what() + session_->idle_runners(*lease_.several()));
