@@ -16,8 +16,11 @@ namespace tenon::net {
 using time_point = std::chrono::steady_clock::time_point;
 using duration = std::chrono::steady_clock::duration;
 
-/// Carries whole messages, in their order but for those that overtake: what is small need not wait behind what is large.
-/// Thread-safe.
+/// Carries whole messages, each once. They arrive in the order in which they were sent, with one exception: a small message
+/// (is_small) may arrive before large ones that were sent before it, so that a ping, a cancel or a call never waits behind a
+/// gigabyte. So small messages keep their order among themselves, large ones keep theirs, and no large one arrives before
+/// anything that was sent before it. What has arrived is not lost by what is still on its way: a gap in the sequence numbers
+/// that a connection brings stands for large messages, and closes. Thread-safe.
 class connection {
 public:
     virtual ~connection() = default;
@@ -37,6 +40,9 @@ public:
 class connection_user {
 public:
     virtual ~connection_user() = default;
+    /// What it takes at present: asked for each message, before anything of it is allocated. Who does not know the other side
+    /// yet takes little.
+    virtual message_limits limits() { return {}; }
     /// Memory for array i of a message whose head and body have arrived, of this type: the connection reads into it. An empty
     /// array: the connection makes one.
     virtual any_array place_for(const message& head, std::size_t i, const tensor_type& type) {
@@ -54,13 +60,6 @@ public:
     virtual ~listener() = default;
     /// Where it is reached: "127.0.0.1:2222", with the number that port 0 became.
     virtual const std::string& address() const noexcept = 0;
-};
-
-/// Limits on what comes from outside, checked before anything is allocated.
-struct message_limits {
-    std::size_t body_bytes = std::size_t{64} << 20;
-    std::size_t payload_bytes = std::size_t{1} << 38;
-    std::size_t arrays = 65536;
 };
 
 /// Makes connections and tells the time. Thread-safe.

@@ -28,19 +28,23 @@ enum class message_type : std::uint8_t {
     count,
 };
 
+/// Numbers and bools take what they take in memory; strings the characters and eight bytes each.
+std::size_t bytes_on_wire(const any_array& a) noexcept;
+
 /// One message. Arrays travel beside the body, as they lie in memory.
 struct message {
     message_type type{};
-    std::uint8_t verb = 0;            ///< of a call or note: which
-    std::uint64_t sequence = 0;       ///< among those of its link that arrive once; 0: of none
-    std::uint64_t acknowledged = 0;   ///< the last such that the sender has received
-    std::uint64_t request = 0;        ///< of a call, and of the reply to it
+    std::uint8_t verb = 0;          ///< of a call or note: which
+    std::uint64_t sequence = 0;     ///< among those of its link that arrive once; 0: of none
+    std::uint64_t acknowledged = 0; ///< the last such that the sender has received
+    std::uint64_t request = 0;      ///< of a call, and of the reply to it
     bytes body;
     std::vector<any_array> arrays;
 
+    /// Of the arrays, as they travel.
     std::size_t payload_bytes() const noexcept {
         std::size_t sum = 0;
-        for (const any_array& a : arrays) sum += a.bytes();
+        for (const any_array& a : arrays) sum += bytes_on_wire(a);
         return sum;
     }
     /// Shares the arrays.
@@ -49,6 +53,19 @@ struct message {
         for (const any_array& a : arrays) m.arrays.push_back(a.share());
         return m;
     }
+};
+
+/// The most bytes, of body and payload and 80 for each array, of a message that may overtake larger ones.
+inline constexpr std::size_t small_message = std::size_t{64} << 10;
+inline bool is_small(const message& m) noexcept {
+    return m.body.size() + m.payload_bytes() + 80 * m.arrays.size() <= small_message;
+}
+
+/// Limits on what comes from outside, checked before anything is allocated.
+struct message_limits {
+    std::size_t body_bytes = std::size_t{64} << 20;
+    std::size_t payload_bytes = std::size_t{1} << 38; ///< of all messages together that are still arriving
+    std::size_t arrays = 65536;
 };
 
 } // namespace tenon::net
