@@ -10,12 +10,16 @@
 /// The processes of a launcher that tells no addresses find each other: rank 0 serves, the others come, all get the same cluster.
 ///
 /// A visitor sends `join`, is answered `wait` with the time that rank 0 still has, and, when all are there, `cluster`, which it
-/// answers with `received`; or it is `refused`. All are notes of the verbs below. Who loses its connection comes again: it is known
-/// by its incarnation.
+/// answers with `received`; or it is `refused`. All are notes of the verbs below. While it waits it says `join` again every second, so
+/// that both sides notice a connection that is lost in silence. Who loses its connection comes again: it is known by its
+/// incarnation.
 
 namespace tenon::net {
 
 enum class rendezvous_verb : std::uint8_t { join = 1, wait, cluster, received, refused };
+
+inline constexpr duration rendezvous_heartbeat = std::chrono::seconds(1);
+inline constexpr duration rendezvous_silence = std::chrono::seconds(5); ///< after which a connection is given up
 
 struct rendezvous_options {
     duration limit =

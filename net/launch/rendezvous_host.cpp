@@ -85,21 +85,24 @@ public:
             see_whether_all_are_here(errands);
         }
         run_errands(errands);
+        beat();
         if (!point.file.empty()) write_rendezvous_file(file_ = point.file, {listener_->address(), word});
     }
 
     void end() {
         std::vector<errand> errands;
-        std::uint64_t timer = 0;
+        std::uint64_t timer = 0, beat_timer = 0;
         {
             const std::lock_guard lock(mutex_);
             ended_ = true;
             timer = std::exchange(timer_, 0);
+            beat_timer = std::exchange(beat_timer_, 0);
             for (const auto& g : guests_) errands.push_back({g->line, {}, true});
             guests_.clear();
         }
         listener_.reset();
         if (timer != 0) transport_.cancel(timer);
+        if (beat_timer != 0) transport_.cancel(beat_timer);
         run_errands(errands);
         if (!file_.empty()) ::unlink(file_.c_str());
     }
@@ -122,7 +125,9 @@ private:
         std::shared_ptr<connection> line;
         int rank = -1; // not told yet. This and what follows: the host's lock
         std::uint64_t incarnation = 0;
+        time_point heard;
 
+        message_limits limits() override { return {.body_bytes = 65536, .payload_bytes = 0, .arrays = 0}; }
         void received(message m) override {
             if (const auto h = of.lock()) h->heard(*this, m);
         }
@@ -140,6 +145,7 @@ private:
         {
             const std::lock_guard lock(mutex_);
             if (ended_) return nullptr;
+            g->heard = transport_.now();
             guests_.push_back(g);
             if (!g->line->is_private() && !options_.insecure)
                 errands.push_back(
@@ -161,6 +167,7 @@ private:
             if (m.type != message_type::note) throw data_loss_error("rendezvous: a message of another kind");
             const std::lock_guard lock(mutex_);
             if (ended_) return;
+            g.heard = transport_.now();
             if (verb == rendezvous_verb::join) joins(g, decode_joining(m.body), errands);
             else if (verb == rendezvous_verb::received) confirms(g, errands);
             else throw data_loss_error("rendezvous: a message of another kind");
@@ -210,6 +217,21 @@ private:
     void confirms(guest& g, std::vector<errand>& errands) {
         if (g.rank > 0 && result_ && has_confirmed_.insert(g.rank).second) ++confirmed_;
         errands.push_back({g.line, {}, true});
+    }
+
+    // Ends connections of whom nothing is heard: they say `join` every second, and a stranger has said nothing.
+    void beat() {
+        std::vector<errand> errands;
+        {
+            const std::lock_guard lock(mutex_);
+            if (ended_) return;
+            for (const auto& g : guests_)
+                if (transport_.now() - g->heard > rendezvous_silence) errands.push_back({g->line, {}, true});
+            beat_timer_ = transport_.call_at(transport_.now() + rendezvous_heartbeat, [self = weak_from_this()] {
+                if (const auto h = self.lock()) h->beat();
+            });
+        }
+        run_errands(errands);
     }
 
     void gone(guest& g) {
@@ -267,7 +289,7 @@ private:
     std::string refused_;
     std::set<int> has_confirmed_;
     std::size_t confirmed_ = 0;
-    std::uint64_t timer_ = 0;
+    std::uint64_t timer_ = 0, beat_timer_ = 0;
     int timers_ = 0;
     bool over_ = false;
     bool ended_ = false;

@@ -36,13 +36,14 @@ public:
 
     void end() {
         std::shared_ptr<connection> line;
-        std::uint64_t timers[2];
+        std::uint64_t timers[3];
         {
             const std::lock_guard lock(mutex_);
             ended_ = true;
             line = std::exchange(line_, nullptr);
             timers[0] = std::exchange(end_timer_, 0);
             timers[1] = std::exchange(dial_timer_, 0);
+            timers[2] = std::exchange(beat_timer_, 0);
         }
         for (const std::uint64_t timer : timers)
             if (timer != 0) transport_.cancel(timer);
@@ -65,6 +66,9 @@ private:
     struct line_user : connection_user {
         std::weak_ptr<visitor> of;
         std::shared_ptr<connection> line;
+        message_limits limits() override {
+            return {.body_bytes = std::size_t{64} << 20, .payload_bytes = 0, .arrays = 0};
+        }
         void received(message m) override {
             if (const auto v = of.lock()) v->heard(line, m);
         }
@@ -123,7 +127,14 @@ private:
             }
             line_ = line;
             pause_ = first_pause;
+            heard_ = transport_.now();
         }
+        say_who(line, word);
+        return user;
+    }
+
+    // Again and again, while there is no answer.
+    void say_who(const std::shared_ptr<connection>& line, const std::string& word) {
         joining me;
         me.run = point_.run + word;
         me.size = point_.size;
@@ -133,7 +144,24 @@ private:
         me.address = options_.serve;
         me.incarnation = incarnation_;
         send(line, rendezvous_verb::join, encode(me));
-        return user;
+        const std::lock_guard lock(mutex_);
+        if (finished() || line_ != line) return;
+        if (beat_timer_ != 0) transport_.cancel(beat_timer_);
+        beat_timer_ = transport_.call_at(transport_.now() + rendezvous_heartbeat, [self = weak_from_this(), word] {
+            if (const auto v = self.lock()) v->beat(word);
+        });
+    }
+
+    void beat(const std::string& word) {
+        std::shared_ptr<connection> line;
+        bool silent;
+        {
+            const std::lock_guard lock(mutex_);
+            if (finished() || !line_) return;
+            line = line_;
+            silent = transport_.now() - heard_ > rendezvous_silence;
+        }
+        silent ? line->close("rank 0 does not answer") : say_who(line, word);
     }
 
     static void send(const std::shared_ptr<connection>& line, rendezvous_verb verb, bytes body) {
@@ -149,6 +177,7 @@ private:
         try {
             const std::lock_guard lock(mutex_);
             if (finished()) return;
+            heard_ = transport_.now();
             if (m.type != message_type::note) throw data_loss_error("rendezvous: a message of another kind");
             byte_reader r(m.body, "rendezvous");
             switch (static_cast<rendezvous_verb>(m.verb)) {
@@ -251,10 +280,11 @@ private:
     std::string last_;  // why there is no connection
     std::size_t next_ = 0;
     duration pause_ = first_pause;
+    time_point heard_;   // when rank 0 last said something on this connection
     bool waits_ = false; // rank 0 has answered
     std::optional<placed> result_;
     std::optional<std::pair<error_code, std::string>> failed_;
-    std::uint64_t dial_timer_ = 0, end_timer_ = 0;
+    std::uint64_t dial_timer_ = 0, end_timer_ = 0, beat_timer_ = 0;
     int ends_ = 0;
     bool over_ = false;
     bool ended_ = false;

@@ -20,7 +20,8 @@ enum class message_type : std::uint8_t {
     acknowledge,
     ping,
     pong,
-    goodbye,
+    cancel,  ///< names a request whose reply nobody waits for any more
+    goodbye, ///< and why, as an error
     // Calls, which a reply answers, and notes, which nothing does, in net/wire/calls.hpp.
     call,
     reply,
@@ -37,7 +38,7 @@ struct message {
     std::uint8_t verb = 0;          ///< of a call or note: which
     std::uint64_t sequence = 0;     ///< among those of its link that arrive once; 0: of none
     std::uint64_t acknowledged = 0; ///< the last such that the sender has received
-    std::uint64_t request = 0;      ///< of a call, and of the reply to it
+    std::uint64_t request = 0;      ///< of a call, of the reply to it, of its cancel; of a ping and its pong
     bytes body;
     std::vector<any_array> arrays;
 
