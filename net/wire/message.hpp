@@ -29,6 +29,9 @@ enum class message_type : std::uint8_t {
     count,
 };
 
+/// Numbers and bools take what they take in memory; strings the characters and eight bytes each.
+std::size_t bytes_on_wire(const any_array& a) noexcept;
+
 /// One message. Arrays travel beside the body, as they lie in memory.
 struct message {
     message_type type{};
@@ -39,9 +42,10 @@ struct message {
     bytes body;
     std::vector<any_array> arrays;
 
+    /// Of the arrays, as they travel.
     std::size_t payload_bytes() const noexcept {
         std::size_t sum = 0;
-        for (const any_array& a : arrays) sum += a.bytes();
+        for (const any_array& a : arrays) sum += bytes_on_wire(a);
         return sum;
     }
     /// Shares the arrays.
@@ -52,9 +56,11 @@ struct message {
     }
 };
 
-/// The most bytes, of body and payload together, of a message that may overtake larger ones.
+/// The most bytes, of body and payload and 80 for each array, of a message that may overtake larger ones.
 inline constexpr std::size_t small_message = std::size_t{64} << 10;
-inline bool is_small(const message& m) noexcept { return m.body.size() + m.payload_bytes() <= small_message; }
+inline bool is_small(const message& m) noexcept {
+    return m.body.size() + m.payload_bytes() + 80 * m.arrays.size() <= small_message;
+}
 
 /// Limits on what comes from outside, checked before anything is allocated.
 struct message_limits {

@@ -1,0 +1,327 @@
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <exception>
+#include <utility>
+
+#include <net/transport/socket_connection.hpp>
+
+namespace tenon::net {
+
+namespace {
+
+constexpr std::size_t most_at_once = std::size_t{4} << 20; // read or written, before others have their turn
+constexpr std::size_t most_batch = 64;                     // small messages
+
+// Where bytes go that come behind those wanted: one a thread, since all of them are looked at before it reads again. A user who
+// works inside of received() gets another.
+class read_ahead {
+public:
+    read_ahead() : memory_(kept() ? std::exchange(kept(), nullptr) : std::make_unique<memory>()) {}
+    read_ahead(read_ahead&&) = delete;
+    ~read_ahead() { kept() = std::move(memory_); }
+    std::span<std::byte> room() noexcept { return *memory_; }
+
+private:
+    using memory = std::array<std::byte, std::size_t{64} << 10>;
+    static std::unique_ptr<memory>& kept() {
+        thread_local std::unique_ptr<memory> m;
+        return m;
+    }
+    std::unique_ptr<memory> memory_;
+};
+
+} // namespace
+
+socket_connection::socket_connection(std::shared_ptr<connection_owner> owner, std::uint64_t id,
+                                     std::unique_ptr<byte_stream> stream, std::string peer, bool is_private,
+                                     announced then) :
+    owner_(std::move(owner)),
+    id_(id),
+    peer_(std::move(peer)),
+    is_private_(is_private),
+    then_(std::move(then)),
+    stream_(std::move(stream)) {}
+
+socket_connection::~socket_connection() = default;
+
+void socket_connection::start() { owner_->sockets().add(stream_->socket(), id_, shared_from_this()); }
+
+// ---- the turn ----
+
+void socket_connection::ready(std::uint32_t what) {
+    if (what & (readiness::write | readiness::over)) {
+        told_to_write_.fetch_add(1);
+        write_more(true);
+    }
+    if (told_.fetch_or(what | busy) & busy) return; // who has the turn looks again
+    for (;;) {
+        turn(told_.exchange(busy) & ~busy);
+        if (has_ended_) return; // the turn is nobody's any more
+        std::uint32_t nothing_new = busy;
+        if (told_.compare_exchange_strong(nothing_new, 0)) return;
+    }
+}
+
+void socket_connection::turn(std::uint32_t what) {
+    if (is_closing_.load()) return end(reason());
+    if (!is_open_.load()) {
+        if (!shake_hands()) return;
+        what |= readiness::read; // it may lie in the stream already
+    }
+    if (what & (readiness::read | readiness::over) || stream_->read_waits_for_write()) read_all(what);
+    if (is_broken_.load() && !has_ended_) end(reason());
+}
+
+bool socket_connection::shake_hands() {
+    const byte_stream::result r = stream_->handshake();
+    switch (r.what) {
+    case byte_stream::outcome::done: break;
+    case byte_stream::outcome::blocked: return false;
+    case byte_stream::outcome::ended: end("the other side closed the connection while hands were shaken"); return false;
+    case byte_stream::outcome::failed: end(stream_->error()); return false;
+    }
+    decoder_ = std::make_unique<message_decoder>();
+    is_open_ = true;
+    const announced then = std::exchange(then_, nullptr);
+    try {
+        user_ = then(shared_from_this(), {});
+    } catch (const std::exception& e) {
+        end(e.what());
+        return false;
+    }
+    if (!user_) {
+        end({});
+        return false;
+    }
+    write_more(true); // what was put there meanwhile
+    return true;
+}
+
+void socket_connection::read_all(std::uint32_t what) {
+    read_ahead ahead;
+    std::size_t sum = 0;
+    for (;;) {
+        if (is_closing_.load()) return end(reason());
+        const std::span<std::byte> wanted = decoder_->wanted();
+        const byte_stream::result r = stream_->read(wanted, ahead.room());
+        switch (r.what) {
+        case byte_stream::outcome::done: break;
+        case byte_stream::outcome::blocked: return;
+        case byte_stream::outcome::ended:
+            return end(decoder_->is_between_messages()
+                           ? "the other side closed the connection"
+                           : "the other side closed the connection in the middle of a message");
+        case byte_stream::outcome::failed: return end(stream_->error());
+        }
+        try {
+            const std::size_t first = std::min(r.bytes, wanted.size());
+            decoder_->got(first, *this);
+            decoder_->push(ahead.room().first(r.bytes - first), *this);
+        } catch (const std::exception& e) {
+            return end(e.what());
+        }
+        const bool is_all = stream_->short_read_is_all() && r.bytes < wanted.size() + ahead.room().size();
+        if (is_all && !(what & readiness::over) && !is_closing_.load()) return;
+        sum += r.bytes;
+        if (sum >= most_at_once) return owner_->sockets().tell_again(stream_->socket(), id_);
+    }
+}
+
+any_array socket_connection::place_for(const message& head, const tensor_type& type) {
+    return user_->place_for(head, head.arrays.size(), type);
+}
+
+void socket_connection::received(message m) {
+    if (is_closing_.load()) return;
+    if (!has_spoken_) {
+        has_spoken_ = true;
+        owner_->has_spoken(id_);
+    }
+    user_->received(std::move(m));
+}
+
+std::string socket_connection::reason() {
+    const std::lock_guard lock(guard_);
+    return why_;
+}
+
+void socket_connection::end(const std::string& why) {
+    has_ended_ = true;
+    std::deque<outgoing> small, large; // they end outside of the lock, with their arrays
+    std::vector<outgoing> batch;
+    std::unique_ptr<byte_stream> stream;
+    std::string first_why;
+    {
+        const std::lock_guard lock(guard_);
+        owner_->sockets().remove(stream_->socket(), id_);
+        is_over_ = true;
+        first_why = is_closing_.exchange(true) ? why_ : why;
+        if (!is_writing_) { // else the writer does it
+            stream = std::move(stream_);
+            batch.swap(batch_);
+            small.swap(small_);
+            large.swap(large_);
+        }
+    }
+    stream.reset();
+    decoder_.reset();
+    owner_->has_ended(id_);
+    const announced then = std::exchange(then_, nullptr);
+    if (const auto user = std::exchange(user_, nullptr)) user->closed(first_why);
+    else if (then) then(nullptr, first_why);
+}
+
+// ---- writing ----
+
+void socket_connection::send(message m) {
+    const bool is_small = net::is_small(m);
+    outgoing out;
+    std::size_t over = 0;
+    {
+        out = std::make_unique<message_encoder>(std::move(m), is_small ? 0 : 1, owner_->options().chunk_bytes);
+        const std::lock_guard lock(guard_);
+        if (is_closing_.load() || is_broken_.load()) return;
+        const std::size_t unsent = unsent_.fetch_add(out->size()) + out->size();
+        (is_small ? small_ : large_).push_back(std::move(out));
+        if (unsent > owner_->options().slow_reader_bytes && !is_watching_reader_) {
+            is_watching_reader_ = true;
+            reader_caught_up_ = false;
+            over = gone_.load() + 1;
+        }
+    }
+    if (over > 0) watch_reader(over - 1);
+    write_more(false);
+}
+
+// Puts what goes next into pieces_, where nothing is left there; false where nothing is left at all.
+bool socket_connection::next_batch() {
+    if (piece_ < pieces_.size()) return true;
+    pieces_.clear();
+    piece_ = offset_ = 0;
+    std::size_t frames = 0;
+    for (; !small_.empty() && frames < most_batch; ++frames) {
+        batch_.push_back(std::move(small_.front()));
+        small_.pop_front();
+        batch_.back()->next_frame(pieces_);
+    }
+    batch_has_large_ = !large_.empty();
+    if (batch_has_large_) {
+        large_.front()->next_frame(pieces_);
+        ++frames;
+    }
+    unsent_.fetch_add(frames * sizeof(frame_header));
+    return frames > 0;
+}
+
+void socket_connection::advance(std::size_t count, std::vector<outgoing>& finished) {
+    const std::size_t left = unsent_.fetch_sub(count) - count;
+    gone_.fetch_add(count);
+    if (left <= owner_->options().slow_reader_bytes) reader_caught_up_ = true;
+    for (offset_ += count; piece_ < pieces_.size() && offset_ >= pieces_[piece_].size(); ++piece_)
+        offset_ -= pieces_[piece_].size();
+    if (piece_ < pieces_.size()) return;
+    for (outgoing& o : batch_) finished.push_back(std::move(o));
+    batch_.clear();
+    if (batch_has_large_ && large_.front()->ended()) {
+        finished.push_back(std::move(large_.front()));
+        large_.pop_front();
+    }
+    batch_has_large_ = false;
+}
+
+void socket_connection::write_more(bool told) {
+    std::vector<outgoing> finished; // they end outside of the lock, with their arrays
+    std::deque<outgoing> small, large;
+    std::unique_ptr<byte_stream> stream;
+    lock_of_guard lock(guard_);
+    if (told) is_blocked_ = false;
+    if (is_writing_ || is_blocked_ || is_broken_.load() || !is_open_.load() || is_closing_.load()) return;
+    is_writing_ = true;
+    for (std::size_t sum = 0; !is_closing_.load();) {
+        if (!next_batch() && !stream_->unflushed()) break;
+        if (sum >= most_at_once) {
+            owner_->sockets().tell_again(stream_->socket(), id_);
+            break;
+        }
+        std::array<iovec, 64> list;
+        std::size_t count = 0;
+        for (std::size_t i = piece_; i < pieces_.size() && count < list.size(); ++i, ++count) {
+            const std::size_t skip = i == piece_ ? offset_ : 0;
+            list[count].iov_base = const_cast<std::byte*>(pieces_[i].data()) + skip;
+            list[count].iov_len = pieces_[i].size() - skip;
+        }
+        const std::uint32_t told_before = told_to_write_.load();
+        byte_stream& to = *stream_;
+        lock.unlock();
+        const byte_stream::result r = to.write(std::span(list).first(count));
+        lock.lock();
+        sum += r.bytes;
+        if (r.bytes > 0) advance(r.bytes, finished);
+        if (r.what == byte_stream::outcome::failed || r.what == byte_stream::outcome::ended) {
+            // The other side may have said why, before it went.
+            why_ = to.error();
+            is_broken_ = true;
+            owner_->sockets().tell_again(to.socket(), id_);
+            break;
+        }
+        if (r.what == byte_stream::outcome::blocked && told_to_write_.load() == told_before) {
+            is_blocked_ = true;
+            break;
+        }
+    }
+    is_writing_ = false;
+    if (is_over_) {
+        stream = std::move(stream_);
+        std::move(batch_.begin(), batch_.end(), std::back_inserter(finished));
+        batch_.clear();
+        small.swap(small_);
+        large.swap(large_);
+    }
+    lock.unlock();
+}
+
+// With the guard.
+void socket_connection::close_now(const std::string& why) noexcept {
+    if (is_closing_.load()) return;
+    why_ = why;
+    is_closing_ = true;
+    if (!stream_) return;
+    stream_->shut_down();
+    owner_->sockets().tell_again(stream_->socket(), id_);
+}
+
+void socket_connection::close(const std::string& why) noexcept {
+    const std::lock_guard lock(guard_);
+    close_now(why);
+}
+
+void socket_connection::watch_reader(std::size_t gone_before) {
+    const tcp_options& o = owner_->options();
+    owner_->call_at(std::chrono::steady_clock::now() + o.slow_reader_time, [weak = weak_from_this(), gone_before] {
+        const auto self = weak.lock();
+        if (!self) return;
+        const tcp_options& limits = self->owner_->options();
+        std::size_t gone = 0;
+        {
+            const std::lock_guard lock(self->guard_);
+            gone = self->gone_.load();
+            const std::size_t unsent = self->unsent_.load();
+            if (unsent <= limits.slow_reader_bytes) {
+                self->is_watching_reader_ = false;
+                return;
+            }
+            if (!self->reader_caught_up_ && gone - gone_before < limits.slow_reader_bytes)
+                return self->close_now(
+                    "the other side does not read: " + std::to_string(unsent) + " bytes are unsent, and " +
+                    std::to_string(gone - gone_before) + " went in the last " +
+                    std::to_string(
+                        std::chrono::duration_cast<std::chrono::milliseconds>(limits.slow_reader_time).count()) +
+                    " ms");
+            self->reader_caught_up_ = false;
+        }
+        self->watch_reader(gone);
+    });
+}
+
+} // namespace tenon::net
