@@ -24,7 +24,10 @@ message make(message_type type, const std::string& body) {
 /// Two ends, and what is between them.
 struct line {
     line() : dialing(side::dialing, options, now), listening(side::listening, options, now) { connect(); }
-    explicit line(const link_options& o) : options(o), dialing(side::dialing, o, now), listening(side::listening, o, now) { connect(); }
+    explicit line(const link_options& o) :
+        options(o), dialing(side::dialing, o, now), listening(side::listening, o, now) {
+        connect();
+    }
 
     void connect() {
         const auto a = dialing.received(), b = listening.received();
@@ -158,7 +161,8 @@ TEST_CASE("link: a gap with too much behind it ends the connection, and the next
     auto sent = l.sent(l.dialing);
     l.arrive(l.listening, std::move(sent[1]));
     l.arrive(l.listening, std::move(sent[2]));
-    CHECK_THROWS_WITH_AS(l.arrive(l.listening, std::move(sent[3])), "link: message 1 is missing behind 2 later ones", tn::data_loss_error);
+    CHECK_THROWS_WITH_AS(l.arrive(l.listening, std::move(sent[3])), "link: message 1 is missing behind 2 later ones",
+                         tn::data_loss_error);
     l.lose();
     l.connect();
     std::string all;
@@ -193,10 +197,12 @@ TEST_CASE("link: an end that has received what was never sent, or has forgotten 
     l.dialing.post(make(message_type::note, "a"));
     auto m = std::move(l.sent(l.dialing)[0]);
     l.dialing.disconnected();
-    CHECK_THROWS_WITH_AS(l.dialing.connected(2, l.now), doctest::Contains("has received 2 messages, of which 1 were sent"), tn::data_loss_error);
+    CHECK_THROWS_WITH_AS(l.dialing.connected(2, l.now),
+                         doctest::Contains("has received 2 messages, of which 1 were sent"), tn::data_loss_error);
     l.dialing.connected(1, l.now);
     l.dialing.disconnected();
-    CHECK_THROWS_WITH_AS(l.dialing.connected(0, l.now), doctest::Contains("has received 0 messages, and had 1 before"), tn::data_loss_error);
+    CHECK_THROWS_WITH_AS(l.dialing.connected(0, l.now), doctest::Contains("has received 0 messages, and had 1 before"),
+                         tn::data_loss_error);
 }
 
 TEST_CASE("link: an acknowledgement of its own comes after so many messages, so many bytes, or a while") {
@@ -229,7 +235,8 @@ TEST_CASE("link: an acknowledgement of its own comes after so many messages, so 
     CHECK(acknowledged() == 12);
 }
 
-TEST_CASE("link: the dialing side pings when nothing it sends is answered, and who does not answer is dead after the lease") {
+TEST_CASE(
+    "link: the dialing side pings when nothing it sends is answered, and who does not answer is dead after the lease") {
     line l;
     const auto begin = l.now;
     CHECK(l.dialing.next_tick() == begin + 2s);

@@ -31,7 +31,9 @@ inline std::string text(const bytes& b) { return std::string(reinterpret_cast<co
 struct echo_service : service_handler {
     enum verb : std::uint8_t { echo, wait, fail, unanswered };
 
-    void linked(link_number link, const link_peer& who) override { heard.push_back("linked " + std::to_string(link) + " " + who.name()); }
+    void linked(link_number link, const link_peer& who) override {
+        heard.push_back("linked " + std::to_string(link) + " " + who.name());
+    }
     void called(link_number link, std::uint8_t v, bytes body, std::vector<tn::any_array> arrays, time_point by,
                 replier&& answer) override {
         heard.push_back("called " + text(body));
@@ -40,13 +42,20 @@ struct echo_service : service_handler {
         if (v == fail) throw tn::not_found_error("there is no " + text(body));
         if (v == wait) waiting.emplace(std::pair(link, answer.request()), std::move(answer));
     }
-    void noted(link_number, std::uint8_t, bytes body, std::vector<tn::any_array>) override { heard.push_back("noted " + text(body)); }
-    void cancelled(link_number, std::uint64_t request) override { heard.push_back("cancelled " + std::to_string(request)); }
-    tn::any_array place_for(link_number, std::uint8_t, const bytes& body, std::size_t i, const tn::tensor_type& type) override {
+    void noted(link_number, std::uint8_t, bytes body, std::vector<tn::any_array>) override {
+        heard.push_back("noted " + text(body));
+    }
+    void cancelled(link_number, std::uint64_t request) override {
+        heard.push_back("cancelled " + std::to_string(request));
+    }
+    tn::any_array place_for(link_number, std::uint8_t, const bytes& body, std::size_t i,
+                            const tn::tensor_type& type) override {
         places_asked.push_back(text(body) + "#" + std::to_string(i));
         return place && place.type() == type ? place.share() : tn::any_array();
     }
-    void peer_lost(link_number link, const std::string& why) override { heard.push_back("lost " + std::to_string(link) + " " + why); }
+    void peer_lost(link_number link, const std::string& why) override {
+        heard.push_back("lost " + std::to_string(link) + " " + why);
+    }
 
     std::size_t count(const std::string& what) const {
         std::size_t n = 0;
@@ -103,10 +112,12 @@ struct two {
         answer a;
         time_point at{};
         std::uint64_t call = 0;
-        std::string said() const { return !ended ? "nothing" : a.failed ? std::string(tn::name_of(a.code)) + ": " + a.message : text(a.body); }
+        std::string said() const {
+            return !ended ? "nothing" : a.failed ? std::string(tn::name_of(a.code)) + ": " + a.message : text(a.body);
+        }
     };
-    std::shared_ptr<outcome> call(std::uint8_t verb, const std::string& body, duration limit = 60s, std::vector<tn::any_array> arrays = {},
-                                  std::uint64_t incarnation = 0) {
+    std::shared_ptr<outcome> call(std::uint8_t verb, const std::string& body, duration limit = 60s,
+                                  std::vector<tn::any_array> arrays = {}, std::uint64_t incarnation = 0) {
         auto o = std::make_shared<outcome>();
         o->call = caller->call(
             verb, text(body), std::move(arrays), in(limit),
