@@ -36,6 +36,10 @@ private:
 
 } // namespace
 
+const char* name_of_rendezvous_verb(std::uint8_t verb) {
+    return verb == 1 ? "rendezvous: join" : verb == 2 ? "rendezvous: place" : "rendezvous: unknown";
+}
+
 std::unique_ptr<rendezvous> rendezvous::begin(transport& t, const rendezvous_point& point, rendezvous_options options) {
     if (point.size < 1 || point.rank < 0 || point.rank >= point.size)
         throw invalid_argument_error("rendezvous: rank " + std::to_string(point.rank) + " of " +

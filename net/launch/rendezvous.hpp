@@ -9,24 +9,21 @@
 
 /// The processes of a launcher that tells no addresses find each other: rank 0 serves, the others come, all get the same cluster.
 ///
-/// A visitor sends `join`, is answered `wait` with the time that rank 0 still has, and, when all are there, `cluster`, which it
-/// answers with `received`; or it is `refused`. All are notes of the verbs below. While it waits it says `join` again every second, so
-/// that both sides notice a connection that is lost in silence. Who loses its connection comes again: it is known by its
-/// incarnation.
+/// It stands on links: a visitor calls `join` and is told the time that rank 0 still has; then it calls `place`, which is answered
+/// when all are there. Links prove the token, and go on over connections that are lost; a visitor whose link is dead begins a new
+/// one, and is known by its incarnation.
 
 namespace tenon::net {
 
-enum class rendezvous_verb : std::uint8_t { join = 1, wait, cluster, received, refused };
-
-inline constexpr duration rendezvous_heartbeat = std::chrono::seconds(1);
-inline constexpr duration rendezvous_silence = std::chrono::seconds(5); ///< after which a connection is given up
+enum class rendezvous_verb : std::uint8_t { join = 1, place = 2 };
+const char* name_of_rendezvous_verb(std::uint8_t verb);
 
 struct rendezvous_options {
     duration limit =
         std::chrono::seconds(60); ///< from its begin: for rank 0 until all are there, for others until rank 0 is
     std::string serve;            ///< where this process serves, instead of what the point says
-    bool insecure =
-        false; ///< also over connections that others could read or change: names of hosts, no secrets, go over them
+    std::string token;            ///< that all must have; empty: none, but for the word of a file
+    bool insecure = false;        ///< also over connections that others could read or change
 };
 
 /// One process's part in it, under way. Thread-safe.
@@ -39,7 +36,8 @@ public:
     /// Whether result() answers, and nobody needs this process's part any more; at the latest some seconds after the limit.
     virtual bool done() const = 0;
     /// Throws deadline_exceeded_error that names the ranks that did not come, or rank 0 and its address; permission_denied_error
-    /// where the connection is neither on loopback nor encrypted; invalid_argument_error where this process was refused.
+    /// where the connection is neither on loopback nor encrypted, or the token is another; invalid_argument_error where this
+    /// process was refused.
     virtual placed result() const = 0;
 };
 

@@ -3,36 +3,21 @@
 #include <net/launch/rendezvous.hpp>
 
 #include <algorithm>
-#include <list>
+#include <map>
 #include <mutex>
 #include <random>
 
 #include <unistd.h>
 
+#include <net/link/service.hpp>
 #include <tenon/core/error.hpp>
 
 namespace tenon::net {
 
 namespace {
 
-constexpr std::size_t most_strangers = 256;               // connections that have not said who they are
-constexpr duration parting = std::chrono::seconds(2);     // for refusals to be read
-constexpr duration confirming = std::chrono::seconds(10); // for answers to be confirmed, at least
-
-message note(rendezvous_verb verb, bytes body) {
-    message m;
-    m.type = message_type::note;
-    m.verb = static_cast<std::uint8_t>(verb);
-    m.body = std::move(body);
-    return m;
-}
-
-message refusal(error_code code, const std::string& why) {
-    byte_writer w;
-    w.number(code);
-    w.text(why);
-    return note(rendezvous_verb::refused, w.take());
-}
+constexpr duration parting = std::chrono::seconds(2);     // for answers to be taken, after a failure
+constexpr duration confirming = std::chrono::seconds(10); // for all to ask for their places, at least
 
 std::string host_of(const std::string& address) { return address.substr(0, address.rfind(':')); }
 
@@ -40,76 +25,74 @@ bool on_loopback(const std::string& host) {
     return host.starts_with("127.") || host == "[::1]" || host == "localhost" || host.starts_with("[::ffff:127.");
 }
 
-// What is to be done when the lock is given back.
-struct errand {
-    std::shared_ptr<connection> to;
-    message what;
-    bool close = false;
+// An answer that is given when the lock is no longer held.
+struct answering {
+    replier to;
+    bytes body;
+    error_code code = error_code::unknown;
+    std::string why; // not empty: a failure
 };
 
-void run_errands(std::vector<errand>& errands) {
-    for (errand& e : errands) e.close ? e.to->close("the rendezvous is over") : e.to->send(std::move(e.what));
+void give(std::vector<answering>& answers) {
+    for (answering& a : answers) a.why.empty() ? a.to.reply(std::move(a.body)) : a.to.fail(a.code, a.why);
 }
 
-/// Connections and timers own it while they can call it; it owns connections until it has ended.
-class host : public std::enable_shared_from_this<host> {
+/// Timers look for it when they are due.
+class host final : public service_handler, public std::enable_shared_from_this<host> {
 public:
-    host(transport& t, const rendezvous_point& point, rendezvous_options options, std::string run) :
+    host(transport& t, const rendezvous_point& point, rendezvous_options options, const std::string& word) :
         transport_(t),
         options_(std::move(options)),
         began_(t.now()),
-        run_(std::move(run)),
-        table_(run_, point.size),
-        size_(static_cast<std::size_t>(point.size)) {}
+        word_(word),
+        table_(point.run, point.size),
+        size_(point.size) {}
 
-    void begin(const rendezvous_point& point, const std::string& word) {
+    void begin(const rendezvous_point& point) {
+        service_options o;
+        o.self.incarnation = random_incarnation();
+        o.self.token = options_.token + word_;
+        o.self.insecure = options_.insecure;
+        o.links = static_cast<std::size_t>(size_) + 64;
+        o.limits = {.body_bytes = 65536, .payload_bytes = 0, .arrays = 0, .calls = 4, .bytes = 1 << 20};
         if (!point.addresses.empty()) own_host_ = host_of(point.addresses.front());
-        const std::weak_ptr<host> self = weak_from_this();
-        listener_ = transport_.listen(point.listen, [self](std::shared_ptr<connection> c) {
-            const auto me = self.lock();
-            return me ? me->visited(std::move(c)) : nullptr;
-        });
-        if (point.addresses.empty()) own_host_ = host_of(listener_->address()); // which nobody knows yet
+        service_ = service::make(transport_, std::move(o), *this);
+        address_ = service_->listen(point.listen);
         joining me;
-        me.run = run_;
+        me.run = point.run;
         me.size = point.size;
         me.job = point.job;
         me.task = point.task;
-        me.address = options_.serve.starts_with(':') ? own_host_ + options_.serve : options_.serve;
-        std::vector<errand> errands;
+        std::vector<answering> answers;
         {
             const std::lock_guard lock(mutex_);
+            if (point.addresses.empty()) own_host_ = host_of(address_); // which nobody knows yet
+            me.address = options_.serve.starts_with(':') ? own_host_ + options_.serve : options_.serve;
             if (const std::string why = table_.join(me); !why.empty())
                 throw invalid_argument_error("rendezvous: " + why);
-            set_timer(began_ + options_.limit, [](host& h, std::vector<errand>& e) { h.give_up(e); });
-            see_whether_all_are_here(errands);
+            set_timer(began_ + options_.limit, [](host& h, std::vector<answering>& a) { h.give_up(a); });
+            see_whether_all_are_here(answers);
         }
-        run_errands(errands);
-        beat();
-        if (!point.file.empty()) write_rendezvous_file(file_ = point.file, {listener_->address(), word});
+        give(answers);
+        if (!point.file.empty()) write_rendezvous_file(file_ = point.file, {address_, word_});
     }
 
     void end() {
-        std::vector<errand> errands;
-        std::uint64_t timer = 0, beat_timer = 0;
+        if (service_) service_->stop(transport_.now() + parting);
+        std::uint64_t timer = 0;
         {
             const std::lock_guard lock(mutex_);
             ended_ = true;
             timer = std::exchange(timer_, 0);
-            beat_timer = std::exchange(beat_timer_, 0);
-            for (const auto& g : guests_) errands.push_back({g->line, {}, true});
-            guests_.clear();
         }
-        listener_.reset();
         if (timer != 0) transport_.cancel(timer);
-        if (beat_timer != 0) transport_.cancel(beat_timer);
-        run_errands(errands);
+        service_.reset();
         if (!file_.empty()) ::unlink(file_.c_str());
     }
 
     bool done() const {
         const std::lock_guard lock(mutex_);
-        return over_ || (failed_ ? guests_.empty() : result_ && confirmed_ == size_ - 1);
+        return over_ || ((failed_ || result_) && answered_.size() == joined_.size());
     }
 
     placed result() const {
@@ -119,155 +102,140 @@ public:
         return *result_;
     }
 
-private:
-    struct guest : connection_user {
-        std::weak_ptr<host> of;
-        std::shared_ptr<connection> line;
-        int rank = -1; // not told yet. This and what follows: the host's lock
-        std::uint64_t incarnation = 0;
-        time_point heard;
-
-        message_limits limits() override { return {.body_bytes = 65536, .payload_bytes = 0, .arrays = 0}; }
-        void received(message m) override {
-            if (const auto h = of.lock()) h->heard(*this, m);
-        }
-        void closed(const std::string&) override {
-            if (const auto h = of.lock()) h->gone(*this);
-            line.reset(); // the host knows this one no more
-        }
-    };
-
-    std::shared_ptr<connection_user> visited(std::shared_ptr<connection> line) {
-        const auto g = std::make_shared<guest>();
-        g->of = weak_from_this();
-        g->line = std::move(line);
-        std::vector<errand> errands;
-        {
-            const std::lock_guard lock(mutex_);
-            if (ended_) return nullptr;
-            g->heard = transport_.now();
-            guests_.push_back(g);
-            if (!g->line->is_private() && !options_.insecure)
-                errands.push_back(
-                    {g->line, refusal(error_code::permission_denied,
-                                      "the connection is neither on loopback nor encrypted; run on one host, "
-                                      "or ask rank 0 and the others for an insecure rendezvous by name")});
-            const auto stranger = [](const auto& other) { return other->rank < 0; };
-            if (static_cast<std::size_t>(std::count_if(guests_.begin(), guests_.end(), stranger)) > most_strangers)
-                errands.push_back({(*std::find_if(guests_.begin(), guests_.end(), stranger))->line, {}, true});
-        }
-        run_errands(errands);
-        return g;
+    void linked(link_number link, const link_peer& who) override {
+        const std::lock_guard lock(mutex_);
+        guests_[link].host = host_of(who.address);
     }
 
-    void heard(guest& g, const message& m) {
-        std::vector<errand> errands;
-        const auto verb = static_cast<rendezvous_verb>(m.verb);
-        try {
-            if (m.type != message_type::note) throw data_loss_error("rendezvous: a message of another kind");
+    void called(link_number link, std::uint8_t verb, bytes body, std::vector<any_array>, time_point,
+                replier&& answer) override {
+        std::vector<answering> answers;
+        if (verb == static_cast<std::uint8_t>(rendezvous_verb::join)) {
+            joining who = decode_joining(body);
             const std::lock_guard lock(mutex_);
-            if (ended_) return;
-            g.heard = transport_.now();
-            if (verb == rendezvous_verb::join) joins(g, decode_joining(m.body), errands);
-            else if (verb == rendezvous_verb::received) confirms(g, errands);
-            else throw data_loss_error("rendezvous: a message of another kind");
-        } catch (const error& e) {
-            errands.push_back({g.line, refusal(e.code(), e.what())});
+            joins(guests_[link], std::move(who), std::move(answer), answers);
+        } else if (verb == static_cast<std::uint8_t>(rendezvous_verb::place)) {
+            const std::lock_guard lock(mutex_);
+            guest& g = guests_[link];
+            if (g.rank < 0)
+                answers.push_back(
+                    {std::move(answer), {}, error_code::failed_precondition, "rendezvous: join it first"});
+            else {
+                g.waits = std::move(answer);
+                answer_if_known(g, answers);
+            }
+        } else {
+            answers.push_back({std::move(answer), {}, error_code::unimplemented, "rendezvous: there is no such call"});
         }
-        run_errands(errands);
+        give(answers);
         transport_.wake();
     }
 
-    void joins(guest& g, joining who, std::vector<errand>& errands) {
-        if (!g.line->is_private() && !options_.insecure) return; // was refused
-        if (who.address.starts_with(':')) {
-            // A visitor from loopback is on this host.
-            const std::string seen = host_of(g.line->peer());
-            who.address = (on_loopback(seen) ? own_host_ : seen) + who.address;
+    void cancelled(link_number link, std::uint64_t request) override {
+        std::vector<answering> answers;
+        {
+            const std::lock_guard lock(mutex_);
+            guest& g = guests_[link];
+            if (g.waits && g.waits.request() == request)
+                answers.push_back({std::move(g.waits), {}, error_code::cancelled, "rendezvous: it was cancelled"});
         }
-        if (failed_) return errands.push_back({g.line, refusal(failed_->first, failed_->second)});
+        give(answers);
+    }
+
+    void peer_lost(link_number link, const std::string&) override {
+        replier dead;
+        {
+            const std::lock_guard lock(mutex_);
+            const auto found = guests_.find(link);
+            if (found == guests_.end()) return;
+            guest& g = found->second;
+            dead = std::move(g.waits);
+            // Another link of this process may be there by now.
+            const bool elsewhere = std::any_of(guests_.begin(), guests_.end(), [&](const auto& other) {
+                return other.first != link && other.second.rank == g.rank && other.second.incarnation == g.incarnation;
+            });
+            if (g.rank > 0 && !result_ && !failed_ && !elsewhere) {
+                table_.leave(g.rank, g.incarnation);
+                joined_.erase(g.rank);
+            }
+            guests_.erase(found);
+        }
+        transport_.wake();
+    }
+
+private:
+    // One link.
+    struct guest {
+        std::string host;
+        int rank = -1; // it has not joined
+        std::uint64_t incarnation = 0;
+        replier waits; // the call of `place` that has no answer yet
+    };
+
+    void joins(guest& g, joining who, replier answer, std::vector<answering>& answers) {
+        const auto refuse = [&](error_code code, const std::string& why) {
+            answers.push_back({std::move(answer), {}, code, why});
+        };
+        if (failed_) return refuse(failed_->first, failed_->second);
+        // A visitor from loopback is on this host.
+        if (who.address.starts_with(':')) who.address = (on_loopback(g.host) ? own_host_ : g.host) + who.address;
         if (const std::string why = table_.join(who); !why.empty()) {
-            refused_ += "; refused: " + why;
-            if (refused_.size() > 1000) refused_.resize(1000);
-            return errands.push_back(
-                {g.line, refusal(error_code::invalid_argument, "rendezvous: rank 0 refuses: " + why)});
+            if (refused_.find(why) == std::string::npos && refused_.size() < 1000) refused_ += "; refused: " + why;
+            // Before all are there, whoever has its rank may be gone, and not missed yet.
+            const bool taken = !result_ && table_.is_here(who.rank) && who.run == table_.run() && who.size == size_;
+            return refuse(taken ? error_code::already_exists : error_code::invalid_argument,
+                          "rendezvous: rank 0 refuses: " + why);
         }
         g.rank = who.rank;
         g.incarnation = who.incarnation;
-        if (result_)
-            return errands.push_back({g.line, note(rendezvous_verb::cluster, encode(table_.place_of(g.rank)))});
+        joined_.insert(g.rank);
         byte_writer w;
         const auto left = began_ + options_.limit - transport_.now();
         w.number(static_cast<std::int64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(left).count()));
-        errands.push_back({g.line, note(rendezvous_verb::wait, w.take())});
-        see_whether_all_are_here(errands);
+        answers.push_back({std::move(answer), w.take(), error_code::unknown, ""});
+        see_whether_all_are_here(answers);
     }
 
-    void see_whether_all_are_here(std::vector<errand>& errands) {
-        if (result_ || !table_.complete()) return;
+    void see_whether_all_are_here(std::vector<answering>& answers) {
+        if (result_ || failed_ || !table_.complete()) return;
         result_ = table_.place_of(0);
-        for (const auto& g : guests_)
-            if (g->rank > 0)
-                errands.push_back({g->line, note(rendezvous_verb::cluster, encode(table_.place_of(g->rank)))});
+        for (auto& [link, g] : guests_) answer_if_known(g, answers);
         // The limit was for all to be there; now it is for them to hear of it.
         set_timer(std::max(began_ + options_.limit, transport_.now() + confirming),
-                  [](host& h, std::vector<errand>&) { h.over_ = true; });
+                  [](host& h, std::vector<answering>&) { h.over_ = true; });
     }
 
-    void confirms(guest& g, std::vector<errand>& errands) {
-        if (g.rank > 0 && result_ && has_confirmed_.insert(g.rank).second) ++confirmed_;
-        errands.push_back({g.line, {}, true});
+    void answer_if_known(guest& g, std::vector<answering>& answers) {
+        if (!g.waits || !(result_ || failed_)) return;
+        if (result_) answers.push_back({std::move(g.waits), encode(table_.place_of(g.rank)), error_code::unknown, ""});
+        else answers.push_back({std::move(g.waits), {}, failed_->first, failed_->second});
+        answered_.insert(g.rank);
     }
 
-    // Ends connections of whom nothing is heard: they say `join` every second, and a stranger has said nothing.
-    void beat() {
-        std::vector<errand> errands;
-        {
-            const std::lock_guard lock(mutex_);
-            if (ended_) return;
-            for (const auto& g : guests_)
-                if (transport_.now() - g->heard > rendezvous_silence) errands.push_back({g->line, {}, true});
-            beat_timer_ = transport_.call_at(transport_.now() + rendezvous_heartbeat, [self = weak_from_this()] {
-                if (const auto h = self.lock()) h->beat();
-            });
-        }
-        run_errands(errands);
-    }
-
-    void gone(guest& g) {
-        {
-            const std::lock_guard lock(mutex_);
-            if (g.rank > 0 && !result_) table_.leave(g.rank, g.incarnation);
-            guests_.remove_if([&](const auto& other) { return other.get() == &g; });
-        }
-        transport_.wake();
-    }
-
-    void give_up(std::vector<errand>& errands) {
+    void give_up(std::vector<answering>& answers) {
         if (result_) return;
         const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(options_.limit).count();
-        failed_.emplace(error_code::deadline_exceeded, "rendezvous: of " + std::to_string(size_) +
-                                                           " ranks these did not come to rank 0 at " +
-                                                           listener_->address() + " within " + std::to_string(ms) +
-                                                           " ms: " + table_.missing() + refused_);
-        for (const auto& g : guests_) errands.push_back({g->line, refusal(failed_->first, failed_->second)});
-        set_timer(transport_.now() + parting, [](host& h, std::vector<errand>&) { h.over_ = true; });
+        failed_.emplace(error_code::deadline_exceeded,
+                        "rendezvous: of " + std::to_string(size_) + " ranks these did not come to rank 0 at " +
+                            address_ + " within " + std::to_string(ms) + " ms: " + table_.missing() + refused_);
+        for (auto& [link, g] : guests_) answer_if_known(g, answers);
+        set_timer(transport_.now() + parting, [](host& h, std::vector<answering>&) { h.over_ = true; });
     }
 
     // In the place of the one before. What it does is done under the lock.
-    void set_timer(time_point at, void (*what)(host&, std::vector<errand>&)) {
+    void set_timer(time_point at, void (*what)(host&, std::vector<answering>&)) {
         if (timer_ != 0) transport_.cancel(timer_);
         const int turn = ++timers_;
         timer_ = transport_.call_at(at, [self = weak_from_this(), what, turn] {
             const auto h = self.lock();
             if (!h) return;
-            std::vector<errand> errands;
+            std::vector<answering> answers;
             {
                 const std::lock_guard lock(h->mutex_);
                 if (h->ended_ || h->timers_ != turn) return;
-                what(*h, errands);
+                what(*h, answers);
             }
-            run_errands(errands);
+            give(answers);
             h->transport_.wake();
         });
     }
@@ -275,24 +243,24 @@ private:
     transport& transport_;
     const rendezvous_options options_;
     const time_point began_;
-    const std::string run_;
-    std::unique_ptr<listener> listener_; // the thread of begin() and end()
-    std::string own_host_;               // set before anybody can come
-    std::string file_;                   // the thread of begin() and end()
+    const std::string word_;
+    std::string address_, file_; // the thread of begin() and end()
 
-    mutable std::mutex mutex_; // of all below
+    mutable std::mutex mutex_; // of all below but the service
     rendezvous_table table_;
-    const std::size_t size_;
-    std::list<std::shared_ptr<guest>> guests_;
+    const int size_;
+    std::string own_host_;
+    std::map<link_number, guest> guests_;
+    std::set<int> joined_, answered_; // ranks
     std::optional<placed> result_;
     std::optional<std::pair<error_code, std::string>> failed_;
     std::string refused_;
-    std::set<int> has_confirmed_;
-    std::size_t confirmed_ = 0;
-    std::uint64_t timer_ = 0, beat_timer_ = 0;
+    std::uint64_t timer_ = 0;
     int timers_ = 0;
     bool over_ = false;
     bool ended_ = false;
+
+    std::unique_ptr<service> service_; // the thread of begin() and end()
 };
 
 /// Ends it.
@@ -315,9 +283,9 @@ std::unique_ptr<rendezvous> host_rendezvous(transport& t, const rendezvous_point
         std::random_device random;
         for (int i = 0; i < 32; ++i) word += "0123456789abcdef"[random() % 16];
     }
-    auto h = std::make_shared<host>(t, point, std::move(options), point.run + word);
+    auto h = std::make_shared<host>(t, point, std::move(options), word);
     auto part = std::make_unique<host_part>(h);
-    h->begin(point, word);
+    h->begin(point);
     return part;
 }
 

@@ -51,6 +51,8 @@ public:
     /// It has gone before all were there; it may come again. Nothing where another one has its rank.
     void leave(int rank, std::uint64_t incarnation);
 
+    const std::string& run() const noexcept { return run_; }
+    bool is_here(int rank) const noexcept { return here_.contains(rank); }
     bool complete() const noexcept { return here_.size() == static_cast<std::size_t>(size_); }
     /// "1, 3, 4 and 97 more"
     std::string missing() const;

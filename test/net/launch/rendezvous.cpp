@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include <net/launch/rendezvous.hpp>
+#include <net/link/peer.hpp>
 #include <net/transport/simulated.hpp>
 #include <tenon/core/error.hpp>
 
@@ -89,7 +90,7 @@ TEST_CASE("rendezvous: one rank alone meets itself") {
 
 TEST_CASE("rendezvous: who does not come is named to all, at the limit") {
     meeting m(5);
-    for (const int rank : {0, 1, 3}) m.start(rank, {.limit = 10s, .serve = "", .insecure = false});
+    for (const int rank : {0, 1, 3}) m.start(rank, {.limit = 10s, .serve = "", .token = "", .insecure = false});
     const time_point began = m.network.now();
     REQUIRE(m.work(60s));
     CHECK(m.network.now() - began < 13s);
@@ -102,7 +103,7 @@ TEST_CASE("rendezvous: who does not come is named to all, at the limit") {
 TEST_CASE("rendezvous: where there is no rank 0 the address is named") {
     meeting m(2);
     m.network.start("h0");
-    m.start(1, {.limit = 3s, .serve = "", .insecure = false});
+    m.start(1, {.limit = 3s, .serve = "", .token = "", .insecure = false});
     REQUIRE(m.work(60s));
     CHECK(contains(m.failure<late>(1), "rank 1 of 2 did not reach rank 0 at h0:2221 within 3000 ms: "));
     CHECK(contains(m.failure<late>(1), "set TENON_RENDEZVOUS"));
@@ -127,23 +128,27 @@ TEST_CASE("rendezvous: a rank that was killed comes again, and so does rank 0") 
     for (int rank = 0; rank < 3; ++rank) CHECK(m.result(rank).tasks.tasks("worker").size() == 2);
 }
 
-TEST_CASE("rendezvous: a second process of a rank is refused, and the others are not held up") {
+TEST_CASE("rendezvous: a second process of a rank waits for the first to go, and does not hold up the others") {
     meeting m(3);
     m.start(0);
     m.start(1);
     m.network.work_for(1s);
-    const auto second = rendezvous::begin(m.network.start("other"), m.point(1), {});
-    m.network.work_until([&] { return second->done(); }, m.network.now() + 10s);
-    CHECK(message_of<tn::invalid_argument_error>([&] { second->result(); }) ==
-          "rendezvous: rank 0 refuses: rank 1 is here already, and serves on h1:2222; each needs a rank of its own");
+    const auto second = rendezvous::begin(m.network.start("other"), m.point(1),
+                                          {.limit = 20s, .serve = "", .token = "", .insecure = false});
+    m.network.work_for(1s);
+    CHECK_FALSE(second->done());
     m.start(2);
     REQUIRE(m.work(60s));
     CHECK(m.result(1).tasks.address("worker", 0) == "h1:2222");
+    m.parts.clear();
+    m.network.work_until([&] { return second->done(); }, m.network.now() + 60s);
+    CHECK(contains(message_of<late>([&] { second->result(); }),
+                   "rank 0 refuses: rank 1 is here already, and serves on h1:2222; each needs a rank of its own"));
 }
 
 TEST_CASE("rendezvous: a process of another run, or told of another size, is refused") {
     meeting m(2);
-    m.start(0, {.limit = 5s, .serve = "", .insecure = false});
+    m.start(0, {.limit = 5s, .serve = "", .token = "", .insecure = false});
     rendezvous_point other = m.point(1);
     other.run = "another";
     m.start(other);
@@ -152,57 +157,61 @@ TEST_CASE("rendezvous: a process of another run, or told of another size, is ref
     CHECK(contains(m.failure<late>(0), "within 5000 ms: 1; refused: it is of another run"));
 }
 
-TEST_CASE("rendezvous: over connections that others could read only when that is asked for by name") {
-    for (const bool insecure : {false, true}) {
+TEST_CASE("rendezvous: over connections that others could read only when that is asked for by name, on both sides") {
+    for (const bool host : {false, true})
+        for (const bool visitor : {false, true}) {
+            CAPTURE(host);
+            CAPTURE(visitor);
+            meeting m(2);
+            m.network.set_private(false);
+            m.start(0, {.limit = 5s, .serve = "", .token = "", .insecure = host});
+            m.start(1, {.limit = 5s, .serve = "", .token = "", .insecure = visitor});
+            REQUIRE(m.work(60s));
+            if (host && visitor) {
+                CHECK(m.result(1).tasks == m.result(0).tasks);
+                continue;
+            }
+            const std::string why = m.failure<tn::permission_denied_error>(1);
+            CHECK(contains(why, "others can read: use TLS, or ask for"));
+            CHECK(contains(why, "h0:2221"));
+            CHECK(contains(m.failure<late>(0), " within 5000 ms: 1"));
+        }
+}
+
+TEST_CASE("rendezvous: all have the same token, or none") {
+    for (const char* token : {"", "other", "secret"}) {
+        CAPTURE(token);
         meeting m(2);
-        m.network.set_private(false);
-        for (const int rank : {0, 1}) m.start(rank, {.limit = 5s, .serve = "", .insecure = insecure});
+        m.start(0, {.limit = 5s, .serve = "", .token = "secret", .insecure = false});
+        m.start(1, {.limit = 5s, .serve = "", .token = token, .insecure = false});
         REQUIRE(m.work(60s));
-        if (insecure) CHECK(m.result(1).tasks == m.result(0).tasks);
-        else CHECK(contains(m.failure<tn::permission_denied_error>(1), "is neither on loopback nor encrypted"));
+        if (std::string(token) == "secret") {
+            CHECK(m.result(1).tasks == m.result(0).tasks);
+        } else {
+            CHECK(contains(m.failure<tn::permission_denied_error>(1), "token"));
+            CHECK(contains(m.failure<late>(0), " within 5000 ms: 1"));
+        }
     }
-    // Rank 0 does not believe others either.
-    meeting m(2);
-    m.network.set_private(false);
-    m.start(0, {.limit = 5s, .serve = "", .insecure = false});
-    m.start(1, {.limit = 5s, .serve = "", .insecure = true});
-    REQUIRE(m.work(60s));
-    CHECK(contains(m.failure<tn::permission_denied_error>(1), "ask rank 0 and the others for an insecure rendezvous"));
-    CHECK(contains(m.failure<late>(0), ": 1"));
 }
 
 TEST_CASE("rendezvous: what speaks another language is answered and held against nobody") {
     meeting m(2);
     m.start(0);
-    struct stranger : connection_user {
-        std::string heard;
-        bool gone = false;
-        void received(message r) override {
-            byte_reader reader(r.body, "test");
-            reader.number<int>();
-            heard = reader.text();
-        }
-        void closed(const std::string&) override { gone = true; }
+    peer_options o;
+    o.address = "h0:2221";
+    o.self.incarnation = 7;
+    const auto stranger = peer::make(m.network.start("stranger"), o);
+    const auto asked = [&](int verb, bytes body) {
+        return message_of<tn::error>(
+            [&] { stranger->ask(static_cast<std::uint8_t>(verb), std::move(body), {}, m.network.now() + 1s); });
     };
-    const auto user = std::make_shared<stranger>();
-    std::shared_ptr<connection> line;
-    m.network.start("stranger").dial("h0:2221", 1s, [&](std::shared_ptr<connection> c, const std::string&) {
-        line = c;
-        message nonsense;
-        nonsense.type = message_type::note;
-        nonsense.verb = static_cast<std::uint8_t>(rendezvous_verb::join);
-        nonsense.body = bytes(100, std::byte{0xff});
-        c->send(std::move(nonsense));
-        return user;
-    });
-    m.network.work_for(1s);
-    CHECK(contains(user->heard, "rendezvous: a process speaks version 4294967295 of it"));
+    CHECK(contains(asked(1, bytes(100, std::byte{0xff})), "rendezvous: a process speaks version 4294967295 of it"));
+    CHECK(contains(asked(1, {}), "rendezvous: 4 bytes are asked for where 0 are left"));
+    CHECK(contains(asked(2, {}), "rendezvous: join it first"));
+    CHECK(contains(asked(9, {}), "rendezvous: there is no such call"));
     m.start(1);
     REQUIRE(m.work(60s));
     CHECK(m.result(0).tasks == m.result(1).tasks);
-    m.parts.clear();
-    m.network.work_for(1s);
-    CHECK(user->gone);
 }
 
 TEST_CASE("rendezvous: connections that are lost, refused or slow, in any order, change nothing") {
@@ -298,8 +307,8 @@ TEST_CASE("rendezvous: a file is this user's alone, and is read whole or not at 
 
 TEST_CASE("rendezvous: two ranks on a host need ports of their own") {
     meeting m(2);
-    m.start(0, {.limit = 5s, .serve = "h:1", .insecure = false});
-    m.start(1, {.limit = 5s, .serve = "h:1", .insecure = false});
+    m.start(0, {.limit = 5s, .serve = "h:1", .token = "", .insecure = false});
+    m.start(1, {.limit = 5s, .serve = "h:1", .token = "", .insecure = false});
     REQUIRE(m.work(60s));
     CHECK(contains(m.failure<tn::invalid_argument_error>(1),
                    "rank 1 and rank 0 will both serve on h:1; give each a port"));
