@@ -31,6 +31,7 @@ bool service_link::attach(const std::shared_ptr<accepted>& a, const hello& h, co
     lock held(mutex_);
     if (dead_ || h.attempt <= attempt_) return false;
     attempt_ = h.attempt;
+    plan_wake(); // its lease begins, whatever becomes of this connection
     arrival next{a, h, hello_bytes, challenge_bytes};
     if (!user_) {
         attach_now(held, std::move(next));

@@ -83,7 +83,7 @@ TEST_CASE("handshake: what is written is read") {
     hello h;
     h.job = "worker";
     h.task = 7;
-    h.incarnation = 1;
+    h.incarnation = h.link = h.attempt = 1;
     h.expected_job = "ps";
     h.established = true;
     h.received = 99;
@@ -104,7 +104,7 @@ TEST_CASE("handshake: what is written is read") {
 
 TEST_CASE("handshake: bodies that are cut short, too long or of no sense are refused by name") {
     hello h;
-    h.incarnation = 1;
+    h.incarnation = h.link = h.attempt = 1;
     bytes b = write(h);
     b.pop_back();
     CHECK_THROWS_WITH_AS(read_hello(b), doctest::Contains("hello: "), tn::data_loss_error);
@@ -117,6 +117,9 @@ TEST_CASE("handshake: bodies that are cut short, too long or of no sense are ref
     h.task = -1;
     CHECK_THROWS_AS(read_hello(write(h)), tn::data_loss_error);
     h.task = 0;
+    h.attempt = 0;
+    CHECK_THROWS_AS(read_hello(write(h)), tn::data_loss_error);
+    h.attempt = 1;
     h.job = "a\nb";
     CHECK_THROWS_AS(read_hello(write(h)), tn::data_loss_error);
     CHECK_THROWS_AS(read_proof(bytes(31)), tn::data_loss_error);
