@@ -395,6 +395,10 @@ std::string world::run() {
     for (std::size_t i = 0; i < nodes_.size(); ++i) start(i);
     plan_kill();
     check_bounds();
+    const auto over = [&] {
+        if (net_.events() > 3'000'000) wrong("things happen without end");
+        return !wrong_.empty();
+    };
     const auto end =
         net_.now() + std::chrono::duration_cast<duration>(std::chrono::duration<double>(settings_.seconds));
     net_.work_until(over, end);
