@@ -120,6 +120,14 @@ if(TENON_WITH_NET)
         $<$<CXX_COMPILER_ID:Clang>:ASIO_HAS_CO_AWAIT ASIO_HAS_STD_COROUTINE>)
 endif()
 
+if(TENON_WITH_NET)
+    tenon_dependency(CLI11
+            REPOSITORY https://github.com/CLIUtils/CLI11.git
+        TAG v2.3.2
+        FIND_ARGS 2.1 CONFIG
+        SET CLI11_BUILD_TESTS OFF CLI11_BUILD_EXAMPLES OFF CLI11_BUILD_DOCS OFF CLI11_INSTALL OFF)
+endif()
+
 if(TENON_BUILD_TESTS)
     tenon_dependency(doctest
             REPOSITORY https://github.com/doctest/doctest.git
@@ -138,7 +146,7 @@ endif()
 
 # A package that others find must itself be built from packages that others can find.
 get_property(tenon_fetched GLOBAL PROPERTY TENON_FETCHED)
-list(REMOVE_ITEM tenon_fetched doctest benchmark)
+list(REMOVE_ITEM tenon_fetched CLI11 doctest benchmark)
 if(TENON_INSTALL AND tenon_fetched)
     list(JOIN tenon_fetched ", " tenon_fetched)
     message(STATUS "No install rules: fetched, not installed: ${tenon_fetched}")

@@ -118,6 +118,7 @@ hello read_hello(std::span<const std::byte> from) {
     r.end();
     if (h.oldest > h.newest) r.fail("its oldest version is newer than its newest");
     if (h.incarnation == 0) r.fail("it has no incarnation");
+    if (h.link == 0 || h.attempt == 0) r.fail("its link, or attempt, has no number");
     if (h.task < 0 || h.expected_task < 0) r.fail("a task has a negative number");
     return h;
 }

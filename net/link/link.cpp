@@ -34,11 +34,12 @@ link::link(side s, const link_options& options, time_point now) : side_(s), opti
 
 void link::wrong(const std::string& what) { throw data_loss_error("link: " + what); }
 
-void link::post(message m, time_point deadline) {
+std::uint64_t link::post(message m, time_point deadline) {
     m.sequence = acknowledged_ + kept_.size() + 1;
     const std::size_t size = head_bytes + m.body.size() + m.payload_bytes();
     kept_.push_back({std::move(m), deadline, size});
     kept_bytes_ += size;
+    return acknowledged_ + kept_.size();
 }
 
 void link::post_urgent(message m) {

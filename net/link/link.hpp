@@ -28,13 +28,16 @@ public:
 
     // ---- what goes out
 
-    /// Numbers a message and keeps it until it is acknowledged. A call is sent with what is left until `deadline`.
-    void post(message m, time_point deadline = never);
+    /// Numbers a message, keeps it until it is acknowledged, and returns its number. A call is sent with what is left until
+    /// `deadline`.
+    std::uint64_t post(message m, time_point deadline = never);
     /// For the present connection only, ahead of what is posted, unnumbered.
     void post_urgent(message m);
     /// The next to send over the present connection: shares the arrays of what is kept.
     std::optional<message> next(time_point now);
 
+    /// The last of the messages that the other end is known to have.
+    std::uint64_t acknowledged() const noexcept { return acknowledged_; }
     std::size_t kept_messages() const noexcept { return kept_.size(); }
     std::size_t kept_bytes() const noexcept { return kept_bytes_; }
     /// Arrays of what has been acknowledged since the last time: they end where no lock is held.

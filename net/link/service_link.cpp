@@ -31,6 +31,7 @@ bool service_link::attach(const std::shared_ptr<accepted>& a, const hello& h, co
     lock held(mutex_);
     if (dead_ || h.attempt <= attempt_) return false;
     attempt_ = h.attempt;
+    plan_wake(); // its lease begins, whatever becomes of this connection
     arrival next{a, h, hello_bytes, challenge_bytes};
     if (!user_) {
         attach_now(held, std::move(next));
@@ -163,7 +164,7 @@ void service_link::cut(const std::string& why) {
 
 bool service_link::is_idle() const {
     const std::lock_guard held(mutex_);
-    return dead_ || (in_flight_.empty() && link_->kept_messages() == 0);
+    return dead_ || (in_flight_.empty() && link_->acknowledged() >= last_answer_);
 }
 
 void service_link::add_to(service::counts& c) const {
@@ -266,7 +267,7 @@ void service_link::take_call(lock& held, message m, time_point now) {
     const bool cancelled = early_cancels_.erase(request) > 0;
     early_cancels_.erase(early_cancels_.begin(), early_cancels_.lower_bound(request));
     const auto refuse = [&](error_code code, const std::string& why) {
-        post_failure(request, code, core_->name + " " + why);
+        (void)post_failure(request, code, core_->name + " " + why);
     };
     if (link_->kept_messages() > 4 * limits.calls + 1024) {
         auto r = die("does not acknowledge its answers: " + std::to_string(link_->kept_messages()) + " wait for that");
@@ -334,12 +335,13 @@ any_array service_link::place_for(accepted& by, const message& head, std::size_t
 
 // ---- answers
 
-void service_link::post_reply(std::uint64_t request, std::uint8_t verb, bytes body, std::vector<any_array> arrays) {
+std::uint64_t service_link::post_reply(std::uint64_t request, std::uint8_t verb, bytes body,
+                                       std::vector<any_array> arrays) {
     message m{message_type::reply, verb, 0, 0, request, std::move(body), std::move(arrays)};
     const auto more = [&](const char* what, std::uint64_t is, std::uint64_t most) {
-        post_failure(request, error_code::resource_exhausted,
-                     core_->name + " has an answer of " + std::to_string(is) + " " + what + ", of which " +
-                         std::to_string(most) + " are taken");
+        return post_failure(request, error_code::resource_exhausted,
+                            core_->name + " has an answer of " + std::to_string(is) + " " + what + ", of which " +
+                                std::to_string(most) + " are taken");
     };
     if (verb == 0) {
         if (m.body.size() > other_.body_bytes) return more("bytes beside its arrays", m.body.size(), other_.body_bytes);
@@ -347,13 +349,13 @@ void service_link::post_reply(std::uint64_t request, std::uint8_t verb, bytes bo
             return more("bytes of arrays", m.payload_bytes(), other_.payload_bytes);
         if (m.arrays.size() > other_.arrays) return more("arrays", m.arrays.size(), other_.arrays);
     }
-    link_->post(std::move(m));
+    return link_->post(std::move(m));
 }
 
-void service_link::post_failure(std::uint64_t request, error_code code, const std::string& why) {
+std::uint64_t service_link::post_failure(std::uint64_t request, error_code code, const std::string& why) {
     const auto* first = reinterpret_cast<const std::byte*>(why.data());
     const std::size_t size = std::min({why.size(), most_error_bytes, static_cast<std::size_t>(other_.body_bytes)});
-    post_reply(request, static_cast<std::uint8_t>(1 + static_cast<int>(code)), bytes(first, first + size), {});
+    return post_reply(request, static_cast<std::uint8_t>(1 + static_cast<int>(code)), bytes(first, first + size), {});
 }
 
 void service_link::answer(std::uint64_t request, std::uint8_t verb, bytes body, std::vector<any_array> arrays) {
@@ -362,7 +364,7 @@ void service_link::answer(std::uint64_t request, std::uint8_t verb, bytes body, 
     if (dead_ || found == in_flight_.end()) return;
     in_flight_bytes_ -= found->second;
     in_flight_.erase(found);
-    post_reply(request, verb, std::move(body), std::move(arrays));
+    last_answer_ = post_reply(request, verb, std::move(body), std::move(arrays));
     send_all(held);
     plan_wake();
     held.unlock();

@@ -91,8 +91,8 @@ private:
     void take(lock& held, message m, time_point now);
     void take_call(lock& held, message m, time_point now);
     void take_cancel(lock& held, std::uint64_t request);
-    void post_reply(std::uint64_t request, std::uint8_t verb, bytes body, std::vector<any_array> arrays);
-    void post_failure(std::uint64_t request, error_code code, const std::string& why);
+    std::uint64_t post_reply(std::uint64_t request, std::uint8_t verb, bytes body, std::vector<any_array> arrays);
+    std::uint64_t post_failure(std::uint64_t request, error_code code, const std::string& why);
     /// What is left of a link that has died, to end where no lock is held.
     struct remains {
         std::optional<link> dead;
@@ -115,8 +115,8 @@ private:
     link_limits other_;
     std::unordered_map<std::uint64_t, std::size_t> in_flight_; // bytes
     std::size_t in_flight_bytes_ = 0;
-    std::uint64_t last_request_ = 0;
-    std::set<std::uint64_t> early_cancels_; // of calls that are still to come
+    std::uint64_t last_request_ = 0, last_answer_ = 0; // the latter by its number on the link
+    std::set<std::uint64_t> early_cancels_;            // of calls that are still to come
     std::map<std::uint64_t, std::size_t>
         placed_; // by this connection: arrays that were asked for, by the message's number
 };

@@ -1,5 +1,6 @@
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 
 #include <sys/socket.h>
@@ -28,7 +29,7 @@ public:
     result read(std::span<std::byte> first, std::span<std::byte> then) override {
         iovec to[2] = {{first.data(), first.size()}, {then.data(), then.size()}};
         for (;;) {
-            const ssize_t n = ::readv(socket(), to, 2);
+            const ssize_t n = then.empty() ? ::recv(socket(), first.data(), first.size(), 0) : ::readv(socket(), to, 2);
             if (n > 0) return {outcome::done, static_cast<std::size_t>(n)};
             if (n == 0) return {outcome::ended};
             if (errno != EINTR) return gone_wrong();
@@ -36,9 +37,20 @@ public:
     }
 
     result write(std::span<const iovec> from) override {
+        // A few bytes are sooner copied together than gathered by the system.
+        std::byte few[512];
+        iovec whole{few, 0};
+        for (const iovec& i : from) {
+            if (i.iov_len > sizeof few - whole.iov_len) {
+                whole.iov_base = nullptr;
+                break;
+            }
+            if (i.iov_len > 0) std::memcpy(few + whole.iov_len, i.iov_base, i.iov_len);
+            whole.iov_len += i.iov_len;
+        }
         msghdr m{};
-        m.msg_iov = const_cast<iovec*>(from.data());
-        m.msg_iovlen = from.size();
+        m.msg_iov = whole.iov_base ? &whole : const_cast<iovec*>(from.data());
+        m.msg_iovlen = whole.iov_base ? 1 : from.size();
         for (;;) {
             const ssize_t n = ::sendmsg(socket(), &m, MSG_NOSIGNAL | MSG_DONTWAIT);
             if (n >= 0) return {outcome::done, static_cast<std::size_t>(n)};

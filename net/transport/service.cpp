@@ -81,7 +81,7 @@ connected_socket taken_from(tcp::socket& s) {
 
 } // namespace
 
-struct service::state {
+struct socket_service::state {
     asio::io_context context{1};
     asio::executor_work_guard<asio::io_context::executor_type> work{context.get_executor()};
     std::thread thread;
@@ -119,11 +119,11 @@ struct service::state {
     }
 };
 
-service::service() : state_(std::make_shared<state>()) {
+socket_service::socket_service() : state_(std::make_shared<state>()) {
     state_->thread = std::thread([s = state_] { s->context.run(); });
 }
 
-service::~service() {
+socket_service::~socket_service() {
     state_->context.stop();
     if (state_->is_here()) state_->thread.detach();
     else state_->thread.join();
@@ -133,7 +133,7 @@ service::~service() {
     state_->times.clear();
 }
 
-std::uint64_t service::call_at(time_point at, std::function<void()> what) {
+std::uint64_t socket_service::call_at(time_point at, std::function<void()> what) {
     std::uint64_t id = 0;
     bool is_first = false;
     {
@@ -147,7 +147,7 @@ std::uint64_t service::call_at(time_point at, std::function<void()> what) {
     return id;
 }
 
-bool service::cancel(std::uint64_t timer) noexcept {
+bool socket_service::cancel(std::uint64_t timer) noexcept {
     std::function<void()> what; // ends outside of the lock
     const std::lock_guard lock(state_->guard);
     const auto at = state_->times.find(timer);
@@ -164,7 +164,7 @@ namespace {
 // One dial: tries the addresses of a name, one after another. Its functions run on the service's thread.
 class attempt : public std::enable_shared_from_this<attempt> {
 public:
-    attempt(asio::io_context& context, std::string address, duration limit, service::connected then) :
+    attempt(asio::io_context& context, std::string address, duration limit, socket_service::connected then) :
         resolver_(context),
         socket_(context),
         timer_(context),
@@ -237,7 +237,7 @@ private:
 
     void end(connected_socket c, const std::string& why) {
         if (ended()) return;
-        const service::connected then = std::exchange(then_, nullptr);
+        const socket_service::connected then = std::exchange(then_, nullptr);
         timer_.cancel();
         resolver_.cancel();
         asio::error_code ignored;
@@ -250,7 +250,7 @@ private:
     asio::steady_timer timer_;
     const std::string address_;
     const duration limit_;
-    service::connected then_;
+    socket_service::connected then_;
     std::vector<tcp::endpoint> endpoints_;
     std::size_t next_ = 0;
     std::string tried_;
@@ -260,7 +260,7 @@ private:
 // Accepts until it is closed. Its functions run on the service's thread, but for the constructor's.
 class acceptor : public std::enable_shared_from_this<acceptor> {
 public:
-    acceptor(asio::io_context& context, const tcp::endpoint& at, bool both_families, service::accepted each) :
+    acceptor(asio::io_context& context, const tcp::endpoint& at, bool both_families, socket_service::accepted each) :
         acceptor_(context), pause_(context), each_(std::move(each)) {
         acceptor_.open(at.protocol());
         ::fcntl(acceptor_.native_handle(), F_SETFD, FD_CLOEXEC);
@@ -296,18 +296,18 @@ public:
 private:
     tcp::acceptor acceptor_;
     asio::steady_timer pause_;
-    const service::accepted each_;
+    const socket_service::accepted each_;
     std::string address_;
 };
 
 } // namespace
 
-void service::connect(const std::string& address, duration limit, connected then) {
+void socket_service::connect(const std::string& address, duration limit, connected then) {
     const auto a = std::make_shared<attempt>(state_->context, address, limit, std::move(then));
     asio::post(state_->context, [a] { a->start(); });
 }
 
-std::unique_ptr<listener> service::listen(const std::string& address, accepted each) {
+std::unique_ptr<listener> socket_service::listen(const std::string& address, accepted each) {
     class listening final : public listener {
     public:
         listening(std::shared_ptr<acceptor> a, std::weak_ptr<state> s) :

@@ -24,12 +24,12 @@ struct connected_socket {
     bool is_loopback = false; ///< both ends
 };
 
-class service {
+class socket_service {
 public:
-    service();
-    service(service&&) = delete;
+    socket_service();
+    socket_service(socket_service&&) = delete;
     /// Nothing is called any more afterwards, but for what is being called by this thread.
-    ~service();
+    ~socket_service();
 
     /// Calls `then` once, on its thread: with a socket, or, where that is -1, with why there is none.
     using connected = std::function<void(connected_socket, const std::string& why)>;

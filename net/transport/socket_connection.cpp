@@ -2,6 +2,7 @@
 #include <array>
 #include <cstdio>
 #include <exception>
+#include <optional>
 #include <utility>
 
 #include <net/transport/socket_connection.hpp>
@@ -12,6 +13,7 @@ namespace {
 
 constexpr std::size_t most_at_once = std::size_t{4} << 20; // read or written, before others have their turn
 constexpr std::size_t most_batch = 64;                     // small messages
+constexpr std::size_t least_direct = std::size_t{4} << 10; // of a payload, to be read where it belongs
 
 // Where bytes go that come behind those wanted: one a thread, since all of them are looked at before it reads again. A user who
 // works inside of received() gets another.
@@ -52,7 +54,7 @@ void socket_connection::start() { owner_->sockets().add(stream_->socket(), id_, 
 void socket_connection::ready(std::uint32_t what) {
     if (what & (readiness::write | readiness::over)) {
         told_to_write_.fetch_add(1);
-        write_more(true);
+        if (is_blocked_.load()) write_more(true);
     }
     if (told_.fetch_or(what | busy) & busy) return; // who has the turn looks again
     for (;;) {
@@ -103,8 +105,10 @@ void socket_connection::read_all(std::uint32_t what) {
     std::size_t sum = 0;
     for (;;) {
         if (is_closing_.load()) return end(reason());
-        const std::span<std::byte> wanted = decoder_->wanted();
-        const byte_stream::result r = stream_->read(wanted, ahead.room());
+        // Heads and small messages come together, in one piece; large payloads go where they belong.
+        const std::span<std::byte> room = ahead.room(), wanted = decoder_->wanted();
+        const bool is_direct = wanted.size() >= least_direct;
+        const byte_stream::result r = is_direct ? stream_->read(wanted, room) : stream_->read(room, {});
         switch (r.what) {
         case byte_stream::outcome::done: break;
         case byte_stream::outcome::blocked: return;
@@ -115,13 +119,13 @@ void socket_connection::read_all(std::uint32_t what) {
         case byte_stream::outcome::failed: return end(stream_->error());
         }
         try {
-            const std::size_t first = std::min(r.bytes, wanted.size());
-            decoder_->got(first, *this);
-            decoder_->push(ahead.room().first(r.bytes - first), *this);
+            const std::size_t placed = is_direct ? std::min(r.bytes, wanted.size()) : 0;
+            decoder_->got(placed, *this);
+            decoder_->push(room.first(r.bytes - placed), *this);
         } catch (const std::exception& e) {
             return end(e.what());
         }
-        const bool is_all = stream_->short_read_is_all() && r.bytes < wanted.size() + ahead.room().size();
+        const bool is_all = stream_->short_read_is_all() && r.bytes < room.size() + (is_direct ? wanted.size() : 0);
         if (is_all && !(what & readiness::over) && !is_closing_.load()) return;
         sum += r.bytes;
         if (sum >= most_at_once) return owner_->sockets().tell_again(stream_->socket(), id_);
@@ -148,23 +152,16 @@ std::string socket_connection::reason() {
 
 void socket_connection::end(const std::string& why) {
     has_ended_ = true;
-    std::deque<outgoing> small, large; // they end outside of the lock, with their arrays
-    std::vector<outgoing> batch;
-    std::unique_ptr<byte_stream> stream;
     std::string first_why;
+    std::optional<leftovers> left;
     {
         const std::lock_guard lock(guard_);
         owner_->sockets().remove(stream_->socket(), id_);
         is_over_ = true;
         first_why = is_closing_.exchange(true) ? why_ : why;
-        if (!is_writing_) { // else the writer does it
-            stream = std::move(stream_);
-            batch.swap(batch_);
-            small.swap(small_);
-            large.swap(large_);
-        }
+        if (!is_writing_) left = take_all(); // else the writer does it
     }
-    stream.reset();
+    left.reset();
     decoder_.reset();
     owner_->has_ended(id_);
     const announced then = std::exchange(then_, nullptr);
@@ -232,53 +229,59 @@ void socket_connection::advance(std::size_t count, std::vector<outgoing>& finish
 
 void socket_connection::write_more(bool told) {
     std::vector<outgoing> finished; // they end outside of the lock, with their arrays
-    std::deque<outgoing> small, large;
-    std::unique_ptr<byte_stream> stream;
-    lock_of_guard lock(guard_);
+    std::optional<leftovers> left;
+    std::unique_lock lock(guard_);
     if (told) is_blocked_ = false;
-    if (is_writing_ || is_blocked_ || is_broken_.load() || !is_open_.load() || is_closing_.load()) return;
+    if (is_writing_ || is_blocked_.load() || is_broken_.load() || !is_open_.load() || is_closing_.load()) return;
     is_writing_ = true;
-    for (std::size_t sum = 0; !is_closing_.load();) {
-        if (!next_batch() && !stream_->unflushed()) break;
-        if (sum >= most_at_once) {
-            owner_->sockets().tell_again(stream_->socket(), id_);
-            break;
-        }
-        std::array<iovec, 64> list;
-        std::size_t count = 0;
-        for (std::size_t i = piece_; i < pieces_.size() && count < list.size(); ++i, ++count) {
-            const std::size_t skip = i == piece_ ? offset_ : 0;
-            list[count].iov_base = const_cast<std::byte*>(pieces_[i].data()) + skip;
-            list[count].iov_len = pieces_[i].size() - skip;
-        }
-        const std::uint32_t told_before = told_to_write_.load();
-        byte_stream& to = *stream_;
-        lock.unlock();
-        const byte_stream::result r = to.write(std::span(list).first(count));
-        lock.lock();
-        sum += r.bytes;
-        if (r.bytes > 0) advance(r.bytes, finished);
-        if (r.what == byte_stream::outcome::failed || r.what == byte_stream::outcome::ended) {
-            // The other side may have said why, before it went.
-            why_ = to.error();
-            is_broken_ = true;
-            owner_->sockets().tell_again(to.socket(), id_);
-            break;
-        }
-        if (r.what == byte_stream::outcome::blocked && told_to_write_.load() == told_before) {
-            is_blocked_ = true;
-            break;
-        }
-    }
+    for (std::size_t sum = 0; !is_closing_.load() && (next_batch() || stream_->unflushed());)
+        if (!write_once(lock, sum, finished)) break;
     is_writing_ = false;
-    if (is_over_) {
-        stream = std::move(stream_);
-        std::move(batch_.begin(), batch_.end(), std::back_inserter(finished));
-        batch_.clear();
-        small.swap(small_);
-        large.swap(large_);
-    }
+    if (is_over_) left = take_all();
     lock.unlock();
+}
+
+// Says whether more can be written now. Not under the lock while the system has it.
+bool socket_connection::write_once(std::unique_lock<std::mutex>& lock, std::size_t& sum,
+                                   std::vector<outgoing>& finished) {
+    byte_stream& to = *stream_;
+    if (sum >= most_at_once) {
+        is_blocked_ = true;
+        owner_->sockets().tell_again(to.socket(), id_);
+        return false;
+    }
+    std::array<iovec, 64> list;
+    std::size_t count = 0;
+    for (std::size_t i = piece_; i < pieces_.size() && count < list.size(); ++i, ++count) {
+        const std::size_t skip = i == piece_ ? offset_ : 0;
+        list[count].iov_base = const_cast<std::byte*>(pieces_[i].data()) + skip;
+        list[count].iov_len = pieces_[i].size() - skip;
+    }
+    const std::uint32_t told_before = told_to_write_.load();
+    lock.unlock();
+    const byte_stream::result r = to.write(std::span(list).first(count));
+    lock.lock();
+    sum += r.bytes;
+    if (r.bytes > 0) advance(r.bytes, finished);
+    switch (r.what) {
+    case byte_stream::outcome::done: return true;
+    case byte_stream::outcome::blocked:
+        is_blocked_ = true;
+        if (told_to_write_.load() == told_before) return false;
+        is_blocked_ = false; // it was told meanwhile
+        return true;
+    default: // the other side may have said why, before it went: what has come is still read
+        why_ = to.error();
+        is_broken_ = true;
+        owner_->sockets().tell_again(to.socket(), id_);
+        return false;
+    }
+}
+
+// With the guard.
+socket_connection::leftovers socket_connection::take_all() {
+    unsent_ = 0;
+    return {std::move(stream_), std::move(batch_), std::move(small_), std::move(large_)};
 }
 
 // With the guard.

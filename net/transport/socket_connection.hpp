@@ -68,8 +68,14 @@ private:
 
     // Writing.
     using outgoing = std::unique_ptr<message_encoder>;
-    using lock_of_guard = std::unique_lock<std::mutex>;
+    struct leftovers { // what ends outside of the lock
+        std::unique_ptr<byte_stream> stream;
+        std::vector<outgoing> batch;
+        std::deque<outgoing> small, large;
+    };
+    leftovers take_all();
     void write_more(bool told);
+    bool write_once(std::unique_lock<std::mutex>& lock, std::size_t& sum, std::vector<outgoing>& finished);
     bool next_batch();
     void advance(std::size_t count, std::vector<outgoing>& finished);
     void close_now(const std::string& why) noexcept;
@@ -93,7 +99,8 @@ private:
     std::string why_;
     std::atomic<bool> is_open_{false}, is_closing_{false};
     std::atomic<bool> is_broken_{false}; // for writing; what has come is still read
-    bool is_over_ = false, is_writing_ = false, is_blocked_ = false;
+    bool is_over_ = false, is_writing_ = false;
+    std::atomic<bool> is_blocked_{false}; // who is told of the socket goes on with the writing
     std::atomic<std::uint32_t> told_to_write_{0};
     std::deque<outgoing> small_, large_;
     std::vector<outgoing> batch_; // small ones, of which each is one frame; then a frame of the first large one

@@ -32,7 +32,7 @@ public:
         const auto s = service_here();
         return s && s->cancel(timer);
     }
-    std::shared_ptr<service> service_here() const {
+    std::shared_ptr<socket_service> service_here() const {
         const std::lock_guard lock(guard_);
         return service_;
     }
@@ -44,14 +44,14 @@ public:
     }
 
     void begin() {
-        service_ = std::make_shared<service>();
+        service_ = std::make_shared<socket_service>();
         for (int i = 0; i < options_.io_threads; ++i)
             threads_.emplace_back([self = shared_from_this()] { self->poller_.work(); });
     }
 
     // Ends all connections, then the threads.
     void stop() {
-        std::shared_ptr<service> last;
+        std::shared_ptr<socket_service> last;
         std::vector<std::shared_ptr<socket_connection>> all;
         bool is_empty = false;
         {
@@ -173,7 +173,7 @@ private:
     poller poller_;
     std::vector<std::thread> threads_;
     mutable std::mutex guard_; // of what follows
-    std::shared_ptr<service> service_;
+    std::shared_ptr<socket_service> service_;
     std::map<std::uint64_t, entry> open_;
     std::map<std::uint64_t, int> half_open_; // accepted ones that have said nothing; the first is the oldest
     std::size_t accepted_ = 0;

@@ -124,22 +124,13 @@ C read(message& m) {
 
 template <Call C> message reply_to(const typename C::reply& r) {
     value_writer w;
-    put_value(w, true);
     put_value(w, r);
-    return packed_message(message_type::reply, w);
-}
-
-message error_reply(const failure& f) {
-    value_writer w;
-    put_value(w, false);
-    put_value(w, f);
     return packed_message(message_type::reply, w);
 }
 
 template <Call C> typename C::reply read_reply(message& m) {
     static const std::string what = std::string("reply to ") + name_of(verb_of<C>);
     value_reader from(m.body, m.arrays, what.c_str());
-    if (!from.boolean()) read_all<failure>(from, what.c_str()).raise();
     return read_all<typename C::reply>(from, what.c_str());
 }
 

@@ -7,7 +7,7 @@
 #include <net/wire/message.hpp>
 #include <net/wire/worker_calls.hpp>
 
-/// What clients, masters and workers say to each other. A call has a `reply`, which is that or an error; a note has none. All
+/// What clients, masters and workers say to each other. A call has a `reply`, or is answered an error; a note has none. All
 /// times are durations: no clocks are compared. docs/protocol.md says when each is sent.
 
 namespace tenon::net {
@@ -75,10 +75,9 @@ template <class C>
     requires(Call<C> || Note<C>)
 C read(message& m);
 
-/// The reply to a call C, or an error instead of it.
+/// The reply to a call C. An error instead of it is the link's.
 template <Call C> message reply_to(const typename C::reply& r);
-message error_reply(const failure& f);
-/// What a call was answered; throws the error that it was answered.
+/// The reverse. Throws what read() throws.
 template <Call C> typename C::reply read_reply(message& m);
 
 /// Where the arrays beside a step_values note belong, before they are there: of each the edge; -1 of packed strings. Throws what

@@ -37,23 +37,33 @@ message_encoder::message_encoder(message m, std::uint32_t stream, std::size_t mo
 }
 
 void message_encoder::describe() {
-    byte_writer w;
+    for (const any_array& a : message_.arrays)
+        if (a.element() == element_type::string) strings_.push_back(packed(a));
+    std::size_t size = 0;
+    for (const any_array& a : message_.arrays)
+        size += 2 + 8 * static_cast<std::size_t>(a.rank()) + (a.element() == element_type::string ? 8 : 0);
+
+    descriptors_.resize(16 + size);
+    std::byte* at = descriptors_.data();
+    const auto put = [&](auto number) {
+        std::memcpy(at, &number, sizeof number);
+        at += sizeof number;
+    };
+    put(static_cast<std::uint32_t>(message_.arrays.size()));
+    put(static_cast<std::uint32_t>(size));
+    put(std::uint64_t{message_.body.size()});
+    auto next_packed = strings_.begin();
     for (const any_array& a : message_.arrays) {
-        w.number(a.element());
-        w.number(static_cast<std::uint8_t>(a.rank()));
-        for (const extent& e : a.extents()) w.number(e.size);
+        put(a.element());
+        put(static_cast<std::uint8_t>(a.rank()));
+        for (const extent& e : a.extents()) put(e.size);
+        std::uint64_t here = a.bytes();
         if (a.element() == element_type::string) {
-            strings_.push_back(packed(a));
-            w.number(std::uint64_t{strings_.back().size()});
-            payload_left_ += strings_.back().size();
-        } else payload_left_ += a.bytes();
+            here = (next_packed++)->size();
+            put(here);
+        }
+        payload_left_ += here;
     }
-    const bytes each = w.take();
-    w.number(static_cast<std::uint32_t>(message_.arrays.size()));
-    w.number(static_cast<std::uint32_t>(each.size()));
-    w.number(std::uint64_t{message_.body.size()});
-    w.raw(each.data(), each.size());
-    descriptors_ = w.take();
 }
 
 void message_encoder::next_frame(std::vector<std::span<const std::byte>>& pieces) {

@@ -286,3 +286,130 @@ TEST_CASE("threads that move amounts between variables: every reader sees one su
     b.second.give_back_spares();
     CHECK(b.first.bytes() + b.second.bytes() == 8 * accounts); // nothing else stayed
 }
+
+namespace {
+
+struct counted final : tn::completion {
+    void completed(std::exception_ptr) noexcept override { ++times; }
+    std::atomic<int> times{0};
+};
+
+} // namespace
+
+TEST_CASE("who must not wait asks, is told when to ask again, and holds all at once like others") {
+    bank b(3);
+    assign(b.all, 1);
+    const auto reads = readers(b.all), updates = updaters(b.all), one = updaters({b.all[1]});
+    held_variables updater(one), reader(reads), second(updates);
+    counted read, update;
+    REQUIRE(updater.begin_updates(never) == nullptr);
+    CHECK(!reader.try_read(read));
+    CHECK(&reader.asks_for() == b.all[1]);
+    CHECK(!second.try_begin_updates(update));
+    CHECK(&second.asks_for() == b.all[1]);
+    CHECK(read.times + update.times == 0);
+    *static_cast<std::int64_t*>(updater.after(0)) = 5;
+    updater.set_written(0);
+    updater.end_updates();
+    CHECK(read.times == 1);
+    CHECK(update.times == 1);
+    REQUIRE(reader.try_read(read));
+    CHECK(at(reader.before(0)) == 1);
+    CHECK(at(reader.before(1)) == 5);
+    REQUIRE(second.try_begin_updates(update)); // beside the reader
+    CHECK(second.after(0) != reader.before(0));
+    second.end();
+    reader.end();
+    assign(b.all, 2);
+}
+
+TEST_CASE("who asks in vain can stop, and leaves nothing locked") {
+    bank b(2);
+    assign(b.all, 1);
+    const auto reads = readers(b.all), updates = updaters(b.all), last = updaters({b.all[1]});
+    held_variables updater(last), other(updates), reader(reads);
+    counted told;
+    REQUIRE(updater.begin_updates(never) == nullptr);
+    CHECK(!reader.try_read(told));
+    CHECK(reader.stop_asking());
+    CHECK(!reader.stop_asking());
+    reader.end();
+    CHECK(!other.try_begin_updates(told)); // the first is locked for it
+    CHECK(other.stop_asking());
+    other.end();
+    assign({b.all[0]}, 3);
+    updater.end();
+    CHECK(told.times == 0);
+    assign(b.all, 4);
+    // Too late: it was told, and asks again or ends.
+    REQUIRE(updater.begin_updates(never) == nullptr);
+    CHECK(!other.try_begin_updates(told));
+    updater.end();
+    CHECK(told.times == 1);
+    CHECK(!other.stop_asking());
+    other.end();
+    assign(b.all, 5);
+}
+
+TEST_CASE("an update that asks waits for who reads rows, then writes in place") {
+    bank b(1);
+    assign(b.all, 1);
+    const auto rows = readers(b.all, true), updates = updaters(b.all, true);
+    held_variables reader(rows), updater(updates);
+    counted told;
+    REQUIRE(reader.read(never) == nullptr);
+    const void* const there = reader.before(0);
+    CHECK(!updater.try_begin_updates(told));
+    reader.end_reading_rows();
+    CHECK(told.times == 1);
+    REQUIRE(updater.try_begin_updates(told));
+    CHECK(updater.after(0) == there);
+}
+
+TEST_CASE("steps that ask and steps that wait update the same variables: none is lost, and none waits for ever") {
+    constexpr int threads = 4, steps = 2000;
+    bank b(4);
+    assign(b.all, 0);
+    std::vector<std::thread> all;
+    for (unsigned t = 0; t < threads; ++t)
+        all.emplace_back([&, t] {
+            struct waiting final : tn::completion {
+                void completed(std::exception_ptr) noexcept override {
+                    told.store(true);
+                    told.notify_one();
+                }
+                std::atomic<bool> told{false};
+            } changed;
+            std::mt19937 random(t);
+            for (int n = 0; n < steps; ++n) {
+                std::vector<tn::variable_resource*> some;
+                for (tn::variable_resource* v : b.all)
+                    if (random() % 2) some.push_back(v);
+                const auto updates = updaters(some, random() % 2 == 0);
+                held_variables h(updates);
+                if (t % 2) REQUIRE(h.begin_updates(never) == nullptr);
+                else
+                    while (!h.try_begin_updates(changed)) {
+                        changed.told.wait(false);
+                        changed.told.store(false);
+                    }
+                for (std::size_t i = 0; i < some.size(); ++i) {
+                    *static_cast<std::int64_t*>(h.after(i)) = at(h.current(i)) + 1;
+                    h.set_written(i);
+                }
+                h.end_updates();
+            }
+        });
+    for (std::thread& t : all) t.join();
+    std::int64_t updates = 0, expected = 0;
+    for (unsigned t = 0; t < threads; ++t) {
+        std::mt19937 random(t);
+        for (int n = 0; n < steps; ++n, (void)random())
+            for (int v = 0; v < 4; ++v) expected += random() % 2;
+    }
+    const auto reads = readers(b.all);
+    held_variables h(reads);
+    REQUIRE(h.read(never) == nullptr);
+    for (std::size_t i = 0; i < 4; ++i) updates += at(h.before(i));
+    CHECK(updates == expected);
+}

@@ -14,23 +14,26 @@ constexpr std::size_t most_fed = 3, most_fetched = 6, most_run = 3;
 using any_float = tn::tensor<float, tn::shape<>>;
 
 template <std::size_t... Fed, std::size_t... Fetched, std::size_t... Run>
-std::vector<tn::any_array> call(tn::session& s, const reference::request& r, std::index_sequence<Fed...>,
+std::vector<tn::any_array> call(tn::session& s, const reference::request& r, bool start, std::index_sequence<Fed...>,
                                 std::index_sequence<Fetched...>, std::index_sequence<Run...>) {
     // Further places are filled with what is there: a tensor that is fetched twice costs nothing.
     const auto nth = [](const auto& list, std::size_t i) { return list[i % list.size()]; };
     const auto step = s.callable(tn::feeds(any_float::unchecked(r.feeds[Fed].tensor)...),
                                  tn::fetches(nth(r.fetches, Fetched)..., nth(r.targets, Run)...));
     std::vector<tn::any_array> got;
-    std::apply([&](auto&&... a) { (got.push_back(std::move(a)), ...); }, step(r.feeds[Fed].value...));
+    const auto keep = [&](auto&&... a) { (got.push_back(std::move(a)), ...); };
+    if (start) std::apply(keep, step.start(r.feeds[Fed].value...).get());
+    else std::apply(keep, step(r.feeds[Fed].value...));
     got.resize(r.fetches.size());
     return got;
 }
 
-template <std::size_t Fed> std::vector<tn::any_array> call_fed(tn::session& s, const reference::request& r) {
+template <std::size_t Fed>
+std::vector<tn::any_array> call_fed(tn::session& s, const reference::request& r, bool start) {
     constexpr auto fed = std::make_index_sequence<Fed>();
     constexpr auto fetched = std::make_index_sequence<most_fetched>();
-    if (r.targets.empty()) return call(s, r, fed, fetched, std::index_sequence<>());
-    return call(s, r, fed, fetched, std::make_index_sequence<most_run>());
+    if (r.targets.empty()) return call(s, r, start, fed, fetched, std::index_sequence<>());
+    return call(s, r, start, fed, fetched, std::make_index_sequence<most_run>());
 }
 
 } // namespace
@@ -40,12 +43,12 @@ bool can_call(const reference::request& r) {
            r.targets.size() <= most_run;
 }
 
-std::vector<tn::any_array> call(tn::session& s, const reference::request& r) {
+std::vector<tn::any_array> call(tn::session& s, const reference::request& r, bool start) {
     switch (r.feeds.size()) {
-    case 0: return call_fed<0>(s, r);
-    case 1: return call_fed<1>(s, r);
-    case 2: return call_fed<2>(s, r);
-    default: return call_fed<3>(s, r);
+    case 0: return call_fed<0>(s, r, start);
+    case 1: return call_fed<1>(s, r, start);
+    case 2: return call_fed<2>(s, r, start);
+    default: return call_fed<3>(s, r, start);
     }
 }
 

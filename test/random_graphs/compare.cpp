@@ -181,7 +181,7 @@ private:
         return session_->run_untyped(std::move(feeds), fetches, targets);
     }
     std::vector<tn::any_array> run_step(const reference::request& r) {
-        if (kind_.callable && can_call(r)) return call(*session_, r);
+        if ((kind_.callable || kind_.started) && can_call(r)) return call(*session_, r, kind_.started);
         return run_untyped(shared(r.feeds), r.fetches, r.targets);
     }
 

@@ -44,6 +44,18 @@ std::vector<session_kind> every_session() {
         k.options.gpu_memory = {.fraction = 0.5, .growth = false};
         k.callable = true;
     });
+    add("gpus_started", [](session_kind& k) {
+        k.options.gpus = tn::simulated_gpu(2, plenty, 0, 5e-6); // copies sleep
+        k.options.inter_op_threads = k.options.intra_op_threads = 3;
+        k.options.use_per_session_threads = true;
+        k.placed = k.started = true;
+    });
+    add("gpu_started_on_one_thread", [](session_kind& k) {
+        k.options.gpus = tn::simulated_gpu(1, plenty, 0, 1e-6);
+        k.options.intra_op_threads = 1;
+        k.options.use_per_session_threads = true;
+        k.started = true;
+    });
     add("placed_at_random", [](session_kind& k) {
         k.options.gpus = tn::simulated_gpu(2, plenty);
         k.options.cpu_devices = 2;

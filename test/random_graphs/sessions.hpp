@@ -15,6 +15,7 @@ struct session_kind {
     bool measure = false;  ///< session::set_measurements
     bool trace = false;    ///< session::set_trace
     bool callable = false; ///< steps are callables where they can be
+    bool started = false;  ///< and are started, to run on the pool's threads
     bool by_costs = false; ///< placed by what a session before it measured
     bool placed = false;   ///< nodes ask for devices at random, the same for the same name
     bool tasks = false;    ///< on two tasks of this process

@@ -40,12 +40,11 @@ int main(int argc, char** argv) {
         if (wrong.empty()) continue;
         ++failed;
         if (!keep_going)
-            std::printf("%s\nFAILED: %s\nOnce more: random_links --count 1 --seed %llu\n", w.history().c_str(),
+            std::printf("%s\nFAILED: %s\nOnce more: random_links --count 1 --seed %llu\n", w.history(lines).c_str(),
                         wrong.c_str(), static_cast<unsigned long long>(n));
         else std::printf("FAILED seed %llu: %s\n", static_cast<unsigned long long>(n), wrong.c_str());
         if (!keep_going) return 1;
     }
-    (void)lines;
     const auto number = [](std::uint64_t n) { return static_cast<unsigned long long>(n); };
     std::printf("%llu seeds, %llu failed: %llu calls (%llu answered, %llu unavailable, %llu aborted, %llu late, %llu "
                 "cancelled), %llu "

@@ -39,7 +39,6 @@ struct operation {
 };
 
 struct settings {
-    bool print = false;
     double seconds = 40; // of faults, before all is mended
 };
 
@@ -49,7 +48,7 @@ public:
     ~world();
     /// Empty, or what was wrong; history() then says how it came.
     std::string run();
-    std::string history() const { return net_.history(); }
+    std::string history(std::size_t lines) const { return net_.history(lines); }
 
     struct totals {
         std::uint64_t calls = 0, notes = 0, succeeded = 0, unavailable = 0, aborted = 0, late = 0, cancelled = 0,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <tenon/kernel/resources.hpp>
+#include <tenon/kernel/wait.hpp>
 
 /// How a step reads and writes variables beside other steps (SEMANTICS 20).
 ///
@@ -50,6 +51,15 @@ public:
     /// are read, too, at that moment. nullptr, or the variable that it waited for until the deadline. Throws resource_exhausted_error, naming the variable, where there is no memory beside a reader's;
     /// then none is locked, as where it waited in vain.
     const variable_resource* begin_updates(clock::time_point deadline, bool and_read = false);
+
+    /// The same for who must not wait: true where it is done. False: it waits for asks_for(), and `then` is called once when that
+    /// may have changed, by the thread that changed it, which holds no lock; then the same is to be asked again. Until it is
+    /// done nothing else is asked but end().
+    bool try_read(completion& then);
+    bool try_begin_updates(completion& then, bool and_read = false);
+    /// Any thread, of one that was answered false: true where `then` will not be called, and end() is to be.
+    bool stop_asking() noexcept;
+    const variable_resource& asks_for() const noexcept { return *awaited_; }
     /// The new value of variable i is whole.
     void set_written(std::size_t i) noexcept { held_[i].written = true; }
     void set_all_written() noexcept {
@@ -72,10 +82,16 @@ private:
         variable_buffer* after = nullptr;   // locked: where they write
         bool locked = false, in_place = false, written = false;
     };
+    // What is still to be done of what was asked, each after the one before.
+    enum class left { nothing, locks, reads, memory, rows };
     void lock() noexcept;
     void unlock() noexcept;
     bool wait_for(const variable_resource& v, clock::time_point deadline); // of all that are locked; false: in vain
-    const variable_resource* hold_what_is_read(clock::time_point deadline);
+    const variable_resource* wait_until_held(clock::time_point deadline);
+    const variable_resource* go_on() noexcept;
+    bool ask(const variable_resource* awaited, completion& then) noexcept;
+    void prepare_updates(bool and_read) noexcept;
+    void wait_as_reader_no_more() noexcept;
     void tell_waiting() noexcept;
     bool nobody_else(bool and_read) const noexcept;
     void hold(std::size_t i) noexcept;
@@ -92,6 +108,14 @@ private:
     bool reading_ = false, updating_ = false, any_gone_ = false;
     static constexpr int looks_before_sleep = 40; // some 20 us, about what sleeping and waking take
     int looks_ = 0;                               // that are left
+    left left_ = left::nothing;
+    bool and_read_ = false;
+    std::size_t next_ = 0;                          // use whose lock is asked for
+    variable_resource* waited_as_reader_ = nullptr; // counted there
+    // Of a step that holds no thread: under the guard of `awaited_`, and its thread's that tells it.
+    const variable_resource* awaited_ = nullptr;
+    completion* then_ = nullptr;
+    held_variables *next_asking_ = nullptr, *to_be_told_ = nullptr;
 };
 
 } // namespace tenon

@@ -20,16 +20,28 @@ TENON_INLINE void held_variables::lock() noexcept {
     for (variables_guard* g : guards_) g->lock.lock();
 }
 TENON_INLINE void held_variables::unlock() noexcept {
+    held_variables* next = std::exchange(to_be_told_, nullptr);
     for (variables_guard* g : guards_) g->lock.unlock();
+    while (next) { // of this object, which may be another thread's where it asks, nothing is touched
+        held_variables& told = *next;
+        next = std::exchange(told.next_asking_, nullptr);
+        told.then_->completed(nullptr); // from here on it may be gone
+    }
 }
+// The caller holds the guards; who holds no thread is told when they are let go of.
 TENON_INLINE void held_variables::tell_waiting() noexcept {
-    for (variables_guard* g : guards_)
+    for (variables_guard* g : guards_) {
+        while (held_variables* const asking = g->asking) {
+            g->asking = std::exchange(asking->next_asking_, to_be_told_);
+            to_be_told_ = asking;
+        }
         if (g->waiting > 0) {
             ++g->changes;
             const std::lock_guard lock(g->asleep);
             g->seen = g->changes;
             g->told.notify_all();
         }
+    }
 }
 
 TENON_INLINE bool held_variables::wait_for(const variable_resource& v, clock::time_point deadline) {
@@ -56,26 +68,79 @@ TENON_INLINE bool held_variables::wait_for(const variable_resource& v, clock::ti
     return in_time;
 }
 
-// A step that has locked variables may wait here: who writes in place has locked all that it needs.
-TENON_INLINE const variable_resource* held_variables::hold_what_is_read(clock::time_point deadline) {
-    bool in_time = true;
-    for (std::size_t i = 0; i < uses_.size();) {
-        variable_resource* const v = uses_[i].variable;
-        if (!uses_[i].read || !v->in_place_) {
-            ++i;
-            continue;
+TENON_INLINE void held_variables::wait_as_reader_no_more() noexcept {
+    variable_resource* const v = std::exchange(waited_as_reader_, nullptr);
+    if (!v) return;
+    --v->readers_waiting_;
+    tell_waiting();
+}
+
+// Does what can be done now: returns what else has to be waited for, or nullptr when all is held that was asked for.
+TENON_INLINE const variable_resource* held_variables::go_on() noexcept {
+    wait_as_reader_no_more();
+    if (left_ == left::locks) {
+        for (; next_ < uses_.size(); ++next_) {
+            if (!uses_[next_].updated) continue;
+            variable_resource& v = *uses_[next_].variable;
+            if (v.locked_) return &v;
+            v.locked_ = held_[next_].locked = true;
         }
-        if (!in_time) return v;
-        ++v->readers_waiting_;
-        in_time = wait_for(*v, deadline);
-        --v->readers_waiting_;
-        tell_waiting();
-        i = 0; // what was looked at may have changed
+        left_ = and_read_ ? left::reads : left::memory;
     }
-    for (std::size_t i = 0; i < uses_.size(); ++i)
-        if (uses_[i].read) hold(i);
-    reading_ = true;
+    // A step that has locked variables may wait here: who writes in place has locked all that it needs.
+    if (left_ == left::reads) {
+        for (const variable_use& u : uses_)
+            if (u.read && u.variable->in_place_) {
+                ++u.variable->readers_waiting_;
+                return waited_as_reader_ = u.variable;
+            }
+        for (std::size_t i = 0; i < uses_.size(); ++i)
+            if (uses_[i].read) hold(i);
+        reading_ = true;
+        left_ = updating_ ? left::memory : left::nothing;
+    }
+    // Those who read rows have waited for one update at most: they go before the next.
+    if (left_ == left::memory) {
+        for (const variable_use& u : uses_)
+            if (u.in_part && u.variable->readers_waiting_ > 0) return u.variable;
+        for (std::size_t i = 0; i < uses_.size(); ++i)
+            if (uses_[i].updated) choose_memory(i);
+        left_ = left::rows;
+    }
+    if (left_ == left::rows) {
+        for (std::size_t i = 0; i < uses_.size(); ++i)
+            if (held_[i].in_place && held_[i].current->row_readers > 0) return uses_[i].variable;
+        left_ = left::nothing;
+    }
     return nullptr;
+}
+
+TENON_INLINE const variable_resource* held_variables::wait_until_held(clock::time_point deadline) {
+    looks_ = looks_before_sleep;
+    const variable_resource* awaited = nullptr;
+    for (bool in_time = true; (awaited = go_on()) && in_time;) in_time = wait_for(*awaited, deadline);
+    if (awaited) wait_as_reader_no_more();
+    left_ = left::nothing;
+    return awaited;
+}
+
+TENON_INLINE bool held_variables::ask(const variable_resource* awaited, completion& then) noexcept {
+    if (!awaited) return false;
+    awaited_ = awaited;
+    then_ = &then;
+    next_asking_ = std::exchange(awaited->guard_->asking, this);
+    return true;
+}
+
+// Who took it out of the list already will tell it.
+TENON_INLINE bool held_variables::stop_asking() noexcept {
+    const detail::spin_guard locked(awaited_->guard_->lock);
+    for (held_variables** at = &awaited_->guard_->asking; *at; at = &(*at)->next_asking_)
+        if (*at == this) {
+            *at = std::exchange(next_asking_, nullptr);
+            return true;
+        }
+    return false;
 }
 
 TENON_INLINE void held_variables::hold(std::size_t i) noexcept {
@@ -95,11 +160,19 @@ TENON_INLINE bool held_variables::nobody_else(bool and_read) const noexcept {
 }
 
 TENON_INLINE const variable_resource* held_variables::read(clock::time_point deadline) {
-    looks_ = looks_before_sleep;
     lock();
-    const variable_resource* const awaited = hold_what_is_read(deadline);
+    left_ = left::reads;
+    const variable_resource* const awaited = wait_until_held(deadline);
     unlock();
     return awaited;
+}
+
+TENON_INLINE bool held_variables::try_read(completion& then) {
+    lock();
+    left_ = left::reads;
+    const bool asks = ask(go_on(), then);
+    unlock();
+    return !asks;
 }
 
 TENON_INLINE void held_variables::give_up_reading(std::size_t i) noexcept {
@@ -140,9 +213,7 @@ TENON_INLINE void held_variables::choose_memory(std::size_t i) noexcept {
     h.after = h.in_place ? h.current : v.take_spare();
 }
 
-TENON_INLINE const variable_resource* held_variables::begin_updates(clock::time_point deadline, bool and_read) {
-    looks_ = looks_before_sleep;
-    lock();
+TENON_INLINE void held_variables::prepare_updates(bool and_read) noexcept {
     bool told = false;
     reading_ = false;
     for (std::size_t i = 0; i < uses_.size(); ++i)
@@ -156,53 +227,41 @@ TENON_INLINE const variable_resource* held_variables::begin_updates(clock::time_
         }
     if (told) tell_waiting();
     updating_ = true;
-    bool in_time = true;
-    const auto late = [&](const variable_resource& v, auto blocked) {
-        while (blocked()) {
-            if (!in_time) return true;
-            in_time = wait_for(v, deadline);
-        }
-        return false;
-    };
-    const variable_resource* awaited = nullptr;
-    if (nobody_else(and_read)) {
-        for (std::size_t i = 0; i < uses_.size(); ++i) {
-            if (and_read && uses_[i].read) hold(i);
-            if (!uses_[i].updated) continue;
-            uses_[i].variable->locked_ = held_[i].locked = true;
-            choose_memory(i);
-        }
-        reading_ = reading_ || and_read;
-        unlock();
-        destroy_gone();
-        make_memory();
-        return nullptr;
+    if (!nobody_else(and_read)) {
+        left_ = left::locks;
+        next_ = 0;
+        and_read_ = and_read;
+        return;
     }
-    for (std::size_t i = 0; i < uses_.size() && !awaited; ++i) {
+    for (std::size_t i = 0; i < uses_.size(); ++i) {
+        if (and_read && uses_[i].read) hold(i);
         if (!uses_[i].updated) continue;
-        variable_resource& v = *uses_[i].variable;
-        if (late(v, [&] { return v.locked_; })) awaited = &v;
-        else v.locked_ = held_[i].locked = true;
+        uses_[i].variable->locked_ = held_[i].locked = true;
+        choose_memory(i);
     }
-    if (and_read && !awaited) awaited = hold_what_is_read(deadline);
-    // Those who read rows have waited for one update at most: they go before the next.
-    for (std::size_t i = 0; i < uses_.size() && !awaited; ++i)
-        if (const variable_resource& v = *uses_[i].variable;
-            uses_[i].in_part && late(v, [&] { return v.readers_waiting_ > 0; }))
-            awaited = &v;
-    for (std::size_t i = 0; i < uses_.size() && !awaited; ++i)
-        if (uses_[i].updated) choose_memory(i);
-    for (std::size_t i = 0; i < uses_.size() && !awaited; ++i)
-        if (held_[i].in_place && late(*uses_[i].variable, [&] { return held_[i].current->row_readers > 0; }))
-            awaited = uses_[i].variable;
+    reading_ = reading_ || and_read;
+}
+
+TENON_INLINE const variable_resource* held_variables::begin_updates(clock::time_point deadline, bool and_read) {
+    lock();
+    prepare_updates(and_read);
+    const variable_resource* const awaited = left_ == left::nothing ? nullptr : wait_until_held(deadline);
     unlock();
     destroy_gone();
-    if (awaited) {
-        end_updates();
-        return awaited;
-    }
+    if (awaited) end_updates();
+    else make_memory();
+    return awaited;
+}
+
+TENON_INLINE bool held_variables::try_begin_updates(completion& then, bool and_read) {
+    lock();
+    if (left_ == left::nothing) prepare_updates(and_read);
+    const bool asks = ask(go_on(), then);
+    unlock();
+    if (asks) return false; // from here on it may be another thread's: what is gone is given back later
+    destroy_gone();
     make_memory();
-    return nullptr;
+    return true;
 }
 
 // Where there is no spare one.
@@ -257,8 +316,10 @@ TENON_INLINE void held_variables::end_updates() noexcept {
 }
 
 TENON_INLINE void held_variables::end() noexcept {
-    if (!reading_ && !updating_) return;
+    if (!reading_ && !updating_ && left_ == left::nothing) return;
     lock();
+    wait_as_reader_no_more();
+    left_ = left::nothing;
     if (updating_) unlock_variables();
     for (std::size_t i = 0; i < uses_.size(); ++i)
         if (held_[i].before) give_up_reading(i);

@@ -18,6 +18,8 @@
 
 namespace tenon {
 
+class held_variables;
+
 /// What a person is told of one.
 struct resource_info {
     std::string container, kind, name;
@@ -63,6 +65,7 @@ struct variables_guard {
     std::mutex asleep;                          ///< who waits has it when it looks at `seen`
     std::uint64_t seen = 0;                     ///< changes that were told
     std::condition_variable told;
+    held_variables* asking = nullptr; ///< steps that wait for the same, and hold no thread
 };
 
 /// A variable's value. Steps read and write it as held_variables says.

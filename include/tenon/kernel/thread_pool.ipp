@@ -144,6 +144,7 @@ struct thread_pool::state {
     alignas(64) signal helper_left; // callers whose loop is still run by others park on it
     std::atomic<bool> stopping{false};
     std::atomic<int> awake{0}; // keep_awake objects
+    std::atomic<int> users{1}; // the pool, and threads that run tasks in submit(): a task may end the pool
 
     alignas(64) detail::spin_lock lock;
     std::atomic<loop*> first{nullptr}; // written under the lock
@@ -260,6 +261,10 @@ struct thread_pool::state {
         }
     }
 
+    void let_go() noexcept {
+        if (users.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+    }
+
     static constexpr int spins = 100; // one or two microseconds
 };
 
@@ -298,7 +303,7 @@ TENON_INLINE void thread_pool::stop() noexcept {
     for (auto& thread : state_->threads) thread.join();
     while (state_->run_a_task()) {
     }
-    delete state_;
+    state_->let_go();
 }
 
 TENON_INLINE bool thread_pool::has_this_thread() const noexcept {
@@ -336,10 +341,13 @@ TENON_INLINE void thread_pool::submit(pool_task task) {
     }
     auto& thread = detail::this_pool_thread();
     if (thread.running_tasks) return; // the loop below, further up the stack, gets to it
+    state& mine = *state_;
+    mine.users.fetch_add(1, std::memory_order_relaxed);
     thread.running_tasks = true;
-    while (state_->run_a_task()) {
+    while (mine.run_a_task()) {
     }
     thread.running_tasks = false;
+    mine.let_go();
 }
 
 TENON_INLINE bool thread_pool::run_one() { return state_->run_a_task(); }

@@ -128,7 +128,6 @@ void write_calls() {
                 typename C::reply r{};
                 f.fill(r);
                 write_message(net::reply_to<C>(r), v + 128, name + "_reply");
-                write_message(net::error_reply({error_code::cancelled, "words"}), v + 128, name + "_error");
             }
         });
 }

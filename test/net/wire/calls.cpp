@@ -106,11 +106,6 @@ TEST_CASE("calls: every field of every reply comes back") {
     });
 }
 
-TEST_CASE("calls: an error instead of a reply is thrown as what it was") {
-    message m = error_reply({tn::error_code::out_of_range, "the queue is closed"});
-    CHECK_THROWS_WITH_AS(read_reply<run_step>(m), "the queue is closed", tn::out_of_range_error);
-}
-
 TEST_CASE("calls: one that is cut short anywhere is refused by name") {
     each_verb([]<class C>() {
         CAPTURE(name_of(verb_of<C>));

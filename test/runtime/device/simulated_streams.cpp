@@ -54,10 +54,26 @@ struct machine {
     simulated_streams first, second;
 };
 
+struct flag final : tn::completion {
+    void completed(std::exception_ptr) noexcept override { is_set = true; }
+    std::atomic<bool> is_set{false};
+};
+
+// All that was given has ended when it returns; this thread has worked on it.
 void finish(simulated_streams& l, streams::stream which) {
+    struct waker final : tn::completion {
+        explicit waker(simulated_streams& l) : streams(l) {}
+        void completed(std::exception_ptr) noexcept override {
+            simulated_streams& of = streams; // this ends once it is set
+            is_set = true;
+            of.wake();
+        }
+        simulated_streams& streams;
+        std::atomic<bool> is_set{false};
+    } reached(l);
     const auto e = l.make_event();
-    l.record(which, *e);
-    e->wait();
+    l.record(which, *e, &reached);
+    l.work_until([&] { return reached.is_set.load(); });
 }
 
 const tn::kernel_run none{};
@@ -93,10 +109,10 @@ TEST_CASE("a stream waits for events of others; what is not told to wait does no
         increment k(a.data(), round % 2 ? 1e6 : 10), later(b.data(), 1e6);
         const auto computed = m.first.make_event(), copied = m.first.make_event();
         m.first.launch(k, none, f, 0);
-        m.first.record(streams::compute, *computed);
+        m.first.record(streams::compute, *computed, nullptr);
         m.first.wait(streams::copies_out, *computed);
         m.first.copy(streams::copies_out, b.data(), a.data(), 4000, f, 1);
-        m.first.record(streams::copies_out, *copied);
+        m.first.record(streams::copies_out, *copied, nullptr);
         m.second.wait(streams::compute, *copied);
         m.second.launch(later, none, f, 2);
         m.second.copy(streams::compute, c.data(), b.data(), 4000, f, 3);

@@ -9,9 +9,11 @@
 #include <vector>
 
 #include <tenon/core/element_type.hpp>
+#include <tenon/kernel/function_ref.hpp>
 #include <tenon/kernel/kernel.hpp>
 #include <tenon/kernel/memory_account.hpp>
 #include <tenon/kernel/memory_allocator.hpp>
+#include <tenon/kernel/wait.hpp>
 #include <tenon/kernel/resources.hpp>
 #include <tenon/runtime/device/device_attributes.hpp>
 
@@ -27,8 +29,6 @@ struct op_definition;
 class device_event {
 public:
     virtual ~device_event() = default;
-    /// Returns when it is reached; work that is done by this process's threads may be done by this one meanwhile.
-    virtual void wait() = 0;
 };
 
 /// Follows the commands that one step gives to streams. Called from whichever thread runs them.
@@ -37,10 +37,11 @@ public:
     virtual ~step_monitor() = default;
     /// Asked before a command begins: false once the step has failed or is late, and then it is skipped.
     virtual bool wanted(int command) noexcept = 0;
-    /// A command has ended; times in nanoseconds of the steady clock.
+    /// A command has ended; times in nanoseconds of the steady clock, where is_timed().
     virtual void ended(int command, std::int64_t begin, std::int64_t end) noexcept = 0;
     virtual void failed(int command, std::exception_ptr why) noexcept = 0;
-    /// When the step is late: a stream that only waits for time to pass ends the command then, and asks wanted() again.
+    virtual bool is_timed() const noexcept { return true; }
+    /// When the step is late: a stream that only waits for time to pass asks wanted() again then, and ends the command.
     virtual std::chrono::steady_clock::time_point deadline() const noexcept {
         return std::chrono::steady_clock::time_point::max();
     }
@@ -57,10 +58,21 @@ public:
     virtual void launch(kernel& k, const kernel_run& r, step_monitor& m, int command) = 0;
     virtual void copy(stream l, void* to, const void* from, std::size_t bytes, step_monitor& m, int command) = 0;
     virtual std::unique_ptr<device_event> make_event() = 0;
-    /// The event is reached when the stream gets here; it is an event of a device of this kind, as in wait().
-    virtual void record(stream l, device_event& e) = 0;
+    /// The event is reached when the stream gets here; it is an event of a device of this kind, as in wait(). `told`, if any, is
+    /// called then: once, on any thread, perhaps before this returns. That thread holds nothing of the device, and may give
+    /// it more.
+    virtual void record(stream l, device_event& e, completion* told = nullptr) = 0;
     /// The stream goes on when the event, recorded before this call, is reached.
     virtual void wait(stream l, device_event& e) = 0;
+
+    /// Returns when done() is true, which is asked again after wake(). Where streams are worked on by this process's threads,
+    /// this one does meanwhile. Any device of the kind will do for all of them.
+    virtual void work_until(function_ref<bool()> done) = 0;
+    virtual void wake() noexcept = 0;
+    /// What was given goes on although nobody is in work_until().
+    virtual void flush() = 0;
+    /// Commands that only wait for time to pass ask wanted() now.
+    virtual void ask_again() noexcept = 0;
 };
 
 /// Whether a device of this kind has a kernel for an op whose first output (its first input, where it has none) has elements of

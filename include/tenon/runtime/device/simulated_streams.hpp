@@ -1,16 +1,19 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <list>
 #include <map>
 #include <mutex>
+#include <span>
 #include <thread>
 
 #include <tenon/runtime/device/device.hpp>
 
-/// Streams that threads of this process work on: of the pool, where there is much to do, and whoever waits for an event. So
+/// Streams that threads of this process work on: of the pool, where there is much to do or nobody waits, and whoever waits. So
 /// a small step is done by the thread that asked for it, without waking another.
 
 namespace tenon {
@@ -40,6 +43,7 @@ public:
         const void* from = nullptr;
         std::size_t bytes = 0;
         event* point = nullptr;
+        completion* told = nullptr;
         step_monitor* monitor = nullptr;
         int number = 0;
         double cost = 0;        // ns of a thread
@@ -52,37 +56,46 @@ public:
         double cost = 0;        // of its commands
         std::int64_t began = 0; // of the copy that it sleeps for
         bool offered = false;   // to the pool, since it became ready
+        bool left = false;      // to others, who gave it its commands: until it is idle
     };
     struct event final : device_event {
-        explicit event(simulated_machine& m) : machine(m) {}
-        void wait() override { machine.wait(*this); }
-        simulated_machine& machine;
-        std::atomic<bool> reached{true}; // written under the guard
+        bool reached = true;
         std::vector<stream*> waiting;
     };
 
+    static constexpr int count = device_streams::count;
+
+    /// Those of a device. They live as long as this, since threads may still look at one that has just ended a step.
+    stream* add_streams();
     void give(stream& l, const command& c);
-    void wait(event& e);
+    void work_until(function_ref<bool()> done);
+    void wake() noexcept;
+    void leave(std::span<stream, count> streams);
+    void ask_again() noexcept;
 
 private:
     void make_ready(stream& l);
     void offer(stream& l);
     void work();
-    void drain(stream& l, std::unique_lock<std::mutex>& held);
-    bool perform(stream& l, const command& c, std::unique_lock<std::mutex>& held);
+    using locked = std::unique_lock<std::mutex>;
+    void drain(stream& l, locked& held, const function_ref<bool()>* enough = nullptr);
+    void work_on_what_is_left(locked& held);
+    bool perform(stream& l, const command& c, locked& held);
     static clock::time_point end_of(const stream& l, const command& c);
     void tell_waiting();
     void run_clock();
 
     thread_pool* const pool_;
     std::mutex guard_;
+    std::list<std::array<stream, count>> streams_;
     std::condition_variable changed_, alarm_;
     std::deque<stream*> ready_;
     std::atomic<int> ready_count_{0};
-    int waiting_ = 0; // threads in wait()
+    int waiting_ = 0; // threads in work_until()
     std::multimap<clock::time_point, stream*> sleeping_;
     std::thread clock_; // wakes streams whose copies have taken their time; there from the first such copy on
     bool ending_ = false;
+    const std::shared_ptr<bool> ended_by_clock_ = std::make_shared<bool>(false); // that thread has ended this object
 };
 
 /// The streams of one simulated device, whose copies take the time that its link asks for.
@@ -90,20 +103,22 @@ class simulated_streams final : public device_streams {
 public:
     /// bandwidth in bytes a second, 0: without end; latency in seconds.
     simulated_streams(std::shared_ptr<simulated_machine> m, double bandwidth, double latency) :
-        machine_(std::move(m)), bandwidth_(bandwidth), latency_(latency) {}
+        machine_(std::move(m)), bandwidth_(bandwidth), latency_(latency), streams_(machine_->add_streams()) {}
 
     void launch(kernel& k, const kernel_run& r, step_monitor& m, int number) override;
     void copy(stream l, void* to, const void* from, std::size_t bytes, step_monitor& m, int number) override;
-    std::unique_ptr<device_event> make_event() override {
-        return std::make_unique<simulated_machine::event>(*machine_);
-    }
-    void record(stream l, device_event& e) override;
+    std::unique_ptr<device_event> make_event() override { return std::make_unique<simulated_machine::event>(); }
+    void record(stream l, device_event& e, completion* told) override;
     void wait(stream l, device_event& e) override;
+    void work_until(function_ref<bool()> done) override { machine_->work_until(done); }
+    void wake() noexcept override { machine_->wake(); }
+    void flush() override { machine_->leave(std::span<simulated_machine::stream, count>(streams_, count)); }
+    void ask_again() noexcept override { machine_->ask_again(); }
 
 private:
     std::shared_ptr<simulated_machine> machine_;
     const double bandwidth_, latency_;
-    simulated_machine::stream streams_[count];
+    simulated_machine::stream* const streams_;
 };
 
 } // namespace detail

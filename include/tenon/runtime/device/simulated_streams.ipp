@@ -15,12 +15,23 @@ TENON_INLINE simulated_machine::~simulated_machine() {
         ending_ = true;
     }
     alarm_.notify_all();
-    if (clock_.joinable()) clock_.join();
+    if (!clock_.joinable()) return;
+    if (clock_.get_id() != std::this_thread::get_id()) {
+        clock_.join();
+        return;
+    }
+    *ended_by_clock_ = true; // it has ended the last step, and with it the last session
+    clock_.detach();
+}
+
+TENON_INLINE simulated_machine::stream* simulated_machine::add_streams() {
+    const std::lock_guard held(guard_);
+    return streams_.emplace_back().data();
 }
 
 TENON_INLINE void simulated_machine::give(stream& l, const command& c) {
     const std::lock_guard lock(guard_);
-    if (c.what == command::kind::record) c.point->reached.store(false, std::memory_order_relaxed);
+    if (c.what == command::kind::record) c.point->reached = false;
     l.commands.push_back(c);
     l.cost += c.cost;
     if (l.is == stream::state::idle) make_ready(l);
@@ -37,10 +48,10 @@ TENON_INLINE void simulated_machine::make_ready(stream& l) {
     offer(l);
 }
 
-// What is worth waking a thread for is the pool's; the rest is for who waits, or runs another stream.
+// What is worth waking a thread for is the pool's, and what nobody waits for; the rest is for who waits, or runs another stream.
 TENON_INLINE void simulated_machine::offer(stream& l) {
     constexpr double worth_a_task = 2e4; // ns
-    if (!pool_ || l.offered || l.cost < worth_a_task) return;
+    if (!pool_ || l.offered || (l.cost < worth_a_task && !l.left)) return;
     l.offered = true;
     pool_->submit([self = shared_from_this()] { self->work(); });
 }
@@ -51,18 +62,43 @@ TENON_INLINE void simulated_machine::tell_waiting() {
     else changed_.notify_all();
 }
 
+TENON_INLINE void simulated_machine::wake() noexcept {
+    const std::lock_guard held(guard_);
+    tell_waiting();
+}
+
 TENON_INLINE void simulated_machine::work() {
-    std::unique_lock held(guard_);
+    locked held(guard_);
     while (!ready_.empty()) drain(*ready_.front(), held);
 }
 
-TENON_INLINE void simulated_machine::drain(stream& l, std::unique_lock<std::mutex>& held) {
+// Where there is no pool that could be asked.
+TENON_INLINE void simulated_machine::work_on_what_is_left(locked& held) {
+    const auto left = [](const stream* l) { return l->left; };
+    while (!pool_) {
+        const auto first = std::find_if(ready_.begin(), ready_.end(), left);
+        if (first == ready_.end()) return;
+        drain(**first, held);
+    }
+}
+
+TENON_INLINE void simulated_machine::leave(std::span<stream, count> streams) {
+    locked held(guard_);
+    for (stream& l : streams) {
+        if (l.is == stream::state::idle) continue;
+        l.left = true;
+        if (l.is == stream::state::ready) offer(l);
+    }
+    work_on_what_is_left(held);
+}
+
+TENON_INLINE void simulated_machine::drain(stream& l, locked& held, const function_ref<bool()>* enough) {
     ready_.erase(std::find(ready_.begin(), ready_.end(), &l));
     ready_count_.fetch_sub(1, std::memory_order_relaxed);
     l.is = stream::state::running;
     while (!l.commands.empty()) {
         const command c = l.commands.front();
-        if (c.what == command::kind::wait && !c.point->reached.load(std::memory_order_relaxed)) {
+        if (c.what == command::kind::wait && !c.point->reached) {
             c.point->waiting.push_back(&l);
             l.is = stream::state::blocked;
             return;
@@ -70,22 +106,32 @@ TENON_INLINE void simulated_machine::drain(stream& l, std::unique_lock<std::mute
         l.commands.pop_front();
         l.cost -= c.cost;
         if (!perform(l, c, held)) return;
+        if (enough && !l.commands.empty() && (*enough)()) {
+            make_ready(l);
+            return;
+        }
     }
     l.is = stream::state::idle;
+    l.left = false;
 }
 
 // False when the stream sleeps for the time that is left of it.
-TENON_INLINE bool simulated_machine::perform(stream& l, const command& c, std::unique_lock<std::mutex>& held) {
+TENON_INLINE bool simulated_machine::perform(stream& l, const command& c, locked& held) {
     if (c.what == command::kind::wait) return true;
     if (c.what == command::kind::record) {
-        c.point->reached.store(true, std::memory_order_release);
+        c.point->reached = true;
         for (stream* w : c.point->waiting) make_ready(*w);
         c.point->waiting.clear();
-        tell_waiting();
+        if (c.told) {
+            held.unlock();
+            c.told->completed(nullptr); // from here on the event may be gone
+            held.lock();
+        }
         return true;
     }
     held.unlock();
-    const auto now = [] { return clock::now().time_since_epoch() / std::chrono::nanoseconds(1); };
+    const bool timed = c.duration > 0 || c.monitor->is_timed();
+    const auto now = [&] { return timed ? clock::now().time_since_epoch() / std::chrono::nanoseconds(1) : 0; };
     bool sleeps = false;
     const std::int64_t begin = now();
     if (c.monitor->wanted(c.number)) {
@@ -118,7 +164,8 @@ TENON_INLINE simulated_machine::clock::time_point simulated_machine::end_of(cons
 }
 
 TENON_INLINE void simulated_machine::run_clock() {
-    std::unique_lock held(guard_);
+    locked held(guard_);
+    const std::shared_ptr<bool> ended = ended_by_clock_;
     while (!ending_) {
         if (sleeping_.empty()) alarm_.wait(held);
         else if (const auto due = sleeping_.begin()->first; clock::now() < due) alarm_.wait_until(held, due);
@@ -133,28 +180,47 @@ TENON_INLINE void simulated_machine::run_clock() {
                 c.monitor->ended(c.number, l.began, now.time_since_epoch() / std::chrono::nanoseconds(1));
             make_ready(l);
             // Nobody else may be there to do what became ready.
+            std::shared_ptr<simulated_machine> self = weak_from_this().lock();
             while (waiting_ == 0 && !ready_.empty() && !ready_.front()->offered) drain(*ready_.front(), held);
+            held.unlock();
+            self.reset();
+            if (*ended) return;
+            held.lock();
         }
     }
 }
 
-TENON_INLINE void simulated_machine::wait(event& e) {
-    std::unique_lock held(guard_);
-    while (!e.reached.load(std::memory_order_acquire)) {
+TENON_INLINE void simulated_machine::ask_again() noexcept {
+    const std::lock_guard held(guard_);
+    for (auto at = sleeping_.begin(); at != sleeping_.end();) {
+        const auto next = std::next(at);
+        const command& c = at->second->commands.front();
+        if (!c.monitor->wanted(c.number)) {
+            auto over = sleeping_.extract(at);
+            over.key() = clock::time_point::min();
+            sleeping_.insert(std::move(over));
+        }
+        at = next;
+    }
+    alarm_.notify_one();
+}
+
+TENON_INLINE void simulated_machine::work_until(function_ref<bool()> done) {
+    locked held(guard_);
+    while (!done()) {
         if (!ready_.empty()) {
-            drain(*ready_.front(), held);
+            drain(*ready_.front(), held, &done);
             continue;
         }
         ++waiting_;
         if (pool_) {
             held.unlock();
-            pool_->work_until([&] {
-                return e.reached.load(std::memory_order_acquire) || ready_count_.load(std::memory_order_acquire) > 0;
-            });
+            pool_->work_until([&] { return done() || ready_count_.load(std::memory_order_acquire) > 0; });
             held.lock();
         } else changed_.wait(held);
         --waiting_;
     }
+    work_on_what_is_left(held);
 }
 
 TENON_INLINE void simulated_streams::launch(kernel& k, const kernel_run& r, step_monitor& m, int number) {
@@ -180,9 +246,10 @@ TENON_INLINE void simulated_streams::copy(stream l, void* to, const void* from, 
                                  .duration = seconds * 1e9});
 }
 
-TENON_INLINE void simulated_streams::record(stream l, device_event& e) {
+TENON_INLINE void simulated_streams::record(stream l, device_event& e, completion* told) {
     machine_->give(streams_[l], {.what = simulated_machine::command::kind::record,
-                                 .point = &static_cast<simulated_machine::event&>(e)});
+                                 .point = &static_cast<simulated_machine::event&>(e),
+                                 .told = told});
 }
 
 TENON_INLINE void simulated_streams::wait(stream l, device_event& e) {

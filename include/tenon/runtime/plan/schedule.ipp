@@ -19,8 +19,9 @@ public:
     scheduled run() {
         s_.order = ordering_.order();
         if (o_.has_streams()) { // which are told what to wait for
-            s_.memory = lay_out(p_, o_, s_.order);
-            find_waits(ordering_.dependencies(s_.order));
+            const std::vector<edges::pair> waits = ordering_.dependencies(s_.order);
+            if (!lay_out_beside_streams(waits)) s_.memory = lay_out(p_, o_, s_.order);
+            find_waits(waits);
             return std::move(s_);
         }
         if (ordering_.has_updates()) gather_updates();
@@ -126,6 +127,28 @@ private:
         if (fits() && worth_side_by_side()) return true;
         s_.order = std::move(order);
         return false;
+    }
+
+    // The same for what the host does beside streams: where that is much, it passes memory on only to what waits for it anyway.
+    bool lay_out_beside_streams(const std::vector<edges::pair>& waits) {
+        constexpr std::size_t many = 4000, little = 1 << 20;
+        const std::size_t n = s_.order.size();
+        std::vector<char> on_host(n);
+        double cost = 0;
+        for (std::size_t at = 0; at < n; ++at) {
+            const program_item& it = item(s_.order[at]);
+            on_host[at] = worker_of(p_, o_, it).stream < 0;
+            if (on_host[at]) cost += it.kernel->cost();
+        }
+        if (o_.side_by_side == 1 || cost < worth_threads || n > many) return false;
+        s_.waits_for = {n, waits};
+        position_sets later = what_comes_later();
+        for (std::size_t at = 0; at < n; ++at) // what streams have to do with is given to them in order
+            for (std::size_t next = at + 1; next < n; ++next)
+                if (!on_host[at] || !on_host[next]) later.insert(static_cast<int>(at), static_cast<int>(next));
+        s_.memory = lay_out(p_, o_, s_.order, {.later = std::move(later), .until = {}});
+        const std::size_t in_order = lay_out(p_, o_, s_.order).arena_bytes();
+        return fits() && s_.memory.arena_bytes() <= in_order * static_cast<std::size_t>(o_.side_by_side) + little;
     }
 
     position_sets what_comes_later() const {

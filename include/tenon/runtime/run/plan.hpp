@@ -2,9 +2,8 @@
 
 #include <array>
 #include <atomic>
-#include <map>
+#include <exception>
 #include <mutex>
-#include <span>
 
 #include <tenon/kernel/held_variables.hpp>
 #include <tenon/kernel/step.hpp>
@@ -59,6 +58,18 @@ struct plan_summary {
     }
 };
 
+/// Who starts a run of a plan that holds no thread while it waits. Called on any thread, which holds no lock of the run.
+class run_owner {
+public:
+    /// There is something to do: some thread is to call work(), once for each call of this, perhaps from within it.
+    virtual void go_on() noexcept = 0;
+    /// It has ended: the last that the run does. nullptr: well.
+    virtual void ended(std::exception_ptr failure) noexcept = 0;
+
+protected:
+    ~run_owner() = default;
+};
+
 class plan {
 public:
     /// Of a program that was pruned and placed. Throws what making kernels throws, and resource_exhausted_error when the
@@ -82,6 +93,19 @@ public:
         void run(const any_array* const* feeds, any_array* fetched, const run_environment& e) const {
             plan_->run(*frame_, feeds, fetched, e);
         }
+        /// Begins a step, and does what can be done now; what it waits for, a variable or a stream, holds no thread. What
+        /// `e` points to, feeds and fetched stay until the owner is told that it has ended, perhaps from within this. What is thrown here
+        /// is the step's failure, and nothing was begun.
+        void start(const any_array* const* feeds, any_array* fetched, const run_environment& e,
+                   run_owner& owner) const {
+            plan_->start(*frame_, feeds, fetched, e, owner);
+        }
+        void work() const { plan_->work(*frame_); }
+        /// Of a step that was started and is stopped: it finds that out at once, and not just when something else happens. Any
+        /// thread; where it has ended nothing happens.
+        void stop() const noexcept { plan_->stop(*frame_); }
+        /// The same where its deadline has come; false: it computes.
+        bool expire() const noexcept { return plan_->expire(*frame_); }
 
     private:
         std::shared_ptr<plan> plan_;
@@ -105,13 +129,20 @@ private:
         tenon::kernel* kernel;
         double cost = 0;
         int device = 0;
-        worker by{};              // what does it
-        std::size_t bytes = 0;    // that a stream copies; launched otherwise
-        std::vector<int> waits{}; // operations on other streams whose events it waits for
-        bool awaited = false;     // others wait for its event
-        std::string timed{};      // timed_as(), where the plan is measured
-        int updates = -1;         // the variable that it updates
-        bool writes = false;      // into a variable: it is not stopped half way
+        worker by{};           // what does it
+        std::size_t bytes = 0; // that a stream copies; launched otherwise
+        // Where the step uses streams:
+        std::vector<int> waits{};       // operations on other streams whose events its stream waits for
+        std::vector<int> given_first{}; // operations that wait for its event: given to their streams after it
+        std::vector<int> then{};        // operations that are not given or begun before this one has ended
+        int before = 0;                 // of how many it is in those two lists
+        int line = -1;                  // its stream among those that are used
+        std::size_t place = 0;          // and its place there
+        bool awaited = false;           // others wait for its event
+        bool told = false;              // and the host is among them
+        std::string timed{};            // timed_as(), where the plan is measured
+        int updates = -1;               // the variable that it updates
+        bool writes = false;            // into a variable: it is not stopped half way
     };
     // Which memory of a variable: that of the value that the step reads, of the one that its updates begin with, or where they
     // write.
@@ -126,6 +157,13 @@ private:
         std::size_t slot;
         int index; // of the feed or fetch
     };
+    // A stream that the step uses, and what is given to it.
+    struct line {
+        worker by;
+        std::vector<int> operations{};
+        bool told = true; // nothing else tells that the last of them has ended
+    };
+    class executor;
     frame* take_frame();
     void give_frame(frame*) noexcept;
     std::unique_ptr<frame> make_frame();
@@ -136,19 +174,34 @@ private:
     void find_variables();
     void find_pointers();
     void run(frame& f, const any_array* const* feeds, any_array* fetched, const run_environment& e);
-    void run_with_variables(frame& f, const run_environment& e);
-    void read_variables(frame& f, const run_environment& e) const;
-    void begin_updates(frame& f, const run_environment& e, bool and_read) const;
+    void start(frame& f, const any_array* const* feeds, any_array* fetched, const run_environment& e, run_owner& owner);
+    void work(frame& f);
+    void stop(frame& f) noexcept;
+    bool expire(frame& f) noexcept;
+    void patch_pointers(frame& f, const any_array* const* feeds, any_array* fetched) const;
+    // These three: false where they wait for a variable; then `told` is called when they may be called again. nullptr: they
+    // wait on this thread.
+    bool run_with_variables(frame& f, const run_environment& e, completion* told);
+    bool read_variables(frame& f, const run_environment& e, completion* told) const;
+    bool begin_updates(frame& f, const run_environment& e, bool and_read, completion* told) const;
     void point(frame& f, memory_of which) const;
     void point(frame& f, memory_of which, std::size_t variable, const void* to) const;
     void run_part(frame& f, const run_environment& e, std::size_t first, std::size_t last);
     void run_in_order(frame& f, const run_environment& e, std::size_t first, std::size_t last);
     void run_side_by_side(frame& f, const run_environment& e, std::size_t first, std::size_t last);
-    void run_on_streams(frame& f, const run_environment& e);
     void run_operation(std::size_t s, frame& f, const run_environment& e);
     void record(std::size_t s, const run_environment& e, std::int64_t begin, std::int64_t end) const;
     void check_sources(const any_array* const* feeds) const;
     void check_numerics(std::size_t s, const frame& f) const;
+    bool is_cheap(std::size_t s) const {
+        constexpr double worth_a_task = 2e4; // ns: about what waking a thread costs
+        return operations_[s].cost < worth_a_task;
+    }
+    // Whose threads are kept awake while a step runs.
+    thread_pool* pool_worth_waking(const run_environment& e) const noexcept {
+        constexpr double worth_waking = 1e5; // ns
+        return summary_.cost > worth_waking ? e.pool() : nullptr;
+    }
     std::string awaited_in(std::size_t s) const;
     // What the planner made of a node is called as that, but for copies of constants.
     std::string op_of(std::size_t s) const {
@@ -177,30 +230,15 @@ private:
     std::uint64_t epoch_ = 0;
     bool measured_ = false;
     int side_by_side_ = 1;                 // nodes that may run at the same time
-    std::vector<worker> streams_;          // that the step uses
+    std::vector<line> streams_;            // that the step uses
+    std::vector<int> on_streams_;          // operations
+    int on_host_ = 0;                      // operations that are not on streams, where it uses some
     std::vector<device_memory> constants_; // by device: copies of what the host holds
     plan_summary summary_;
     std::atomic<std::size_t> frames_made_{0};
     std::atomic<frame*> spare_{nullptr}; // the frame that is nearly always enough
     std::mutex guard_;                   // of the list of further frames
     frame* frames_ = nullptr;
-};
-
-// The memory of one step in flight, with its pointers.
-struct plan::frame {
-    explicit frame(std::span<const variable_use> uses) : variables(uses), pointed(uses.size()) {}
-
-    std::vector<device_memory> arenas; // by device
-    std::map<int, any_array> texts;    // strings between nodes, by value: objects, which an arena's bytes are not
-    std::vector<const void*> in;
-    std::vector<void*> out;
-    std::vector<kernel_run> runs;
-    std::vector<std::unique_ptr<device_event>> events; // by operation: of those that are awaited
-    std::vector<std::unique_ptr<device_event>> ends;   // by stream that is used
-    held_variables variables;
-    std::vector<std::array<const void*, 3>> pointed; // by variable: where the pointers to its memories point
-    void set_updated(int variable) noexcept { variables.set_written(static_cast<std::size_t>(variable)); }
-    frame* next = nullptr;
 };
 
 } // namespace tenon::runtime

@@ -10,6 +10,7 @@
 #include <tenon/runtime/plan/transfers.hpp>
 #include <tenon/runtime/plan/update_chains.hpp>
 #include <tenon/runtime/run/plan.hpp>
+#include <tenon/runtime/run/plan_frame.inl>
 
 namespace tenon::runtime {
 
@@ -71,8 +72,8 @@ TENON_INLINE plan::plan(program&& placed, const plan_options& o) : devices_(o.de
     }
 
     if (o.has_streams()) plan_waits();
-    if (!schedule_.waits_for.empty() && streams_.empty()) side_by_side_ = o.side_by_side;
-    if (side_by_side_ > 1) successors_ = schedule_.waits_for.reversed();
+    if (!schedule_.waits_for.empty()) side_by_side_ = o.side_by_side;
+    if (side_by_side_ > 1 && streams_.empty()) successors_ = schedule_.waits_for.reversed();
     find_variables();
     for (const operation& s : operations_) summary_.cost += s.cost;
     summary_.operations = static_cast<int>(operations_.size());
@@ -202,9 +203,9 @@ TENON_INLINE std::vector<std::string> plan::order() const {
     lines.reserve(operations_.size());
     for (std::size_t s = 0; s < operations_.size(); ++s) {
         const std::string &name = operations_[s].origin->name, op = op_of(s);
-        std::string& line = lines.emplace_back();
-        line.reserve(name.size() + op.size() + 3);
-        line.append(name).append(" (").append(op).append(")");
+        std::string& text = lines.emplace_back();
+        text.reserve(name.size() + op.size() + 3);
+        text.append(name).append(" (").append(op).append(")");
     }
     return lines;
 }
@@ -225,43 +226,76 @@ TENON_INLINE void plan::require_fit(const plan_options& o) const {
     }
 }
 
-// For each operation on a stream, and each on the host that follows one: which ends it must wait for. Streams do things in
-// order, and what the host does has ended before more is given to a stream; the rest waits for events. What is known to
-// have ended, directly or by what was waited for, is not waited for again.
+// What each operation waits for. Streams do things in order; a stream waits for another by events, and so does the host; the
+// rest is waited for on the host. What is known to have ended by what is waited for is not waited for again.
 TENON_INLINE void plan::plan_waits() {
-    std::vector<int> line(operations_.size(), 0); // 0 the host, then the streams in use
     for (std::size_t s = 0; s < operations_.size(); ++s) {
-        if (operations_[s].by.stream < 0) continue;
-        const auto at = std::find(streams_.begin(), streams_.end(), operations_[s].by);
-        line[s] = static_cast<int>(at - streams_.begin()) + 1;
-        if (at == streams_.end()) streams_.push_back(operations_[s].by);
+        operation& op = operations_[s];
+        if (op.by.stream < 0) {
+            ++on_host_;
+            continue;
+        }
+        const auto at = std::find_if(streams_.begin(), streams_.end(), [&](const line& l) { return l.by == op.by; });
+        op.line = static_cast<int>(at - streams_.begin());
+        if (at == streams_.end()) streams_.push_back({op.by});
+        std::vector<int>& all = streams_[static_cast<std::size_t>(op.line)].operations;
+        op.place = all.size();
+        all.push_back(static_cast<int>(s));
+        on_streams_.push_back(static_cast<int>(s));
     }
     if (streams_.empty()) return;
-    if (check_numerics_)
-        for (std::size_t s = 0; s < operations_.size(); ++s) operations_[s].awaited = line[s] != 0;
-    const std::size_t lines = streams_.size() + 1;
-    std::vector<std::vector<int>> known(lines,
-                                        std::vector<int>(lines, -1)); // by line: of each line, the last that ended
-    std::vector<std::vector<int>> known_after(operations_.size());
-    for (std::size_t s = 0; s < operations_.size(); ++s) {
-        std::vector<int>& own = known[static_cast<std::size_t>(line[s])];
-        const std::span<const int> all = schedule_.waits_for[s];
-        std::vector<int> before(all.begin(), all.end());
-        std::sort(before.rbegin(), before.rend()); // the later ones often cover the earlier
-        // What the host has done was done before this is given to its stream.
-        if (line[s] != 0)
-            for (std::size_t l = 0; l < lines; ++l) own[l] = std::max(own[l], known[0][l]);
-        for (const int b : before) {
-            const int from = line[static_cast<std::size_t>(b)];
-            if (from == 0 || from == line[s] || own[static_cast<std::size_t>(from)] >= b) continue;
-            operations_[s].waits.push_back(b);
-            operations_[static_cast<std::size_t>(b)].awaited = true;
-            for (std::size_t l = 0; l < lines; ++l)
-                own[l] = std::max(own[l], known_after[static_cast<std::size_t>(b)][l]);
+    if (check_numerics_) { // one after another: it is told which is the first
+        for (std::size_t s = 0; s < operations_.size(); ++s) {
+            operations_[s].awaited = operations_[s].told = operations_[s].line >= 0;
+            if (s == 0) continue;
+            operations_[s - 1].then.push_back(static_cast<int>(s));
+            operations_[s].before = 1;
         }
-        own[static_cast<std::size_t>(line[s])] = static_cast<int>(s);
-        known_after[s] = own;
+        return;
     }
+    // By operation and stream: the last of the stream's that has ended when the operation has.
+    std::vector<std::vector<int>> known(operations_.size());
+    std::vector<int> last(streams_.size(), -1); // that was given
+    for (std::size_t s = 0; s < operations_.size(); ++s) {
+        operation& op = operations_[s];
+        const int number = static_cast<int>(s);
+        std::vector<int>& own = known[s];
+        const auto learn = [&](int from) {
+            for (std::size_t l = 0; l < own.size(); ++l)
+                own[l] = std::max(own[l], known[static_cast<std::size_t>(from)][l]);
+        };
+        own.assign(streams_.size(), -1);
+        if (op.line >= 0)
+            if (const int before = std::exchange(last[static_cast<std::size_t>(op.line)], number); before >= 0)
+                learn(before);
+        const std::span<const int> all = schedule_.waits_for[s];
+        for (const int b : all) {
+            operation& from = operations_[static_cast<std::size_t>(b)];
+            if (from.line >= 0) continue;
+            from.then.push_back(number);
+            ++op.before;
+            learn(b);
+        }
+        for (std::size_t k = all.size(); k-- > 0;) { // the later ones often cover the earlier
+            const int b = all[k];
+            operation& from = operations_[static_cast<std::size_t>(b)];
+            if (from.line < 0 || own[static_cast<std::size_t>(from.line)] >= b) continue;
+            from.awaited = true;
+            ++op.before;
+            if (op.line < 0) {
+                from.told = true;
+                from.then.push_back(number);
+            } else {
+                from.given_first.push_back(number);
+                op.waits.push_back(b);
+            }
+            learn(b);
+        }
+        if (op.line >= 0) own[static_cast<std::size_t>(op.line)] = number;
+    }
+    for (std::size_t s = 0; s < operations_.size(); ++s)
+        for (std::size_t l = 0; l < streams_.size(); ++l)
+            if (static_cast<int>(l) != operations_[s].line && known[s][l] == last[l]) streams_[l].told = false;
 }
 
 TENON_INLINE void plan::upload_constants() {
@@ -347,9 +381,10 @@ TENON_INLINE std::unique_ptr<plan::frame> plan::make_frame() {
         for (std::size_t s = 0; s < operations_.size(); ++s)
             if (operations_[s].awaited)
                 f->events[s] = devices_[static_cast<std::size_t>(operations_[s].by.device)]->streams()->make_event();
-        for (const worker& w : streams_)
-            f->ends.push_back(devices_[static_cast<std::size_t>(w.device)]->streams()->make_event());
+        for (const line& l : streams_)
+            f->ends.push_back(devices_[static_cast<std::size_t>(l.by.device)]->streams()->make_event());
     }
+    f->in_flight = std::make_unique<executor>(*this, *f);
     frames_made_.fetch_add(1, std::memory_order_relaxed);
     return f;
 }
@@ -387,4 +422,5 @@ TENON_INLINE bool plan::accepts(const any_array* const* feeds) const {
 
 } // namespace tenon::runtime
 
+#include <tenon/runtime/run/plan_executor.inl>
 #include <tenon/runtime/run/plan_run.inl>

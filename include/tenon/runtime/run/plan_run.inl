@@ -1,6 +1,6 @@
 #pragma once
 
-// The second half of run/plan.ipp: how a step runs.
+// A part of run/plan.ipp: how a step runs.
 
 #include <cmath>
 #include <exception>
@@ -13,15 +13,7 @@
 
 namespace tenon::runtime {
 
-namespace detail {
-
-[[noreturn]] inline void exceed_limit(const run_environment& e, const variable_resource& awaited) {
-    runtime::exceed_limit(*e.in, "it was waiting for variable \"" + awaited.name + "\", which another step was using");
-}
-
-} // namespace detail
-
-TENON_INLINE void plan::run(frame& f, const any_array* const* feeds, any_array* fetched, const run_environment& e) {
+TENON_INLINE void plan::patch_pointers(frame& f, const any_array* const* feeds, any_array* fetched) const {
     if (check_numerics_) check_sources(feeds);
     for (const patch& p : feed_in_) f.in[p.slot] = feeds[p.index]->data();
     std::size_t made = 0;
@@ -34,50 +26,81 @@ TENON_INLINE void plan::run(frame& f, const any_array* const* feeds, any_array* 
     }
     for (const patch& p : fetch_out_) f.out[p.slot] = fetched[p.index].data();
     for (const patch& p : fetch_in_) f.in[p.slot] = fetched[p.index].data();
-
-    constexpr double worth_waking = 1e5; // ns
-    const thread_pool::keep_awake awake(summary_.cost > worth_waking ? e.pool() : nullptr);
-    if (!variables_.empty()) run_with_variables(f, e);
-    else run_part(f, e, 0, operations_.size());
 }
+
+TENON_INLINE void plan::run(frame& f, const any_array* const* feeds, any_array* fetched, const run_environment& e) {
+    patch_pointers(f, feeds, fetched);
+    const thread_pool::keep_awake awake(pool_worth_waking(e));
+    if (!streams_.empty()) f.in_flight->run(e);
+    else if (!variables_.empty()) {
+        f.before_updates = true;
+        run_with_variables(f, e, nullptr);
+    } else run_part(f, e, 0, operations_.size());
+}
+
+TENON_INLINE void plan::start(frame& f, const any_array* const* feeds, any_array* fetched, const run_environment& e,
+                              run_owner& owner) {
+    patch_pointers(f, feeds, fetched);
+    f.in_flight->start(e, owner);
+}
+TENON_INLINE void plan::work(frame& f) { f.in_flight->work(); }
+TENON_INLINE void plan::stop(frame& f) noexcept { f.in_flight->stop(); }
+TENON_INLINE bool plan::expire(frame& f) noexcept { return f.in_flight->expire(); }
 
 // The values that are read are taken hold of at once. Then the step goes on beside others, but for what stands between its first
 // update and its last.
-TENON_INLINE void plan::run_with_variables(frame& f, const run_environment& e) {
+TENON_INLINE bool plan::run_with_variables(frame& f, const run_environment& e, completion* told) {
     struct release {
-        held_variables& held;
-        ~release() { held.end(); }
+        held_variables* held;
+        ~release() {
+            if (held) held->end();
+        }
     };
-    const release whatever_happens{f.variables};
+    release whatever_happens{&f.variables};
+    const auto waits = [&] {
+        whatever_happens.held = nullptr;
+        return false;
+    };
     const bool apart = end_updates_ == 0 || begin_updates_ > 0; // reads from updates
-    if (reads_variables_ && apart) read_variables(f, e);
     std::size_t done = 0;
-    if (reads_rows_ && end_rows_ < begin_updates_) {
-        run_part(f, e, 0, end_rows_);
-        f.variables.end_reading_rows();
-        done = end_rows_;
+    if (f.before_updates) {
+        if (reads_variables_ && apart && !read_variables(f, e, told)) return waits();
+        if (reads_rows_ && end_rows_ < begin_updates_) {
+            run_part(f, e, 0, end_rows_);
+            f.variables.end_reading_rows();
+            done = end_rows_;
+        }
+        if (end_updates_ > 0) run_part(f, e, done, begin_updates_);
+        f.before_updates = false;
     }
     if (end_updates_ > 0) {
-        run_part(f, e, done, begin_updates_);
-        begin_updates(f, e, !apart);
+        if (!begin_updates(f, e, !apart, told)) return waits();
         run_part(f, e, begin_updates_, end_updates_);
         f.variables.set_all_written();
         done = end_updates_;
         if (done < operations_.size()) f.variables.end_updates();
     }
     run_part(f, e, done, operations_.size());
+    return true;
 }
 
-TENON_INLINE void plan::read_variables(frame& f, const run_environment& e) const {
-    if (const variable_resource* v = f.variables.read(e.in->deadline)) detail::exceed_limit(e, *v);
+TENON_INLINE bool plan::read_variables(frame& f, const run_environment& e, completion* told) const {
+    if (told && !f.variables.try_read(*told)) return false;
+    if (!told)
+        if (const variable_resource* v = f.variables.read(e.in->deadline)) detail::exceed_limit(e, *v);
     point(f, memory_of::before);
+    return true;
 }
 
-TENON_INLINE void plan::begin_updates(frame& f, const run_environment& e, bool and_read) const {
-    if (const variable_resource* v = f.variables.begin_updates(e.in->deadline, and_read)) detail::exceed_limit(e, *v);
+TENON_INLINE bool plan::begin_updates(frame& f, const run_environment& e, bool and_read, completion* told) const {
+    if (told && !f.variables.try_begin_updates(*told, and_read)) return false;
+    if (!told)
+        if (const variable_resource* v = f.variables.begin_updates(e.in->deadline, and_read))
+            detail::exceed_limit(e, *v);
     if (and_read) point(f, memory_of::before);
     point(f, memory_of::current);
     point(f, memory_of::after);
+    return true;
 }
 
 // In most steps values lie where they lay.
@@ -101,8 +124,7 @@ TENON_INLINE void plan::point(frame& f, memory_of which, std::size_t variable, c
 
 TENON_INLINE void plan::run_part(frame& f, const run_environment& e, std::size_t first, std::size_t last) {
     if (first == last) return;
-    if (!streams_.empty()) run_on_streams(f, e); // which is given all at once
-    else if (side_by_side_ > 1 && e.pool() && last - first > 1) run_side_by_side(f, e, first, last);
+    if (side_by_side_ > 1 && e.pool() && last - first > 1) run_side_by_side(f, e, first, last);
     else run_in_order(f, e, first, last);
 }
 
@@ -197,96 +219,6 @@ TENON_INLINE std::string plan::awaited_in(std::size_t s) const {
            ", from " + name_of(from.device) + " to " + name_of(it.device);
 }
 
-// Everything is given to the streams by this thread, in the plan's order, and what the host does it does in between: an
-// event is recorded before anybody is told to wait for it, so steps that use the same streams cannot wait for each other.
-// Nothing of the frame is touched by a stream once its last event is reached.
-TENON_INLINE void plan::run_on_streams(frame& f, const run_environment& e) {
-    class monitor final : public step_monitor {
-    public:
-        monitor(const plan& p, frame& f, const run_environment& env) : p_(p), f_(f), e_(env) {}
-        bool wanted(int command) noexcept override {
-            if (stopped_.load(std::memory_order_acquire)) return false;
-            if (e_.in->stopped()) {
-                failed(command, std::make_exception_ptr(cancelled_error("the step was stopped")));
-                return false;
-            }
-            if (!e_.limited() || std::chrono::steady_clock::now() < e_.in->deadline) return true;
-            try {
-                exceed_limit(*e_.in, p_.awaited_in(static_cast<std::size_t>(command)));
-            } catch (...) {
-                failed(command, std::current_exception());
-            }
-            return false;
-        }
-        std::chrono::steady_clock::time_point deadline() const noexcept override { return e_.in->deadline; }
-        void ended(int command, std::int64_t begin, std::int64_t end) noexcept override {
-            // One that failed has ended too.
-            const int v = p_.operations_[static_cast<std::size_t>(command)].updates;
-            if (v >= 0 && !stopped_.load(std::memory_order_acquire)) f_.set_updated(v);
-            try {
-                p_.record(static_cast<std::size_t>(command), e_, begin, end);
-            } catch (...) { // no memory for a note of it
-                failed(command, std::current_exception());
-            }
-        }
-        void failed(int command, std::exception_ptr why) noexcept override {
-            const std::lock_guard lock(guard_);
-            if (!first_) {
-                first_ = std::move(why);
-                where_ = static_cast<std::size_t>(command);
-            }
-            stopped_.store(true, std::memory_order_release);
-        }
-        void rethrow() const {
-            const std::lock_guard lock(guard_);
-            if (first_) p_.rethrow_with_place(first_, where_);
-        }
-
-    private:
-        const plan& p_;
-        frame& f_;
-        const run_environment& e_;
-        std::atomic<bool> stopped_{false};
-        mutable std::mutex guard_; // of what follows
-        std::exception_ptr first_;
-        std::size_t where_ = 0;
-    };
-    monitor m(*this, f, e);
-    const auto streams_of = [&](const worker& w) { return devices_[static_cast<std::size_t>(w.device)]->streams(); };
-    const auto stream_of = [](const worker& w) { return static_cast<device_streams::stream>(w.stream); };
-    for (std::size_t s = 0; s < operations_.size(); ++s) {
-        const operation& st = operations_[s];
-        const int number = static_cast<int>(s);
-        if (!m.wanted(number)) break;
-        try {
-            if (st.by.stream < 0) {
-                for (const int w : st.waits) f.events[static_cast<std::size_t>(w)]->wait();
-                if (m.wanted(number)) run_operation(s, f, e);
-                continue;
-            }
-            device_streams& to = *streams_of(st.by);
-            for (const int w : st.waits) to.wait(stream_of(st.by), *f.events[static_cast<std::size_t>(w)]);
-            if (program_.item(schedule_.order[s]).op == &transfer_definition)
-                to.copy(stream_of(st.by), f.out[out_begin_[s]], f.in[in_begin_[s]], st.bytes, m, number);
-            else {
-                f.runs[s].step = e.in;
-                to.launch(*st.kernel, f.runs[s], m, number);
-            }
-            if (st.awaited) to.record(stream_of(st.by), *f.events[s]);
-            if (check_numerics_) {
-                f.events[s]->wait();
-                if (m.wanted(number)) check_numerics(s, f);
-            }
-        } catch (...) {
-            m.failed(number, std::current_exception());
-        }
-    }
-    for (std::size_t l = 0; l < streams_.size(); ++l)
-        streams_of(streams_[l])->record(stream_of(streams_[l]), *f.ends[l]);
-    for (const auto& end : f.ends) end->wait();
-    m.rethrow();
-}
-
 TENON_INLINE void plan::run_side_by_side(frame& f, const run_environment& e, std::size_t first, std::size_t last) {
     // A runner runs a node and goes on with what that made ready: cheap nodes itself, others are offered to further
     // runners, of which there are as many at a time as nodes may run. A runner without work takes what was offered in
@@ -328,10 +260,7 @@ TENON_INLINE void plan::run_side_by_side(frame& f, const run_environment& e, std
         std::size_t end;
         unsigned denormals = denormal_mode(); // this thread's: others take nodes too
 
-        bool cheap(int s) const {
-            constexpr double worth_a_task = 2e4; // ns: about what waking a thread costs
-            return p.operations_[static_cast<std::size_t>(s)].cost < worth_a_task;
-        }
+        bool cheap(int s) const { return p.is_cheap(static_cast<std::size_t>(s)); }
         void offer(int s) const {
             {
                 const std::lock_guard lock(st.guard);

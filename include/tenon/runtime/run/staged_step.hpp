@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -43,7 +44,8 @@ struct awaited {
 };
 
 /// What one step of a staged plan needs, and then another one. Stages run on the caller's thread, or, where there is none,
-/// on the pool's; what becomes ready while one runs is offered to others. No thread is held by what waits. Everything but
+/// on the pool's; what becomes ready while one runs is offered to others. No thread is held by what waits: ops, and stages that
+/// wait for streams or variables. Everything but
 /// the arrays is under the step's own lock, under which no kernel, op or pool is called; the arrays in a slot belong to the
 /// unit that gives them until it has ended, and then to those that take them.
 class staged_step {
@@ -93,22 +95,34 @@ private:
         std::int64_t began = 0;
         tenon::step::clock::time_point since{}; // of what waits
     };
-    // Of a stage, by its number: kept so that a step need not make them.
-    struct stage_arrays {
+    // Its arrays are kept so that a step need not make them.
+    struct stage final : run_owner {
+        void go_on() noexcept override { of->go_on(unit); }
+        void ended(std::exception_ptr failure) noexcept override { of->ended(*this, std::move(failure)); }
+        staged_step* of = nullptr;
+        int unit = 0;
         std::vector<const any_array*> fed{};
         std::vector<any_array> given{};
+        std::optional<plan::lease> run{};
+        bool begun = false; // this and what follows is under the guard
+        std::thread::id starter{};
     };
     using locked = std::unique_lock<std::mutex>;
 
     void begin(const any_array* const* feeds, const run_environment& e, steps_in_flight& among);
     void leave();
     void work(locked& lock);
-    void run_stage(int unit);
+    void start_stage(stage& s, locked& lock) noexcept;
+    void go_on(int unit) noexcept;
+    void ended(stage& s, std::exception_ptr failure) noexcept;
+    void find_worker(bool here, locked& lock);
     void start_wait(waiter& w, locked& lock) noexcept;
     const any_array& found(const staged_plan::source& s) const;
     void completed(waiter& w, std::exception_ptr failure) noexcept;
     void fail(std::exception_ptr why, locked& lock) noexcept;
-    void take_back_waits(locked& lock) noexcept;
+    void stop_what_is_begun(locked& lock) noexcept;
+    bool expire_stages(locked& lock) noexcept;
+    bool has_work() const noexcept { return !ready_.empty() || !going_on_.empty(); }
     void release(int unit);
     void one_less(locked& lock) noexcept;
     void offer(locked& lock);
@@ -122,18 +136,20 @@ private:
     std::vector<any_array> slots_;
     std::vector<extents> told_; // by slot, of what ops that wait gave: the array may have been taken
     std::vector<waiter> waiters_;
-    std::vector<stage_arrays> stages_;
-    std::vector<int> place_; // by unit: its waiter, or its stage_arrays
+    std::vector<stage> stages_;
+    std::vector<int> place_; // by unit: its waiter, or its stage
 
     std::mutex guard_; // of what follows
     std::condition_variable changed_;
     std::vector<int> left_; // by unit: those before it that have not ended
     std::vector<int> ready_;
-    int undone_ = 0;      // units that have not ended well
-    int active_ = 0;      // units that are ready, run or wait, and threads that use the step besides
-    int runners_ = 0;     // threads in work(), or about to be
-    bool caller_ = false; // one of them is the caller's
-    bool asleep_ = false; // and waits
+    std::vector<int> going_on_; // stages that have begun, and want a thread again
+    int undone_ = 0;            // units that have not ended well
+    int active_ = 0;            // units that are ready, run or wait, and threads that use the step besides
+    int stopping_ = 0;          // threads that stop what has begun: no frame is given up meanwhile
+    int runners_ = 0;           // threads in work(), or about to be
+    bool caller_ = false;       // one of them is the caller's
+    bool asleep_ = false;       // and waits
     bool armed_ = false;
     thread_pool* background_ = nullptr;
     std::exception_ptr first_;

@@ -36,15 +36,18 @@ TENON_INLINE staged_step::staged_step(staged_plan& p) :
     plan_(p),
     slots_(static_cast<std::size_t>(p.slots_)),
     told_(p.sizes_matter_ ? slots_.size() : 0),
-    waiters_(p.waits_.size()) {
-    std::size_t waits = 0;
+    waiters_(p.waits_.size()),
+    stages_(p.units_.size() - p.waits_.size()) {
+    std::size_t waits = 0, stages = 0;
     for (std::size_t u = 0; u < p.units_.size(); ++u) {
         const staged_plan::unit& unit = p.units_[u];
         if (unit.cut.waits < 0) {
-            place_.push_back(static_cast<int>(stages_.size()));
-            stage_arrays& a = stages_.emplace_back();
-            a.fed.resize(unit.takes.size());
-            a.given.resize(unit.gives.size());
+            place_.push_back(static_cast<int>(stages));
+            stage& s = stages_[stages++];
+            s.of = this;
+            s.unit = static_cast<int>(u);
+            s.fed.resize(unit.takes.size());
+            s.given.resize(unit.gives.size());
             continue;
         }
         place_.push_back(static_cast<int>(waits));
@@ -54,6 +57,7 @@ TENON_INLINE staged_step::staged_step(staged_plan& p) :
         w.op = static_cast<waiting_kernel&>(*unit.kernel).make_wait();
     }
     ready_.reserve(p.units_.size());
+    going_on_.reserve(p.units_.size());
     environment_.in = &step_;
     step_.may_be_stopped = true;
 }
@@ -113,15 +117,16 @@ TENON_INLINE void staged_step::run(const any_array* const* feeds, any_array* fet
     {
         locked lock(guard_);
         --active_; // it counts itself no more: it looks itself whether all has ended
-        for (;;) {
+        for (bool told = false;;) {
             work(lock);
             if (active_ == 0) break;
             asleep_ = true;
-            const bool late = step_.limited() && !first_
+            const bool late = step_.limited() && !first_ && !told
                                   ? changed_.wait_until(lock, step_.deadline) == std::cv_status::timeout
                                   : (changed_.wait(lock), false);
             asleep_ = false;
-            if (late && ready_.empty() && active_ > 0 && !first_) {
+            if (late && !has_work() && active_ > 0 && !first_) {
+                told = true; // a stage may find out a little later
                 lock.unlock();
                 when_late_ ? when_late_() : expire();
                 lock.lock();
@@ -146,26 +151,20 @@ TENON_INLINE void staged_step::start(const any_array* const* feeds, const run_en
 
 // Runs what is ready, as long as there is any.
 TENON_INLINE void staged_step::work(locked& lock) {
-    while (!ready_.empty()) {
-        const int u = ready_.back();
-        ready_.pop_back();
-        if (!ready_.empty()) offer(lock);
+    while (has_work()) {
+        std::vector<int>& from = going_on_.empty() ? ready_ : going_on_;
+        const bool begun = &from == &going_on_;
+        const int u = from.back();
+        from.pop_back();
+        if (has_work()) offer(lock);
         const auto place = static_cast<std::size_t>(place_[static_cast<std::size_t>(u)]);
-        if (plan_.units_[static_cast<std::size_t>(u)].cut.waits >= 0) {
-            start_wait(waiters_[place], lock);
-            continue;
+        if (plan_.units_[static_cast<std::size_t>(u)].cut.waits >= 0) start_wait(waiters_[place], lock);
+        else if (!begun) start_stage(stages_[place], lock);
+        else {
+            lock.unlock();
+            stages_[place].run->work();
+            lock.lock();
         }
-        lock.unlock();
-        std::exception_ptr failure;
-        try {
-            run_stage(u);
-        } catch (...) {
-            failure = std::current_exception();
-        }
-        lock.lock();
-        if (failure) fail(std::move(failure), lock);
-        else release(u);
-        --active_;
     }
 }
 
@@ -173,14 +172,62 @@ TENON_INLINE const any_array& staged_step::found(const staged_plan::source& s) c
     return s.feed >= 0 ? *feeds_[s.feed] : slots_[static_cast<std::size_t>(s.slot)];
 }
 
-TENON_INLINE void staged_step::run_stage(int u) {
-    staged_plan::unit& unit = plan_.units_[static_cast<std::size_t>(u)];
-    stage_arrays& a = stages_[static_cast<std::size_t>(place_[static_cast<std::size_t>(u)])];
-    for (std::size_t k = 0; k < unit.takes.size(); ++k) a.fed[k] = &found(unit.takes[k]);
-    const plan::lease lease(plan_.plan_of(unit, told_));
-    lease.run(a.fed.data(), a.given.data(), environment_);
-    for (std::size_t k = 0; k < unit.gives.size(); ++k)
-        slots_[static_cast<std::size_t>(unit.gives[k])] = std::move(a.given[k]);
+// The thread that starts it counts as one that uses the step, which may end meanwhile.
+TENON_INLINE void staged_step::start_stage(stage& s, locked& lock) noexcept {
+    s.starter = std::this_thread::get_id();
+    ++active_;
+    lock.unlock();
+    std::exception_ptr failure;
+    try {
+        staged_plan::unit& unit = plan_.units_[static_cast<std::size_t>(s.unit)];
+        for (std::size_t k = 0; k < unit.takes.size(); ++k) s.fed[k] = &found(unit.takes[k]);
+        s.run.emplace(plan_.plan_of(unit, told_));
+        {
+            const std::lock_guard mine(guard_);
+            s.begun = true;
+        }
+        s.run->start(s.fed.data(), s.given.data(), environment_, s);
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    if (failure) ended(s, std::move(failure));
+    lock.lock();
+    s.starter = {};
+    // Whoever stopped the step may have come before it was begun.
+    if (first_) stop_what_is_begun(lock);
+    --active_;
+}
+
+// Of a stage that has begun, by whoever has made it possible.
+TENON_INLINE void staged_step::go_on(int unit) noexcept {
+    locked lock(guard_);
+    ++active_;
+    going_on_.push_back(unit);
+    find_worker(false, lock);
+    one_less(lock);
+}
+
+TENON_INLINE void staged_step::ended(stage& s, std::exception_ptr failure) noexcept {
+    const staged_plan::unit& unit = plan_.units_[static_cast<std::size_t>(s.unit)];
+    if (!failure)
+        for (std::size_t k = 0; k < unit.gives.size(); ++k)
+            slots_[static_cast<std::size_t>(unit.gives[k])] = std::move(s.given[k]);
+    locked lock(guard_);
+    s.begun = false;
+    if (stopping_ == 0) s.run.reset();
+    if (failure) fail(std::move(failure), lock);
+    else {
+        release(s.unit);
+        find_worker(s.starter == std::this_thread::get_id(), lock);
+    }
+    one_less(lock);
+}
+
+// Whoever is to do what there is. `here`: this thread goes on with it itself.
+TENON_INLINE void staged_step::find_worker(bool here, locked& lock) {
+    if (!has_work()) return;
+    if (caller_ && asleep_) changed_.notify_one();
+    else if (!here) offer(lock);
 }
 
 // The thread that starts it counts as one that uses the step, which may end meanwhile.
@@ -211,7 +258,7 @@ TENON_INLINE void staged_step::start_wait(waiter& w, locked& lock) noexcept {
     w.waits = w.now == waiter::state::begun;
     if (w.waits) w.since = step::clock::now();
     // Whoever stopped the step may have come before it was begun.
-    if (first_) take_back_waits(lock);
+    if (first_) stop_what_is_begun(lock);
     --active_;
 }
 
@@ -237,10 +284,7 @@ TENON_INLINE void staged_step::completed(waiter& w, std::exception_ptr failure) 
     if (failure) fail(placed(failure, w.unit), lock);
     else {
         release(w.unit);
-        if (!ready_.empty()) {
-            if (caller_ && asleep_) changed_.notify_one();
-            else if (w.waits || w.starter != std::this_thread::get_id()) offer(lock); // who just starts it goes on
-        }
+        find_worker(!w.waits && w.starter == std::this_thread::get_id(), lock); // who just starts it goes on
     }
     one_less(lock);
 }
@@ -262,10 +306,10 @@ TENON_INLINE void staged_step::fail(std::exception_ptr why, locked& lock) noexce
     step_.set_stopped(true);
     active_ -= static_cast<int>(ready_.size());
     ready_.clear();
-    take_back_waits(lock);
+    stop_what_is_begun(lock);
 }
 
-TENON_INLINE void staged_step::take_back_waits(locked& lock) noexcept {
+TENON_INLINE void staged_step::stop_what_is_begun(locked& lock) noexcept {
     for (waiter& w : waiters_) {
         if (w.now != waiter::state::begun) continue;
         lock.unlock();
@@ -275,6 +319,14 @@ TENON_INLINE void staged_step::take_back_waits(locked& lock) noexcept {
         w.now = waiter::state::ended;
         --active_; // not the last: who calls is counted
     }
+    ++stopping_;
+    for (stage& s : stages_) {
+        if (!s.begun) continue;
+        lock.unlock();
+        s.run->stop();
+        lock.lock();
+    }
+    --stopping_;
 }
 
 // To be the last that a thread does with the step, unless it is the caller's.
@@ -382,6 +434,10 @@ TENON_INLINE void staged_step::expire() noexcept {
             text = "it was waiting for " + w.op->awaited();
             lock.lock();
         }
+        if (text.empty() && expire_stages(lock)) {
+            one_less(lock);
+            return;
+        }
         if (text.empty()) text = "it was computing";
         if (others > 0) text += ", and for " + std::to_string(others) + (others > 1 ? " others" : " other");
         std::exception_ptr why;
@@ -398,6 +454,21 @@ TENON_INLINE void staged_step::expire() noexcept {
     one_less(lock);
 }
 
+// Whether a stage fails with what it waits for.
+TENON_INLINE bool staged_step::expire_stages(locked& lock) noexcept {
+    bool any = false;
+    ++stopping_;
+    for (stage& s : stages_) {
+        if (!s.begun) continue;
+        lock.unlock();
+        const bool fails = s.run->expire();
+        lock.lock();
+        any = any || fails;
+    }
+    --stopping_;
+    return any;
+}
+
 TENON_INLINE std::exception_ptr staged_step::placed(const std::exception_ptr& what, int unit) const noexcept {
     try {
         rethrow_at(what, plan_.units_[static_cast<std::size_t>(unit)].place);
@@ -410,6 +481,7 @@ TENON_INLINE void staged_step::take(any_array* fetched) {
     const auto forget = [&] {
         for (any_array& a : slots_) a = any_array();
         for (waiter& w : waiters_) w.op->values.clear();
+        for (stage& s : stages_) s.run.reset();
     };
     if (undone_ > 0) {
         const std::exception_ptr why = std::exchange(first_, nullptr);

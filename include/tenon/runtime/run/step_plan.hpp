@@ -54,6 +54,8 @@ public:
             if (one_stage_) one_stage_->run(feeds, fetched, e);
             else several_->run(feeds, fetched, e, among);
         }
+        /// Where it is one stage.
+        const plan::lease* one_stage() const noexcept { return one_stage_ ? &*one_stage_ : nullptr; }
         /// Where it is several stages or parts.
         parted_step* several() const noexcept { return several_.get(); }
 

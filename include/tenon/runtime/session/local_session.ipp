@@ -331,7 +331,7 @@ TENON_INLINE void local_session::end() noexcept {
 }
 
 // A step on the pool's threads. It holds itself until it has ended.
-class local_pending final : public pending_state {
+class local_pending final : public pending_state, private runtime::run_owner {
 public:
     local_pending(std::shared_ptr<local_session> s, std::shared_ptr<runtime::step_plan> plan,
                   std::vector<any_array> fed, std::size_t fetches, local_callable::completed then) :
@@ -354,9 +354,10 @@ public:
             s->start(p->pointers_.data(), e, p->session_->in_flight_, pool, [p] { p->end(); });
             return;
         }
+        p->self_ = p;
         pool.submit([p, e, mode = denormal_mode()] {
             const denormal_scope scope(mode);
-            p->run(e);
+            p->begin(e);
         });
     }
     void get(any_array* fetched) override {
@@ -373,7 +374,7 @@ public:
             throw failed_precondition_error(
                 "pending_step::get: the results of this step were taken before; call it once");
         taken_ = true;
-        if (failure_) std::rethrow_exception(failure_);
+        if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr)); // from here on the caller's alone
         for (std::size_t f = 0; f + 1 < fetched_.size(); ++f) fetched[f] = std::move(fetched_[f]);
     }
     bool wait_for(double seconds) override {
@@ -385,22 +386,35 @@ public:
         if (lease_.several())
             lease_.several()->stop(
                 std::make_exception_ptr(cancelled_error("the step was stopped (pending_step::stop)")));
+        else lease_.one_stage()->stop();
     }
     // What computes sees itself that its time has come.
     void expire() noexcept override {
-        if (!lease_.several()) return;
+        if (!lease_.several()) {
+            (void)lease_.one_stage()->expire();
+            return;
+        }
         late_.store(true, std::memory_order_relaxed);
         lease_.several()->expire();
     }
 
 private:
-    void run(const runtime::run_environment& e) {
-        std::exception_ptr failure;
+    void begin(const runtime::run_environment& e) {
         try {
-            lease_.run(pointers_.data(), fetched_.data(), e, session_->in_flight_);
+            lease_.one_stage()->start(pointers_.data(), fetched_.data(), e, *this);
         } catch (...) {
-            failure = std::current_exception();
+            ended(std::current_exception());
         }
+    }
+    void go_on() noexcept override {
+        try {
+            session_->pool_->submit([p = self_] { p->lease_.one_stage()->work(); });
+        } catch (...) { // no memory: this thread does it
+            lease_.one_stage()->work();
+        }
+    }
+    void ended(std::exception_ptr failure) noexcept override {
+        const std::shared_ptr<local_pending> self = std::move(self_);
         end(std::move(failure));
     }
     void end() {
@@ -431,6 +445,7 @@ private:
 
     std::shared_ptr<local_session> session_;
     runtime::step_plan::lease lease_;
+    std::shared_ptr<local_pending> self_; // while a step of one stage is in flight
     std::vector<any_array> fed_;
     std::vector<const any_array*> pointers_;
     step in_;

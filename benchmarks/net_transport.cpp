@@ -1,0 +1,274 @@
+// Messages over loopback TCP beside blocking sockets that carry the same bytes, with as many threads, in turns: the round trip of
+// 64 bytes, and large arrays one way until the receiver's word that they are there. Medians of the rounds; on a machine that has
+// other work a lower quantile of their times says more, and so does the time that processors were busy for it ("busy": Tenon's in
+// theirs).
+//
+//   net_transport [ROUNDS [QUANTILE]]
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <functional>
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <net/transport/tcp.hpp>
+
+namespace tn = tenon;
+using namespace tenon::net;
+
+namespace {
+
+constexpr std::size_t mega = 1'000'000;
+
+struct seconds {
+    double passed = 0, busy = 0; // the latter of all threads
+};
+
+double busy_now() {
+    timespec t{};
+    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+seconds seconds_of(const std::function<void()>& what) {
+    const auto began = std::chrono::steady_clock::now();
+    const double busy = busy_now();
+    what();
+    return {std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count(), busy_now() - busy};
+}
+
+double quantile = 0.5;
+
+double typical(const std::vector<seconds>& all, double seconds::*which) {
+    std::vector<double> of;
+    for (const seconds& s : all) of.push_back(s.*which);
+    const auto at = std::min(of.size() - 1, static_cast<std::size_t>(quantile * static_cast<double>(of.size())));
+    std::nth_element(of.begin(), of.begin() + static_cast<std::ptrdiff_t>(at), of.end());
+    return of[at];
+}
+
+void require(bool done, const char* what) {
+    if (done) return;
+    std::perror(what);
+    std::exit(1);
+}
+
+// Memory as arrays have it.
+tn::any_array room(std::size_t bytes) { return {tn::element_type::uint8, {static_cast<std::int64_t>(bytes)}}; }
+
+// ---- Tenon ----
+
+struct answering final : connection_user {
+    std::shared_ptr<connection> to;
+    tn::any_array place; // none: arrays are made for what comes
+    tn::any_array place_for(const message&, std::size_t, const tn::tensor_type& type) override {
+        return place && place.type() == type ? place.share() : tn::any_array();
+    }
+    void received(message m) override {
+        if (m.arrays.empty()) return to->send(std::move(m));
+        message word;
+        word.type = message_type::reply;
+        to->send(std::move(word));
+    }
+    void closed(const std::string&) override { to.reset(); }
+};
+
+struct waiting final : connection_user {
+    transport* of = nullptr;
+    std::atomic<int> answers{0};
+    void received(message) override {
+        answers.fetch_add(1);
+        of->wake();
+    }
+    void closed(const std::string& why) override { std::fprintf(stderr, "closed: %s\n", why.c_str()); }
+};
+
+class tenon_side {
+public:
+    tenon_side() : server_(make_tcp_transport()), client_(make_tcp_transport()) {
+        listener_ = server_->listen("127.0.0.1:0", [this](std::shared_ptr<connection> c) {
+            there_->to = std::move(c);
+            return there_;
+        });
+        here_->of = client_.get();
+        std::promise<std::shared_ptr<connection>> connected;
+        client_->dial(listener_->address(), std::chrono::seconds(5),
+                      [&](std::shared_ptr<connection> c, const std::string&) {
+                          connected.set_value(std::move(c));
+                          return here_;
+                      });
+        to_ = connected.get_future().get();
+        require(to_ != nullptr, "dial");
+        round_trip();
+    }
+    void round_trip() {
+        message m;
+        m.type = message_type::call;
+        m.body.resize(64);
+        exchange(std::move(m));
+    }
+    void one_way(const tn::any_array& a) {
+        message m;
+        m.type = message_type::note;
+        m.arrays.push_back(a.share());
+        exchange(std::move(m));
+    }
+    void give_place(tn::any_array place) { there_->place = std::move(place); } // while nothing is on its way
+
+private:
+    void exchange(message m) {
+        const int before = here_->answers.load();
+        to_->send(std::move(m));
+        client_->work_until([&] { return here_->answers.load() > before; }, time_point::max());
+    }
+
+    std::shared_ptr<answering> there_ = std::make_shared<answering>();
+    std::shared_ptr<waiting> here_ = std::make_shared<waiting>();
+    std::shared_ptr<transport> server_, client_;
+    std::unique_ptr<listener> listener_;
+    std::shared_ptr<connection> to_;
+};
+
+// ---- sockets ----
+
+void read_all(int socket, void* to, std::size_t bytes) {
+    for (char* at = static_cast<char*>(to); bytes > 0;) {
+        const ssize_t n = ::read(socket, at, bytes);
+        require(n > 0, "read");
+        at += n;
+        bytes -= static_cast<std::size_t>(n);
+    }
+}
+
+// A head of 64 bytes, and what comes behind it.
+void write_all(int socket, const void* head, const void* rest, std::size_t bytes) {
+    iovec list[2] = {{const_cast<void*>(head), 64}, {const_cast<void*>(rest), bytes}};
+    for (int i = 0; i < 2;) {
+        const ssize_t n = ::writev(socket, list + i, 2 - i);
+        require(n > 0, "writev");
+        for (auto left = static_cast<std::size_t>(n); i < 2;) {
+            const std::size_t now = std::min(left, list[i].iov_len);
+            list[i].iov_base = static_cast<char*>(list[i].iov_base) + now;
+            list[i].iov_len -= now;
+            left -= now;
+            if (list[i].iov_len > 0) break;
+            ++i;
+        }
+    }
+}
+
+class socket_side {
+public:
+    socket_side() {
+        const int listening = ::socket(AF_INET, SOCK_STREAM, 0);
+        sockaddr_in at{};
+        at.sin_family = AF_INET;
+        at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        socklen_t size = sizeof at;
+        require(::bind(listening, reinterpret_cast<sockaddr*>(&at), size) == 0 && ::listen(listening, 1) == 0,
+                "listen");
+        ::getsockname(listening, reinterpret_cast<sockaddr*>(&at), &size);
+        here_ = ::socket(AF_INET, SOCK_STREAM, 0);
+        require(::connect(here_, reinterpret_cast<sockaddr*>(&at), size) == 0, "connect");
+        there_ = ::accept(listening, nullptr, nullptr);
+        ::close(listening);
+        const int on = 1;
+        for (int s : {here_, there_}) ::setsockopt(s, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        answering_ = std::thread([this] { answer(); });
+    }
+    ~socket_side() {
+        ::shutdown(here_, SHUT_RDWR);
+        answering_.join();
+        ::close(here_);
+        ::close(there_);
+    }
+    void round_trip() { one_way(nullptr, 0); }
+    void one_way(const void* from, std::size_t bytes) {
+        std::size_t head[8] = {bytes};
+        write_all(here_, head, from, bytes);
+        read_all(here_, head, sizeof head);
+    }
+    void give_place(tn::any_array place) { place_ = std::move(place); }
+
+private:
+    void answer() {
+        std::size_t head[8];
+        while (::recv(there_, head, sizeof head, MSG_WAITALL) == sizeof head) {
+            const std::size_t bytes = head[0];
+            tn::any_array made;
+            if (bytes > 0 && place_.bytes() != bytes) made = room(bytes);
+            if (bytes > 0) read_all(there_, made ? made.data() : place_.data(), bytes);
+            write_all(there_, head, nullptr, 0);
+        }
+    }
+
+    int here_ = -1, there_ = -1;
+    tn::any_array place_;
+    std::thread answering_;
+};
+
+void print(const char* what, const std::vector<seconds>& ours, const std::vector<seconds>& theirs, double per,
+           const char* unit, bool less_is_better, const char* target) {
+    const double a = typical(ours, &seconds::passed), b = typical(theirs, &seconds::passed);
+    const double busy = typical(ours, &seconds::busy) / typical(theirs, &seconds::busy);
+    const double x = less_is_better ? a * per : per / a, y = less_is_better ? b * per : per / b;
+    std::printf("%-44s %9.2f %-4s %9.2f %-4s %8.2f %8.2f   %s\n", what, x, unit, y, unit, x / y, busy, target);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 25;
+    if (argc > 2) quantile = std::clamp(std::atof(argv[2]), 0.0, 1.0);
+    tenon_side ours;
+    socket_side theirs;
+    std::printf("%-44s %14s %14s %8s %8s   %s\n", "", "Tenon", "sockets", "ratio", "busy", "target");
+    {
+        constexpr int each = 1000;
+        std::vector<seconds> a, b;
+        for (int i = 0; i < rounds; ++i) {
+            a.push_back(seconds_of([&] {
+                for (int n = 0; n < each; ++n) ours.round_trip();
+            }));
+            b.push_back(seconds_of([&] {
+                for (int n = 0; n < each; ++n) theirs.round_trip();
+            }));
+        }
+        print("64 bytes, there and back", a, b, 1e6 / each, "us", true, "<= 1.3");
+    }
+    for (const bool given : {true, false})
+        for (const std::size_t size : {1 * mega, 16 * mega, 64 * mega, 256 * mega}) {
+            const tn::any_array a = tn::any_array::zeros(tn::element_type::uint8, {static_cast<std::int64_t>(size)});
+            ours.give_place(given ? room(size) : tn::any_array());
+            theirs.give_place(given ? room(size) : tn::any_array());
+            const std::size_t each = std::max<std::size_t>(1, 16 * mega / size);
+            std::vector<seconds> x, y;
+            for (int i = -1; i < rounds; ++i) { // the first touches the memory
+                const seconds s = seconds_of([&] {
+                    for (std::size_t n = 0; n < each; ++n) ours.one_way(a);
+                });
+                const seconds t = seconds_of([&] {
+                    for (std::size_t n = 0; n < each; ++n) theirs.one_way(a.data(), size);
+                });
+                if (i < 0) continue;
+                x.push_back(s);
+                y.push_back(t);
+            }
+            const std::string what =
+                std::to_string(size / mega) + " MB one way, into " + (given ? "a place given" : "new arrays");
+            print(what.c_str(), x, y, static_cast<double>(size * each) / 1e9, "GB/s", false, ">= 0.9");
+        }
+}

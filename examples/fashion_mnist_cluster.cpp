@@ -1,0 +1,156 @@
+// Trains a dense network on Fashion-MNIST with parameter servers, between-graph and asynchronous: each worker is a process with
+// a graph of its own, and the variables, which they share, are on the parameter servers.
+//
+//     tenon launch --ps 2 --worker 2 -- fashion_mnist_cluster --epochs 4
+//
+// needs: the data set, and a cluster (examples/run.sh brings both)
+// links: tenon::net
+#include <tenon/net/net.hpp>
+#include <tenon/tenon.hpp>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+namespace tn = tenon;
+namespace nn = tenon::nn;
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
+
+namespace {
+
+struct options {
+    std::string data = "/usr/share/datasets/fashion-mnist";
+    std::string save; // a file for the variables; empty: none
+    int epochs = 4;   // of all workers together
+};
+
+constexpr const char* usage = "fashion_mnist_cluster [options], as a task of a cluster (see tenon launch --help)\n"
+                              "  --data DIR    the folder of the four IDX files, gzipped or not\n"
+                              "  --epochs N    times that each image is seen, by one worker or another\n"
+                              "  --save FILE   where the chief saves the variables after each of its epochs; what is there is "
+                              "gone on from\n";
+
+options read_options(int argc, char** argv) {
+    options o;
+    for (int i = 1; i < argc; ++i) {
+        const std::string name = argv[i];
+        if (i + 1 < argc && name == "--data") o.data = argv[++i];
+        else if (i + 1 < argc && name == "--save") o.save = argv[++i];
+        else if (i + 1 < argc && name == "--epochs" && std::atoi(argv[i + 1]) > 0) o.epochs = std::atoi(argv[++i]);
+        else {
+            std::fprintf(stderr, "fashion_mnist_cluster: %s: there is no such option, or its value is missing\n%s",
+                         name.c_str(), usage);
+            std::exit(2);
+        }
+    }
+    return o;
+}
+
+bool exists(const std::string& path) {
+    std::FILE* f = std::fopen(path.c_str(), "rb");
+    if (f) std::fclose(f);
+    return f != nullptr;
+}
+
+// Until the chief has given all variables their values.
+void wait_until_initialized(tn::session& sess) {
+    for (;;) {
+        try {
+            (void)sess.run_untyped({}, tn::graph::current().collection(tn::global_variables));
+            return;
+        } catch (const tn::failed_precondition_error&) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        }
+    }
+}
+
+void work(const options& o, const tn::net::cluster_source& place, const tn::server& self) {
+    const int workers = static_cast<int>(place.tasks.tasks("worker").size());
+    const std::string name = "worker " + std::to_string(place.task);
+    const tn::image_data data = tn::load_mnist_like(o.data);
+
+    const std::string own_task = "/job:worker/task:" + std::to_string(place.task);
+    const auto placed = tn::on(tn::replica_device_setter(place.tasks, {.worker_device = own_task}));
+    auto images = tn::placeholder<float, tn::shape<batch, 28, 28>>("images");
+    auto labels = tn::placeholder<std::uint8_t, tn::shape<batch>>("labels");
+    auto model = nn::sequential(nn::flatten(), nn::dense<300>(nn::relu), nn::dense<100>(nn::relu), nn::dense<10>());
+    auto loss = nn::cross_entropy(model(images, nn::training), tn::cast<std::int32_t>(labels));
+    auto train = tn::gradient_descent(0.1f).minimize(loss);
+    auto predicted = nn::predicted_class(model(images));
+    // How many updates of others came between what a step read and what it updated (SEMANTICS 42).
+    auto before = tn::identity(tn::global_step());
+    const auto count_after = [&] {
+        const tn::control_dependencies after(train);
+        return tn::identity(tn::global_step());
+    };
+    auto after = count_after();
+
+    // Other workers are not needed: one that dies leaves this one training.
+    tn::session sess(self.target(), {.operation_timeout = 60, .device_filters = {"/job:ps", own_task}, .open_timeout = 30});
+    if (!place.is_chief()) wait_until_initialized(sess);
+    else {
+        sess.run(tn::initialize_variables());
+        if (!o.save.empty() && exists(o.save)) tn::load_variables(sess, o.save);
+    }
+    auto step = sess.callable(tn::feeds(images, labels), tn::fetches(train, loss, before, after));
+    auto predict = sess.callable(tn::feeds(images), tn::fetches(predicted));
+
+    tn::minibatches batches({.size = 100, .seed = static_cast<std::uint64_t>(place.task) + 1},
+                            tn::scaled<float>(data.train_images, 1 / 255.0f), data.train_labels);
+    const std::int64_t steps = batches.size() * o.epochs / workers, a_line = std::max<std::int64_t>(steps / 4, 1);
+    double sum_of_losses = 0, staleness = 0, crossing = -1;
+    auto began = std::chrono::steady_clock::now();
+    std::int64_t done = 0;
+    while (done < steps)
+        for (auto [x, y] : batches) {
+            if (done == steps) break;
+            auto [l, read_at, updated_at] = step(x, y);
+            sum_of_losses += static_cast<double>(l.item());
+            staleness += static_cast<double>(updated_at.item() - read_at.item() - 1);
+            if (crossing < 0)
+                crossing = static_cast<double>(
+                    sess.explain_placement(tn::feed(images, x), tn::feed(labels, y), train).crossing_bytes());
+            if (++done % a_line != 0 && done != steps) continue;
+            const std::int64_t since = (done - 1) % a_line + 1;
+            const auto now = std::chrono::steady_clock::now();
+            const double rate = static_cast<double>(since) / std::chrono::duration<double>(now - began).count();
+            std::printf("%s: step %lld of %lld, loss %.3f, %.0f steps/s, staleness %.2f, %.0f MB/s\n", name.c_str(),
+                        static_cast<long long>(done), static_cast<long long>(steps),
+                        sum_of_losses / static_cast<double>(since), rate, staleness / static_cast<double>(since),
+                        rate * crossing / 1e6);
+            std::fflush(stdout);
+            if (place.is_chief() && !o.save.empty()) tn::save_variables(sess, o.save);
+            sum_of_losses = staleness = 0;
+            began = now;
+        }
+
+    tn::minibatches tests({.size = 500, .shuffle = false}, tn::scaled<float>(data.test_images, 1 / 255.0f),
+                          data.test_labels);
+    nn::confusion_matrix confusion(10);
+    for (auto [x, y] : tests) {
+        auto [classes] = predict(x);
+        confusion.add(y, classes);
+    }
+    std::printf("%s: test accuracy: %.1f %%\n", name.c_str(), 100 * confusion.accuracy());
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    try {
+        const tn::net::cluster_source place = tn::net::resolve_cluster(tn::net::take_cluster_flags(argc, argv));
+        const options o = read_options(argc, argv);
+        if (!place.is_task()) {
+            std::fprintf(stderr, "fashion_mnist_cluster: this process is no task of a cluster\n%s", usage);
+            return 2;
+        }
+        tn::server self(place.tasks, place.job, place.task);
+        if (place.job == "ps") self.join();
+        else work(o, place, self);
+    } catch (const tn::error& e) {
+        std::fprintf(stderr, "fashion_mnist_cluster: %s\n", e.what());
+        return 1;
+    }
+}

@@ -1,0 +1,144 @@
+#pragma once
+
+// A part of run/plan.ipp: a step of a plan in flight, its memory, and what runs it where it waits for something.
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include <tenon/kernel/held_variables.hpp>
+#include <tenon/kernel/spin_lock.hpp>
+#include <tenon/kernel/wait.hpp>
+#include <tenon/runtime/device/device.hpp>
+
+namespace tenon::runtime {
+
+// Runs the operations of a step as they become possible. Operations of streams are given to each in the plan's order, as soon
+// as what they wait for on the host has ended, and what they wait for on other streams was given: an event is always recorded
+// before anybody is told to wait for it, so steps that use the same streams cannot block each other. Operations of the host
+// run side by side as soon as what they wait for has ended, which streams tell by their events.
+//
+// It has no thread of its own. Threads come to work(), do what there is and leave; an event that is reached makes things
+// ready and calls a thread where there is none, and runs nothing itself. The last thread to leave a step that is over ends it.
+// Nothing of the frame is touched by a stream once its last event is told.
+class plan::executor final : private step_monitor {
+public:
+    executor(plan& p, frame& f);
+    /// A step over streams, to its end. This thread works for the host and for streams, and sleeps when it can do neither.
+    void run(const run_environment& e);
+    void start(const run_environment& e, run_owner& owner);
+    void work();
+    void stop() noexcept;
+    bool expire() noexcept;
+
+private:
+    using locked = std::unique_lock<tenon::detail::spin_lock>;
+    struct report final : completion {
+        void completed(std::exception_ptr) noexcept override { of->reached(operation); }
+        executor* of = nullptr;
+        int operation = -1; // or the end of a stream
+    };
+    struct turn final : completion {
+        explicit turn(executor& e) : of(e) {}
+        void completed(std::exception_ptr) noexcept override { of.variables_changed(); }
+        executor& of;
+    };
+
+    // step_monitor: called by who works for a stream, which may hold locks of the device
+    bool wanted(int command) noexcept override;
+    std::chrono::steady_clock::time_point deadline() const noexcept override { return e_.in->deadline; }
+    void ended(int command, std::int64_t begin, std::int64_t end) noexcept override;
+    void failed(int command, std::exception_ptr why) noexcept override;
+    bool is_timed() const noexcept override { return e_.traced || e_.measured; }
+
+    void begin(const run_environment& e, run_owner* owner);
+    template <class Attempt> bool hold(const Attempt& attempt);
+    void variables_changed() noexcept;
+    bool stop_asking(const std::exception_ptr& why, locked& lock) noexcept;
+    void work_in_order();
+    void work_on_streams(locked& lock);
+    void run_operation(std::size_t s) noexcept;
+    void leave(locked& lock, bool is_caller) noexcept;
+    void reached(int operation) noexcept;
+    void make_ready(int s);
+    void release(const std::vector<int>& next);
+    int take_ready();
+    bool has_work() noexcept;
+    bool is_over() noexcept;
+    int next_to_give() noexcept;
+    void give(locked& lock);
+    void give_operation(std::size_t s) noexcept;
+    void record(const line& l, device_event& e, report* told) noexcept;
+    void end_streams() noexcept;
+    int threads_wanted() noexcept;
+    void call_threads(int count, locked& lock) noexcept;
+    void end();
+    std::exception_ptr failure() const noexcept;
+    bool stopped() const noexcept { return stopped_.load(std::memory_order_acquire); }
+    device_streams& streams_of(const line& l) const {
+        return *p_.devices_[static_cast<std::size_t>(l.by.device)]->streams();
+    }
+    static device_streams::stream stream_of(const line& l) { return static_cast<device_streams::stream>(l.by.stream); }
+
+    plan& p_;
+    frame& f_;
+    std::vector<report> reports_;
+    report end_report_;
+    turn turn_{*this};
+    run_environment e_;
+    run_owner* owner_ = nullptr; // nullptr: a caller waits
+    unsigned denormals_ = 0;
+    bool holds_variables_ = false; // where there are any; of the one thread that there is until then
+    std::exception_ptr refused_;   // why it does not
+    std::thread::id caller_{};
+    bool has_ended_ = false;          // the caller's
+    std::atomic<bool> called_{false}; // the caller, who works for streams
+    std::atomic<int> untold_{0};      // events that will be told
+
+    mutable std::mutex errors_; // of what follows; no other lock is taken under it
+    std::atomic<bool> stopped_{false};
+    std::exception_ptr first_;
+    std::size_t where_ = 0;
+
+    tenon::detail::spin_lock
+        guard_; // of what follows; under it no kernel is run, and nobody is called but a device, to wake its threads
+    std::vector<int> left_;           // by operation: those before it that have not ended, or not been given
+    std::vector<int> ready_;          // a heap: of the host, and of streams, to be checked
+    std::size_t next_ = 0;            // of the plan's operations on streams: those before it have been given
+    std::vector<std::size_t> given_;  // by stream: how many of its operations
+    std::vector<char> used_, closed_; // by stream: something was given; its last event was. Of who gives
+    std::vector<int> batch_;          // of who gives
+    int on_host_ = 0;                 // operations that have not ended
+    int costly_ = 0;                  // of those that are ready
+    int workers_ = 0;                 // threads in work(), or called
+    int coming_ = 0;                  // of those, not there yet
+    bool giving_ = false;             // one of them gives operations to streams
+    bool caller_idle_ = false;
+    bool asking_ = false;  // it waits for a variable
+    bool changed_ = false; // which was told before that was known
+};
+
+// The memory of one step in flight, with its pointers.
+struct plan::frame {
+    explicit frame(std::span<const variable_use> uses) : variables(uses), pointed(uses.size()) {}
+
+    std::vector<device_memory> arenas; // by device
+    std::map<int, any_array> texts;    // strings between nodes, by value: objects, which an arena's bytes are not
+    std::vector<const void*> in;
+    std::vector<void*> out;
+    std::vector<kernel_run> runs;
+    std::vector<std::unique_ptr<device_event>> events; // by operation: of those that are awaited
+    std::vector<std::unique_ptr<device_event>> ends;   // by stream that is used
+    held_variables variables;
+    std::vector<std::array<const void*, 3>> pointed; // by variable: where the pointers to its memories point
+    void set_updated(int variable) noexcept { variables.set_written(static_cast<std::size_t>(variable)); }
+    bool before_updates = true;          // of a step with variables, where it waits
+    std::unique_ptr<executor> in_flight; // of steps that use streams or were started
+    frame* next = nullptr;
+};
+
+} // namespace tenon::runtime

@@ -1,0 +1,98 @@
+#include <net/client/client.hpp>
+
+#include <cstdlib>
+#include <mutex>
+
+#include <net/client/remote_session.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/runtime/session/scheme.hpp>
+
+namespace tenon::net {
+
+namespace {
+
+// What sessions of this process use. Transports live for ever, as sessions in static objects may.
+struct client_state {
+    std::mutex guard; // of what follows
+    client_options options;
+    transport* over = nullptr;
+
+    static client_state& get() {
+        static auto& s = *new client_state;
+        return s;
+    }
+};
+
+class tenon_scheme final : public tenon::detail::session_scheme {
+public:
+    std::shared_ptr<tenon::detail::session_state> make(const std::string& address, const graph& g,
+                                                       const session_options& o) const override {
+        dialed_server s = dial_as_client(address);
+        return std::make_shared<remote_session>(*s.over, std::move(s.to), g, o);
+    }
+    void reset(const std::string& address, const std::vector<std::string>& containers) const override {
+        dialed_server s = dial_as_client(address);
+        const auto to = peer::make(*s.over, std::move(s.to));
+        message m = message_of(reset_containers{containers, 0});
+        const answer a = to->ask(m.verb, std::move(m.body), {}, s.over->now() + std::chrono::seconds(12));
+        to->close();
+        a.check();
+    }
+};
+
+} // namespace
+
+tcp_options tcp_options_of(const tls_files& files) {
+    tcp_options o;
+    if (!files.empty()) o.tls = tls_options{files.certificate_chain, files.private_key, files.authorities};
+    return o;
+}
+
+link_options link_options_of(const char* whose, double heartbeat, double lease) {
+    if (!(heartbeat > 0) || !(lease >= 2 * heartbeat) || !(lease < 1e6))
+        throw invalid_argument_error(std::string(whose) + ": heartbeat is " + std::to_string(heartbeat) +
+                                     " s and lease " + std::to_string(lease) +
+                                     " s; give a positive heartbeat and a lease of two of them at least");
+    link_options o;
+    o.heartbeat = std::chrono::duration_cast<duration>(std::chrono::duration<double>(heartbeat));
+    o.lease = std::chrono::duration_cast<duration>(std::chrono::duration<double>(lease));
+    return o;
+}
+
+dialed_server dial_as_client(const std::string& address) {
+    client_state& s = client_state::get();
+    const std::lock_guard lock(s.guard);
+    if (!s.over) s.over = (new std::shared_ptr<transport>(make_tcp_transport(tcp_options_of(s.options.tls))))->get();
+    dialed_server d;
+    d.over = s.over;
+    d.to.address = address;
+    d.to.self.incarnation = random_incarnation();
+    d.to.self.token = s.options.token;
+    if (const char* token = std::getenv("TENON_TOKEN"); token && d.to.self.token.empty()) d.to.self.token = token;
+    d.to.self.insecure = s.options.insecure;
+    d.to.link = link_options_of("client_options", s.options.heartbeat, s.options.lease);
+    d.to.name_of_verb = [](std::uint8_t v) { return name_of(static_cast<verb>(v)); };
+    return d;
+}
+
+/// What has a program that links this library linked with it: sessions by target.
+extern "C" int tenon_net_linked;
+int tenon_net_linked = [] {
+    static const tenon_scheme scheme;
+    tenon::detail::register_session_scheme("tenon", scheme);
+    return 1;
+}();
+
+} // namespace tenon::net
+
+namespace tenon {
+
+void set_client_options(client_options o) {
+    (void)net::link_options_of("client_options", o.heartbeat, o.lease);
+    net::client_state& s = net::client_state::get();
+    const std::lock_guard lock(s.guard);
+    s.options = std::move(o);
+    s.over = nullptr; // sessions that are open keep theirs
+}
+
+} // namespace tenon

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <net/link/peer.hpp>
+#include <net/transport/tcp.hpp>
+#include <tenon/net/server.hpp>
+
+/// How this process calls servers: with the transport, the token and the certificates that its client_options say.
+
+namespace tenon::net {
+
+/// A server, called by a client.
+struct dialed_server {
+    transport* over = nullptr; ///< lives for ever
+    peer_options to;
+};
+dialed_server dial_as_client(const std::string& address);
+
+tcp_options tcp_options_of(const tls_files& files);
+/// invalid_argument_error where these times make no sense; `whose` names the options.
+link_options link_options_of(const char* whose, double heartbeat, double lease);
+
+} // namespace tenon::net

@@ -1,0 +1,107 @@
+#include <net/command/ask.hpp>
+
+#include <cstdio>
+
+#include <net/client/client.hpp>
+#include <net/wire/calls.hpp>
+#include <tenon/core/error.hpp>
+
+namespace tenon::command {
+
+namespace {
+
+using namespace net;
+
+template <class C> typename C::reply ask(const std::string& target, const C& c, double seconds) {
+    const std::string scheme = "tenon://";
+    const std::string address = target.starts_with(scheme) ? target.substr(scheme.size()) : target;
+    dialed_server s = dial_as_client(address);
+    const auto to = peer::make(*s.over, std::move(s.to));
+    message m = message_of(c);
+    answer a = to->ask(m.verb, std::move(m.body), {},
+                       s.over->now() + std::chrono::duration_cast<duration>(std::chrono::duration<double>(seconds)));
+    to->close();
+    a.check();
+    message reply;
+    reply.body = std::move(a.body);
+    reply.arrays = std::move(a.arrays);
+    return read_reply<C>(reply);
+}
+
+std::string in_units(std::uint64_t bytes) {
+    const char* const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    double size = static_cast<double>(bytes);
+    std::size_t unit = 0;
+    for (; size >= 1024 && unit + 1 < std::size(units); ++unit) size /= 1024;
+    char text[32];
+    std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.1f %s", size, units[unit]);
+    return text;
+}
+
+std::string in_seconds(double s) {
+    char text[32];
+    if (s < 120) std::snprintf(text, sizeof text, "%.1f s", s);
+    else if (s < 7200) std::snprintf(text, sizeof text, "%.0f min", s / 60);
+    else std::snprintf(text, sizeof text, "%.1f h", s / 3600);
+    return text;
+}
+
+std::string text_of(const task_row& t) {
+    std::string text = t.task + " at " + t.address;
+    if (!t.reached) return text + ": does not answer: " + t.trouble + "\n";
+    text += ", tenon " + t.version + ", for " + in_seconds(t.seconds) + (t.stopping ? ", stopping" : "") + "\n";
+    for (const device_row& d : t.devices)
+        text += "  device " + to_string(d.device.name) + ": " + d.device.description + ", " +
+                in_units(static_cast<std::uint64_t>(d.memory.in_use)) + " in use" +
+                (d.memory.limit ? " of " + in_units(static_cast<std::uint64_t>(d.memory.limit)) : "") + "\n";
+    for (const session_row& s : t.sessions)
+        text += "  session of " + s.client + " (" + s.peer + "): " + std::to_string(s.nodes) + " nodes, " +
+                std::to_string(s.steps) + " steps, open for " + in_seconds(s.seconds) + ", last used " +
+                in_seconds(s.idle) + " ago\n";
+    for (const resource_row& r : t.resources) {
+        if (r.kind == "counter") continue; // of random ops
+        text += "  " + r.kind + " " + r.name + (r.container.empty() ? "" : " in " + r.container) +
+                (r.description.empty() ? "" : ": " + r.description);
+        if (r.bytes) text += ", " + in_units(r.bytes);
+        if (r.updates) text += ", " + std::to_string(r.updates) + " updates";
+        text += "\n";
+    }
+    for (const step_row& s : t.steps) {
+        text += "  step " + std::to_string(s.step) + ", for " + in_seconds(s.seconds) + "\n";
+        for (const wait_row& w : s.waits)
+            text += "    " + w.node + " (" + w.op + ") waits for " + w.what + ", for " + in_seconds(w.seconds) + "\n";
+    }
+    return text;
+}
+
+} // namespace
+
+std::string status_text(const std::string& target, bool all_tasks, double seconds) {
+    std::string text;
+    for (const task_row& t : ask(target, ask_status{all_tasks, seconds}, seconds + 1).tasks) text += text_of(t);
+    return text;
+}
+
+std::string devices_text(const std::string& target, double seconds) {
+    std::string text;
+    for (const task_row& t : ask(target, ask_status{true, seconds}, seconds + 1).tasks) {
+        if (!t.reached) text += t.task + " does not answer: " + t.trouble + "\n";
+        for (const device_row& d : t.devices)
+            text += to_string(d.device.name) + "  " + in_units(static_cast<std::uint64_t>(d.device.memory)) + "  " +
+                    d.device.description + "\n";
+    }
+    return text;
+}
+
+void reset(const std::string& target, const std::vector<std::string>& containers, double seconds) {
+    (void)ask(target, reset_containers{containers, seconds}, seconds + 1);
+}
+
+void stop(const std::string& target, bool all_tasks, double grace, double seconds) {
+    stop_server c;
+    c.grace = grace;
+    c.all_tasks = all_tasks;
+    (void)ask(target, c, seconds);
+}
+
+} // namespace tenon::command

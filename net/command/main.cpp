@@ -1,0 +1,165 @@
+// The command `tenon`. Its options are read here and nowhere else; what each subcommand does is in a file of its own.
+
+#include <cstdio>
+#include <filesystem>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include <net/command/ask.hpp>
+#include <net/command/launch.hpp>
+#include <net/command/serve.hpp>
+#include <tenon/core/config.hpp>
+#include <tenon/core/error.hpp>
+
+namespace {
+
+using namespace tenon::command;
+namespace net = tenon::net;
+
+/// Where this program lies: its own name, unless the system says better.
+std::string path_of_self(const char* name) {
+    std::error_code none;
+    const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", none);
+    return none ? std::string(name) : self.string();
+}
+
+/// Adds a subcommand; `status` is what the command ends with when it was called.
+void add_launch(CLI::App& app, const std::string& self, int& status) {
+    auto* sub = app.add_subcommand("launch", "Start a cluster on this machine, and a program on it");
+    sub->footer("Each task finds itself by TENON_CLUSTER, TENON_JOB and TENON_TASK. A line that a task writes is shown "
+                "behind its\n"
+                "name. A task that fails leaves the others running; the status is that of the first that failed. When "
+                "the last\n"
+                "worker has ended, parameter servers are asked to stop. Ctrl-C is passed on; a second one kills.\n\n"
+                "Example: tenon launch --ps 2 --worker 2 -- ./train --epochs 5");
+    auto o = std::make_shared<launch_options>();
+    const auto count = CLI::Range(0, 1000);
+    sub->add_option("--ps", o->ps, "Parameter servers")->check(count)->capture_default_str();
+    sub->add_option("--worker", o->workers, "Workers")->check(count)->capture_default_str();
+    sub->add_option("--gpus", o->gpus,
+                    "GPUs that are dealt out to the workers, as 0,1,3, or none; else all of the machine")
+        ->type_name("LIST");
+    sub->add_option("--host", o->host, "The host in the tasks' addresses")->capture_default_str();
+    sub->add_option("--port-base", o->port_base,
+                    "The port of the first task, the others following; else ports that are free")
+        ->check(CLI::Range(1, 65535));
+    sub->add_option("--ps-command", o->ps_command, "What parameter servers run, instead of tenon serve")
+        ->type_name("PROGRAM");
+    sub->add_flag("--ps-run-program", o->ps_run_program, "Parameter servers run the program, as workers do");
+    sub->add_option("--ps-restarts", o->ps_restarts, "How often each parameter server that ended is started again")
+        ->check(CLI::Range(0, 1000000))
+        ->capture_default_str();
+    sub->add_option("--grace", o->grace, "Seconds for tasks to end that were asked to, before they are killed")
+        ->check(CLI::Range(0.0, 1e6))
+        ->capture_default_str();
+    sub->add_flag("-v,--verbose", o->verbose, "Tell of each task's start and end");
+    sub->add_option("program", o->program, "The program and its arguments, behind --")
+        ->type_name("-- PROGRAM [ARGUMENT]...");
+    sub->positionals_at_end();
+    sub->callback([o, self, &status] { status = launch(*o, self); });
+}
+
+/// The options of a process that shows who it is.
+void add_identity(CLI::App& app, std::string& token, tenon::tls_files& tls, bool& insecure) {
+    app.add_option("--token", token, "The cluster's secret, which all its processes prove to each other")
+        ->envname("TENON_TOKEN");
+    app.add_option("--certificate", tls.certificate_chain, "A file: its certificate, and those that lead to an authority")
+        ->check(CLI::ExistingFile);
+    app.add_option("--key", tls.private_key, "A file: the certificate's private key")->check(CLI::ExistingFile);
+    app.add_option("--authorities", tls.authorities, "A file of authorities: both sides must show a certificate of theirs")
+        ->check(CLI::ExistingFile);
+    app.add_flag("--insecure", insecure, "Plain connections beyond this machine");
+}
+
+void add_serve(CLI::App& app, int& status) {
+    auto* sub = app.add_subcommand("serve", "Be a task of a cluster, until it is stopped");
+    sub->footer("Which cluster and task: by these options, by TENON_CLUSTER, TENON_JOB and TENON_TASK, or by what a launcher "
+                "sets.\n\nExample: tenon serve --cluster '{\"ps\": [\"localhost:2222\"]}' --job ps --task 0");
+    auto o = std::make_shared<serve_options>();
+    net::cluster_flags& f = o->source;
+    sub->add_option("--cluster", f.cluster, "The cluster as JSON, or a file that holds it");
+    sub->add_option("--job", f.job, "The job of this task");
+    sub->add_option("--task", f.task, "Its number, or rank");
+    sub->add_option("--tasks", f.tasks, "How many tasks each job has, as ps=2,worker=6");
+    sub->add_option("--ps-tasks", f.ps_tasks, "How many of a launcher's first ranks are parameter servers");
+    sub->add_option("--port", f.port, "The port of the first task of a host");
+    sub->add_option("--host", f.host, "The name by which others reach this host");
+    sub->add_option("--rendezvous", f.rendezvous, "host:port where rank 0 serves it, or file:PATH");
+    sub->add_option("--launcher", f.launcher, "Whose variables count, or none");
+    sub->add_option("--listen", o->server.listen, "Where it listens; else the task's address")->type_name("HOST:PORT");
+    sub->add_option("--threads", o->server.intra_op_threads, "Threads of its kernels; 0: all cores")
+        ->check(CLI::Range(0, 4096));
+    sub->add_option("--memory-limit", o->server.memory_limit, "Bytes that variables and steps may take; 0: no limit")
+        ->transform(CLI::AsSizeValue(false));
+    sub->add_option("--heartbeat", o->server.heartbeat, "Seconds between signs of life")->capture_default_str();
+    sub->add_option("--lease", o->server.lease, "Seconds without one after which a peer is taken for dead")
+        ->capture_default_str();
+    sub->add_option("--grace", o->grace, "Seconds for steps in flight, when it is asked to stop")->capture_default_str();
+    sub->add_flag("-q,--quiet", o->quiet, "Tell nothing");
+    add_identity(*sub, o->server.token, o->server.tls, o->server.insecure);
+    sub->callback([o, &status] { status = serve(*o); });
+}
+
+/// A subcommand that asks a server.
+struct asking {
+    std::string target;
+    double seconds = 5;
+    tenon::client_options client;
+};
+template <class F>
+CLI::App* add_asking(CLI::App& app, const char* name, const char* what, const std::shared_ptr<asking>& o, F&& then) {
+    auto* sub = app.add_subcommand(name, what);
+    sub->add_option("target", o->target, "A server of the cluster, tenon://host:port")->required();
+    sub->add_option("--timeout", o->seconds, "Seconds that it may take")->check(CLI::Range(0.1, 1e6))->capture_default_str();
+    add_identity(*sub, o->client.token, o->client.tls, o->client.insecure);
+    sub->callback([o, then = std::forward<F>(then)] {
+        tenon::set_client_options(o->client);
+        then(*o);
+    });
+    return sub;
+}
+
+void add_questions(CLI::App& app) {
+    auto alone = std::make_shared<bool>(false);
+    add_asking(app, "status", "What the tasks of a cluster hold and do", std::make_shared<asking>(),
+               [alone](const asking& a) { std::fputs(status_text(a.target, !*alone, a.seconds).c_str(), stdout); })
+        ->add_flag("--alone", *alone, "Of this server only");
+    add_asking(app, "devices", "The devices of a cluster's tasks", std::make_shared<asking>(),
+               [](const asking& a) { std::fputs(devices_text(a.target, a.seconds).c_str(), stdout); });
+
+    auto containers = std::make_shared<std::vector<std::string>>();
+    add_asking(app, "reset", "Forget what containers hold, on all tasks", std::make_shared<asking>(),
+               [containers](const asking& a) {
+                   reset(a.target, containers->empty() ? std::vector<std::string>{""} : *containers, a.seconds);
+               })
+        ->add_option("--container", *containers, "Its name, once for each; else the default container");
+
+    auto all = std::make_shared<bool>(false);
+    auto grace = std::make_shared<double>(10);
+    auto* sub = add_asking(app, "stop", "Stop a server", std::make_shared<asking>(),
+                           [all, grace](const asking& a) { stop(a.target, *all, *grace, a.seconds); });
+    sub->add_flag("--all", *all, "And all other tasks of its cluster");
+    sub->add_option("--grace", *grace, "Seconds for steps in flight")->capture_default_str();
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    CLI::App app("tenon: clusters of Tenon, their tasks and what lives on them", "tenon");
+    app.set_version_flag("--version", std::string("tenon ") + TENON_VERSION);
+    app.require_subcommand(1);
+    int status = 0;
+    add_launch(app, path_of_self(argv[0]), status);
+    add_serve(app, status);
+    add_questions(app);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& e) {
+        return app.exit(e) == 0 ? 0 : 2;
+    } catch (const tenon::error& e) {
+        std::fprintf(stderr, "tenon: %s\n", e.what());
+        return 1;
+    }
+    return status;
+}

@@ -1,0 +1,48 @@
+// The process management interface: Hydra's mpiexec (MPICH, Intel MPI, MVAPICH), srun --mpi, prterun. It numbers processes and
+// tells no addresses.
+//
+//   PMI_RANK, PMI_SIZE; MPI_LOCALRANKID, MPI_LOCALNRANKS (Hydra)
+//   PMIX_RANK, PMIX_NAMESPACE (no size: TENON_TASKS tells it)
+
+#include <net/launch/launchers.hpp>
+
+#include <tenon/core/error.hpp>
+
+namespace tenon::net {
+
+sighting see_pmi(const settings& s) {
+    const auto rank = s.first_of({"PMI_RANK", "PMIX_RANK"});
+    if (!rank) return {};
+    sighting seen{rank->text(), ""};
+    if (s.has("OMPI_COMM_WORLD_RANK") && rank->name == "PMIX_RANK")
+        seen.unusable = "mpirun set it for its own use, beside OMPI_COMM_WORLD_RANK";
+    // srun gives the numbers in both ways, and hosts in its own.
+    const sighting slurm = see_slurm(s);
+    const auto size = s.variable("PMI_SIZE"), tasks = s.first_of({"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"});
+    if (!slurm.seen.empty() && slurm.unusable.empty() && s.variable("SLURM_PROCID")->value == rank->value &&
+        (!size || (tasks && tasks->value == size->value)))
+        seen.unusable = "srun set it, and tells the same with hosts in " + slurm.seen;
+    return seen;
+}
+
+ranked_process read_pmi(const settings& s) {
+    const named_value rank = *s.first_of({"PMI_RANK", "PMIX_RANK"});
+    ranked_process p;
+    p.rank = rank.number(0, most_ranks, "a process's rank");
+    if (rank.name == "PMI_RANK") {
+        const named_value size = s.needed(
+            "PMI_SIZE", "mpiexec sets it beside PMI_RANK: start the program with mpiexec, or set TENON_LAUNCHER=none");
+        p.size = size.number(1, most_ranks, "the number of processes");
+        p.size_from = size.name;
+        if (p.rank >= p.size) rank.refuse("there are only " + std::to_string(p.size) + " processes, by " + size.text());
+    }
+    if (const auto local = s.variable("MPI_LOCALRANKID"))
+        p.of_host = local->number(0, most_ranks, "a process's rank on its host");
+    if (const auto local = s.variable("MPI_LOCALNRANKS"))
+        p.one_host = local->number(1, most_ranks, "the number of processes on a host") == p.size;
+    if (const auto run = s.first_of({"PMIX_NAMESPACE", "PMI_JOBID"})) p.run = "pmi " + run->value;
+    p.nowhere = "PMI does not tell where rank 0 runs";
+    return p;
+}
+
+} // namespace tenon::net

@@ -1,0 +1,106 @@
+#include <net/launch/rendezvous.hpp>
+
+#include <cerrno>
+#include <cstring>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <tenon/core/error.hpp>
+
+namespace tenon::net {
+
+namespace {
+
+constexpr std::size_t most_of_file = 4096;
+
+std::string seconds(duration d) {
+    const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(d).count();
+    return ms % 1000 == 0 ? std::to_string(ms / 1000) + " s" : std::to_string(ms) + " ms";
+}
+
+class descriptor {
+public:
+    explicit descriptor(int file) noexcept : file_(file) {}
+    descriptor(const descriptor&) = delete;
+    descriptor& operator=(const descriptor&) = delete;
+    ~descriptor() {
+        if (file_ >= 0) ::close(file_);
+    }
+    int get() const noexcept { return file_; }
+
+private:
+    int file_;
+};
+
+} // namespace
+
+const char* name_of_rendezvous_verb(std::uint8_t verb) {
+    return verb == 1 ? "rendezvous: join" : verb == 2 ? "rendezvous: place" : "rendezvous: unknown";
+}
+
+std::unique_ptr<rendezvous> rendezvous::begin(transport& t, const rendezvous_point& point, rendezvous_options options) {
+    if (point.size < 1 || point.rank < 0 || point.rank >= point.size)
+        throw invalid_argument_error("rendezvous: rank " + std::to_string(point.rank) + " of " +
+                                     std::to_string(point.size) + " processes; ranks begin with 0");
+    if (options.serve.empty()) options.serve = point.serve;
+    return point.rank == 0 ? host_rendezvous(t, point, std::move(options))
+                           : visit_rendezvous(t, point, std::move(options));
+}
+
+void meet(transport& t, cluster_source& source, const rendezvous_options& options) {
+    if (!source.rendezvous) return;
+    const time_point began = t.now();
+    const auto part = rendezvous::begin(t, *source.rendezvous, options);
+    // Each part has its own limits; this one is far behind them.
+    t.work_until([&] { return part->done(); }, began + 4 * options.limit + std::chrono::minutes(1));
+    placed place = part->result();
+    source.tasks = std::move(place.tasks);
+    source.job = std::move(place.job);
+    source.task = place.task;
+    source.explanation.push_back("all " + std::to_string(source.rendezvous->size) + " ranks have met within " +
+                                 seconds(t.now() - began) + ": this process is /job:" + source.job + "/task:" +
+                                 std::to_string(source.task) + " at " + source.tasks.address(source.job, source.task));
+    source.rendezvous.reset();
+}
+
+void write_rendezvous_file(const std::string& path, const rendezvous_file& what) {
+    const auto fail = [&](const char* step) {
+        throw unavailable_error("rendezvous: rank 0 cannot write its address into " + path + ": " + step + ": " +
+                                std::strerror(errno) +
+                                "; name a file in a folder that all processes see, as "
+                                "TENON_RENDEZVOUS=file:PATH");
+    };
+    // Written beside it and renamed, so that nobody reads half of it.
+    const std::string beside = path + "." + what.word.substr(0, 16);
+    const descriptor file(::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (file.get() < 0) fail("making it");
+    const std::string text = what.address + "\n" + what.word + "\n";
+    const bool written = ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+    if (!written || ::rename(beside.c_str(), path.c_str()) != 0) {
+        const int why = errno;
+        ::unlink(beside.c_str());
+        errno = why;
+        fail(written ? "renaming it" : "writing it");
+    }
+}
+
+std::string read_rendezvous_file(const std::string& path, rendezvous_file& what) {
+    const descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (file.get() < 0) return path + ": " + std::strerror(errno);
+    struct stat about {};
+    if (::fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode)) return path + ": it is no file";
+    if (about.st_uid != ::geteuid() || (about.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+        return path + ": it belongs to another user, or others can write it";
+    std::string text(most_of_file, '\0');
+    const ssize_t got = ::read(file.get(), text.data(), text.size());
+    text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+    const std::size_t first = text.find('\n'), second = first == std::string::npos ? first : text.find('\n', first + 1);
+    if (second == std::string::npos || second + 1 != text.size()) return path + ": it is not what rank 0 writes";
+    what.address = text.substr(0, first);
+    what.word = text.substr(first + 1, second - first - 1);
+    return "";
+}
+
+} // namespace tenon::net

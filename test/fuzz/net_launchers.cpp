@@ -1,0 +1,45 @@
+// Resolves a cluster from any environment, "NAME=value" a line (a line that is none continues the value before it): what cannot be
+// is an error of one kind, what can is a place in a cluster or in a rendezvous.
+// covers: net/launch/resolve net/launch/deal net/launch/settings net/launch/slurm net/launch/tf_config net/launch/open_mpi
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include <tenon/core/error.hpp>
+#include <tenon/net/cluster_source.hpp>
+
+using namespace tenon::net;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const std::string text(reinterpret_cast<const char*>(data), size);
+    environment variables;
+    std::string name;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t end = std::min(text.find('\n', at), text.size());
+        const std::string line = text.substr(at, end - at);
+        at = end + 1;
+        const std::size_t mark = line.find('=');
+        if (mark != std::string::npos && line.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == mark) {
+            name = line.substr(0, mark);
+            // Files are not read: a cluster is text here.
+            if (name == "TENON_CLUSTER" && (mark + 1 == line.size() || line[mark + 1] != '{')) name += "_";
+            variables.set(name, line.substr(mark + 1));
+        } else if (const std::string* before = variables.find(name)) {
+            variables.set(name, *before + "\n" + line);
+        }
+    }
+    try {
+        const cluster_source s = resolve_cluster({}, variables);
+        const bool beside = s.job.empty() || s.job == "evaluator";
+        if (s.explanation.empty() || (!s.rendezvous && !beside && !s.is_task()) ||
+            (s.rendezvous && (s.rendezvous->rank < 0 || s.rendezvous->rank >= s.rendezvous->size))) {
+            std::fprintf(stderr, "a place that is none: %s\n", s.described().c_str());
+            std::abort();
+        }
+    } catch (const tenon::invalid_argument_error&) {
+    }
+    return 0;
+}

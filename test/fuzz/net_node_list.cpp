@@ -1,0 +1,33 @@
+// Reads a list of nodes, and one of tasks per node, from any bytes: what is none is an error of one kind, what is one has names
+// that are lists of themselves.
+// covers: net/launch/node_list net/launch/settings
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include <net/launch/node_list.hpp>
+#include <tenon/core/error.hpp>
+
+using namespace tenon::net;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const named_value list{"LIST", std::string(reinterpret_cast<const char*>(data), size)};
+    try {
+        const auto names = expand_node_list(list);
+        std::string plain;
+        for (const std::string& name : names) plain += (plain.empty() ? "" : ",") + name;
+        if (names.empty() || names.size() > most_nodes || expand_node_list({"LIST", plain}) != names) {
+            std::fprintf(stderr, "the names of a list are not a list of them: %s\n", list.text().c_str());
+            std::abort();
+        }
+    } catch (const tenon::invalid_argument_error&) {
+    }
+    try {
+        if (const auto tasks = expand_tasks_per_node(list); tasks.empty() || tasks.size() > most_nodes) std::abort();
+    } catch (const tenon::invalid_argument_error&) {
+    }
+    return 0;
+}

@@ -1,0 +1,36 @@
+// Reads what processes say at a rendezvous from any bytes, and lets one join; what is none is an error of two kinds.
+// covers: net/launch/rendezvous_table
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <span>
+
+#include <net/launch/rendezvous_table.hpp>
+#include <tenon/core/error.hpp>
+
+using namespace tenon::net;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const std::span<const std::byte> body(reinterpret_cast<const std::byte*>(data), size);
+    try {
+        const joining who = decode_joining(body);
+        rendezvous_table table("run", 2);
+        const bool first = table.join({"run", 2, 0, "ps", -1, "a:1", 1}).empty();
+        const bool welcome = table.join(who).empty();
+        if (!first || table.complete() != (welcome && who.rank == 1)) {
+            std::fprintf(stderr, "a table that is complete when it should not be\n");
+            std::abort();
+        }
+        if (table.complete() && decode_placed(encode(table.place_of(1))).tasks != table.place_of(0).tasks) std::abort();
+    } catch (const tenon::data_loss_error&) {
+    }
+    try {
+        const placed place = decode_placed(body);
+        if (!place.tasks.has(place.job, place.task)) std::abort();
+    } catch (const tenon::data_loss_error&) {
+    } catch (const tenon::invalid_argument_error&) {
+    }
+    return 0;
+}

@@ -1,0 +1,107 @@
+#include <doctest/doctest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include <net/command/launch_plan.hpp>
+#include <tenon/core/error.hpp>
+
+#include "messages.hpp"
+
+// What `tenon launch` is to start.
+
+namespace tn = tenon;
+using namespace tenon::command;
+
+namespace {
+
+using list = std::vector<std::string>;
+
+launch_options options(int ps, int workers) {
+    launch_options o;
+    o.ps = ps;
+    o.workers = workers;
+    o.program = {"train", "--epochs", "3"};
+    return o;
+}
+std::string mistake(const launch_options& o, std::size_t ports) {
+    return message_of<tn::invalid_argument_error>([&] { plan_launch(o, "tenon", std::vector<int>(ports, 1), {}); });
+}
+
+} // namespace
+
+TEST_CASE("launch: each task is told the cluster and its place in it, parameter servers first") {
+    const auto plans = plan_launch(options(1, 2), "/bin/tenon", {11, 12, 13}, {});
+    REQUIRE(plans.size() == 3);
+    CHECK(plans[0].name() == "ps 0");
+    CHECK(plans[0].arguments == list{"/bin/tenon", "serve"});
+    CHECK(plans[2].name() == "worker 1");
+    CHECK(plans[2].arguments == list{"train", "--epochs", "3"});
+    CHECK(plans[2].variables.at("TENON_CLUSTER") ==
+          R"({"ps": ["127.0.0.1:11"], "worker": ["127.0.0.1:12", "127.0.0.1:13"]})");
+    CHECK(plans[2].variables.at("TENON_JOB") == "worker");
+    CHECK(plans[2].variables.at("TENON_TASK") == "1");
+}
+
+TEST_CASE("launch: parameter servers run what they are told to") {
+    launch_options o = options(1, 1);
+    o.ps_command = "server";
+    CHECK(plan_launch(o, "tenon", {1, 2}, {})[0].arguments == list{"server"});
+    o.ps_command.clear();
+    o.ps_run_program = true;
+    CHECK(plan_launch(o, "tenon", {1, 2}, {})[0].arguments == o.program);
+    o.ps_command = "server";
+    CHECK(contains(mistake(o, 2), "give one"));
+}
+
+TEST_CASE("SEMANTICS 22: parameter servers are given no GPU, workers share those of the machine") {
+    const auto gpus_of = [](int ps, int workers, const list& gpus) {
+        std::vector<int> ports;
+        for (int i = 0; i < ps + workers; ++i) ports.push_back(i + 1);
+        list all;
+        for (const task_plan& p : plan_launch(options(ps, workers), "tenon", ports, gpus))
+            all.push_back(p.variables.contains("CUDA_VISIBLE_DEVICES") ? p.variables.at("CUDA_VISIBLE_DEVICES")
+                                                                       : "unset");
+        return all;
+    };
+    CHECK(gpus_of(1, 2, {"0", "1", "2", "GPU-5f"}) == list{"", "0,1", "2,GPU-5f"});
+    CHECK(gpus_of(0, 2, {"0", "1", "2"}) == list{"0,1", "2"});
+    CHECK(gpus_of(1, 3, {"4", "5"}) == list{"", "4", "5", "4"});
+    CHECK(gpus_of(1, 1, {}) == list{"", "unset"});
+    launch_options none = options(0, 1);
+    none.gpus = "none";
+    CHECK(plan_launch(none, "tenon", {1}, read_gpus("none"))[0].variables.at("CUDA_VISIBLE_DEVICES").empty());
+}
+
+TEST_CASE("launch: lists of GPUs") {
+    CHECK(read_gpus("0,2,GPU-5f") == list{"0", "2", "GPU-5f"});
+    CHECK(read_gpus("").empty());
+    CHECK(read_gpus("none").empty());
+    CHECK(read_gpus("1,-1,0") == list{"1"});
+    for (const char* wrong : {"0,", ",", "0,0", "0 1"}) CHECK_THROWS_AS(read_gpus(wrong), tn::invalid_argument_error);
+}
+
+TEST_CASE("launch: what cannot be started is refused") {
+    CHECK(contains(mistake(options(0, 0), 0), "there is nothing to start"));
+    CHECK(contains(mistake(options(-1, 1), 0), "--ps is -1; it must be from 0 to 1000"));
+    launch_options o = options(0, 1);
+    o.program.clear();
+    CHECK(contains(mistake(o, 1), "what workers run is missing; write it behind two dashes"));
+    CHECK_NOTHROW(plan_launch(
+        [] {
+            launch_options servers;
+            servers.ps = 1;
+            servers.workers = 0;
+            return servers;
+        }(),
+        "tenon", {1}, {}));
+}
+
+TEST_CASE("launch: free ports are all different") {
+    const std::vector<int> ports = free_ports("127.0.0.1", 50);
+    CHECK(std::set<int>(ports.begin(), ports.end()).size() == 50);
+    for (const int p : ports) CHECK(p > 0);
+    CHECK(contains(message_of<tn::unavailable_error>([] { free_ports("no.such.host.invalid", 1); }),
+                   "no free port is found on no.such.host.invalid"));
+}
