@@ -72,6 +72,7 @@
 #include <tenon/nn/losses.hpp>           // losses and accuracy
 #include <tenon/nn/confusion_matrix.hpp> // which class is taken for which
 
+#include <tenon/train/staleness.hpp>    // of what asynchronous workers compute with
 #include <tenon/train/schedules.hpp>    // learning rates that follow the global step
 #include <tenon/train/optimizers.hpp>   // gradient descent, momentum, Adam, ...; clipping
 #include <tenon/train/all_reduce.hpp>   // sums over devices

@@ -64,18 +64,21 @@ void add_launch(CLI::App& app, const std::string& self, int& status) {
 void add_identity(CLI::App& app, std::string& token, tenon::tls_files& tls, bool& insecure) {
     app.add_option("--token", token, "The cluster's secret, which all its processes prove to each other")
         ->envname("TENON_TOKEN");
-    app.add_option("--certificate", tls.certificate_chain, "A file: its certificate, and those that lead to an authority")
+    app.add_option("--certificate", tls.certificate_chain,
+                   "A file: its certificate, and those that lead to an authority")
         ->check(CLI::ExistingFile);
     app.add_option("--key", tls.private_key, "A file: the certificate's private key")->check(CLI::ExistingFile);
-    app.add_option("--authorities", tls.authorities, "A file of authorities: both sides must show a certificate of theirs")
+    app.add_option("--authorities", tls.authorities,
+                   "A file of authorities: both sides must show a certificate of theirs")
         ->check(CLI::ExistingFile);
     app.add_flag("--insecure", insecure, "Plain connections beyond this machine");
 }
 
 void add_serve(CLI::App& app, int& status) {
     auto* sub = app.add_subcommand("serve", "Be a task of a cluster, until it is stopped");
-    sub->footer("Which cluster and task: by these options, by TENON_CLUSTER, TENON_JOB and TENON_TASK, or by what a launcher "
-                "sets.\n\nExample: tenon serve --cluster '{\"ps\": [\"localhost:2222\"]}' --job ps --task 0");
+    sub->footer(
+        "Which cluster and task: by these options, by TENON_CLUSTER, TENON_JOB and TENON_TASK, or by what a launcher "
+        "sets.\n\nExample: tenon serve --cluster '{\"ps\": [\"localhost:2222\"]}' --job ps --task 0");
     auto o = std::make_shared<serve_options>();
     net::cluster_flags& f = o->source;
     sub->add_option("--cluster", f.cluster, "The cluster as JSON, or a file that holds it");
@@ -95,7 +98,8 @@ void add_serve(CLI::App& app, int& status) {
     sub->add_option("--heartbeat", o->server.heartbeat, "Seconds between signs of life")->capture_default_str();
     sub->add_option("--lease", o->server.lease, "Seconds without one after which a peer is taken for dead")
         ->capture_default_str();
-    sub->add_option("--grace", o->grace, "Seconds for steps in flight, when it is asked to stop")->capture_default_str();
+    sub->add_option("--grace", o->grace, "Seconds for steps in flight, when it is asked to stop")
+        ->capture_default_str();
     sub->add_flag("-q,--quiet", o->quiet, "Tell nothing");
     add_identity(*sub, o->server.token, o->server.tls, o->server.insecure);
     sub->callback([o, &status] { status = serve(*o); });
@@ -111,7 +115,9 @@ template <class F>
 CLI::App* add_asking(CLI::App& app, const char* name, const char* what, const std::shared_ptr<asking>& o, F&& then) {
     auto* sub = app.add_subcommand(name, what);
     sub->add_option("target", o->target, "A server of the cluster, tenon://host:port")->required();
-    sub->add_option("--timeout", o->seconds, "Seconds that it may take")->check(CLI::Range(0.1, 1e6))->capture_default_str();
+    sub->add_option("--timeout", o->seconds, "Seconds that it may take")
+        ->check(CLI::Range(0.1, 1e6))
+        ->capture_default_str();
     add_identity(*sub, o->client.token, o->client.tls, o->client.insecure);
     sub->callback([o, then = std::forward<F>(then)] {
         tenon::set_client_options(o->client);

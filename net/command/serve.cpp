@@ -43,8 +43,9 @@ int serve(const serve_options& options) {
         meet(*over, source, meeting);
     }
     if (!source.is_task())
-        throw invalid_argument_error("serve: this process is no task of a cluster; say which with --cluster, --job and --task, or with "
-                                     "TENON_CLUSTER, TENON_JOB and TENON_TASK (docs/clusters.md)");
+        throw invalid_argument_error(
+            "serve: this process is no task of a cluster; say which with --cluster, --job and --task, or with "
+            "TENON_CLUSTER, TENON_JOB and TENON_TASK (docs/clusters.md)");
     server_options own = options.server;
     if (!options.quiet) own.log = tell;
     server s(source.tasks, source.job, source.task, std::move(own));

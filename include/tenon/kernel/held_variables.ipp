@@ -288,6 +288,7 @@ TENON_INLINE void held_variables::unlock_variables() noexcept {
         variable_resource& v = *uses_[i].variable;
         variable_buffer* unused = nullptr;
         if (h.written) {
+            ++v.updates_;
             h.after->initialized = true;
             if (!h.in_place) {
                 unused = std::exchange(v.current_, h.after);

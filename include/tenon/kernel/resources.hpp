@@ -110,6 +110,7 @@ private:
     bool locked_ = false;     // a step updates it
     bool in_place_ = false;   // and writes where the value lies: no further step may read it
     int readers_waiting_ = 0; // for that to end
+    std::uint64_t updates_ = 0;
 };
 
 /// A number that starts at 0 and lives as long as its container: what random ops count their runs with.

@@ -40,6 +40,8 @@ TENON_INLINE memory_holder variable_resource::holding() const {
 TENON_INLINE void variable_resource::describe(resource_info& to) const {
     to.description = to_string(type_);
     to.bytes = counted_bytes();
+    const detail::spin_guard lock(guard_->lock);
+    to.updates = updates_;
 }
 TENON_INLINE variable_buffer* variable_resource::make_buffer() const {
     auto b = std::make_unique<variable_buffer>();

@@ -23,7 +23,8 @@ tn::cluster loopback_cluster(int ps, int workers) {
 struct tasks {
     explicit tasks(const tn::cluster& cluster, tn::server_options o = {}) {
         for (const std::string& job : cluster.jobs())
-            for (const int task : cluster.tasks(job)) at.emplace(std::pair(job, task), tn::server(cluster, job, task, o));
+            for (const int task : cluster.tasks(job))
+                at.emplace(std::pair(job, task), tn::server(cluster, job, task, o));
     }
     const tn::server& operator()(const std::string& job, int task) const { return at.at({job, task}); }
     std::map<std::pair<std::string, int>, tn::server> at;

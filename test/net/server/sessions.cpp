@@ -5,7 +5,6 @@
 
 namespace tn = tenon;
 
-
 TEST_CASE("TOUR 1, SEMANTICS 22: a local server, and a session on it") {
     tn::server s = tn::server::create_local_server();
     const tn::graph g;

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <tenon/ops/control.hpp>
+#include <tenon/ops/state.hpp>
+
+/// How old the variables are that asynchronous workers compute with.
+///
+///     auto train = tn::gradient_descent(0.1f).minimize(loss);
+///     auto stale = tn::staleness(train);
+///     auto [l, s] = step(images, labels);      // of fetches(loss, stale): trains, too
+
+namespace tenon {
+
+/// Runs `train` once a step, and tells how many times other steps that fetch such a tensor have trained between this step's first
+/// read of variables and its last update: of n equal asynchronous workers each sees about n - 1 (SEMANTICS 42). Steps are
+/// counted in a variable "trained_steps", which is not trained and which the workers share as they share those that they train:
+/// make it once in a graph.
+inline tensor<std::int64_t, shape<>> staleness(const operation& train) {
+    const auto steps = variable<std::int64_t, shape<>>("trained_steps", zeros(), {.trainable = false});
+    const auto before = identity(steps);
+    const control_dependencies trained(train);
+    return steps.assign_add(std::int64_t{1}) - before - std::int64_t{1};
+}
+
+} // namespace tenon
