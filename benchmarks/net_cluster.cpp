@@ -241,8 +241,9 @@ double train(const tasks* t, int workers, double for_seconds) {
             auto model = nn::sequential(nn::dense<300>(nn::relu), nn::dense<100>(nn::relu), nn::dense<10>());
             const auto loss = nn::cross_entropy(model(x), y);
             const auto step_op = tn::gradient_descent(0.01f).minimize(loss);
-            tn::session sess = t ? tn::session(t->all.at({"worker", w}).target(), g, {.device_filters = {"/job:ps", own}})
-                                 : tn::session(g);
+            tn::session sess =
+                t ? tn::session(t->all.at({"worker", w}).target(), g, {.device_filters = {"/job:ps", own}})
+                  : tn::session(g);
             if (w == 0) sess.run(tn::initialize_variables());
             tn::array<float, tn::shape<128, 784>> images;
             tn::array<std::int32_t, tn::shape<128>> labels;
@@ -283,6 +284,7 @@ int main(int argc, char** argv) {
         one.push_back(train(&t, 1, 1));
         two.push_back(train(&t, 2, 1));
     }
-    std::printf("P11 MLP, batch 128: %.0f steps/s in one session, %.0f with one worker and 2 ps (%.2f), %.0f with two (%.2f of one)\n",
+    std::printf("P11 MLP, batch 128: %.0f steps/s in one session, %.0f with one worker and 2 ps (%.2f), %.0f with two "
+                "(%.2f of one)\n",
                 median(here), median(one), median(one) / median(here), median(two), median(two) / median(one));
 }

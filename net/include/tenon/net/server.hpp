@@ -20,16 +20,16 @@ namespace tenon {
 
 /// Certificates and keys of connections, in files (PEM).
 struct tls_files {
-    std::string certificate_chain; ///< one's own, then those that lead to an authority; who serves needs one
-    std::string private_key;       ///< without a password
+    std::string certificate_chain = {}; ///< one's own, then those that lead to an authority; who serves needs one
+    std::string private_key = {};       ///< without a password
     /// Whose certificates are believed; given, both sides must show one. Empty: those of the system.
-    std::string authorities;
+    std::string authorities = {};
     bool empty() const noexcept { return certificate_chain.empty() && authorities.empty(); }
 };
 
 struct server_options {
     /// Where it listens, "host:port"; empty: the address that the cluster gives the task. Port 0 is any that is free.
-    std::string listen;
+    std::string listen = {};
     // What the task has, as in task_options.
     int intra_op_threads = 0;
     std::size_t memory_limit = 0;
@@ -38,8 +38,8 @@ struct server_options {
     memory_policy gpu_memory = {};
 
     /// A secret that the cluster's tasks and clients share, and prove to each other without sending it.
-    std::string token;
-    tls_files tls;
+    std::string token = {};
+    tls_files tls = {};
     /// Plain connections from other machines, and without a token: by name only. Without it, where there is neither TLS nor this,
     /// a server takes connections from its own machine alone.
     bool insecure = false;
@@ -48,7 +48,7 @@ struct server_options {
     double lease = 6;     ///< seconds without one after which a peer is taken for dead
     std::size_t sessions = 1024;
     /// Lines that a person can read: who came, who left, what was refused. Not set: nothing is told.
-    std::function<void(const std::string& line)> log;
+    std::function<void(const std::string& line)> log = {};
 };
 
 /// One task. It serves from when it is made until it is stopped; several may live in one process.
@@ -87,8 +87,8 @@ private:
 
 /// What this process's sessions show to servers: session("tenon://...") uses what was set last.
 struct client_options {
-    std::string token; ///< not set: that of the environment variable TENON_TOKEN
-    tls_files tls;
+    std::string token = {}; ///< not set: that of the environment variable TENON_TOKEN
+    tls_files tls = {};
     bool insecure = false; ///< plain connections to other machines
     double heartbeat = 2;
     double lease = 6;
