@@ -48,7 +48,7 @@ struct world::node {
 /// What a host does when it is called.
 class world::counter_service final : public net::service_handler {
 public:
-    counter_service(world& w, node& n) : world_(w), node_(n), life_(n.life), transport_(*n.t) {}
+    counter_service(world& w, node& n) : world_(w), life_(n.life), transport_(*n.t) {}
 
     void linked(net::link_number link, const net::link_peer& who) override {
         if (!links_.emplace(link, seen{who.incarnation, 0, {}}).second) world_.wrong("a link begins twice");
@@ -152,7 +152,6 @@ private:
     }
 
     world& world_;
-    node& node_;
     const std::uint64_t life_;
     net::transport& transport_;
     std::uint64_t counters_[keys] = {};

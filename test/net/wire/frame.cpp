@@ -217,7 +217,7 @@ TEST_CASE("frame: what is no frame is refused, and says why") {
     check_damaged(to_bytes("GET / HTTP/1.1\r\nHost: example.org\r\nAccept: everything\r\n\r\n"),
                   "does not begin as one");
     check_damaged(header([](frame_header& h) { h.version = 7; }), "version 7");
-    check_damaged(header([](frame_header& h) { h.type = message_type::count; }), "no message type 11");
+    check_damaged(header([](frame_header& h) { h.type = message_type::count; }), "no message type 12");
     check_damaged(header([](frame_header& h) { h.flags = 0x81; }), "flags 129");
     check_damaged(header([](frame_header& h) { h.reserved[1] = 1; }), "must be zero");
     check_damaged(header([](frame_header& h) { h.metadata_bytes = 0xFFFFFFFF; }), "4294967295 bytes of metadata");
