@@ -91,10 +91,13 @@ public:
     void cancelled(net::link_number link, std::uint64_t request) override {
         if (world_.uniform() < 0.5) finish(link, request, {});
     }
-    tn::any_array place_for(net::link_number, std::uint8_t, const bytes&, std::size_t,
+    tn::any_array place_for(net::link_number, std::uint8_t, const bytes& body, std::size_t,
                             const tn::tensor_type& type) override {
         if (world_.uniform() < 0.3) return {};
-        return tn::any_array(type.element, type.extents);
+        net::byte_reader r(body, "message");
+        tn::any_array& place = places_[r.number<std::uint64_t>()];
+        if (!place) place = tn::any_array(type.element, type.extents);
+        return place.share();
     }
     void peer_lost(net::link_number link, const std::string&) override {
         if (links_.erase(link) != 1) world_.wrong("a link ends that has not begun");
