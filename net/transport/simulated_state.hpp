@@ -72,7 +72,7 @@ struct simulated_network::state : std::enable_shared_from_this<simulated_network
     std::uint64_t made = 0, happened = 0, wires_made = 0;
     std::map<std::string, std::unique_ptr<simulated_host>> hosts;
     std::vector<std::unique_ptr<simulated_process>> processes;
-    std::map<std::pair<const simulated_host*, const simulated_host*>, direction> directions;
+    std::map<std::pair<std::size_t, std::size_t>, direction> directions; // by the hosts' numbers
     std::map<std::uint64_t, simulated_wire> wires;
     std::deque<simulated_memory> memories;
 
@@ -101,6 +101,7 @@ struct simulated_network::state : std::enable_shared_from_this<simulated_network
 
 struct simulated_host {
     std::string name;
+    std::size_t number = 0; // in the order in which they were made
     simulated_process* running = nullptr;
     bool paused = false, refuses = false;
     duration wall_clock{};

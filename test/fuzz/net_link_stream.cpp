@@ -1,6 +1,6 @@
 // Sends any messages to a service and to a peer, before and after the handshake: the handler hears numbered messages in order, once,
 // and what does not follow the rules ends a connection or a link, no more.
-// covers: net/link/link net/link/accepted net/link/service net/link/service_link net/link/peer net/link/link_end net/link/handshake
+// covers: net/link/link net/link/accepted net/link/service net/link/service_link net/link/peer net/link/peer_end net/link/link_end net/link/handshake
 
 #include <cstddef>
 #include <cstdint>

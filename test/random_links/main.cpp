@@ -29,6 +29,13 @@ int main(int argc, char** argv) {
             return 2;
         }
     }
+    { // What happens depends on the seed alone, or no failure could be looked at again.
+        random_links::world first(seed, s), again(seed, s);
+        if (first.run() != again.run() || first.history(1000) != again.history(1000)) {
+            std::printf("FAILED: seed %llu is not the same twice\n", static_cast<unsigned long long>(seed));
+            return 1;
+        }
+    }
     random_links::world::totals all;
     for (std::uint64_t n = seed; n < seed + count; ++n) {
         random_links::world w(n, s);

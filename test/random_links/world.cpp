@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <utility>
 
 #include <tenon/core/array.hpp>
@@ -15,7 +16,7 @@ using net::time_point;
 
 namespace {
 
-enum verb : std::uint8_t { add, read };
+enum verb : std::uint8_t { add, read, ask };
 constexpr std::uint32_t keys = 4;
 
 std::string host_name(std::size_t i) { return "host" + std::to_string(i); }
@@ -47,18 +48,21 @@ struct world::node {
 /// What a host does when it is called.
 class world::counter_service final : public net::service_handler {
 public:
-    counter_service(world& w, node& n) : world_(w), node_(n), life_(n.life), transport_(*n.t) {}
+    counter_service(world& w, node& n) : world_(w), life_(n.life), transport_(*n.t) {}
 
     void linked(net::link_number link, const net::link_peer& who) override {
         if (!links_.emplace(link, seen{who.incarnation, 0, {}}).second) world_.wrong("a link begins twice");
     }
     void called(net::link_number link, std::uint8_t v, bytes body, std::vector<tn::any_array> arrays,
                 time_point deadline, net::replier&& answer) override {
+        if (v == verb::ask) return answer.reply({});
         net::byte_reader r(body, "call");
         const auto id = r.number<std::uint64_t>(), order = r.number<std::uint64_t>();
         operation& o = world_.operations_.at(id);
         in_order(link, order, o);
         if (deadline < o.deadline) world_.wrong("a call has less time than it was given"); // it grows by its way
+        std::vector<tn::any_array> back;
+        for (const auto& a : arrays) back.push_back(a.copy()); // where it came is used again
         if (v == verb::add) {
             apply(o);
             check(o, arrays);
@@ -67,7 +71,7 @@ public:
         w.number(life_);
         w.number(counters_[o.key]);
         auto& at = links_.at(link);
-        if (world_.uniform() < 0.7) return answer.reply(w.take(), std::move(arrays));
+        if (world_.uniform() < 0.7) return answer.reply(w.take(), std::move(back));
         // Later, from a timer, or earlier when it is cancelled.
         const auto request = answer.request();
         at.open.emplace(request, std::move(answer));
@@ -87,15 +91,21 @@ public:
     void cancelled(net::link_number link, std::uint64_t request) override {
         if (world_.uniform() < 0.5) finish(link, request, {});
     }
-    tn::any_array place_for(net::link_number, std::uint8_t, const bytes&, std::size_t,
+    tn::any_array place_for(net::link_number, std::uint8_t, const bytes& body, std::size_t,
                             const tn::tensor_type& type) override {
         if (world_.uniform() < 0.3) return {};
-        return tn::any_array(type.element, type.extents);
+        net::byte_reader r(body, "message");
+        tn::any_array& place = places_[r.number<std::uint64_t>()];
+        if (!place) place = tn::any_array(type.element, type.extents);
+        return place.share();
     }
     void peer_lost(net::link_number link, const std::string&) override {
         if (links_.erase(link) != 1) world_.wrong("a link ends that has not begun");
     }
     std::size_t links() const { return links_.size(); }
+    void check_places() {
+        for (const auto& place : used_) check_unused(place);
+    }
 
 private:
     struct seen {
@@ -119,6 +129,20 @@ private:
         for (const auto& a : arrays)
             if (!(a == pattern(o.id, static_cast<std::size_t>(a.elements()))))
                 world_.wrong("an array has other elements");
+        // A place that has been used is used for something else; nobody may write there any more.
+        const auto found = places_.find(o.id);
+        if (found == places_.end()) return;
+        std::fill_n(found->second.data<std::int64_t>(), found->second.elements(), -1);
+        used_.push_back(std::move(found->second));
+        places_.erase(found);
+        if (used_.size() <= 50) return;
+        check_unused(used_.front());
+        used_.pop_front();
+    }
+    void check_unused(const tn::any_array& place) {
+        const auto* x = place.data<std::int64_t>();
+        if (std::count(x, x + place.elements(), -1) != place.elements())
+            world_.wrong("a place was written to after its message came");
     }
     void finish(net::link_number link, std::uint64_t request, bytes reply) {
         const auto l = links_.find(link);
@@ -131,11 +155,12 @@ private:
     }
 
     world& world_;
-    node& node_;
     const std::uint64_t life_;
     net::transport& transport_;
     std::uint64_t counters_[keys] = {};
     std::map<net::link_number, seen> links_;
+    std::unordered_map<std::uint64_t, tn::any_array> places_; // by operation
+    std::deque<tn::any_array> used_;
 };
 
 world::world(std::uint64_t seed, const settings& s) : settings_(s), random_(seed), net_(seed ^ 0x9e3779b97f4a7c15ULL) {
@@ -357,6 +382,24 @@ void world::check_bounds() {
     });
 }
 
+/// After all that went wrong each answers all others, as often as one takes calls at a time.
+void world::check_calls() {
+    std::size_t wanted = 0, answered = 0;
+    for (const auto& n : nodes_)
+        for (const auto& p : n->peers)
+            for (std::size_t i = 0;
+                 p && n->alive && nodes_[static_cast<std::size_t>(&p - n->peers.data())]->alive && i < 9; ++i) {
+                ++wanted;
+                p->call(verb::ask, {}, {}, net_.now() + 20s, [&](net::answer a) {
+                    ++answered;
+                    if (a.failed) wrong("when all was mended: " + a.message);
+                });
+            }
+    net_.work_until([&] { return answered == wanted; }, net_.now() + 30s);
+    net_.work_for(2s);
+    if (answered != wanted) wrong(std::to_string(wanted - answered) + " calls have not ended when all was mended");
+}
+
 void world::check_end() {
     std::size_t ready = 0;
     for (const auto& [id, o] : operations_)
@@ -375,6 +418,7 @@ void world::check_end() {
             if (p->state() != net::peer_state::ready && p->state() != net::peer_state::idle)
                 wrong(name + " is still on its way to " + p->name());
         }
+        n->handler->check_places();
         std::size_t to_here = 0;
         for (const auto& m : nodes_)
             if (m->alive && m != n) to_here += m->peers[n->index]->state() == net::peer_state::ready;
@@ -409,6 +453,7 @@ std::string world::run() {
         // As long as the longest deadline, and then the lease.
         net_.work_until(over, end + 50s + 2 * link_.lease);
     }
+    if (wrong_.empty()) check_calls();
     if (wrong_.empty()) check_end();
     return wrong_;
 }

@@ -71,6 +71,7 @@ private:
     void make_call(node& from);
     void ended(operation& o, const net::answer& a);
     void check_bounds();
+    void check_calls();
     void check_end();
 
     const settings settings_;

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "two.hpp"
 
 using namespace net_test;
@@ -414,6 +416,26 @@ TEST_CASE("calls: a place that a lost connection was writing to is asked for aga
     w.net.work_until([&] { return w.handler.count("called x") == 1; }, w.in(5s));
     CHECK(w.handler.places_asked == std::vector<std::string>{"x#0", "x#0"});
     CHECK(w.handler.place == numbers(100000));
+}
+
+TEST_CASE("calls: of a message that comes twice on one connection only one is read to its place") {
+    two w;
+    w.begin();
+    w.wait(w.call(echo_service::echo, "first"));
+    w.net.set_line("alice", "bob", {1ms, 0us, 1e6});
+    simulated_faults f;
+    f.duplicate = 1;
+    w.net.inject(f);
+    w.handler.place = numbers(100000, -1);
+    std::vector<tn::any_array> arrays;
+    arrays.push_back(numbers(100000));
+    w.call(echo_service::wait, "x", 60s, std::move(arrays));
+    w.net.work_until([&] { return w.handler.count("called x") == 1; }, w.in(5s));
+    CHECK(w.handler.place == numbers(100000));
+    std::fill_n(w.handler.place.data<float>(), 100000, 5.0f); // it is used for something else
+    w.net.work_for(1s);
+    CHECK(w.handler.places_asked == std::vector<std::string>{"x#0"});
+    CHECK(std::count(w.handler.place.data<float>(), w.handler.place.data<float>() + 100000, 5.0f) == 100000);
 }
 
 TEST_CASE("calls: a caller that is closed says goodbye, and its calls are cancelled") {

@@ -80,6 +80,12 @@ public:
     std::function<void()> on_message;
 };
 
+/// The body of the i-th message.
+inline std::string text_at(recorder& r, std::size_t i) {
+    const std::lock_guard lock(r.guard);
+    return to_text(r.messages.at(i).body);
+}
+
 /// Sends back what comes.
 class echo final : public connection_user {
 public:

@@ -89,8 +89,9 @@ TEST_CASE("tls: messages of all sizes go both ways, by name and by number") {
     std::size_t i = 0;
     for (const char* host : {"localhost", "127.0.0.1"}) {
         const auto user = std::make_shared<recorder>();
-        const auto [to, why] = dial(*client, host + port_of(a.address()), user);
-        REQUIRE_MESSAGE(to, why);
+        const dialed_result dialed = dial(*client, host + port_of(a.address()), user);
+        REQUIRE_MESSAGE(dialed.to, dialed.why);
+        const auto& to = dialed.to;
         CHECK(to->is_private());
         const auto [back, there] = a.at(i++);
         CHECK(back->is_private());

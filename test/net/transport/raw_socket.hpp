@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <doctest/doctest.h>
+
+namespace net_test {
+
+/// A socket that speaks no protocol but what the test writes; blocking.
+class raw_socket {
+public:
+    explicit raw_socket(const std::string& address, int receive_buffer = 0) :
+        socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+        if (receive_buffer) ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
+        sockaddr_in to{};
+        to.sin_family = AF_INET;
+        to.sin_port = htons(static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
+        to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        REQUIRE(::connect(socket_, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0);
+    }
+    raw_socket(raw_socket&& other) noexcept : socket_(std::exchange(other.socket_, -1)) {}
+    ~raw_socket() { end(); }
+    void end() {
+        if (socket_ >= 0) ::close(std::exchange(socket_, -1));
+    }
+    void write(std::span<const std::byte> all) {
+        while (!all.empty()) {
+            const ssize_t n = ::send(socket_, all.data(), all.size(), MSG_NOSIGNAL);
+            REQUIRE(n > 0);
+            all = all.subspan(static_cast<std::size_t>(n));
+        }
+    }
+    /// 0: the other side has ended.
+    std::size_t read(std::span<std::byte> to) {
+        const ssize_t n = ::recv(socket_, to.data(), to.size(), 0);
+        return n > 0 ? static_cast<std::size_t>(n) : 0;
+    }
+
+private:
+    int socket_;
+};
+
+} // namespace net_test
