@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Trains on Fashion-MNIST, saves the weights, and predicts with them in a second run. Installs what is
-# missing.
+# Trains on Fashion-MNIST, saves the weights, predicts with them in a second run, and trains again on a cluster of this machine.
+# Installs what is missing.
 #
 #   examples/run.sh [--data DIR] [other options of fashion_mnist, such as --epochs N]
 #
@@ -12,9 +12,14 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 . "$here/cmake/packages.sh"
 
 own_data=no
+data=()
+previous=
 for argument in "$@"; do
+    [ "$previous" != --data ] || data=(--data "$argument")
+    previous=$argument
     case $argument in
-    --data | --data=*) own_data=yes ;;
+    --data) own_data=yes ;;
+    --data=*) own_data=yes data=(--data "${argument#--data=}") ;;
     --save | --save=* | --load | --load=*)
         echo "examples/run.sh saves and loads the weights itself;"
         echo "build/release/examples/fashion_mnist takes $argument"
@@ -42,3 +47,5 @@ echo "== training; the weights go to $weights"
 "$program" --save "$weights" "$@"
 echo "== predicting with the saved weights"
 "$program" --load "$weights" "$@"
+echo "== training on a cluster: two parameter servers, two workers, each a process"
+"$here/build/release/net/tenon" launch --ps 2 --worker 2 -- "${program}_cluster" "${data[@]}"

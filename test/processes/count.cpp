@@ -19,7 +19,8 @@ namespace tn = tenon;
 
 namespace {
 
-void work(const tn::net::cluster_source& place, const tn::server& self, std::int64_t steps, int who_dies, std::int64_t at) {
+void work(const tn::net::cluster_source& place, const tn::server& self, std::int64_t steps, int who_dies,
+          std::int64_t at) {
     const auto placed = tn::on(tn::replica_device_setter(
         place.tasks, {.worker_device = tn::device_name("/job:worker/task:" + std::to_string(place.task))}));
     std::vector<tn::tensor<std::int64_t, tn::shape<>>> counts, more;
