@@ -1,6 +1,6 @@
 #include <bit>
 
-#include <net/transport/transport.hpp>
+#include <net/wire/bytes.hpp>
 
 namespace tenon::net {
 
