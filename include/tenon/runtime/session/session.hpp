@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <memory>
 #include <string>
 #include <vector>
@@ -46,9 +47,10 @@ public:
     /// A session on a server: "tenon://host:port", a server's target(); "": in this process. Needs the library tenon::net.
     /// invalid_argument_error for what is no target, unavailable_error where no server answers in time, or one that it needs is
     /// missing, naming it (SEMANTICS 24).
-    explicit session(const std::string& target, const session_options& o = {});
     session(const std::string& target, const graph& g, const session_options& o = {});
-    explicit session(const char* target, const session_options& o = {}) : session(std::string(target), o) {}
+    template <std::convertible_to<std::string> T> // a template, for g++ 12 makes a text of options in braces, too
+    explicit session(const T& target, const session_options& o = {}) :
+        session(std::string(target), graph::current(), o) {}
     /// Stops what waits in its steps, as close() does. Callables that it made may still be called.
     ~session();
     session(session&&) noexcept = default;

@@ -41,8 +41,6 @@ TENON_INLINE session::session(const std::vector<task>& tasks, const graph& g, co
     }
     state_ = std::make_shared<detail::local_session>(g, o, std::move(all));
 }
-TENON_INLINE session::session(const std::string& target, const session_options& o) :
-    session(target, graph::current(), o) {}
 TENON_INLINE session::session(const std::string& target, const graph& g, const session_options& o) {
     if (target.empty()) {
         *this = session(g, o);
