@@ -17,6 +17,7 @@
 #include <tenon/graph/graph.hpp>                 // graphs
 #include <tenon/graph/tensor.hpp>                // the typed handle on a node
 #include <tenon/graph/json.hpp>                  // graphs as text, and back
+#include <tenon/graph/safetensors.hpp>           // named arrays in files
 #include <tenon/graph/cluster.hpp>               // which tasks there are, and where
 #include <tenon/graph/replica_device_setter.hpp> // variables to parameter servers, the rest to workers
 
@@ -45,6 +46,7 @@
 #include <tenon/ops/dropout.hpp>          // dropout
 #include <tenon/ops/random.hpp>           // random numbers, the same everywhere
 #include <tenon/ops/queue.hpp>            // queues of tuples, which outlive steps
+#include <tenon/ops/files.hpp>            // files, where ops are
 #include <tenon/ops/gradients.hpp>        // reverse-mode differentiation
 #include <tenon/ops/hints.hpp>            // what to write where sum(x, 1) does not compile
 
@@ -72,15 +74,18 @@
 #include <tenon/nn/losses.hpp>           // losses and accuracy
 #include <tenon/nn/confusion_matrix.hpp> // which class is taken for which
 
-#include <tenon/train/staleness.hpp>    // of what asynchronous workers compute with
-#include <tenon/train/schedules.hpp>    // learning rates that follow the global step
-#include <tenon/train/optimizers.hpp>   // gradient descent, momentum, Adam, ...; clipping
-#include <tenon/train/all_reduce.hpp>   // sums over devices
-#include <tenon/train/mirrored.hpp>     // one model on several devices
-#include <tenon/train/safetensors.hpp>  // named arrays in files
-#include <tenon/train/checkpoint.hpp>   // variables in such files
-#include <tenon/train/coordinator.hpp>  // threads that end together
-#include <tenon/train/queue_runner.hpp> // threads that keep queues filled
+#include <tenon/train/staleness.hpp>         // of what asynchronous workers compute with
+#include <tenon/train/schedules.hpp>         // learning rates that follow the global step
+#include <tenon/train/optimizers.hpp>        // gradient descent, momentum, Adam, ...; clipping
+#include <tenon/train/all_reduce.hpp>        // sums over devices
+#include <tenon/train/mirrored.hpp>          // one model on several devices
+#include <tenon/train/checkpoint.hpp>        // variables in files
+#include <tenon/train/manifest.hpp>          // what a checkpoint of several files says of itself
+#include <tenon/train/saver.hpp>             // checkpoints that the tasks write which hold the variables
+#include <tenon/train/coordinator.hpp>       // threads that end together
+#include <tenon/train/queue_runner.hpp>      // threads that keep queues filled
+#include <tenon/train/session_hook.hpp>      // what goes on beside the steps of the next
+#include <tenon/train/monitored_session.hpp> // a session that initialises, restores, saves, and lives through lost tasks
 
 #include <tenon/data/idx.hpp>         // the files of MNIST and its relatives
 #include <tenon/data/minibatches.hpp> // shuffled minibatches

@@ -35,6 +35,7 @@ struct server::state {
         s.of_task.cpu_devices = o.cpu_devices;
         s.of_task.gpus = o.gpus;
         s.of_task.gpu_memory = o.gpu_memory;
+        s.of_task.files = o.files.empty() ? file_access::none() : file_access::below(o.files);
         s.of_master.sessions = o.sessions;
         s.log = o.log;
         s.asked_to_stop = [this] {

@@ -1,12 +1,12 @@
 // Whatever the bytes, a safetensors_file opens and gives arrays that fill them, or throws a tenon::error.
-// covers: train/safetensors core/file
+// covers: graph/safetensors core/file
 
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <span>
 
-#include <tenon/train/safetensors.hpp>
+#include <tenon/graph/safetensors.hpp>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     try {

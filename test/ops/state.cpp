@@ -403,3 +403,23 @@ TEST_CASE("a number that is assigned is one the variable can hold") {
     tn::session s;
     CHECK(s.run(v.assign(200)).item() == 200);
 }
+
+TEST_CASE("SEMANTICS 18: whether a variable has a value can be asked, without reading it") {
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const auto v = tn::variable<float, tn::shape<2>>("v", tn::ones());
+    const auto w = tn::on("/cpu:0", [] { return tn::variable("w", std::string("text")); });
+    const tn::any_tensor v_is = tn::add<tn::is_initialized_op>({}, {v}), w_is = tn::add<tn::is_initialized_op>({}, {w});
+    tn::session s;
+    const auto ask = [&] {
+        const auto is = s.run_untyped({}, {v_is, w_is});
+        return std::pair(is[0].data<bool>()[0], is[1].data<bool>()[0]);
+    };
+    CHECK(ask() == std::pair(false, false));
+    s.run(v.initializer());
+    CHECK(ask() == std::pair(true, false));
+    s.run(w.initializer());
+    CHECK(ask() == std::pair(true, true));
+    const tn::any_tensor none = tn::add<tn::is_initialized_op>({}, {v + 1.0f});
+    CHECK(has(words_of<tn::invalid_argument_error>([&] { s.run_untyped({}, {none}); }), "is no variable"));
+}

@@ -66,7 +66,7 @@ static_assert(tn::inferred(element_type::float32, nine).what == fault::too_many_
 
 // Every fault has words, and element types are shown where they are what is wrong.
 static_assert([] {
-    for (int f = 0; f <= static_cast<int>(fault::components_differ); ++f)
+    for (int f = 0; f <= static_cast<int>(fault::names_differ); ++f)
         if (tn::words(static_cast<fault>(f))[0] == '\0' ||
             tn::detail::same_text(tn::words(static_cast<fault>(f)), "unknown fault"))
             return false;

@@ -50,6 +50,8 @@ enum class fault {
     number_does_not_fit,
     value_does_not_fit_component,
     components_differ,
+    path_must_be_text,
+    names_differ,
 };
 
 constexpr const char* words(fault f) noexcept {
@@ -97,6 +99,8 @@ constexpr const char* words(fault f) noexcept {
     case fault::number_does_not_fit: return "elements of this type cannot hold the number";
     case fault::value_does_not_fit_component: return "value does not fit its component";
     case fault::components_differ: return "there is not one value for each component of the queue's elements";
+    case fault::path_must_be_text: return "a path or what a file holds must be one text";
+    case fault::names_differ: return "there is not one tensor for each name";
     }
     return "unknown fault";
 }
@@ -106,7 +110,7 @@ constexpr bool is_about_elements(fault f) noexcept {
     return f == fault::element_types_differ || f == fault::element_type_must_be_floating ||
            f == fault::element_type_must_be_numeric || f == fault::element_type_must_be_integer ||
            f == fault::element_type_must_be_bool || f == fault::element_type_not_supported ||
-           f == fault::number_does_not_fit || f == fault::value_does_not_fit_component;
+           f == fault::number_does_not_fit || f == fault::value_does_not_fit_component || f == fault::path_must_be_text;
 }
 
 /// True when the fault is about axes, so that those asked for are shown with the shapes.

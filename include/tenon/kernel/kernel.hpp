@@ -13,6 +13,7 @@ namespace tenon {
 class attributes;
 class thread_pool;
 class resource_manager;
+class file_access;
 class step;
 struct node;
 
@@ -27,6 +28,7 @@ struct kernel_setup {
     std::uint64_t graph_seed = 0; ///< 0: none was set
     /// The container of what one session alone uses: queues without a shared name.
     const char* session_container = "";
+    const file_access* files = nullptr; ///< which it may read and write; lives as long as the kernel; nullptr: all
 };
 
 /// What a kernel is given in a step.

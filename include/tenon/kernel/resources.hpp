@@ -85,6 +85,8 @@ public:
 
     const std::string name;
     const tensor_type& type() const noexcept { return type_; }
+    /// Whether it has a value, at this moment.
+    bool is_initialized() const noexcept;
     /// What it holds while no step uses it.
     any_array& value() noexcept { return current_->value; }
 

@@ -29,6 +29,10 @@ TENON_INLINE variable_resource::~variable_resource() {
     }
     destroy(current_);
 }
+TENON_INLINE bool variable_resource::is_initialized() const noexcept {
+    const detail::spin_guard lock(guard_->lock);
+    return current_->initialized;
+}
 // Where the host has no memory of its own for a device, its strings are objects, and none of what is counted.
 TENON_INLINE std::size_t variable_resource::counted_bytes() const noexcept {
     return type_.element == element_type::string ? 0 : static_cast<std::size_t>(bytes_of(type_));

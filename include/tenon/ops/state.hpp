@@ -59,6 +59,19 @@ struct assign_op {
 };
 TENON_OP(state, assign);
 
+/// in: a variable. Whether it has a value, when this runs: what the step itself assigns may count or not.
+struct is_initialized_op {
+    static constexpr const char* name = "is_initialized";
+    static constexpr op_flags flags = op_flags::stateful | op_flags::uses;
+    using attributes = no_attributes;
+    static constexpr inferred infer(const attributes&, type_list in, int) {
+        return in.size() == 1 ? inferred(element_type::boolean, {}) : inferred(fault::expects_more_operands);
+    }
+    static constexpr bool needs_value(const attributes&, int) { return false; }
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+TENON_OP(state, is_initialized);
+
 struct variable_options {
     bool trainable = true;
     /// False: it enters no collection, so it is neither initialised, trained nor saved with the others
@@ -277,6 +290,7 @@ any_tensor scatter(scatter_op::way how, const any_tensor& variable, const any_te
 #include <cstring>
 
 #include <tenon/graph/graph_state.inl>
+#include <tenon/kernel/resources.hpp>
 
 namespace tenon {
 
@@ -408,6 +422,19 @@ struct variable_kernel final : kernel {
     std::string name;
 };
 
+struct is_initialized_kernel final : kernel {
+    explicit is_initialized_kernel(const kernel_setup& s) {
+        const tenon::node& v = *s.node.inputs[0].node;
+        if (!v.op->is(op_flags::variable))
+            throw invalid_argument_error(s.node.name + ": its input 0, " + v.name + ", is no variable but made by " +
+                                         shown_op(v));
+        variable = s.resources->variable(v.container, v.name, v.outputs[0]);
+    }
+    void run(const kernel_run& r) override { *r.output<bool>(0) = variable->is_initialized(); }
+    double cost() const override { return 20; }
+    std::shared_ptr<variable_resource> variable;
+};
+
 struct assign_kernel final : kernel {
     explicit assign_kernel(const kernel_setup& s) :
         elements(s.outputs[0].extents.elements()),
@@ -483,6 +510,7 @@ TENON_INLINE operation initialize_variables() {
 }
 
 TENON_KERNEL(variable, detail::variable_kernel);
+TENON_KERNEL(is_initialized, detail::is_initialized_kernel);
 TENON_KERNEL(assign, detail::assign_kernel);
 } // namespace tenon
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include <tenon/runtime/session/session.hpp>
-#include <tenon/train/safetensors.hpp>
+#include <tenon/graph/safetensors.hpp>
 
 /// Variables in files: safetensors, whose names are the variables'.
 ///
@@ -49,6 +49,19 @@ struct load_report {
 /// no variable and throws not_found_error that lists what is missing, or invalid_argument_error that lists what has
 /// another type or other sizes. Throws what read_safetensors throws.
 load_report load_variables(session& s, const std::string& path, const load_options& o = {});
+
+namespace detail {
+/// The first few of them.
+std::string joined(const std::vector<std::string>& names, const char* between);
+/// Those that were given, or all that the graph has, each of them a variable; `what` is for messages.
+std::vector<any_tensor> checkpoint_variables(const graph& g, const std::vector<any_tensor>& given, const char* what);
+/// The variables that a source of these names has as they are here; the report says what of the others, or, where it is not
+/// partial, an error does.
+std::vector<any_tensor> match_variables(const char* what, const std::string& source,
+                                        const std::vector<any_tensor>& variables,
+                                        function_ref<const tensor_type*(const std::string&)> type_of,
+                                        const std::vector<std::string>& names, bool partial, load_report& report);
+} // namespace detail
 
 } // namespace tenon
 

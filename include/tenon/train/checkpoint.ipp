@@ -11,8 +11,8 @@ namespace tenon {
 
 namespace detail {
 
-inline std::vector<any_tensor> checkpoint_variables(const graph& g, const std::vector<any_tensor>& given,
-                                                    const char* what) {
+TENON_INLINE std::vector<any_tensor> checkpoint_variables(const graph& g, const std::vector<any_tensor>& given,
+                                                          const char* what) {
     std::vector<any_tensor> variables = given.empty() ? g.collection(global_variables) : given;
     if (variables.empty()) throw invalid_argument_error(std::string(what) + ": the session's graph has no variables");
     for (const any_tensor& v : variables) {
@@ -43,12 +43,46 @@ inline std::vector<any_tensor> loading_assignments(const any_tensor& v) {
     return made;
 }
 
-inline std::string joined(const std::vector<std::string>& names, const char* between) {
+TENON_INLINE std::string joined(const std::vector<std::string>& names, const char* between) {
     constexpr std::size_t shown = 10;
     std::string text;
     for (std::size_t i = 0; i < names.size() && i < shown; ++i) text += (i ? between : "") + names[i];
     if (names.size() > shown) text += between + std::string("and ") + std::to_string(names.size() - shown) + " more";
     return text;
+}
+
+// The variables that a source has as they are here; what is said of the others.
+TENON_INLINE std::vector<any_tensor> match_variables(const char* what, const std::string& source,
+                                                     const std::vector<any_tensor>& variables,
+                                                     function_ref<const tensor_type*(const std::string&)> type_of,
+                                                     const std::vector<std::string>& names, bool partial,
+                                                     load_report& report) {
+    std::vector<any_tensor> found;
+    std::set<std::string> asked;
+    for (const any_tensor& v : variables) {
+        const std::string& name = v.node()->name;
+        const tensor_type* const there = type_of(name);
+        asked.insert(name);
+        if (!there) report.missing.push_back(name);
+        else if (!(*there == v.type()))
+            report.mismatched.push_back(name + ": " + to_string(v.type()) + " here, " + to_string(*there) +
+                                        " in the file");
+        else {
+            found.push_back(v);
+            report.loaded.push_back(name);
+        }
+    }
+    for (const std::string& name : names)
+        if (!asked.contains(name)) report.unused.push_back(name);
+    if (!partial && !report.mismatched.empty())
+        throw invalid_argument_error(std::string(what) + ": " + source +
+                                     " has other types: " + joined(report.mismatched, "; ") +
+                                     "; is it of another model? (.partial = true leaves these out)");
+    if (!partial && !report.missing.empty())
+        throw not_found_error(std::string(what) + ": " + source + " lacks " + joined(report.missing, ", ") +
+                              (report.unused.empty() ? "" : "; it has " + joined(report.unused, ", ")) +
+                              " (.partial = true leaves these out)");
+    return found;
 }
 
 } // namespace detail
@@ -69,32 +103,15 @@ TENON_INLINE load_report load_variables(session& s, const std::string& path, con
     const std::vector<any_tensor> variables =
         detail::checkpoint_variables(s.bound_graph(), o.variables, "load_variables");
     const safetensors_file file = read_safetensors(path);
+    std::vector<std::string> names;
+    for (const safetensors_file::tensor& t : file.tensors()) names.push_back(t.name);
+    const auto type_of = [&](const std::string& name) -> const tensor_type* {
+        const safetensors_file::tensor* const t = file.find(name);
+        return t ? &t->type : nullptr;
+    };
     load_report report;
-    std::vector<any_tensor> found;
-    std::set<std::string> asked;
-    for (const any_tensor& v : variables) {
-        const std::string& name = v.node()->name;
-        const safetensors_file::tensor* t = file.find(name);
-        asked.insert(name);
-        if (!t) report.missing.push_back(name);
-        else if (!(t->type == v.type()))
-            report.mismatched.push_back(name + ": " + to_string(v.type()) + " here, " + to_string(t->type) +
-                                        " in the file");
-        else {
-            found.push_back(v);
-            report.loaded.push_back(name);
-        }
-    }
-    for (const safetensors_file::tensor& t : file.tensors())
-        if (!asked.contains(t.name)) report.unused.push_back(t.name);
-    if (!o.partial && !report.mismatched.empty())
-        throw invalid_argument_error("load_variables: " + path +
-                                     " has other types: " + detail::joined(report.mismatched, "; ") +
-                                     "; is it of another model? (.partial = true leaves these out)");
-    if (!o.partial && !report.missing.empty())
-        throw not_found_error("load_variables: " + path + " lacks " + detail::joined(report.missing, ", ") +
-                              (report.unused.empty() ? "" : "; it has " + detail::joined(report.unused, ", ")) +
-                              " (.partial = true leaves these out)");
+    const std::vector<any_tensor> found =
+        detail::match_variables("load_variables", path, variables, type_of, names, o.partial, report);
     std::vector<fed_value> feeds;
     std::vector<operation> assignments;
     for (const any_tensor& v : found) {

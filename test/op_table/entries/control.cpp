@@ -70,6 +70,7 @@ const add_entries control{
 };
 
 const add_entries updates{
+    {.op = "is_initialized", .no_gradient = "of nothing that is computed", .apart = "ops/state.cpp"},
     {.op = "assign",
      .elements = all_elements,
      .samples = {{.operands = {held("n=2 m=3"), x("n m")},

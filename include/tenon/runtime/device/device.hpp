@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <tenon/core/element_type.hpp>
+#include <tenon/kernel/file_access.hpp>
 #include <tenon/kernel/function_ref.hpp>
 #include <tenon/kernel/kernel.hpp>
 #include <tenon/kernel/memory_account.hpp>
@@ -102,6 +103,13 @@ public:
     /// Who is asked, where memory is short, to give back what is kept only for further use: false when there is nothing
     /// left of it. Set before others use the device.
     virtual void when_short(bool (*give_back)(void* context), void* context) noexcept = 0;
+
+    /// Which files its kernels may read and write: all, unless it was said otherwise before others used it.
+    const file_access& files() const noexcept { return files_; }
+    void limit_files(const file_access& to) { files_ = to; }
+
+private:
+    file_access files_;
 };
 
 /// What the planner knows of a device until a program is cut by task: all there is to know of another process's.

@@ -50,7 +50,8 @@ TENON_INLINE kernel_pointer prepare_kernel(const program& p, const program_item&
                          .threads = d.streams() ? 1 : o.threads,
                          .resources = &d.resources(),
                          .graph_seed = o.graph_seed,
-                         .session_container = o.session_container.c_str()};
+                         .session_container = o.session_container.c_str(),
+                         .files = &d.files()};
     return factory(s);
 }
 

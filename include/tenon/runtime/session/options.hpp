@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <tenon/core/shared_function.hpp>
+#include <tenon/kernel/file_access.hpp>
 #include <tenon/kernel/memory_policy.hpp>
 
 /// What a task has, and how a session runs its graph.
@@ -27,6 +28,8 @@ struct task_options {
     /// What it is in a cluster: its devices are "/job:JOB/replica:0/task:INDEX/device:...".
     std::string job = "localhost";
     int index = 0;
+    /// Which files ops may read and write: all.
+    file_access files = {};
 };
 
 struct session_options {

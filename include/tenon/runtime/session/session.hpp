@@ -116,6 +116,10 @@ public:
         return live().explain(std::move(r));
     }
 
+    /// The same for lists known at run time.
+    placement_explanation explain_placement_untyped(const std::vector<any_tensor>& fetches,
+                                                    const std::vector<operation>& targets = {});
+
     session_statistics statistics() const;
     /// The devices, /device:CPU:0 first (SEMANTICS 12).
     std::vector<device_attributes> list_logical_devices() const;

@@ -77,6 +77,14 @@ TENON_INLINE untyped_callable session::callable_untyped(const std::vector<any_te
     return untyped_callable(live().make_callable(feeds, r));
 }
 
+TENON_INLINE placement_explanation session::explain_placement_untyped(const std::vector<any_tensor>& fetches,
+                                                                      const std::vector<operation>& targets) {
+    detail::run_request r;
+    r.fetches = fetches;
+    r.targets = targets;
+    return live().explain(std::move(r));
+}
+
 TENON_INLINE std::vector<device_attributes> session::list_logical_devices() const { return live().list_devices(); }
 TENON_INLINE tenon::memory_info session::memory_info(const device_name& device) const {
     return live().memory_info(device);

@@ -45,6 +45,7 @@ TENON_INLINE task_state::task_state(const task_options& o, thread_pool* p, const
     }
     if (own.job != devices[0]->full_name().job || own.task != devices[0]->full_name().task)
         for (auto& d : devices) d->belong_to(own);
+    for (auto& d : devices) d->limit_files(o.files);
     for (auto& d : devices)
         d->when_short([](void* t) { return static_cast<task_state*>(t)->give_back_memory(); }, this);
 }

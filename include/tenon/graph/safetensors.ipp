@@ -11,7 +11,7 @@
 
 #include <tenon/core/file.hpp>
 #include <tenon/graph/json_parse.hpp>
-#include <tenon/train/safetensors.hpp>
+#include <tenon/graph/safetensors.hpp>
 
 namespace tenon {
 
@@ -267,9 +267,9 @@ TENON_INLINE safetensors_file read_safetensors(const std::string& path) {
 
 namespace detail {
 
-// All but giving the file its name, which is done to what this returns.
-inline std::unique_ptr<output_file> written_safetensors(const std::string& path, std::span<const named_array> arrays,
-                                                        const safetensors_metadata& metadata) {
+TENON_INLINE void write_safetensors_to(function_ref<void(const void* from, std::size_t bytes)> out,
+                                       const std::string& path, std::span<const named_array> arrays,
+                                       const safetensors_metadata& metadata) {
     const auto say = [&](const std::string& what) { return "write_safetensors: '" + path + "': " + what; };
     std::vector<const named_array*> ordered;
     std::set<std::string> names;
@@ -330,20 +330,30 @@ inline std::unique_ptr<output_file> written_safetensors(const std::string& path,
         throw invalid_argument_error(say("names and metadata take " + std::to_string(header.size()) +
                                          " bytes, more than the 100,000,000 that the format allows"));
 
-    auto file = std::make_unique<output_file>("write_safetensors", path);
     std::uint8_t length[8];
     for (int i = 0; i < 8; ++i) length[i] = static_cast<std::uint8_t>(header.size() >> 8 * i);
-    file->write(length, sizeof length);
-    file->write(header.data(), header.size());
+    out(length, sizeof length);
+    out(header.data(), header.size());
     for (const named_array* a : ordered) {
         if constexpr (std::endian::native == std::endian::little) {
-            file->write(a->value.data(), a->value.bytes());
+            out(a->value.data(), a->value.bytes());
         } else {
             any_array swapped = a->value.copy();
             swap_on_big_endian(swapped);
-            file->write(swapped.data(), swapped.bytes());
+            out(swapped.data(), swapped.bytes());
         }
     }
+}
+
+// All but giving the file its name, which is done to what this returns.
+inline std::unique_ptr<output_file> written_safetensors(const std::string& path, std::span<const named_array> arrays,
+                                                        const safetensors_metadata& metadata) {
+    std::unique_ptr<output_file> file; // what cannot be written at all makes none
+    const auto write = [&](const void* from, std::size_t bytes) {
+        if (!file) file = std::make_unique<output_file>("write_safetensors", path);
+        file->write(from, bytes);
+    };
+    write_safetensors_to(write, path, arrays, metadata);
     return file;
 }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <tenon/core/print.hpp>
-#include <tenon/train/safetensors.hpp>
+#include <tenon/graph/safetensors.hpp>
 
 #include <messages.hpp>
 #include <temporary_folder.hpp>

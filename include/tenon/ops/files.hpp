@@ -1,0 +1,142 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <tenon/ops/constant.hpp>
+
+/// Files, as ops see them: where the op is placed, below the folder that its task allows (server_options::files), which
+/// relative paths begin at. What checkpoints are made of (train/saver.hpp). What a path may not be is a
+/// permission_denied_error; what else goes wrong is what the file system says, as an error that names the file.
+
+namespace tenon {
+
+namespace detail {
+// Of each: it sees what is there when it runs, on the host.
+struct file_op {
+    static constexpr op_flags flags = op_flags::stateful;
+    static constexpr element_types gpu_types = no_elements;
+    using attributes = no_attributes;
+};
+constexpr bool is_path(type_list in, int i) {
+    return i < in.size() && in[i].element == element_type::string && in[i].extents.rank() == 0;
+}
+} // namespace detail
+
+/// in: a path. All that the file holds, as a text.
+struct read_file_op : detail::file_op {
+    static constexpr const char* name = "read_file";
+    static constexpr inferred infer(const attributes&, type_list in, int) {
+        if (in.size() != 1) return fault::expects_more_operands;
+        if (!detail::is_path(in, 0)) return fault::path_must_be_text;
+        return inferred(element_type::string, {});
+    }
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+TENON_OP(files, read_file);
+
+/// in: a path; a text. A file that holds the text: it appears whole or not at all, in place of what was there. Missing folders
+/// are made.
+struct write_file_op : detail::file_op {
+    static constexpr const char* name = "write_file";
+    static constexpr int outputs(const attributes&, int) { return 0; }
+    static constexpr inferred infer(const attributes&, type_list in, int) {
+        if (in.size() != 2) return fault::expects_more_operands;
+        return detail::is_path(in, 0) && detail::is_path(in, 1) ? fault::none : fault::path_must_be_text;
+    }
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+TENON_OP(files, write_file);
+
+/// in: paths [n]. Removes these files, one after another; one that is not there is no error.
+struct remove_files_op : detail::file_op {
+    static constexpr const char* name = "remove_files";
+    static constexpr int outputs(const attributes&, int) { return 0; }
+    static constexpr inferred infer(const attributes&, type_list in, int) {
+        if (in.size() != 1) return fault::expects_more_operands;
+        return in[0].element == element_type::string && in[0].extents.rank() == 1 ? fault::none
+                                                                                  : fault::path_must_be_text;
+    }
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+TENON_OP(files, remove_files);
+
+/// in: a folder. The names of the files in it [n], sorted; none where there is no such folder.
+struct list_files_op : detail::file_op {
+    static constexpr const char* name = "list_files";
+    static constexpr op_flags flags = op_flags::stateful | op_flags::waits; // how many there are is known late
+    static constexpr inferred infer(const attributes&, type_list in, int) {
+        if (in.size() != 1) return fault::expects_more_operands;
+        if (!detail::is_path(in, 0)) return fault::path_must_be_text;
+        return inferred(element_type::string, extents(dynamic_extent));
+    }
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+TENON_OP(files, list_files);
+
+/// in: a path; a tensor for each name. A safetensors file of them, with that name each: it appears whole or not at all.
+/// out: int64 [2], how many bytes it has, and their hash (XXH64).
+struct save_shard_op : detail::file_op {
+    static constexpr const char* name = "save_shard";
+    struct attributes {
+        std::shared_ptr<const any_array> names; ///< string [n]
+        static constexpr void fields(auto&& field) { field("names", &attributes::names); }
+    };
+    static inferred infer(const attributes& a, type_list in, int) {
+        if (!a.names || a.names->element() != element_type::string || in.size() != a.names->elements() + 1)
+            return fault::names_differ;
+        if (!detail::is_path(in, 0)) return fault::path_must_be_text;
+        return inferred(element_type::int64, extents(2));
+    }
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+TENON_OP(files, save_shard);
+
+/// in: for each name the path of a file that holds it, string [n]; how many bytes each of these files has and their hash,
+/// int64 [n, 2]. A tensor for each name. Of those that nobody reads, the file is not looked at. A file that is not as it should
+/// be is a data_loss_error.
+struct restore_shard_op : detail::file_op {
+    static constexpr const char* name = "restore_shard";
+    struct attributes {
+        std::shared_ptr<const any_array> names;
+        std::vector<tensor_type> types; ///< theirs, whose sizes are numbers
+        static constexpr void fields(auto&& field) {
+            field("names", &attributes::names);
+            field("types", &attributes::types);
+        }
+    };
+    static int outputs(const attributes& a, int) { return static_cast<int>(a.types.size()); }
+    static inferred infer(const attributes& a, type_list in, int output) {
+        const auto n = static_cast<std::int64_t>(a.types.size());
+        if (n == 0 || !a.names || a.names->element() != element_type::string || a.names->elements() != n ||
+            in.size() != 2)
+            return fault::names_differ;
+        if (in[0].element != element_type::string || equal_shapes(in[0].extents, extents(n)).what != fault::none ||
+            in[1].element != element_type::int64 || equal_shapes(in[1].extents, extents{n, 2}).what != fault::none)
+            return fault::path_must_be_text;
+        return inferred(a.types[static_cast<std::size_t>(output)]);
+    }
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+TENON_OP(files, restore_shard);
+
+} // namespace tenon
+
+#if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_files)
+
+#include <tenon/ops/kernels/files.inl>
+
+namespace tenon {
+
+TENON_KERNEL(read_file, detail::read_file_kernel);
+TENON_KERNEL(write_file, detail::write_file_kernel);
+TENON_KERNEL(remove_files, detail::remove_files_kernel);
+TENON_KERNEL(list_files, detail::list_files_kernel);
+TENON_KERNEL(save_shard, detail::save_shard_kernel);
+TENON_KERNEL(restore_shard, detail::restore_shard_kernel);
+
+} // namespace tenon
+
+#endif

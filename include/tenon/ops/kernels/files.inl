@@ -1,0 +1,234 @@
+#pragma once
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <tenon/core/content_hash.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/file.hpp>
+#include <tenon/graph/safetensors.hpp>
+#include <tenon/kernel/file_access.hpp>
+#include <tenon/kernel/step.hpp>
+#include <tenon/kernel/wait.hpp>
+
+/// The kernels of ops/files.hpp.
+
+namespace tenon::detail {
+
+// What each knows of where it is.
+struct file_kernel : kernel {
+    explicit file_kernel(const kernel_setup& s) : op(s.node.op->name), files(s.files ? *s.files : file_access()) {}
+    double cost() const override { return 1e6; }
+
+    // A long one ends where its step does.
+    static void check(const tenon::step* in) {
+        if (in && (in->stopped() || (in->limited() && step::clock::now() >= in->deadline)))
+            throw cancelled_error("the step was stopped");
+    }
+    // What is written, or read, between looking whether the step goes on.
+    static constexpr std::size_t piece = std::size_t{8} << 20;
+
+    const std::string op;
+    const file_access files;
+};
+
+struct read_file_kernel final : file_kernel {
+    using file_kernel::file_kernel;
+    void run(const kernel_run& r) override {
+        input_file file(op.c_str(), files.resolve(op, *r.input<std::string>(0)));
+        constexpr std::size_t most = std::size_t{1} << 30;
+        std::string all;
+        for (std::size_t had = 0;; had = all.size()) {
+            check(r.step);
+            all.resize(had + (file.size() > 0 && had == 0 ? std::min(static_cast<std::size_t>(file.size()) + 1, piece)
+                                                          : piece / 8));
+            all.resize(had + file.read(all.data() + had, all.size() - had));
+            if (all.size() == had) break;
+            if (all.size() > most)
+                throw resource_exhausted_error(op + ": '" + file.path() + "' has more than " + std::to_string(most) +
+                                               " bytes, which is too much for one text");
+        }
+        *r.output<std::string>(0) = std::move(all);
+    }
+};
+
+struct write_file_kernel final : file_kernel {
+    using file_kernel::file_kernel;
+    void run(const kernel_run& r) override {
+        output_file file(op.c_str(), files.resolve(op, *r.input<std::string>(0), true));
+        const std::string& text = *r.input<std::string>(1);
+        file.write(text.data(), text.size());
+        file.commit();
+    }
+};
+
+struct remove_files_kernel final : file_kernel {
+    explicit remove_files_kernel(const kernel_setup& s) : file_kernel(s), count(s.inputs[0].extents.elements()) {}
+    void run(const kernel_run& r) override {
+        for (std::int64_t i = 0; i < count; ++i) {
+            std::string path;
+            try {
+                path = files.resolve(op, r.input<std::string>(0)[i]);
+            } catch (const not_found_error&) { // nor is its folder there
+                continue;
+            }
+            if (::unlink(path.c_str()) != 0 && errno != ENOENT) throw_file_error(op.c_str(), path, errno);
+        }
+    }
+    std::int64_t count;
+};
+
+// It is done when it has begun.
+class listing final : public wait {
+public:
+    listing(std::string op, file_access files) : op_(std::move(op)), files_(std::move(files)) {}
+    void start(const step&, completion& then) override {
+        std::vector<std::string> names = list(values.at(0).data<std::string>()[0]);
+        any_array found(element_type::string, {static_cast<std::int64_t>(names.size())});
+        std::move(names.begin(), names.end(), found.data<std::string>());
+        values.clear();
+        values.push_back(std::move(found));
+        then.completed(nullptr);
+    }
+    bool stop() noexcept override { return false; }
+    std::string awaited() const override { return "nothing"; }
+
+private:
+    std::vector<std::string> list(const std::string& path) const {
+        std::string real;
+        try {
+            real = files_.resolve_folder(op_, path);
+        } catch (const not_found_error&) {
+            return {};
+        }
+        const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(real.c_str()), ::closedir);
+        if (!folder) throw_file_error(op_.c_str(), real, errno);
+        std::vector<std::string> names;
+        for (errno = 0; const dirent* e = ::readdir(folder.get()); errno = 0) {
+            struct stat status {};
+            if (::fstatat(::dirfd(folder.get()), e->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+                S_ISREG(status.st_mode))
+                names.emplace_back(e->d_name);
+        }
+        if (errno != 0) throw_file_error(op_.c_str(), real, errno);
+        std::sort(names.begin(), names.end());
+        return names;
+    }
+    const std::string op_;
+    const file_access files_;
+};
+
+struct list_files_kernel final : waiting_kernel {
+    explicit list_files_kernel(const kernel_setup& s) : of(s) {}
+    std::unique_ptr<wait> make_wait() const override { return std::make_unique<listing>(of.op, of.files); }
+    struct settings {
+        explicit settings(const kernel_setup& s) : op(s.node.op->name), files(s.files ? *s.files : file_access()) {}
+        std::string op;
+        file_access files;
+    } of;
+};
+
+struct save_shard_kernel final : file_kernel {
+    explicit save_shard_kernel(const kernel_setup& s) :
+        file_kernel(s),
+        called(decode<save_shard_op::attributes>(s.attrs).names),
+        types(s.inputs.begin() + 1, s.inputs.end()) {}
+    void run(const kernel_run& r) override {
+        const std::string path = files.resolve(op, *r.input<std::string>(0), true);
+        std::vector<any_array> views;
+        std::vector<named_array> all;
+        views.reserve(types.size());
+        for (std::size_t i = 0; i < types.size(); ++i) {
+            // Nobody writes to them here.
+            void* const at = const_cast<void*>(r.in[i + 1]);
+            alignas(64) static char nothing[64];
+            views.push_back(any_array::view(at ? at : nothing, types[i].element, types[i].extents));
+            all.push_back({called->data<std::string>()[i], views.back()});
+        }
+        std::unique_ptr<output_file> file;
+        content_hasher hash;
+        std::uint64_t bytes = 0;
+        write_safetensors_to(
+            [&](const void* from, std::size_t count) {
+                if (!file) file = std::make_unique<output_file>(op.c_str(), path);
+                for (auto* at = static_cast<const std::byte*>(from); count > 0;) {
+                    check(r.step);
+                    const std::size_t now = std::min(count, piece);
+                    file->write(at, now);
+                    hash.add(at, now);
+                    bytes += now;
+                    at += now;
+                    count -= now;
+                }
+            },
+            path, all, {{"format", "tenon"}});
+        file->commit();
+        r.output<std::int64_t>(0)[0] = static_cast<std::int64_t>(bytes);
+        r.output<std::int64_t>(0)[1] = static_cast<std::int64_t>(hash.value());
+    }
+    std::shared_ptr<const any_array> called;
+    std::vector<tensor_type> types;
+};
+
+struct restore_shard_kernel final : file_kernel {
+    explicit restore_shard_kernel(const kernel_setup& s) :
+        file_kernel(s), a(decode<restore_shard_op::attributes>(s.attrs)) {}
+    void run(const kernel_run& r) override {
+        std::map<std::string, safetensors_file> open;
+        for (std::size_t o = 0; o < a.types.size(); ++o) {
+            if (!r.out[o]) continue;
+            const std::string& path = r.input<std::string>(0)[o];
+            auto at = open.find(path);
+            if (at == open.end()) {
+                const std::int64_t* const is = r.input<std::int64_t>(1) + 2 * o;
+                at = open.emplace(path, checked(path, is[0], static_cast<std::uint64_t>(is[1]), r.step)).first;
+            }
+            take(at->second, path, a.names->data<std::string>()[o], a.types[o], r.out[o]);
+        }
+    }
+
+private:
+    safetensors_file checked(const std::string& path, std::int64_t bytes, std::uint64_t hash,
+                             const tenon::step* in) const {
+        const std::string real = files.resolve(op, path);
+        {
+            const mapped_file whole(op.c_str(), real);
+            if (static_cast<std::int64_t>(whole.size()) != bytes)
+                throw data_loss_error(op + ": '" + real + "' is damaged: it has " + std::to_string(whole.size()) +
+                                      " bytes, and had " + std::to_string(bytes) + " when it was written");
+            content_hasher is;
+            for (std::size_t done = 0; done < whole.size(); done += piece) {
+                check(in);
+                is.add(whole.data() + done, std::min(piece, whole.size() - done));
+            }
+            if (is.value() != hash)
+                throw data_loss_error(op + ": '" + real + "' is damaged: its hash is " + text_of_hash(is.value()) +
+                                      ", and was " + text_of_hash(hash) + " when it was written");
+        }
+        return read_safetensors(real);
+    }
+    void take(const safetensors_file& from, const std::string& path, const std::string& tensor, const tensor_type& type,
+              void* to) const {
+        const auto* const found = from.find(tensor);
+        if (!found) throw data_loss_error(op + ": '" + path + "' has no tensor '" + tensor + "'");
+        if (!(found->type == type))
+            throw invalid_argument_error(op + ": '" + tensor + "' is " + to_string(type) + " here, and " +
+                                         to_string(found->type) + " in '" + path + "'");
+        const any_array value = from.load(tensor);
+        if (value.bytes() > 0) std::memcpy(to, value.data(), value.bytes());
+    }
+    const restore_shard_op::attributes a;
+};
+
+} // namespace tenon::detail

@@ -1,0 +1,391 @@
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <random>
+#include <set>
+#include <utility>
+
+#include <tenon/core/content_hash.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/ops/control.hpp>
+#include <tenon/ops/files.hpp>
+#include <tenon/ops/state.hpp>
+#include <tenon/train/saver.hpp>
+
+namespace tenon {
+
+namespace detail {
+
+inline any_array text_array(const std::string& text) {
+    any_array a(element_type::string, {});
+    *a.data<std::string>() = text;
+    return a;
+}
+inline any_array text_array(const std::vector<std::string>& texts) {
+    any_array a(element_type::string, {static_cast<std::int64_t>(texts.size())});
+    std::copy(texts.begin(), texts.end(), a.data<std::string>());
+    return a;
+}
+
+// A part of a session's graph that uses the files of one task.
+struct file_nodes {
+    any_tensor path, text, paths;
+    any_tensor read, listed;
+    operation write, remove;
+};
+
+// The variables of one task, and what saves and restores them.
+struct variable_shard {
+    std::string task;
+    std::vector<any_tensor> variables;
+    any_tensor path, saved;                          // save_shard
+    any_tensor files, checks;                        // restore_shard
+    std::vector<std::vector<operation>> assignments; // by variable: its own, then those of its copies
+};
+
+// All that a saver adds to a graph for variables on these tasks.
+struct saver_nodes {
+    std::vector<variable_shard> shards; // by task
+    file_nodes files;                   // of the first
+};
+
+inline std::string task_of(device_name d) {
+    d.type = {};
+    d.index = -1;
+    return to_string(d);
+}
+
+// A name for what is saved that no other save has.
+inline std::string new_checkpoint_id() {
+    static std::mutex guard;
+    static std::random_device random;
+    const std::lock_guard lock(guard);
+    return text_of_hash(random()).substr(14); // the digits of 32 bits
+}
+
+} // namespace detail
+
+struct saver::state {
+    state(std::string p, saver_options o) : prefix(std::move(p)), options(std::move(o)) {
+        const std::size_t slash = prefix.rfind('/');
+        folder = slash == std::string::npos ? "" : prefix.substr(0, slash + 1);
+        name = prefix.substr(slash + 1); // all, where there is no slash
+        if (name.empty() || name == "." || name == "..")
+            throw invalid_argument_error("saver: '" + prefix +
+                                         "' names no checkpoints; give a folder and a name, such as \"run/model\"");
+        if (options.keep < 0)
+            throw invalid_argument_error("saver_options::keep is " + std::to_string(options.keep) +
+                                         "; give how many checkpoints stay, or 0 for all");
+        if (!(options.timeout >= 0))
+            throw invalid_argument_error("saver_options::timeout is " + std::to_string(options.timeout) +
+                                         "; give seconds, or 0 for the session's limit");
+    }
+
+    std::string prefix, folder, name;
+    saver_options options;
+    std::mutex guard; // of what follows
+    std::map<std::string, std::shared_ptr<detail::saver_nodes>> made;
+
+    std::string list_path() const { return prefix + ".checkpoints.json"; }
+
+    std::vector<any_array> run(session& s, const std::vector<std::pair<any_tensor, any_array>>& fed,
+                               const std::vector<any_tensor>& fetches, const std::vector<operation>& targets) const {
+        std::vector<any_tensor> feeds;
+        std::vector<any_array> values;
+        for (const auto& [t, v] : fed) {
+            feeds.push_back(t);
+            values.push_back(v.share());
+        }
+        return s.callable_untyped(feeds, fetches, targets).run_for(options.timeout, values);
+    }
+    std::string read(session& s, const detail::file_nodes& n, const std::string& path) const {
+        std::vector<std::pair<any_tensor, any_array>> fed;
+        fed.emplace_back(n.path, detail::text_array(path));
+        const std::vector<any_array> all = run(s, fed, {n.read}, {});
+        return *all[0].data<std::string>();
+    }
+    void write(session& s, const detail::file_nodes& n, const std::string& path, const std::string& text) const {
+        std::vector<std::pair<any_tensor, any_array>> fed;
+        fed.emplace_back(n.path, detail::text_array(path));
+        fed.emplace_back(n.text, detail::text_array(text));
+        (void)run(s, fed, {}, {n.write});
+    }
+    void remove(session& s, const detail::file_nodes& n, const std::vector<std::string>& paths) const {
+        if (paths.empty()) return;
+        std::vector<std::pair<any_tensor, any_array>> fed;
+        fed.emplace_back(n.paths, detail::text_array(paths));
+        (void)run(s, fed, {}, {n.remove});
+    }
+    std::vector<std::string> list(session& s, const detail::file_nodes& n) const {
+        std::vector<std::pair<any_tensor, any_array>> fed;
+        fed.emplace_back(n.path, detail::text_array(folder.empty() ? "." : folder));
+        const std::vector<any_array> all = run(s, fed, {n.listed}, {});
+        const std::string* const names = all[0].data<std::string>();
+        return {names, names + all[0].elements()};
+    }
+
+    std::shared_ptr<detail::saver_nodes> nodes_for(session& s, const std::vector<any_tensor>& variables);
+    static void add_nodes(detail::saver_nodes& n, const graph& g);
+    std::vector<detail::kept_checkpoint> kept(session& s, const detail::file_nodes& n) const;
+    std::string sweep(session& s, const detail::file_nodes& n, const std::vector<detail::kept_checkpoint>& keep) const;
+};
+
+// By the task on which each variable is, which the session knows. The nodes are made once for each way in which they are spread.
+TENON_INLINE std::shared_ptr<detail::saver_nodes> saver::state::nodes_for(session& s,
+                                                                          const std::vector<any_tensor>& variables) {
+    const placement_explanation where = s.explain_placement_untyped(variables);
+    std::map<std::string, std::string> task_of_node;
+    for (const placement_explanation::node& n : where.nodes) task_of_node[n.name] = detail::task_of(n.device);
+    std::map<std::string, detail::variable_shard> by_task;
+    for (const any_tensor& v : variables) {
+        const auto at = task_of_node.find(v.node()->name);
+        if (at == task_of_node.end()) throw internal_error("saver: it is not known where " + v.name() + " is");
+        detail::variable_shard& shard = by_task[at->second];
+        shard.task = at->second;
+        shard.variables.push_back(v);
+    }
+    const graph& g = s.bound_graph();
+    std::string key = std::to_string(reinterpret_cast<std::uintptr_t>(g.state()));
+    for (const auto& [task, shard] : by_task) {
+        key += "\n" + task;
+        for (const any_tensor& v : shard.variables) key += " " + std::to_string(v.node()->number);
+    }
+    const std::lock_guard lock(guard);
+    std::shared_ptr<detail::saver_nodes>& found = made[key];
+    if (!found) {
+        auto n = std::make_shared<detail::saver_nodes>();
+        for (auto& [task, shard] : by_task) n->shards.push_back(std::move(shard));
+        add_nodes(*n, g);
+        found = std::move(n);
+    }
+    return found;
+}
+
+TENON_INLINE void saver::state::add_nodes(detail::saver_nodes& n, const graph& g) {
+    const graph_scope there(g);
+    const name_scope named("checkpoint");
+    const auto text = [](const char* called) { return untyped::placeholder(element_type::string, extents(), called); };
+    std::vector<node*> restored;
+    for (detail::variable_shard& shard : n.shards) {
+        const device_scope host(device_name(shard.task + "/device:CPU:0"));
+        std::vector<std::string> names;
+        std::vector<tensor_type> types;
+        for (const any_tensor& v : shard.variables) {
+            names.push_back(v.node()->name);
+            types.push_back(v.type());
+        }
+        const auto shared_names = std::make_shared<const any_array>(detail::text_array(names));
+        shard.path = text("shard");
+        std::vector<any_tensor> in{shard.path};
+        in.insert(in.end(), shard.variables.begin(), shard.variables.end());
+        shard.saved = add<save_shard_op>({shared_names}, std::move(in), "save");
+        const auto count = static_cast<std::int64_t>(names.size());
+        shard.files = untyped::placeholder(element_type::string, extents(count), "files");
+        shard.checks = untyped::placeholder(element_type::int64, extents{count, 2}, "checks");
+        restored.push_back(add<restore_shard_op>({shared_names, types}, {shard.files, shard.checks}, "restore").node());
+    }
+    {
+        // No variable is assigned before all files were found good.
+        const control_dependencies after(restored);
+        for (std::size_t i = 0; i < n.shards.size(); ++i) {
+            detail::variable_shard& shard = n.shards[i];
+            for (std::size_t v = 0; v < shard.variables.size(); ++v) {
+                const any_tensor value(node_output{restored[i], static_cast<int>(v)});
+                std::vector<operation> all{untyped::assign(shard.variables[v], value).operation()};
+                for (const any_tensor& copy : g.collection(detail::copies_of(shard.variables[v].node()->name)))
+                    all.push_back(untyped::assign(copy, value).operation());
+                shard.assignments.push_back(std::move(all));
+            }
+        }
+    }
+    const device_scope host(device_name(n.shards.front().task + "/device:CPU:0"));
+    detail::file_nodes& f = n.files;
+    f.path = text("path");
+    f.text = text("text");
+    f.paths = untyped::placeholder(element_type::string, extents(dynamic_extent), "paths");
+    f.read = add<read_file_op>({}, {f.path}, "read");
+    f.listed = add<list_files_op>({}, {f.path}, "list");
+    f.write = add<write_file_op>({}, {f.path, f.text}, "write").operation();
+    f.remove = add<remove_files_op>({}, {f.paths}, "remove").operation();
+}
+
+// Where there is no list of them, those whose manifests are there, by their steps.
+TENON_INLINE std::vector<detail::kept_checkpoint> saver::state::kept(session& s, const detail::file_nodes& n) const {
+    try {
+        return detail::kept_of_json(read(s, n, list_path()), list_path());
+    } catch (const not_found_error&) {
+    }
+    std::vector<detail::kept_checkpoint> all;
+    for (const std::string& file : list(s, n)) {
+        const detail::checkpoint_file f = detail::checkpoint_file_of(file, name);
+        if (f.step < 0 || f.is_partial || !f.id.empty()) continue;
+        const std::string path = folder + file;
+        const checkpoint_manifest m = checkpoint_manifest::from_json(read(s, n, path), path);
+        all.push_back({file, m.step, m.id});
+    }
+    std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.step < b.step; });
+    return all;
+}
+
+// Removes what belongs to no checkpoint that is kept: manifests first, so that none lacks its files.
+TENON_INLINE std::string saver::state::sweep(session& s, const detail::file_nodes& n,
+                                             const std::vector<detail::kept_checkpoint>& keep) const {
+    try {
+        std::vector<std::string> manifests, others;
+        for (const std::string& file : list(s, n)) {
+            const detail::checkpoint_file f = detail::checkpoint_file_of(file, name);
+            if (f.step < 0) continue;
+            const bool stays = !f.is_partial && std::any_of(keep.begin(), keep.end(), [&](const auto& k) {
+                return f.id.empty() ? k.file == file : k.step == f.step && k.id == f.id;
+            });
+            if (!stays) (f.id.empty() ? manifests : others).push_back(folder + file);
+        }
+        manifests.insert(manifests.end(), others.begin(), others.end());
+        remove(s, n, manifests);
+        return {};
+    } catch (const error& e) {
+        return e.what();
+    }
+}
+
+TENON_INLINE saver::saver(std::string prefix, saver_options o) :
+    state_(std::make_unique<state>(std::move(prefix), std::move(o))) {}
+TENON_INLINE saver::~saver() = default;
+TENON_INLINE saver::saver(saver&&) noexcept = default;
+TENON_INLINE saver& saver::operator=(saver&&) noexcept = default;
+
+TENON_INLINE saved_checkpoint saver::save(session& s, std::int64_t step) {
+    if (!state_) detail::moved_from("saver");
+    const state& self = *state_;
+    const std::vector<any_tensor> variables =
+        detail::checkpoint_variables(s.bound_graph(), self.options.variables, "saver");
+    if (step < 0) {
+        const std::vector<any_tensor> global = s.bound_graph().collection("global_step");
+        if (global.empty())
+            throw invalid_argument_error("saver::save: the session's graph has no global_step(); say which step it is");
+        step = s.run_untyped({}, global)[0].data<std::int64_t>()[0];
+    }
+    const auto nodes = state_->nodes_for(s, variables);
+    const std::size_t count = nodes->shards.size();
+    saved_checkpoint saved;
+    checkpoint_manifest& m = saved.manifest;
+    m.step = step;
+    m.id = detail::new_checkpoint_id();
+    const std::string file = self.name + "-" + std::to_string(step);
+    saved.path = self.folder + file + ".json";
+    std::vector<std::pair<any_tensor, any_array>> fed;
+    std::vector<any_tensor> fetches;
+    std::vector<std::string> paths;
+    for (std::size_t i = 0; i < count; ++i) {
+        const detail::variable_shard& shard = nodes->shards[i];
+        m.shards.push_back(
+            {file + "." + m.id + "-" + std::to_string(i + 1) + "-of-" + std::to_string(count) + ".safetensors", 0, 0,
+             shard.task});
+        paths.push_back(self.folder + m.shards.back().file);
+        fed.emplace_back(shard.path, detail::text_array(paths.back()));
+        fetches.push_back(shard.saved);
+        for (const any_tensor& v : shard.variables)
+            m.tensors.push_back({v.node()->name, v.type(), static_cast<int>(i)});
+    }
+    std::vector<detail::kept_checkpoint> kept;
+    try {
+        const std::vector<any_array> written = self.run(s, fed, fetches, {});
+        for (std::size_t i = 0; i < count; ++i) {
+            m.shards[i].bytes = written[i].data<std::int64_t>()[0];
+            m.shards[i].hash = static_cast<std::uint64_t>(written[i].data<std::int64_t>()[1]);
+        }
+        kept = self.kept(s, nodes->files);
+        self.write(s, nodes->files, saved.path, m.to_json());
+    } catch (...) {
+        try {
+            self.remove(s, nodes->files, paths);
+        } catch (const error&) { // the next save does
+        }
+        throw;
+    }
+    const std::string manifest_file = file + ".json";
+    std::erase_if(kept, [&](const auto& k) { return k.file == manifest_file; });
+    kept.push_back({manifest_file, step, m.id});
+    if (self.options.keep > 0 && kept.size() > static_cast<std::size_t>(self.options.keep))
+        kept.erase(kept.begin(), kept.end() - self.options.keep);
+    self.write(s, nodes->files, self.list_path(), detail::json_of_kept(kept));
+    saved.trouble = self.sweep(s, nodes->files, kept);
+    return saved;
+}
+
+TENON_INLINE restored_checkpoint saver::restore(session& s, const restore_options& o) {
+    if (!state_) detail::moved_from("saver");
+    const state& self = *state_;
+    const std::vector<any_tensor> variables =
+        detail::checkpoint_variables(s.bound_graph(), self.options.variables, "saver");
+    const auto nodes = state_->nodes_for(s, variables);
+    restored_checkpoint restored;
+    restored.path = o.checkpoint;
+    if (restored.path.empty()) {
+        const std::vector<detail::kept_checkpoint> kept = self.kept(s, nodes->files);
+        if (kept.empty())
+            throw not_found_error("saver::restore: there is no checkpoint '" + self.prefix +
+                                  "-STEP.json'; save one, or say where it is");
+        restored.path = self.folder + kept.back().file;
+    }
+    const checkpoint_manifest m =
+        checkpoint_manifest::from_json(self.read(s, nodes->files, restored.path), restored.path);
+    restored.step = m.step;
+    std::map<std::string, const checkpoint_manifest::tensor*> by_name;
+    std::vector<std::string> names;
+    for (const checkpoint_manifest::tensor& t : m.tensors) {
+        by_name[t.name] = &t;
+        names.push_back(t.name);
+    }
+    const auto type_of = [&](const std::string& name) -> const tensor_type* {
+        const auto at = by_name.find(name);
+        return at == by_name.end() ? nullptr : &at->second->type;
+    };
+    const std::vector<any_tensor> found =
+        detail::match_variables("saver::restore", restored.path, variables, type_of, names, o.partial, restored);
+    if (found.empty()) return restored;
+    std::set<const node*> wanted;
+    for (const any_tensor& v : found) wanted.insert(v.node());
+    const std::size_t slash = restored.path.rfind('/');
+    const std::string beside = slash == std::string::npos ? "" : restored.path.substr(0, slash + 1);
+    std::vector<std::pair<any_tensor, any_array>> fed;
+    std::vector<operation> targets;
+    for (const detail::variable_shard& shard : nodes->shards) {
+        const auto count = static_cast<std::int64_t>(shard.variables.size());
+        any_array files(element_type::string, {count});
+        any_array checks = any_array::zeros(element_type::int64, {count, 2});
+        for (std::size_t v = 0; v < shard.variables.size(); ++v) {
+            if (!wanted.contains(shard.variables[v].node())) continue;
+            const checkpoint_manifest::shard& from =
+                m.shards[static_cast<std::size_t>(by_name.at(shard.variables[v].node()->name)->shard)];
+            files.data<std::string>()[v] = beside + from.file;
+            checks.data<std::int64_t>()[2 * v] = from.bytes;
+            checks.data<std::int64_t>()[2 * v + 1] = static_cast<std::int64_t>(from.hash);
+            targets.insert(targets.end(), shard.assignments[v].begin(), shard.assignments[v].end());
+        }
+        fed.emplace_back(shard.files, std::move(files));
+        fed.emplace_back(shard.checks, std::move(checks));
+    }
+    (void)self.run(s, fed, {}, targets);
+    return restored;
+}
+
+TENON_INLINE std::vector<std::string> saver::checkpoints(session& s) {
+    if (!state_) detail::moved_from("saver");
+    const auto nodes =
+        state_->nodes_for(s, detail::checkpoint_variables(s.bound_graph(), state_->options.variables, "saver"));
+    std::vector<std::string> paths;
+    for (const detail::kept_checkpoint& k : state_->kept(s, nodes->files)) paths.push_back(state_->folder + k.file);
+    return paths;
+}
+
+TENON_INLINE checkpoint_manifest saver::manifest(session& s, const std::string& path) {
+    if (!state_) detail::moved_from("saver");
+    const auto nodes =
+        state_->nodes_for(s, detail::checkpoint_variables(s.bound_graph(), state_->options.variables, "saver"));
+    return checkpoint_manifest::from_json(state_->read(s, nodes->files, path), path);
+}
+
+} // namespace tenon

@@ -1,0 +1,41 @@
+// Reads a manifest and a list of checkpoints from any bytes: what is none is an error of two kinds, what is one is written and
+// read again.
+// covers: train/manifest graph/json_value graph/json_parse core/content_hash
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include <tenon/core/error.hpp>
+#include <tenon/train/manifest.hpp>
+
+namespace {
+
+template <class Read, class Write> void read_twice(const std::string& text, Read read, Write write) {
+    try {
+        const auto first = read(text);
+        const std::string written = write(first);
+        if (!(read(written) == first)) {
+            std::fprintf(stderr, "what was read is not what was written: %s\n", written.c_str());
+            std::abort();
+        }
+    } catch (const tenon::data_loss_error&) {
+    } catch (const tenon::unimplemented_error&) {
+    }
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const std::string text(reinterpret_cast<const char*>(data), size);
+    read_twice(
+        text, [](const std::string& t) { return tenon::checkpoint_manifest::from_json(t, "m"); },
+        [](const tenon::checkpoint_manifest& m) { return m.to_json(); });
+    read_twice(
+        text, [](const std::string& t) { return tenon::detail::kept_of_json(t, "m"); },
+        [](const std::vector<tenon::detail::kept_checkpoint>& k) { return tenon::detail::json_of_kept(k); });
+    (void)tenon::detail::checkpoint_file_of(text, "model");
+    return 0;
+}
