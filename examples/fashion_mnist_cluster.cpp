@@ -12,7 +12,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
-#include <thread>
 
 namespace tn = tenon;
 namespace nn = tenon::nn;
@@ -22,7 +21,7 @@ namespace {
 
 struct options {
     std::string data = "/usr/share/datasets/fashion-mnist";
-    std::string save; // a file for the variables; empty: none
+    std::string save; // what checkpoints are called, below the folder that servers allow; empty: none
     int epochs = 6;   // of all workers together
 };
 
@@ -49,24 +48,6 @@ options read_options(int argc, char** argv) {
     return o;
 }
 
-bool exists(const std::string& path) {
-    std::FILE* f = std::fopen(path.c_str(), "rb");
-    if (f) std::fclose(f);
-    return f != nullptr;
-}
-
-// Until the chief has given all variables their values.
-void wait_until_initialized(tn::session& sess) {
-    for (;;) {
-        try {
-            (void)sess.run_untyped({}, tn::graph::current().collection(tn::global_variables));
-            return;
-        } catch (const tn::failed_precondition_error&) {
-            std::this_thread::sleep_for(std::chrono::milliseconds(50));
-        }
-    }
-}
-
 void work(const options& o, const tn::net::cluster_source& place, const tn::server& self) {
     const int workers = static_cast<int>(place.tasks.tasks("worker").size());
     const std::string name = "worker " + std::to_string(place.task);
@@ -82,16 +63,21 @@ void work(const options& o, const tn::net::cluster_source& place, const tn::serv
     auto predicted = nn::predicted_class(model(images));
     auto stale = tn::staleness(train); // updates of others between what a step read and what it updated
 
-    // Other workers are not needed: one that dies leaves this one training.
-    tn::session sess(self.target(),
-                     {.operation_timeout = 60, .device_filters = {"/job:ps", own_task}, .open_timeout = 30});
-    if (!place.is_chief()) wait_until_initialized(sess);
-    else {
-        sess.run(tn::initialize_variables());
-        if (!o.save.empty() && exists(o.save)) tn::load_variables(sess, o.save);
-    }
-    auto step = sess.callable(tn::feeds(images, labels), tn::fetches(loss, stale));
-    auto predict = sess.callable(tn::feeds(images), tn::fetches(predicted));
+    // Other workers are not needed: one that dies leaves this one training. Where a parameter server dies, the session waits for its
+    // next life, and the chief restores the last checkpoint.
+    tn::session_options limits;
+    limits.operation_timeout = 60;
+    limits.device_filters = {"/job:ps", own_task};
+    tn::monitored_session sess({.target = self.target(),
+                                .session = limits,
+                                .is_chief = place.is_chief(),
+                                .checkpoint = o.save,
+                                .save_every = {.seconds = 2},
+                                .recovery_timeout = 60,
+                                .log = [&](const std::string& line) {
+                                    std::printf("%s: %s\n", name.c_str(), line.c_str());
+                                    std::fflush(stdout);
+                                }});
 
     tn::minibatches batches({.size = 100, .seed = static_cast<std::uint64_t>(place.task) + 1},
                             tn::scaled<float>(data.train_images, 1 / 255.0f), data.train_labels);
@@ -102,12 +88,16 @@ void work(const options& o, const tn::net::cluster_source& place, const tn::serv
     while (done < steps)
         for (auto [x, y] : batches) {
             if (done == steps) break;
-            auto [l, s] = step(x, y);
-            sum_of_losses += static_cast<double>(l.item());
-            staleness += static_cast<double>(s.item());
+            try {
+                auto [l, s] = sess.run(tn::feed(images, x), tn::feed(labels, y), loss, stale);
+                sum_of_losses += static_cast<double>(l.item());
+                staleness += static_cast<double>(s.item());
+            } catch (const tn::unknown_outcome_error&) {
+                continue; // lost with a task, and perhaps applied: it is not repeated
+            }
             if (crossing < 0)
                 crossing = static_cast<double>(
-                    sess.explain_placement(tn::feed(images, x), tn::feed(labels, y), train).crossing_bytes());
+                    sess.session().explain_placement(tn::feed(images, x), tn::feed(labels, y), train).crossing_bytes());
             if (++done % a_line != 0 && done != steps) continue;
             const std::int64_t since = (done - 1) % a_line + 1;
             const auto now = std::chrono::steady_clock::now();
@@ -117,7 +107,6 @@ void work(const options& o, const tn::net::cluster_source& place, const tn::serv
                         sum_of_losses / static_cast<double>(since), rate, staleness / static_cast<double>(since),
                         rate * crossing / 1e6);
             std::fflush(stdout);
-            if (place.is_chief() && !o.save.empty()) tn::save_variables(sess, o.save);
             sum_of_losses = staleness = 0;
             began = now;
         }
@@ -126,10 +115,10 @@ void work(const options& o, const tn::net::cluster_source& place, const tn::serv
                           data.test_labels);
     nn::confusion_matrix confusion(10);
     for (auto [x, y] : tests) {
-        auto [classes] = predict(x);
-        confusion.add(y, classes);
+        confusion.add(y, sess.run(tn::feed(images, x), predicted));
     }
     std::printf("%s: test accuracy: %.1f %%\n", name.c_str(), 100 * confusion.accuracy());
+    sess.close();
 }
 
 } // namespace
@@ -142,7 +131,9 @@ int main(int argc, char** argv) {
             std::fprintf(stderr, "fashion_mnist_cluster: this process is no task of a cluster\n%s", usage);
             return 2;
         }
-        tn::server self(place.tasks, place.job, place.task);
+        tn::server_options of_server;
+        if (const char* folder = std::getenv("TENON_FILES")) of_server.files = folder;
+        tn::server self(place.tasks, place.job, place.task, of_server);
         if (place.job == "ps") self.join();
         else work(o, place, self);
     } catch (const tn::error& e) {

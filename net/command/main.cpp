@@ -96,7 +96,8 @@ void add_serve(CLI::App& app, int& status) {
     sub->add_option("--memory-limit", o->server.memory_limit, "Bytes that variables and steps may take; 0: no limit")
         ->transform(CLI::AsSizeValue(false));
     sub->add_option("--files", o->server.files, "A folder below which ops may read and write files; none without it")
-        ->type_name("FOLDER");
+        ->type_name("FOLDER")
+        ->envname("TENON_FILES");
     sub->add_option("--heartbeat", o->server.heartbeat, "Seconds between signs of life")->capture_default_str();
     sub->add_option("--lease", o->server.lease, "Seconds without one after which a peer is taken for dead")
         ->capture_default_str();

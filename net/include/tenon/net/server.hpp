@@ -38,7 +38,7 @@ struct server_options {
     memory_policy gpu_memory = {};
     /// A folder: the ops that use files (checkpoints, readers) may read and write those below it, on behalf of every client, and no
     /// others. Their relative paths begin there. Empty: such ops are refused.
-    std::string files;
+    std::string files = {};
 
     /// A secret that the cluster's tasks and clients share, and prove to each other without sending it.
     std::string token = {};
