@@ -451,8 +451,10 @@ void master::run(const std::shared_ptr<session>& s, run_step&& c, replier answer
         reply<run_step>(*to, told);
     };
     // What is not planned yet is planned first, which takes long: it is the pool's.
-    task_->pool->submit([s, r, callable, feeds = std::make_shared<std::vector<any_array>>(std::move(c.feeds)),
-                         timeout = c.timeout, traced, ended = std::move(ended)]() mutable {
+    // Whoever is the last to hold the session, the server stays until that has ended: `busy` goes after all else.
+    task_->pool->submit([busy = busy_.enter(), s, r, callable,
+                         feeds = std::make_shared<std::vector<any_array>>(std::move(c.feeds)), timeout = c.timeout,
+                         traced, ended = std::move(ended)]() mutable {
         try {
             {
                 const std::lock_guard lock(s->guard);

@@ -335,11 +335,11 @@ class local_pending final : public pending_state, private runtime::run_owner {
 public:
     local_pending(std::shared_ptr<local_session> s, std::shared_ptr<runtime::step_plan> plan,
                   std::vector<any_array> fed, std::size_t fetches, local_callable::completed then) :
+        then_(std::move(then)),
         session_(std::move(s)),
         lease_(std::move(plan)),
         fed_(std::move(fed)),
-        fetched_(fetches + 1),
-        then_(std::move(then)) {
+        fetched_(fetches + 1) {
         for (const any_array& a : fed_) pointers_.push_back(&a);
         in_.may_be_stopped = true;
     }
@@ -443,6 +443,8 @@ private:
         changed_.notify_all();
     }
 
+    // Who is told, in place of get(). It ends last: what it holds may be what the session's own end needs.
+    const local_callable::completed then_;
     std::shared_ptr<local_session> session_;
     runtime::step_plan::lease lease_;
     std::shared_ptr<local_pending> self_; // while a step of one stage is in flight
@@ -455,7 +457,6 @@ private:
     std::exception_ptr failure_;
     bool ended_ = false, taken_ = false;
     std::atomic<bool> late_{false};
-    const local_callable::completed then_; // who is told, in place of get()
 };
 
 TENON_INLINE std::vector<any_array> local_session::run(run_request&& r) {
