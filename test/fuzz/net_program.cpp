@@ -29,7 +29,7 @@ void plan(program_part& part) {
     static const auto first = tenon::make_cpu_device(std::size_t{16} << 20, 0);
     static const auto second = tenon::make_cpu_device(std::size_t{16} << 20, 1);
     rt::plan_options o;
-    o.devices = {first.get(), second.get()};
+    o.set_devices({first.get(), second.get()});
     o.session_container = "session";
     try {
         const rt::staged_plan made(std::move(part.program), o, true);

@@ -51,7 +51,7 @@ void write_graph(const built& b, const std::string& name) {
 void write_parts(const built& b, const std::string& name) {
     static const auto first = make_cpu_device(0, 0), second = make_cpu_device(0, 1);
     rt::plan_options o;
-    o.devices = {first.get(), second.get()};
+    o.set_devices({first.get(), second.get()});
     rt::request r;
     for (const any_tensor& x : b.operands)
         if (x.node()->op->is(op_flags::fed)) {
