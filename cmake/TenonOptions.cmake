@@ -10,7 +10,7 @@ option(TENON_INSTALL "Make install rules" ${PROJECT_IS_TOP_LEVEL})
 set(TENON_WITH_ONEDNN AUTO CACHE STRING
     "Use oneDNN for matrix products and convolutions: AUTO (when found), ON (find or fetch), OFF")
 set_property(CACHE TENON_WITH_ONEDNN PROPERTY STRINGS AUTO ON OFF)
-option(TENON_WITH_NET "Build tenon::net: servers and remote sessions (Asio, OpenSSL)" ON)
+option(TENON_WITH_NET "Build tenon::net: servers and remote sessions (Asio, OpenSSL)" ${PROJECT_IS_TOP_LEVEL})
 option(TENON_WITH_ZLIB "Read gzipped files with zlib (find or fetch)" ON)
 
 set(TENON_SANITIZE "" CACHE STRING "Sanitizers for everything built: address,undefined or thread")
