@@ -28,7 +28,7 @@ inline void tell(const hook_log& to, const std::string& line) {
     else std::fprintf(stderr, "%s\n", line.c_str());
 }
 
-inline std::string rate_text(double rate) {
+inline std::string steps_per_second(double rate) {
     char text[32];
     std::snprintf(text, sizeof text, "%.4g steps/s", rate);
     return text;
@@ -117,7 +117,7 @@ struct rate_hook final : session_hook {
         const double seconds = c.now() - timer.at();
         if (seconds > 0)
             tell(to, "step " + std::to_string(c.step()) + ": " +
-                         rate_text(static_cast<double>(c.step() - timer.step()) / seconds));
+                         steps_per_second(static_cast<double>(c.step() - timer.step()) / seconds));
         timer.set(c.step(), c.now());
     }
     hook_timer timer;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tenon/ops/control.hpp>
+#include <tenon/ops/elementwise.hpp>
 #include <tenon/ops/state.hpp>
 
 /// How old the variables are that asynchronous workers compute with.
