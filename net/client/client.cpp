@@ -54,8 +54,8 @@ link_options link_options_of(const char* whose, double heartbeat, double lease) 
                                      " s and lease " + std::to_string(lease) +
                                      " s; give a positive heartbeat and a lease of two of them at least");
     link_options o;
-    o.heartbeat = std::chrono::duration_cast<duration>(std::chrono::duration<double>(heartbeat));
-    o.lease = std::chrono::duration_cast<duration>(std::chrono::duration<double>(lease));
+    o.heartbeat = seconds_of(heartbeat);
+    o.lease = seconds_of(lease);
     return o;
 }
 

@@ -6,6 +6,7 @@
 
 #include <unistd.h>
 
+#include <net/link/asking.hpp>
 #include <tenon/runtime/run/trace.hpp>
 
 namespace tenon::net {
@@ -20,10 +21,6 @@ using tenon::detail::run_request;
 
 // A server says itself that a limit has passed, and what was waited for; one that says nothing has so much more.
 constexpr double grace = 1; // seconds
-
-duration seconds_of(double s) {
-    return std::chrono::duration_cast<duration>(std::chrono::duration<double>(std::min(s, 1e9)));
-}
 
 std::int64_t nanoseconds_now() {
     return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
@@ -75,8 +72,7 @@ remote_session::remote_session(transport& t, peer_options to, const tenon::graph
 remote_session::~remote_session() {
     try {
         if (session_) {
-            message m = message_of(close_session{session_});
-            (void)server_->ask(m.verb, std::move(m.body), {}, transport_.now() + seconds_of(grace), incarnation_);
+            (void)net::ask(*server_, close_session{session_}, transport_.now() + seconds_of(grace), incarnation_);
         }
     } catch (...) { // it finds out by itself
     }
@@ -90,14 +86,7 @@ time_point remote_session::deadline_of(double timeout) const {
 
 // Of calls that do not wait for anybody else's steps.
 template <class C> typename C::reply remote_session::ask(const C& c, double seconds) const {
-    message m = message_of(c);
-    const time_point deadline = seconds > 0 ? transport_.now() + seconds_of(seconds + grace) : never;
-    answer a = server_->ask(m.verb, std::move(m.body), std::move(m.arrays), deadline, incarnation_);
-    a.check();
-    message reply;
-    reply.body = std::move(a.body);
-    reply.arrays = std::move(a.arrays);
-    return read_reply<C>(reply);
+    return net::ask(*server_, c, seconds > 0 ? transport_.now() + seconds_of(seconds + grace) : never, incarnation_);
 }
 
 void remote_session::tell_placed(const std::vector<std::string>& lines) const {
@@ -156,10 +145,7 @@ std::uint64_t remote_session::callable_for(const std::vector<any_tensor>& feeds,
             }
         }
     }
-    if (dropped) {
-        message m = message_of(drop_callable{session_, dropped});
-        server_->note(m.verb, std::move(m.body), {}, incarnation_);
-    }
+    if (dropped) note(*server_, drop_callable{session_, dropped}, incarnation_);
     return made;
 }
 
@@ -199,13 +185,7 @@ void remote_session::run(const std::vector<any_tensor>& feeds, const fetch_reque
     run_step c = step_of(feeds, r, fed, timeout);
     c.traced = tracing.get() != nullptr;
     const std::int64_t began = c.traced ? nanoseconds_now() : 0;
-    message m = message_of(c);
-    answer a = server_->ask(m.verb, std::move(m.body), std::move(m.arrays), deadline_of(timeout), incarnation_);
-    a.check();
-    message reply;
-    reply.body = std::move(a.body);
-    reply.arrays = std::move(a.arrays);
-    take(read_reply<run_step>(reply), r, fetched, tracing.get(), began);
+    take(net::ask(*server_, c, deadline_of(timeout), incarnation_), r, fetched, tracing.get(), began);
 }
 
 std::vector<any_array> remote_session::run(run_request&& r) {
@@ -223,12 +203,11 @@ public:
         session_(std::move(s)), request_(std::move(r)) {}
 
     static void start(const std::shared_ptr<remote_pending>& p, const run_step& c, double timeout) {
-        message m = message_of(c);
-        const std::uint64_t call = p->session_->server_->call(
-            m.verb, std::move(m.body), std::move(m.arrays), p->session_->deadline_of(timeout),
-            [p](answer a) { p->end(std::move(a)); }, p->session_->incarnation_);
+        const std::uint64_t made = call(
+            *p->session_->server_, c, p->session_->deadline_of(timeout), [p](answer a) { p->end(std::move(a)); },
+            p->session_->incarnation_);
         const std::lock_guard lock(p->guard_);
-        p->call_ = call;
+        p->call_ = made;
     }
     void get(any_array* fetched) override {
         (void)session_->transport_.work_until([&] { return has_ended(); }, never);
@@ -241,11 +220,7 @@ public:
             taken_ = true;
             a = std::move(answer_);
         }
-        a.check();
-        message reply;
-        reply.body = std::move(a.body);
-        reply.arrays = std::move(a.arrays);
-        session_->take(read_reply<run_step>(reply), request_, fetched, nullptr, 0);
+        session_->take(read_answer<run_step>(std::move(a)), request_, fetched, nullptr, 0);
     }
     bool wait_for(double seconds) override {
         return session_->transport_.work_until([&] { return has_ended(); },
@@ -359,8 +334,7 @@ void remote_session::set_measurements(cost_measurements* m) {
 void remote_session::note_started_runner(const any_tensor& queue) {
     session_state::note_started_runner(queue);
     extend();
-    message m = message_of(runner_started{session_, queue.node()->number});
-    server_->note(m.verb, std::move(m.body), {}, incarnation_);
+    note(*server_, runner_started{session_, queue.node()->number}, incarnation_);
 }
 
 void remote_session::close() {

@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include <net/client/client.hpp>
-#include <net/wire/calls.hpp>
+#include <net/link/asking.hpp>
 #include <tenon/core/error.hpp>
 
 namespace tenon::command {
@@ -12,20 +12,17 @@ namespace {
 
 using namespace net;
 
-template <class C> typename C::reply ask(const std::string& target, const C& c, double seconds) {
+template <Call C> typename C::reply ask(const std::string& target, const C& c, double seconds) {
     const std::string scheme = "tenon://";
     const std::string address = target.starts_with(scheme) ? target.substr(scheme.size()) : target;
     dialed_server s = dial_as_client(address);
     const auto to = peer::make(*s.over, std::move(s.to));
-    message m = message_of(c);
-    answer a = to->ask(m.verb, std::move(m.body), {},
-                       s.over->now() + std::chrono::duration_cast<duration>(std::chrono::duration<double>(seconds)));
-    to->close();
-    a.check();
-    message reply;
-    reply.body = std::move(a.body);
-    reply.arrays = std::move(a.arrays);
-    return read_reply<C>(reply);
+    const time_point deadline = s.over->now() + seconds_of(seconds);
+    struct closing {
+        peer& of;
+        ~closing() { of.close(); }
+    } const whatever_happens{*to};
+    return net::ask(*to, c, deadline);
 }
 
 std::string in_units(std::uint64_t bytes) {

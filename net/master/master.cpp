@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 
+#include <net/link/asking.hpp>
 #include <net/wire/graph_codec.hpp>
 #include <net/worker/answer.hpp>
 #include <tenon/runtime/run/trace.hpp>
@@ -18,15 +19,6 @@ using tenon::detail::local_callable;
 using tenon::detail::local_session;
 using tenon::detail::pending_state;
 using tenon::detail::run_request;
-
-template <class F> auto when_answered(F&& f) {
-    return [f = std::forward<F>(f)](net::answer a) mutable {
-        message m;
-        m.body = std::move(a.body);
-        m.arrays = std::move(a.arrays);
-        f(a, m);
-    };
-}
 
 } // namespace
 
@@ -259,8 +251,7 @@ void master::open(link_number client, const link_peer& who, open_session&& c, ti
         }
     o->devices.resize(o->names.size());
     o->limit = c.limit > 0 ? c.limit : limits_.open_seconds;
-    o->deadline = std::min(deadline, transport_.now() + std::chrono::duration_cast<duration>(
-                                                            std::chrono::duration<double>(std::min(o->limit, 1e9))));
+    o->deadline = std::min(deadline, transport_.now() + seconds_of(o->limit));
     o->answer = std::move(answer);
     o->left = o->names.size();
     if (o->left == 0) {
@@ -274,22 +265,19 @@ void master::open(link_number client, const link_peer& who, open_session&& c, ti
                 if (o->one_less(at->name() + ": " + connected.message)) begin_on_tasks(o);
                 return;
             }
-            message m = message_of(describe_task{});
-            at->call(m.verb, std::move(m.body), {}, o->deadline,
-                     when_answered([this, o, t, at](net::answer& a, message& reply) {
-                         std::string trouble;
-                         try {
-                             a.check();
-                             describe_task::reply r = read_reply<describe_task>(reply);
-                             if (!r.cluster.empty() && !self_.cluster.empty() && r.cluster != self_.cluster)
-                                 throw failed_precondition_error("it is a task of another cluster, " + r.cluster);
-                             o->made->tasks->tasks->tasks[t + 1].incarnation = r.incarnation;
-                             o->devices[t] = std::move(r.devices);
-                         } catch (const error& e) {
-                             trouble = at->name() + ": " + e.what();
-                         }
-                         if (o->one_less(trouble)) begin_on_tasks(o);
-                     }));
+            call(*at, describe_task{}, o->deadline, [this, o, t, at](net::answer a) {
+                std::string trouble;
+                try {
+                    describe_task::reply r = read_answer<describe_task>(std::move(a));
+                    if (!r.cluster.empty() && !self_.cluster.empty() && r.cluster != self_.cluster)
+                        throw failed_precondition_error("it is a task of another cluster, " + r.cluster);
+                    o->made->tasks->tasks->tasks[t + 1].incarnation = r.incarnation;
+                    o->devices[t] = std::move(r.devices);
+                } catch (const error& e) {
+                    trouble = at->name() + ": " + e.what();
+                }
+                if (o->one_less(trouble)) begin_on_tasks(o);
+            });
         });
     }
 }
@@ -328,10 +316,8 @@ void master::finish(const std::shared_ptr<opening>& o) {
             std::string all;
             for (const std::string& m : o->missing) all += "\n  " + m;
             throw unavailable_error(
-                "session: within " +
-                in_words(std::chrono::duration_cast<duration>(std::chrono::duration<double>(o->limit))) + " " +
-                std::to_string(o->missing.size()) + " of the " + std::to_string(o->names.size() + 1) +
-                " tasks of the cluster did not answer:" + all);
+                "session: within " + in_words(seconds_of(o->limit)) + " " + std::to_string(o->missing.size()) +
+                " of the " + std::to_string(o->names.size() + 1) + " tasks of the cluster did not answer:" + all);
         }
         tenon::detail::remote_tasks others;
         for (std::size_t t = 0; t < o->names.size(); ++t)
@@ -413,8 +399,7 @@ void master::run(const std::shared_ptr<session>& s, run_step&& c, replier answer
     }
     const double limit = c.timeout > 0 ? c.timeout : s->settings.operation_timeout;
     if (limit > 0) {
-        const auto at = transport_.now() +
-                        std::chrono::duration_cast<duration>(std::chrono::duration<double>(std::min(limit, 1e9)));
+        const auto at = transport_.now() + seconds_of(limit);
         r->timer = transport_.call_at(at, [s, weak = std::weak_ptr(r)] {
             const auto late = weak.lock();
             if (!late) return;
@@ -548,8 +533,7 @@ void master::reset(reset_containers&& c, time_point deadline, replier answer) {
     auto all = std::make_shared<resetting>();
     all->answer = std::move(answer);
     const double limit = c.limit > 0 ? c.limit : limits_.open_seconds;
-    deadline = std::min(deadline, transport_.now() + std::chrono::duration_cast<duration>(
-                                                         std::chrono::duration<double>(std::min(limit, 1e9))));
+    deadline = std::min(deadline, transport_.now() + seconds_of(limit));
     const auto one_less = [all](const std::string& trouble) {
         {
             const std::lock_guard lock(all->guard);

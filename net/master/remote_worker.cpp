@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include <net/link/asking.hpp>
 #include <net/wire/program_codec.hpp>
 #include <tenon/runtime/run/staged_step.hpp>
 #include <tenon/runtime/run/trace.hpp>
@@ -16,8 +17,7 @@ struct registered_part {
         tasks(std::move(all)), task(on), number(++tasks->parts) {}
     ~registered_part() {
         try {
-            message m = message_of(forget_part{tasks->tasks->session, this->number});
-            at().at->note(m.verb, std::move(m.body), {}, at().incarnation);
+            note(*at().at, forget_part{tasks->tasks->session, number}, at().incarnation);
         } catch (...) { // it is gone
         }
     }
@@ -90,10 +90,7 @@ public:
                         const std::lock_guard lock(part->guard);
                         failed = part->failed ? part->failed : exception_of(a);
                     } else {
-                        message reply;
-                        reply.body = std::move(a.body);
-                        reply.arrays = std::move(a.arrays);
-                        const run_part::reply r = read_reply<run_part>(reply);
+                        const run_part::reply r = read_answer<run_part>(std::move(a));
                         if (traced)
                             for (const trace_row& row : r.rows)
                                 traced->add(row.name, row.op, row.row, began + row.begin, began + row.end);
@@ -138,8 +135,8 @@ public:
 private:
     void tell(const std::exception_ptr& why) noexcept {
         try {
-            message m = message_of(stop_step{part_->tasks->tasks->session, step_, net::failure::of(why)});
-            part_->at().at->note(m.verb, std::move(m.body), {}, part_->at().incarnation);
+            note(*part_->at().at, stop_step{part_->tasks->tasks->session, step_, net::failure::of(why)},
+                 part_->at().incarnation);
         } catch (...) { // it is gone, or has too much to do: its call ends by itself
         }
     }
@@ -243,10 +240,7 @@ std::unique_ptr<runtime::part_plan> remote_worker::plan_part(runtime::program&& 
                 return;
             }
             try {
-                message reply;
-                reply.body = std::move(a.body);
-                reply.arrays = std::move(a.arrays);
-                register_part::reply r = read_reply<register_part>(reply);
+                register_part::reply r = read_answer<register_part>(std::move(a));
                 const std::lock_guard lock(p->guard);
                 p->report = std::move(r.report);
             } catch (const error&) {

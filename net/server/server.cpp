@@ -93,8 +93,7 @@ void server::join() {
 bool server::stop(double seconds) {
     state& s = live();
     if (!(seconds >= 0)) throw invalid_argument_error("server::stop: it is given " + std::to_string(seconds) + " s");
-    const bool drained =
-        s.core->stop(std::chrono::duration_cast<net::duration>(std::chrono::duration<double>(std::min(seconds, 1e9))));
+    const bool drained = s.core->stop(net::seconds_of(seconds));
     const std::lock_guard lock(s.guard);
     s.stopped = true;
     s.changed.notify_all();

@@ -1,5 +1,6 @@
 #include <net/server/server_core.hpp>
 
+#include <net/link/asking.hpp>
 #include <net/worker/answer.hpp>
 
 namespace tenon::net {
@@ -191,8 +192,7 @@ void server_core::answer_status(ask_status&& c, time_point deadline, replier ans
     };
     if (c.all_tasks) {
         const double limit = c.limit > 0 ? c.limit : 5;
-        deadline = std::min(deadline, transport_.now() + std::chrono::duration_cast<duration>(
-                                                             std::chrono::duration<double>(std::min(limit, 1e9))));
+        deadline = std::min(deadline, transport_.now() + seconds_of(limit));
         const message m = message_of(ask_task_status{});
         for (const std::string& job : settings_.tasks.jobs())
             for (const int index : settings_.tasks.tasks(job)) {
@@ -209,11 +209,7 @@ void server_core::answer_status(ask_status&& c, time_point deadline, replier ans
                 }
                 others_->to(job, index)->call(m.verb, m.body, {}, deadline, [all, place, one_less](net::answer a) {
                     try {
-                        a.check();
-                        message reply;
-                        reply.body = std::move(a.body);
-                        reply.arrays = std::move(a.arrays);
-                        task_row row = read_reply<ask_task_status>(reply);
+                        task_row row = read_answer<ask_task_status>(std::move(a));
                         const std::lock_guard lock(all->guard);
                         all->rows[place] = std::move(row);
                     } catch (const error& e) {

@@ -15,6 +15,10 @@ namespace tenon::net {
 
 using time_point = std::chrono::steady_clock::time_point;
 using duration = std::chrono::steady_clock::duration;
+/// Of so many seconds; of more than 1e9, that many.
+inline duration seconds_of(double s) {
+    return std::chrono::duration_cast<duration>(std::chrono::duration<double>(s < 1e9 ? s : 1e9));
+}
 
 /// Carries whole messages, each once. They arrive in the order in which they were sent, with one exception: a small message
 /// (is_small) may arrive before large ones that were sent before it, so that a ping, a cancel or a call never waits behind a

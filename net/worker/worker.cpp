@@ -65,6 +65,19 @@ struct worker::running_part {
     std::exception_ptr stopped;
     bool begun = false;
     int users = 0; // that stop it or ask it: it is no other step's meanwhile
+
+    // Calls f(*step) where it has begun and has not ended; a failure that is given is kept for where it has not begun.
+    template <class F> void use(const std::exception_ptr& why, F&& f) {
+        {
+            const std::lock_guard lock(guard);
+            if (why && !stopped) stopped = why;
+            if (!begun) return;
+            ++users;
+        }
+        f(*step);
+        const std::lock_guard lock(guard);
+        --users;
+    }
 };
 
 namespace {
@@ -203,17 +216,7 @@ void worker::end(std::uint64_t number, const std::exception_ptr& why) {
         dropped.swap(s->parts);
         for (auto& [n, r] : s->steps) running.push_back(r);
     }
-    for (const auto& r : running) {
-        {
-            const std::lock_guard lock(r->guard);
-            r->stopped = why;
-            if (!r->begun) continue;
-            ++r->users;
-        }
-        r->step->stop(why);
-        const std::lock_guard lock(r->guard);
-        --r->users;
-    }
+    for (const auto& r : running) r->use(why, [&](runtime::part_step& step) { step.stop(why); });
     meetings_.end_session(number);
     for (const auto& d : task_->devices) d->resources().clear(s->container);
 }
@@ -267,7 +270,7 @@ void worker::enter(register_part&& m, replier answer) {
 }
 
 // On the pool.
-void worker::make_plan(const std::shared_ptr<session>& s, const std::shared_ptr<part>& p) const {
+void worker::make_plan(const std::shared_ptr<session>& s, const std::shared_ptr<part>& p) {
     std::shared_ptr<program_part> program;
     std::shared_ptr<runtime::part_plan> plan;
     std::exception_ptr failed;
@@ -329,7 +332,7 @@ void worker::make_plan(const std::shared_ptr<session>& s, const std::shared_ptr<
         if (failed) fail(a, failed);
         else reply<register_part>(a, told);
     }
-    for (const auto& r : waiting) const_cast<worker*>(this)->start(r);
+    for (const auto& r : waiting) start(r);
 }
 
 void worker::run(link_number master, run_part&& m, replier answer) {
@@ -412,30 +415,25 @@ void worker::start(const std::shared_ptr<running_part>& r) {
         r->step->start({&r->in, r->traced ? &*r->traced : nullptr, nullptr}, *r->meeting, r->session->in_flight,
                        [this, r] { ended(r); });
     } catch (...) {
-        meetings_.close(r->session->number, r->number);
-        {
-            const std::lock_guard lock(r->session->guard);
-            r->session->steps.erase(r->number);
-        }
-        {
-            const std::lock_guard lock(guard_);
-            by_request_.erase({r->master, r->answer.request()});
-        }
+        forget(*r);
         fail(r->answer, std::current_exception());
     }
 }
 
+// It has ended: nothing arrives for it any more, nobody finds it.
+void worker::forget(const running_part& r) {
+    meetings_.close(r.session->number, r.number);
+    {
+        const std::lock_guard lock(r.session->guard);
+        r.session->steps.erase(r.number);
+    }
+    const std::lock_guard lock(guard_);
+    by_request_.erase({r.master, r.answer.request()});
+}
+
 void worker::ended(const std::shared_ptr<running_part>& r) {
     const std::exception_ptr failed = r->step->failure();
-    meetings_.close(r->session->number, r->number);
-    {
-        const std::lock_guard lock(r->session->guard);
-        r->session->steps.erase(r->number);
-    }
-    {
-        const std::lock_guard lock(guard_);
-        by_request_.erase({r->master, r->answer.request()});
-    }
+    forget(*r);
     {
         constexpr std::size_t kept = 16;
         const std::lock_guard own(r->guard);
@@ -461,33 +459,22 @@ void worker::stop_one(const stop_step& m) {
     const auto r = find(m.session, m.step);
     if (!r) return;
     const std::exception_ptr why = m.why.exception();
-    {
-        const std::lock_guard lock(r->guard);
-        if (!r->stopped) r->stopped = why;
-        if (!r->begun) return;
-        ++r->users;
-    }
     // Who has a deadline says what it was waiting for.
-    if (m.why.code == error_code::deadline_exceeded) (void)r->step->expire();
-    else r->step->stop(why);
-    const std::lock_guard lock(r->guard);
-    --r->users;
+    r->use(why, [&](runtime::part_step& step) {
+        if (m.why.code == error_code::deadline_exceeded) (void)step.expire();
+        else step.stop(why);
+    });
 }
 
-ask_waits::reply worker::waits_of(const ask_waits& m) {
+ask_waits::reply worker::waits_of(const ask_waits& m) const {
     ask_waits::reply told;
     const auto r = find(m.session, m.step);
     if (!r) return told;
-    {
-        const std::lock_guard lock(r->guard);
-        if (!r->begun) return told;
-        ++r->users;
-    }
-    for (const runtime::awaited& a : r->step->waits())
-        told.waits.push_back({a.origin->name, a.origin->op->name, self_.name, a.what, a.seconds, a.receives ? 0 : -1,
-                              r->program->number_of(*a.origin)});
-    const std::lock_guard lock(r->guard);
-    --r->users;
+    r->use(nullptr, [&](runtime::part_step& step) {
+        for (const runtime::awaited& a : step.waits())
+            told.waits.push_back({a.origin->name, a.origin->op->name, self_.name, a.what, a.seconds,
+                                  a.receives ? 0 : -1, r->program->number_of(*a.origin)});
+    });
     return told;
 }
 
@@ -558,7 +545,7 @@ std::vector<step_row> worker::running() const {
         row.step = r->number;
         row.seconds = static_cast<double>(nanoseconds_now() - r->began) * 1e-9;
         row.limit = r->in.limit;
-        row.waits = const_cast<worker*>(this)->waits_of({row.session, row.step}).waits;
+        row.waits = waits_of({row.session, row.step}).waits;
         rows.push_back(std::move(row));
     }
     return rows;

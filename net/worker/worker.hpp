@@ -70,12 +70,13 @@ private:
     void begin(link_number master, begin_session&& m);
     void end(std::uint64_t session, const std::exception_ptr& why);
     void enter(register_part&& m, replier answer);
-    void make_plan(const std::shared_ptr<session>& s, const std::shared_ptr<part>& p) const;
+    void make_plan(const std::shared_ptr<session>& s, const std::shared_ptr<part>& p);
     void run(link_number master, run_part&& m, replier answer);
     void start(const std::shared_ptr<running_part>& r);
     void ended(const std::shared_ptr<running_part>& r);
+    void forget(const running_part& r);
     void stop_one(const stop_step& m);
-    ask_waits::reply waits_of(const ask_waits& m);
+    ask_waits::reply waits_of(const ask_waits& m) const;
     std::shared_ptr<session> find(std::uint64_t number) const;
     std::shared_ptr<running_part> find(std::uint64_t session, std::uint64_t step) const;
 
