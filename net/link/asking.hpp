@@ -24,8 +24,7 @@ std::uint64_t call(peer& to, const C& what, time_point deadline, call_done then,
     message m = message_of(what);
     return to.call(m.verb, std::move(m.body), std::move(m.arrays), deadline, std::move(then), incarnation);
 }
-template <Call C>
-typename C::reply ask(peer& to, const C& what, time_point deadline, std::uint64_t incarnation = 0) {
+template <Call C> typename C::reply ask(peer& to, const C& what, time_point deadline, std::uint64_t incarnation = 0) {
     message m = message_of(what);
     return read_answer<C>(to.ask(m.verb, std::move(m.body), std::move(m.arrays), deadline, incarnation));
 }

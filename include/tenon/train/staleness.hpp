@@ -1,8 +1,8 @@
 #pragma once
 
-#include <tenon/ops/control.hpp>
-#include <tenon/ops/elementwise.hpp>
-#include <tenon/ops/state.hpp>
+#include <cstdint>
+
+#include <tenon/graph/tensor.hpp>
 
 /// How old the variables are that asynchronous workers compute with.
 ///
@@ -16,11 +16,10 @@ namespace tenon {
 /// read of variables and its last update: of n equal asynchronous workers each sees about n - 1 (SEMANTICS 42). Steps are
 /// counted in a variable "trained_steps", which is not trained and which the workers share as they share those that they train:
 /// make it once in a graph.
-inline tensor<std::int64_t, shape<>> staleness(const operation& train) {
-    const auto steps = variable<std::int64_t, shape<>>("trained_steps", zeros(), {.trainable = false});
-    const auto before = identity(steps);
-    const control_dependencies trained(train);
-    return steps.assign_add(std::int64_t{1}) - before - std::int64_t{1};
-}
+tensor<std::int64_t, shape<>> staleness(const operation& train);
 
 } // namespace tenon
+
+#if TENON_HEADER_ONLY
+#include <tenon/train/staleness.ipp>
+#endif

@@ -2,8 +2,6 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -57,7 +55,7 @@ class session_state {
 public:
     /// Throws invalid_argument_error where an option makes no sense, naming it.
     session_state(const tenon::graph& g, const session_options& o);
-    virtual ~session_state() = default;
+    virtual ~session_state();
     session_state(const session_state&) = delete;
     session_state& operator=(const session_state&) = delete;
 
@@ -104,8 +102,8 @@ private:
     void require_member(const node* n, const char* kind, std::size_t i, std::size_t count, const char* role) const;
 
     std::atomic<bool> closed_{false};
-    mutable std::mutex guard_;              // of what follows
-    std::set<const node*> started_runners_; // of these queues
+    struct started_runners; // kept apart: a model that is compiled pays for no lock
+    const std::unique_ptr<started_runners> started_;
 };
 
 } // namespace detail

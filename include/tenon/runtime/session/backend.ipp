@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdio>
+#include <mutex>
+#include <set>
 
 #include <tenon/core/error.hpp>
 #include <tenon/runtime/session/backend.hpp>
@@ -20,10 +22,18 @@ inline void require_options(const session_options& o) {
     require(o.open_timeout >= 0, "open_timeout", std::to_string(o.open_timeout), "give seconds, or 0 for ten");
     require(o.kept_plans >= 1, "kept_plans", std::to_string(o.kept_plans), "give a positive number");
 }
-TENON_INLINE session_state::session_state(const tenon::graph& g, const session_options& o) : graph(g), options(o) {
+
+struct session_state::started_runners {
+    std::mutex guard; // of what follows
+    std::set<const node*> queues;
+};
+
+TENON_INLINE session_state::session_state(const tenon::graph& g, const session_options& o) :
+    graph(g), options(o), started_(std::make_unique<started_runners>()) {
     if (!g.state()) moved_from("graph");
     require_options(o);
 }
+TENON_INLINE session_state::~session_state() = default;
 
 TENON_INLINE void session_state::say_closed() { throw failed_precondition_error("Session is closed."); }
 
@@ -84,12 +94,12 @@ TENON_INLINE shared_function<void(const std::string&)> session_state::placement_
 }
 
 TENON_INLINE void session_state::note_started_runner(const any_tensor& queue) {
-    const std::lock_guard lock(guard_);
-    started_runners_.insert(queue.node());
+    const std::lock_guard lock(started_->guard);
+    started_->queues.insert(queue.node());
 }
 TENON_INLINE bool session_state::has_started_runner(const node* queue) const {
-    const std::lock_guard lock(guard_);
-    return started_runners_.contains(queue);
+    const std::lock_guard lock(started_->guard);
+    return started_->queues.contains(queue);
 }
 
 } // namespace tenon::detail
