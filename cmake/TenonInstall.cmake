@@ -1,4 +1,4 @@
-# install, find_package(tenon [COMPONENTS tenon header_only]), pkg-config tenon
+# install, find_package(tenon [COMPONENTS tenon header_only net]), pkg-config tenon, pkg-config tenon-net
 
 include(CMakePackageConfigHelpers)
 set(tenon_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tenon")
@@ -10,6 +10,13 @@ install(EXPORT tenon FILE tenon-targets.cmake NAMESPACE tenon:: DESTINATION "${t
 install(TARGETS tenon_header_only EXPORT tenon_header_only)
 install(EXPORT tenon_header_only FILE tenon-header_only-targets.cmake NAMESPACE tenon::
     DESTINATION "${tenon_cmake_dir}")
+
+if(TENON_WITH_NET)
+    install(DIRECTORY "${PROJECT_SOURCE_DIR}/net/include/tenon" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+    install(TARGETS tenon_net EXPORT tenon_net)
+    install(EXPORT tenon_net FILE tenon-net-targets.cmake NAMESPACE tenon:: DESTINATION "${tenon_cmake_dir}")
+    install(TARGETS tenon_command) # `tenon`
+endif()
 
 get_target_property(tenon_type tenon TYPE)
 configure_package_config_file("${CMAKE_CURRENT_LIST_DIR}/tenon-config.cmake.in"
@@ -45,5 +52,11 @@ cmake_path(ABSOLUTE_PATH CMAKE_INSTALL_LIBDIR BASE_DIRECTORY "/prefix" NORMALIZE
 cmake_path(APPEND tenon_pc_dir "pkgconfig")
 cmake_path(RELATIVE_PATH tenon_pc_dir BASE_DIRECTORY "/prefix" OUTPUT_VARIABLE tenon_pc_dir)
 string(REGEX REPLACE "[^/]+" ".." tenon_pc_up "${tenon_pc_dir}")
-configure_file("${CMAKE_CURRENT_LIST_DIR}/tenon.pc.in" "${PROJECT_BINARY_DIR}/tenon.pc" @ONLY)
-install(FILES "${PROJECT_BINARY_DIR}/tenon.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+set(tenon_pc tenon)
+if(TENON_WITH_NET)
+    list(APPEND tenon_pc tenon-net)
+endif()
+foreach(name IN LISTS tenon_pc)
+    configure_file("${CMAKE_CURRENT_LIST_DIR}/${name}.pc.in" "${PROJECT_BINARY_DIR}/${name}.pc" @ONLY)
+    install(FILES "${PROJECT_BINARY_DIR}/${name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+endforeach()

@@ -7,17 +7,23 @@ set -euo pipefail
 prefix=$1
 build=$2
 shift 2
+compiler=("$@")
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 command -v pkg-config >/dev/null || { echo "skipped: pkg-config is not installed"; exit 77; }
 
 folder=$(dirname "$(find "$prefix" -name tenon.pc)")
 export PKG_CONFIG_PATH="$folder${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}"
-pkg-config --print-errors --exists tenon
-read -ra flags < <(pkg-config --cflags tenon)
-read -ra libraries < <(pkg-config --static --libs tenon)
 
 mkdir -p "$build"
-"$@" -std=c++20 "${flags[@]}" "$here/../program.cpp" "${libraries[@]}" \
-    -Wl,-rpath,"$(pkg-config --variable=libdir tenon)" -o "$build/program"
-"$build/program"
+build_and_run() { # PACKAGE PROGRAM
+    local flags libraries
+    pkg-config --print-errors --exists "$1"
+    read -ra flags < <(pkg-config --cflags "$1")
+    read -ra libraries < <(pkg-config --static --libs "$1")
+    "${compiler[@]}" -std=c++20 "${flags[@]}" "$here/../$2.cpp" "${libraries[@]}" \
+        -Wl,-rpath,"$(pkg-config --variable=libdir tenon)" -o "$build/$2"
+    "$build/$2"
+}
+build_and_run tenon program
+[ ! -e "$folder/tenon-net.pc" ] || build_and_run tenon-net cluster
