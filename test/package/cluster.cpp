@@ -11,6 +11,7 @@ int main() {
 
     tenon::session sess(server.target());
     const auto value = sess.run(tenon::feed(x, {1.0f, 2.0f}), y);
-    std::printf("%s gives %g and %g\n", server.target().c_str(), static_cast<double>(value(0)), static_cast<double>(value(1)));
+    std::printf("%s gives %g and %g\n", server.target().c_str(), static_cast<double>(value(0)),
+                static_cast<double>(value(1)));
     return value(0) == 2.0f && value(1) == 3.0f ? 0 : 1;
 }

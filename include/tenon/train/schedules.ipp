@@ -6,22 +6,13 @@
 #include <string>
 
 #include <tenon/core/error.hpp>
+#include <tenon/train/global_counter.hpp>
 #include <tenon/train/schedules.hpp>
 #include <tenon/train/tape_writer.hpp>
 
 namespace tenon {
 
-TENON_INLINE variable_tensor<std::int64_t, shape<>> global_step() {
-    constexpr const char* collection = "global_step";
-    graph g = graph::current();
-    const std::vector<any_tensor> known = g.collection(collection);
-    if (!known.empty()) return variable_tensor<std::int64_t, shape<>>(known.front());
-    const detail::only_devices scope(g);                // no scope that happens to be open names it
-    const detail::variable_policy_scope alone(nullptr); // nor keeps it more than once
-    auto step = variable<std::int64_t, shape<>>("global_step", zeros(), {.trainable = false});
-    g.add_to_collection(collection, step);
-    return step;
-}
+TENON_INLINE variable_tensor<std::int64_t, shape<>> global_step() { return detail::global_counter("global_step"); }
 
 namespace detail {
 

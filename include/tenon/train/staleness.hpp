@@ -14,8 +14,8 @@ namespace tenon {
 
 /// Runs `train` once a step, and tells how many times other steps that fetch such a tensor have trained between this step's first
 /// read of variables and its last update: of n equal asynchronous workers each sees about n - 1 (SEMANTICS 42). Steps are
-/// counted in a variable "trained_steps", which is not trained and which the workers share as they share those that they train:
-/// make it once in a graph.
+/// counted in a variable "trained_steps", one a graph (the collection trained_steps), which is not trained and which the workers
+/// share as they share those that they train.
 tensor<std::int64_t, shape<>> staleness(const operation& train);
 
 } // namespace tenon
