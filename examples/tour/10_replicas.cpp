@@ -9,9 +9,12 @@
 //     s   /job:worker
 //     p1  /job:worker/task:1
 //     p2  /job:worker/task:1/device:CPU:0
+//     q1  /job:worker/device:GPU:1
+//     q2  /job:worker/task:1/device:GPU:1
 #include <tenon/tenon.hpp>
 
 #include <cstdio>
+#include <utility>
 
 namespace tn = tenon;
 
@@ -31,10 +34,14 @@ int main() {
     const auto v4 = tn::variable("v4", 4.0f);
     const auto v5 = tn::variable("v5", 5.0f);
     const auto s = v1 + v2;
-    const auto second_worker = tn::on("/task:1");
-    const auto p1 = 2.0f * s;
-    const auto its_cpu = tn::on("/cpu:0");
-    const auto p2 = 3.0f * s;
+    const auto [p1, p2] = tn::on("/task:1", [&] {
+        const tn::any_tensor doubled = 2.0f * s;
+        return std::pair(doubled, tn::on("/cpu:0", [&]() -> tn::any_tensor { return 3.0f * s; }));
+    });
+    const auto [q1, q2] = tn::on("/gpu:1", [&] {
+        const tn::any_tensor doubled = 2.0f * s;
+        return std::pair(doubled, tn::on("/task:1", [&]() -> tn::any_tensor { return 3.0f * s; }));
+    });
 
     show("v1", v1);
     show("v2", v2);
@@ -44,5 +51,7 @@ int main() {
     show("s", s);
     show("p1", p1);
     show("p2", p2);
+    show("q1", q1);
+    show("q2", q2);
     return 0;
 }

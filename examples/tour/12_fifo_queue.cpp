@@ -1,6 +1,14 @@
-// A queue that two programs share: what one puts in the other takes out, in the order in which it came. Both are sessions of
-// one task here, each with a graph of its own; what makes their queues one is the shared_name. Elements may be tuples, whose
-// types the compiler knows. A dequeue waits while there is too little; a closed queue gives what is left, then says so.
+// links: tenon::net
+// A queue that two programs share: what one puts in the other takes out, in the order in which it came. It lives on a server; each
+// program has a graph of its own, and what makes their queues one is the shared_name. Elements may be tuples, whose types the
+// compiler knows. A dequeue waits while there is too little; a closed queue gives what is left, then says so.
+//
+// Alone, it is both programs and the server. As two processes:
+//
+//     12_fifo_queue tenon://HOST:PORT produce        # of any server: tenon serve
+//     12_fifo_queue tenon://HOST:PORT consume
+//
+// It prints:
 //
 //     one by one: [1, 2] [3, 4] [5, 6]
 //     two at once: int32[2, 2]
@@ -14,6 +22,7 @@
 //      [5, 6]]
 //     what is left: int32[rest=2] [8, 9]
 //     dequeue, empty: queue "tuples" is closed and has insufficient elements (requested 5, current size 0)...
+#include <tenon/net/net.hpp>
 #include <tenon/tenon.hpp>
 
 #include <cstdint>
@@ -35,22 +44,22 @@ tn::fifo_queue<std::int32_t, matrices> tuples() {
     return tn::fifo_queue<std::int32_t, matrices>(10, {.shared_name = "tuples"});
 }
 
-void produce(const tn::task& task) {
+void produce(const std::string& target) {
     const tn::graph g;
     const tn::graph_scope in(g);
     const auto put = pairs().enqueue_many(tn::constant({{1, 2}, {3, 4}, {5, 6}}));
-    tn::session sess(task, g);
+    tn::session sess(target, g);
     sess.run(put);
     sess.run(put);
 }
 
-void consume(const tn::task& task) {
+void consume(const std::string& target) {
     const tn::graph g;
     const tn::graph_scope in(g);
     const auto q = pairs();
     const auto next = q.dequeue();
     const auto two = q.dequeue_many<2>();
-    tn::session sess(task, g);
+    tn::session sess(target, g);
     std::printf("one by one:");
     for (int i = 0; i < 3; ++i) {
         const auto p = sess.run(next);
@@ -64,12 +73,12 @@ void consume(const tn::task& task) {
     }
 }
 
-void produce_tuples(const tn::task& task) {
+void produce_tuples(const std::string& target) {
     const tn::graph g;
     const tn::graph_scope in(g);
     const auto q = tuples();
     const auto m = tn::constant({{1.0f, 2.0f}, {3.0f, 4.0f}, {5.0f, 6.0f}});
-    tn::session sess(task, g);
+    tn::session sess(target, g);
     for (const std::int32_t i : {7, 8, 9}) sess.run(q.enqueue(i, m));
     sess.run(q.close());
     try {
@@ -79,13 +88,13 @@ void produce_tuples(const tn::task& task) {
     }
 }
 
-void consume_tuples(const tn::task& task) {
+void consume_tuples(const std::string& target) {
     const tn::graph g;
     const tn::graph_scope in(g);
     const auto q = tuples();
     const auto [i, m] = q.dequeue();
     const auto [left, others] = q.dequeue_up_to<rest>(5); // int32[rest] and float[rest, 3, 2]
-    tn::session sess(task, g);
+    tn::session sess(target, g);
     const auto [number, values] = sess.run(i, m);
     std::printf("a tuple: %d and %s\n", number.item(), to_string(values).c_str());
     std::printf("what is left: %s\n", to_string(sess.run(left)).c_str());
@@ -98,11 +107,26 @@ void consume_tuples(const tn::task& task) {
 
 } // namespace
 
-int main() {
-    const tn::task task;
-    produce(task);
-    consume(task);
-    produce_tuples(task);
-    consume_tuples(task);
+int main(int argc, char** argv) {
+    if (argc == 1) {
+        const auto server = tn::server::create_local_server();
+        produce(server.target());
+        consume(server.target());
+        produce_tuples(server.target());
+        consume_tuples(server.target());
+        return 0;
+    }
+    const std::string target = argv[1], part = argc == 3 ? argv[2] : "";
+    if (part != "produce" && part != "consume") {
+        std::fprintf(stderr, "12_fifo_queue [tenon://HOST:PORT produce|consume]\n");
+        return 2;
+    }
+    try {
+        part == "produce" ? produce(target) : consume(target);
+        part == "produce" ? produce_tuples(target) : consume_tuples(target);
+    } catch (const tn::error& e) {
+        std::fprintf(stderr, "12_fifo_queue: %s\n", e.what());
+        return 1;
+    }
     return 0;
 }

@@ -19,10 +19,11 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <optional>
 #include <string>
 
 #include <unistd.h>
+
+#include "local_cluster.hpp"
 
 namespace tn = tenon;
 
@@ -30,27 +31,18 @@ int main() {
     const std::filesystem::path folder =
         std::filesystem::temp_directory_path() / ("tenon-tour-25-" + std::to_string(::getpid()));
     std::filesystem::create_directories(folder);
-    // Two ports that are free: servers that had them give them back.
-    std::string first, second;
-    {
-        const tn::server a = tn::server::create_local_server(), b = tn::server::create_local_server();
-        first = a.address();
-        second = b.address();
-    }
-    const tn::cluster cluster({{"ps", {first}}, {"worker", {second}}});
     tn::server_options options;
     options.files = folder.string();
-    std::optional<tn::server> ps(std::in_place, cluster, "ps", 0, options);
-    const tn::server worker(cluster, "worker", 0, options);
+    local_cluster cluster({{"ps", 1}, {"worker", 1}}, options);
     {
-        const auto placed = tn::on(tn::replica_device_setter(cluster));
+        const auto placed = tn::on(tn::replica_device_setter(cluster.tasks()));
         const auto w = tn::variable("w", 0.0f);
         const auto loss = tn::square(w - 1.0f);
         const auto train = tn::gradient_descent(0.1).minimize(loss);
         const auto step = tn::global_step();
 
         tn::monitored_session sess(
-            {.target = worker.target(),
+            {.target = cluster.target("worker", 0),
              .checkpoint = "m",
              .save_every = {.steps = 10},
              .hooks = {tn::stop_at_step(40)},
@@ -60,8 +52,8 @@ int main() {
             if (lost || sess.session().run(step)() != 25) continue;
             lost = true;
             std::printf("the parameter server is stopped after step 25, and started again\n");
-            ps.reset();
-            ps.emplace(cluster, "ps", 0, options);
+            cluster.stop("ps", 0);
+            cluster.start("ps", 0);
         }
         const auto [value, steps] = sess.session().run(w, step);
         std::printf("w = %.4f after %d steps, in %d sessions\n", static_cast<double>(value()),

@@ -1,4 +1,5 @@
-// The programs of examples/tour print what the comments above them say, and compute what they should.
+// The programs of examples/tour print what the comments above them say, and compute what they should. Those that need servers
+// are run by test/processes/tour.sh.
 #include <tenon/tenon.hpp>
 
 #define main placement_program
@@ -21,9 +22,6 @@
 #undef main
 #define main replicas_program
 #include "../../examples/tour/10_replicas.cpp"
-#undef main
-#define main fifo_queue_program
-#include "../../examples/tour/12_fifo_queue.cpp"
 #undef main
 #define main random_shuffle_queue_program
 #include "../../examples/tour/13_random_shuffle_queue.cpp"
@@ -249,12 +247,6 @@ TEST_CASE("tour 8: SEMANTICS 15: x and y run after a and b, z after x and y, by 
 
 TEST_CASE("tour 10: SEMANTICS 9: variables go to the parameter servers in turn, what is computed to the workers") {
     CHECK(is_as_said(output_of(replicas_program), "10_replicas.cpp"));
-}
-
-TEST_CASE("tour 12: a queue that two sessions of one task share; tuples; a queue that is closed") {
-    const std::string output = output_of(fifo_queue_program);
-    CHECK(is_as_said(output, "12_fifo_queue.cpp"));
-    CHECK(holds(output, "queue \"pairs\" to have 2 elements; it has 1"));
 }
 
 TEST_CASE("tour 13: a shuffle queue keeps ten, and a dequeue of three too many waits for exactly three") {
