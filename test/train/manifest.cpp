@@ -35,6 +35,31 @@ TEST_CASE("a manifest comes back from its text") {
     CHECK(m.find("absent") == nullptr);
 }
 
+TEST_CASE("a manifest tells the slices of what is in parts, as a later version; without any it is as it was") {
+    tn::checkpoint_manifest m = some();
+    CHECK(m.to_json().find("\"version\": 1") != std::string::npos);
+    m.tensors.push_back(
+        {"table", {tn::element_type::float32, {10, 4}}, 0, {{"table/part_0", 0, 6, 1}, {"t1", 6, 4, 0}}});
+    m.tensors.push_back({"none", {tn::element_type::float32, {0, 4}}, 0, {{"none/part_0", 0, 0, 1}}});
+    const std::string good = m.to_json();
+    CHECK(good.find("\"version\": 2") != std::string::npos);
+    CHECK(tn::checkpoint_manifest::from_json(good, "m") == m);
+    const auto refuses = [&](const std::string& what, const std::string& by, const char* words) {
+        INFO(by);
+        CHECK_THROWS_WITH_AS(tn::checkpoint_manifest::from_json(replaced(good, what, by), "m"),
+                             doctest::Contains(words), tn::data_loss_error);
+    };
+    refuses("\"rows\": 6", "\"rows\": 5", "one after the other");
+    refuses("\"rows\": 6", "\"rows\": 9223372036854775807", "one after the other");
+    refuses("\"rows\": 4", "\"rows\": 3", "one after the other");
+    refuses("\"first\": 6", "\"first\": 5", "one after the other");
+    refuses("\"first\": 6", "\"first\": -6", "negative");
+    refuses("\"table/part_0\"", "7", "a text");
+    refuses("\"shard\": 1}", "\"shard\": 7}", "shard 7 of 2");
+    CHECK_THROWS_WITH_AS(tn::checkpoint_manifest::from_json(replaced(good, "\"version\": 2", "\"version\": 3"), "m"),
+                         doctest::Contains("version 2"), tn::unimplemented_error);
+}
+
 TEST_CASE("what is no manifest is a data_loss_error that names the file and what is wrong") {
     const std::string good = some().to_json();
     const auto refuses = [&](const std::string& what, const std::string& by, const char* words) {

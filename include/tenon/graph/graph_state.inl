@@ -13,6 +13,7 @@
 #include <tenon/core/shared_function.hpp>
 #include <tenon/core/size_name.hpp>
 #include <tenon/graph/node.hpp>
+#include <tenon/graph/partitioned.hpp>
 
 /// What a graph holds, and what the scopes of a thread say: for the functions of graph/ that are no templates.
 
@@ -75,6 +76,7 @@ struct scope_state {
     std::string wished_prefix; // the same without the numbers that keep prefixes apart
     std::string container;
     variable_policy* variables = nullptr; // lives while its scope is open: who makes variables is inside
+    partitioned partition;
     std::shared_ptr<const device_layer> devices;
     std::vector<node*> controls, colocated;
     node* follows = nullptr;
@@ -87,6 +89,7 @@ struct scope_state {
         wished_prefix(o.wished_prefix),
         container(o.container),
         variables(o.variables),
+        partition(o.partition),
         devices(o.devices),
         controls(o.controls),
         colocated(o.colocated),
@@ -105,6 +108,7 @@ struct scope_state {
         wished_prefix.clear();
         container.clear();
         variables = nullptr;
+        partition = {};
         devices.reset();
         controls.clear();
         colocated.clear();

@@ -11,6 +11,7 @@
 #include <tenon/core/device_name.hpp>
 #include <tenon/core/extents.hpp>
 #include <tenon/core/shared_function.hpp>
+#include <tenon/graph/partitioned.hpp>
 
 /// The scopes in which nodes are made: their graph, names, containers, devices, and what they wait for. A scope is of the
 /// thread that opened it, and scopes end in the reverse order of their beginning. An expression that has a name is a node
@@ -169,6 +170,13 @@ public:
     absolute_names();
 };
 
+// The names of nodes made inside begin with this one, which nobody else has, and a slash; `wished` is the same without the
+// numbers that keep names apart.
+class names_below : scope_base {
+public:
+    names_below(const std::string& name, const std::string& wished);
+};
+
 // Nodes made inside wait for nothing.
 class no_controls : scope_base {
 public:
@@ -202,6 +210,13 @@ public:
 class name_scope : detail::scope_base {
 public:
     explicit name_scope(const std::string& name);
+};
+
+/// Variables made inside are parted like this where they do not say it themselves (variable_options); what an optimiser keeps
+/// beside one is parted as that is.
+class partition_scope : detail::scope_base {
+public:
+    explicit partition_scope(const partitioned& how);
 };
 
 /// Resources made inside live in this container.

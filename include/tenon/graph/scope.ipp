@@ -124,6 +124,11 @@ TENON_INLINE device_name device_of(const scope_state& scopes, placed_op op) {
 
 TENON_INLINE detail::absolute_names::absolute_names() { state().prefix.clear(); }
 
+TENON_INLINE detail::names_below::names_below(const std::string& name, const std::string& wished) {
+    state().prefix = name + "/";
+    state().wished_prefix += wished + "/";
+}
+
 TENON_INLINE detail::no_controls::no_controls() { state().controls.clear(); }
 
 TENON_INLINE detail::follow_scope::follow_scope(node* n) : scope_base(detail::is_of_this_graph(n)) {
@@ -157,6 +162,11 @@ TENON_INLINE name_scope::name_scope(const std::string& name) {
     if (g->used_names[wanted] == 0) g->used_names[wanted] = 1;
     s.prefix = wanted;
     s.wished_prefix += name + "/";
+}
+
+TENON_INLINE partition_scope::partition_scope(const partitioned& how) {
+    (void)how.count(1, 1);
+    state().partition = how;
 }
 
 TENON_INLINE container_scope::container_scope(const std::string& name) { state().container = name; }

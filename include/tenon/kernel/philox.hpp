@@ -35,12 +35,14 @@ constexpr philox_block philox(const philox_block& counter, std::uint64_t key) no
     return c;
 }
 
-/// A sequence of random numbers: block b of it is philox({b, run}, key), both 64 bits, lower halves first.
+/// A sequence of random numbers: block b of it is philox({first + b, run}, key), both 64 bits, lower halves first.
 struct random_stream {
     std::uint64_t key = 0;
     std::uint64_t run = 0;
+    std::uint64_t first = 0; ///< blocks of the same key and run before it
 
     constexpr philox_block block(std::uint64_t b) const noexcept {
+        b += first;
         return philox({{static_cast<std::uint32_t>(b), static_cast<std::uint32_t>(b >> 32),
                         static_cast<std::uint32_t>(run), static_cast<std::uint32_t>(run >> 32)}},
                       key);

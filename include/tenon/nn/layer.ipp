@@ -8,10 +8,8 @@ namespace tenon::nn {
 TENON_INLINE any_tensor parameter::make(const tensor_type& type, const std::string& name, const initializer& how,
                                         const variable_options& o) const {
     if (!made_->node()) {
-        const any_tensor v = detail::add_variable(name, type, o);
-        detail::set_initial_value(v, detail::initial_value(how, v), o);
-        *made_ = v;
-        return v;
+        *made_ = detail::new_variable(name, type, how, o);
+        return *made_;
     }
     if (!(made_->type() == type))
         throw invalid_argument_error("a layer whose " + made_->name() + " is " + to_string(made_->type()) +

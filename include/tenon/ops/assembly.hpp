@@ -266,6 +266,13 @@ template <int N, int Axis = 0, OperandOrIllShaped X> auto unstack(const X& x) {
             x, std::make_index_sequence<static_cast<std::size_t>(N)>{}));
 }
 
+namespace detail {
+/// All outputs of a node.
+std::vector<any_tensor> outputs_of(node* n);
+/// What flows into them; zeros where nothing does.
+std::vector<any_tensor> output_gradients(const gradient_context& g);
+} // namespace detail
+
 namespace untyped {
 any_tensor concat(const std::vector<any_tensor>& xs, int axis);
 std::vector<any_tensor> split(const any_tensor& x, int parts, int axis = 0);
@@ -287,13 +294,13 @@ std::vector<any_tensor> unstack(const any_tensor& x, int parts, int axis = 0);
 namespace tenon {
 
 namespace detail {
-inline std::vector<any_tensor> outputs_of(node* n) {
+TENON_INLINE std::vector<any_tensor> outputs_of(node* n) {
     std::vector<any_tensor> parts;
     for (std::size_t o = 0; o < n->outputs.size(); ++o)
         parts.push_back(any_tensor(node_output{n, static_cast<int>(o)}));
     return parts;
 }
-inline std::vector<any_tensor> output_gradients(const gradient_context& g) {
+TENON_INLINE std::vector<any_tensor> output_gradients(const gradient_context& g) {
     std::vector<any_tensor> parts;
     for (int o = 0; o < g.outputs(); ++o)
         parts.push_back(g.output_gradient(o).node() ? g.output_gradient(o) : untyped::zeros_like(g.output(o)));

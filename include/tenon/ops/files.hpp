@@ -94,29 +94,35 @@ struct save_shard_op : detail::file_op {
 };
 TENON_OP(files, save_shard);
 
-/// in: for each name the path of a file that holds it, string [n]; how many bytes each of these files has and their hash,
-/// int64 [n, 2]. A tensor for each name. Of those that nobody reads, the file is not looked at. A file that is not as it should
-/// be is a data_loss_error.
+/// in: paths of files, string [n]; of each a tensor that is in it, string [n]; and which rows of that are which rows of an
+/// output, int64 [n, 6]: the output, how many bytes the file has and their hash, the first of the rows in the file's tensor,
+/// how many there are, and the first in the output. What has no dimensions is one row. All rows of an output come from
+/// somewhere, once. Of those that nobody reads, the files are not looked at. A file that is not as it should be is a
+/// data_loss_error.
 struct restore_shard_op : detail::file_op {
     static constexpr const char* name = "restore_shard";
     struct attributes {
-        std::shared_ptr<const any_array> names;
-        std::vector<tensor_type> types; ///< theirs, whose sizes are numbers
-        static constexpr void fields(auto&& field) {
-            field("names", &attributes::names);
-            field("types", &attributes::types);
-        }
+        std::vector<tensor_type> types; ///< of the outputs, whose sizes are numbers
+        static constexpr void fields(auto&& field) { field("types", &attributes::types); }
     };
+    /// Of the third.
+    struct piece {
+        std::int64_t output, bytes, hash, from_row, rows, to_row;
+    };
+    static constexpr std::int64_t columns = 6;
     static int outputs(const attributes& a, int) { return static_cast<int>(a.types.size()); }
     static inferred infer(const attributes& a, type_list in, int output) {
-        const auto n = static_cast<std::int64_t>(a.types.size());
-        if (n == 0 || !a.names || a.names->element() != element_type::string || a.names->elements() != n ||
-            in.size() != 2)
-            return fault::names_differ;
-        if (in[0].element != element_type::string || equal_shapes(in[0].extents, extents(n)).what != fault::none ||
-            in[1].element != element_type::int64 || equal_shapes(in[1].extents, extents{n, 2}).what != fault::none)
+        if (in.size() != 3) return fault::expects_more_operands;
+        if (in[0].element != element_type::string || in[1].element != element_type::string ||
+            in[0].extents.rank() != 1 || in[1].extents.rank() != 1)
             return fault::path_must_be_text;
-        return inferred(a.types[static_cast<std::size_t>(output)]);
+        const extent n = in[0].extents[0];
+        if (in[2].element != element_type::int64) return fault::element_type_must_be_integer;
+        if (const fault f = equal_shapes(in[1].extents, extents{n}).what; f != fault::none) return f;
+        if (const fault f = equal_shapes(in[2].extents, extents{n, extent(columns)}).what; f != fault::none) return f;
+        const tensor_type& is = a.types[static_cast<std::size_t>(output)];
+        if (!is.extents.is_static()) return fault::size_must_be_known;
+        return is.element == element_type::string ? inferred(fault::element_type_not_supported) : inferred(is);
     }
     static kernel_pointer prepare(const kernel_setup& s);
 };

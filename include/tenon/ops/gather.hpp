@@ -92,22 +92,23 @@ struct sum_equal_rows_op {
 };
 TENON_OP(gather, sum_equal_rows);
 
-namespace detail {
-// The variable that a tensor is; nullptr where it is none.
-inline node* variable_in(const any_tensor& x) {
-    return x.node() && x.node()->op->is(op_flags::variable) ? x.node() : nullptr;
-}
-template <class X>
-    requires(!std::is_base_of_v<any_tensor, X>)
-node* variable_in(const X&) { return nullptr; }
-} // namespace detail
+namespace untyped {
+any_tensor gather(const any_tensor& x, const any_tensor& indices, int axis = 0);
+} // namespace untyped
 
 /// The slices of x that indices (int32 or int64) name along Axis. An index outside 0 .. size - 1 fails the
 /// step with invalid_argument_error; negative ones do too. Of a variable they are read where it is, unless a scope says
-/// otherwise, so that they alone cross to others.
+/// otherwise, so that they alone cross to others; of one in parts, each where its part is.
 template <int Axis = 0, OperandOrIllShaped X, OperandOrIllShaped I> auto gather(const X& x, const I& indices) {
-    const detail::follow_scope there(detail::variable_in(x));
-    return apply_op<gather_op, gather_op::attributes{Axis}>(x, indices);
+    using axis = detail::constant_attributes<gather_op::attributes{Axis}>;
+    using verdict = detail::verdict_of<gather_op, axis, detail::operand_of_t<X>, detail::operand_of_t<I>>;
+    static_assert(verdict::agree, "tenon: shapes do not agree");
+    if constexpr (!verdict::fits) return ill_shaped{};
+    else
+        return detail::op_result_t<gather_op, axis, 0, void, detail::operand_of_t<X>,
+                                   detail::operand_of_t<I>>::unchecked(untyped::gather(detail::as_tensor(x),
+                                                                                       detail::as_tensor(indices),
+                                                                                       Axis));
 }
 
 /// A gradient that is zero but for some rows: values[i] is added to row indices[i]. The values have the sizes of the
@@ -142,10 +143,6 @@ private:
 };
 } // namespace detail
 
-namespace untyped {
-any_tensor gather(const any_tensor& x, const any_tensor& indices, int axis = 0);
-} // namespace untyped
-
 } // namespace tenon
 
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_gather)
@@ -156,13 +153,21 @@ any_tensor gather(const any_tensor& x, const any_tensor& indices, int axis = 0);
 #include <tenon/graph/graph.hpp>
 #include <tenon/ops/assembly.hpp>
 #include <tenon/ops/kernels/gather.inl>
+#include <tenon/ops/partition.hpp>
 #include <tenon/ops/reshape.hpp>
 
 namespace tenon {
 
 namespace untyped {
 TENON_INLINE any_tensor gather(const any_tensor& x, const any_tensor& indices, int axis) {
-    const tenon::detail::follow_scope there(tenon::detail::variable_in(x));
+    if (tenon::detail::axis_of(axis, x.rank()) == 0)
+        if (std::vector<any_tensor> found = parts_of(x); !found.empty()) {
+            const std::vector<any_tensor> own = tenon::detail::indices_of_parts(x, indices);
+            for (std::size_t p = 0; p < found.size(); ++p) found[p] = gather(found[p], own[p]);
+            return tenon::detail::join_rows_of_parts(x, indices, found);
+        }
+    const bool of_variable = x.node() && x.node()->op->is(op_flags::variable);
+    const tenon::detail::follow_scope there(of_variable ? x.node() : nullptr);
     return tenon::add<gather_op>({axis}, {x, indices});
 }
 } // namespace untyped

@@ -8,7 +8,9 @@
 #include <tenon/graph/gradient_context.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/ops/control.hpp>
+#include <tenon/ops/assembly.hpp>
 #include <tenon/ops/gradients.hpp>
+#include <tenon/ops/partition.hpp>
 
 namespace tenon {
 
@@ -124,7 +126,14 @@ TENON_INLINE std::vector<any_tensor> add_gradients(const std::vector<any_tensor>
     const home_scope scope(g);
     const name_scope names("gradients");
 
-    const nodes_between between(ys, xs);
+    // What reads rows of a variable in parts reads the parts.
+    std::vector<std::vector<any_tensor>> parts;
+    std::vector<any_tensor> asked = xs;
+    for (const any_tensor& x : xs) {
+        parts.push_back(parts_of(x));
+        asked.insert(asked.end(), parts.back().begin(), parts.back().end());
+    }
+    const nodes_between between(ys, asked);
     flowing_gradients flowing(between.numbers());
     for (std::size_t i = 0; i < ys.size(); ++i) {
         if (!is_floating(ys[i].element()))
@@ -157,10 +166,20 @@ TENON_INLINE std::vector<any_tensor> add_gradients(const std::vector<any_tensor>
         }
     }
     std::vector<any_tensor> result;
-    for (const any_tensor& x : xs) {
-        const any_tensor sum = between.is_seen(x.node()) ? flowing.total(x.output()) : any_tensor();
+    const auto total = [&](const any_tensor& x) {
+        return between.is_seen(x.node()) ? flowing.total(x.output()) : any_tensor();
+    };
+    const auto or_zeros = [](const any_tensor& sum, const any_tensor& x) {
         const follow_scope there(x.node());
-        result.push_back(sum.node() ? sum : untyped::zeros_like(x));
+        return sum.node() ? sum : untyped::zeros_like(x);
+    };
+    for (std::size_t i = 0; i < xs.size(); ++i) {
+        std::vector<any_tensor> sums;
+        for (const any_tensor& p : parts[i]) sums.push_back(total(p));
+        if (std::any_of(sums.begin(), sums.end(), [](const any_tensor& s) { return s.node(); })) {
+            for (std::size_t p = 0; p < sums.size(); ++p) sums[p] = or_zeros(sums[p], parts[i][p]);
+            result.push_back(untyped::concat(sums, 0));
+        } else result.push_back(or_zeros(total(xs[i]), xs[i]));
     }
     return result;
 }

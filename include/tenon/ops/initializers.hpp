@@ -70,6 +70,9 @@ namespace detail {
 void check_initializer(const std::string& name, const initializer& how, element_type element);
 /// What `how` makes of a variable's sizes: the node "v/initial_value" of a variable "v".
 any_tensor initial_value(const initializer& how, const any_tensor& variable);
+/// The same of a part of a variable: what it would make of the variable of sizes `whole`, called `name`, from a row on.
+any_tensor initial_part(const initializer& how, const any_tensor& part, const extents& whole, std::int64_t first_row,
+                        const std::string& name);
 /// The same of a value.
 any_tensor initial_value(any_array value, const any_tensor& variable);
 } // namespace detail
@@ -111,19 +114,26 @@ TENON_INLINE void check_initializer(const std::string& name, const initializer& 
     else check_deviation((who + (how.kind == normal ? ": normal" : ": truncated_normal")).c_str(), how.a, how.b);
 }
 
+// The interval, or the mean and the deviation, for a variable of these sizes.
+inline std::pair<double, double> bounds_of(const initializer& how, const extents& sizes) {
+    if (how.scaled == initializer::scale::fixed) return {how.a, how.b};
+    const auto [in, out] = fans(sizes);
+    const double n = how.scaled == initializer::scale::he ? in : (in + out) / 2;
+    const double deviation = std::sqrt((how.scaled == initializer::scale::he ? 2.0 : 1.0) / std::max(1.0, n));
+    if (how.kind == initializer::distribution::uniform)
+        return {-deviation * std::sqrt(3.0), deviation * std::sqrt(3.0)};
+    // A normal distribution cut at two deviations has 0.8796 of its deviation left.
+    return {0, deviation / 0.87962566103423978};
+}
+
+inline constexpr const char* initial_value_name = "initial_value";
+
 TENON_INLINE any_tensor initial_value(const initializer& how, const any_tensor& variable) {
     const tensor_type& type = variable.type();
     using enum initializer::distribution;
-    double a = how.a, b = how.b;
-    if (how.scaled != initializer::scale::fixed) {
-        const auto [in, out] = fans(type.extents);
-        const double n = how.scaled == initializer::scale::he ? in : (in + out) / 2;
-        const double deviation = std::sqrt((how.scaled == initializer::scale::he ? 2.0 : 1.0) / std::max(1.0, n));
-        a = how.kind == uniform ? -deviation * std::sqrt(3.0) : 0;
-        // A normal distribution cut at two deviations has 0.8796 of its deviation left.
-        b = how.kind == uniform ? deviation * std::sqrt(3.0) : deviation / 0.87962566103423978;
-    }
-    constexpr const char* name = "initial_value";
+    const auto bounds = bounds_of(how, type.extents);
+    const double a = bounds.first, b = bounds.second;
+    constexpr const char* name = initial_value_name;
     const owned_scope of(variable, owned_scope::part::initializer);
     const auto seed = static_cast<std::int64_t>(how.seed);
     switch (how.kind) {
@@ -134,6 +144,26 @@ TENON_INLINE any_tensor initial_value(const initializer& how, const any_tensor& 
     default: break;
     }
     return tenon::add<fill_like_op>({a}, {variable}, name);
+}
+
+TENON_INLINE any_tensor initial_part(const initializer& how, const any_tensor& part, const extents& whole,
+                                     std::int64_t first_row, const std::string& name) {
+    using enum initializer::distribution;
+    if (how.kind == constant) return initial_value(how, part);
+    const auto bounds = bounds_of(how, whole);
+    random_part_op::attributes a;
+    a.element = part.element();
+    a.shape = part.extents();
+    a.kind = how.kind == uniform  ? random_part_op::distribution::uniform
+             : how.kind == normal ? random_part_op::distribution::normal
+                                  : random_part_op::distribution::truncated_normal;
+    a.a = bounds.first;
+    a.b = bounds.second;
+    a.seed = static_cast<std::int64_t>(how.seed);
+    a.first = whole[0].size == 0 ? 0 : first_row * (whole.elements() / whole[0].size);
+    a.of = name + "/" + initial_value_name;
+    const owned_scope of(part, owned_scope::part::initializer);
+    return tenon::add<random_part_op>(a, {}, initial_value_name);
 }
 
 } // namespace tenon::detail

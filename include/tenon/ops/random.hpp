@@ -90,6 +90,42 @@ struct random_normal_op {
 };
 TENON_OP(random, random_normal);
 
+/// A stretch of what another random op makes: the elements from `first` on, in their order, of what a random_uniform (with low
+/// a, high b) or random_normal (with mean a, deviation b) called `of` makes when it runs for the same time; that one may be
+/// in no graph. So do the parts of a variable begin as the whole would, with no one making all of it.
+struct random_part_op {
+    static constexpr const char* name = "random_part";
+    static constexpr op_flags flags = op_flags::stateful;
+    static constexpr element_types gpu_types = no_elements;
+    enum class distribution { uniform, normal, truncated_normal, count_ };
+    struct attributes {
+        element_type element = element_type::none;
+        extents shape;
+        distribution kind = distribution::uniform;
+        double a = 0, b = 1;
+        std::int64_t seed = 0;
+        std::int64_t first = 0;
+        std::string of;
+        static constexpr void fields(auto&& field) {
+            field("element", &attributes::element);
+            field("shape", &attributes::shape);
+            field("kind", &attributes::kind);
+            field("a", &attributes::a);
+            field("b", &attributes::b);
+            field("seed", &attributes::seed);
+            field("first", &attributes::first);
+            field("of", &attributes::of);
+        }
+    };
+    static int outputs(const attributes& a, int);
+    static inferred infer(const attributes& a, type_list, int) {
+        const inferred r = detail::infer_random(a.element, a.shape, type_list(nullptr, 0));
+        return r && !is_floating(r.type.element) ? inferred(fault::element_type_must_be_floating) : r;
+    }
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+TENON_OP(random, random_part);
+
 /// Even among the integers low .. high-1.
 struct random_integers_op {
     static constexpr const char* name = "random_integers";
@@ -400,6 +436,13 @@ TENON_INLINE any_tensor random_shuffle(const any_tensor& x, std::uint64_t seed) 
 
 TENON_KERNEL(random_uniform, detail::random_uniform_kernel);
 TENON_KERNEL(random_normal, detail::random_normal_kernel);
+TENON_INLINE int random_part_op::outputs(const attributes& a, int) {
+    if (a.kind < distribution::uniform || a.kind >= distribution::count_)
+        detail::number_out_of_range("kind", static_cast<std::int64_t>(a.kind));
+    if (a.first < 0) detail::number_out_of_range("first", a.first);
+    return 1;
+}
+TENON_KERNEL(random_part, detail::random_part_kernel);
 TENON_KERNEL(random_integers, detail::random_integers_kernel);
 TENON_KERNEL(random_permutation, detail::random_permutation_kernel);
 TENON_KERNEL(random_shuffle, detail::random_shuffle_kernel);

@@ -204,7 +204,7 @@ template <Element Index = std::int32_t, OperandOrIllShaped X> auto unique(const 
 #include <unordered_map>
 
 #include <tenon/core/with_element.hpp>
-#include <tenon/kernel/wait.hpp>
+#include <tenon/ops/kernels/immediate.hpp>
 
 namespace tenon {
 
@@ -229,30 +229,6 @@ TENON_INLINE void boolean_mask_gradient_op::gradient(gradient_context& g) {
 }
 
 namespace detail {
-
-// What is done as soon as it is started: `Select` makes the outputs of the inputs.
-template <class Select> class immediate_wait final : public wait {
-public:
-    explicit immediate_wait(const Select& select) : select_(select) {}
-    void start(const step&, completion& then) override {
-        values = select_(values);
-        then.completed(nullptr);
-    }
-    bool stop() noexcept override { return false; }
-    std::string awaited() const override { return "its own values"; }
-
-private:
-    const Select& select_;
-};
-
-template <class Select> class immediate_kernel final : public waiting_kernel {
-public:
-    explicit immediate_kernel(const kernel_setup& s) : select_(s) {}
-    std::unique_ptr<wait> make_wait() const override { return std::make_unique<immediate_wait<Select>>(select_); }
-
-private:
-    const Select select_;
-};
 
 // Calls f(first, count) for each run of trues: where it begins, and how many they are.
 template <class F> void for_each_run(const bool* mask, std::int64_t n, F&& f) {

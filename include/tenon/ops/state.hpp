@@ -14,6 +14,7 @@
 ///     sess.run(tn::initialize_variables());
 ///     sess.run(n.assign_add(1.0f));
 ///     sess.run(table.scatter_add(ids, rows));   // [1000, 64] by int32 [batch] and float [batch, 64]
+///     auto wide = tn::variable<float, tn::shape<1000000, 64>>("wide", tn::zeros(), {.partition = {.parts = 8}});
 ///     auto twin = tn::variable("twin", w.initialized_value() * 2.0f);   // begins as twice what w begins as
 
 namespace tenon {
@@ -77,6 +78,9 @@ struct variable_options {
     /// False: it enters no collection, so it is neither initialised, trained nor saved with the others
     /// (SEMANTICS 20).
     bool collected = true;
+    /// In how many parts it is, which may lie on different tasks (ops/partition.hpp): {.parts = 3}. Not said: in one, or as the
+    /// partition_scope around it says.
+    partitioned partition{};
 };
 
 namespace detail {
@@ -120,6 +124,9 @@ any_tensor initialized_value_of(const any_tensor& variable);
 any_tensor add_assign(const any_tensor& variable, const any_tensor& value, const char* name);
 any_tensor add_scatter(scatter_op::way how, const any_tensor& variable, const any_tensor& indices,
                        const any_tensor& updates);
+// Of a variable in parts (ops/partition.hpp): each part is changed by its own rows.
+bool is_in_parts(const any_tensor& variable);
+any_tensor change_parts(opcode op, const any_tensor& variable, const any_tensor& by, const char* name);
 
 // Seen in the error where a variable is declared that is a tensor.
 struct not_a_variable_declare_auto {};
@@ -157,11 +164,11 @@ public:
     template <class V> auto assign(const V& value) const { return update(value_of(value), "assign"); }
     template <class V> auto assign_add(const V& value) const {
         const detail::owned_scope there(*this);
-        return update(elementwise<opcode::add>(current(), value), "assign_add");
+        return update(elementwise<opcode::add>(current(), value), "assign_add", opcode::add, &value);
     }
     template <class V> auto assign_sub(const V& value) const {
         const detail::owned_scope there(*this);
-        return update(elementwise<opcode::subtract>(current(), value), "assign_sub");
+        return update(elementwise<opcode::subtract>(current(), value), "assign_sub", opcode::subtract, &value);
     }
 
     /// The variable after its rows indices[i] were changed by updates[i], for each i in order; indices (int32 or int64)
@@ -199,11 +206,16 @@ private:
             return constant(detail::nested<T>(v).value());
         } else return v;
     }
-    template <class V> auto update(const V& value, const char* name) const {
+    // `by`: what the value is made of, with the variable's own; each part is changed by its own rows of that.
+    template <class V, class By = V>
+    auto update(const V& value, const char* name, opcode op = {}, const By* by = nullptr) const {
         using verdict = detail::verdict_on_operands<detail::assign_rule, tensor<T, S>, V>;
         static_assert(verdict::agree, "tenon: shapes do not agree");
         if constexpr (!verdict::fits) return ill_shaped{};
-        else return tensor<T, S>::unchecked(detail::add_assign(*this, detail::as_tensor(value), name));
+        else
+            return tensor<T, S>::unchecked(by && detail::is_in_parts(*this)
+                                               ? detail::change_parts(op, *this, detail::as_tensor(value_of(*by)), name)
+                                               : detail::add_assign(*this, detail::as_tensor(value), name));
     }
     template <scatter_op::way How, class I, class U> auto scatter(const I& indices, const U& updates) const {
         using verdict =
@@ -222,6 +234,20 @@ template <Element T, Shape S>
 variable_tensor<T, canonical_t<S>> variable(std::string_view name, const initializer& how,
                                             const variable_options& o = {}) {
     static_assert(S::extents.is_static(), "tenon::variable: the sizes of a variable must be numbers");
+    return variable_tensor<T, canonical_t<S>>(detail::new_variable(name, detail::type_of<T, canonical_t<S>>, how, o));
+}
+/// The same in so many parts (ops/partition.hpp), which the compiler holds against its rows. Where their number is known when
+/// the program runs, it is an option: {.partition = {.parts = n}}; then there are no more than there are rows.
+template <Element T, Shape S, int Parts>
+variable_tensor<T, canonical_t<S>> partitioned_variable(std::string_view name, const initializer& how,
+                                                        variable_options o = {}) {
+    static_assert(S::extents.is_static(), "tenon::variable: the sizes of a variable must be numbers");
+    static_assert(S::rank > 0, "tenon::partitioned_variable: a scalar has no rows to part");
+    static_assert(Parts > 0, "tenon::partitioned_variable: there must be a part");
+    if constexpr (S::rank > 0)
+        static_assert(Parts <= S::extents[0].size || Parts == 1,
+                      "tenon::partitioned_variable: there are more parts than rows");
+    o.partition = {.parts = Parts};
     return variable_tensor<T, canonical_t<S>>(detail::new_variable(name, detail::type_of<T, canonical_t<S>>, how, o));
 }
 /// A mistake: how it begins, or its name, is not said.
@@ -291,6 +317,7 @@ any_tensor scatter(scatter_op::way how, const any_tensor& variable, const any_te
 
 #include <tenon/graph/graph_state.inl>
 #include <tenon/kernel/resources.hpp>
+#include <tenon/ops/state_parts.inl>
 
 namespace tenon {
 
@@ -301,7 +328,12 @@ inline constexpr const char* initializers = "initializers";
 
 TENON_INLINE any_tensor variable_here(const any_tensor& variable) {
     variable_policy* const policy = current_scopes().variables;
-    return policy ? policy->here(variable) : variable;
+    if (!policy) return variable;
+    const std::vector<any_tensor> parts = parts_of(variable);
+    if (parts.empty()) return policy->here(variable);
+    std::vector<any_tensor> here;
+    for (const any_tensor& p : parts) here.push_back(policy->here(p));
+    return enter_parts(variable.node()->name, here);
 }
 TENON_INLINE any_tensor original_variable(const any_tensor& variable) {
     variable_policy* const policy = current_scopes().variables;
@@ -344,12 +376,19 @@ TENON_INLINE operation set_initial_value(const any_tensor& variable, const any_t
 
 TENON_INLINE operation initializer_of(const any_tensor& variable) {
     require_node(variable.node(), "initializer: the variable");
+    if (const std::vector<any_tensor> parts = parts_of(variable); !parts.empty())
+        return untyped::initialize_variables(parts);
     const std::vector<any_tensor> a = graph(variable.node()->graph).collection(variable.node()->name + "/initializer");
     if (a.empty()) throw not_found_error("variable " + variable.name() + " has no initial value; assign one");
     return a.front().operation();
 }
 
 TENON_INLINE any_tensor initialized_value_of(const any_tensor& variable) {
+    if (const std::vector<any_tensor> parts = parts_of(variable); !parts.empty()) {
+        std::vector<any_tensor> values;
+        for (const any_tensor& p : parts) values.push_back(initialized_value_of(p));
+        return untyped::concat(values, 0);
+    }
     return any_tensor(initializer_of(variable).node()->inputs[1]);
 }
 
@@ -360,14 +399,27 @@ TENON_INLINE any_tensor initial_value(any_array value, const any_tensor& variabl
 
 TENON_INLINE any_tensor new_variable(std::string_view name, const tensor_type& type, const initializer& how,
                                      const variable_options& o) {
-    check_initializer(std::string(name), how, type.element); // before there is a node that nothing begins
-    const any_tensor v = add_variable(std::string(name), type, o);
+    const std::string called(name);
+    check_initializer(called, how, type.element); // before there is a node that nothing begins
+    if (const std::int64_t parts = parts_for(called, type, o); parts > 1)
+        return new_parts(called, type, parts, o,
+                         [&](const any_tensor& part, std::int64_t first, const std::string& whole) {
+                             return initial_part(how, part, type.extents, first, whole);
+                         });
+    const any_tensor v = add_variable(called, type, o);
     set_initial_value(v, initial_value(how, v), o);
     return v;
 }
 TENON_INLINE any_tensor new_variable(std::string_view name, const tensor_type& type, const any_tensor& initial,
                                      const variable_options& o) {
-    const any_tensor v = add_variable(std::string(name), type, o);
+    const std::string called(name);
+    if (const std::int64_t parts = parts_for(called, type, o); parts > 1) {
+        const any_tensor all = checked_as(initial, type);
+        return new_parts(called, type, parts, o, [&](const any_tensor& part, std::int64_t first, const std::string&) {
+            return rows_of_part(all, part, first);
+        });
+    }
+    const any_tensor v = add_variable(called, type, o);
     set_initial_value(v, initial, o);
     return v;
 }
@@ -378,12 +430,15 @@ TENON_INLINE any_tensor new_variable(std::string_view name, any_array initial, c
 }
 
 TENON_INLINE any_tensor add_assign(const any_tensor& variable, const any_tensor& value, const char* name) {
+    if (const std::vector<any_tensor> parts = parts_of(variable); !parts.empty())
+        return assign_to_parts(variable, parts, value);
     const owned_scope there(variable);
     return any_tensor({add_node(definition_of<assign_op>(), {variable, value}, {}, name), 0});
 }
 
 inline void check_is_variable(const any_tensor& variable, const std::string& op) {
     require_node(variable.node(), (op + ": the variable").c_str());
+    if (is_in_parts(variable)) return;
     if (!variable.node()->op->name || std::string(variable.node()->op->name) != variable_op::name)
         throw invalid_argument_error(op + ": " + variable.name() + " is no variable but a " +
                                      variable.node()->op->name);
@@ -399,12 +454,15 @@ inline any_tensor update_of(const any_tensor& variable, const untyped::tensor_or
 inline any_tensor add_computed(opcode op, const any_tensor& variable, const untyped::tensor_or_number& value,
                                const char* name) {
     const any_tensor by = update_of(variable, value, name);
+    if (is_in_parts(variable)) return change_parts(op, variable, by, name);
     const owned_scope there(variable);
     return add_assign(variable, add_instruction(op, {current_value(variable), by}), name);
 }
 
 TENON_INLINE any_tensor add_scatter(scatter_op::way how, const any_tensor& variable, const any_tensor& indices,
                                     const any_tensor& updates) {
+    if (const std::vector<any_tensor> parts = parts_of(variable); !parts.empty())
+        return scatter_to_parts(how, variable, parts, indices, updates);
     const owned_scope there(variable);
     return tenon::add<scatter_op>({how}, {variable, indices, updates}, name_of(how));
 }
@@ -459,10 +517,7 @@ TENON_INLINE any_tensor variable(const std::string& name, const any_tensor& init
 }
 TENON_INLINE any_tensor variable(const std::string& name, const tensor_type& type, const initializer& how,
                                  const variable_options& o) {
-    tenon::detail::check_initializer(name, how, type.element); // before there is a node that nothing begins
-    const any_tensor v = tenon::detail::add_variable(name, type, o);
-    tenon::detail::set_initial_value(v, tenon::detail::initial_value(how, v), o);
-    return v;
+    return tenon::detail::new_variable(name, type, how, o);
 }
 TENON_INLINE operation initialize_variables(const std::vector<any_tensor>& variables) {
     std::vector<operation> all;

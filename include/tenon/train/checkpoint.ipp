@@ -1,9 +1,11 @@
 #pragma once
 
+#include <map>
 #include <set>
 
 #include <tenon/core/error.hpp>
 #include <tenon/ops/control.hpp>
+#include <tenon/ops/partition.hpp>
 #include <tenon/ops/state.hpp>
 #include <tenon/train/checkpoint.hpp>
 
@@ -13,7 +15,7 @@ namespace detail {
 
 TENON_INLINE std::vector<any_tensor> checkpoint_variables(const graph& g, const std::vector<any_tensor>& given,
                                                           const char* what) {
-    std::vector<any_tensor> variables = given.empty() ? g.collection(global_variables) : given;
+    std::vector<any_tensor> variables = given.empty() ? g.collection(global_variables) : with_parts(given);
     if (variables.empty()) throw invalid_argument_error(std::string(what) + ": the session's graph has no variables");
     for (const any_tensor& v : variables) {
         if (!v.node()) throw invalid_argument_error(std::string(what) + ": a variable is an empty handle");
@@ -88,8 +90,10 @@ TENON_INLINE std::vector<any_tensor> match_variables(const char* what, const std
 } // namespace detail
 
 TENON_INLINE void save_variables(session& s, const std::string& path, const save_options& o) {
-    const std::vector<any_tensor> variables =
-        detail::checkpoint_variables(s.bound_graph(), o.variables, "save_variables");
+    std::vector<any_tensor> variables;
+    for (const detail::whole_variable& w :
+         detail::whole_variables(detail::checkpoint_variables(s.bound_graph(), o.variables, "save_variables")))
+        variables.push_back(w.variable);
     const std::vector<any_array> values = s.run_untyped({}, variables);
     std::vector<named_array> named;
     for (std::size_t i = 0; i < variables.size(); ++i) named.push_back({variables[i].node()->name, values[i]});
@@ -100,8 +104,13 @@ TENON_INLINE void save_variables(session& s, const std::string& path, const save
 }
 
 TENON_INLINE load_report load_variables(session& s, const std::string& path, const load_options& o) {
-    const std::vector<any_tensor> variables =
-        detail::checkpoint_variables(s.bound_graph(), o.variables, "load_variables");
+    std::map<const node*, detail::whole_variable> wholes;
+    std::vector<any_tensor> variables;
+    for (detail::whole_variable& w :
+         detail::whole_variables(detail::checkpoint_variables(s.bound_graph(), o.variables, "load_variables"))) {
+        variables.push_back(w.variable);
+        wholes.emplace(w.variable.node(), std::move(w));
+    }
     const safetensors_file file = read_safetensors(path);
     std::vector<std::string> names;
     for (const safetensors_file::tensor& t : file.tensors()) names.push_back(t.name);
@@ -115,9 +124,15 @@ TENON_INLINE load_report load_variables(session& s, const std::string& path, con
     std::vector<fed_value> feeds;
     std::vector<operation> assignments;
     for (const any_tensor& v : found) {
-        const std::vector<any_tensor> all = detail::loading_assignments(v);
-        feeds.push_back({any_tensor(all.front().node()->inputs[1]), file.load(v.node()->name)});
-        for (const any_tensor& a : all) assignments.push_back(a.operation());
+        any_array value = file.load(v.node()->name);
+        const detail::whole_variable& w = wholes.at(v.node());
+        for (std::size_t p = 0; p < w.parts.size(); ++p) {
+            const std::vector<any_tensor> all = detail::loading_assignments(w.parts[p]);
+            feeds.push_back({any_tensor(all.front().node()->inputs[1]),
+                             w.parts.size() == 1 ? value.share()
+                                                 : value.slice(w.first[p], w.first[p] + w.parts[p].extents()[0].size)});
+            for (const any_tensor& a : all) assignments.push_back(a.operation());
+        }
     }
     if (!assignments.empty()) s.run_untyped(std::move(feeds), {}, assignments);
     return report;

@@ -16,6 +16,13 @@ namespace tenon {
 ///      "shards": [{"file": "model-700.5f02c3aa-1-of-1.safetensors", "bytes": 1832, "hash": "xxh64:0f...",
 ///                  "task": "/job:ps/replica:0/task:0"}],
 ///      "tensors": {"w": {"dtype": "float", "shape": [784, 300], "shard": 0}}}
+///
+/// A tensor in several files, or in several parts of one, has its slices in place of a shard: each is some of its rows, one
+/// after the other, and all of them are all. Where there are such, the version is 2.
+///
+///      "table": {"dtype": "float", "shape": [1000, 64], "slices": [
+///        {"tensor": "table/part_0", "first": 0, "rows": 500, "shard": 0},
+///        {"tensor": "table/part_1", "first": 500, "rows": 500, "shard": 1}]}
 struct checkpoint_manifest {
     struct shard {
         std::string file; ///< in the folder of the manifest
@@ -24,10 +31,17 @@ struct checkpoint_manifest {
         std::string task;       ///< that wrote it
         friend bool operator==(const shard&, const shard&) = default;
     };
+    struct slice {
+        std::string tensor; ///< what its shard calls it
+        std::int64_t first = 0, rows = 0;
+        int shard = 0;
+        friend bool operator==(const slice&, const slice&) = default;
+    };
     struct tensor {
         std::string name;
         tensor_type type; ///< its sizes are numbers
-        int shard = 0;
+        int shard = 0;    ///< where it has no slices
+        std::vector<slice> slices{};
         friend bool operator==(const tensor&, const tensor&) = default;
     };
     std::int64_t step = 0;

@@ -16,7 +16,8 @@ namespace detail {
 // Takes a text apart, and says what is wrong with it, and where it came from.
 class manifest_reader {
 public:
-    manifest_reader(const std::string& text, const std::string& source, const char* format) : source_(source) {
+    manifest_reader(const std::string& text, const std::string& source, const char* format, std::int64_t latest) :
+        source_(source) {
         try {
             all_ = parse_json(text, "'" + source + "'");
         } catch (const error& e) {
@@ -24,9 +25,9 @@ public:
         }
         if (!all_.get<json_value::object>() || text_in(all_, "format") != format)
             damaged(std::string("it is no \"") + format + "\"");
-        if (const std::int64_t v = number_in(all_, "version"); v != 1)
+        if (const std::int64_t v = number_in(all_, "version"); v < 1 || v > latest)
             throw unimplemented_error("'" + source_ + "' is of version " + std::to_string(v) +
-                                      ", which a later Tenon wrote; this one reads version 1");
+                                      ", which a later Tenon wrote; this one reads version " + std::to_string(latest));
     }
     const json_value& all() const noexcept { return all_; }
 
@@ -128,7 +129,7 @@ TENON_INLINE std::string json_of_kept(const std::vector<kept_checkpoint>& kept) 
 }
 
 TENON_INLINE std::vector<kept_checkpoint> kept_of_json(const std::string& text, const std::string& source) {
-    const manifest_reader r(text, source, "tenon checkpoints");
+    const manifest_reader r(text, source, "tenon checkpoints", 1);
     std::vector<kept_checkpoint> kept;
     for (const json_value& v : r.list_in(r.all(), "kept"))
         kept.push_back({r.file_in(v), r.number_in(v, "step"), r.id_in(v)});
@@ -149,15 +150,24 @@ TENON_INLINE std::string checkpoint_manifest::to_json() const {
         files.push_back(json_value::object{
             {"file", s.file}, {"bytes", s.bytes}, {"hash", detail::text_of_hash(s.hash)}, {"task", s.task}});
     json_value::object all;
+    int version = 1;
     for (const tensor& t : tensors) {
         json_value::list sizes;
         for (const extent& e : t.type.extents) sizes.push_back(e.size);
-        all.push_back(
-            {t.name,
-             json_value::object{{"dtype", name_of(t.type.element)}, {"shape", std::move(sizes)}, {"shard", t.shard}}});
+        json_value::object is{{"dtype", name_of(t.type.element)}, {"shape", std::move(sizes)}};
+        json_value::list slices;
+        for (const slice& part : t.slices)
+            slices.push_back(json_value::object{
+                {"tensor", part.tensor}, {"first", part.first}, {"rows", part.rows}, {"shard", part.shard}});
+        if (t.slices.empty()) is.push_back({"shard", t.shard});
+        else {
+            is.push_back({"slices", std::move(slices)});
+            version = 2;
+        }
+        all.push_back({t.name, std::move(is)});
     }
     return detail::json_text(json_value::object{{"format", "tenon checkpoint"},
-                                                {"version", 1},
+                                                {"version", version},
                                                 {"step", step},
                                                 {"id", id},
                                                 {"shards", std::move(files)},
@@ -168,7 +178,7 @@ TENON_INLINE std::string checkpoint_manifest::to_json() const {
 
 TENON_INLINE checkpoint_manifest checkpoint_manifest::from_json(const std::string& text, const std::string& source) {
     using detail::json_value;
-    const detail::manifest_reader r(text, source, "tenon checkpoint");
+    const detail::manifest_reader r(text, source, "tenon checkpoint", 2);
     checkpoint_manifest m;
     m.step = r.number_in(r.all(), "step");
     m.id = r.id_in(r.all());
@@ -187,11 +197,27 @@ TENON_INLINE checkpoint_manifest checkpoint_manifest::from_json(const std::strin
             if (t.type.extents.overfull()) r.damaged("tensor '" + t.name + "' has too many dimensions");
         }
         if (!is_countable(t.type)) r.damaged("tensor '" + t.name + "' has more elements than fit into memory");
-        const std::int64_t shard = r.number_in(v.value, "shard");
-        if (shard >= static_cast<std::int64_t>(m.shards.size()))
-            r.damaged("tensor '" + t.name + "' is in shard " + std::to_string(shard) + " of " +
-                      std::to_string(m.shards.size()));
-        t.shard = static_cast<int>(shard);
+        const auto shard_in = [&](const json_value& of) {
+            const std::int64_t shard = r.number_in(of, "shard");
+            if (shard >= static_cast<std::int64_t>(m.shards.size()))
+                r.damaged("tensor '" + t.name + "' is in shard " + std::to_string(shard) + " of " +
+                          std::to_string(m.shards.size()));
+            return static_cast<int>(shard);
+        };
+        if (v.value.find("slices")) {
+            const std::int64_t rows = t.type.extents.rank() > 0 ? t.type.extents[0].size : -1;
+            std::int64_t next = 0;
+            for (const json_value& part : r.list_in(v.value, "slices")) {
+                slice s{r.text_in(part, "tensor"), r.number_in(part, "first"), r.number_in(part, "rows"),
+                        shard_in(part)};
+                if (s.first != next || s.rows > rows - next)
+                    r.damaged("the slices of tensor '" + t.name + "' are not all of its rows, one after the other");
+                next += s.rows;
+                t.slices.push_back(std::move(s));
+            }
+            if (t.slices.empty() || next != rows)
+                r.damaged("the slices of tensor '" + t.name + "' are not all of its rows, one after the other");
+        } else t.shard = shard_in(v.value);
         m.tensors.push_back(std::move(t));
     }
     return m;

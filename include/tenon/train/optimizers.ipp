@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <unordered_map>
 
 #include <tenon/core/error.hpp>
+#include <tenon/ops/assembly.hpp>
 #include <tenon/ops/gather.hpp>
+#include <tenon/ops/partition.hpp>
 #include <tenon/train/optimizers.hpp>
 #include <tenon/train/tape_writer.hpp>
 
@@ -40,10 +43,33 @@ public:
     }
     const any_tensor& runs() const { return runs_; }
 
+    void keeps(const any_tensor& variable, const any_tensor& slot) { slots_[variable.node()].push_back(slot); }
+    /// What is kept beside the parts of a variable are parts of what is kept beside it.
+    void enter_slots() {
+        const only_devices scope(graph_);
+        for (const any_tensor& whole : graph_.collection(partitioned_variables)) {
+            const std::vector<any_tensor> parts = parts_of(whole);
+            const auto kept = [&](const any_tensor& part) {
+                const auto at = slots_.find(part.node());
+                return at == slots_.end() ? std::size_t{0} : at->second.size();
+            };
+            const std::size_t count = kept(parts[0]);
+            if (!std::all_of(parts.begin(), parts.end(), [&](const any_tensor& p) { return kept(p) == count; }))
+                continue;
+            for (std::size_t s = 0; s < count; ++s) {
+                std::vector<any_tensor> slots;
+                for (const any_tensor& p : parts) slots.push_back(slots_[p.node()][s]);
+                const std::string& first = slots[0].node()->name;
+                enter_parts(whole.node()->name + first.substr(first.rfind('/')), slots);
+            }
+        }
+    }
+
 private:
     const optimizer& of_;
     graph graph_;
     any_tensor runs_;
+    std::unordered_map<const node*, std::vector<any_tensor>> slots_; // by variable
     std::vector<operation> operations_;
     row_gradients rows_;
 };
@@ -101,6 +127,7 @@ public:
         const std::string& owner = original_variable(variable_).node()->name;
         const any_tensor slot = add_variable(owner + "/" + name, type, {.trainable = false});
         set_initial_value(slot, initial_value(constant_value(initial), slot), {.trainable = false});
+        setup_.keeps(variable_, slot);
         return {slot, read(slot)};
     }
 
@@ -141,7 +168,7 @@ private:
 inline void check_gradient(const gradient_and_variable& of) {
     if (!of.variable.node() || !of.gradient.node())
         throw invalid_argument_error("apply_gradients: a gradient or a variable is an empty handle");
-    if (!of.variable.node()->op->is(op_flags::variable))
+    if (!of.variable.node()->op->is(op_flags::variable) && !is_in_parts(of.variable))
         throw invalid_argument_error("apply_gradients: " + of.variable.name() + " is no variable but a " +
                                      of.variable.node()->op->name);
     const tensor_type types[] = {of.gradient.type(), of.variable.type()};
@@ -152,6 +179,27 @@ inline void check_gradient(const gradient_and_variable& of) {
     if (what != fault::none)
         throw invalid_argument_error(fault_sentence("apply_gradients", what, type_list(types, 2)) + " (gradient " +
                                      of.gradient.name() + ", variable " + of.variable.name() + ")");
+}
+
+// In place of a variable in parts, and its gradient, these: of a gradient that is joined of theirs, as gradients() of such a
+// variable is, each as it was, which may be sparse.
+inline std::vector<gradient_and_variable> of_parts(const std::vector<gradient_and_variable>& all) {
+    std::vector<gradient_and_variable> result;
+    for (const gradient_and_variable& g : all) {
+        const std::vector<any_tensor> parts = parts_of(g.variable);
+        if (parts.empty()) {
+            result.push_back(g);
+            continue;
+        }
+        const node& n = *g.gradient.node();
+        bool joined = n.op == &concat_definition && n.inputs.size() == parts.size();
+        for (std::size_t p = 0; joined && p < parts.size(); ++p)
+            joined = n.input_type(static_cast<int>(p)) == parts[p].type();
+        const std::vector<any_tensor> own = joined ? std::vector<any_tensor>(n.inputs.begin(), n.inputs.end())
+                                                   : untyped::split_like(g.gradient, parts, 0);
+        for (std::size_t p = 0; p < parts.size(); ++p) result.push_back({own[p], parts[p]});
+    }
+    return result;
 }
 
 TENON_INLINE bool is_no_gradient(const gradient_and_variable& of) {
@@ -166,7 +214,8 @@ TENON_INLINE std::vector<gradient_and_variable> optimizer::gradients_of(const an
                                                                         const std::vector<any_tensor>& variables) {
     if (!loss.node()) throw invalid_argument_error("minimize: the loss is no tensor of any graph");
     const bool all = variables.empty();
-    const std::vector<any_tensor> of = all ? graph(loss.node()->graph).collection(trainable_variables) : variables;
+    const std::vector<any_tensor> of =
+        all ? graph(loss.node()->graph).collection(trainable_variables) : detail::with_parts(variables);
     std::vector<any_tensor> values = gradients(loss, of);
     std::vector<gradient_and_variable> result;
     for (std::size_t i = 0; i < of.size(); ++i) {
@@ -188,15 +237,17 @@ TENON_INLINE operation optimizer::apply_gradients(const std::vector<gradient_and
     for (const gradient_and_variable& g : gradients) detail::check_gradient(g);
     const graph of(gradients.front().variable.node()->graph);
     const detail::home_scope scope(of);
+    const std::vector<gradient_and_variable> all = detail::of_parts(gradients);
     const name_scope names(o.name);
 
     detail::update_setup setup(*this, of);
     begin(setup);
-    for (const gradient_and_variable& g : gradients) {
+    for (const gradient_and_variable& g : all) {
         detail::update_writer update(setup, g);
         write(update);
         update.finish();
     }
+    setup.enter_slots();
     if (o.advance_global_step) {
         setup.operations().push_back(detail::incremented(global_step()));
     }
@@ -407,10 +458,25 @@ TENON_INLINE std::vector<gradient_and_variable> clip_by_value(std::vector<gradie
 TENON_INLINE std::vector<gradient_and_variable> clip_by_norm(std::vector<gradient_and_variable> gradients,
                                                              double limit) {
     detail::check_limit("clip_by_norm", limit);
-    for (gradient_and_variable& g : gradients) {
+    std::vector<any_tensor> variables;
+    for (const gradient_and_variable& g : gradients) {
         detail::check_gradient(g);
+        variables.push_back(g.variable);
+    }
+    // The gradients of a variable's parts are one.
+    std::unordered_map<const node*, std::vector<gradient_and_variable>> of_whole;
+    std::unordered_map<const node*, const node*> whole_of;
+    for (const detail::whole_variable& w : detail::whole_variables(variables))
+        for (const any_tensor& p : w.parts) whole_of[p.node()] = w.variable.node();
+    for (const gradient_and_variable& g : gradients)
+        if (const node* const whole = whole_of[g.variable.node()]; whole != g.variable.node())
+            of_whole[whole].push_back(g);
+    for (gradient_and_variable& g : gradients) {
         const detail::home_scope scope{graph(g.variable.node()->graph)};
-        detail::scale_down(g.gradient, detail::squared_norm({g}), limit);
+        const auto parts = of_whole.find(whole_of[g.variable.node()]);
+        const any_tensor squared =
+            detail::squared_norm(parts == of_whole.end() ? std::vector<gradient_and_variable>{g} : parts->second);
+        detail::scale_down(g.gradient, squared, limit); // equal nodes are one: the norm of a whole is made once
     }
     return gradients;
 }

@@ -11,6 +11,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/ops/control.hpp>
 #include <tenon/ops/files.hpp>
+#include <tenon/ops/partition.hpp>
 #include <tenon/ops/state.hpp>
 #include <tenon/train/saver.hpp>
 
@@ -41,7 +42,7 @@ struct variable_shard {
     std::string task;
     std::vector<any_tensor> variables;
     any_tensor path, saved;                          // save_shard
-    any_tensor files, checks;                        // restore_shard
+    any_tensor files, tensors, pieces;               // restore_shard
     std::vector<std::vector<operation>> assignments; // by variable: its own, then those of its copies
 };
 
@@ -181,10 +182,12 @@ TENON_INLINE void saver::state::add_nodes(detail::saver_nodes& n, const graph& g
         std::vector<any_tensor> in{shard.path};
         in.insert(in.end(), shard.variables.begin(), shard.variables.end());
         shard.saved = add<save_shard_op>({shared_names}, std::move(in), "save");
-        const auto count = static_cast<std::int64_t>(names.size());
-        shard.files = untyped::placeholder(element_type::string, extents(count), "files");
-        shard.checks = untyped::placeholder(element_type::int64, extents{count, 2}, "checks");
-        restored.push_back(add<restore_shard_op>({shared_names, types}, {shard.files, shard.checks}, "restore").node());
+        shard.files = untyped::placeholder(element_type::string, extents(dynamic_extent), "files");
+        shard.tensors = untyped::placeholder(element_type::string, extents(dynamic_extent), "tensors");
+        shard.pieces =
+            untyped::placeholder(element_type::int64, extents{dynamic_extent, restore_shard_op::columns}, "pieces");
+        restored.push_back(
+            add<restore_shard_op>({types}, {shard.files, shard.tensors, shard.pieces}, "restore").node());
     }
     {
         // No variable is assigned before all files were found good.
@@ -278,6 +281,7 @@ TENON_INLINE saved_checkpoint saver::save(session& s, std::int64_t step) {
     std::vector<std::pair<any_tensor, any_array>> fed;
     std::vector<any_tensor> fetches;
     std::vector<std::string> paths;
+    std::map<const node*, int> shard_of;
     for (std::size_t i = 0; i < count; ++i) {
         const detail::variable_shard& shard = nodes->shards[i];
         m.shards.push_back(
@@ -286,8 +290,16 @@ TENON_INLINE saved_checkpoint saver::save(session& s, std::int64_t step) {
         paths.push_back(self.folder + m.shards.back().file);
         fed.emplace_back(shard.path, detail::text_array(paths.back()));
         fetches.push_back(shard.saved);
-        for (const any_tensor& v : shard.variables)
-            m.tensors.push_back({v.node()->name, v.type(), static_cast<int>(i)});
+        for (const any_tensor& v : shard.variables) shard_of[v.node()] = static_cast<int>(i);
+    }
+    for (const detail::whole_variable& w : detail::whole_variables(variables)) {
+        checkpoint_manifest::tensor t{w.variable.node()->name, w.variable.type(), 0, {}};
+        if (w.parts.size() == 1) t.shard = shard_of.at(w.parts[0].node());
+        else
+            for (std::size_t p = 0; p < w.parts.size(); ++p)
+                t.slices.push_back({w.parts[p].node()->name, w.first[p], w.parts[p].extents()[0].size,
+                                    shard_of.at(w.parts[p].node())});
+        m.tensors.push_back(std::move(t));
     }
     std::vector<detail::kept_checkpoint> kept;
     try {
@@ -343,8 +355,15 @@ TENON_INLINE restored_checkpoint saver::restore(session& s, const restore_option
         const auto at = by_name.find(name);
         return at == by_name.end() ? nullptr : &at->second->type;
     };
+    std::vector<any_tensor> wholes;
+    std::map<const node*, std::pair<const node*, std::int64_t>>
+        place_of; // by variable: of what it is rows, and the first
+    for (const detail::whole_variable& w : detail::whole_variables(variables)) {
+        wholes.push_back(w.variable);
+        for (std::size_t p = 0; p < w.parts.size(); ++p) place_of[w.parts[p].node()] = {w.variable.node(), w.first[p]};
+    }
     const std::vector<any_tensor> found =
-        detail::match_variables("saver::restore", restored.path, variables, type_of, names, o.partial, restored);
+        detail::match_variables("saver::restore", restored.path, wholes, type_of, names, o.partial, restored);
     if (found.empty()) return restored;
     std::set<const node*> wanted;
     for (const any_tensor& v : found) wanted.insert(v.node());
@@ -353,20 +372,34 @@ TENON_INLINE restored_checkpoint saver::restore(session& s, const restore_option
     std::vector<std::pair<any_tensor, any_array>> fed;
     std::vector<operation> targets;
     for (const detail::variable_shard& shard : nodes->shards) {
-        const auto count = static_cast<std::int64_t>(shard.variables.size());
-        any_array files(element_type::string, {count});
-        any_array checks = any_array::zeros(element_type::int64, {count, 2});
+        std::vector<std::string> files, tensors;
+        std::vector<std::int64_t> pieces;
         for (std::size_t v = 0; v < shard.variables.size(); ++v) {
-            if (!wanted.contains(shard.variables[v].node())) continue;
-            const checkpoint_manifest::shard& from =
-                m.shards[static_cast<std::size_t>(by_name.at(shard.variables[v].node()->name)->shard)];
-            files.data<std::string>()[v] = beside + from.file;
-            checks.data<std::int64_t>()[2 * v] = from.bytes;
-            checks.data<std::int64_t>()[2 * v + 1] = static_cast<std::int64_t>(from.hash);
+            const any_tensor& variable = shard.variables[v];
+            const auto [whole, first] = place_of.at(variable.node());
+            if (!wanted.contains(whole)) continue;
+            const checkpoint_manifest::tensor& t = *by_name.at(whole->name);
+            const std::int64_t rows = variable.rank() > 0 ? variable.extents()[0].size : 1;
+            const std::int64_t all = t.type.extents.rank() > 0 ? t.type.extents[0].size : 1;
+            for (const checkpoint_manifest::slice& part :
+                 t.slices.empty() ? std::vector<checkpoint_manifest::slice>{{t.name, 0, all, t.shard}} : t.slices) {
+                const std::int64_t begin = std::max(first, part.first);
+                const std::int64_t end = std::min(first + rows, part.first + part.rows);
+                if (begin >= end) continue;
+                const checkpoint_manifest::shard& from = m.shards[static_cast<std::size_t>(part.shard)];
+                files.push_back(beside + from.file);
+                tensors.push_back(part.tensor);
+                pieces.insert(pieces.end(),
+                              {static_cast<std::int64_t>(v), from.bytes, static_cast<std::int64_t>(from.hash),
+                               begin - part.first, end - begin, begin - first});
+            }
             targets.insert(targets.end(), shard.assignments[v].begin(), shard.assignments[v].end());
         }
-        fed.emplace_back(shard.files, std::move(files));
-        fed.emplace_back(shard.checks, std::move(checks));
+        any_array table(element_type::int64, {static_cast<std::int64_t>(files.size()), restore_shard_op::columns});
+        std::copy(pieces.begin(), pieces.end(), table.data<std::int64_t>());
+        fed.emplace_back(shard.files, detail::text_array(files));
+        fed.emplace_back(shard.tensors, detail::text_array(tensors));
+        fed.emplace_back(shard.pieces, std::move(table));
     }
     (void)self.run(s, fed, {}, targets);
     return restored;

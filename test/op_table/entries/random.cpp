@@ -35,6 +35,15 @@ const add_entries randoms{
                   .operands = {like},
                   .attributes = random_normal_op::attributes{element_type::none, {}, 0, 1, false, 7}}},
      .no_gradient = drawn},
+    {.op = "random_part",
+     .elements = floating,
+     .samples = {{.attributes =
+                      [](const setting& at) {
+                          return random_part_op::attributes{
+                              type_of(at), extents{3, 4}, random_part_op::distribution::normal, 0, 1, 7, 5, "w"};
+                      }}},
+     .no_gradient = drawn,
+     .cpu_only = true},
     {.op = "random_integers",
      .elements = integers,
      .samples = {{.about = "of given sizes",

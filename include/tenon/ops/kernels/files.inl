@@ -183,19 +183,39 @@ struct save_shard_kernel final : file_kernel {
 
 struct restore_shard_kernel final : file_kernel {
     explicit restore_shard_kernel(const kernel_setup& s) :
-        file_kernel(s), a(decode<restore_shard_op::attributes>(s.attrs)) {}
+        file_kernel(s), a(decode<restore_shard_op::attributes>(s.attrs)), count(s.inputs[0].extents.elements()) {}
     void run(const kernel_run& r) override {
-        std::map<std::string, safetensors_file> open;
-        for (std::size_t o = 0; o < a.types.size(); ++o) {
-            if (!r.out[o]) continue;
-            const std::string& path = r.input<std::string>(0)[o];
-            auto at = open.find(path);
-            if (at == open.end()) {
-                const std::int64_t* const is = r.input<std::int64_t>(1) + 2 * o;
-                at = open.emplace(path, checked(path, is[0], static_cast<std::uint64_t>(is[1]), r.step)).first;
-            }
-            take(at->second, path, a.names->data<std::string>()[o], a.types[o], r.out[o]);
+        std::vector<restore_shard_op::piece> pieces;
+        std::vector<std::size_t> order;
+        for (std::size_t p = 0; p < static_cast<std::size_t>(count); ++p) {
+            const std::int64_t* const is = r.input<std::int64_t>(2) + p * restore_shard_op::columns;
+            pieces.push_back({is[0], is[1], is[2], is[3], is[4], is[5]});
+            if (is[0] < 0 || is[0] >= static_cast<std::int64_t>(a.types.size()))
+                throw invalid_argument_error(op + ": piece " + std::to_string(p) + " is of output " +
+                                             std::to_string(is[0]) + " of " + std::to_string(a.types.size()));
+            order.push_back(p);
         }
+        std::stable_sort(order.begin(), order.end(), [&](std::size_t x, std::size_t y) {
+            return std::pair(pieces[x].output, pieces[x].to_row) < std::pair(pieces[y].output, pieces[y].to_row);
+        });
+        std::map<std::string, safetensors_file> open;
+        std::vector<std::int64_t> done(a.types.size(), 0); // rows
+        for (const std::size_t p : order) {
+            const restore_shard_op::piece& is = pieces[p];
+            const auto o = static_cast<std::size_t>(is.output);
+            if (!r.out[o]) continue;
+            if (is.rows < 0 || is.to_row != done[o] || is.rows > rows_of(a.types[o]) - done[o]) throw_incomplete(o);
+            done[o] += is.rows;
+            const std::string& path = r.input<std::string>(0)[p];
+            auto at = open.find(path);
+            if (at == open.end())
+                at = open.emplace(path, checked(path, is.bytes, static_cast<std::uint64_t>(is.hash), r.step)).first;
+            take(at->second, path, r.input<std::string>(1)[p], a.types[o], is.from_row, is.rows,
+                 r.output<std::byte>(static_cast<int>(o)) +
+                     static_cast<std::size_t>(is.to_row) * row_bytes(a.types[o]));
+        }
+        for (std::size_t o = 0; o < a.types.size(); ++o)
+            if (r.out[o] && done[o] != rows_of(a.types[o])) throw_incomplete(o);
     }
 
 private:
@@ -218,17 +238,37 @@ private:
         }
         return read_safetensors(real);
     }
+    static std::int64_t rows_of(const tensor_type& t) { return t.extents.rank() > 0 ? t.extents[0].size : 1; }
+    static std::size_t row_bytes(const tensor_type& t) {
+        auto bytes = size_of(t.element);
+        for (int d = 1; d < t.extents.rank(); ++d) bytes *= static_cast<std::size_t>(t.extents[d].size);
+        return bytes;
+    }
+    [[noreturn]] void throw_incomplete(std::size_t output) const {
+        throw invalid_argument_error(op + ": the pieces of output " + std::to_string(output) + ", " +
+                                     to_string(a.types[output]) + ", are not all of its rows, once each");
+    }
+    // Rows of a tensor that is like `type` but for their number.
     void take(const safetensors_file& from, const std::string& path, const std::string& tensor, const tensor_type& type,
-              void* to) const {
+              std::int64_t first, std::int64_t rows, std::byte* to) const {
         const auto* const found = from.find(tensor);
         if (!found) throw data_loss_error(op + ": '" + path + "' has no tensor '" + tensor + "'");
-        if (!(found->type == type))
+        tensor_type alike = found->type;
+        if (alike.extents.rank() > 0 && type.extents.rank() > 0) alike.extents[0] = type.extents[0];
+        if (!(alike == type))
             throw invalid_argument_error(op + ": '" + tensor + "' is " + to_string(type) + " here, and " +
                                          to_string(found->type) + " in '" + path + "'");
+        if (first < 0 || rows > rows_of(found->type) - first)
+            throw data_loss_error(op + ": '" + tensor + "' in '" + path + "' is " + to_string(found->type) +
+                                  ", and rows " + std::to_string(first) + " .. " + std::to_string(first + rows - 1) +
+                                  " are asked for");
         const any_array value = from.load(tensor);
-        if (value.bytes() > 0) std::memcpy(to, value.data(), value.bytes());
+        const std::size_t row = row_bytes(type), n = static_cast<std::size_t>(rows) * row;
+        if (n > 0)
+            std::memcpy(to, static_cast<const std::byte*>(value.data()) + static_cast<std::size_t>(first) * row, n);
     }
     const restore_shard_op::attributes a;
+    const std::int64_t count;
 };
 
 } // namespace tenon::detail

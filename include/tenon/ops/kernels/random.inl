@@ -1,7 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <type_traits>
 
 #include <tenon/kernel/random_numbers.hpp>
 #include <tenon/ops/kernels/random_source.hpp>
@@ -10,64 +13,123 @@
 
 namespace tenon::detail {
 
-struct random_uniform_kernel final : kernel {
-    explicit random_uniform_kernel(const kernel_setup& s) :
-        type(s.outputs[0]), a(decode<random_uniform_op::attributes>(s.attrs)), source(s, a.seed) {
-        check_interval("random_uniform", a.low, a.high);
+// What random_uniform, random_normal and random_part make.
+class random_fill {
+public:
+    random_fill(const kernel_setup& s, random_part_op::distribution kind, double a, double b) :
+        type_(s.outputs[0]), kind_(kind), a_(a), b_(b) {
+        if (kind != random_part_op::distribution::uniform) {
+            check_deviation("random_normal", a, b);
+            return;
+        }
+        check_interval("random_uniform", a, b);
         const auto check = [&]<class T>(T low, T high) {
             if (!(low < high) || !std::isfinite(static_cast<float>(high - low)))
-                throw invalid_argument_error(s.node.name + ": [" + std::to_string(a.low) + ", " +
-                                             std::to_string(a.high) + ") holds no number of type " +
-                                             name_of(type.element));
+                throw invalid_argument_error(s.node.name + ": [" + std::to_string(a) + ", " + std::to_string(b) +
+                                             ") holds no number of type " + name_of(type_.element));
         };
-        if (type.element == element_type::float32) check(static_cast<float>(a.low), static_cast<float>(a.high));
-        if (type.element == element_type::float16) check(half(a.low), half(a.high));
-        if (type.element == element_type::bfloat16) check(bfloat16(a.low), bfloat16(a.high));
+        if (type_.element == element_type::float32) check(static_cast<float>(a), static_cast<float>(b));
+        if (type_.element == element_type::float16) check(half(a), half(b));
+        if (type_.element == element_type::bfloat16) check(bfloat16(a), bfloat16(b));
     }
-    void run(const kernel_run& r) override {
-        const random_stream stream = source.next();
-        if (!r.out[0]) return;
-        const std::int64_t n = type.extents.elements();
-        switch (type.element) {
-        case element_type::float32:
-            return fill_uniform(r.output<float>(0), n, stream, static_cast<float>(a.low), static_cast<float>(a.high),
-                                r.pool);
-        case element_type::float64: return fill_uniform(r.output<double>(0), n, stream, a.low, a.high, r.pool);
-        case element_type::float16:
-            return fill_uniform(r.output<half>(0), n, stream, half(a.low), half(a.high), r.pool);
-        default: return fill_uniform(r.output<bfloat16>(0), n, stream, bfloat16(a.low), bfloat16(a.high), r.pool);
+    const tensor_type& type() const { return type_; }
+    double cost() const {
+        return 30 +
+               (kind_ == random_part_op::distribution::uniform ? 1 : 2) * static_cast<double>(type_.extents.elements());
+    }
+    /// All elements.
+    void all(void* to, random_stream s, thread_pool* pool) const {
+        with_type([&]<class T>(const T&) { fill(static_cast<T*>(to), type_.extents.elements(), s, pool); });
+    }
+    /// Those that come after as many of the stream as `first` says.
+    void from(std::int64_t first, void* to, random_stream s, thread_pool* pool) const {
+        with_type([&]<class T>(const T&) {
+            constexpr std::int64_t per_block = sizeof(T) == sizeof(double) ? 2 : 4, most = 1024;
+            const auto piece = [&](std::int64_t at, std::int64_t end) {
+                T values[most]; // from the begin of a block
+                while (at < end) {
+                    const std::int64_t before = (first + at) % per_block, some = std::min(most - before, end - at);
+                    random_stream here = s;
+                    here.first += static_cast<std::uint64_t>((first + at) / per_block);
+                    fill(values, before + some, here, nullptr);
+                    std::memcpy(static_cast<T*>(to) + at, values + before, static_cast<std::size_t>(some) * sizeof(T));
+                    at += some;
+                }
+            };
+            const std::int64_t n = type_.extents.elements();
+            if (pool) pool->parallel_for(n, std::int64_t{1} << 15, piece);
+            else piece(0, n);
+        });
+    }
+
+private:
+    template <class F> void with_type(F&& f) const {
+        switch (type_.element) {
+        case element_type::float32: return f(float());
+        case element_type::float64: return f(double());
+        case element_type::float16: return f(half());
+        default: return f(bfloat16());
         }
     }
-    double cost() const override { return 30 + static_cast<double>(type.extents.elements()); }
-    tensor_type type;
-    random_uniform_op::attributes a;
+    template <class T> void fill(T* to, std::int64_t n, random_stream s, thread_pool* pool) const {
+        using number = std::conditional_t<std::is_same_v<T, double>, double, float>;
+        const auto a = static_cast<number>(a_), b = static_cast<number>(b_);
+        switch (kind_) {
+        case random_part_op::distribution::uniform:
+            return fill_uniform(to, n, s, static_cast<T>(a_), static_cast<T>(b_), pool);
+        case random_part_op::distribution::normal: return fill_normal(to, n, s, a, b, pool);
+        default: return fill_truncated_normal(to, n, s, a, b, pool);
+        }
+    }
+    tensor_type type_;
+    random_part_op::distribution kind_;
+    double a_, b_;
+};
+
+struct random_fill_kernel : kernel {
+    random_fill_kernel(const kernel_setup& s, random_part_op::distribution kind, double a, double b,
+                       std::int64_t seed) :
+        values(s, kind, a, b), source(s, seed) {}
+    void run(const kernel_run& r) override {
+        const random_stream stream = source.next();
+        if (r.out[0]) values.all(r.out[0], stream, r.pool);
+    }
+    double cost() const override { return values.cost(); }
+    random_fill values;
     random_source source;
 };
 
-struct random_normal_kernel final : kernel {
+struct random_uniform_kernel final : random_fill_kernel {
+    explicit random_uniform_kernel(const kernel_setup& s) :
+        random_uniform_kernel(s, decode<random_uniform_op::attributes>(s.attrs)) {}
+    random_uniform_kernel(const kernel_setup& s, const random_uniform_op::attributes& a) :
+        random_fill_kernel(s, random_part_op::distribution::uniform, a.low, a.high, a.seed) {}
+};
+
+struct random_normal_kernel final : random_fill_kernel {
     explicit random_normal_kernel(const kernel_setup& s) :
-        type(s.outputs[0]), a(decode<random_normal_op::attributes>(s.attrs)), source(s, a.seed) {
-        check_deviation("random_normal", a.mean, a.deviation);
+        random_normal_kernel(s, decode<random_normal_op::attributes>(s.attrs)) {}
+    random_normal_kernel(const kernel_setup& s, const random_normal_op::attributes& a) :
+        random_fill_kernel(
+            s, a.truncated ? random_part_op::distribution::truncated_normal : random_part_op::distribution::normal,
+            a.mean, a.deviation, a.seed) {}
+};
+
+struct random_part_kernel final : kernel {
+    explicit random_part_kernel(const kernel_setup& s) :
+        random_part_kernel(s, decode<random_part_op::attributes>(s.attrs)) {}
+    random_part_kernel(const kernel_setup& s, const random_part_op::attributes& a) :
+        values(s, a.kind, a.a, a.b), first(a.first), source(s, a.seed, a.of) {
+        if (first > std::numeric_limits<std::int64_t>::max() - values.type().extents.elements())
+            number_out_of_range("first", first);
     }
     void run(const kernel_run& r) override {
         const random_stream stream = source.next();
-        if (!r.out[0]) return;
-        const std::int64_t n = type.extents.elements();
-        const auto fill = [&]<class T, class S>(T* to, S mean, S deviation) {
-            if (a.truncated) fill_truncated_normal(to, n, stream, mean, deviation, r.pool);
-            else fill_normal(to, n, stream, mean, deviation, r.pool);
-        };
-        const auto mean = static_cast<float>(a.mean), deviation = static_cast<float>(a.deviation);
-        switch (type.element) {
-        case element_type::float32: return fill(r.output<float>(0), mean, deviation);
-        case element_type::float64: return fill(r.output<double>(0), a.mean, a.deviation);
-        case element_type::float16: return fill(r.output<half>(0), mean, deviation);
-        default: return fill(r.output<bfloat16>(0), mean, deviation);
-        }
+        if (r.out[0]) values.from(first, r.out[0], stream, r.pool);
     }
-    double cost() const override { return 30 + 2 * static_cast<double>(type.extents.elements()); }
-    tensor_type type;
-    random_normal_op::attributes a;
+    double cost() const override { return values.cost(); }
+    random_fill values;
+    std::int64_t first;
     random_source source;
 };
 

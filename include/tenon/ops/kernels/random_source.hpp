@@ -27,12 +27,14 @@ inline std::uint64_t key_of_seeds(std::uint64_t graph_seed, std::uint64_t op_see
 /// A node's key and its count of runs.
 class random_source {
 public:
-    random_source(const kernel_setup& s, std::int64_t seed) :
-        key_(key_of_seeds(s.graph_seed, static_cast<std::uint64_t>(seed), s.node.name)),
+    random_source(const kernel_setup& s, std::int64_t seed) : random_source(s, seed, s.node.name) {}
+    /// With the key of what bears another name.
+    random_source(const kernel_setup& s, std::int64_t seed, const std::string& name) :
+        key_(key_of_seeds(s.graph_seed, static_cast<std::uint64_t>(seed), name)),
         counter_(s.resources ? s.resources->counter(s.node.container, s.node.name) : std::make_shared<run_counter>()) {}
 
     /// The stream of the next run.
-    random_stream next() noexcept { return {key_, counter_->runs.fetch_add(1, std::memory_order_relaxed)}; }
+    random_stream next() noexcept { return {key_, counter_->runs.fetch_add(1, std::memory_order_relaxed), 0}; }
 
 private:
     std::uint64_t key_;

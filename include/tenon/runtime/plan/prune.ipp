@@ -143,8 +143,20 @@ TENON_INLINE program prune(const request& r) {
     const auto runs_when_asked = [&](const node* n) { return fed.empty() || !fed.contains(n); };
     for (const node_output& f : r.fetches)
         if (!value_of.contains(f)) want(f.node, 2);
-    for (node* t : r.targets)
-        if (runs_when_asked(t)) want(t, 2);
+    // What only joins the values of updates is asked for their effect: the values need not come together.
+    std::vector<node*> targets;
+    for (node* t : r.targets) {
+        if (!runs_when_asked(t)) continue;
+        const bool joins = !t->inputs.empty() && t->controls.empty() && !t->op->is(op_flags::stateful) &&
+                           !t->op->is(op_flags::waits) &&
+                           std::all_of(t->inputs.begin(), t->inputs.end(), [&](const node_output& in) {
+                               return in.node->op->is(op_flags::updates) && !value_of.contains(in);
+                           });
+        if (!joins) targets.push_back(t);
+        else
+            for (const node_output& in : t->inputs) targets.push_back(in.node);
+    }
+    for (node* t : targets) want(t, 2);
     while (!stack.empty()) {
         node* n = stack.back();
         stack.pop_back();
@@ -233,8 +245,7 @@ TENON_INLINE program prune(const request& r) {
                 if (runs_when_asked(c)) it.predecessors.push_back(need[static_cast<std::size_t>(c->number)].item);
     }
     for (const node_output& f : r.fetches) p.fetches.push_back(value_of.at(f));
-    for (const node* t : r.targets)
-        if (runs_when_asked(t)) p.item(need[static_cast<std::size_t>(t->number)].item).target = true;
+    for (const node* t : targets) p.item(need[static_cast<std::size_t>(t->number)].item).target = true;
     p.fetched = r.fetches;
     p.feed_types = r.feed_types;
     resolve_reads(p);
