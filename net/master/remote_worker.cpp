@@ -192,6 +192,7 @@ public:
         open_.reset();
     }
     void send(std::int64_t edge, any_array value) override { open_->send(edge, std::move(value)); }
+    void flush(bool all) override { open_->flush(all); }
     void receive(std::int64_t edge, arrival& a) override { open_->receive(edge, a); }
     bool stop(std::int64_t edge, arrival& a) noexcept override { return open_->stop(edge, a); }
 
@@ -221,10 +222,8 @@ std::unique_ptr<runtime::part_plan> remote_worker::plan_part(runtime::program&& 
     c.measure = o.measure;
     c.edges = static_cast<std::int64_t>(edges.size());
     for (std::size_t e = 0; e < edges.size(); ++e) {
-        if (edges[e].from == number_)
-            c.routes.push_back({static_cast<std::int64_t>(e), edges[e].to, true, element_type::none});
-        if (edges[e].to == number_)
-            c.routes.push_back({static_cast<std::int64_t>(e), edges[e].from, false, element_type::none});
+        if (edges[e].from == number_) c.routes.push_back({static_cast<std::int64_t>(e), edges[e].to, true});
+        if (edges[e].to == number_) c.routes.push_back({static_cast<std::int64_t>(e), edges[e].from, false});
     }
     c.has_program = true;
     c.program = encode_program(part);
@@ -252,9 +251,9 @@ std::unique_ptr<runtime::part_plan> remote_worker::plan_part(runtime::program&& 
 
 std::unique_ptr<runtime::step_rendezvous>
 master_exchange::make_rendezvous(const std::vector<runtime::task_edge>& edges) {
-    auto routes = std::make_shared<edge_routes>(edges.size());
+    auto routes = std::make_shared<edge_routes>(edges.size(), -1);
     for (std::size_t e = 0; e < edges.size(); ++e)
-        if (edges[e].from == 0) (*routes)[e].task = edges[e].to;
+        if (edges[e].from == 0) (*routes)[e] = edges[e].to;
     return std::make_unique<master_meeting>(all_, std::move(routes));
 }
 

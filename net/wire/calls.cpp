@@ -46,6 +46,7 @@ session_settings settings_of(const session_options& o) {
     s.log_device_placement = o.log_device_placement;
     s.fold_constants = o.fold_constants;
     s.fuse = o.fuse;
+    s.wire_type = o.wire_type;
     for (const std::string& f : o.device_filters) {
         device_name name;
         try {
@@ -73,6 +74,7 @@ session_options options_of(const session_settings& s) {
     o.log_device_placement = s.log_device_placement;
     o.fold_constants = s.fold_constants;
     o.fuse = s.fuse;
+    o.wire_type = s.wire_type;
     if (!s.cost_measurements.empty())
         o.cost_measurements =
             std::make_shared<const cost_measurements>(cost_measurements::from_json(s.cost_measurements));

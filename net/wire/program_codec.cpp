@@ -18,7 +18,7 @@
 //                                                        attributes, outputs as declared, inputs as far as their nodes are
 //                                                        variables or other resources (variable_of, reads_current, used_queue)
 //   of a variable, a queue or another resource           the same; that it is one node wherever it is met
-//   of the node of any other item (send, receive),       name, op, outputs as declared, and of a fused node its tape: what it is
+//   of the node of any other item (send, receive, convert), name, op, outputs as declared, and of a fused node its tape: what it is
 //   of a value, of a named size, of an input             called in messages and traces, and sizes that a value is compared with
 //   of two nodes                                         which comes first
 //
@@ -31,7 +31,10 @@ namespace {
 
 constexpr std::uint8_t format = 1;
 
-bool is_exchange(const op_definition& op) { return &op == &send_definition || &op == &receive_definition; }
+// What parts have besides their nodes' own ops.
+bool is_of_cutting(const op_definition& op) {
+    return &op == &send_definition || &op == &receive_definition || &op == &convert_definition;
+}
 bool holds_resource(const op_definition& op) { return op.is(op_flags::variable) || op.is(op_flags::resource); }
 
 class encoder {
@@ -65,7 +68,7 @@ private:
                     "a value was rewritten or bound already");
         }
         for (const runtime::program_item& i : p_.items)
-            require(!i.kernel && (i.op == i.origin->op || is_exchange(*i.op)), "an item was rewritten already");
+            require(!i.kernel && (i.op == i.origin->op || is_of_cutting(*i.op)), "an item was rewritten already");
     }
 
     void need(const node* n, bool whole) {
@@ -302,9 +305,9 @@ private:
         const bool own = from_.boolean();
         i.op = own ? i.origin->op : &tenon::detail::require_op(from_.name());
         if (own && !is_whole_) from_.fail("of a node that is run there is only the name");
-        if (!own && !is_exchange(*i.op)) from_.fail("it is run as " + std::string(i.op->name));
+        if (!own && !is_of_cutting(*i.op)) from_.fail("it is run as " + std::string(i.op->name));
         const bool as_made = from_.boolean();
-        if (as_made && !own) from_.fail("attributes of an exchange are missing");
+        if (as_made && !own) from_.fail("attributes of what the cut made are missing");
         i.attributes =
             as_made ? i.origin->attributes : tenon::detail::checked_attributes(*i.op, take_attributes(from_));
         const std::size_t values = program().values.size();
@@ -316,7 +319,7 @@ private:
         }
         take_numbers(i.predecessors, number, "item");
         i.device = take_device_number();
-        if (!own) note_edge(i);
+        if (!own && i.op != &convert_definition) note_edge(i);
         i.removed = from_.boolean();
         i.target = from_.boolean();
         if (!i.removed)
@@ -383,9 +386,12 @@ private:
         }
     }
 
-    // That a value may be its node's output, by element, rank and numbers.
+    // That a value may be its node's output, by element, rank and numbers; or that in what it travels as.
     void check_declared(const runtime::program_value& v) const {
-        const tensor_type& declared = v.origin.node->outputs[static_cast<std::size_t>(v.origin.index)];
+        tensor_type declared = v.origin.node->outputs[static_cast<std::size_t>(v.origin.index)];
+        const element_type e = v.type.element;
+        if (declared.element == element_type::float32 && (e == element_type::bfloat16 || e == element_type::float16))
+            declared.element = e;
         if (!agree(declared, v.type))
             from_.fail("\"" + any_tensor(v.origin).name() + "\" is declared " + to_string(declared) +
                        ", its value is " + to_string(v.type));

@@ -33,6 +33,7 @@ struct session_settings {
     bool fold_constants = true;
     bool fuse = true;
     std::string cost_measurements; ///< as cost_measurements::to_json() says them; empty: the rules place
+    element_type wire_type = element_type::none;
     std::vector<device_name> device_filters;
     /// Whether a session uses this task, another one than its server's.
     bool uses(const device_name& task) const {
@@ -51,6 +52,7 @@ struct session_settings {
         field("fold_constants", &s::fold_constants);
         field("fuse", &s::fuse);
         field("cost_measurements", &s::cost_measurements);
+        field("wire_type", &s::wire_type);
         field("device_filters", &s::device_filters);
     }
 };

@@ -62,13 +62,10 @@ struct edge_row {
     std::int64_t edge = 0;
     std::int32_t task = 0; ///< its place in begin_session::tasks
     bool sends = false;
-    element_type travels_as =
-        element_type::none; ///< floating numbers are rounded to it and widened again; none: as they are
     static constexpr void fields(auto&& field) {
         field("edge", &edge_row::edge);
         field("task", &edge_row::task);
         field("sends", &edge_row::sends);
-        field("travels_as", &edge_row::travels_as);
     }
 };
 

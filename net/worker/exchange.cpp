@@ -1,6 +1,18 @@
 #include <net/worker/exchange.hpp>
 
+#include <algorithm>
+
+#include <net/link/asking.hpp>
+
 namespace tenon::net {
+
+namespace {
+
+// About what a value takes of a message.
+std::size_t size_of(const edge_value& v) noexcept { return v.value.bytes() + 128; }
+constexpr std::size_t most_together = small_message - 256; // beside what a message takes itself
+
+} // namespace
 
 step_meeting::step_meeting(std::shared_ptr<const session_tasks> s, std::uint64_t step,
                            std::shared_ptr<const edge_routes> routes) :
@@ -11,20 +23,50 @@ step_meeting::step_meeting(std::shared_ptr<const session_tasks> s, std::uint64_t
     arrived_(routes_->size()) {}
 
 void step_meeting::send(std::int64_t edge, any_array value) {
-    const edge_route& route = (*routes_)[static_cast<std::size_t>(edge)];
-    if (route.task < 0) {
+    const int route = (*routes_)[static_cast<std::size_t>(edge)];
+    if (route < 0) {
         here_.send(edge, std::move(value));
         return;
     }
-    const session_tasks::task& to = session_->tasks[static_cast<std::size_t>(route.task)];
-    step_values values;
-    values.session = session_->session;
-    values.step = step_;
-    values.values.emplace_back();
-    values.values.back().edge = edge;
-    values.values.back().value = std::move(value);
-    message m = message_of(values);
-    to.at->note(m.verb, std::move(m.body), std::move(m.arrays), to.incarnation);
+    const std::lock_guard lock(guard_);
+    auto to = std::find_if(kept_.begin(), kept_.end(), [&](const outgoing& o) { return o.task == route; });
+    if (to == kept_.end()) {
+        to = kept_.emplace(kept_.end());
+        to->task = route;
+    }
+    edge_value& v = to->values.emplace_back();
+    v.edge = edge;
+    v.value = std::move(value);
+    to->size += size_of(v);
+}
+
+void step_meeting::flush(bool all) {
+    std::vector<outgoing> going;
+    {
+        const std::lock_guard lock(guard_);
+        for (outgoing& to : kept_)
+            if (!to.values.empty() && (all || to.size > most_together)) going.push_back(std::move(to));
+        std::erase_if(kept_, [](const outgoing& to) { return to.values.empty(); });
+    }
+    for (outgoing& to : going) post(std::move(to));
+}
+
+void step_meeting::post(outgoing&& to) const {
+    std::vector<edge_value>& all = to.values;
+    std::sort(all.begin(), all.end(), [](const edge_value& a, const edge_value& b) { return a.edge < b.edge; });
+    std::stable_partition(all.begin(), all.end(), [](const edge_value& v) { return size_of(v) <= most_together; });
+    const session_tasks::task& at = session_->tasks[static_cast<std::size_t>(to.task)];
+    for (auto first = all.begin(); first != all.end();) {
+        step_values values;
+        values.session = session_->session;
+        values.step = step_;
+        std::size_t size = 0;
+        do {
+            size += size_of(*first);
+            values.values.push_back(std::move(*first++));
+        } while (first != all.end() && size + size_of(*first) <= most_together);
+        note(*at.at, values, at.incarnation);
+    }
 }
 
 void step_meeting::arrived(edge_value&& v) {

@@ -27,31 +27,37 @@ struct session_tasks {
     std::vector<task> tasks;
 };
 
-/// Where what is sent by an edge goes.
-struct edge_route {
-    int task = -1; ///< by session_tasks; -1: here
-    element_type travels_as = element_type::none;
-};
-using edge_routes = std::vector<edge_route>; ///< by edge
+/// By edge: the task that what is sent by it goes to, by session_tasks; -1: it stays here.
+using edge_routes = std::vector<int>;
 
-/// Where the parts of one step meet on this task: what they send to others goes there by link, what others send arrives.
-/// Thread-safe.
+/// Where the parts of one step meet on this task: what they send to others goes there by link, what others send arrives. What is
+/// sent to one task between two flushes goes in as few small messages as it fits in, and ahead of what is large, which goes by
+/// itself, in the order of the edges: that in which they are first read there. Thread-safe.
 class step_meeting final : public rendezvous {
 public:
     step_meeting(std::shared_ptr<const session_tasks> s, std::uint64_t step, std::shared_ptr<const edge_routes> routes);
     void send(std::int64_t edge, any_array value) override;
+    void flush(bool all) override;
     void receive(std::int64_t edge, arrival& a) override { here_.receive(edge, a); }
     bool stop(std::int64_t edge, arrival& a) noexcept override { return here_.stop(edge, a); }
     /// From another task: an edge that is none, or has brought its value already, is left out.
     void arrived(edge_value&& v);
 
 private:
+    struct outgoing {
+        int task = -1;
+        std::vector<edge_value> values;
+        std::size_t size = 0; // of them, about, in messages
+    };
+    void post(outgoing&& to) const;
+
     const std::shared_ptr<const session_tasks> session_;
     const std::uint64_t step_;
     const std::shared_ptr<const edge_routes> routes_;
     local_rendezvous here_;
     std::mutex guard_; // of what follows
     std::vector<bool> arrived_;
+    std::vector<outgoing> kept_; // until the next flush
 };
 
 /// The meetings of a task. Values may come before their step does, which is a message of its own: they are kept, up to a number of

@@ -237,7 +237,7 @@ void worker::enter(register_part&& m, replier answer) {
     constexpr std::int64_t most_edges = std::int64_t{1} << 24;
     if (m.edges < 0 || m.edges > most_edges)
         throw invalid_argument_error("register_part: a step has " + std::to_string(m.edges) + " edges");
-    auto routes = std::make_shared<edge_routes>(static_cast<std::size_t>(m.edges));
+    auto routes = std::make_shared<edge_routes>(static_cast<std::size_t>(m.edges), -1);
     for (const edge_row& e : m.routes) {
         if (e.edge < 0 || e.edge >= m.edges || e.task < 0 ||
             e.task >= static_cast<std::int32_t>(s->tasks->tasks.size()))
@@ -245,7 +245,7 @@ void worker::enter(register_part&& m, replier answer) {
                                          std::to_string(e.task) + ", and there are " + std::to_string(m.edges) +
                                          " edges and " + std::to_string(s->tasks->tasks.size()) + " tasks");
         if (e.sends && s->tasks->tasks[static_cast<std::size_t>(e.task)].at)
-            (*routes)[static_cast<std::size_t>(e.edge)] = {e.task, e.travels_as};
+            (*routes)[static_cast<std::size_t>(e.edge)] = e.task;
         p->partners.push_back(e.task);
     }
     p->routes = std::move(routes);

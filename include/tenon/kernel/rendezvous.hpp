@@ -33,7 +33,11 @@ private:
 class rendezvous {
 public:
     virtual ~rendezvous() = default;
+    /// May keep it until flush(), so that others go with it.
     virtual void send(std::int64_t edge, any_array value) = 0;
+    /// Who sends has nothing more to send at this moment. Not `all`: it goes on with what will be sent, and what is little may wait
+    /// for that.
+    virtual void flush(bool all) { (void)all; }
     virtual void receive(std::int64_t edge, arrival& a) = 0;
     /// Takes back what is to be received: true where arrived() will not be called.
     virtual bool stop(std::int64_t edge, arrival& a) noexcept = 0;

@@ -52,6 +52,23 @@ struct receive_op {
 };
 TENON_OP(exchange, receive);
 
+/// in: a tensor of floating type. The same rounded to another one, or widened: what is sent may travel in fewer bytes. The rewriter
+/// makes it an elementwise pass, which is joined with what is beside it.
+struct convert_op {
+    static constexpr const char* name = "convert";
+    static constexpr op_flags flags = op_flags::none;
+    struct attributes {
+        element_type element = element_type::none;
+        static constexpr void fields(auto&& field) { field("element", &attributes::element); }
+    };
+    static constexpr inferred infer(const attributes& a, type_list in, int) {
+        if (in.size() < 1) return fault::expects_more_operands;
+        if (!is_floating(in[0].element) || !is_floating(a.element)) return fault::element_type_must_be_floating;
+        return inferred(a.element, in[0].extents);
+    }
+};
+TENON_OP(exchange, convert);
+
 } // namespace tenon
 
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_exchange)

@@ -56,7 +56,11 @@ TENON_INLINE placement_explanation explain(const program& p, const plan_options&
             placement_explanation::edge edge{any_tensor(value.origin).name(), value.type, value.origin.node->name,
                                              i.origin->name};
             if (value.device != i.device) {
-                edge.bytes = value.type.extents.is_static() ? bytes_of(value.type) : 0; // known late
+                tensor_type travels = value.type;
+                const device_name &from = o.name_of(value.device), &to = o.name_of(i.device);
+                const element_type as = o.travels_as(travels);
+                if (as != element_type::none && !(from.job == to.job && from.task == to.task)) travels.element = as;
+                edge.bytes = travels.extents.is_static() ? bytes_of(travels) : 0; // known late
                 edge.once = value.producer >= 0 && p.item(value.producer).op->is(op_flags::constant);
                 edge.shared = !crossed.insert({v, i.device}).second;
             }

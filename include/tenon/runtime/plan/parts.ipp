@@ -139,7 +139,10 @@ private:
     }
 
     int cross(int v, int from, int to) {
-        const int there = brought(v, from);
+        const tensor_type& type = p_.value(v).type;
+        const element_type travels_as = o_.travels_as(type);
+        const bool rounded = travels_as != element_type::none;
+        const int there = rounded ? rounded_at_home(v, from, travels_as) : brought(v, from);
         const std::int64_t edge = new_edge(from, to);
         program_item send;
         send.origin = p_.value(v).origin.node;
@@ -151,18 +154,48 @@ private:
 
         program_value made;
         made.origin = p_.value(v).origin;
-        made.type = p_.value(v).type;
+        made.type = type;
+        if (rounded) made.type.element = travels_as;
         const int received = part(to).add(std::move(made));
         program_item receive;
         receive.origin = p_.value(v).origin.node;
         receive.op = &receive_definition;
         receive.attributes =
             encode(receive_op::attributes{edge, any_tensor(p_.value(v).origin).name(), name_of_device(v, from),
-                                          name_of_task(to), p_.value(v).type.element, p_.value(v).type.extents});
+                                          name_of_task(to), rounded ? travels_as : type.element, type.extents});
         receive.outputs = {received};
         receive.find_reads();
         add_item(std::move(receive), to);
-        return received;
+        return rounded ? converted(received, to, type.element, 0) : received;
+    }
+
+    // For all tasks that it goes to.
+    int rounded_at_home(int v, int home, element_type e) {
+        const auto [at, isnew] = rounded_.try_emplace(v, 0);
+        if (isnew) {
+            const int maker = maker_of(v);
+            const int device = maker < 0 ? 0 : own_number_[static_cast<std::size_t>(item(maker).device)];
+            at->second = converted(brought(v, home), home, e, device);
+        }
+        return at->second;
+    }
+    // A value of a part in another element type.
+    int converted(int value, int t, element_type e, int device) {
+        program_value made;
+        made.origin = part(t).value(value).origin;
+        made.type = {e, part(t).value(value).type.extents};
+        made.device = device;
+        program_item convert;
+        convert.origin = made.origin.node;
+        convert.op = &convert_definition;
+        convert.attributes = encode(convert_op::attributes{e});
+        convert.inputs = {value};
+        convert.device = device;
+        convert.outputs = {part(t).add(std::move(made))};
+        convert.find_reads();
+        const int made_as = convert.outputs[0];
+        add_item(std::move(convert), t);
+        return made_as;
     }
 
     // What runs on task t before something.
@@ -228,6 +261,7 @@ private:
     program_parts cut_;
     std::vector<std::unordered_map<int, int>> here_, items_; // by task: of the program's values and items, the part's
     std::map<std::pair<int, int>, int> crossed_;             // a value and a task: the value there
+    std::map<int, int> rounded_;                             // a value: the one on its own task that travels for it
     std::map<std::pair<int, int>, int> signs_;               // an item and a task: the item there that tells of it
 };
 

@@ -104,8 +104,9 @@ struct plan_options {
     bool measure = false;        ///< its nodes can be timed (session::set_measurements)
     std::uint64_t epoch = 0;     ///< of the task's resources: how often containers were reset
     std::uint64_t graph_seed = 0;
-    std::string session_container; ///< of what one session alone uses
-    int kept_stages = 64;          ///< plans of a stage that are kept, each for some sizes that were known late
+    std::string session_container;               ///< of what one session alone uses
+    element_type wire_type = element_type::none; ///< as session_options says
+    int kept_stages = 64; ///< plans of a stage that are kept, each for some sizes that were known late
     /// Give memory, kernels and resources, and outlive the plan. The first is the CPU that holds what is fed and
     /// fetched. nullptr: another process's, of which only what is described is known.
     std::vector<tenon::device*> devices;
@@ -121,6 +122,10 @@ struct plan_options {
     }
     bool has_streams() const {
         return std::any_of(devices.begin(), devices.end(), [](tenon::device* d) { return d->streams() != nullptr; });
+    }
+    /// What a tensor is rounded to on its way to another task; none: it travels as it is.
+    element_type travels_as(const tensor_type& t) const noexcept {
+        return t.element == element_type::float32 && t.extents.rank() > 0 ? wire_type : element_type::none;
     }
     /// Devices of this process.
     void set_devices(std::vector<tenon::device*> own) {

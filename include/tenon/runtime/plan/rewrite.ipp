@@ -7,7 +7,9 @@
 #include <tenon/core/error.hpp>
 #include <tenon/expr/fused.hpp>
 #include <tenon/ops/control.hpp>
+#include <tenon/ops/exchange.hpp>
 #include <tenon/runtime/plan/rewrite.hpp>
+#include <tenon/tape/shared_tape.hpp>
 
 namespace tenon::runtime {
 
@@ -376,6 +378,19 @@ inline bool is_bias_epilogue(const tape& t, int& product, int& bias, bool& relu)
     return true;
 }
 
+// What was cut rounds what it sends, and widens what it receives.
+inline void make_conversions(program& p) {
+    for (program_item& i : p.items) {
+        if (i.removed || i.op != &convert_definition) continue;
+        const element_type to = p.value(i.outputs[0]).type.element;
+        tape t;
+        t.add_output(t.emit(opcode::cast, to, t.emit_input(t.add_input(p.value(i.inputs[0]).type.element))), to);
+        i.op = &fused_definition;
+        i.attributes = encode(fused_op::attributes{share_tape(t), {}, {}});
+        i.find_reads();
+    }
+}
+
 // Bias and relu are applied by the kernel of the product they follow.
 inline void fuse_epilogues(program& p) {
     const uses_of uses(p);
@@ -418,6 +433,7 @@ inline void fuse_epilogues(program& p) {
 } // namespace detail
 
 TENON_INLINE void rewrite(program& p, const plan_options& o) {
+    detail::make_conversions(p);
     detail::forward_views(p);
     detail::fold_constants(p, o);
     if (o.fuse) {

@@ -16,11 +16,22 @@
 
 namespace tenon::runtime {
 
+/// Who takes what a run fetches before the run ends.
+class fetch_taker {
+public:
+    /// It is whole, and is only read from here on. Any thread of the run; not of what streams make.
+    virtual void fetched(std::size_t fetch) noexcept = 0;
+
+protected:
+    ~fetch_taker() = default;
+};
+
 /// What a run of a plan is given besides its feeds.
 struct run_environment {
     const tenon::step* in = nullptr; ///< the step that it is part of
     trace* traced = nullptr;
     cost_measurements* measured = nullptr; ///< of plans that were made to be
+    fetch_taker* taker = nullptr;
 
     thread_pool* pool() const noexcept { return in->pool; }
     bool limited() const noexcept { return in->limited(); }
@@ -143,6 +154,7 @@ private:
         std::string timed{};            // timed_as(), where the plan is measured
         int updates = -1;               // the variable that it updates
         bool writes = false;            // into a variable: it is not stopped half way
+        std::vector<int> fetches{};     // that are whole when it has ended
     };
     // Which memory of a variable: that of the value that the step reads, of the one that its updates begin with, or where they
     // write.

@@ -24,6 +24,7 @@ TENON_INLINE plan::plan(program&& placed, const plan_options& o) : devices_(o.de
     for (const int f : program_.fetches) fetch_types_.push_back(program_.value(f).type);
 
     std::size_t in = 0, out = 0;
+    std::vector<std::size_t> fetch_made_by(program_.fetches.size(), schedule_.order.size());
     operations_.reserve(schedule_.order.size());
     for (std::size_t at = 0; at < schedule_.order.size(); ++at) {
         const program_item& it = program_.item(schedule_.order[at]);
@@ -48,12 +49,16 @@ TENON_INLINE plan::plan(program&& placed, const plan_options& o) : devices_(o.de
         }
         for (std::size_t k = 0; k < it.outputs.size(); ++k, ++out) {
             const location& p = schedule_.memory.locations[static_cast<std::size_t>(it.outputs[k])];
-            if (p.where == location::kind::fetch) fetch_out_.push_back({out, p.index});
+            if (p.where != location::kind::fetch) continue;
+            fetch_out_.push_back({out, p.index});
+            fetch_made_by[static_cast<std::size_t>(p.index)] = at; // the last who writes there
         }
         operations_.push_back(std::move(s));
     }
     in_begin_.push_back(in);
     out_begin_.push_back(out);
+    for (std::size_t f = 0; f < fetch_made_by.size(); ++f)
+        if (fetch_made_by[f] < operations_.size()) operations_[fetch_made_by[f]].fetches.push_back(static_cast<int>(f));
 
     epoch_ = o.epoch;
     measured_ = o.measure;

@@ -129,7 +129,7 @@ TENON_INLINE void plan::run_part(frame& f, const run_environment& e, std::size_t
 }
 
 TENON_INLINE void plan::run_in_order(frame& f, const run_environment& e, std::size_t first, std::size_t last) {
-    const bool plain = !e.traced && !check_numerics_ && !measured_ && !e.stoppable();
+    const bool plain = !e.traced && !check_numerics_ && !measured_ && !e.stoppable() && !e.taker;
     std::size_t s = first;
     try {
         if (plain) {
@@ -181,6 +181,8 @@ TENON_INLINE void plan::run_operation(std::size_t s, frame& f, const run_environ
     }
     if (timed) record(s, e, begin, now());
     if (check_numerics_) check_numerics(s, f);
+    if (e.taker)
+        for (const int fetch : operations_[s].fetches) e.taker->fetched(static_cast<std::size_t>(fetch));
 }
 
 TENON_INLINE void plan::record(std::size_t s, const run_environment& e, std::int64_t begin, std::int64_t end) const {

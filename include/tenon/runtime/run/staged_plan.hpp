@@ -52,6 +52,10 @@ private:
         step_unit cut;
         std::vector<source> takes;
         std::vector<int> gives; // slots
+        /// Of a stage, by unit that comes after it: which of what it gives is all that the unit needs of it, or -1. What is sent goes
+        /// when it is there, and not when the stage has ended.
+        std::vector<int> then_by{};
+        bool gives_early = false; // there is such
         // Of a stage:
         std::shared_ptr<plan> frozen{};                        // where its sizes are known
         std::map<std::vector<std::int64_t>, late_plan> late{}; // by what was known late; under the guard

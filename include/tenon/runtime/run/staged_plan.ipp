@@ -35,9 +35,27 @@ TENON_INLINE void staged_plan::make_units(program&& placed) {
         ++uses[static_cast<std::size_t>(slot)];
         return source{.slot = slot};
     };
+    std::unordered_map<int, std::size_t> given_by; // value: the stage
+    for (std::size_t u = 0; u < cut.size(); ++u)
+        if (cut[u].waits < 0)
+            for (const int v : cut[u].gives) given_by.emplace(v, u);
+    const auto needs_of = [&](const step_unit& c, const step_unit& stage, std::size_t number) {
+        if (c.waits < 0 || placed.item(c.waits).op != &send_definition || c.takes.size() != 1 ||
+            !placed.item(c.waits).predecessors.empty())
+            return -1;
+        const auto at = given_by.find(c.takes[0]);
+        if (at == given_by.end() || at->second != number) return -1;
+        return static_cast<int>(std::find(stage.gives.begin(), stage.gives.end(), c.takes[0]) - stage.gives.begin());
+    };
+    std::vector<std::vector<int>> then_by(cut.size());
+    for (std::size_t u = 0; u < cut.size(); ++u)
+        for (const int next : cut[u].then)
+            then_by[u].push_back(cut[u].waits < 0 ? needs_of(cut[static_cast<std::size_t>(next)], cut[u], u) : -1);
     bool late = false;
     for (step_unit& c : cut) {
         unit& u = units_.emplace_back();
+        u.then_by = std::move(then_by[units_.size() - 1]);
+        u.gives_early = std::any_of(u.then_by.begin(), u.then_by.end(), [](int by) { return by >= 0; });
         for (const int v : c.takes) u.takes.push_back(source_of(v));
         for (const int v : c.gives) u.gives.push_back(slot_of_[static_cast<std::size_t>(v)]);
         if (c.waits >= 0) {

@@ -96,15 +96,17 @@ private:
         tenon::step::clock::time_point since{}; // of what waits
     };
     // Its arrays are kept so that a step need not make them.
-    struct stage final : run_owner {
+    struct stage final : run_owner, fetch_taker {
         void go_on() noexcept override { of->go_on(unit); }
         void ended(std::exception_ptr failure) noexcept override { of->ended(*this, std::move(failure)); }
+        void fetched(std::size_t fetch) noexcept override { of->fetched(*this, fetch); }
         staged_step* of = nullptr;
         int unit = 0;
         std::vector<const any_array*> fed{};
         std::vector<any_array> given{};
         std::optional<plan::lease> run{};
-        bool begun = false; // this and what follows is under the guard
+        bool begun = false;        // this and what follows is under the guard
+        std::vector<char> taken{}; // by what it gives: it was taken before the end
         std::thread::id starter{};
     };
     using locked = std::unique_lock<std::mutex>;
@@ -115,6 +117,9 @@ private:
     void start_stage(stage& s, locked& lock) noexcept;
     void go_on(int unit) noexcept;
     void ended(stage& s, std::exception_ptr failure) noexcept;
+    void fetched(stage& s, std::size_t fetch) noexcept;
+    void start_waits(bool all, locked& lock) noexcept;
+    void flush(bool all, locked& lock) noexcept;
     void find_worker(bool here, locked& lock);
     void start_wait(waiter& w, locked& lock) noexcept;
     const any_array& found(const staged_plan::source& s) const;
@@ -122,8 +127,11 @@ private:
     void fail(std::exception_ptr why, locked& lock) noexcept;
     void stop_what_is_begun(locked& lock) noexcept;
     bool expire_stages(locked& lock) noexcept;
-    bool has_work() const noexcept { return !ready_.empty() || !going_on_.empty(); }
-    void release(int unit);
+    bool has_work() const noexcept {
+        return !ready_.empty() || !going_on_.empty() || (!to_start_.empty() && !starting_);
+    }
+    void make_ready(int unit);
+    void release(int unit, const stage* s = nullptr);
     void one_less(locked& lock) noexcept;
     void offer(locked& lock);
     std::exception_ptr placed(const std::exception_ptr& what, int unit) const noexcept;
@@ -141,9 +149,12 @@ private:
 
     std::mutex guard_; // of what follows
     std::condition_variable changed_;
-    std::vector<int> left_; // by unit: those before it that have not ended
-    std::vector<int> ready_;
+    std::vector<int> left_;     // by unit: those before it that have not ended
+    std::vector<int> ready_;    // stages
     std::vector<int> going_on_; // stages that have begun, and want a thread again
+    std::vector<int> to_start_; // ops that wait and are ready
+    bool starting_ = false;     // a thread starts them, one after another
+    bool unsent_ = false;       // what was sent may still be kept for what comes soon
     int undone_ = 0;            // units that have not ended well
     int active_ = 0;            // units that are ready, run or wait, and threads that use the step besides
     int stopping_ = 0;          // threads that stop what has begun: no frame is given up meanwhile

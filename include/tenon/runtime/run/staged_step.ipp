@@ -7,6 +7,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/kernel/denormals.hpp>
+#include <tenon/kernel/rendezvous.hpp>
 #include <tenon/runtime/run/staged_step.hpp>
 #include <tenon/runtime/run/step_errors.hpp>
 
@@ -48,6 +49,7 @@ TENON_INLINE staged_step::staged_step(staged_plan& p) :
             s.unit = static_cast<int>(u);
             s.fed.resize(unit.takes.size());
             s.given.resize(unit.gives.size());
+            s.taken.resize(unit.gives.size());
             continue;
         }
         place_.push_back(static_cast<int>(waits));
@@ -57,6 +59,7 @@ TENON_INLINE staged_step::staged_step(staged_plan& p) :
         w.op = static_cast<waiting_kernel&>(*unit.kernel).make_wait();
     }
     ready_.reserve(p.units_.size());
+    to_start_.reserve(p.units_.size());
     going_on_.reserve(p.units_.size());
     environment_.in = &step_;
     step_.may_be_stopped = true;
@@ -76,13 +79,14 @@ TENON_INLINE void staged_step::begin(const any_array* const* feeds, const run_en
     {
         const std::lock_guard lock(guard_);
         left_.clear();
+        active_ = 1; // this thread
         for (std::size_t u = 0; u < plan_.units_.size(); ++u) {
             left_.push_back(plan_.units_[u].cut.before);
-            if (left_.back() == 0) ready_.push_back(static_cast<int>(u));
+            if (left_.back() == 0) make_ready(static_cast<int>(u));
         }
         for (waiter& w : waiters_) w.now = waiter::state::idle;
         undone_ = static_cast<int>(plan_.units_.size());
-        active_ = static_cast<int>(ready_.size()) + 1; // and this thread
+        unsent_ = false;
         if (!std::exchange(armed_, false)) first_ = nullptr;
         expired_.clear();
         if (plan_.sizes_matter_) sizes_ = plan_.sizes_;
@@ -98,6 +102,7 @@ TENON_INLINE void staged_step::begin(const any_array* const* feeds, const run_en
     if (!first_) return;
     step_.set_stopped(true);
     ready_.clear();
+    to_start_.clear();
     active_ = 1;
 }
 
@@ -145,27 +150,62 @@ TENON_INLINE void staged_step::start(const any_array* const* feeds, const run_en
     ended_ = std::move(ended);
     begin(feeds, e, among);
     locked lock(guard_);
-    if (!ready_.empty()) offer(lock);
+    if (has_work()) offer(lock);
     one_less(lock);
 }
 
-// Runs what is ready, as long as there is any.
+// Runs what is ready, as long as there is any. Ops that wait take no time to begin, and others may be waiting for them.
 TENON_INLINE void staged_step::work(locked& lock) {
     while (has_work()) {
+        if (!to_start_.empty() && !starting_) {
+            if (!ready_.empty() || !going_on_.empty()) offer(lock);
+            if (!to_start_.empty() && !starting_) start_waits(true, lock);
+            continue;
+        }
         std::vector<int>& from = going_on_.empty() ? ready_ : going_on_;
         const bool begun = &from == &going_on_;
         const int u = from.back();
         from.pop_back();
         if (has_work()) offer(lock);
         const auto place = static_cast<std::size_t>(place_[static_cast<std::size_t>(u)]);
-        if (plan_.units_[static_cast<std::size_t>(u)].cut.waits >= 0) start_wait(waiters_[place], lock);
-        else if (!begun) start_stage(stages_[place], lock);
+        if (!begun) start_stage(stages_[place], lock);
         else {
             lock.unlock();
             stages_[place].run->work();
             lock.lock();
         }
     }
+}
+
+// All that are ready, on one thread: so that what they send to one task goes together.
+TENON_INLINE void staged_step::start_waits(bool all, locked& lock) noexcept {
+    starting_ = true;
+    do {
+        while (!to_start_.empty()) {
+            const int u = to_start_.back();
+            to_start_.pop_back();
+            start_wait(waiters_[static_cast<std::size_t>(place_[static_cast<std::size_t>(u)])], lock);
+        }
+        flush(all, lock);
+    } while (!to_start_.empty());
+    starting_ = false;
+}
+
+// The lock is let go of meanwhile; the thread counts as one that uses the step.
+TENON_INLINE void staged_step::flush(bool all, locked& lock) noexcept {
+    if (!step_.values) return;
+    unsent_ = !all;
+    ++active_;
+    lock.unlock();
+    std::exception_ptr failure;
+    try {
+        step_.values->flush(all);
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    lock.lock();
+    if (failure) fail(std::move(failure), lock);
+    --active_;
 }
 
 TENON_INLINE const any_array& staged_step::found(const staged_plan::source& s) const {
@@ -182,11 +222,14 @@ TENON_INLINE void staged_step::start_stage(stage& s, locked& lock) noexcept {
         staged_plan::unit& unit = plan_.units_[static_cast<std::size_t>(s.unit)];
         for (std::size_t k = 0; k < unit.takes.size(); ++k) s.fed[k] = &found(unit.takes[k]);
         s.run.emplace(plan_.plan_of(unit, told_));
+        run_environment e = environment_;
+        if (unit.gives_early) e.taker = &s;
         {
             const std::lock_guard mine(guard_);
             s.begun = true;
+            std::fill(s.taken.begin(), s.taken.end(), char{0});
         }
-        s.run->start(s.fed.data(), s.given.data(), environment_, s);
+        s.run->start(s.fed.data(), s.given.data(), e, s);
     } catch (...) {
         failure = std::current_exception();
     }
@@ -210,17 +253,35 @@ TENON_INLINE void staged_step::go_on(int unit) noexcept {
 TENON_INLINE void staged_step::ended(stage& s, std::exception_ptr failure) noexcept {
     const staged_plan::unit& unit = plan_.units_[static_cast<std::size_t>(s.unit)];
     if (!failure)
-        for (std::size_t k = 0; k < unit.gives.size(); ++k)
-            slots_[static_cast<std::size_t>(unit.gives[k])] = std::move(s.given[k]);
+        for (std::size_t k = 0; k < unit.gives.size(); ++k) {
+            any_array given = std::move(s.given[k]);
+            if (!s.taken[k]) slots_[static_cast<std::size_t>(unit.gives[k])] = std::move(given);
+        }
     locked lock(guard_);
     s.begun = false;
     if (stopping_ == 0) s.run.reset();
     if (failure) fail(std::move(failure), lock);
     else {
-        release(s.unit);
+        release(s.unit, &s);
+        if (unsent_ && to_start_.empty()) flush(true, lock);
         find_worker(s.starter == std::this_thread::get_id(), lock);
     }
     one_less(lock);
+}
+
+// The thread that computes goes on when it has sent what is large; it is not the step's last.
+TENON_INLINE void staged_step::fetched(stage& s, std::size_t fetch) noexcept {
+    const staged_plan::unit& unit = plan_.units_[static_cast<std::size_t>(s.unit)];
+    const auto is = [&](int by) { return by == static_cast<int>(fetch); };
+    if (std::none_of(unit.then_by.begin(), unit.then_by.end(), is)) return;
+    slots_[static_cast<std::size_t>(unit.gives[fetch])] = s.given[fetch].share();
+    locked lock(guard_);
+    s.taken[fetch] = 1;
+    if (first_) return;
+    for (std::size_t n = 0; n < unit.then_by.size(); ++n)
+        if (is(unit.then_by[n]) && --left_[static_cast<std::size_t>(unit.cut.then[n])] == 0)
+            make_ready(unit.cut.then[n]);
+    if (!to_start_.empty() && !starting_) start_waits(false, lock);
 }
 
 // Whoever is to do what there is. `here`: this thread goes on with it itself.
@@ -289,23 +350,30 @@ TENON_INLINE void staged_step::completed(waiter& w, std::exception_ptr failure) 
     one_less(lock);
 }
 
-// A unit has ended well.
-TENON_INLINE void staged_step::release(int unit) {
+TENON_INLINE void staged_step::make_ready(int unit) {
+    (plan_.units_[static_cast<std::size_t>(unit)].cut.waits < 0 ? ready_ : to_start_).push_back(unit);
+    ++active_;
+}
+
+// A unit has ended well. Who needed only what was taken of a stage before has been released then.
+TENON_INLINE void staged_step::release(int unit, const stage* s) {
     --undone_;
     if (first_) return;
-    for (const int next : plan_.units_[static_cast<std::size_t>(unit)].cut.then)
-        if (--left_[static_cast<std::size_t>(next)] == 0) {
-            ready_.push_back(next);
-            ++active_;
-        }
+    const staged_plan::unit& of = plan_.units_[static_cast<std::size_t>(unit)];
+    for (std::size_t n = 0; n < of.cut.then.size(); ++n) {
+        const int next = of.cut.then[n], by = of.then_by[n];
+        if (s && by >= 0 && s->taken[static_cast<std::size_t>(by)]) continue;
+        if (--left_[static_cast<std::size_t>(next)] == 0) make_ready(next);
+    }
 }
 
 // By a thread that is counted in active_. The lock is let go of meanwhile.
 TENON_INLINE void staged_step::fail(std::exception_ptr why, locked& lock) noexcept {
     if (!first_) first_ = std::move(why);
     step_.set_stopped(true);
-    active_ -= static_cast<int>(ready_.size());
+    active_ -= static_cast<int>(ready_.size() + to_start_.size());
     ready_.clear();
+    to_start_.clear();
     stop_what_is_begun(lock);
 }
 

@@ -21,6 +21,9 @@ inline void require_options(const session_options& o) {
             "give seconds, or 0 for no limit");
     require(o.open_timeout >= 0, "open_timeout", std::to_string(o.open_timeout), "give seconds, or 0 for ten");
     require(o.kept_plans >= 1, "kept_plans", std::to_string(o.kept_plans), "give a positive number");
+    require(o.wire_type == element_type::none || o.wire_type == element_type::bfloat16 ||
+                o.wire_type == element_type::float16,
+            "wire_type", name_of(o.wire_type), "float tensors travel as bfloat16 or float16, or with none as they are");
 }
 
 struct session_state::started_runners {

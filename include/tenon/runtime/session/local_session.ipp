@@ -166,6 +166,7 @@ TENON_INLINE runtime::plan_options local_session::planning(std::uint64_t seed, b
     o.graph_seed = seed;
     o.session_container = container_;
     o.kept_stages = options.kept_plans;
+    o.wire_type = options.wire_type;
     o.devices = devices_;
     o.described = described_;
     for (std::size_t d = 0; d < devices_.size(); ++d)

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <tenon/core/element_type.hpp>
 #include <tenon/core/shared_function.hpp>
 #include <tenon/kernel/file_access.hpp>
 #include <tenon/kernel/memory_policy.hpp>
@@ -78,6 +79,11 @@ struct session_options {
     /// the longest time go first, and earlier where their memory is a quarter of the machine's. A plan takes about a
     /// millisecond to make, and keeps the memory of its step. What a callable ran last it keeps besides.
     int kept_plans = 64;
+    /// What float tensors travel as from one task to another: bfloat16 or float16, which halves the bytes; none: as they are. They
+    /// are rounded to the nearest (ties to even) where they leave and widened again where they arrive, which is the same number on
+    /// all tasks that they reach; on their own task they stay as they were. Numbers without dimensions, and other types, double
+    /// among them, are never rounded. float16 makes infinity of what is beyond 65504.
+    element_type wire_type = element_type::none;
     /// Of a session on a server: the tasks that it uses, by names such as "/job:ps" or "/job:worker/task:0"; empty: all of the
     /// cluster. The server's own is always one. A session does not need tasks that it does not use.
     std::vector<std::string> device_filters = {};
