@@ -35,6 +35,32 @@ struct registered_part {
 
 std::exception_ptr exception_of(const answer& a) { return failure{a.code, a.message}.exception(); }
 
+// By its hash; then, where the task does not know it, with the program. Links keep the order: what is run by this number finds it
+// there, or what was wrong with it, or waits for the program.
+void register_there(const std::shared_ptr<registered_part>& p, register_part&& c, packed&& program) {
+    auto what = std::make_shared<register_part>(std::move(c));
+    auto unsent = std::make_shared<packed>(std::move(program));
+    call(
+        *p->at().at, *what, never,
+        [p, what, unsent](answer a) {
+            try {
+                if (a.failed) std::rethrow_exception(exception_of(a));
+                register_part::reply r = read_answer<register_part>(std::move(a));
+                if (!r.known && !what->has_program) {
+                    what->has_program = true;
+                    what->program = std::move(*unsent);
+                    return register_there(p, std::move(*what), {});
+                }
+                const std::lock_guard lock(p->guard);
+                p->report = std::move(r.report);
+            } catch (...) {
+                const std::lock_guard lock(p->guard);
+                p->failed = std::current_exception();
+            }
+        },
+        p->at().incarnation);
+}
+
 // Where the caller is no more, what comes late finds nobody.
 class remote_step final : public runtime::part_step {
 public:
@@ -181,11 +207,11 @@ private:
 // A meeting that is opened for each step.
 class master_meeting final : public runtime::step_rendezvous {
 public:
-    master_meeting(std::shared_ptr<master_tasks> all, std::shared_ptr<const edge_routes> routes) :
-        all_(std::move(all)), routes_(std::move(routes)) {}
+    master_meeting(std::shared_ptr<master_tasks> all, std::shared_ptr<step_edges> edges) :
+        all_(std::move(all)), edges_(std::move(edges)) {}
     void begin(std::uint64_t step) override {
         step_ = step;
-        open_ = all_->meetings->open(all_->tasks, step, routes_);
+        open_ = all_->meetings->open(all_->tasks, step, edges_);
     }
     void end() noexcept override {
         all_->meetings->close(all_->tasks->session, step_);
@@ -198,7 +224,7 @@ public:
 
 private:
     const std::shared_ptr<master_tasks> all_;
-    const std::shared_ptr<const edge_routes> routes_;
+    const std::shared_ptr<step_edges> edges_;
     std::uint64_t step_ = 0;
     std::shared_ptr<step_meeting> open_; // from begin() to end()
 };
@@ -219,42 +245,25 @@ std::unique_ptr<runtime::part_plan> remote_worker::plan_part(runtime::program&& 
     c.session = all_->tasks->session;
     c.part = p->number;
     c.graph_seed = o.graph_seed;
-    c.measure = o.measure;
     c.edges = static_cast<std::int64_t>(edges.size());
     for (std::size_t e = 0; e < edges.size(); ++e) {
         if (edges[e].from == number_) c.routes.push_back({static_cast<std::int64_t>(e), edges[e].to, true});
         if (edges[e].to == number_) c.routes.push_back({static_cast<std::int64_t>(e), edges[e].from, false});
     }
-    c.has_program = true;
-    c.program = encode_program(part);
-    c.hash = hash_of(c.program);
-    message m = message_of(c);
-    // Links keep the order: what is run by this number finds it there, or what was wrong with it.
-    p->at().at->call(
-        m.verb, std::move(m.body), std::move(m.arrays), never,
-        [p](answer a) {
-            if (a.failed) {
-                const std::lock_guard lock(p->guard);
-                p->failed = exception_of(a);
-                return;
-            }
-            try {
-                register_part::reply r = read_answer<register_part>(std::move(a));
-                const std::lock_guard lock(p->guard);
-                p->report = std::move(r.report);
-            } catch (const error&) {
-            }
-        },
-        p->at().incarnation);
+    packed program = encode_program(part);
+    c.hash = hash_of(program);
+    register_there(p, std::move(c), std::move(program));
     return std::make_unique<remote_part>(p);
 }
 
 std::unique_ptr<runtime::step_rendezvous>
 master_exchange::make_rendezvous(const std::vector<runtime::task_edge>& edges) {
-    auto routes = std::make_shared<edge_routes>(edges.size(), -1);
-    for (std::size_t e = 0; e < edges.size(); ++e)
-        if (edges[e].from == 0) (*routes)[e] = edges[e].to;
-    return std::make_unique<master_meeting>(all_, std::move(routes));
+    auto own = std::make_shared<step_edges>(edges.size());
+    for (std::size_t e = 0; e < edges.size(); ++e) {
+        if (edges[e].from == 0) own->to[e] = edges[e].to;
+        if (edges[e].to == 0 && !edges[e].fetched) own->memory.plan(static_cast<std::int64_t>(e));
+    }
+    return std::make_unique<master_meeting>(all_, std::move(own));
 }
 
 } // namespace tenon::net

@@ -51,6 +51,9 @@ private:
                 replier&& answer) override;
     void noted(link_number link, std::uint8_t v, bytes body, std::vector<any_array> arrays) override;
     void cancelled(link_number link, std::uint64_t request) override;
+    any_array place_for(link_number, std::uint8_t v, const bytes& body, std::size_t, const tensor_type& type) override {
+        return worker_->place_for(static_cast<verb>(v), body, type);
+    }
     void peer_lost(link_number link, const std::string& why) override;
     void answer_status(ask_status&& c, time_point deadline, replier answer);
 

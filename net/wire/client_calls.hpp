@@ -71,17 +71,14 @@ struct run_step {
     std::uint64_t session = 0, callable = 0;
     double timeout = 0; ///< seconds, 0: the session's
     bool traced = false;
-    bool measured = false;
     std::vector<any_array> feeds;
     struct reply {
         std::vector<any_array> fetched;
         std::vector<trace_row> rows;     ///< where it was traced
-        std::string measurements;        ///< where it was measured: as cost_measurements::to_json() says them
         std::vector<std::string> placed; ///< lines for session_options::placement_log
         static constexpr void fields(auto&& field) {
             field("fetched", &reply::fetched);
             field("rows", &reply::rows);
-            field("measurements", &reply::measurements);
             field("placed", &reply::placed);
         }
     };
@@ -90,7 +87,6 @@ struct run_step {
         field("callable", &run_step::callable);
         field("timeout", &run_step::timeout);
         field("traced", &run_step::traced);
-        field("measured", &run_step::measured);
         field("feeds", &run_step::feeds);
     }
 };

@@ -69,19 +69,18 @@ struct edge_row {
     }
 };
 
-/// First with the hash alone: a worker that has no such part says so, and is sent the program.
+/// First with the hash alone: a worker that has no such program says so, and is sent it. Steps that are begun meanwhile wait for that.
 struct register_part {
     std::uint64_t session = 0;
     std::uint64_t part = 0; ///< the master's number for it, by which it is run
     content_hash hash{};
     std::uint64_t graph_seed = 0;
-    bool measure = false;   ///< plan_options::measure: nothing is fused or folded
     std::int64_t edges = 0; ///< of the step, numbered from 0
     std::vector<edge_row> routes;
     bool has_program = false;
     packed program; ///< program_codec.hpp
     struct reply {
-        bool known = false; ///< it is registered
+        bool known = false; ///< it is registered; else the program is asked for
         step_report report; ///< of the part; devices are the worker's
         static constexpr void fields(auto&& field) {
             field("known", &reply::known);
@@ -93,7 +92,6 @@ struct register_part {
         field("part", &register_part::part);
         field("hash", &register_part::hash);
         field("graph_seed", &register_part::graph_seed);
-        field("measure", &register_part::measure);
         field("edges", &register_part::edges);
         field("routes", &register_part::routes);
         field("has_program", &register_part::has_program);
@@ -116,14 +114,9 @@ struct run_part {
     double asked = 0;         ///< seconds that the step was given, for messages
     std::string limit_source; ///< "run's time limit"
     bool traced = false;
-    bool measured = false;
     struct reply {
         std::vector<trace_row> rows;
-        std::string measurements;
-        static constexpr void fields(auto&& field) {
-            field("rows", &reply::rows);
-            field("measurements", &reply::measurements);
-        }
+        static constexpr void fields(auto&& field) { field("rows", &reply::rows); }
     };
     static constexpr void fields(auto&& field) {
         field("session", &run_part::session);
@@ -133,7 +126,6 @@ struct run_part {
         field("asked", &run_part::asked);
         field("limit_source", &run_part::limit_source);
         field("traced", &run_part::traced);
-        field("measured", &run_part::measured);
     }
 };
 

@@ -14,16 +14,35 @@ constexpr std::size_t most_together = small_message - 256; // beside what a mess
 
 } // namespace
 
+void received_memory::plan(std::int64_t edge) {
+    const std::lock_guard lock(guard_);
+    kept_.try_emplace(edge);
+}
+
+any_array received_memory::place(std::int64_t edge, const tensor_type& type) {
+    any_array old; // ends after the lock does
+    const std::lock_guard lock(guard_);
+    const auto at = kept_.find(edge);
+    if (at == kept_.end()) return {};
+    any_array& kept = at->second;
+    if (kept && !kept.is_unique()) return {};
+    if (!kept || !(kept.type() == type)) {
+        old = std::move(kept);
+        kept = any_array(type.element, type.extents);
+    }
+    return kept.share();
+}
+
 step_meeting::step_meeting(std::shared_ptr<const session_tasks> s, std::uint64_t step,
-                           std::shared_ptr<const edge_routes> routes) :
+                           std::shared_ptr<step_edges> edges) :
     session_(std::move(s)),
     step_(step),
-    routes_(std::move(routes)),
-    here_(static_cast<std::int64_t>(routes_->size())),
-    arrived_(routes_->size()) {}
+    edges_(std::move(edges)),
+    here_(static_cast<std::int64_t>(edges_->to.size())),
+    arrived_(edges_->to.size()) {}
 
 void step_meeting::send(std::int64_t edge, any_array value) {
-    const int route = (*routes_)[static_cast<std::size_t>(edge)];
+    const int route = edges_->to[static_cast<std::size_t>(edge)];
     if (route < 0) {
         here_.send(edge, std::move(value));
         return;
@@ -69,6 +88,15 @@ void step_meeting::post(outgoing&& to) const {
     }
 }
 
+any_array step_meeting::place(std::int64_t edge, const tensor_type& type) {
+    {
+        const std::lock_guard lock(guard_);
+        if (edge < 0 || edge >= static_cast<std::int64_t>(arrived_.size()) || arrived_[static_cast<std::size_t>(edge)])
+            return {};
+    }
+    return edges_->memory.place(edge, type);
+}
+
 void step_meeting::arrived(edge_value&& v) {
     {
         const std::lock_guard lock(guard_);
@@ -95,9 +123,9 @@ void exchange::end_session(std::uint64_t session) noexcept {
 }
 
 std::shared_ptr<step_meeting> exchange::open(std::shared_ptr<const session_tasks> s, std::uint64_t step,
-                                             std::shared_ptr<const edge_routes> routes) {
+                                             std::shared_ptr<step_edges> edges) {
     const std::uint64_t session = s->session;
-    auto made = std::make_shared<step_meeting>(std::move(s), step, std::move(routes));
+    auto made = std::make_shared<step_meeting>(std::move(s), step, std::move(edges));
     std::vector<edge_value> early;
     {
         const std::lock_guard lock(guard_);
@@ -158,6 +186,30 @@ void exchange::arrived(step_values&& v) {
         }
     }
     for (edge_value& e : v.values) open->arrived(std::move(e));
+}
+
+any_array exchange::place_for(const bytes& body, const tensor_type& type) {
+    // What is large goes by itself.
+    if (static_cast<std::size_t>(bytes_of(type)) <= most_together) return {};
+    message head;
+    head.body = body;
+    std::shared_ptr<step_meeting> open;
+    try {
+        const awaited_values awaited = awaited_by(head);
+        if (awaited.edges.size() != 1) return {};
+        {
+            const std::lock_guard lock(guard_);
+            const auto at = sessions_.find(awaited.session);
+            if (at == sessions_.end()) return {};
+            const auto there = at->second.open.find(awaited.step);
+            if (there == at->second.open.end()) return {};
+            open = there->second;
+        }
+        return open->place(awaited.edges[0], type);
+    } catch (
+        const error&) { // the note is refused when all of it is there; of memory there may be none but for what is small
+        return {};
+    }
 }
 
 } // namespace tenon::net

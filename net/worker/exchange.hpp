@@ -27,19 +27,39 @@ struct session_tasks {
     std::vector<task> tasks;
 };
 
-/// By edge: the task that what is sent by it goes to, by session_tasks; -1: it stays here.
-using edge_routes = std::vector<int>;
+/// Where large values are received in the steps of a part: each edge has memory of its own, which is read into where no step before, and
+/// no connection that was lost, has it any more. Thread-safe.
+class received_memory {
+public:
+    /// From here on this edge has.
+    void plan(std::int64_t edge);
+    /// Memory of this type, or an empty array: the value is small, or the edge has none, or somebody still uses it.
+    any_array place(std::int64_t edge, const tensor_type& type);
+
+private:
+    std::mutex guard_; // of what follows
+    std::map<std::int64_t, any_array> kept_;
+};
+
+/// The edges of a part's steps.
+struct step_edges {
+    explicit step_edges(std::size_t count) : to(count, -1) {}
+    std::vector<int> to; ///< by edge: the task that what is sent by it goes to, by session_tasks; -1: it stays here
+    received_memory memory;
+};
 
 /// Where the parts of one step meet on this task: what they send to others goes there by link, what others send arrives. What is
 /// sent to one task between two flushes goes in as few small messages as it fits in, and ahead of what is large, which goes by
 /// itself, in the order of the edges: that in which they are first read there. Thread-safe.
 class step_meeting final : public rendezvous {
 public:
-    step_meeting(std::shared_ptr<const session_tasks> s, std::uint64_t step, std::shared_ptr<const edge_routes> routes);
+    step_meeting(std::shared_ptr<const session_tasks> s, std::uint64_t step, std::shared_ptr<step_edges> edges);
     void send(std::int64_t edge, any_array value) override;
     void flush(bool all) override;
     void receive(std::int64_t edge, arrival& a) override { here_.receive(edge, a); }
     bool stop(std::int64_t edge, arrival& a) noexcept override { return here_.stop(edge, a); }
+    /// Where a value that comes from another task belongs; as of received_memory.
+    any_array place(std::int64_t edge, const tensor_type& type);
     /// From another task: an edge that is none, or has brought its value already, is left out.
     void arrived(edge_value&& v);
 
@@ -53,7 +73,7 @@ private:
 
     const std::shared_ptr<const session_tasks> session_;
     const std::uint64_t step_;
-    const std::shared_ptr<const edge_routes> routes_;
+    const std::shared_ptr<step_edges> edges_;
     local_rendezvous here_;
     std::mutex guard_; // of what follows
     std::vector<bool> arrived_;
@@ -70,10 +90,12 @@ public:
     /// What is there for it is dropped.
     void end_session(std::uint64_t session) noexcept;
     std::shared_ptr<step_meeting> open(std::shared_ptr<const session_tasks> s, std::uint64_t step,
-                                       std::shared_ptr<const edge_routes> routes);
+                                       std::shared_ptr<step_edges> edges);
     /// The step has ended: what arrives for it from here on is dropped.
     void close(std::uint64_t session, std::uint64_t step) noexcept;
     void arrived(step_values&& v);
+    /// Memory for the one array beside the body of a step_values note whose step is open here, or an empty one.
+    any_array place_for(const bytes& body, const tensor_type& type);
 
 private:
     struct session_state {

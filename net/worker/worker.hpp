@@ -11,6 +11,7 @@
 #include <net/wire/program_codec.hpp>
 #include <net/worker/exchange.hpp>
 #include <net/worker/peers.hpp>
+#include <net/worker/programs.hpp>
 #include <net/worker/users.hpp>
 #include <tenon/graph/cluster.hpp>
 #include <tenon/runtime/run/part.hpp>
@@ -23,9 +24,10 @@ namespace tenon::net {
 
 struct worker_limits {
     std::size_t sessions = 4096;
-    std::size_t parts = 65536;                         ///< of one session
-    std::size_t early_bytes = std::size_t{4} << 30;    ///< of values that came before their step, of one session
-    std::size_t program_bytes = std::size_t{16} << 30; ///< of the parts of one session, constants included
+    std::size_t parts = 65536;                              ///< of one session
+    std::size_t early_bytes = std::size_t{4} << 30;         ///< of values that came before their step, of one session
+    std::size_t program_bytes = std::size_t{16} << 30;      ///< of the parts of one session, constants included
+    std::size_t kept_program_bytes = std::size_t{64} << 20; ///< of programs that sessions to come may have again
 };
 
 /// Who a task is, for those that ask.
@@ -47,6 +49,10 @@ public:
 
     void called(link_number master, verb v, message&& m, time_point deadline, replier answer);
     void noted(link_number from, verb v, message&& m);
+    /// As of a service_handler.
+    any_array place_for(verb v, const bytes& body, const tensor_type& type) {
+        return v == verb::step_values ? meetings_.place_for(body, type) : any_array();
+    }
     /// Its calls' steps are stopped.
     void cancelled(link_number master, std::uint64_t request);
     /// The sessions of this master end.
@@ -69,8 +75,11 @@ private:
     describe_task::reply describe() const;
     void begin(link_number master, begin_session&& m);
     void end(std::uint64_t session, const std::exception_ptr& why);
+    std::shared_ptr<part> make_part(const session& s, const register_part& m) const;
     void enter(register_part&& m, replier answer);
-    void make_plan(const std::shared_ptr<session>& s, const std::shared_ptr<part>& p);
+    void forget_one(const forget_part& m);
+    void drop(part& p, const std::exception_ptr& why);
+    void make_plan(const std::shared_ptr<session>& s, const std::shared_ptr<part>& p, bool is_sent);
     void run(link_number master, run_part&& m, replier answer);
     void start(const std::shared_ptr<running_part>& r);
     void ended(const std::shared_ptr<running_part>& r);
@@ -86,6 +95,7 @@ private:
     users& busy_;
     const worker_limits limits_;
     exchange meetings_;
+    programs programs_;
     mutable std::mutex guard_; // of what follows
     std::map<std::uint64_t, std::shared_ptr<session>> sessions_;
     std::map<std::pair<link_number, std::uint64_t>, std::weak_ptr<running_part>> by_request_;

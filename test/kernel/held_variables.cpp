@@ -128,6 +128,36 @@ TEST_CASE("an update writes in place where nobody reads, beside the value where 
     CHECK(at(reader.before(0)) == 3);
 }
 
+TEST_CASE(
+    "a value that is lent outlives the step that lent it, is read by nobody else's leave, and is given back once") {
+    bank b(2);
+    assign(b.all, 1);
+    const std::size_t before = b.first.bytes() + b.second.bytes();
+    tn::any_array lent;
+    {
+        auto uses = readers(b.all);
+        for (tn::variable_use& u : uses) u.lent = true;
+        held_variables h(uses);
+        REQUIRE(h.read(never) == nullptr);
+        lent = h.lend(0, b.owned[b.owned[0].get() == b.all[0] ? 0 : 1]);
+        CHECK(lent.data() == h.before(0));
+        CHECK_FALSE(h.lend(0, b.owned[0])); // once
+        h.end();                            // and what nobody took is given up
+    }
+    for (int i = 2; i < 6; ++i) {
+        assign(b.all, i);
+        CHECK(at(lent.data()) == 1);
+        const auto uses = readers(b.all);
+        held_variables now(uses);
+        REQUIRE(now.read(never) == nullptr);
+        CHECK(at(now.before(0)) == i);
+    }
+    lent = tn::any_array();
+    (void)b.first.give_back_spares();
+    (void)b.second.give_back_spares();
+    CHECK(b.first.bytes() + b.second.bytes() == before);
+}
+
 TEST_CASE("what a step reads itself is no reason to write elsewhere") {
     bank b(1);
     assign(b.all, 1);

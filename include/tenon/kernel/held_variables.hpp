@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -16,6 +17,7 @@
 ///   the variables' value from when it has written all, at one moment.
 /// - It writes in place where nobody else reads the value; then a step that begins to read waits for its updates to end. Else
 ///   it writes other memory, the variable's spare one if there is one, and neither waits for the other.
+/// - A value that is handed out to who outlives the step, to be sent, say, is held by that array: a reader as others are.
 /// - Who reads rows of a variable before its own updates, and waits for nothing meanwhile, is no reader to an update that changes
 ///   a part of it: that waits for it and writes in place, instead of copying the rest.
 
@@ -29,6 +31,7 @@ struct variable_use {
     bool read_late = false; ///< also when the step's updates have begun
     bool updated = false;
     bool in_part = false; ///< and first of all by what keeps a part of it
+    bool lent = false;    ///< read, and handed out as it lies: lend()
 };
 
 /// What one step in flight holds of variables. One thread at a time uses it.
@@ -45,6 +48,9 @@ public:
     /// Takes hold of the values that are read. nullptr, or the variable that it waited for until the deadline: then nothing
     /// is held.
     const variable_resource* read(clock::time_point deadline);
+    /// The value of variable i that is read, once, where it has one: nobody writes there while an owner of the array lives, and the owners
+    /// do not. `v` is the variable.
+    any_array lend(std::size_t i, std::shared_ptr<variable_resource> v);
     /// Gives up those of which rows were read.
     void end_reading_rows() noexcept;
     /// Gives up what is not read any more, and locks the variables that are updated; `and_read`: takes hold of the values that
@@ -80,6 +86,7 @@ private:
         variable_buffer* before = nullptr;  // held since read()
         variable_buffer* current = nullptr; // locked: the value that its updates begin with
         variable_buffer* after = nullptr;   // locked: where they write
+        variable_buffer* to_lend = nullptr; // held for an array that is not there yet
         bool locked = false, in_place = false, written = false;
     };
     // What is still to be done of what was asked, each after the one before.
@@ -96,6 +103,7 @@ private:
     bool nobody_else(bool and_read) const noexcept;
     void hold(std::size_t i) noexcept;
     void give_up_reading(std::size_t i) noexcept;
+    static void give_up(variable_resource& v, variable_buffer* b, variable_buffer*& gone) noexcept;
     void make_memory();
     void unlock_variables() noexcept;
     void choose_memory(std::size_t i) noexcept;
@@ -105,7 +113,7 @@ private:
     std::vector<held> held_;               // by use
     std::vector<variable_buffer*> gone_;   // by use: memory that is to be given back when no guard is held
     std::vector<variables_guard*> guards_; // of all devices, each once, by address
-    bool reading_ = false, updating_ = false, any_gone_ = false;
+    bool reading_ = false, updating_ = false, any_gone_ = false, lending_ = false;
     static constexpr int looks_before_sleep = 40; // some 20 us, about what sleeping and waking take
     int looks_ = 0;                               // that are left
     left left_ = left::nothing;

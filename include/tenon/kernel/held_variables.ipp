@@ -146,6 +146,39 @@ TENON_INLINE bool held_variables::stop_asking() noexcept {
 TENON_INLINE void held_variables::hold(std::size_t i) noexcept {
     variable_buffer* const b = held_[i].before = uses_[i].variable->current_;
     ++(uses_[i].by_rows ? b->row_readers : b->readers);
+    if (!uses_[i].lent) return;
+    held_[i].to_lend = b;
+    ++b->readers;
+    lending_ = true;
+}
+
+TENON_INLINE any_array held_variables::lend(std::size_t i, std::shared_ptr<variable_resource> v) {
+    struct loan {
+        std::shared_ptr<variable_resource> variable;
+        variable_buffer* buffer;
+        static void end(void* self, void*) noexcept {
+            const std::unique_ptr<loan> l(static_cast<loan*>(self));
+            variable_buffer* gone = nullptr;
+            {
+                const detail::spin_guard locked(l->variable->guard_->lock);
+                --l->buffer->readers;
+                give_up(*l->variable, l->buffer, gone);
+            }
+            l->variable->destroy(gone);
+        }
+    };
+    variable_buffer* const b = held_[i].to_lend;
+    if (!b || !b->initialized) return {};
+    auto l = std::make_unique<loan>(loan{std::move(v), b});
+    any_array lent = any_array::adopt(b->value.data(), b->value.element(), b->value.extents(), loan::end, l.get());
+    (void)l.release();
+    held_[i].to_lend = nullptr;
+    return lent;
+}
+
+// Of whom one reader less is counted.
+TENON_INLINE void held_variables::give_up(variable_resource& v, variable_buffer* b, variable_buffer*& gone) noexcept {
+    if (b != v.current_ && b->readers == 0 && b->row_readers == 0) v.retire(b, gone);
 }
 
 // Nothing has to be waited for.
@@ -178,9 +211,7 @@ TENON_INLINE bool held_variables::try_read(completion& then) {
 TENON_INLINE void held_variables::give_up_reading(std::size_t i) noexcept {
     variable_buffer* const b = std::exchange(held_[i].before, nullptr);
     --(uses_[i].by_rows ? b->row_readers : b->readers);
-    variable_resource& v = *uses_[i].variable;
-    if (b == v.current_ || b->readers > 0 || b->row_readers > 0) return;
-    v.retire(b, gone_[i]);
+    give_up(*uses_[i].variable, b, gone_[i]);
     any_gone_ = any_gone_ || gone_[i];
 }
 
@@ -317,14 +348,20 @@ TENON_INLINE void held_variables::end_updates() noexcept {
 }
 
 TENON_INLINE void held_variables::end() noexcept {
-    if (!reading_ && !updating_ && left_ == left::nothing) return;
+    if (!reading_ && !updating_ && !lending_ && left_ == left::nothing) return;
     lock();
     wait_as_reader_no_more();
     left_ = left::nothing;
     if (updating_) unlock_variables();
-    for (std::size_t i = 0; i < uses_.size(); ++i)
+    for (std::size_t i = 0; i < uses_.size(); ++i) {
         if (held_[i].before) give_up_reading(i);
-    reading_ = false;
+        if (variable_buffer* const b = std::exchange(held_[i].to_lend, nullptr)) {
+            --b->readers;
+            give_up(*uses_[i].variable, b, gone_[i]);
+            any_gone_ = any_gone_ || gone_[i];
+        }
+    }
+    reading_ = lending_ = false;
     tell_waiting();
     unlock();
     destroy_gone();

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <mutex>
 #include <limits>
+#include <map>
 #include <random>
 #include <string>
 #include <vector>
@@ -76,9 +77,16 @@ float nearest_bfloat16(float x) {
 
 std::vector<float> numbers_of_all_kinds(std::uint64_t seed, std::size_t count) {
     std::mt19937_64 random(seed);
-    std::vector<float> all = {0.0f, -0.0f, 1.0f, 1.00390625f, 1.01171875f, std::numeric_limits<float>::infinity(),
-                              -std::numeric_limits<float>::infinity(), std::numeric_limits<float>::max(),
-                              std::numeric_limits<float>::denorm_min(), std::numeric_limits<float>::quiet_NaN()};
+    std::vector<float> all = {0.0f,
+                              -0.0f,
+                              1.0f,
+                              1.00390625f,
+                              1.01171875f,
+                              std::numeric_limits<float>::infinity(),
+                              -std::numeric_limits<float>::infinity(),
+                              std::numeric_limits<float>::max(),
+                              std::numeric_limits<float>::denorm_min(),
+                              std::numeric_limits<float>::quiet_NaN()};
     while (all.size() < count) {
         const float x = std::bit_cast<float>(static_cast<std::uint32_t>(random()));
         if (!std::isnan(x)) all.push_back(x);
@@ -97,7 +105,9 @@ tn::array<float, vector> array_of(const std::vector<float>& all) {
     return a;
 }
 
-bool same(float a, float b) { return std::isnan(a) ? std::isnan(b) : std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b); }
+bool same(float a, float b) {
+    return std::isnan(a) ? std::isnan(b) : std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
+}
 
 } // namespace
 
@@ -133,8 +143,7 @@ TEST_CASE("float tensors travel as bfloat16 where that is asked for, and as they
             o.wire_type = wire;
             tn::session sess = by_net ? tn::session(cluster.target("worker", 0), g, o)
                                       : tn::session(std::vector<tn::task>{local[1], local[0]}, g, o);
-            const auto [b, own, w, i, s] =
-                sess.run(tn::feed(x, array_of(values)), back, on_own_task, wide, whole, one);
+            const auto [b, own, w, i, s] = sess.run(tn::feed(x, array_of(values)), back, on_own_task, wide, whole, one);
             INFO("by net ", by_net, ", as ", tn::name_of(wire));
             for (std::size_t k = 0; k < values.size(); ++k) {
                 const float expected = wire == tn::element_type::none ? values[k] : nearest_bfloat16(values[k]);
@@ -161,7 +170,8 @@ template <int Elements> struct sum_of_variables {
         const tn::graph_scope in(g);
         for (int i = 0; i < count; ++i) {
             const tn::device_scope ps("/job:ps/task:0");
-            all.push_back(tn::variable<float, vector>("v" + std::to_string(i), tn::constant_value(static_cast<float>(i))));
+            all.push_back(
+                tn::variable<float, vector>("v" + std::to_string(i), tn::constant_value(static_cast<float>(i))));
         }
         const tn::device_scope worker("/job:worker/task:0");
         std::vector<tn::tensor<float, vector>> values(all.begin(), all.end());
@@ -176,7 +186,8 @@ template <int Elements> struct sum_of_variables {
 
 } // namespace
 
-TEST_CASE("what is ready together for one task goes in one message, and what is large by itself, in the order of its use") {
+TEST_CASE(
+    "what is ready together for one task goes in one message, and what is large by itself, in the order of its use") {
     const watched_cluster cluster(1, 1);
     SUBCASE("twenty small variables") {
         sum_of_variables<100> m(20);
@@ -321,4 +332,118 @@ TEST_CASE("what is large is sent when it is there, while the stage that made it 
     started.get();
     CHECK(sess.run(b[1])() == 1.0f);
     CHECK(sess.run(w[0])(29999) == 2.0f);
+}
+
+TEST_CASE("SEMANTICS 20: a variable is sent as it lies, by two steps at a time, and an update meanwhile changes "
+          "nothing of that") {
+    const watched_cluster cluster(1, 2);
+    constexpr int elements = 40000;
+    sum_of_variables<elements> m(1), same(1);
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const tn::device_scope ps("/job:ps/task:0");
+    auto v = tn::variable<float, tn::shape<elements>>("v0", tn::zeros());
+    const auto more = tn::group(v.assign_add(1.0f));
+    tn::session first(cluster.target("worker", 0), m.g), second(cluster.target("worker", 0), same.g),
+        third(cluster.target("worker", 1), g);
+    first.run(m.initialize);
+    third.run(more);
+    CHECK(first.run(m.total)() == elements);
+    CHECK(second.run(same.total)() == elements);
+    cluster.seen->hold([](const watch::sent& s) { return s.from == "/job:ps/task:0"; });
+    auto one = first.callable(tn::feeds(), tn::fetches(m.total)).start();
+    auto two = second.callable(tn::feeds(), tn::fetches(same.total)).start();
+    cluster.seen->wait_until_held(2);
+    const std::vector<const void*> at = cluster.seen->held_at();
+    REQUIRE(at.size() == 2);
+    CHECK(at[0] == at[1]);
+    for (int i = 0; i < 3; ++i) third.run(more); // does not wait for those who read
+    CHECK_FALSE(one.wait_for(0));
+    cluster.seen->release();
+    CHECK(std::get<0>(one.get())() == elements);
+    CHECK(std::get<0>(two.get())() == elements);
+    CHECK(first.run(m.total)() == 4 * elements);
+    // Its own memory, and one to write to beside readers: nothing is left of what was sent.
+    for (int i = 0; i < 20; ++i) {
+        third.run(more);
+        CHECK(first.run(m.total)() == static_cast<float>((5 + i) * elements));
+    }
+    const tn::session there(cluster.target("ps", 0));
+    CHECK(there.memory_info("/job:ps/task:0/device:CPU:0").in_use <= 4 * sizeof(float) * elements);
+}
+
+TEST_CASE("a large value is read to where the part that receives it has memory for it, each step to the same place") {
+    const watched_cluster cluster(1, 1);
+    sum_of_variables<40000> m(2);
+    tn::session sess(cluster.target("worker", 0), m.g);
+    sess.run(m.initialize);
+    (void)sess.run(m.total);
+    cluster.seen->forget();
+    for (int step = 0; step < 4; ++step) CHECK(sess.run(m.total)() == 40000.0f);
+    std::map<const void*, int> used;
+    for (const void* p : cluster.seen->places()) ++used[p];
+    CHECK(used.size() <= 2);
+    CHECK(cluster.seen->places().size() >= 2); // but for values that came before their step
+    // What is handed out is not read to memory of the step.
+    cluster.seen->forget();
+    CHECK(sess.run(m.all[1])(0) == 1.0f);
+    CHECK(cluster.seen->places().empty());
+}
+
+TEST_CASE("memory of a step that was cancelled is not written to while what was on its way still has it") {
+    received_memory memory;
+    const tn::tensor_type type{tn::element_type::float32, {30000}};
+    CHECK_FALSE(memory.place(3, type)); // it is not of this part
+    memory.plan(3);
+    tn::any_array on_its_way = memory.place(3, type);
+    REQUIRE(on_its_way);
+    const void* const where = on_its_way.data();
+    CHECK_FALSE(memory.place(3, type));
+    on_its_way = tn::any_array();
+    CHECK(memory.place(3, type).data() == where);
+    CHECK(memory.place(3, {tn::element_type::float32, {40000}}).elements() == 40000); // sizes that vary
+}
+
+TEST_CASE("a part is sent once: a second session, and one that comes after both, register it by its hash") {
+    const watched_cluster cluster(1, 1);
+    const auto build = [](tn::graph& g) {
+        const tn::graph_scope in(g);
+        tn::tensor<float, tn::shape<100, 100>> c;
+        {
+            const tn::device_scope ps("/job:ps/task:0");
+            const auto x = tn::variable<float, tn::shape<>>("x", tn::constant_value(2.0f));
+            c = x * tn::constant(filled(tn::array<float, tn::shape<100, 100>>(), 0.5f));
+        }
+        const tn::device_scope worker("/job:worker/task:0");
+        return std::pair(tn::sum(c), tn::initialize_variables());
+    };
+    const auto run = [&](const tn::graph& g, const auto& what) {
+        tn::session sess(cluster.target("worker", 0), g);
+        sess.run(what.second);
+        CHECK(sess.run(what.first)() == doctest::Approx(10000));
+        return sess;
+    };
+    const auto registered = [&] {
+        const std::vector<watch::sent> all = cluster.seen->all(verb::register_part);
+        std::size_t bytes = 0;
+        for (const watch::sent& s : all) bytes += s.bytes;
+        cluster.seen->forget();
+        return std::pair(all.size(), bytes);
+    };
+    tn::graph a, b, c;
+    const auto of_a = build(a), of_b = build(b), of_c = build(c);
+    {
+        const tn::session first = run(a, of_a);
+        const auto [calls, bytes] = registered();
+        CHECK(calls == 4); // of two parts, each by its hash, then with its program
+        CHECK(bytes > 40000);
+        const tn::session second = run(b, of_b);
+        const auto [again, fewer] = registered();
+        CHECK(again == 2);
+        CHECK(fewer < 1000);
+    }
+    const tn::session third = run(c, of_c);
+    const auto [again, fewer] = registered();
+    CHECK(again == 2);
+    CHECK(fewer < 1000);
 }

@@ -33,6 +33,7 @@ public:
         std::size_t bytes = 0;
         std::vector<std::int64_t> edges; ///< of step_values
         std::vector<tn::tensor_type> types;
+        std::vector<const void*> data; ///< where they lie with the sender
     };
 
     /// step_values for which this says true wait until release().
@@ -52,6 +53,7 @@ public:
     void forget() {
         const std::lock_guard lock(guard_);
         all_.clear();
+        places_.clear();
     }
     /// Returns when f(all that was sent) says true.
     template <class F> void wait_for(F f) {
@@ -61,13 +63,33 @@ public:
     std::vector<sent> all(verb what) const {
         const std::lock_guard lock(guard_);
         std::vector<sent> found;
-        std::copy_if(all_.begin(), all_.end(), std::back_inserter(found), [&](const sent& s) { return s.what == what; });
+        std::copy_if(all_.begin(), all_.end(), std::back_inserter(found),
+                     [&](const sent& s) { return s.what == what; });
         return found;
     }
     std::size_t bytes(verb what) const {
         std::size_t sum = 0;
         for (const sent& s : all(what)) sum += s.bytes;
         return sum;
+    }
+
+    /// Where arrays were read to that somebody had memory for.
+    std::vector<const void*> places() const {
+        const std::lock_guard lock(guard_);
+        return places_;
+    }
+    void placed(const void* at) {
+        const std::lock_guard lock(guard_);
+        places_.push_back(at);
+    }
+    void wait_until_held(std::size_t count) {
+        std::unique_lock lock(guard_);
+        changed_.wait(lock, [&] { return late_.size() >= count; });
+    }
+    /// Where what is held lies with its senders.
+    std::vector<const void*> held_at() const {
+        const std::lock_guard lock(guard_);
+        return held_at_;
     }
 
     /// Of a connection: what is held back keeps its place among what the connection sends.
@@ -82,12 +104,15 @@ public:
             for (const edge_value& v : read<step_values>(copy).values) {
                 s.edges.push_back(v.edge);
                 s.types.push_back(v.value.type());
+                s.data.push_back(v.value.data());
             }
         }
         const std::lock_guard lock(guard_);
         const bool is_held = s.what == verb::step_values && held_ && held_(s);
-        if (is_held) late_.push_back(std::move(send));
-        else all_.push_back(std::move(s));
+        if (is_held) {
+            late_.push_back(std::move(send));
+            held_at_.insert(held_at_.end(), s.data.begin(), s.data.end());
+        } else all_.push_back(std::move(s));
         changed_.notify_all();
         return is_held;
     }
@@ -98,6 +123,7 @@ private:
     std::vector<sent> all_;
     std::function<bool(const sent&)> held_;
     std::vector<std::function<void()>> late_;
+    std::vector<const void*> places_, held_at_;
 };
 
 /// Another transport, whose connections a watch sees.
@@ -109,12 +135,12 @@ public:
     void dial(const std::string& address, duration limit, dialed then) override {
         of_->dial(address, limit,
                   [this, then = std::move(then)](std::shared_ptr<connection> c, const std::string& why) {
-                      return then(c ? seen(std::move(c)) : nullptr, why);
+                      return seen(then(c ? seen(std::move(c)) : nullptr, why));
                   });
     }
     std::unique_ptr<listener> listen(const std::string& address, accept each) override {
         return of_->listen(address, [this, each = std::move(each)](std::shared_ptr<connection> c) {
-            return each(seen(std::move(c)));
+            return seen(each(seen(std::move(c))));
         });
     }
     time_point now() const noexcept override { return of_->now(); }
@@ -142,6 +168,26 @@ private:
         const std::shared_ptr<watch> by_;
         const std::string task_;
     };
+    class seen_user final : public connection_user {
+    public:
+        seen_user(std::shared_ptr<connection_user> of, std::shared_ptr<watch> by) :
+            of_(std::move(of)), by_(std::move(by)) {}
+        message_limits limits() override { return of_->limits(); }
+        tn::any_array place_for(const message& head, std::size_t i, const tn::tensor_type& type) override {
+            tn::any_array at = of_->place_for(head, i, type);
+            if (at) by_->placed(at.data());
+            return at;
+        }
+        void received(message m) override { of_->received(std::move(m)); }
+        void closed(const std::string& why) override { of_->closed(why); }
+
+    private:
+        const std::shared_ptr<connection_user> of_;
+        const std::shared_ptr<watch> by_;
+    };
+    std::shared_ptr<connection_user> seen(std::shared_ptr<connection_user> u) {
+        return u ? std::make_shared<seen_user>(std::move(u), by_) : nullptr;
+    }
     std::shared_ptr<connection> seen(std::shared_ptr<connection> c) {
         return std::make_shared<seen_connection>(std::move(c), by_, task_);
     }

@@ -61,7 +61,7 @@ TENON_INLINE ordering::ordering(program& p, const plan_options& o) : p_(p), o_(o
 }
 
 // What is fetched must lie in memory of its own: feeds, constants and variables are copied out, and a
-// variable before it is updated.
+// variable before it is updated, unless its memory may be lent.
 TENON_INLINE void ordering::copy_resident_fetches() {
     for (std::size_t f = 0; f < p_.fetches.size(); ++f) {
         const int v = p_.fetches[f], root = p_.root(v);
@@ -70,6 +70,10 @@ TENON_INLINE void ordering::copy_resident_fetches() {
             p_.value(v).fetch = static_cast<int>(f);
             continue;
         }
+        const bool is_variable = r.variable && !r.current && item(r.producer).op->is(op_flags::variable);
+        if (!p_.lent.empty() && p_.lent[f] && is_variable && root == v && r.device == 0 &&
+            r.type.element != element_type::string)
+            continue;
         program_item copy;
         copy.origin = p_.value(v).origin.node;
         copy.op = r.device == 0 ? &identity_definition : &transfer_definition;

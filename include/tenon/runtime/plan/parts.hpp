@@ -16,6 +16,7 @@ struct task_devices {
 /// What is sent and received in a step, once: by which tasks.
 struct task_edge {
     int from, to;
+    bool fetched = false; ///< what arrives is handed out as it is
 };
 
 struct program_parts {

@@ -39,7 +39,13 @@ public:
         for (std::size_t n = 0; n < p_.items.size(); ++n)
             if (!p_.items[n].removed && !is_source(static_cast<int>(n))) enter(static_cast<int>(n));
         program& first = cut_.parts[0];
-        for (const int f : p_.fetches) first.fetches.push_back(brought(f, 0));
+        for (const int f : p_.fetches) {
+            const int v = brought(f, 0);
+            first.fetches.push_back(v);
+            if (const int from = first.value(v).producer; from >= 0 && first.item(from).op == &receive_definition)
+                cut_.edges[static_cast<std::size_t>(first.item(from).attributes.get<std::int64_t>("edge"))].fetched =
+                    true;
+        }
         first.fetched = p_.fetched;
         return std::move(cut_);
     }
@@ -134,7 +140,7 @@ private:
     }
 
     std::int64_t new_edge(int from, int to) {
-        cut_.edges.push_back({from, to});
+        cut_.edges.push_back({from, to, false});
         return static_cast<std::int64_t>(cut_.edges.size()) - 1;
     }
 

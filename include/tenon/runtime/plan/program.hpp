@@ -67,9 +67,10 @@ struct program {
     std::vector<std::shared_ptr<variable_resource>> variables; ///< of the values
     std::vector<tensor_type> feed_types;                       ///< by feed
     std::vector<int> fetches;                                  ///< values
-    std::vector<node_output> fetched;                          ///< what they were asked for as, for messages
-    size_bindings sizes;                                       ///< the named sizes of the step
-    int folded = 0, shared_views = 0, fused = 0;               ///< what the rewriter did
+    std::vector<bool> lent;                      ///< by fetch: it may be a variable's own memory; empty: none may
+    std::vector<node_output> fetched;            ///< what they were asked for as, for messages
+    size_bindings sizes;                         ///< the named sizes of the step
+    int folded = 0, shared_views = 0, fused = 0; ///< what the rewriter did
 
     int root(int value) const {
         while (values[static_cast<std::size_t>(value)].view_of >= 0)
@@ -106,6 +107,9 @@ struct plan_options {
     std::uint64_t graph_seed = 0;
     std::string session_container;               ///< of what one session alone uses
     element_type wire_type = element_type::none; ///< as session_options says
+    /// Where what is sent is copied on its way to other tasks, so that a variable's value can be sent as it lies: what keeps the
+    /// memory of the devices while it is on its way. nullptr: what is sent is what arrives.
+    std::shared_ptr<void> lender = nullptr;
     int kept_stages = 64; ///< plans of a stage that are kept, each for some sizes that were known late
     /// Give memory, kernels and resources, and outlive the plan. The first is the CPU that holds what is fed and
     /// fetched. nullptr: another process's, of which only what is described is known.

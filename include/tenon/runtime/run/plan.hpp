@@ -165,6 +165,10 @@ private:
         std::size_t slot;
         bool is_output;
     };
+    struct loan {
+        std::size_t fetch, variable;
+        std::shared_ptr<variable_resource> lender; // and what its memory needs
+    };
     struct patch {
         std::size_t slot;
         int index; // of the feed or fetch
@@ -194,6 +198,7 @@ private:
     // These three: false where they wait for a variable; then `told` is called when they may be called again. nullptr: they
     // wait on this thread.
     bool run_with_variables(frame& f, const run_environment& e, completion* told);
+    void lend_variables(frame& f, const run_environment& e) const;
     bool read_variables(frame& f, const run_environment& e, completion* told) const;
     bool begin_updates(frame& f, const run_environment& e, bool and_read, completion* told) const;
     void point(frame& f, memory_of which) const;
@@ -231,6 +236,8 @@ private:
     std::vector<std::size_t> in_begin_, out_begin_; // first slot of each operation
     std::vector<tensor_type> feed_types_, fetch_types_;
     std::vector<patch> feed_in_, fetch_in_, fetch_out_;
+    std::vector<loan> loans_;                         // fetches that are variables as they lie
+    std::vector<bool> lent_;                          // by fetch
     std::vector<variable_use> variables_;             // by address
     std::vector<variable_pointer> pointers_;          // by variable and which
     std::array<std::vector<std::size_t>, 3> pointed_; // by which: the first pointer of each variable, and the end

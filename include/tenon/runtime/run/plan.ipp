@@ -76,10 +76,18 @@ TENON_INLINE plan::plan(program&& placed, const plan_options& o) : devices_(o.de
         sources_.assign(sources.begin(), sources.end());
     }
 
+    lent_.resize(program_.fetches.size());
+    for (std::size_t f = 0; f < lent_.size(); ++f) lent_[f] = program_.value(program_.fetches[f]).fetch < 0;
     if (o.has_streams()) plan_waits();
     if (!schedule_.waits_for.empty()) side_by_side_ = o.side_by_side;
     if (side_by_side_ > 1 && streams_.empty()) successors_ = schedule_.waits_for.reversed();
     find_variables();
+    for (loan& l : loans_) {
+        const auto at = std::find_if(program_.variables.begin(), program_.variables.end(),
+                                     [&](const auto& v) { return v.get() == variables_[l.variable].variable; });
+        using both = std::pair<std::shared_ptr<void>, std::shared_ptr<variable_resource>>;
+        l.lender = std::shared_ptr<variable_resource>(std::make_shared<both>(o.lender, *at), at->get());
+    }
     for (const operation& s : operations_) summary_.cost += s.cost;
     summary_.operations = static_cast<int>(operations_.size());
     summary_.folded = program_.folded;
@@ -127,7 +135,9 @@ TENON_INLINE void plan::find_variables() {
         }
         return cost < little;
     };
-    if (end_updates_ > 0 && (!streams_.empty() || is_little(0, begin_updates_))) begin_updates_ = 0;
+    // What is lent is sent meanwhile, which is not for others to wait for.
+    const bool lends = std::find(lent_.begin(), lent_.end(), true) != lent_.end();
+    if (end_updates_ > 0 && (!streams_.empty() || (!lends && is_little(0, begin_updates_)))) begin_updates_ = 0;
     if (end_updates_ > 0 && (!streams_.empty() || is_little(end_updates_, operations_.size())))
         end_updates_ = operations_.size();
     std::map<variable_resource*, bool> whole; // what is read otherwise than by rows
@@ -150,6 +160,11 @@ TENON_INLINE void plan::find_variables() {
         if (!use.updated) use.in_part = !it.op->is(op_flags::replaces);
         use.updated = true;
     }
+    for (std::size_t f = 0; f < lent_.size(); ++f) {
+        if (!lent_[f]) continue;
+        variable_use& use = *use_of(program_.fetches[f]);
+        use.read = use.lent = whole[use.variable] = true;
+    }
     std::map<variable_resource*, int> places;
     for (auto& [v, use] : uses) {
         use.by_rows = use.read && !use.read_late && !whole[v];
@@ -159,6 +174,10 @@ TENON_INLINE void plan::find_variables() {
         places.emplace(v, static_cast<int>(variables_.size()));
         variables_.push_back(use);
     }
+    for (std::size_t f = 0; f < lent_.size(); ++f)
+        if (lent_[f])
+            loans_.push_back(
+                {f, static_cast<std::size_t>(places.at(program_.value(program_.fetches[f]).variable)), {}});
     std::vector<char> updated(variables_.size());
     const auto memory_of_value = [&](const program_value& v) {
         if (v.current) return memory_of::current;

@@ -131,6 +131,7 @@ struct plan::frame {
     std::vector<const void*> in;
     std::vector<void*> out;
     std::vector<kernel_run> runs;
+    any_array* fetched = nullptr;
     std::vector<std::unique_ptr<device_event>> events; // by operation: of those that are awaited
     std::vector<std::unique_ptr<device_event>> ends;   // by stream that is used
     held_variables variables;

@@ -19,13 +19,22 @@ TENON_INLINE void plan::patch_pointers(frame& f, const any_array* const* feeds, 
     std::size_t made = 0;
     try {
         for (; made < fetch_types_.size(); ++made)
-            fetched[made] = any_array(fetch_types_[made].element, fetch_types_[made].extents);
+            if (!lent_[made]) fetched[made] = any_array(fetch_types_[made].element, fetch_types_[made].extents);
     } catch (const resource_exhausted_error& error) {
         throw resource_exhausted_error("no memory for what is fetched of " + any_tensor(program_.fetched[made]).name() +
                                        ", " + to_string(fetch_types_[made]) + ": " + error.what());
     }
     for (const patch& p : fetch_out_) f.out[p.slot] = fetched[p.index].data();
     for (const patch& p : fetch_in_) f.in[p.slot] = fetched[p.index].data();
+    f.fetched = fetched;
+}
+
+// As soon as the values are held. A variable without one fails its step later.
+TENON_INLINE void plan::lend_variables(frame& f, const run_environment& e) const {
+    for (const loan& l : loans_) {
+        f.fetched[l.fetch] = f.variables.lend(l.variable, l.lender);
+        if (f.fetched[l.fetch] && e.taker) e.taker->fetched(l.fetch);
+    }
 }
 
 TENON_INLINE void plan::run(frame& f, const any_array* const* feeds, any_array* fetched, const run_environment& e) {
@@ -89,6 +98,7 @@ TENON_INLINE bool plan::read_variables(frame& f, const run_environment& e, compl
     if (!told)
         if (const variable_resource* v = f.variables.read(e.in->deadline)) detail::exceed_limit(e, *v);
     point(f, memory_of::before);
+    lend_variables(f, e);
     return true;
 }
 
@@ -100,6 +110,7 @@ TENON_INLINE bool plan::begin_updates(frame& f, const run_environment& e, bool a
     if (and_read) point(f, memory_of::before);
     point(f, memory_of::current);
     point(f, memory_of::after);
+    if (and_read) lend_variables(f, e);
     return true;
 }
 

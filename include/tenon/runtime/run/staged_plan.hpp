@@ -55,7 +55,8 @@ private:
         /// Of a stage, by unit that comes after it: which of what it gives is all that the unit needs of it, or -1. What is sent goes
         /// when it is there, and not when the stage has ended.
         std::vector<int> then_by{};
-        bool gives_early = false; // there is such
+        std::vector<bool> lends{}; // by what it gives: it is only read, and copied on its way
+        bool gives_early = false;  // there is such
         // Of a stage:
         std::shared_ptr<plan> frozen{};                        // where its sizes are known
         std::map<std::vector<std::int64_t>, late_plan> late{}; // by what was known late; under the guard
@@ -68,6 +69,7 @@ private:
         std::vector<tensor_type> given{}; // their types, with sizes open where it will tell
     };
     void make_units(program&& placed);
+    static program program_of(const program& whole, const step_unit& stage, const std::vector<bool>& lends);
     // `sizes`: by slot, of what the ops that wait gave.
     std::shared_ptr<plan> plan_of(unit& u, const std::vector<extents>& sizes);
     // That the arrays which an op that waits gave are of their types; what named sizes are thereby.

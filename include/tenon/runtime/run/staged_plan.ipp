@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/attribute.hpp>
@@ -51,6 +52,10 @@ TENON_INLINE void staged_plan::make_units(program&& placed) {
     for (std::size_t u = 0; u < cut.size(); ++u)
         for (const int next : cut[u].then)
             then_by[u].push_back(cut[u].waits < 0 ? needs_of(cut[static_cast<std::size_t>(next)], cut[u], u) : -1);
+    // By who may keep it: what is fetched, or an op that is no send.
+    std::unordered_set<int> kept(placed.fetches.begin(), placed.fetches.end());
+    for (const step_unit& c : cut)
+        if (c.waits >= 0 && placed.item(c.waits).op != &send_definition) kept.insert(c.takes.begin(), c.takes.end());
     bool late = false;
     for (step_unit& c : cut) {
         unit& u = units_.emplace_back();
@@ -75,8 +80,11 @@ TENON_INLINE void staged_plan::make_units(program&& placed) {
             }
             sizes_matter_ = sizes_matter_ || !all_static(i.origin->outputs);
             waits_.push_back(static_cast<int>(units_.size()) - 1);
-        } else if (c.told.empty()) u.frozen = std::make_shared<plan>(program_of_stage(placed, c), options_);
-        else late = true;
+        } else {
+            for (const int v : c.gives) u.lends.push_back(options_.lender && !kept.contains(v));
+            if (c.told.empty()) u.frozen = std::make_shared<plan>(program_of(placed, c, u.lends), options_);
+            else late = true;
+        }
         u.cut = std::move(c);
     }
     for (const int f : placed.fetches) fetches_.push_back(source_of(f));
@@ -88,6 +96,13 @@ TENON_INLINE void staged_plan::make_units(program&& placed) {
     if (!late) return;
     bind_variables(placed, options_); // those of now: a container may be reset before the sizes are known
     whole_ = std::move(placed);
+}
+
+TENON_INLINE program staged_plan::program_of(const program& whole, const step_unit& stage,
+                                             const std::vector<bool>& lends) {
+    program p = program_of_stage(whole, stage);
+    p.lent = lends;
+    return p;
 }
 
 TENON_INLINE std::shared_ptr<plan> staged_plan::plan_of(unit& u, const std::vector<extents>& sizes) {
@@ -117,7 +132,7 @@ TENON_INLINE std::shared_ptr<plan> staged_plan::plan_of(unit& u, const std::vect
         p.sizes.bind(from.node->outputs[static_cast<std::size_t>(from.index)].extents, value.type.extents, from);
     }
     infer_late(p, u.cut.inferred, u.cut.told);
-    auto made = std::make_shared<plan>(program_of_stage(p, u.cut), options_);
+    auto made = std::make_shared<plan>(program_of(p, u.cut, u.lends), options_);
     std::shared_ptr<plan> dropped; // ends after the lock does
     const std::lock_guard lock(guard_);
     late_plan& kept = u.late[std::move(key)];

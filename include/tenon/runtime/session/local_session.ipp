@@ -11,6 +11,7 @@
 #include <tenon/runtime/place/cost_placer.hpp>
 #include <tenon/runtime/plan/prune.hpp>
 #include <tenon/runtime/session/local_session.hpp>
+#include <tenon/runtime/session/planning.hpp>
 
 namespace tenon::detail {
 
@@ -154,19 +155,11 @@ TENON_INLINE runtime::request local_session::planned(const std::vector<any_tenso
 }
 
 TENON_INLINE runtime::plan_options local_session::planning(std::uint64_t seed, bool measure) const {
-    runtime::plan_options o;
+    runtime::plan_options o = runtime::planning_of(options, pool_->size(), measure);
     o.epoch = epoch();
-    o.threads = pool_->size();
-    o.side_by_side = measure ? 1 : options.inter_op_threads ? std::min(options.inter_op_threads, o.threads) : o.threads;
-    // The node that made the first NaN has a name of its own, and each node a time, only while it runs alone.
-    o.fold = options.fold_constants && !options.check_numerics && !measure;
-    o.fuse = options.fuse && !options.check_numerics && !measure;
-    o.measure = measure;
-    o.check_numerics = options.check_numerics;
     o.graph_seed = seed;
     o.session_container = container_;
-    o.kept_stages = options.kept_plans;
-    o.wire_type = options.wire_type;
+    if (others_.exchange && tasks_.size() == 1) o.lender = tasks_[0];
     o.devices = devices_;
     o.described = described_;
     for (std::size_t d = 0; d < devices_.size(); ++d)

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <net/worker/worker.hpp>
+#include <tenon/runtime/run/trace.hpp>
+#include <tenon/runtime/session/options.hpp>
+
+/// What a worker keeps of its masters' sessions.
+
+namespace tenon::net {
+
+// Of a master. What does not say otherwise is never changed after it began.
+struct worker::session {
+    std::uint64_t number = 0;
+    link_number master = 0;
+    std::string client, container;
+    session_options options;
+    std::shared_ptr<session_tasks> tasks;
+    runtime::steps_in_flight in_flight;
+
+    std::mutex guard; // of what follows
+    bool ended = false;
+    std::size_t program_bytes = 0;
+    std::map<std::uint64_t, std::shared_ptr<part>> parts;
+    std::map<std::uint64_t, std::shared_ptr<running_part>> steps;
+};
+
+// One that was registered. Its plan is made on the pool when its program is there; what is to run meanwhile waits for that.
+struct worker::part {
+    std::uint64_t number = 0, graph_seed = 0;
+    content_hash hash{};
+    std::shared_ptr<step_edges> edges;
+    std::vector<int> partners; // tasks that it sends to or receives from
+
+    std::mutex guard; // of what follows
+    std::shared_ptr<const packed> source; // nullptr: it is asked for. Read again where containers were reset
+    bool planned = false;
+    std::exception_ptr failed;
+    std::uint64_t epoch = 0;
+    std::shared_ptr<program_part> program; // the plan's nodes
+    std::shared_ptr<runtime::part_plan> plan;
+    std::vector<std::unique_ptr<runtime::part_step>> spare; // of the plan
+    std::vector<std::shared_ptr<running_part>> waiting;     // for the plan
+    std::vector<replier> asked;                             // how it was registered
+};
+
+struct worker::running_part {
+    std::shared_ptr<void> busy;
+    std::shared_ptr<worker::session> session;
+    std::shared_ptr<worker::part> part;
+    std::uint64_t number = 0; // of the step
+    std::shared_ptr<program_part> program;
+    std::shared_ptr<runtime::part_plan> plan;
+    std::unique_ptr<runtime::part_step> step; // of the plan
+    std::shared_ptr<step_meeting> meeting;
+    tenon::step in;
+    std::string limit_source;
+    std::optional<trace> traced;
+    std::int64_t began = 0;
+    replier answer;
+    link_number master = 0;
+
+    std::mutex guard; // of what follows
+    std::exception_ptr stopped;
+    bool begun = false;
+    int users = 0; // that stop it or ask it: it is no other step's meanwhile
+
+    // Calls f(*step) where it has begun and has not ended; a failure that is given is kept for where it has not begun.
+    template <class F> void use(const std::exception_ptr& why, F&& f) {
+        {
+            const std::lock_guard lock(guard);
+            if (why && !stopped) stopped = why;
+            if (!begun) return;
+            ++users;
+        }
+        f(*step);
+        const std::lock_guard lock(guard);
+        --users;
+    }
+};
+
+inline std::int64_t nanoseconds_now() {
+    return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+}
+
+} // namespace tenon::net
