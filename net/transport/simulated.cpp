@@ -87,6 +87,18 @@ void simulated_network::set_line(const std::string& from, const std::string& to,
     state_->between(&state_->host(from), &state_->host(to)).line = line;
 }
 
+void simulated_network::set_card(const std::string& host, simulated_card card) {
+    const std::lock_guard lock(state_->mutex);
+    simulated_host& h = state_->host(host);
+    h.card = card;
+    h.has_card = true;
+}
+
+void simulated_network::share_arrays(bool shared) {
+    const std::lock_guard lock(state_->mutex);
+    state_->shares_arrays = shared;
+}
+
 void simulated_network::lose_connections(const std::string& a, const std::string& b, bool both_hear) {
     const std::lock_guard lock(state_->mutex);
     const simulated_host *first = &state_->host(a), *second = &state_->host(b);

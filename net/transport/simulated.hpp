@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,6 +19,14 @@ struct simulated_line {
     duration latency = std::chrono::microseconds(100);
     duration jitter = std::chrono::microseconds(50); ///< at most so much is added, at random
     double bytes_per_second = 1e9;
+};
+
+/// What all connections of a host share, in each direction by itself: its network card. Large messages go one after another, in
+/// the order in which they come; small ones (is_small) ahead of them, one after another. What goes over two cards takes both: at
+/// the same time where the receiver's is free, so that it takes as long as over the slower.
+struct simulated_card {
+    double bytes_per_second = std::numeric_limits<double>::infinity();
+    duration per_message{}; ///< each takes so much longer
 };
 
 /// What goes wrong by itself. Rates are of what may go wrong, times are means of what is drawn; 0 is never.
@@ -65,6 +74,11 @@ public:
     void cut(const std::string& from, const std::string& to);
     void mend(const std::string& from, const std::string& to);
     void set_line(const std::string& from, const std::string& to, simulated_line line);
+    /// Of a host, from now on; at first it is none that anybody notices.
+    void set_card(const std::string& host, simulated_card card);
+    /// Arrays arrive as they were sent, neither read nor copied, and no place for them is asked for: for programs to which only their
+    /// sizes matter. They may be views of memory that is not there.
+    void share_arrays(bool shared);
     /// Who hears of it: both; or the side of `a`; the other one hears when it sends.
     void lose_connections(const std::string& a, const std::string& b, bool both_hear = true);
     /// Dials to the host are refused, as when nobody listens.

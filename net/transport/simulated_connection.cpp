@@ -14,6 +14,10 @@ std::size_t size_of(const message& m) { return m.body.size() + m.payload_bytes()
 
 duration seconds(double s) { return std::chrono::duration_cast<duration>(std::chrono::duration<double>(s)); }
 
+duration time_on(const simulated_card& card, std::size_t size) {
+    return card.per_message + seconds(static_cast<double>(size) / card.bytes_per_second);
+}
+
 message head_of(const message& m) { return {m.type, m.verb, m.sequence, m.acknowledged, m.request, {}, {}}; }
 
 /// Why a message of this size may not come; empty where it may.
@@ -57,23 +61,47 @@ void simulated_connection::end_after(duration d, const std::string& why) {
 void simulated_connection::carry(message m, bool again) {
     const auto now = net->now.load();
     const std::size_t size = size_of(m);
-    const auto& line = net->between(&owner.where, &other->owner.where).line;
-    const auto takes = seconds(static_cast<double>(size) / line.bytes_per_second);
+    simulated_host &from = owner.where, &to = other->owner.where;
+    const auto& line = net->between(&from, &to).line;
+    auto takes = seconds(static_cast<double>(size) / line.bytes_per_second);
     const bool small = is_small(m);
     time_point when = (small ? now : std::max(now, line_free)) + takes;
+    if (from.has_card) {
+        const auto on_card = time_on(from.card, size);
+        when = std::max(when, from.outward.take(now, on_card, small));
+        takes = std::max(takes, on_card);
+    }
     if (!small) line_free = when;
-    when += net->way(&owner.where, &other->owner.where);
+    when += net->way(&from, &to);
     if (net->chance(net->faults.slow)) when += net->about(net->faults.slow_by);
-    // Small ones keep their order and may arrive before large ones; large ones arrive after all that was sent before.
-    when = std::max(when, small ? last_small : last_any);
-    if (small) last_small = when;
-    last_any = std::max(last_any, when);
 
     auto& kept = net->remember(again ? "sent late" : "sent", &owner.where, &other->owner.where, wire);
     kept.head = head_of(m);
     kept.has_message = true;
     kept.size = size;
 
+    if (!to.has_card) return land(std::move(m), size, when);
+    // The other card is taken from when the message's beginning is there: in its order, which is not that of sending.
+    const auto there = time_on(to.card, size);
+    time_point& before = small ? came_small : came_any;
+    const time_point begins = std::max({now, when - takes, before});
+    before = begins;
+    came_any = std::max(came_any, begins);
+    net->at(begins, nullptr,
+            [self = shared_from_this(), &to, size, when, there, small, held = std::make_shared<message>(std::move(m))] {
+                const std::lock_guard lock(self->net->mutex);
+                if (!self->open || !self->other) return;
+                const auto over = to.inward.take(self->net->now.load(), there, small);
+                self->land(std::move(*held), size, std::max(when, over));
+            });
+}
+
+void simulated_connection::land(message m, std::size_t size, time_point when) {
+    // Small ones keep their order and may arrive before large ones; large ones arrive after all that was sent before.
+    const bool small = is_small(m);
+    when = std::max(when, small ? last_small : last_any);
+    if (small) last_small = when;
+    last_any = std::max(last_any, when);
     if (net->chance(net->faults.duplicate)) arrive(when + net->about(std::chrono::milliseconds(1)), m.share(), size);
     if (net->chance(net->faults.reorder)) when += net->about(std::chrono::milliseconds(1));
     arrive(when, std::move(m), size);
@@ -84,9 +112,9 @@ void simulated_connection::arrive(time_point when, message m, std::size_t size) 
     const auto to = other;
     if (!to->open) return;
     const std::size_t place = to->next_place++;
-    const bool has_arrays = !m.arrays.empty();
+    const bool is_read = !m.arrays.empty() && !net->shares_arrays;
     to->on_the_way[place].m = std::move(m);
-    if (has_arrays) {
+    if (is_read) {
         const auto begins = when - seconds(static_cast<double>(size) / line.bytes_per_second);
         net->at(std::max(begins, net->now.load()), &to->owner, [to, place] { to->begin_message(place); });
     }
@@ -178,7 +206,8 @@ void simulated_connection::begin_message(std::size_t place) {
 }
 
 void simulated_connection::receive(std::size_t place) {
-    if (std::unique_lock lock(net->mutex); on_the_way.count(place) && !on_the_way[place].m.arrays.empty()) {
+    if (std::unique_lock lock(net->mutex);
+        !net->shares_arrays && on_the_way.count(place) && !on_the_way[place].m.arrays.empty()) {
         lock.unlock();
         begin_message(place);
     }
@@ -188,10 +217,11 @@ void simulated_connection::receive(std::size_t place) {
     arriving a = std::move(found->second);
     on_the_way.erase(found);
     const auto by = user;
+    const bool shared = net->shares_arrays;
     lock.unlock();
     try {
         if (const std::string wrong = beyond(a.m, by->limits()); !wrong.empty()) return close(wrong);
-        for (std::size_t i = 0; i < a.m.arrays.size(); ++i) {
+        for (std::size_t i = 0; i < a.m.arrays.size() && !shared; ++i) {
             any_array& from = a.m.arrays[i];
             if (i < a.places.size() && a.places[i]) {
                 std::memcpy(a.places[i].data(), from.data(), from.bytes());

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -61,7 +62,7 @@ struct simulated_network::state : std::enable_shared_from_this<simulated_network
     simulated_line usual;
     simulated_faults faults;
     std::uint64_t fault_epoch = 0;
-    bool is_private = true;
+    bool is_private = true, shares_arrays = false;
     std::function<bool()> busy;
     int workers = 0; // how deep `worker` is in work_until
     std::thread::id worker;
@@ -99,6 +100,18 @@ struct simulated_network::state : std::enable_shared_from_this<simulated_network
     bool work_until(function_ref<bool()> done, time_point limit, const simulated_process* of);
 };
 
+/// One direction of a host's card.
+struct simulated_card_end {
+    time_point free{}, small_free{}; ///< for large and for small messages
+
+    /// When a message that comes at `now`, and takes so long, is over.
+    time_point take(time_point now, duration takes, bool small) {
+        free = std::max(free, now) + takes;
+        if (!small) return free;
+        return small_free = std::max(small_free, now) + takes;
+    }
+};
+
 struct simulated_host {
     std::string name;
     std::size_t number = 0; // in the order in which they were made
@@ -107,6 +120,9 @@ struct simulated_host {
     duration wall_clock{};
     time_point went_on{};
     std::uint16_t next_port = 40000;
+    simulated_card card;
+    bool has_card = false;
+    simulated_card_end outward, inward;
     std::vector<std::pair<std::uint64_t, simulated_network::state::event>> deferred; // with their numbers
 };
 
@@ -144,6 +160,7 @@ struct simulated_connection final : connection, std::enable_shared_from_this<sim
 
     // The mutex is held.
     void carry(message m, bool again = false);
+    void land(message m, std::size_t size, time_point when);
     void arrive(time_point when, message m, std::size_t size);
     void begin_end(const std::string& why); // closed() follows, for this side
     void end_after(duration d, const std::string& why);
@@ -171,8 +188,9 @@ struct simulated_connection final : connection, std::enable_shared_from_this<sim
     bool other_is_gone = false; // which this side hears of when it sends, if not before
     bool reset_comes = false;
     std::shared_ptr<connection_user> user;
-    time_point line_free{}, last_small{}, last_any{}; // of what this side sends
-    std::deque<message> held;                         // behind a cut line
+    // Of what this side sends: when the last was sent, came to the other host, and arrived.
+    time_point line_free{}, came_small{}, came_any{}, last_small{}, last_any{};
+    std::deque<message> held; // behind a cut line
     std::size_t held_bytes = 0;
     std::map<std::size_t, arriving> on_the_way;
     std::size_t next_place = 0;

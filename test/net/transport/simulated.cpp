@@ -1,5 +1,8 @@
+#include <algorithm>
 #include <atomic>
 #include <memory>
+#include <random>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -221,4 +224,178 @@ TEST_CASE("simulated network: addresses that cannot be had say so") {
     CHECK(any->address() != "b:0");
     w.listening.reset();
     CHECK_NOTHROW(w.b.listen("b:5", {}));
+}
+
+namespace {
+
+constexpr std::size_t head = 56; // what a message takes beside its body
+
+// Everybody in `froms` dials "to"; the line between any two takes no time.
+struct star_of_hosts {
+    explicit star_of_hosts(const std::vector<std::string>& froms, std::uint64_t seed = 1) :
+        net(seed, {0ns, 0ns, 1e12}), to(net.start("to")) {
+        listening = to.listen("to:5", [this](std::shared_ptr<connection> c) {
+            there.push_back(std::make_shared<user>(net));
+            there.back()->to = std::move(c);
+            return there.back();
+        });
+        for (const std::string& from : froms) {
+            here.push_back(std::make_shared<user>(net));
+            net.start(from).dial("to:5", 5s, [mine = here.back()](std::shared_ptr<connection> c, const std::string&) {
+                mine->to = std::move(c);
+                return mine;
+            });
+            net.work_for(1ms);
+        }
+        begin = net.now();
+    }
+    ~star_of_hosts() {
+        for (const auto& all : {here, there})
+            for (const auto& u : all) u->to = nullptr;
+    }
+    double seconds(const user& of, std::size_t i) const {
+        return std::chrono::duration<double>(of.at.at(i) - begin).count();
+    }
+    simulated_network net;
+    transport& to;
+    std::vector<std::shared_ptr<user>> here, there;
+    std::unique_ptr<listener> listening;
+    time_point begin;
+};
+
+} // namespace
+
+TEST_CASE("simulated network: connections share the cards of their hosts, each direction by itself") {
+    const std::size_t million = 1'000'000 - head;
+    {
+        star_of_hosts w({"a", "b"});
+        w.net.set_card("to", {1e6, {}});
+        for (const auto& u : w.here) u->to->send(numbered(1, million));
+        for (const auto& u : w.there) u->to->send(numbered(2, million));
+        w.net.work_for(10s);
+        for (const auto* side : {&w.there, &w.here}) {
+            CHECK(w.seconds(*(*side)[0], 0) == doctest::Approx(1));
+            CHECK(w.seconds(*(*side)[1], 0) == doctest::Approx(2));
+        }
+    }
+    {
+        star_of_hosts w({"a", "b"}); // two cards that feed one of twice their speed, and a line slower than either
+        w.net.set_card("a", {1e6, {}});
+        w.net.set_card("b", {1e6, {}});
+        w.net.set_card("to", {2e6, {}});
+        for (const auto& u : w.here) u->to->send(numbered(1, million));
+        w.net.work_for(10s);
+        CHECK(w.seconds(*w.there[0], 0) == doctest::Approx(1));
+        CHECK(w.seconds(*w.there[1], 0) == doctest::Approx(1));
+        w.net.set_line("a", "to", {0ns, 0ns, 1e5});
+        w.begin = w.net.now();
+        w.here[0]->to->send(numbered(1, million));
+        w.net.work_for(20s);
+        CHECK(w.seconds(*w.there[0], 1) == doctest::Approx(10));
+    }
+}
+
+TEST_CASE("simulated network: a card takes its time for each message; small ones wait for small ones alone, and cost "
+          "large ones "
+          "their time") {
+    for (const char* slow : {"a", "to"}) {
+        star_of_hosts w({"a"});
+        w.net.set_card("a", {});
+        w.net.set_card("to", {});
+        w.net.set_card(slow, {1e6, 1ms});
+        const auto& c = w.here[0]->to;
+        c->send(numbered(1, 1'000'000 - head));
+        for (std::uint64_t i = 2; i < 102; ++i) c->send(numbered(i, 1000 - head));
+        c->send(numbered(102, 1'000'000 - head));
+        w.net.work_for(10s);
+        const user& heard = *w.there[0];
+        REQUIRE(heard.at.size() == 102);
+        CHECK(w.seconds(heard, 0) == doctest::Approx(0.002)); // the first small one
+        CHECK(w.seconds(heard, 99) == doctest::Approx(0.2));
+        CHECK(w.seconds(heard, 101) == doctest::Approx(2.202)); // all of them together
+    }
+}
+
+TEST_CASE("simulated network: over cards messages keep the order that connections promise, and none is faster than its "
+          "card") {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        CAPTURE(seed);
+        std::mt19937_64 random(seed);
+        star_of_hosts w({"a", "b", "c"}, seed);
+        double rate[3];
+        for (std::size_t h = 0; h < 3; ++h) {
+            const std::string name(1, static_cast<char>('a' + h));
+            rate[h] = 1e6 * static_cast<double>(1 + random() % 20);
+            w.net.set_card(name, {rate[h], std::chrono::microseconds(random() % 50)});
+            w.net.set_line(name, "to", {1ms, std::chrono::microseconds(1 + random() % 3000), 1e9});
+        }
+        w.net.set_card("to", {1e7, std::chrono::microseconds(random() % 50)});
+        std::vector<std::vector<std::size_t>> sizes(3);
+        for (int i = 0; i < 300; ++i) {
+            const std::size_t h = random() % 3, size = random() % 2 ? random() % 60'000 : 70'000 + random() % 500'000;
+            sizes[h].push_back(size);
+            w.here[h]->to->send(numbered(sizes[h].size() - 1, size));
+            if (random() % 4 == 0) w.net.work_for(std::chrono::microseconds(random() % 20'000));
+        }
+        w.net.work_for(200s);
+        for (std::size_t h = 0; h < 3; ++h) {
+            const user& heard = *w.there[h];
+            REQUIRE(heard.at.size() == sizes[h].size());
+            std::istringstream in(heard.heard);
+            std::vector<bool> here(sizes[h].size());
+            std::size_t small = 0, large = 0;
+            double small_bytes = 0, large_bytes = 0;
+            for (std::size_t i = 0, n = 0; in >> n; ++i) {
+                const bool is_small = sizes[h][n] <= small_message;
+                std::size_t& before = is_small ? small : large; // those of its kind that came, by number
+                CHECK(before <= n);
+                before = n + 1;
+                if (!is_small)
+                    for (std::size_t k = 0; k < n; ++k) CHECK(here[k]);
+                here[n] = true;
+                double& bytes = is_small ? small_bytes : large_bytes;
+                bytes += static_cast<double>(sizes[h][n]);
+                CHECK(w.seconds(heard, i) >= bytes / rate[h]);
+            }
+        }
+    }
+}
+
+TEST_CASE("simulated network: arrays that are shared arrive as they were sent, and no place for them is asked for") {
+    struct asks : user {
+        using user::user;
+        tn::any_array place_for(const message&, std::size_t, const tn::tensor_type& type) override {
+            ++asked;
+            return tn::any_array(type.element, type.extents);
+        }
+        void received(message m) override {
+            last = std::move(m.arrays.at(0));
+            user::received(std::move(m));
+        }
+        int asked = 0;
+        tn::any_array last;
+    };
+    for (const bool shared : {false, true}) {
+        simulated_network net(1);
+        net.share_arrays(shared);
+        transport &a = net.start("a"), &b = net.start("b");
+        const auto here = std::make_shared<user>(net);
+        const auto there = std::make_shared<asks>(net);
+        const auto listening = b.listen("b:5", [&](std::shared_ptr<connection>) { return there; });
+        a.dial("b:5", 5s, [&](std::shared_ptr<connection> c, const std::string&) {
+            here->to = std::move(c);
+            return here;
+        });
+        net.work_for(1s);
+        float value[4] = {1, 2, 3, 4};
+        message m = numbered(1);
+        m.arrays.push_back(tn::any_array::view(value, tn::element_type::float32, tn::extents{4}));
+        here->to->send(std::move(m));
+        net.work_for(1s);
+        CHECK(there->asked == (shared ? 0 : 1));
+        REQUIRE(there->last);
+        CHECK((there->last.data() == value) == shared);
+        CHECK(static_cast<const float*>(there->last.data())[3] == 4);
+        here->to = nullptr;
+    }
 }
