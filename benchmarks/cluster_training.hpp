@@ -1,0 +1,133 @@
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <tenon/net/net.hpp>
+#include <tenon/tenon.hpp>
+
+/// A cluster whose tasks are all in this process, on loopback, and the MLP that it trains.
+
+namespace cluster_training {
+
+namespace tn = tenon;
+
+inline double seconds_of(const std::function<void()>& what) {
+    const auto began = std::chrono::steady_clock::now();
+    what();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+}
+inline double median(std::vector<double> all) {
+    std::nth_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2), all.end());
+    return all[all.size() / 2];
+}
+
+/// Addresses that nobody listens on.
+inline std::vector<std::string> free_addresses(int count) {
+    std::vector<int> sockets;
+    std::vector<std::string> all;
+    for (int i = 0; i < count; ++i) {
+        const int s = ::socket(AF_INET, SOCK_STREAM, 0);
+        sockaddr_in at{};
+        at.sin_family = AF_INET;
+        at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        socklen_t size = sizeof at;
+        (void)::bind(s, reinterpret_cast<sockaddr*>(&at), size);
+        (void)::getsockname(s, reinterpret_cast<sockaddr*>(&at), &size);
+        all.push_back("127.0.0.1:" + std::to_string(ntohs(at.sin_port)));
+        sockets.push_back(s); // open until all are chosen: so they are different
+    }
+    for (const int s : sockets) ::close(s);
+    return all;
+}
+
+/// Of so many tasks on loopback.
+inline tn::cluster loopback_cluster(int ps, int workers) {
+    const std::vector<std::string> at = free_addresses(ps + workers);
+    return tn::cluster({{"ps", std::vector<std::string>(at.begin(), at.begin() + ps)},
+                        {"worker", std::vector<std::string>(at.begin() + ps, at.end())}});
+}
+
+struct tasks {
+    tasks(int ps, int workers) : cluster(loopback_cluster(ps, workers)) {
+        for (const std::string& job : cluster.jobs())
+            for (const int task : cluster.tasks(job)) all.emplace(std::pair(job, task), tn::server(cluster, job, task));
+    }
+    tn::cluster cluster;
+    std::map<std::pair<std::string, int>, tn::server> all;
+};
+
+/// The MLP 784-300-100-10, batch 128, by plain gradient descent: on a worker of a cluster with its variables on the parameter
+/// servers in turn, or in a session of this process.
+class mlp_worker {
+public:
+    mlp_worker(const tn::cluster* c, int index, const std::string& target) {
+        const tn::graph_scope in(graph_);
+        const std::string own = "/job:worker/task:" + std::to_string(index);
+        std::optional<tn::device_scope> placed;
+        if (c) placed.emplace(tn::replica_device_setter(*c, {.worker_device = tn::device_name(own)}));
+        const auto x = tn::placeholder<float, tn::shape<128, 784>>("x");
+        const auto y = tn::placeholder<std::int32_t, tn::shape<128>>("y");
+        namespace nn = tn::nn;
+        auto model = nn::sequential(nn::dense<300>(nn::relu), nn::dense<100>(nn::relu), nn::dense<10>());
+        const auto loss = nn::cross_entropy(model(x), y);
+        const auto step = tn::gradient_descent(0.01f).minimize(loss);
+        session_.emplace(c ? tn::session(target, graph_, {.device_filters = {"/job:ps", own}}) : tn::session(graph_));
+        if (!c || index == 0) session_->run(tn::initialize_variables());
+        std::uint32_t random = 1;
+        for (std::int64_t i = 0; i < 128 * 784; ++i)
+            images_.data()[i] = static_cast<float>((random = random * 1664525u + 1013904223u) >> 8) / 16777216.0f;
+        for (std::int64_t i = 0; i < 128; ++i) labels_.data()[i] = static_cast<std::int32_t>(i % 10);
+        step_ = [this, run = session_->callable(tn::feeds(x, y), tn::fetches(step))] { run(images_, labels_); };
+    }
+    mlp_worker(mlp_worker&&) = delete;
+    void step() { step_(); }
+
+private:
+    tn::graph graph_;
+    std::optional<tn::session> session_;
+    tn::array<float, tn::shape<128, 784>> images_;
+    tn::array<std::int32_t, tn::shape<128>> labels_;
+    std::function<void()> step_;
+};
+
+/// Steps a second of so many workers, each a session on its own server and a thread; without tasks in sessions of this process.
+inline double train(const tasks* t, int workers, double for_seconds) {
+    std::atomic<bool> stop{false};
+    std::atomic<std::int64_t> steps{0};
+    std::vector<std::thread> threads;
+    std::atomic<int> ready{0};
+    for (int w = 0; w < workers; ++w)
+        threads.emplace_back([&, w] {
+            mlp_worker by(t ? &t->cluster : nullptr, w, t ? t->all.at({"worker", w}).target() : std::string());
+            ++ready;
+            while (ready < workers) std::this_thread::yield();
+            for (int i = 0; i < 20; ++i) by.step();
+            ++ready;
+            while (!stop) {
+                by.step();
+                ++steps;
+            }
+        });
+    while (ready < 2 * workers) std::this_thread::yield();
+    const std::int64_t from = steps;
+    const double took = seconds_of([&] { std::this_thread::sleep_for(std::chrono::duration<double>(for_seconds)); });
+    const double rate = static_cast<double>(steps - from) / took;
+    stop = true;
+    for (std::thread& th : threads) th.join();
+    return rate;
+}
+
+} // namespace cluster_training
