@@ -11,7 +11,6 @@
 //   cores; message, step, wake, mlp_step (seconds); pull_byte, push_byte, update_byte (seconds a byte, of all sizes); operations (a second)
 
 #include <atomic>
-#include <cstring>
 #include <map>
 
 #include "scaling/measuring.hpp"
@@ -74,7 +73,7 @@ void simulate(row& r) {
         simulated_training t(r.trained, r.each, r.over, r.ps, w, r.how);
         // They begin within the time that a step takes where there are so many, so that they are spread over its phases.
         const double cycle = r.found.empty() ? 0 : std::max(1 / alone, w / least);
-        r.found.push_back(t.run(cycle, w + 5, std::max(w, 20)));
+        r.found.push_back(t.run(cycle, w + 5, std::max(w / 2, 20)));
         if (w == 1) alone = r.found.back().steps_per_second;
     }
 }
@@ -202,7 +201,8 @@ int main(int argc, char** argv) {
         for (const network& n : networks)
             for (const placing how : {placing::round_robin, placing::least_loaded, placing::partitioned})
                 for (const int ps : {1, 2, 10, 100}) {
-                    if (ps == 1 && how != placing::round_robin) continue; // all the same
+                    if (m.name == on_accelerators.name && !(n.latency > 0)) continue; // they have a network
+                    if (ps == 1 && how != placing::round_robin) continue;             // all the same
                     if ((m.name + " " + n.name + " " + name_of(how)).find(a.only) == std::string::npos) continue;
                     rows.push_back({m, m.name == small.name ? all.small : all.large, n, how, ps, {}});
                 }

@@ -10,8 +10,15 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROWS = ["two_nodes", "chain", "chain_gradient", "fused", "fused_gradient", "mlp_50", "mlp_128", "conv_64",
         "matmul_64", "matmul_256", "matmul_1024"]
+CLUSTER_ROWS = ["cluster_run", "cluster_through", "cluster_pull_1", "cluster_pull_64", "cluster_push_1",
+                "cluster_push_64", "cluster_mlp_1", "cluster_mlp_2"]  # each a process a task, on all the threads' cores
 PEERS = ["tensorflow", "torch", "jax"]
-HIGHER_IS_BETTER = {"steps/s", "GFLOP/s"}
+CLUSTER_PEERS = ["tensorflow", "torch", "ray"]
+HIGHER_IS_BETTER = {"steps/s", "GFLOP/s", "GB/s"}
+
+
+def is_cluster(row):
+    return row.startswith("cluster_")
 
 
 def measure(command, threads, environment):
@@ -31,27 +38,44 @@ def show(value):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--tenon", required=True, help="the program peer_rows")
+    parser.add_argument("--tenon", required=True, help="the program peer_rows; net_peer_rows is beside it")
     parser.add_argument("--python", action="append", default=[], metavar="PEER=INTERPRETER",
                         help="the interpreter that has the peer; a peer without one is left out")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--rows", nargs="+", default=ROWS)
+    parser.add_argument("--rows", nargs="+", default=ROWS + CLUSTER_ROWS)
     options = parser.parse_args()
     interpreters = dict(entry.split("=", 1) for entry in options.python)
-    peers = [peer for peer in PEERS if peer in interpreters]
+    peers = [peer for peer in PEERS + ["ray"] if peer in interpreters]
+    cluster_program = os.path.join(os.path.dirname(options.tenon), "net_peer_rows")
+    if not os.access(cluster_program, os.X_OK):
+        print(f"there is no {cluster_program}: the cluster rows are left out", file=sys.stderr)
+        options.rows = [row for row in options.rows if not is_cluster(row)]
+
+    def threads_of(row):
+        return [max(options.threads)] if is_cluster(row) else options.threads
+
+    def command_of(row, system):
+        if system == "tenon":
+            return [cluster_program if is_cluster(row) else options.tenon]
+        return [interpreters[system], os.path.join(HERE, f"{system}_{'cluster' if is_cluster(row) else 'rows'}.py")]
+
+    def takes_part(row, system):
+        if system == "ray" and row.startswith("cluster_mlp"):
+            return False
+        return system == "tenon" or system in (CLUSTER_PEERS if is_cluster(row) else PEERS)
 
     found = {}  # (row, threads, system, way): values
     units = {}
 
     def one_round():
         for row in options.rows:
-            for threads in options.threads:
+            for threads in threads_of(row):
                 environment = {"OMP_NUM_THREADS": str(threads), "TENON_THREADS": str(threads)}
                 for system in ["tenon"] + peers:
-                    command = ([options.tenon] if system == "tenon"
-                               else [interpreters[system], os.path.join(HERE, f"{system}_rows.py")])
-                    command += ["--row", row, "--threads", str(threads)]
+                    if not takes_part(row, system):
+                        continue
+                    command = command_of(row, system) + ["--row", row, "--threads", str(threads)]
                     for line in measure(command, threads, environment):
                         units[row] = line["unit"]
                         found.setdefault((row, threads, system, line.get("way", "")), []).append(line["value"])
@@ -66,7 +90,7 @@ def main():
     columns = ["row", "unit", "threads", "Tenon"] + peers + ["Tenon is faster than the fastest by"]
     table = [columns]
     for row in options.rows:
-        for threads in options.threads:
+        for threads in threads_of(row):
             medians = {}
             for (r, t, system, way), values in found.items():
                 if (r, t) == (row, threads):

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Measures Tenon beside TensorFlow, PyTorch and JAX (CPU) on one machine, interleaved, and prints one table.
+# Measures Tenon beside TensorFlow, PyTorch, JAX and Ray (CPU) on one machine, interleaved, and prints one table.
 #
 #     benchmarks/peers/run.sh [build folder] [options of compare.py, such as --rounds 1 --rows mlp_128 --threads 1 2]
 #
@@ -10,9 +10,15 @@
 #     mlp_50, mlp_128           a training step of 784-300-100-10 with that batch                          steps/s
 #     conv_64                   one of 28x28 -> 32 5x5 -> pool -> 64 5x5 -> pool -> 256 -> 10              steps/s
 #     matmul_64, _256, _1024    a product of square matrices                                               GFLOP/s
+# and of clusters on loopback, a process a task (TensorFlow's grpc servers, PyTorch's RPC, Ray's actors), on all the cores:
+#     cluster_run, _through     x + 1 on a worker; and the result through a parameter server               us
+#     cluster_pull_1, _64       a worker reads so many MB of a parameter server                            GB/s
+#     cluster_push_1, _64       and subtracts so many from them there                                      GB/s
+#     cluster_mlp_1, _2         that MLP, batch 128, asynchronous on 2 parameter servers, of 1 and 2
+#                               workers together                                                           steps/s
 #
-# Tenon's side is the program benchmarks/peer_rows of the build folder (default: build/release), called as
-# `peer_rows --row mlp_128 --threads 2`. The peers are installed from PyPI, each in a virtual environment of its own
+# Tenon's side are the programs benchmarks/peer_rows and benchmarks/net_peer_rows of the build folder (default: build/release), called
+# as `peer_rows --row mlp_128 --threads 2`; without the second the cluster rows are left out. The peers are installed from PyPI, each in a virtual environment of its own
 # below ${XDG_CACHE_HOME:-$HOME/.cache}/tenon-peers, outside the source tree; PYTHON names the interpreter to make them
 # with, PEERS the ones wanted. PyTorch's wheel on PyPI is built for CUDA, whose libraries are several GB. It is
 # installed without them, save four smaller ones; where CUDA itself is not installed either it does not load, and is left
@@ -37,12 +43,13 @@ fi
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/tenon-peers
 python=${PYTHON:-python3}
-peers=${PEERS:-tensorflow torch jax}
+peers=${PEERS:-tensorflow torch jax ray}
 mkdir -p "$cache"
 
 # install_<peer> <pip>
 install_tensorflow() { "$1" install --quiet 'tensorflow-cpu==2.21.*'; }
 install_jax() { "$1" install --quiet jax; }
+install_ray() { "$1" install --quiet ray numpy; }
 install_torch() {
     if [ -n "${TORCH_INDEX:-}" ]; then
         "$1" install --quiet --index-url "$TORCH_INDEX" torch && "$1" install --quiet numpy setuptools

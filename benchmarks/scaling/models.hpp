@@ -45,20 +45,17 @@ inline model mlp() {
     return m;
 }
 
-/// An embedding of 30,000 x 768, tied with the output, and 12 layers of attention and feed-forward: 108 million parameters. A batch
-/// is 8 sequences of 128; all gradients are dense.
+/// An embedding of 30,000 x 768, tied with the output, and 12 layers of attention and feed-forward without biases: 108 million
+/// parameters. A batch is 8 sequences of 128; all gradients are dense.
 inline model transformer() {
-    model m{"transformer, 108 million parameters, batch 8 x 128", {}, 8 * 128 * 8.0, 0, 1e6, 2e6};
+    model m{"transformer, 108 million parameters, batch 8 x 128", {}, 8 * 128 * 8.0, 0, 4e6, 4e6};
     constexpr double width = 768, words = 30'000, tokens = 8 * 128;
     m.layers.push_back({{words * width * 4, 128 * width * 4}, words * width});
     for (int i = 0; i < 12; ++i) {
         layer l;
-        for (const double columns : {3 * width, width, 4 * width}) { // attention's inputs, its output, feed-forward
-            l.variables.push_back(width * columns * 4);
-            l.variables.push_back(columns * 4);
-        }
-        l.variables.push_back(4 * width * width * 4);
-        for (int v = 0; v < 5; ++v) l.variables.push_back(width * 4); // a bias, two norms
+        for (const double columns : {3.0, 1.0, 4.0, 4.0}) // attention's inputs, its output, feed-forward
+            l.variables.push_back(width * width * columns * 4);
+        for (int norm = 0; norm < 2; ++norm) l.variables.push_back(width * 4);
         l.share = 12 * width * width;
         m.layers.push_back(l);
     }

@@ -1,0 +1,234 @@
+// Tenon's side of the cluster rows that benchmarks/peers/run.sh measures on TensorFlow, PyTorch and Ray too: on loopback, a process
+// a task.
+//     net_peer_rows --row cluster_mlp_2 --threads 2   prints {"row": "cluster_mlp_2", "threads": 2, "value": 812, "unit": "steps/s"}
+//     net_peer_rows --list                            prints the rows' names
+//
+// The tasks are processes of this program, started with --task JOB:INDEX --cluster JSON. A worker that trains says "ready", is told
+// to go, trains for two seconds and says its rate; each task ends when its standard input does.
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <memory>
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include "cluster_training.hpp"
+
+extern char** environ;
+
+namespace {
+
+using namespace cluster_training;
+
+constexpr double training_seconds = 2;
+
+int usage(const std::string& what) {
+    std::fprintf(stderr, "net_peer_rows: %s; there are --list, --row NAME and --threads N\n", what.c_str());
+    return 2;
+}
+
+// ---- a task
+
+int serve(const tn::cluster& c, const std::string& job, int index, int threads, bool trains) {
+    tn::server_options o;
+    o.intra_op_threads = threads;
+    const tn::server server(c, job, index, o);
+    std::unique_ptr<mlp_worker> by;
+    if (trains) {
+        by = std::make_unique<mlp_worker>(&c, index, server.target());
+        for (int i = 0; i < 20; ++i) by->step();
+    }
+    std::cout << "ready" << std::endl;
+    std::string word;
+    if (by && std::cin >> word) {
+        int steps = 0;
+        double took = 0;
+        const auto began = std::chrono::steady_clock::now();
+        for (; took < training_seconds; ++steps) {
+            by->step();
+            took = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+        }
+        std::cout << steps / took << std::endl;
+    }
+    while (std::cin >> word) {
+    }
+    by.reset();
+    return 0;
+}
+
+class task_process {
+public:
+    task_process(const std::string& job, int index, const tn::cluster& c, int threads, bool trains) {
+        int to[2], from[2];
+        if (::pipe2(to, O_CLOEXEC) != 0 || ::pipe2(from, O_CLOEXEC) != 0) fail("pipe");
+        posix_spawn_file_actions_t files;
+        ::posix_spawn_file_actions_init(&files);
+        ::posix_spawn_file_actions_adddup2(&files, to[0], 0);
+        ::posix_spawn_file_actions_adddup2(&files, from[1], 1);
+        std::vector<std::string> words = {
+            "net_peer_rows",        "--task", job + ":" + std::to_string(index), "--cluster", c.to_json(), "--threads",
+            std::to_string(threads)};
+        if (trains) words.insert(words.end(), {"--train", "yes"});
+        std::vector<char*> arguments;
+        for (std::string& w : words) arguments.push_back(w.data());
+        arguments.push_back(nullptr);
+        if (::posix_spawn(&process_, "/proc/self/exe", &files, nullptr, arguments.data(), environ) != 0) fail("spawn");
+        ::posix_spawn_file_actions_destroy(&files);
+        ::close(to[0]);
+        ::close(from[1]);
+        in_ = ::fdopen(to[1], "w");
+        out_ = ::fdopen(from[0], "r");
+        (void)said();
+    }
+    ~task_process() {
+        std::fclose(in_);
+        (void)::waitpid(process_, nullptr, 0);
+        std::fclose(out_);
+    }
+    task_process(task_process&&) = delete;
+
+    void go() {
+        std::fputs("go\n", in_);
+        std::fflush(in_);
+    }
+    std::string said() {
+        char line[256];
+        if (!std::fgets(line, sizeof line, out_)) fail("a task ended");
+        return line;
+    }
+
+private:
+    [[noreturn]] static void fail(const char* what) {
+        std::perror(what);
+        std::exit(1);
+    }
+    pid_t process_ = 0;
+    FILE *in_ = nullptr, *out_ = nullptr;
+};
+
+// ---- the rows
+
+struct measured {
+    double value;
+    const char* unit;
+};
+
+// Median seconds of a call, over at least half a second of calls in at least nine rounds.
+double seconds_of_call(const std::function<void()>& call) {
+    const auto rounds_of = [&](int n) {
+        return seconds_of([&] {
+            for (int i = 0; i < n; ++i) call();
+        });
+    };
+    call();
+    int n = 1;
+    while (rounds_of(n) < 0.02 && n < 1 << 20) n *= 2;
+    std::vector<double> rounds;
+    double spent = 0;
+    while (rounds.size() < 9 || (spent < 0.5 && rounds.size() < 1000)) {
+        rounds.push_back(rounds_of(n));
+        spent += rounds.back();
+    }
+    return median(rounds) / n;
+}
+
+struct processes {
+    processes(int ps, int workers, int threads, bool train) : tasks(loopback_cluster(ps, workers)) {
+        for (const char* job : {"ps", "worker"})
+            for (const int t : tasks.tasks(job))
+                all.push_back(std::make_unique<task_process>(job, t, tasks, threads, train && job[0] == 'w'));
+    }
+    tn::cluster tasks;
+    std::vector<std::unique_ptr<task_process>> all; // parameter servers first
+};
+
+measured run(int threads, bool through) {
+    const processes p(1, 1, threads, false);
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<>>("x");
+    const tn::device_scope on_worker("/job:worker/task:0");
+    tn::tensor<float, tn::shape<>> y = x + 1.0f;
+    if (through) {
+        const tn::device_scope on_ps("/job:ps/task:0");
+        y = x + 2.0f;
+    }
+    tn::session s("tenon://" + p.tasks.address("worker", 0), g);
+    auto step = s.callable(tn::feeds(x), tn::fetches(y));
+    return {seconds_of_call([&] { (void)step(1.0f); }) * 1e6, "us"};
+}
+
+measured transfer(int threads, std::int64_t megabytes, bool push) {
+    const processes p(1, 1, threads, false);
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const tn::tensor_type type{tn::element_type::float32, {megabytes * 250'000}};
+    tn::any_tensor there, here, sum;
+    {
+        const tn::device_scope ps("/job:ps/task:0");
+        there = tn::untyped::variable("there", type, tn::zeros());
+    }
+    {
+        const tn::device_scope worker("/job:worker/task:0");
+        here = tn::untyped::variable("here", type, tn::ones());
+        sum = tn::untyped::sum(there);
+    }
+    const tn::any_tensor pushed = tn::untyped::assign_sub(there, here);
+    tn::session s("tenon://" + p.tasks.address("worker", 0), g);
+    s.run(tn::initialize_variables());
+    auto step = push ? s.callable_untyped({}, {}, {pushed.operation()}) : s.callable_untyped({}, {sum});
+    return {static_cast<double>(megabytes) * 1e-3 / seconds_of_call([&] { (void)step({}); }), "GB/s"};
+}
+
+measured mlp(int threads, int workers) {
+    const processes p(2, workers, threads, true);
+    for (std::size_t i = 2; i < p.all.size(); ++i) p.all[i]->go();
+    double rate = 0;
+    for (std::size_t i = 2; i < p.all.size(); ++i) rate += std::atof(p.all[i]->said().c_str());
+    return {rate, "steps/s"};
+}
+
+using row = measured (*)(int threads);
+const std::map<std::string, row> rows = {
+    {"cluster_run", [](int t) { return run(t, false); }},
+    {"cluster_through", [](int t) { return run(t, true); }},
+    {"cluster_pull_1", [](int t) { return transfer(t, 1, false); }},
+    {"cluster_pull_64", [](int t) { return transfer(t, 64, false); }},
+    {"cluster_push_1", [](int t) { return transfer(t, 1, true); }},
+    {"cluster_push_64", [](int t) { return transfer(t, 64, true); }},
+    {"cluster_mlp_1", [](int t) { return mlp(t, 1); }},
+    {"cluster_mlp_2", [](int t) { return mlp(t, 2); }},
+};
+
+} // namespace
+
+int main(int argc, char** argv) {
+    std::map<std::string, std::string> given = {{"--threads", "1"}};
+    for (int i = 1; i < argc; ++i) {
+        const std::string a = argv[i];
+        if (a == "--list") {
+            for (const auto& [n, f] : rows) std::puts(n.c_str());
+            return 0;
+        }
+        if (i + 1 == argc || (a != "--row" && a != "--threads" && a != "--task" && a != "--cluster" && a != "--train"))
+            return usage("unknown argument " + a);
+        given[a] = argv[++i];
+    }
+    const int threads = std::atoi(given["--threads"].c_str());
+    if (const std::string& task = given["--task"]; !task.empty()) {
+        const std::size_t colon = task.find(':');
+        return serve(tn::cluster::from_json(given["--cluster"]), task.substr(0, colon),
+                     std::atoi(task.c_str() + colon + 1), threads, given.contains("--train"));
+    }
+    const auto at = rows.find(given["--row"]);
+    if (at == rows.end() || threads < 1)
+        return usage("no row \"" + given["--row"] + "\" on " + std::to_string(threads) +
+                     " threads; --list names the rows");
+    const measured m = at->second(threads);
+    std::printf("{\"row\": \"%s\", \"threads\": %d, \"value\": %.6g, \"unit\": \"%s\"}\n", at->first.c_str(), threads,
+                m.value, m.unit);
+}
