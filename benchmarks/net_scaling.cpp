@@ -8,7 +8,8 @@
 //   net_scaling [--rounds N] [--seconds S] [--threads N] [--only TEXT] [--assume COST=VALUE]...
 //
 // --only takes the rows whose model, network and placement contain the text. --assume replaces a measured cost:
-//   cores; message, step, wake, mlp_step (seconds); pull_byte, push_byte, update_byte (seconds a byte, of all sizes); operations (a second)
+//   cores; message, step, beside, wake, mlp_step (seconds); pull_byte, push_byte, update_byte (seconds a byte, of all sizes);
+//   pull_stream, push_stream (bytes a second, of all sizes); operations (a second)
 
 #include <atomic>
 #include <map>
@@ -99,8 +100,10 @@ bool tell(const row& r) {
 }
 
 void print_costs(const char* of, const costs& c) {
-    std::printf("  %-28s a byte read %.2f, sent as a gradient %.2f, updated %.2f ns of a core\n", of, c.pull_byte * 1e9,
-                c.push_byte * 1e9, c.update_byte * 1e9);
+    std::printf("  %-19s a byte read %.2f, sent as a gradient %.2f, updated %.2f ns of a core; over one connection "
+                "%.2f, %.2f GB/s\n",
+                of, c.pull_byte * 1e9, c.push_byte * 1e9, c.update_byte * 1e9, c.pull_stream / 1e9,
+                c.push_stream / 1e9);
 }
 
 struct arguments {
@@ -114,7 +117,8 @@ int wrong(const char* what) {
     std::fprintf(
         stderr,
         "net_scaling: %s; there are --rounds N, --seconds S, --threads N, --only TEXT and --assume COST=VALUE with "
-        "cores, message, step, wake, mlp_step, pull_byte, push_byte, update_byte, operations\n",
+        "cores, message, step, beside, wake, mlp_step, pull_byte, push_byte, pull_stream, push_stream, update_byte, "
+        "operations\n",
         what);
     return 2;
 }
@@ -140,10 +144,14 @@ int main(int argc, char** argv) {
     auto& recorded = *new recorded_cluster(2, 2);
     const cluster_training::tasks t(2, 2);
     measured_costs all = measure(recorded, t, a.rounds);
-    std::vector<double> here, one, two;
+    std::vector<double> here, one, two, cores;
     for (int r = 0; r < a.rounds; ++r) {
         here.push_back(cluster_training::train(nullptr, 1, a.seconds));
         one.push_back(cluster_training::train(&t, 1, a.seconds));
+        {
+            cluster_training::mlp_worker by(&t.cluster, 0, t.all.at({"worker", 0}).target());
+            cores.push_back(time_of(1, 200, [&] { by.step(); }).cores);
+        }
         two.push_back(cluster_training::train(&t, 2, a.seconds));
     }
     all.mlp_step = 1 / cluster_training::median(here);
@@ -154,9 +162,12 @@ int main(int argc, char** argv) {
             else if (name == "message") c->message = value;
             else if (name == "step") c->step = value;
             else if (name == "wake") c->wake = value;
+            else if (name == "beside") c->beside = value;
             else if (name == "pull_byte") c->pull_byte = value;
             else if (name == "push_byte") c->push_byte = value;
             else if (name == "update_byte") c->update_byte = value;
+            else if (name == "pull_stream") c->pull_stream = value;
+            else if (name == "push_stream") c->push_stream = value;
             else if (name == "mlp_step") all.mlp_step = value;
             else if (name == "operations") all.operations = value;
             else return wrong(("no cost is called " + name).c_str());
@@ -167,22 +178,30 @@ int main(int argc, char** argv) {
     model small = mlp(), large = transformer();
     small.compute = all.mlp_step - small.bytes() * all.small.update_byte / all.small.cores;
     const double operations = large.compute;
-    std::printf(
-        "costs: %d cores; a message %.1f us and a step %.1f us of a core, %.1f us to wake a thread; the MLP's step "
-        "in one process %.3f ms, %.0f GFLOP/s\n",
-        all.small.cores, all.small.message * 1e6, all.small.step * 1e6, all.small.wake * 1e6, all.mlp_step * 1e3,
-        all.operations / 1e9);
+    const network shared{"this machine", std::numeric_limits<double>::infinity(), 0, true};
+    const double of_cores = cluster_training::median(cores);
+    if (!a.assumed.contains("beside")) {
+        simulated_training s(small, all.small, shared, 2, 1, placing::round_robin);
+        all.small.beside = all.large.beside = std::max(0.0, of_cores - s.run(1e-3, 50, 500).cores_per_step);
+    }
+    std::printf("costs: %d cores; a message %.1f us, a step %.1f and besides %.0f us of a core, %.1f us to wake a "
+                "thread; the MLP's step "
+                "in one process %.3f ms, %.0f GFLOP/s\n",
+                all.small.cores, all.small.message * 1e6, all.small.step * 1e6, all.small.beside * 1e6,
+                all.small.wake * 1e6, all.mlp_step * 1e3, all.operations / 1e9);
     print_costs("variables of 1 MB:", all.small);
     print_costs("variables of 64 MB:", all.large);
 
-    const network shared{"this machine", std::numeric_limits<double>::infinity(), 0, true};
     for (const int w : {1, 2}) {
         simulated_training s(small, all.small, shared, 2, w, placing::round_robin);
-        const double says = s.run(1e-3, 50, 500).steps_per_second, is = cluster_training::median(w == 1 ? one : two);
+        const training_result r = s.run(1e-3, 50, 500);
+        const double is = cluster_training::median(w == 1 ? one : two);
         std::printf(
             "MLP, 2 parameter servers, %d worker%s, all on this machine: %.0f steps/s simulated, %.0f measured, ratio "
-            "%.2f\n",
-            w, w > 1 ? "s" : "", says, is, says / is);
+            "%.2f; a step takes %.2f ms of cores simulated",
+            w, w > 1 ? "s" : "", r.steps_per_second, is, r.steps_per_second / is, r.cores_per_step * 1e3);
+        if (w == 1) std::printf(", %.2f measured", of_cores * 1e3);
+        std::printf("\n");
     }
 
     // Assumed: cards and latencies of Ethernet through a switch; a message costs the cores there what it does on loopback.

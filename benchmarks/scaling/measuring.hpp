@@ -97,7 +97,7 @@ namespace detail {
 /// Seconds of a core for each byte of a variable that is so large: read from a parameter server, updated there by a gradient, and
 /// updated in one process.
 inline void measure_transfers(costs& c, const cluster_training::tasks& t, std::int64_t elements, int rounds,
-                              double empty) {
+                              const taken& empty) {
     const tn::graph g;
     const tn::graph_scope in(g);
     const tn::tensor_type type{tn::element_type::float32, {elements}};
@@ -128,11 +128,16 @@ inline void measure_transfers(costs& c, const cluster_training::tasks& t, std::i
     near.run(tn::initialize_variables());
     const auto add = near.callable_untyped({}, {summed}), update = near.callable_untyped({}, {}, {updated.operation()});
 
-    c.update_byte = time_of(rounds, calls, [&] { (void)update({}); }).cores / bytes;
-    const double summing = time_of(rounds, calls, [&] { (void)add({}); }).cores;
-    const auto per_byte = [&](double cores) { return std::max(0.0, cores - empty) / bytes; };
-    c.pull_byte = per_byte(time_of(rounds, calls, [&] { (void)pull({}); }).cores - summing);
-    c.push_byte = per_byte(time_of(rounds, calls, [&] { (void)push({}); }).cores - c.update_byte * bytes);
+    const taken update_taken = time_of(rounds, calls, [&] { (void)update({}); });
+    const taken summing = time_of(rounds, calls, [&] { (void)add({}); });
+    const auto per_byte = [&](double cores) { return std::max(0.0, cores - empty.cores) / bytes; };
+    c.update_byte = update_taken.cores / bytes;
+    const taken pulled = time_of(rounds, calls, [&] { (void)pull({}); });
+    const taken pushed_by = time_of(rounds, calls, [&] { (void)push({}); });
+    c.pull_byte = per_byte(pulled.cores - summing.cores);
+    c.push_byte = per_byte(pushed_by.cores - c.update_byte * bytes);
+    c.pull_stream = bytes / std::max(1e-9, pulled.seconds - summing.seconds - empty.seconds);
+    c.push_stream = bytes / std::max(1e-9, pushed_by.seconds - update_taken.seconds - empty.seconds);
 }
 
 inline double messages_of(const std::map<recorder::edge, recorder::count>& counts) {
@@ -192,8 +197,8 @@ inline measured_costs measure(recorded_cluster& recorded, const cluster_training
         "%.2f messages\n",
         near.seconds * 1e6, near.cores * 1e6, near_messages, far.seconds * 1e6, far.cores * 1e6, far_messages);
     all.small = all.large = c;
-    detail::measure_transfers(all.small, t, 250'000, rounds, far.cores);
-    detail::measure_transfers(all.large, t, 16'000'000, rounds, far.cores);
+    detail::measure_transfers(all.small, t, 250'000, rounds, far);
+    detail::measure_transfers(all.large, t, 16'000'000, rounds, far);
     {
         const tn::graph own;
         const tn::graph_scope within(own);

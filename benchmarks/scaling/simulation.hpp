@@ -26,9 +26,12 @@ struct costs {
     int cores = 2;
     double message = 20e-6;      ///< a message, sent and received, at both ends together
     double step = 20e-6;         ///< of the worker, for each step: client, master
+    double beside = 0;           ///< of the worker, while it computes: threads that wait awake, or are woken
     double pull_byte = 0.5e-9;   ///< of a variable read, sent and received, at both ends together
     double push_byte = 0.5e-9;   ///< of a gradient
     double update_byte = 0.2e-9; ///< of a variable updated
+    double pull_stream = 2.5e9;  ///< bytes a second that one connection brings by itself, of a variable read
+    double push_stream = 2.5e9;  ///< of a gradient
     double wake = 20e-6;         ///< until a thread that sleeps runs on a core that is idle
 };
 
@@ -73,6 +76,7 @@ private:
 struct training_result {
     double steps_per_second = 0, bytes_per_second = 0;
     double worker_compute = 0, worker_card = 0, ps_card = 0, ps_cores = 0, variable = 0;
+    double cores_per_step = 0; ///< seconds of cores, of all machines
 };
 
 /// Of one worker's step: between the worker and each parameter server that holds pieces of variables, a call to run its part and the
@@ -156,6 +160,8 @@ public:
         for (std::size_t v = 0; v < numbers_.size(); ++v) most(r.variable, numbers_[v].busy - locks[v]);
         double sum = 0;
         for (std::size_t w = 0; w < workers_.size(); ++w) sum += workers_[w]->computed - computed[w];
+        for (std::size_t i = 0; i < (network_.one_machine ? 1 : tasks_.size()); ++i)
+            r.cores_per_step += (tasks_[i]->on->busy - cores[i]) / static_cast<double>(steps_ - from);
         r.worker_compute = sum / took / static_cast<double>(workers_.size());
         return r;
     }
@@ -213,6 +219,8 @@ private:
                 ps.to[tasks_[number].get()] = std::move(c);
                 return std::make_shared<end>(*this);
             });
+        net_.set_line(ps.name, w.name, line(costs_.pull_stream, costs_.pull_byte));
+        net_.set_line(w.name, ps.name, line(costs_.push_stream, costs_.push_byte));
         w.process->dial(ps.name + ":1", std::chrono::seconds(1),
                         [this, &w, &ps](std::shared_ptr<net::connection> c, const std::string&) {
                             w.to[&ps] = std::move(c);
@@ -220,6 +228,11 @@ private:
                         });
     }
 
+    // What one connection alone brings is bounded by more than its ends' work, which is with each frame's way.
+    net::simulated_line line(double stream, double byte_cost) const {
+        const double left = 1 / stream - byte_cost / 4; // of a long message's frames, the first and the last one's work
+        return {net::seconds_of(network_.latency), {}, left > 0 ? 1 / left : 1e15};
+    }
     // A message, in frames: each is worked on by the sender, travels, and is worked on by the receiver, so that a long one is at both
     // ends at once. `then`, when all of it is there.
     void send(task& from, task& to, double bytes, double byte_cost, std::function<void()> then) {
@@ -276,13 +289,17 @@ private:
         ++w.updating[static_cast<std::size_t>(counter_)];
         // The client's call to the master, which is of the worker's process.
         w.self->on->work(costs_.step + costs_.message + model_.fed * costs_.pull_byte, [this, &w] {
-            for (int p = 0; p < ps_; ++p) {
-                task& ps = *tasks_[static_cast<std::size_t>(p)];
-                if (!ps.holds) continue;
-                ++w.replies;
-                send(*w.self, ps, 0, 0, [this, &w, p] { run_part(w, p); });
-            }
+            const double more = model_.fed * (1 / costs_.pull_stream - costs_.pull_byte);
+            net_.call_at(net_.now() + net::seconds_of(std::max(0.0, more)), [this, &w] { begin_parts(w); });
         });
+    }
+    void begin_parts(worker& w) {
+        for (int p = 0; p < ps_; ++p) {
+            task& ps = *tasks_[static_cast<std::size_t>(p)];
+            if (!ps.holds) continue;
+            ++w.replies;
+            send(*w.self, ps, 0, 0, [this, &w, p] { run_part(w, p); });
+        }
     }
     void run_part(worker& w, int p) {
         task& ps = *tasks_[static_cast<std::size_t>(p)];
@@ -321,6 +338,7 @@ private:
     void compute(worker& w, double share, const std::function<void()>& then) {
         const double seconds = model_.compute * share * w.jitter;
         w.computed += seconds;
+        if (costs_.beside > 0) w.self->on->work(costs_.beside * share, [] {});
         auto left = std::make_shared<int>(costs_.cores);
         for (int i = 0; i < costs_.cores; ++i)
             w.self->on->work(seconds, [left, then] {
