@@ -16,8 +16,10 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/kernel/denormals.hpp>
+#include <tenon/kernel/kept_back.hpp>
 #include <tenon/kernel/spin_lock.hpp>
 #include <tenon/kernel/stop_scope.hpp>
+#include <tenon/kernel/submit_scope.hpp>
 #include <tenon/kernel/thread_pool.hpp>
 
 namespace tenon {
@@ -29,6 +31,8 @@ struct pool_thread {
     bool in_body = false; ///< inside a parallel_for's body: nested loops run serially
     bool running_tasks = false;
     const function_ref<bool()>* stop = nullptr; ///< of the innermost stop_scope
+    submit_scope* takes = nullptr;              ///< the innermost
+    kept_back* keeps = nullptr;                 ///< the innermost
 };
 
 inline pool_thread& this_pool_thread() noexcept {
@@ -334,6 +338,11 @@ TENON_INLINE void thread_pool::split(std::int64_t n, std::int64_t grain,
 }
 
 TENON_INLINE void thread_pool::submit(pool_task task) {
+    for (const submit_scope* s = detail::this_pool_thread().takes; s; s = s->outer_) {
+        if (&s->pool_ != this) continue;
+        if (s->take_(task)) return;
+        break;
+    }
     state_->push(std::move(task));
     if (size_ > 1) {
         state_->work_came.raise(true);
@@ -371,6 +380,23 @@ TENON_INLINE thread_pool::keep_awake::~keep_awake() {
 TENON_INLINE stop_scope::stop_scope(function_ref<bool()> stop) noexcept :
     stop_(stop), outer_(std::exchange(detail::this_pool_thread().stop, &stop_)) {}
 TENON_INLINE stop_scope::~stop_scope() { detail::this_pool_thread().stop = outer_; }
+
+TENON_INLINE submit_scope::submit_scope(thread_pool& pool, function_ref<bool(pool_task&)> take) noexcept :
+    pool_(pool), take_(take), outer_(std::exchange(detail::this_pool_thread().takes, this)) {}
+TENON_INLINE submit_scope::~submit_scope() { detail::this_pool_thread().takes = outer_; }
+
+TENON_INLINE kept_back::kept_back(function_ref<void()> give) noexcept :
+    give_(give), outer_(std::exchange(detail::this_pool_thread().keeps, this)) {}
+TENON_INLINE kept_back::~kept_back() {
+    give_();
+    detail::this_pool_thread().keeps = outer_;
+}
+TENON_INLINE kept_back::running::running() noexcept : of_(detail::this_pool_thread().keeps) {
+    if (of_ && of_->running_++ == 0) of_->give_();
+}
+TENON_INLINE kept_back::running::~running() {
+    if (of_) --of_->running_;
+}
 
 TENON_INLINE thread_pool& thread_pool::shared() {
     static thread_pool& pool = *[] {

@@ -8,6 +8,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/kernel/denormals.hpp>
+#include <tenon/kernel/kept_back.hpp>
 #include <tenon/kernel/thread_pool.hpp>
 #include <tenon/ops/control.hpp>
 #include <tenon/runtime/run/step_errors.hpp>
@@ -253,6 +254,7 @@ TENON_INLINE void plan::executor::work_on_streams(locked& lock) {
 
 TENON_INLINE void plan::executor::run_operation(std::size_t s) noexcept {
     const int number = static_cast<int>(s);
+    const kept_back::running running;
     try {
         if (!wanted(number)) return;
         if (p_.operations_[s].line < 0) p_.run_operation(s, f_, e_);

@@ -159,6 +159,7 @@ private:
     int active_ = 0;            // units that are ready, run or wait, and threads that use the step besides
     int stopping_ = 0;          // threads that stop what has begun: no frame is given up meanwhile
     int runners_ = 0;           // threads in work(), or about to be
+    bool coming_ = false;       // one of the pool's is about to be
     bool caller_ = false;       // one of them is the caller's
     bool asleep_ = false;       // and waits
     bool armed_ = false;

@@ -410,9 +410,10 @@ TENON_INLINE void staged_step::one_less(locked& lock) noexcept {
     ended();
 }
 
-// Lets a thread of the pool work too.
+// Lets a thread of the pool work too. One that is about to finds what there is, and offers the rest.
 TENON_INLINE void staged_step::offer(locked& lock) {
-    if (!background_ || runners_ >= background_->size()) return;
+    if (!background_ || coming_ || runners_ >= background_->size()) return;
+    coming_ = true;
     ++runners_;
     ++active_;
     thread_pool* const pool = background_;
@@ -422,6 +423,7 @@ TENON_INLINE void staged_step::offer(locked& lock) {
         pool->submit([this] {
             const denormal_scope mode(denormals_);
             locked mine(guard_);
+            coming_ = false;
             work(mine);
             --runners_;
             one_less(mine);
@@ -431,6 +433,7 @@ TENON_INLINE void staged_step::offer(locked& lock) {
     }
     lock.lock();
     if (submitted) return;
+    coming_ = false;
     if (!caller_ && runners_ == 1) work(lock);
     --runners_;
     --active_;
