@@ -2,12 +2,14 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
+#include <vector>
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <net/transport/poller.hpp>
+#include <tenon/kernel/kept_back.hpp>
 
 namespace tenon::net {
 
@@ -37,7 +39,7 @@ int milliseconds_until(time_point limit) noexcept {
 
 } // namespace
 
-poller::poller() {
+poller::poller(int io_threads) : readers_(io_threads) {
     epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
     if (epoll_ < 0) failed("no epoll instance");
     event_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -92,17 +94,86 @@ void poller::handle(std::uint64_t id, std::uint32_t what) {
     if (who) who->ready(what);
 }
 
+struct poller::io_thread {
+    const poller* of;
+    pool_task given{};                               // to be done aside
+    const kept_back* keeping = nullptr;              // while it is done
+    std::vector<std::shared_ptr<watched>> to_send{}; // by those, whose messages were kept back
+};
+
+poller::io_thread*& poller::this_thread() noexcept {
+    thread_local io_thread* mine = nullptr;
+    return mine;
+}
+
 void poller::work() {
     constexpr int most = 8;
     epoll_event events[most];
+    io_thread mine{this};
+    this_thread() = &mine;
     while (!stopped_.load()) {
         const int count = ::epoll_wait(epoll_, events, most, -1);
         for (int i = 0; i < count; ++i) {
             if (events[i].data.u64 == event_id) wake_leader();
             else handle(events[i].data.u64, readiness_of(events[i].events));
         }
+        if (mine.given) do_aside(mine);
     }
+    {
+        const std::lock_guard lock(aside_guard_);
+        --readers_;
+    }
+    this_thread() = nullptr;
     interrupt(); // the next of the I/O threads
+}
+
+bool poller::run_aside(pool_task& work, bool may_wait) {
+    io_thread* const mine = this_thread();
+    const std::lock_guard lock(aside_guard_);
+    if (mine && mine->of == this && !mine->given && readers_ > 1) {
+        --readers_;
+        ++aside_;
+        mine->given = std::move(work);
+        return true;
+    }
+    if (!may_wait || aside_ == 0) return false;
+    waiting_.push_back(std::move(work));
+    return true;
+}
+
+bool poller::has_work_aside() const noexcept {
+    const io_thread* const mine = this_thread();
+    return mine && mine->of == this && mine->given;
+}
+
+bool poller::keep_back(const std::shared_ptr<watched>& who) {
+    io_thread* const mine = this_thread();
+    if (!mine || mine->of != this || !mine->keeping || !mine->keeping->may_keep()) return false;
+    if (std::find(mine->to_send.begin(), mine->to_send.end(), who) == mine->to_send.end()) mine->to_send.push_back(who);
+    return true;
+}
+
+void poller::do_aside(io_thread& mine) {
+    const auto send = [&] {
+        for (const auto& who : mine.to_send) who->send_kept();
+        mine.to_send.clear();
+    };
+    for (bool more = true; more;) {
+        const kept_back keeping(send); // it ends when this thread is a reader again: answers may come at once
+        mine.keeping = &keeping;
+        mine.given();
+        mine.given = pool_task();
+        mine.keeping = nullptr;
+        const std::lock_guard lock(aside_guard_);
+        more = !waiting_.empty();
+        if (more) {
+            mine.given = std::move(waiting_.front());
+            waiting_.pop_front();
+        } else {
+            --aside_;
+            ++readers_;
+        }
+    }
 }
 
 void poller::stop() noexcept {

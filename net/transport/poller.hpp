@@ -3,6 +3,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -24,14 +25,21 @@ class watched {
 public:
     virtual ~watched() = default;
     virtual void ready(std::uint32_t what) = 0;
+    /// What was kept back is to be sent.
+    virtual void send_kept() = 0;
 };
 
 /// An epoll instance. The kernel wakes the thread that began to wait last, so a caller who waits for an answer is woken by its
 /// socket while the I/O threads sleep on; what comes while he is busy wakes one of them. One caller waits for sockets at a time (the
 /// leader), others wait until they are woken, or until the leader leaves.
+///
+/// An I/O thread may be given work that is not for I/O threads (run_aside): it does that when it has told everybody whom it woke up
+/// to tell, and is no I/O thread meanwhile. The others wait for the same sockets all the time, so nobody need be woken for that; one
+/// of them at least is always left.
 class poller {
 public:
-    poller();
+    /// So many threads will call work().
+    explicit poller(int io_threads);
     poller(poller&&) = delete;
     ~poller();
 
@@ -49,7 +57,19 @@ public:
     bool work_until(function_ref<bool()> done, time_point limit);
     void wake() noexcept;
 
+    /// As in transport.
+    bool run_aside(pool_task& work, bool may_wait);
+    /// Whether this thread has such work to do.
+    bool has_work_aside() const noexcept;
+    /// Has who.send_kept() called by this thread when it has done what it does aside, and before it runs kernels there: so that what
+    /// goes to one place goes together, and that it is a reader again when answers come. False where it does nothing aside, or
+    /// runs kernels.
+    bool keep_back(const std::shared_ptr<watched>& who);
+
 private:
+    struct io_thread;
+    static io_thread*& this_thread() noexcept;
+    void do_aside(io_thread& mine);
     bool lead(function_ref<bool()> done, time_point limit);
     void handle(std::uint64_t id, std::uint32_t what);
     void interrupt() noexcept;
@@ -67,6 +87,11 @@ private:
     std::condition_variable callers_changed_;
     bool has_leader_ = false;
     std::atomic<int> followers_{0};
+
+    std::mutex aside_guard_; // of what follows
+    int readers_;            // I/O threads that are not aside
+    int aside_ = 0;
+    std::deque<pool_task> waiting_; // for one that is
 };
 
 } // namespace tenon::net

@@ -62,6 +62,12 @@ void socket_connection::ready(std::uint32_t what) {
         if (has_ended_) return; // the turn is nobody's any more
         std::uint32_t nothing_new = busy;
         if (told_.compare_exchange_strong(nothing_new, 0)) return;
+        if (!owner_->sockets().has_work_aside()) continue;
+        // This thread has something else to do, which is not to wait for what comes here: the next turn is another's.
+        told_.fetch_and(~busy);
+        const std::lock_guard lock(guard_);
+        if (stream_) owner_->sockets().tell_again(stream_->socket(), id_);
+        return;
     }
 }
 
@@ -188,7 +194,7 @@ void socket_connection::send(message m) {
         }
     }
     if (over > 0) watch_reader(over - 1);
-    write_more(false);
+    if (!is_small || !owner_->sockets().keep_back(shared_from_this())) write_more(false);
 }
 
 // Puts what goes next into pieces_, where nothing is left there; false where nothing is left at all.

@@ -52,6 +52,7 @@ public:
     bool is_private() const noexcept override { return is_private_; }
 
     void ready(std::uint32_t what) override;
+    void send_kept() override { write_more(false); }
     /// Messages can be sent: hands have been shaken.
     bool is_open() const noexcept { return is_open_.load(); }
 

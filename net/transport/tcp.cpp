@@ -20,7 +20,9 @@ namespace {
 class core final : public connection_owner, public std::enable_shared_from_this<core> {
 public:
     explicit core(tcp_options o) :
-        options_(std::move(o)), tls_(options_.tls ? make_tls_context(*options_.tls) : nullptr) {}
+        options_(std::move(o)),
+        tls_(options_.tls ? make_tls_context(*options_.tls) : nullptr),
+        poller_(options_.io_threads) {}
 
     poller& sockets() noexcept override { return poller_; }
     const tcp_options& options() const noexcept override { return options_; }
@@ -218,6 +220,7 @@ public:
         return core_->sockets().work_until(done, limit);
     }
     void wake() noexcept override { core_->sockets().wake(); }
+    bool run_aside(pool_task& work, bool may_wait) override { return core_->sockets().run_aside(work, may_wait); }
 
 private:
     class listening final : public listener {

@@ -8,6 +8,7 @@
 
 #include <net/wire/message.hpp>
 #include <tenon/kernel/function_ref.hpp>
+#include <tenon/kernel/thread_pool.hpp>
 
 /// Connections between processes, and time, as what stands above them sees both: real sockets and clocks, or simulated ones.
 
@@ -89,6 +90,15 @@ public:
     /// calls wake() afterwards.
     virtual bool work_until(function_ref<bool()> done, time_point limit) = 0;
     virtual void wake() noexcept = 0;
+
+    /// Has the thread that calls do this as soon as it has returned from what called it, while others go on with the transport's
+    /// work: nothing that arrives waits for it. True where it took the work, which ends with no more than the thread. Only one of
+    /// the transport's own threads can, that has no such work yet, and not the last that does the transport's. `may_wait`: then
+    /// it takes work also where another thread has some, which does this after it.
+    virtual bool run_aside(pool_task& work, bool may_wait) {
+        (void)work, (void)may_wait;
+        return false;
+    }
 };
 
 } // namespace tenon::net
