@@ -1,7 +1,8 @@
 // A cluster on loopback, all of its tasks in this process, beside raw sockets between threads of it, in turns: a trivial step on a
-// worker and through it on a parameter server (P9), reading and updating variables of 1 and 64 MB (P10), and the MLP
-// 784-300-100-10, batch 128, trained asynchronously on two parameter servers by one worker and by two, beside the same steps in
-// sessions of this process with the bytes' time at the rates of raw sockets added (P11). Medians of the rounds.
+// worker and through it on a parameter server (P9; with how often threads were switched for it, which a busy machine changes
+// little), reading and updating variables of 1 and 64 MB (P10), and the MLP 784-300-100-10, batch 128, trained asynchronously on two
+// parameter servers by one worker and by two, beside the same steps in sessions of this process with the bytes' time at the rates
+// of raw sockets added (P11). Medians of the rounds.
 //
 //   net_cluster [ROUNDS]
 
@@ -15,6 +16,7 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -30,6 +32,13 @@ using cluster_training::tasks;
 using cluster_training::train;
 
 using scalar = tn::shape<>;
+
+// Of all threads of this process, so far.
+double switches() {
+    rusage all{};
+    (void)::getrusage(RUSAGE_SELF, &all);
+    return static_cast<double>(all.ru_nvcsw + all.ru_nivcsw);
+}
 
 void require(bool done, const char* what) {
     if (done) return;
@@ -103,10 +112,18 @@ private:
 
 struct beside {
     std::vector<double> ours, theirs;
-    void tell(const char* name, const char* unit, double scale) const {
-        const double a = median(ours) * scale, b = median(theirs) * scale;
-        std::printf("%-52s %9.2f %-5s  raw sockets %9.2f   ratio %5.2f\n", name, a, unit, b, a / b);
-        std::fflush(stdout);
+};
+
+// Many times in a row: seconds of one, and switches.
+struct rounds_of {
+    std::vector<double> took, switched;
+    void add(int times, const std::function<void()>& what) {
+        const double before = switches();
+        took.push_back(seconds_of([&] {
+                           for (int i = 0; i < times; ++i) what();
+                       }) /
+                       times);
+        switched.push_back((switches() - before) / times);
     }
 };
 
@@ -127,25 +144,20 @@ void trivial_steps(const tasks& t, int rounds) {
     auto near = sess.callable(tn::feeds(x), tn::fetches(on_worker));
     auto far = sess.callable(tn::feeds(x), tn::fetches(on_ps));
     raw_pair raw(64, 64);
-    constexpr int each = 200;
-    beside a, b;
+    rounds_of worker, ps, sockets;
     for (int r = 0; r < rounds; ++r) {
-        a.ours.push_back(seconds_of([&] {
-                             for (int i = 0; i < each; ++i) (void)near(1.0f);
-                         }) /
-                         each);
-        b.ours.push_back(seconds_of([&] {
-                             for (int i = 0; i < each; ++i) (void)far(1.0f);
-                         }) /
-                         each);
-        a.theirs.push_back(seconds_of([&] {
-                               for (int i = 0; i < each; ++i) raw.ask();
-                           }) /
-                           each);
-        b.theirs.push_back(a.theirs.back());
+        worker.add(200, [&] { (void)near(1.0f); });
+        ps.add(200, [&] { (void)far(1.0f); });
+        sockets.add(200, [&] { raw.ask(); });
     }
-    a.tell("P9 run x + 1 on a worker", "us", 1e6);
-    b.tell("P9 through it on a parameter server", "us", 1e6);
+    const auto tell = [&](const char* name, const rounds_of& ours) {
+        const double a = median(ours.took) * 1e6, b = median(sockets.took) * 1e6;
+        std::printf("%-40s %9.2f us, %4.1f switches   raw sockets %9.2f us, %4.1f   ratio %5.2f\n", name, a,
+                    median(ours.switched), b, median(sockets.switched), a / b);
+        std::fflush(stdout);
+    };
+    tell("P9 run x + 1 on a worker", worker);
+    tell("P9 through it on a parameter server", ps);
 }
 
 // Bytes a second.

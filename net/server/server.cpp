@@ -12,6 +12,13 @@ namespace tenon {
 
 namespace {
 
+// One reads while the other runs a step.
+net::tcp_options transport_of(const server_options& o) {
+    net::tcp_options t = net::tcp_options_of(o.tls);
+    t.io_threads = 2;
+    return t;
+}
+
 bool is_loopback(const std::string& address) {
     const std::string host = address.substr(0, address.rfind(':'));
     return host == "localhost" || host == "[::1]" || host.rfind("127.", 0) == 0;
@@ -21,7 +28,7 @@ bool is_loopback(const std::string& address) {
 
 struct server::state {
     state(const tenon::cluster& c, const std::string& job, int task, server_options o) :
-        net_(net::make_tcp_transport(net::tcp_options_of(o.tls))) {
+        net_(net::make_tcp_transport(transport_of(o))) {
         net::server_settings s;
         s.tasks = c;
         s.job = job;

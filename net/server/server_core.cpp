@@ -1,7 +1,10 @@
 #include <net/server/server_core.hpp>
 
 #include <net/link/asking.hpp>
+#include <net/worker/all_answers.hpp>
 #include <net/worker/answer.hpp>
+#include <tenon/kernel/submit_scope.hpp>
+#include <tenon/kernel/thread_pool.hpp>
 
 namespace tenon::net {
 
@@ -71,14 +74,24 @@ void server_core::linked(link_number link, const link_peer& who) {
     links_[link] = who;
 }
 
+// What calls and notes have the pool do, the thread that has read them does itself, where another one reads on: to wake a thread of
+// the pool takes longer than a small step. So as many threads run kernels as the pool has, its caller included. Where the pool has
+// none of its own, what comes meanwhile waits for that one.
+bool server_core::run_aside(pool_task& task) { return transport_.run_aside(task, task_->pool->size() == 1); }
+
 void server_core::called(link_number link, std::uint8_t v, bytes body, std::vector<any_array> arrays,
-                         time_point deadline, replier&& answer) {
+                         time_point deadline, replier&& to) {
     message m;
     m.type = message_type::call;
     m.verb = v;
     m.body = std::move(body);
     m.arrays = std::move(arrays);
-    const auto which = static_cast<verb>(v);
+    const auto aside = [&](pool_task& task) { return run_aside(task); };
+    const submit_scope taken(*task_->pool, aside);
+    answer(link, static_cast<verb>(v), std::move(m), deadline, std::move(to));
+}
+
+void server_core::answer(link_number link, verb which, message&& m, time_point deadline, replier&& answer) {
     switch (which) {
     case verb::describe_task:
     case verb::begin_session:
@@ -101,10 +114,9 @@ void server_core::called(link_number link, std::uint8_t v, bytes body, std::vect
                 throw unimplemented_error(known_as_.name + " cannot be stopped from outside; stop its process");
             if (c.all_tasks) {
                 const message other = message_of(stop_server{c.grace, false});
-                for (const std::string& job : settings_.tasks.jobs())
-                    for (const int index : settings_.tasks.tasks(job))
-                        if (name_of(job, index) != known_as_.name)
-                            others_->to(job, index)->call(other.verb, other.body, {}, deadline, [](const auto&) {});
+                others_->each([&](const std::string& job, int index) {
+                    others_->to(job, index)->call(other.verb, other.body, {}, deadline, [](const auto&) {});
+                });
             }
             settings_.asked_to_stop();
         });
@@ -127,6 +139,8 @@ void server_core::noted(link_number link, std::uint8_t v, bytes body, std::vecto
     m.body = std::move(body);
     m.arrays = std::move(arrays);
     const auto which = static_cast<verb>(v);
+    const auto aside = [&](pool_task& task) { return run_aside(task); };
+    const submit_scope taken(*task_->pool, aside);
     if (which == verb::step_values || which == verb::stop_step || which == verb::forget_part)
         worker_->noted(link, which, std::move(m));
     else master_->noted(link, which, std::move(m));
@@ -173,54 +187,45 @@ task_row server_core::status() const {
 
 void server_core::answer_status(ask_status&& c, time_point deadline, replier answer) {
     struct asking {
-        std::mutex guard; // of what follows
-        std::size_t left = 1;
+        std::mutex guard; // of what follows, until all have come
         std::vector<task_row> rows;
         replier answer;
     };
-    auto all = std::make_shared<asking>();
-    all->answer = std::move(answer);
-    all->rows.push_back(status());
-    const auto one_less = [all] {
-        {
-            const std::lock_guard lock(all->guard);
-            if (--all->left > 0) return;
-        }
+    const auto told = std::make_shared<asking>();
+    told->answer = std::move(answer);
+    told->rows.push_back(status());
+    const auto all = std::make_shared<all_answers>([told](const std::vector<std::string>&) {
         ask_status::reply r;
-        r.tasks = std::move(all->rows);
-        reply<ask_status>(all->answer, r);
-    };
-    if (c.all_tasks) {
-        const double limit = c.limit > 0 ? c.limit : 5;
-        deadline = std::min(deadline, transport_.now() + seconds_of(limit));
-        const message m = message_of(ask_task_status{});
-        for (const std::string& job : settings_.tasks.jobs())
-            for (const int index : settings_.tasks.tasks(job)) {
-                if (name_of(job, index) == known_as_.name) continue;
-                std::size_t place = 0;
-                {
-                    const std::lock_guard lock(all->guard);
-                    ++all->left;
-                    place = all->rows.size();
-                    task_row row;
-                    row.task = name_of(job, index);
-                    row.address = settings_.tasks.address(job, index);
-                    all->rows.push_back(std::move(row));
-                }
-                others_->to(job, index)->call(m.verb, m.body, {}, deadline, [all, place, one_less](net::answer a) {
-                    try {
-                        task_row row = read_answer<ask_task_status>(std::move(a));
-                        const std::lock_guard lock(all->guard);
-                        all->rows[place] = std::move(row);
-                    } catch (const error& e) {
-                        const std::lock_guard lock(all->guard);
-                        all->rows[place].trouble = e.what();
-                    }
-                    one_less();
-                });
+        r.tasks = std::move(told->rows);
+        reply<ask_status>(told->answer, r);
+    });
+    deadline = std::min(deadline, transport_.now() + seconds_of(c.limit > 0 ? c.limit : 5));
+    const message m = message_of(ask_task_status{});
+    if (c.all_tasks)
+        others_->each([&](const std::string& job, int index) {
+            task_row row;
+            row.task = name_of(job, index);
+            row.address = settings_.tasks.address(job, index);
+            std::size_t place = 0;
+            {
+                const std::lock_guard lock(told->guard);
+                place = told->rows.size();
+                told->rows.push_back(std::move(row));
             }
-    }
-    one_less();
+            all->expect();
+            others_->to(job, index)->call(m.verb, m.body, {}, deadline, [told, all, place](net::answer a) {
+                try {
+                    task_row from = read_answer<ask_task_status>(std::move(a));
+                    const std::lock_guard lock(told->guard);
+                    told->rows[place] = std::move(from);
+                } catch (const error& e) {
+                    const std::lock_guard lock(told->guard);
+                    told->rows[place].trouble = e.what();
+                }
+                all->came();
+            });
+        });
+    all->came();
 }
 
 } // namespace tenon::net

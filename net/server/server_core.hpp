@@ -55,7 +55,9 @@ private:
         return worker_->place_for(static_cast<verb>(v), body, type);
     }
     void peer_lost(link_number link, const std::string& why) override;
+    void answer(link_number link, verb which, message&& m, time_point deadline, replier&& to);
     void answer_status(ask_status&& c, time_point deadline, replier answer);
+    bool run_aside(pool_task& task);
 
     transport& transport_;
     const server_settings settings_;

@@ -43,6 +43,12 @@ public:
         }
         return at;
     }
+    /// Calls f(job, task) for each task but this one.
+    template <class F> void each(F&& f) const {
+        for (const std::string& job : cluster_.jobs())
+            for (const int task : cluster_.tasks(job))
+                if (job != self_.job || task != self_.task) f(job, task);
+    }
     void close() {
         std::map<std::pair<std::string, int>, std::shared_ptr<peer>> all;
         {

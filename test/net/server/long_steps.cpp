@@ -1,0 +1,210 @@
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <net/server/free_ports.hpp>
+#include <net/server/server_core.hpp>
+#include <net/transport/tcp.hpp>
+#include <tenon/net/net.hpp>
+#include <tenon/tenon.hpp>
+
+// Which thread of a server runs a step, and what goes on while it does.
+
+namespace tn = tenon;
+using namespace tenon::net;
+
+namespace {
+
+// Its input; while it runs it calls a function, with its number and the step.
+std::function<void(std::int64_t, const tn::step&)>& while_running() {
+    static std::function<void(std::int64_t, const tn::step&)> f;
+    return f;
+}
+
+struct call_op {
+    static constexpr const char* name = "test_call";
+    static constexpr tn::op_flags flags = tn::op_flags::stateful;
+    static constexpr tn::element_types gpu_types = tn::no_elements;
+    struct attributes {
+        std::int64_t number = 0;
+        static constexpr void fields(auto&& field) { field("number", &attributes::number); }
+    };
+    static tn::inferred infer(const attributes&, tn::type_list in, int) { return in[0]; }
+    struct call_kernel final : tn::kernel {
+        explicit call_kernel(std::int64_t n) : number(n) {}
+        void run(const tn::kernel_run& r) override {
+            while_running()(number, *r.step);
+            *r.output<float>(0) = *r.input<float>(0);
+        }
+        const std::int64_t number;
+    };
+    static tn::kernel_pointer prepare(const tn::kernel_setup& s) {
+        return std::make_unique<call_kernel>(tn::decode<attributes>(s.attrs).number);
+    }
+};
+const tn::op_definition& call_definition = tn::definition_of<call_op>();
+
+using scalar = tn::tensor<float, tn::shape<>>;
+scalar calling(std::int64_t number, const scalar& x) {
+    (void)call_definition;
+    return scalar::unchecked(tn::add<call_op>({number}, {x}));
+}
+
+// Servers with pools of so many threads. The first is the master of the sessions.
+struct servers {
+    servers(int count, int threads) {
+        const std::vector<std::string> at = free_addresses(count);
+        tn::cluster tasks({{"worker", at}});
+        for (int i = 0; i < count; ++i) {
+            tcp_options o;
+            o.io_threads = 2;
+            auto s = std::make_unique<one>(threads, make_tcp_transport(o));
+            server_settings settings;
+            settings.tasks = tasks;
+            settings.job = "worker";
+            settings.task = i;
+            settings.pool = &s->pool;
+            s->core = std::make_unique<server_core>(*s->over, std::move(settings));
+            all.push_back(std::move(s));
+        }
+    }
+    std::string target() const { return "tenon://" + all[0]->core->address(); }
+    bool is_of_a_pool() const {
+        return std::any_of(all.begin(), all.end(), [](const auto& s) { return s->pool.has_this_thread(); });
+    }
+
+    struct one {
+        one(int threads, std::shared_ptr<transport> t) : pool(threads), over(std::move(t)) {}
+        tn::thread_pool pool;
+        std::shared_ptr<transport> over;
+        std::unique_ptr<server_core> core;
+    };
+    std::vector<std::unique_ptr<one>> all;
+};
+
+// Blocks a kernel until it is opened, or its step is stopped or late.
+struct barrier {
+    std::atomic<int> inside{0};
+    std::atomic<bool> open{false};
+    void pass(const tn::step& s) {
+        inside.fetch_add(1);
+        inside.notify_all();
+        while (!open.load() && !s.stopped() && tn::step::clock::now() < s.deadline) std::this_thread::yield();
+    }
+    void wait_for(int count) {
+        for (int n = inside.load(); n < count; n = inside.load()) inside.wait(n);
+    }
+};
+
+} // namespace
+
+TEST_CASE("a step after the other is run by the thread that has read of it: no thread of the pool is woken") {
+    for (const int count : {1, 2}) {
+        CAPTURE(count);
+        const servers all(count, 4);
+        std::atomic<int> here{0}, by_pools{0};
+        while_running() = [&](std::int64_t, const tn::step&) { ++(all.is_of_a_pool() ? by_pools : here); };
+        const tn::graph g;
+        const tn::graph_scope scope(g);
+        const auto x = tn::placeholder<float, tn::shape<>>("x");
+        scalar y;
+        {
+            const tn::device_scope there("/job:worker/task:" + std::to_string(count - 1));
+            y = calling(0, x);
+        }
+        tn::session sess(all.target(), g);
+        const auto step = sess.callable(tn::feeds(x), tn::fetches(y));
+        (void)step(1.0f); // it is planned
+        here = by_pools = 0;
+        for (int i = 0; i < 100; ++i) CHECK(std::get<0>(step(static_cast<float>(i)))() == static_cast<float>(i));
+        CHECK(by_pools == 0);
+        CHECK(here == 100);
+    }
+}
+
+TEST_CASE("while a step runs long, all else is answered: of its link and of others, and other steps where there are "
+          "threads") {
+    for (const int threads : {1, 2, 4}) {
+        CAPTURE(threads);
+        const servers all(1, threads);
+        barrier gate;
+        while_running() = [&](std::int64_t, const tn::step& s) { gate.pass(s); };
+        const tn::graph g;
+        const tn::graph_scope scope(g);
+        const auto x = tn::placeholder<float, tn::shape<>>("x");
+        const scalar blocked = calling(0, x), free = x + 1.0f;
+        tn::session same(all.target(), g), other(all.target(), g);
+        const auto block = same.callable(tn::feeds(x), tn::fetches(blocked));
+        auto waiting = block.start(3.0f);
+        gate.wait_for(1);
+        for (int i = 0; i < 5; ++i) {
+            CHECK(same.list_logical_devices().size() == 1);
+            CHECK(other.list_logical_devices().size() == 1);
+        }
+        if (threads > 1) {
+            CHECK(same.run(free, tn::feed(x, 1.0f))() == 2.0f);
+        }
+        auto more = other.callable(tn::feeds(x), tn::fetches(free)).start(4.0f); // with one thread it waits
+        CHECK(other.list_logical_devices().size() == 1);
+        gate.open = true;
+        auto [a] = waiting.get();
+        auto [b] = more.get();
+        CHECK(a() == 3.0f);
+        CHECK(b() == 5.0f);
+    }
+}
+
+TEST_CASE("steps that compute are reached by a stop and by their deadline, on any of the server's threads") {
+    for (const int count : {1, 2}) {
+        CAPTURE(count);
+        const servers all(count, 2);
+        barrier gate;
+        while_running() = [&](std::int64_t, const tn::step& s) { gate.pass(s); };
+        const tn::graph g;
+        const tn::graph_scope scope(g);
+        const auto x = tn::placeholder<float, tn::shape<>>("x");
+        scalar y;
+        {
+            const tn::device_scope there("/job:worker/task:" + std::to_string(count - 1));
+            y = calling(0, x);
+        }
+        tn::session sess(all.target(), g);
+        const auto step = sess.callable(tn::feeds(x), tn::fetches(y));
+        // The first runs on a thread that reads otherwise, the second on one of the pool.
+        auto first = step.start(1.0f);
+        gate.wait_for(1);
+        auto second = step.start(2.0f);
+        gate.wait_for(2);
+        first.stop();
+        CHECK_THROWS_AS(first.get(), tn::cancelled_error);
+        second.stop();
+        CHECK_THROWS_AS(second.get(), tn::cancelled_error);
+        tn::session hurried(all.target(), g, {.operation_timeout = 0.05});
+        const auto late = hurried.callable(tn::feeds(x), tn::fetches(y));
+        CHECK_THROWS_AS(late(1.0f), tn::deadline_exceeded_error);
+        gate.open = true;
+        CHECK(std::get<0>(step(3.0f))() == 3.0f);
+    }
+}
+
+TEST_CASE("a server that is stopped ends the steps that its reading threads run") {
+    servers all(1, 2);
+    barrier gate;
+    while_running() = [&](std::int64_t, const tn::step& s) { gate.pass(s); };
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const auto x = tn::placeholder<float, tn::shape<>>("x");
+    const scalar y = calling(0, x);
+    tn::session sess(all.target(), g);
+    auto waiting = sess.callable(tn::feeds(x), tn::fetches(y)).start(1.0f);
+    gate.wait_for(1);
+    CHECK_FALSE(all.all[0]->core->stop(std::chrono::milliseconds(20)));
+    all.all.clear();
+    CHECK_THROWS_AS(waiting.get(), tn::error);
+}
