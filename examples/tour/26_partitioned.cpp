@@ -33,12 +33,13 @@ int main() {
     const tn::cluster cluster({{"ps", {at[0], at[1]}}, {"worker", {at[2]}}});
     tn::server_options options;
     options.files = folder.string();
-    const tn::server ps0(cluster, "ps", 0, options), ps1(cluster, "ps", 1, options), worker(cluster, "worker", 0, options);
+    const tn::server ps0(cluster, "ps", 0, options), ps1(cluster, "ps", 1, options),
+        worker(cluster, "worker", 0, options);
 
     const auto ids = tn::placeholder<std::int32_t, tn::shape<batch>>("ids");
     const auto placed = tn::on(tn::replica_device_setter(cluster));
-    const auto table = tn::variable<float, tn::shape<words, 16>>("table", tn::uniform(-0.5, 0.5, 7),
-                                                                 {.partition = {.parts = 2}});
+    const auto table =
+        tn::variable<float, tn::shape<words, 16>>("table", tn::uniform(-0.5, 0.5, 7), {.partition = {.parts = 2}});
     const auto rows = tn::gather(table, ids); // float[batch, 16]
     const auto loss = tn::mean(tn::square(tn::sum<1>(rows) - 1.0f));
     const auto train = tn::adagrad(0.1f).minimize(loss);

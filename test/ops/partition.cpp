@@ -118,9 +118,8 @@ TEST_CASE("a variable in parts has the type of one in one piece; its parts are v
         const tn::name_scope layer("layer");
         CHECK(tn::variable<float, tn::shape<4>>("w", tn::zeros(), {.partition = {.parts = 2}}).name() == "layer/w");
     }
-    CHECK_THROWS_WITH_AS(
-        (tn::variable<float, tn::shape<>>("s", tn::zeros(), {.partition = {.parts = 2}})),
-        doctest::Contains("no rows"), tn::invalid_argument_error);
+    CHECK_THROWS_WITH_AS((tn::variable<float, tn::shape<>>("s", tn::zeros(), {.partition = {.parts = 2}})),
+                         doctest::Contains("no rows"), tn::invalid_argument_error);
 
     tn::session s;
     s.run(table.initializer());
@@ -137,7 +136,8 @@ TEST_CASE("partition_scope: variables inside are parted, those that it would mak
     CHECK(tn::parts_of(tn::variable<float, tn::shape<8, 2>>("medium", tn::zeros())).size() == 2);
     CHECK(tn::parts_of(tn::variable<float, tn::shape<7>>("small", tn::zeros())).empty());
     CHECK(tn::parts_of(tn::variable("scalar", 1.0)).empty());
-    CHECK(tn::parts_of(tn::variable<float, tn::shape<8, 2>>("own", tn::zeros(), {.partition = {.parts = 8}})).size() == 8);
+    CHECK(tn::parts_of(tn::variable<float, tn::shape<8, 2>>("own", tn::zeros(), {.partition = {.parts = 8}})).size() ==
+          8);
     const auto layer = tn::nn::dense<4>();
     (void)layer(tn::placeholder<float, tn::shape<batch, 32>>("x"));
     CHECK(tn::parts_of(layer.kernel()).size() == 4);
@@ -181,18 +181,21 @@ TEST_CASE("property: gather, and updates of all kinds, do what they do to a vari
         const tn::any_tensor table = u::variable("table", first, {.partition = {.parts = parts}});
         const tn::any_tensor plain = u::variable("plain", first);
         CHECK(table.extents() == plain.extents());
-        if (std::min(rows, parts) > 1) CHECK(tn::parts_of(table).size() == static_cast<std::size_t>(std::min(rows, parts)));
+        if (std::min(rows, parts) > 1)
+            CHECK(tn::parts_of(table).size() == static_cast<std::size_t>(std::min(rows, parts)));
 
         const auto index = draw(r, 0, 1) ? tn::element_type::int32 : tn::element_type::int64;
-        const tn::extents counted = draw(r, 0, 2) == 0 ? tn::extents{} : draw(r, 0, 1) ? tn::extents{2, 3} : tn::extents{draw(r, 0, 20)};
+        const tn::extents counted = draw(r, 0, 2) == 0 ? tn::extents{}
+                                    : draw(r, 0, 1)    ? tn::extents{2, 3}
+                                                       : tn::extents{draw(r, 0, 20)};
         const bool named = counted.rank() == 1 && draw(r, 0, 1);
-        const tn::any_tensor ids = u::placeholder(index, named ? tn::extents{tn::extent::named("batch")} : counted, "ids");
+        const tn::any_tensor ids =
+            u::placeholder(index, named ? tn::extents{tn::extent::named("batch")} : counted, "ids");
         const tn::any_array some = random_values(r, index, counted, 0, rows - 1);
         tn::extents of_updates = counted;
         for (const tn::extent& d : row) of_updates.push_back(d);
-        const tn::any_tensor updates =
-            draw(r, 0, 3) == 0 ? constant_of(random_values(r, e, {}, 1, 4))
-                               : constant_of(random_values(r, e, of_updates, 1, 4));
+        const tn::any_tensor updates = draw(r, 0, 3) == 0 ? constant_of(random_values(r, e, {}, 1, 4))
+                                                          : constant_of(random_values(r, e, of_updates, 1, 4));
         const tn::any_tensor all = constant_of(random_values(r, e, with_rows(rows, row), -5, 5));
         const tn::any_tensor one_row = constant_of(random_values(r, e, with_rows(1, row), -5, 5));
 
@@ -221,7 +224,8 @@ TEST_CASE("property: gather, and updates of all kinds, do what they do to a vari
         for (int step = 0; step < 3; ++step) {
             std::vector<tn::fed_value> feeds;
             feeds.push_back({ids, some.copy()});
-            const auto got = s.run_untyped(std::move(feeds), {rows_of, rows_of_plain, table, plain, after, after_plain});
+            const auto got =
+                s.run_untyped(std::move(feeds), {rows_of, rows_of_plain, table, plain, after, after_plain});
             CHECK(got[0] == got[1]); // before the update
             CHECK(got[2] == got[3]);
             CHECK(got[4] == got[5]); // after it
@@ -266,9 +270,11 @@ TEST_CASE("an index outside of the rows is an error that names it, its place and
     tn::session s;
     s.run(tn::initialize_variables());
     for (const int wrong : {10, -1}) {
-        const std::string said =
-            message_of<tn::invalid_argument_error>([&] { s.run(tn::feed(ids, {0, 9, wrong}), rows); });
-        CHECK_MESSAGE(contains(said, "index " + std::to_string(wrong) + " at [2] is out of range for the 10 rows"), said);
+        const std::string said = message_of<tn::invalid_argument_error>([&] {
+            s.run(tn::feed(ids, {0, 9, wrong}), rows);
+        });
+        CHECK_MESSAGE(contains(said, "index " + std::to_string(wrong) + " at [2] is out of range for the 10 rows"),
+                      said);
         CHECK_MESSAGE(contains(said, "\"table\""), said);
         CHECK_THROWS_AS(s.run(tn::feed(ids, {0, 9, wrong}), more), tn::invalid_argument_error);
     }
@@ -282,9 +288,11 @@ TEST_CASE("what does not fit a variable in parts is refused in the words for one
     const auto wide = tn::placeholder<float, tn::shape<12, 2>>("wide");
     const auto narrow = tn::placeholder<float, tn::shape<9, 2>>("narrow");
     CHECK_THROWS_WITH_AS(u::assign(table, wide), doctest::Contains("[10, 2] x [12, 2]"), tn::invalid_argument_error);
-    CHECK_THROWS_WITH_AS(u::assign_add(table, narrow), doctest::Contains("[10, 2] x [9, 2]"), tn::invalid_argument_error);
-    CHECK_THROWS_WITH_AS(u::variable("w", {tn::element_type::float32, {9000}}, tn::zeros(), {.partition = {.parts = 5000}}),
-                         doctest::Contains("5000 parts; the most are 4096"), tn::invalid_argument_error);
+    CHECK_THROWS_WITH_AS(u::assign_add(table, narrow), doctest::Contains("[10, 2] x [9, 2]"),
+                         tn::invalid_argument_error);
+    CHECK_THROWS_WITH_AS(
+        u::variable("w", {tn::element_type::float32, {9000}}, tn::zeros(), {.partition = {.parts = 5000}}),
+        doctest::Contains("5000 parts; the most are 4096"), tn::invalid_argument_error);
     // Rows whose number is known in the step are counted there.
     const auto any = tn::placeholder<float, tn::shape<tn::dyn, 2>>("any");
     const tn::any_tensor after = u::assign(table, any);
@@ -305,8 +313,7 @@ TEST_CASE("rows to parts and back: gradients agree with differences, and so do t
         const tn::route_rows_op::attributes a{7, 3, "v"};
         std::vector<tn::any_tensor> in{ids};
         double by = factor;
-        for (const tn::any_tensor& part :
-             tn::detail::outputs_of(tn::add<tn::route_rows_op>(a, {ids, x}).node()))
+        for (const tn::any_tensor& part : tn::detail::outputs_of(tn::add<tn::route_rows_op>(a, {ids, x}).node()))
             in.push_back(tn::detail::as_tensor(tn::as<double, tn::shape<tn::dyn, 3>>(part) * (by += 1)));
         return tn::as<double, tn::shape<5, 3>>(tn::add<tn::join_rows_op>(a, in));
     };
@@ -347,7 +354,8 @@ TEST_CASE("the gradient with respect to a variable in parts agrees with differen
             };
             for (int i = 0; i < 7; ++i)
                 for (int j = 0; j < 2; ++j)
-                    CHECK(slope(i, j) == doctest::Approx((value(i, j, 1e-5) - value(i, j, -1e-5)) / 2e-5).epsilon(1e-6));
+                    CHECK(slope(i, j) ==
+                          doctest::Approx((value(i, j, 1e-5) - value(i, j, -1e-5)) / 2e-5).epsilon(1e-6));
         }
         const auto [zero] = gradients(nothing, table);
         tn::session s;
@@ -357,7 +365,8 @@ TEST_CASE("the gradient with respect to a variable in parts agrees with differen
 
 TEST_CASE("a graph that went through JSON knows its variables in parts") {
     const in_graph g;
-    const auto table = tn::variable<float, tn::shape<10, 2>>("table", tn::uniform(0, 1, 3), {.partition = {.parts = 3}});
+    const auto table =
+        tn::variable<float, tn::shape<10, 2>>("table", tn::uniform(0, 1, 3), {.partition = {.parts = 3}});
     (void)tn::gather(table, tn::constant({1, 9}));
     const tn::graph read = tn::graph_from_json(tn::to_json(g.made));
     const tn::graph_scope scope(read);

@@ -39,8 +39,8 @@ enum class uses { few, whole, both };
 // A table that is read by rows, as a whole, or both; a dense layer behind it.
 struct problem {
     problem(int parts, uses u) : scope(graph) {
-        table = std::make_unique<tn::variable_tensor<double, table_shape>>(tn::variable<double, table_shape>(
-            "table", tn::uniform(-1, 1, 7), {.partition = {.parts = parts}}));
+        table = std::make_unique<tn::variable_tensor<double, table_shape>>(
+            tn::variable<double, table_shape>("table", tn::uniform(-1, 1, 7), {.partition = {.parts = parts}}));
         ids = tn::placeholder<std::int32_t, tn::shape<batch, 2>>("ids");
         const auto w = tn::variable<double, tn::shape<width, 2>>("w", tn::uniform(-1, 1, 8));
         const auto few = gather(*table, ids);
@@ -167,7 +167,8 @@ TEST_CASE("replicated training copies the parts to every device") {
     const tn::graph_scope scope(g);
     const tn::mirrored_strategy mirrored(std::vector<tn::device_name>{"/cpu:0", "/cpu:1"});
     const auto losses = mirrored.run([] {
-        const auto table = tn::variable<double, table_shape>("table", tn::uniform(-1, 1, 7), {.partition = {.parts = 3}});
+        const auto table =
+            tn::variable<double, table_shape>("table", tn::uniform(-1, 1, 7), {.partition = {.parts = 3}});
         return mean(square(gather(table, tn::constant({4, 22, 4}))));
     });
     const auto [step, loss] = mirrored.minimize(tn::gradient_descent(0.1), losses);
@@ -175,7 +176,8 @@ TEST_CASE("replicated training copies the parts to every device") {
     s.run(tn::initialize_variables());
     const auto before = s.run_untyped({}, {g.tensor("table")});
     s.run(step);
-    const auto after = s.run_untyped({}, {g.tensor("table"), g.collection("table/part_2/copies").at(0), g.tensor("table/part_2")});
+    const auto after =
+        s.run_untyped({}, {g.tensor("table"), g.collection("table/part_2/copies").at(0), g.tensor("table/part_2")});
     const auto *was = before[0].data<double>(), *is = after[0].data<double>();
     for (int i = 0; i < rows * width; ++i) {
         const int times = i / width == 4 ? 2 : i / width == 22 ? 1 : 0;
@@ -204,6 +206,11 @@ TEST_CASE("replica_device_setter deals the parts out; what is kept beside a part
     }
     CHECK(s.run(table)(9, 0) > 0);
     CHECK(s.run(table)(8, 0) == 0);
+    // An update that is asked for by itself brings nothing together.
+    const tn::operation more = table.assign_add(1.0f).operation();
+    for (const auto& n : s.explain_placement(more).nodes) CHECK(n.op != "concat");
+    s.run(more);
+    CHECK(s.run(table)(8, 0) == 1);
 }
 
 namespace {
@@ -212,11 +219,10 @@ namespace {
 struct saved_model {
     explicit saved_model(int parts, int ps = 2, bool trains = true) : tasks(make_tasks(ps)), scope(graph) {
         const auto dealt = tn::on(tn::replica_device_setter(ps));
-        table = std::make_unique<tn::variable_tensor<float, tn::shape<11, 2>>>(tn::variable<float, tn::shape<11, 2>>(
-            "table", tn::uniform(-1, 1, 7), {.partition = {.parts = parts}}));
+        table = std::make_unique<tn::variable_tensor<float, tn::shape<11, 2>>>(
+            tn::variable<float, tn::shape<11, 2>>("table", tn::uniform(-1, 1, 7), {.partition = {.parts = parts}}));
         bias = std::make_unique<tn::variable_tensor<float, tn::shape<>>>(tn::variable("bias", 1.0f));
-        if (trains)
-            train = tn::adam(0.1).minimize(sum(square(gather(*table, tn::constant({1, 9, 5})) + *bias)));
+        if (trains) train = tn::adam(0.1).minimize(sum(square(gather(*table, tn::constant({1, 9, 5})) + *bias)));
         initialize = tn::initialize_variables();
         sess = std::make_unique<tn::session>(tasks, graph);
     }

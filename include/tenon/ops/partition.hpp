@@ -187,8 +187,8 @@ TENON_INLINE void route_rows_op::gradient(gradient_context& g) {
     g.set(1, tenon::add<join_rows_op>(g.attributes<attributes>(), std::move(in)));
 }
 TENON_INLINE void join_rows_op::gradient(gradient_context& g) {
-    const std::vector<any_tensor> parts = detail::outputs_of(add_node(
-        route_rows_definition, {g.input(0), g.output_gradient()}, encode(g.attributes<attributes>())));
+    const std::vector<any_tensor> parts = detail::outputs_of(
+        add_node(route_rows_definition, {g.input(0), g.output_gradient()}, encode(g.attributes<attributes>())));
     for (std::size_t p = 0; p < parts.size(); ++p) g.set(static_cast<int>(p) + 1, parts[p]);
 }
 
@@ -340,9 +340,8 @@ TENON_INLINE std::vector<whole_variable> whole_variables(const std::vector<any_t
     std::unordered_map<const node*, bool> inside;
     for (const any_tensor& whole : graph(variables[0].node()->graph).collection(partitioned_variables)) {
         const auto& in = whole.node()->inputs;
-        if (!std::all_of(in.begin(), in.end(), [&](const node_output& p) {
-                return given.contains(p.node) && !inside.contains(p.node);
-            }))
+        if (!std::all_of(in.begin(), in.end(),
+                         [&](const node_output& p) { return given.contains(p.node) && !inside.contains(p.node); }))
             continue;
         whole_of.emplace(in[0].node, whole);
         for (const node_output& p : in) inside[p.node] = true;

@@ -40,9 +40,9 @@ inline std::int64_t parts_for(const std::string& name, const tensor_type& type, 
 
 /// Makes one in parts. `begins` gives a part, whose rows are `first` and those after it, its initial value; `whole` is called
 /// `name`.
-inline any_tensor new_parts(
-    const std::string& name, const tensor_type& type, std::int64_t parts, const variable_options& o,
-    function_ref<any_tensor(const any_tensor& part, std::int64_t first, const std::string& whole)> begins) {
+inline any_tensor
+new_parts(const std::string& name, const tensor_type& type, std::int64_t parts, const variable_options& o,
+          function_ref<any_tensor(const any_tensor& part, std::int64_t first, const std::string& whole)> begins) {
     const no_controls apart;
     const even_parts split{type.extents[0].size, parts};
     const std::string wished = name.empty() ? "variable" : name, full = name_for_parts(wished);
@@ -76,7 +76,7 @@ inline any_tensor with_rows_of(const any_tensor& variable, const any_tensor& val
 }
 
 inline any_tensor assign_to_parts(const any_tensor& variable, const std::vector<any_tensor>& parts,
-                                        const any_tensor& value) {
+                                  const any_tensor& value) {
     check_operands<assign_rule>({variable, value});
     const any_tensor all = with_rows_of(variable, value);
     std::vector<any_tensor> after;
@@ -89,7 +89,8 @@ inline any_tensor assign_to_parts(const any_tensor& variable, const std::vector<
 }
 
 TENON_INLINE any_tensor change_parts(opcode op, const any_tensor& variable, const any_tensor& by, const char* name) {
-    const any_tensor all = by.rank() == variable.rank() && by.extents()[0] == extent(1) ? by : with_rows_of(variable, by);
+    const any_tensor all =
+        by.rank() == variable.rank() && by.extents()[0] == extent(1) ? by : with_rows_of(variable, by);
     std::vector<any_tensor> after;
     std::int64_t first = 0;
     for (const any_tensor& p : parts_of(variable)) {
@@ -102,8 +103,8 @@ TENON_INLINE any_tensor change_parts(opcode op, const any_tensor& variable, cons
 }
 
 inline any_tensor scatter_to_parts(scatter_op::way how, const any_tensor& variable,
-                                         const std::vector<any_tensor>& parts, const any_tensor& indices,
-                                         const any_tensor& updates) {
+                                   const std::vector<any_tensor>& parts, const any_tensor& indices,
+                                   const any_tensor& updates) {
     const std::vector<any_tensor> own = indices_of_parts(variable, indices);
     const std::vector<any_tensor> rows = updates.rank() == 0 ? std::vector<any_tensor>(parts.size(), updates)
                                                              : rows_of_parts(variable, indices, updates);
