@@ -265,7 +265,7 @@ private:
         whole->from->out += whole->size;
         whole->to->in += whole->size;
         bytes_ += whole->size;
-        const auto handle = [this, whole] {
+        const auto handle = [whole] {
             whole->to->on->work(whole->cost, [whole] {
                 if (--whole->frames == 0) whole->then();
             });
