@@ -79,7 +79,7 @@ class Task:
     def end(self):
         self.process.stdin.close()
         try:
-            self.process.wait(10)
+            self.process.wait(2)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()

@@ -17,12 +17,13 @@
 #     cluster_mlp_1, _2         that MLP, batch 128, asynchronous on 2 parameter servers, of 1 and 2
 #                               workers together                                                           steps/s
 #
-# Tenon's side are the programs benchmarks/peer_rows and benchmarks/net_peer_rows of the build folder (default: build/release), called
-# as `peer_rows --row mlp_128 --threads 2`; without the second the cluster rows are left out. The peers are installed from PyPI, each in a virtual environment of its own
-# below ${XDG_CACHE_HOME:-$HOME/.cache}/tenon-peers, outside the source tree; PYTHON names the interpreter to make them
-# with, PEERS the ones wanted. PyTorch's wheel on PyPI is built for CUDA, whose libraries are several GB. It is
-# installed without them, save four smaller ones; where CUDA itself is not installed either it does not load, and is left
-# out with a word. TORCH_INDEX names a package index with CPU wheels to take instead; TORCH_FULL=1 takes everything.
+# Tenon's side are the programs benchmarks/peer_rows and benchmarks/net_peer_rows of the build folder (default: build/release),
+# called as `peer_rows --row mlp_128 --threads 2`; without the second the cluster rows are left out. The peers are installed
+# from PyPI, each in a virtual environment of its own below ${XDG_CACHE_HOME:-$HOME/.cache}/tenon-peers, outside the source
+# tree; PYTHON names the interpreter to make them with, PEERS the ones wanted. PyTorch's wheel on PyPI is built for CUDA,
+# whose libraries are several GB. It is installed without them, save four smaller ones; where CUDA itself is not installed
+# either it does not load, and is left out with a word. TORCH_INDEX names a package index with CPU wheels to take instead;
+# TORCH_FULL=1 takes everything.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
