@@ -116,7 +116,8 @@ public:
 private:
     void work(tn::session& sess, const network& n, std::size_t worker, std::size_t workers, double& steps,
               double& staleness) const {
-        tn::minibatches batches({.size = samples, .seed = worker + 1}, tn::scaled<float>(data_.train_images, 1 / 255.0f), data_.train_labels);
+        tn::minibatches batches({.size = samples, .seed = worker + 1},
+                                tn::scaled<float>(data_.train_images, 1 / 255.0f), data_.train_labels);
         const auto all = static_cast<double>(batches.size() * options_.epochs / static_cast<std::int64_t>(workers));
         auto step = sess.callable(tn::feeds(n.images, n.labels), tn::fetches(n.loss, n.stale));
         while (steps < all)
@@ -128,7 +129,8 @@ private:
             }
     }
     double accuracy(tn::session& sess, const network& n) const {
-        tn::minibatches batches({.size = 500, .shuffle = false}, tn::scaled<float>(data_.test_images, 1 / 255.0f), data_.test_labels);
+        tn::minibatches batches({.size = 500, .shuffle = false}, tn::scaled<float>(data_.test_images, 1 / 255.0f),
+                                data_.test_labels);
         nn::confusion_matrix confusion(10);
         for (auto [x, y] : batches) confusion.add(y, sess.run(tn::feed(n.images, x), n.predicted));
         return confusion.accuracy();
@@ -195,8 +197,10 @@ options read_options(int argc, char** argv) {
         else if (name == "--ps" && number > 0) o.ps = number;
         else if (name == "--workers" && number > 0) o.workers = number;
         else {
-            std::fprintf(stderr, "22_training: %s: there is no such option, or its value is missing\n"
-                                 "22_training [--data DIR] [--epochs N] [--ps N] [--workers N]\n", name.c_str());
+            std::fprintf(stderr,
+                         "22_training: %s: there is no such option, or its value is missing\n"
+                         "22_training [--data DIR] [--epochs N] [--ps N] [--workers N]\n",
+                         name.c_str());
             std::exit(2);
         }
     }

@@ -22,8 +22,7 @@ std::shared_ptr<worker::part> worker::make_part(const session& s, const register
         throw invalid_argument_error("register_part: a step has " + std::to_string(m.edges) + " edges");
     p->edges = std::make_shared<step_edges>(static_cast<std::size_t>(m.edges));
     for (const edge_row& e : m.routes) {
-        if (e.edge < 0 || e.edge >= m.edges || e.task < 0 ||
-            e.task >= static_cast<std::int32_t>(s.tasks->tasks.size()))
+        if (e.edge < 0 || e.edge >= m.edges || e.task < 0 || e.task >= static_cast<std::int32_t>(s.tasks->tasks.size()))
             throw invalid_argument_error("register_part: edge " + std::to_string(e.edge) + " leads to task " +
                                          std::to_string(e.task) + ", and there are " + std::to_string(m.edges) +
                                          " edges and " + std::to_string(s.tasks->tasks.size()) + " tasks");
@@ -53,10 +52,10 @@ void worker::enter(register_part&& m, replier answer) {
         if (p->source) throw already_exists_error("register_part: there is a part " + std::to_string(m.part));
         const std::size_t size = program ? program->size() : 0;
         if (s->parts.size() > limits_.parts || size > limits_.program_bytes - s->program_bytes) {
-            refused = std::make_exception_ptr(resource_exhausted_error(
-                self_.name + " holds " + std::to_string(s->parts.size() - 1) + " parts of " +
-                std::to_string(s->program_bytes) + " bytes of this session; this one of " + std::to_string(size) +
-                " bytes is too much"));
+            refused = std::make_exception_ptr(
+                resource_exhausted_error(self_.name + " holds " + std::to_string(s->parts.size() - 1) + " parts of " +
+                                         std::to_string(s->program_bytes) + " bytes of this session; this one of " +
+                                         std::to_string(size) + " bytes is too much"));
             s->parts.erase(at);
         } else {
             s->program_bytes += size;
@@ -67,8 +66,7 @@ void worker::enter(register_part&& m, replier answer) {
     if (refused) {
         if (answer) fail(answer, refused);
         drop(*p, refused);
-    } else if (program)
-        task_->pool->submit([this, s, p, is_sent, token = busy_.enter()] { make_plan(s, p, is_sent); });
+    } else if (program) task_->pool->submit([this, s, p, is_sent, token = busy_.enter()] { make_plan(s, p, is_sent); });
     else reply<register_part>(answer, {});
 }
 

@@ -40,7 +40,7 @@ struct worker::part {
     std::shared_ptr<step_edges> edges;
     std::vector<int> partners; // tasks that it sends to or receives from
 
-    std::mutex guard; // of what follows
+    std::mutex guard;                     // of what follows
     std::shared_ptr<const packed> source; // nullptr: it is asked for. Read again where containers were reset
     bool planned = false;
     std::exception_ptr failed;

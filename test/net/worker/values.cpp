@@ -143,7 +143,11 @@ TEST_CASE("float tensors travel as bfloat16 where that is asked for, and as they
             o.wire_type = wire;
             tn::session sess = by_net ? tn::session(cluster.target("worker", 0), g, o)
                                       : tn::session(std::vector<tn::task>{local[1], local[0]}, g, o);
-            const auto [b, own, w, i, s] = sess.run(tn::feed(x, array_of(values)), back, on_own_task, wide, whole, one);
+            const auto got = sess.run(tn::feed(x, array_of(values)), back, on_own_task, wide, whole, one);
+            const auto &b = std::get<0>(got), &own = std::get<1>(got);
+            const auto& w = std::get<2>(got);
+            const auto& i = std::get<3>(got);
+            const auto& s = std::get<4>(got);
             INFO("by net ", by_net, ", as ", tn::name_of(wire));
             for (std::size_t k = 0; k < values.size(); ++k) {
                 const float expected = wire == tn::element_type::none ? values[k] : nearest_bfloat16(values[k]);
