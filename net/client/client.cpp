@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <mutex>
 
+#include <unistd.h>
+
 #include <net/client/remote_session.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/runtime/session/scheme.hpp>
@@ -23,12 +25,18 @@ struct client_state {
     }
 };
 
+std::string own_name() {
+    char host[256] = "";
+    (void)gethostname(host, sizeof host - 1);
+    return "process " + std::to_string(getpid()) + " on " + host;
+}
+
 class tenon_scheme final : public tenon::detail::session_scheme {
 public:
     std::shared_ptr<tenon::detail::session_state> make(const std::string& address, const graph& g,
                                                        const session_options& o) const override {
         dialed_server s = dial_as_client(address);
-        return std::make_shared<remote_session>(*s.over, std::move(s.to), g, o);
+        return std::make_shared<remote_session>(*s.over, std::move(s.to), own_name(), g, o);
     }
     void reset(const std::string& address, const std::vector<std::string>& containers) const override {
         dialed_server s = dial_as_client(address);
@@ -66,7 +74,7 @@ dialed_server dial_as_client(const std::string& address) {
     dialed_server d;
     d.over = s.over;
     d.to.address = address;
-    d.to.self.incarnation = random_incarnation();
+    d.to.self.incarnation = d.over->random_number();
     d.to.self.token = s.options.token;
     if (const char* token = std::getenv("TENON_TOKEN"); token && d.to.self.token.empty()) d.to.self.token = token;
     d.to.self.insecure = s.options.insecure;

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <condition_variable>
 
-#include <unistd.h>
-
 #include <net/link/asking.hpp>
 #include <tenon/runtime/run/trace.hpp>
 
@@ -28,18 +26,13 @@ std::int64_t nanoseconds_now() {
 
 graph_output output_of(const any_tensor& t) { return {t.node()->number, t.index()}; }
 
-std::string own_name() {
-    char host[256] = "";
-    (void)gethostname(host, sizeof host - 1);
-    return "process " + std::to_string(getpid()) + " on " + host;
-}
-
 } // namespace
 
-remote_session::remote_session(transport& t, peer_options to, const tenon::graph& g, const session_options& o) :
+remote_session::remote_session(transport& t, peer_options to, std::string own_name, const tenon::graph& g,
+                               const session_options& o) :
     session_state(g, o), transport_(t), server_(peer::make(t, std::move(to))) {
     open_session c;
-    c.client = own_name();
+    c.client = std::move(own_name);
     c.settings = settings_of(o);
     c.limit = o.open_timeout > 0 ? o.open_timeout : 10;
     const time_point deadline = transport_.now() + seconds_of(c.limit);

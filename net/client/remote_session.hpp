@@ -20,8 +20,10 @@ namespace tenon::net {
 /// Thread-safe. Who calls waits, and works for the transport meanwhile.
 class remote_session final : public tenon::detail::session_state, public std::enable_shared_from_this<remote_session> {
 public:
-    /// Throws what open_session is answered, unavailable_error where no server answers. `t` outlives it.
-    remote_session(transport& t, peer_options to, const tenon::graph& g, const session_options& o);
+    /// Throws what open_session is answered, unavailable_error where no server answers. `t` outlives it. `own_name`: whose it
+    /// is, for those who look at the server.
+    remote_session(transport& t, peer_options to, std::string own_name, const tenon::graph& g,
+                   const session_options& o);
     /// The server is told, and gives back what the session holds.
     ~remote_session() override;
 

@@ -50,7 +50,7 @@ public:
 
     void begin(const rendezvous_point& point) {
         service_options o;
-        o.self.incarnation = random_incarnation();
+        o.self.incarnation = transport_.random_number();
         o.self.token = options_.token + word_;
         o.self.insecure = options_.insecure;
         o.links = static_cast<std::size_t>(size_) + 64;

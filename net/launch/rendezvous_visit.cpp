@@ -23,7 +23,7 @@ public:
         transport_(t),
         point_(point),
         options_(std::move(options)),
-        incarnation_(random_incarnation()),
+        incarnation_(t.random_number()),
         until_(t.now() + options_.limit) {}
 
     void begin() {

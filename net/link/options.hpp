@@ -15,7 +15,7 @@ inline constexpr time_point never = time_point::max();
 struct identity {
     std::string job; ///< empty: a client, which is no task of its cluster
     std::int32_t task = 0;
-    std::uint64_t incarnation = 0; ///< of this life of the process: random_incarnation(); 0 is none
+    std::uint64_t incarnation = 0; ///< of this life of the process: transport::random_number(); 0 is none
     std::uint64_t cluster = 0;     ///< a hash of the cluster's description; 0: not known, which fits any
     std::string token;             ///< a secret that all processes of a cluster share; empty: none is asked for
     bool insecure = false;         ///< also over connections that others could read or change
@@ -25,9 +25,6 @@ struct identity {
 std::string name_of(const std::string& job, std::int32_t task);
 /// "6 s", "1.5 s", "200 ms": for messages.
 std::string in_words(duration d);
-
-/// Random, from the system's source; never 0.
-std::uint64_t random_incarnation();
 
 /// How long a link waits, and what it keeps.
 struct link_options {

@@ -279,7 +279,7 @@ peer::counts peer_end::count() const {
 
 std::shared_ptr<peer> peer::make(transport& t, peer_options options) {
     if (options.self.incarnation == 0)
-        throw invalid_argument_error("peer: this process has no incarnation: see random_incarnation()");
+        throw invalid_argument_error("peer: this process has no incarnation: see transport::random_number()");
     return std::make_shared<peer_end>(t, std::move(options));
 }
 

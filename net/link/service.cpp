@@ -265,7 +265,7 @@ private:
 
 std::unique_ptr<service> service::make(transport& t, service_options options, service_handler& handler) {
     if (options.self.incarnation == 0)
-        throw invalid_argument_error("service: this process has no incarnation: see random_incarnation()");
+        throw invalid_argument_error("service: this process has no incarnation: see transport::random_number()");
     return std::make_unique<listening_service>(t, std::move(options), handler);
 }
 

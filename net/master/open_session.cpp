@@ -21,7 +21,7 @@ struct master::opening {
 void master::open(link_number client, const link_peer& who, open_session&& c, time_point deadline, replier answer) {
     auto o = std::make_shared<opening>();
     auto s = o->made = std::make_shared<session>();
-    s->number = random_incarnation();
+    s->number = transport_.random_number();
     s->client = client;
     s->name = std::move(c.client);
     s->address = who.address;

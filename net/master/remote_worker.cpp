@@ -83,7 +83,7 @@ public:
         c.traced = e.traced != nullptr;
         time_point deadline = never;
         if (e.in->limited()) {
-            const std::chrono::duration<double> left = e.in->deadline - step::clock::now();
+            const std::chrono::duration<double> left = e.in->deadline - e.in->now();
             c.limit = std::max(left.count(), 1e-6);
             c.asked = e.in->limit;
             c.limit_source = e.in->limit_source;

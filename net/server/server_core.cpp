@@ -23,7 +23,7 @@ server_core::server_core(transport& t, server_settings s) :
     (void)settings_.tasks.address(settings_.job, settings_.task); // there is such a task
     self_.job = settings_.job;
     self_.task = settings_.task;
-    self_.incarnation = random_incarnation();
+    self_.incarnation = transport_.random_number();
     self_.cluster = hash_of_text(settings_.tasks.to_json());
     self_.token = settings_.token;
     self_.insecure = settings_.insecure;
@@ -32,7 +32,7 @@ server_core::server_core(transport& t, server_settings s) :
     task_options own = settings_.of_task;
     own.job = settings_.job;
     own.index = settings_.task;
-    task_ = std::make_shared<tenon::detail::task_state>(own, settings_.pool, "server_options");
+    task_ = std::make_shared<tenon::detail::task_state>(own, settings_.pool, "server_options", &transport_);
     others_ = std::make_unique<peers>(transport_, settings_.tasks, self_, settings_.link,
                                       [this](const std::string& task, error_code code, const std::string& why) {
                                           if (settings_.log) settings_.log(why);
@@ -183,6 +183,11 @@ task_row server_core::status() const {
     row.sessions = master_->sessions();
     row.steps = worker_->running();
     return row;
+}
+
+server_core::counts server_core::count() const {
+    return {master_->sessions().size(), master_->steps_in_flight(), worker_->count(), service_->count(),
+            others_->count()};
 }
 
 void server_core::answer_status(ask_status&& c, time_point deadline, replier answer) {

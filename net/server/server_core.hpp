@@ -45,6 +45,15 @@ public:
     task_row status() const;
     const tenon::cluster& tasks() const noexcept { return settings_.tasks; }
 
+    /// What it holds, for tests.
+    struct counts {
+        std::size_t sessions = 0, steps = 0; ///< of its clients
+        worker::counts of_masters;
+        service::counts called;
+        peer::counts calling; ///< sums over all tasks
+    };
+    counts count() const;
+
 private:
     void linked(link_number link, const link_peer& who) override;
     void called(link_number link, std::uint8_t v, bytes body, std::vector<any_array> arrays, time_point deadline,

@@ -54,6 +54,11 @@ std::unique_ptr<listener> simulated_process::listen(const std::string& address, 
     return std::make_unique<simulated_listener>(net.weak_from_this(), *this, at);
 }
 
+std::uint64_t simulated_process::random_number() {
+    const std::lock_guard lock(net.mutex);
+    return net.random() | 1;
+}
+
 std::uint64_t simulated_process::call_at(time_point at, std::function<void()> what) {
     const std::lock_guard lock(net.mutex);
     if (!alive) return ++net.made;

@@ -132,6 +132,7 @@ struct simulated_process final : transport {
     void dial(const std::string& address, duration limit, dialed then) override;
     std::unique_ptr<listener> listen(const std::string& address, accept each) override;
     time_point now() const noexcept override { return net.now.load(); }
+    std::uint64_t random_number() override;
     std::uint64_t call_at(time_point at, std::function<void()> what) override;
     bool cancel(std::uint64_t timer) noexcept override;
     bool work_until(function_ref<bool()> done, time_point limit) override { return net.work_until(done, limit, this); }

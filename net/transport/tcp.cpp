@@ -4,6 +4,7 @@
 #include <thread>
 #include <vector>
 
+#include <openssl/rand.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <net/transport/service.hpp>
 #include <net/transport/socket_connection.hpp>
 #include <net/transport/tcp.hpp>
+#include <tenon/core/error.hpp>
 
 namespace tenon::net {
 
@@ -212,6 +214,13 @@ public:
     }
 
     time_point now() const noexcept override { return std::chrono::steady_clock::now(); }
+    std::uint64_t random_number() override {
+        std::uint64_t found = 0;
+        while (found == 0)
+            if (RAND_bytes(reinterpret_cast<unsigned char*>(&found), sizeof found) != 1)
+                throw internal_error("transport: the system gives no random bytes");
+        return found;
+    }
     std::uint64_t call_at(time_point at, std::function<void()> what) override {
         return core_->call_at(at, std::move(what));
     }

@@ -8,9 +8,10 @@
 
 #include <net/wire/message.hpp>
 #include <tenon/kernel/function_ref.hpp>
+#include <tenon/kernel/step.hpp>
 #include <tenon/kernel/thread_pool.hpp>
 
-/// Connections between processes, and time, as what stands above them sees both: real sockets and clocks, or simulated ones.
+/// Connections between processes, time and chance, as what stands above them sees them: real ones, or simulated ones.
 
 namespace tenon::net {
 
@@ -67,11 +68,9 @@ public:
     virtual const std::string& address() const noexcept = 0;
 };
 
-/// Makes connections and tells the time. Thread-safe.
-class transport {
+/// What of a process comes from outside: connections, time and chance. Thread-safe.
+class transport : public time_source {
 public:
-    virtual ~transport() = default;
-
     /// What a connection is given when it is there: who uses it.
     using accept = std::function<std::shared_ptr<connection_user>(std::shared_ptr<connection>)>;
     /// Calls `then` once: with the connection, for which it answers who uses it, or with nullptr and why there is none.
@@ -80,7 +79,8 @@ public:
     /// Throws unavailable_error where the address cannot be had, naming it; invalid_argument_error where it is none.
     virtual std::unique_ptr<listener> listen(const std::string& address, accept each) = 0;
 
-    virtual time_point now() const noexcept = 0;
+    /// Not 0; nobody can guess it, and no other process draws it.
+    virtual std::uint64_t random_number() = 0;
     /// Calls `what` once, at that time or a little later.
     virtual std::uint64_t call_at(time_point at, std::function<void()> what) = 0;
     /// True where it will not be called, and is not being called.

@@ -165,6 +165,14 @@ void exchange::close(std::uint64_t session, std::uint64_t step) noexcept {
     }
 }
 
+exchange::counts exchange::count() const {
+    const std::lock_guard lock(guard_);
+    counts c;
+    c.sessions = sessions_.size();
+    for (const auto& [number, s] : sessions_) c.meetings += s.open.size(), c.early_bytes += s.early_bytes;
+    return c;
+}
+
 void exchange::arrived(step_values&& v) {
     std::shared_ptr<step_meeting> open;
     {

@@ -97,6 +97,13 @@ public:
     /// Memory for the one array beside the body of a step_values note whose step is open here, or an empty one.
     any_array place_for(const bytes& body, const tensor_type& type);
 
+    /// What it holds.
+    struct counts {
+        std::size_t sessions = 0, meetings = 0;
+        std::size_t early_bytes = 0;
+    };
+    counts count() const;
+
 private:
     struct session_state {
         std::map<std::uint64_t, std::shared_ptr<step_meeting>> open;
@@ -106,7 +113,7 @@ private:
         std::deque<std::uint64_t> in_order;
     };
     const std::size_t early_limit_;
-    std::mutex guard_; // of what follows
+    mutable std::mutex guard_; // of what follows
     std::map<std::uint64_t, session_state> sessions_;
 };
 

@@ -49,6 +49,22 @@ public:
             for (const int task : cluster_.tasks(job))
                 if (job != self_.job || task != self_.task) f(job, task);
     }
+    /// Sums over all.
+    peer::counts count() const {
+        peer::counts sum;
+        const std::lock_guard lock(guard_);
+        for (const auto& [task, p] : known_) {
+            const peer::counts c = p->count();
+            sum.calls += c.calls;
+            sum.waiting += c.waiting;
+            sum.waiting_bytes += c.waiting_bytes;
+            sum.kept_messages += c.kept_messages;
+            sum.kept_bytes += c.kept_bytes;
+            sum.links += c.links;
+            sum.connections += c.connections;
+        }
+        return sum;
+    }
     void close() {
         std::map<std::pair<std::string, int>, std::shared_ptr<peer>> all;
         {
@@ -64,7 +80,7 @@ private:
     const identity self_;
     const link_options link_;
     const lost lost_;
-    std::mutex guard_; // of what follows
+    mutable std::mutex guard_; // of what follows
     std::map<std::pair<std::string, int>, std::shared_ptr<peer>> known_;
 };
 

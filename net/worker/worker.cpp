@@ -162,14 +162,18 @@ void worker::task_lost(const std::string& task, error_code code, const std::stri
     }
 }
 
-std::size_t worker::steps_in_flight() const {
+worker::counts worker::count() const {
+    counts c;
+    c.meetings = meetings_.count();
     const std::lock_guard lock(guard_);
-    std::size_t sum = 0;
+    c.sessions = sessions_.size();
+    c.requests = by_request_.size();
     for (const auto& [number, s] : sessions_) {
         const std::lock_guard own(s->guard);
-        sum += s->steps.size();
+        c.parts += s->parts.size();
+        c.steps += s->steps.size();
     }
-    return sum;
+    return c;
 }
 
 std::vector<step_row> worker::running() const {
@@ -186,7 +190,7 @@ std::vector<step_row> worker::running() const {
         step_row row;
         row.session = r->session->number;
         row.step = r->number;
-        row.seconds = static_cast<double>(nanoseconds_now() - r->began) * 1e-9;
+        row.seconds = std::chrono::duration<double>(r->in.now() - r->since).count();
         row.limit = r->in.limit;
         row.waits = waits_of({row.session, row.step}).waits;
         rows.push_back(std::move(row));

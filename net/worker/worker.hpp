@@ -63,7 +63,12 @@ public:
     /// The meetings of this task, for a master that is of the same process.
     exchange& meetings() noexcept { return meetings_; }
     std::vector<step_row> running() const;
-    std::size_t steps_in_flight() const;
+    /// What it holds, for tests.
+    struct counts {
+        std::size_t sessions = 0, parts = 0, steps = 0, requests = 0;
+        exchange::counts meetings;
+    };
+    counts count() const;
     /// Stops all steps.
     void stop(const std::string& why);
 

@@ -64,7 +64,8 @@ struct worker::running_part {
     tenon::step in;
     std::string limit_source;
     std::optional<trace> traced;
-    std::int64_t began = 0;
+    step::clock::time_point since{};
+    std::int64_t began = 0; // by the steady clock: of what is traced
     replier answer;
     link_number master = 0;
 

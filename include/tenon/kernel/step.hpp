@@ -13,6 +13,13 @@ namespace tenon {
 class thread_pool;
 class rendezvous;
 
+/// Where steps have the time from, when that is not the steady clock: time may be simulated. Thread-safe.
+class time_source {
+public:
+    virtual ~time_source() = default;
+    virtual std::chrono::steady_clock::time_point now() const noexcept = 0;
+};
+
 /// Made by who runs it, for whom it lives on; kernels and transports read it, on any thread.
 class step {
 public:
@@ -26,11 +33,21 @@ public:
     clock::time_point deadline = clock::time_point::max(); ///< when it is stopped
     double limit = 0;                                      ///< what the deadline was made of, for messages: seconds
     const char* limit_source = "";
+    const time_source* time = nullptr; ///< nullptr: the steady clock
 
     bool may_be_stopped = false;  ///< before its deadline
     rendezvous* values = nullptr; ///< where its parts on several tasks meet; nullptr: it has one part
 
     bool limited() const noexcept { return deadline != clock::time_point::max(); }
+    clock::time_point now() const noexcept { return time ? time->now() : clock::now(); }
+    bool late() const noexcept { return limited() && now() >= deadline; }
+    /// Its time is that of another, of which it is a part.
+    void take_time_of(const step& whole) noexcept {
+        deadline = whole.deadline;
+        limit = whole.limit;
+        limit_source = whole.limit_source;
+        time = whole.time;
+    }
     /// True once nobody wants its result any more: a long computation should end then.
     bool stopped() const noexcept { return stopped_.load(std::memory_order_relaxed); }
     void set_stopped(bool yes) noexcept { stopped_.store(yes, std::memory_order_release); }

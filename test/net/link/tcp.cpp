@@ -69,11 +69,11 @@ bytes amount(std::int64_t n) {
 
 struct sockets {
     sockets() {
-        so.self = {"ps", 0, random_incarnation(), 0, "secret", false};
+        so.self = {"ps", 0, there->random_number(), 0, "secret", false};
         server = service::make(*there, so, handler);
         po.address = server->listen("127.0.0.1:0");
         po.job = "ps";
-        po.self = {"worker", 0, random_incarnation(), 0, "secret", false};
+        po.self = {"worker", 0, there->random_number(), 0, "secret", false};
         caller = peer::make(*here, po);
     }
     std::shared_ptr<transport> here = make_tcp_transport(), there = make_tcp_transport();
@@ -142,7 +142,7 @@ TEST_CASE("links over TCP: a service that ends while calls are made, and another
         CHECK(succeeded > before + 20);
         if (life % 2) CHECK(w.server->stop(w.in(10s))); // although they do not cease to call
         w.server.reset();                               // in mid-call, where it was not stopped
-        w.so.self.incarnation = random_incarnation();
+        w.so.self.incarnation = w.there->random_number();
         w.server = service::make(*w.there, w.so, w.handler);
         CHECK(w.server->listen(w.po.address) == w.po.address);
     }

@@ -30,9 +30,7 @@ public:
     void start(const run_environment& e, rendezvous& values, steps_in_flight& among,
                std::function<void()> ended) override {
         in_.pool = pool_.size() > 1 ? &pool_ : nullptr;
-        in_.deadline = e.in->deadline;
-        in_.limit = e.in->limit;
-        in_.limit_source = e.in->limit_source;
+        in_.take_time_of(*e.in);
         in_.values = &values;
         step_.start(nullptr, {&in_, e.traced, e.measured}, among, pool_, [this, then = std::move(ended)] {
             if (!step_.failure()) step_.take(nullptr);

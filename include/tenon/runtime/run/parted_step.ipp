@@ -18,9 +18,7 @@ TENON_INLINE run_environment parted_step::begin(const run_environment& e) {
     first_part_.arm();
     for (const auto& p : others_) p->arm();
     in_.pool = e.in->pool;
-    in_.deadline = e.in->deadline;
-    in_.limit = e.in->limit;
-    in_.limit_source = e.in->limit_source;
+    in_.take_time_of(*e.in);
     in_.values = values_.get();
     const std::lock_guard lock(guard_);
     running_ = others_.size() + 1;

@@ -143,8 +143,7 @@ template <class Attempt> bool plan::executor::hold(const Attempt& attempt) {
         asking_ = true;
         workers_ = coming_ = 0;
         // Who stopped it, or looked at its deadline, may have come before it asked.
-        const bool late = e_.limited() && std::chrono::steady_clock::now() >= e_.in->deadline;
-        if (!(late || e_.in->stopped()) || !f_.variables.stop_asking()) return false;
+        if (!(e_.in->late() || e_.in->stopped()) || !f_.variables.stop_asking()) return false;
         asking_ = false;
         lock.unlock();
         if (e_.in->stopped()) throw cancelled_error("the step was stopped");
@@ -416,7 +415,7 @@ TENON_INLINE bool plan::executor::wanted(int command) noexcept {
     if (stopped()) return false;
     try {
         if (e_.in->stopped()) throw cancelled_error("the step was stopped");
-        if (!e_.limited() || std::chrono::steady_clock::now() < e_.in->deadline) return true;
+        if (!e_.in->late()) return true;
         exceed_limit(*e_.in, p_.awaited_in(static_cast<std::size_t>(command)));
     } catch (...) {
         failed(command, std::current_exception());

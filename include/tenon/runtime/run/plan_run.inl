@@ -171,9 +171,7 @@ TENON_INLINE void plan::run_operation(std::size_t s, frame& f, const run_environ
     const bool timed = e.traced || e.measured;
     const std::int64_t begin = timed ? now() : 0;
     if (e.stoppable()) {
-        const auto over = [&] {
-            return e.in->stopped() || (e.limited() && std::chrono::steady_clock::now() >= e.in->deadline);
-        };
+        const auto over = [&] { return e.in->stopped() || e.in->late(); };
         const auto give_up = [&] {
             if (e.in->stopped()) throw cancelled_error("the step was stopped");
             exceed_limit(*e.in, "it was waiting for");

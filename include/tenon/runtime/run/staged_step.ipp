@@ -70,9 +70,7 @@ TENON_INLINE void staged_step::begin(const any_array* const* feeds, const run_en
     environment_.traced = e.traced;
     environment_.measured = e.measured;
     step_.pool = e.in->pool;
-    step_.deadline = e.in->deadline;
-    step_.limit = e.in->limit;
-    step_.limit_source = e.in->limit_source;
+    step_.take_time_of(*e.in);
     step_.values = e.in->values;
     step_.set_stopped(false);
     denormals_ = denormal_mode();
@@ -317,7 +315,7 @@ TENON_INLINE void staged_step::start_wait(waiter& w, locked& lock) noexcept {
     if (failure) completed(w, std::move(failure));
     lock.lock();
     w.waits = w.now == waiter::state::begun;
-    if (w.waits) w.since = step::clock::now();
+    if (w.waits) w.since = step_.now();
     // Whoever stopped the step may have come before it was begun.
     if (first_) stop_what_is_begun(lock);
     --active_;
@@ -470,7 +468,7 @@ TENON_INLINE std::vector<awaited> staged_step::waits() {
     if (active_ == 0) return all;
     ++active_;
     try {
-        const auto now = step::clock::now();
+        const auto now = step_.now();
         for (waiter& w : waiters_) {
             if (w.now != waiter::state::begun || !w.waits) continue;
             const staged_plan::unit& unit = plan_.units_[static_cast<std::size_t>(w.unit)];

@@ -304,10 +304,10 @@ TENON_INLINE std::string local_session::idle_runners(const runtime::parted_step&
 
 TENON_INLINE void local_session::begin(step& s, double timeout) const {
     s.pool = step_pool_;
+    s.time = tasks_[0]->time;
     s.limit = timeout > 0 ? timeout : options.operation_timeout;
     if (s.limit > 0) {
-        s.deadline = std::chrono::steady_clock::now() +
-                     std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(s.limit, 1e9) * 1e9));
+        s.deadline = s.now() + std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(s.limit, 1e9) * 1e9));
         s.limit_source = timeout > 0 ? "run's time limit" : "session's operation_timeout";
     }
 }

@@ -31,8 +31,9 @@ inline void require_task_options(const task_options& o, const char* maker) {
             "this machine has " + std::to_string(there_is) + " bytes");
 }
 
-TENON_INLINE task_state::task_state(const task_options& o, thread_pool* p, const char* maker) :
-    pool((require_task_options(o, maker), p ? p : process_pool(o.intra_op_threads))) {
+TENON_INLINE task_state::task_state(const task_options& o, thread_pool* p, const char* maker,
+                                    const time_source* of_steps) :
+    pool((require_task_options(o, maker), p ? p : process_pool(o.intra_op_threads))), time(of_steps) {
     for (int i = 0; i < o.cpu_devices; ++i) devices.push_back(make_cpu_device(o.memory_limit, i));
     if (const auto gpus = o.gpus ? o.gpus : linked_gpu_backend())
         for (auto& d : gpus->make(with_environment(o.gpu_memory), pool->size() > 1 ? pool : nullptr))

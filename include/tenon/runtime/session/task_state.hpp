@@ -30,12 +30,13 @@ protected:
 class task_state {
 public:
     /// With a pool that outlives it; nullptr: the process's, which has the threads that the first who asked for it wanted.
-    /// `maker` is whose options they are, for messages.
-    task_state(const task_options& o, thread_pool* pool, const char* maker);
+    /// `maker` is whose options they are, for messages. `time` of its steps, which outlives it; nullptr: the steady clock.
+    task_state(const task_options& o, thread_pool* pool, const char* maker, const time_source* time = nullptr);
     task_state(const task_state&) = delete;
     task_state& operator=(const task_state&) = delete;
 
     thread_pool* const pool;
+    const time_source* const time;
     std::vector<std::unique_ptr<device>> devices; // /cpu:0 first; they outlive the plans
 
     void enter(task_member& m);
