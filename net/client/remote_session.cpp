@@ -57,20 +57,17 @@ remote_session::remote_session(transport& t, peer_options to, std::string own_na
     if (connected.failed)
         throw unavailable_error("session: there is no server at " + server_->name() + ": " + connected.message);
     incarnation_ = server_->incarnation();
-    open_session::reply r = ask(c, c.limit);
-    session_ = r.session;
-    tell_placed(r.placed);
+    try {
+        const open_session::reply r = ask(c, c.limit);
+        session_ = r.session;
+        tell_placed(r.placed);
+    } catch (const deadline_exceeded_error& late) { // it was there, and is no more
+        throw unavailable_error(std::string("session: ") + late.what());
+    }
 }
 
-remote_session::~remote_session() {
-    try {
-        if (session_) {
-            (void)net::ask(*server_, close_session{session_}, transport_.now() + seconds_of(grace), incarnation_);
-        }
-    } catch (...) { // it finds out by itself
-    }
-    server_->close();
-}
+// The last to hold it may be a step that ends on a thread of the transport, which may not wait: with the link the session ends.
+remote_session::~remote_session() { server_->close(); }
 
 time_point remote_session::deadline_of(double timeout) const {
     const double limit = timeout > 0 ? timeout : options.operation_timeout;

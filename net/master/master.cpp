@@ -242,7 +242,7 @@ void master::stop() {
 }
 
 // All tasks that can be reached do so, also where others cannot.
-void master::reset(reset_containers&& c, time_point deadline, replier answer) {
+void master::reset(reset_containers&& c, time_point deadline, replier&& answer) {
     deadline = std::min(deadline, transport_.now() + seconds_of(c.limit > 0 ? c.limit : limits_.open_seconds));
     const auto all = std::make_shared<all_answers>(
         [to = std::make_shared<replier>(std::move(answer))](const std::vector<std::string>& missing) {

@@ -52,14 +52,14 @@ public:
 
 private:
     struct opening;
-    void open(link_number client, const link_peer& who, open_session&& c, time_point deadline, replier answer);
+    void open(link_number client, const link_peer& who, open_session&& c, time_point deadline, replier&& answer);
     void begin_on_tasks(const std::shared_ptr<opening>& o, std::vector<std::string> missing);
     void finish(const std::shared_ptr<opening>& o, const std::vector<std::string>& missing);
     extend_graph::reply extend(session& s, extend_graph&& c);
     make_callable::reply make(session& s, const make_callable& c);
-    void run(const std::shared_ptr<session>& s, run_step&& c, replier answer);
+    void run(const std::shared_ptr<session>& s, run_step&& c, replier&& answer);
     void close(const std::shared_ptr<session>& s);
-    void reset(reset_containers&& c, time_point deadline, replier answer);
+    void reset(reset_containers&& c, time_point deadline, replier&& answer);
     std::shared_ptr<session> find(link_number client, std::uint64_t number) const;
 
     transport& transport_;

@@ -18,7 +18,7 @@ struct master::opening {
     replier answer;
 };
 
-void master::open(link_number client, const link_peer& who, open_session&& c, time_point deadline, replier answer) {
+void master::open(link_number client, const link_peer& who, open_session&& c, time_point deadline, replier&& answer) {
     auto o = std::make_shared<opening>();
     auto s = o->made = std::make_shared<session>();
     s->number = transport_.random_number();

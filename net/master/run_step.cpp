@@ -38,7 +38,7 @@ private:
 
 } // namespace
 
-void master::run(const std::shared_ptr<session>& s, run_step&& c, replier answer) {
+void master::run(const std::shared_ptr<session>& s, run_step&& c, replier&& answer) {
     auto callable = s->callable(c.callable);
     if (c.feeds.size() != callable->feeds().size())
         throw invalid_argument_error("session: a step that is fed " + std::to_string(callable->feeds().size()) +

@@ -36,7 +36,7 @@ std::shared_ptr<worker::part> worker::make_part(const session& s, const register
     return p;
 }
 
-void worker::enter(register_part&& m, replier answer) {
+void worker::enter(register_part&& m, replier&& answer) {
     const auto s = find(m.session);
     if (!s) throw aborted_error(self_.name + " does not know this session; it has ended, or the server was restarted");
     const bool is_sent = m.has_program;

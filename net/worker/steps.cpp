@@ -9,7 +9,7 @@
 
 namespace tenon::net {
 
-void worker::run(link_number master, run_part&& m, replier answer) {
+void worker::run(link_number master, run_part&& m, replier&& answer) {
     const auto s = find(m.session);
     if (!s) throw aborted_error(self_.name + " does not know this session; it has ended, or the server was restarted");
     auto r = std::make_shared<running_part>();
@@ -21,9 +21,11 @@ void worker::run(link_number master, run_part&& m, replier answer) {
     r->in.limit = m.asked;
     r->in.limit_source = r->limit_source.c_str();
     r->in.may_be_stopped = true;
+    r->in.time = task_->time;
+    r->since = r->in.now();
     if (m.limit > 0)
         r->in.deadline =
-            step::clock::now() + std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(m.limit, 1e9) * 1e9));
+            r->in.now() + std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(m.limit, 1e9) * 1e9));
     if (m.traced) r->traced.emplace();
     r->began = nanoseconds_now();
     {

@@ -81,11 +81,11 @@ private:
     void begin(link_number master, begin_session&& m);
     void end(std::uint64_t session, const std::exception_ptr& why);
     std::shared_ptr<part> make_part(const session& s, const register_part& m) const;
-    void enter(register_part&& m, replier answer);
+    void enter(register_part&& m, replier&& answer);
     void forget_one(const forget_part& m);
     void drop(part& p, const std::exception_ptr& why);
     void make_plan(const std::shared_ptr<session>& s, const std::shared_ptr<part>& p, bool is_sent);
-    void run(link_number master, run_part&& m, replier answer);
+    void run(link_number master, run_part&& m, replier&& answer);
     void start(const std::shared_ptr<running_part>& r);
     void ended(const std::shared_ptr<running_part>& r);
     void forget(const running_part& r);
