@@ -213,12 +213,16 @@ void master::close(const std::shared_ptr<session>& s) {
     }
     if (steps) steps->close();
     for (const auto& step : running) step->stop(); // what computes, too
-    const message m = message_of(end_session{s->number});
-    for (const session_tasks::task& t : s->tasks->tasks->tasks)
+    end_on_tasks(*s);
+}
+
+void master::end_on_tasks(const session& s) {
+    const message m = message_of(end_session{s.number});
+    for (const session_tasks::task& t : s.tasks->tasks->tasks)
         if (t.at && t.incarnation)
             t.at->call(
                 m.verb, m.body, {}, never, [](const net::answer&) {}, t.incarnation);
-    worker_.meetings().end_session(s->number);
+    worker_.meetings().end_session(s.number);
 }
 
 void master::peer_lost(link_number client) {

@@ -59,6 +59,7 @@ private:
     make_callable::reply make(session& s, const make_callable& c);
     void run(const std::shared_ptr<session>& s, run_step&& c, replier&& answer);
     void close(const std::shared_ptr<session>& s);
+    void end_on_tasks(const session& s);
     void reset(reset_containers&& c, time_point deadline, replier&& answer);
     std::shared_ptr<session> find(link_number client, std::uint64_t number) const;
 

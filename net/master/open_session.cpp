@@ -142,6 +142,7 @@ void master::finish(const std::shared_ptr<opening>& o, const std::vector<std::st
         reply<open_session>(o->answer, r);
     } catch (...) {
         close(s);
+        end_on_tasks(*s); // again, where it was closed before they had begun it
         fail(o->answer, std::current_exception());
     }
 }

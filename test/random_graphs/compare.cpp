@@ -106,12 +106,14 @@ std::string difference(const result& expected, const tn::any_array& given, const
 namespace {
 
 // The graph, in which nodes that ask for no device ask for any.
-tn::graph placed_at_random(program p, bool on_tasks) {
+tn::graph placed_at_random(program p, bool on_tasks, bool simulated) {
     const char* here[] = {"/cpu:0", "/cpu:1", "/gpu:0", "/gpu:1"};
     const char* there[] = {"/job:worker/task:0/cpu:0", "/job:worker/task:1", "/job:worker/task:1/cpu:0",
                            "/job:worker/task:1/gpu:0"};
     const auto& devices = on_tasks ? there : here;
     for (nlohmann::json& n : p.graph.at("nodes")) {
+        if (simulated && n.at("op") == reference::pause_op::name)
+            n["attributes"]["elsewhere"] = false; // no thread of its own
         const std::size_t by = std::hash<std::string>()(n.at("name").get<std::string>()) ^ p.seed;
         if (on_tasks && (n.contains("colocated") || n.contains("follows"))) continue; // a task is never dropped
         if (!n.contains("device") && by % 7 < 5) n["device"] = devices[by / 7 % 4];
@@ -120,7 +122,8 @@ tn::graph placed_at_random(program p, bool on_tasks) {
 }
 
 tn::graph graph_for(const program& p, const session_kind& k, const tn::graph* written) {
-    if (k.placed) return placed_at_random(p, k.tasks || k.by_wire);
+    const bool simulated = !k.target.empty();
+    if (k.placed) return placed_at_random(p, k.tasks || k.by_wire || simulated, simulated);
     return k.written && written ? *written : graph_of(p);
 }
 
@@ -141,6 +144,7 @@ public:
         if (k.by_wire) by_wire_ = std::make_unique<wire_session>(graph_, o);
 #endif
         if (k.tasks) session_.emplace(two_tasks(), graph_, o);
+        else if (!k.target.empty()) session_.emplace(k.target, graph_, o);
         else session_.emplace(graph_, o);
         if (k.trace) session_->set_trace(&trace_);
         if (k.measure) session_->set_measurements(&measurements_);

@@ -20,6 +20,7 @@ struct session_kind {
     bool placed = false;   ///< nodes ask for devices at random, the same for the same name
     bool tasks = false;    ///< on two tasks of this process
     bool by_wire = false;  ///< its graph and the parts of its steps are read from bytes (wire_session); on two tasks
+    std::string target;    ///< of a server of a simulated cluster; on two tasks
     bool written = false;  ///< on the graph as it was made in memory, where there is one, not as it was read from JSON
 };
 

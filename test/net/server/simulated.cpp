@@ -67,7 +67,8 @@ TEST_CASE("A step may be the last to hold its session: with it the session ends"
     tn::detail::fetch_request r;
     r.fetches.push_back(std::get<0>(std::tuple(taken)));
     {
-        const auto s = std::make_shared<net::remote_session>(all.client, all.dial(), "a test", g, tn::session_options());
+        const auto s =
+            std::make_shared<net::remote_session>(all.client, all.dial(), "a test", g, tn::session_options());
         (void)s->make_callable({}, r)->start({}, 1);
     }
     CHECK(all.servers[0]->count().sessions == 1);
@@ -75,6 +76,21 @@ TEST_CASE("A step may be the last to hold its session: with it the session ends"
     CHECK(all.servers[0]->count().sessions == 1);
     all.network.work_for(200ms);
     CHECK(all.servers[0]->count().sessions == 0);
+}
+
+TEST_CASE("A client that leaves while its session is opened leaves nothing of it on any task") {
+    simulated_cluster all(3);
+    for (int leaves = 0; leaves < 100; ++leaves) {
+        const auto to = net::peer::make(all.client, all.dial());
+        (void)net::call(*to, net::open_session(), all.in(5s), [](const net::answer&) {});
+        all.network.work_for(leaves * 20us);
+        to->close();
+        all.network.work_for(1s);
+        for (const auto& s : all.servers) {
+            const auto c = s->count();
+            CHECK(c.sessions + c.of_masters.sessions + c.of_masters.meetings.sessions == 0);
+        }
+    }
 }
 
 TEST_CASE("SEMANTICS 17: the limit of a step on servers is of their transport's time") {
