@@ -83,7 +83,8 @@ graphs_outcome run_graphs(std::uint64_t seed, bool faults, std::size_t lines) {
         programs.start("client", [&](net::transport& t) {
             simulated_scheme::of_program = &t;
             try {
-                if (const random_graphs::failure f = random_graphs::run(p, kind)) told.wrong = f.session + ": " + f.what;
+                if (const random_graphs::failure f = random_graphs::run(p, kind))
+                    told.wrong = f.session + ": " + f.what;
             } catch (const std::exception& e) {
                 told.wrong = std::string("an exception: ") + e.what();
             }

@@ -83,6 +83,10 @@ ledger::content* ledger::stands_on(int v, int assigner, const run& reader) {
                " is seen in a life of its task in which it cannot have been assigned");
     if (c.gone < reader.begun)
         wrong_("what " + named(assigner) + " assigned" + of_variable(v) + " is back after it had been replaced");
+    for (const clearing& r : resets_)
+        if (r.done && r.container == x.container && c.seen < r.begin && r.end < reader.begun)
+            wrong_("what " + named(assigner) + " assigned" + of_variable(v) +
+                   " is there after its container was reset");
     return &c;
 }
 
@@ -100,8 +104,8 @@ void ledger::saw(int s, int v, std::span<const std::int64_t> value) {
             if (owner == 0 || of(owner).how != outcome::done || of(owner).ended >= by.begun) continue;
             const run& u = of(owner);
             const auto stood = u.stood_on.find(v);
-            const bool was_here =
-                stood != u.stood_on.end() ? stood->second == assigner : c->seen != time_point::max() && c->seen < u.begun;
+            const bool was_here = stood != u.stood_on.end() ? stood->second == assigner
+                                                            : c->seen != time_point::max() && c->seen < u.begun;
             if (was_here)
                 wrong_("LOST: " + what() + " is 0 to " + named(s) + ", and " + named(owner) +
                        ", which adds to it, was told that it was done");
@@ -112,12 +116,13 @@ void ledger::saw(int s, int v, std::span<const std::int64_t> value) {
             continue;
         }
         run& u = of(owner);
-        if (times != 1) wrong_("TWICE: " + named(owner) + " was applied to " + what() + " " + std::to_string(times) + " times");
+        if (times != 1)
+            wrong_("TWICE: " + named(owner) + " was applied to " + what() + " " + std::to_string(times) + " times");
         if (u.how == outcome::refused) wrong_(named(owner) + ", which was refused, was applied to " + what());
         const auto [stood, first] = u.stood_on.try_emplace(v, assigner);
         if (!first && stood->second != assigner)
-            wrong_("TWICE: " + named(owner) + " was applied to " + what() + " on what " + named(stood->second) + " and " +
-                   named(assigner) + " assigned");
+            wrong_("TWICE: " + named(owner) + " was applied to " + what() + " on what " + named(stood->second) +
+                   " and " + named(assigner) + " assigned");
         if (in_both(c->lives, lives_for(u, x.task)).empty())
             wrong_(named(owner) + " of an older session was applied to " + what() + " in a later life of its task");
     }
@@ -142,10 +147,13 @@ void ledger::found_uninitialised(int s) {
 }
 
 int ledger::reset_begins(const std::string& container, time_point now) {
-    resets_.push_back({container, now, time_point::max()});
+    resets_.push_back({container, now, time_point::max(), false});
     return static_cast<int>(resets_.size()) - 1;
 }
-void ledger::reset_ends(int r, time_point until) { resets_.at(static_cast<std::size_t>(r)).end = until; }
+void ledger::reset_ends(int r, time_point until, bool done) {
+    resets_.at(static_cast<std::size_t>(r)).end = until;
+    resets_.at(static_cast<std::size_t>(r)).done = done;
+}
 
 bool ledger::was_lost_since(int task, time_point t) const {
     for (const life& l : tasks_.at(static_cast<std::size_t>(task)))

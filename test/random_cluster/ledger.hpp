@@ -16,7 +16,7 @@
 /// adds 1 to an element that is its alone. So whoever reads it sees which initialisation it stands on, and which updates were
 /// applied to that, and how often:
 ///   - told done: once, on one initialisation; a failure whose outcome is not known: at most once; one of its inputs: never;
-///   - what was there and has been replaced, or was lost with its task, is not there again;
+///   - what was there and has been replaced, was reset, or was lost with its task, is not there again;
 ///   - no step of a session that is older than a task's life has an effect on it;
 ///   - a variable that was initialised is, until its task dies or its container is reset.
 
@@ -53,7 +53,7 @@ public:
 
     /// A reset of this container, which may not have an effect after `until`; max: nobody knows yet.
     int reset_begins(const std::string& container, time_point now);
-    void reset_ends(int reset, time_point until);
+    void reset_ends(int reset, time_point until, bool done);
 
     bool was_lost_since(int task, time_point t) const;
 
@@ -82,6 +82,7 @@ private:
     struct clearing {
         std::string container;
         time_point begin{}, end = time_point::max();
+        bool done = false;
     };
     held& at(int v) { return variables_.at(static_cast<std::size_t>(v)); }
     const held& at(int v) const { return variables_.at(static_cast<std::size_t>(v)); }

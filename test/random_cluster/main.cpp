@@ -36,11 +36,12 @@ public:
                 graphs(seed, true);
             }
         }
-        std::printf("%llu seeds, %llu failures: %llu sessions, %llu steps (%llu done, %llu refused, %llu of unknown outcome), "
-                    "%llu faults; %llu programs; %llu events\n",
-                    number(o_.count), number(failed_), number(sums_.sessions), number(sums_.steps), number(sums_.done),
-                    number(sums_.refused), number(sums_.unknown), number(sums_.faults), number(programs_),
-                    number(sums_.events));
+        std::printf(
+            "%llu seeds, %llu failures: %llu sessions, %llu steps (%llu done, %llu refused, %llu of unknown outcome), "
+            "%llu faults; %llu programs; %llu events\n",
+            number(o_.count), number(failed_), number(sums_.sessions), number(sums_.steps), number(sums_.done),
+            number(sums_.refused), number(sums_.unknown), number(sums_.faults), number(programs_),
+            number(sums_.events));
         return failed_ != 0;
     }
 

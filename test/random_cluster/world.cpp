@@ -309,7 +309,8 @@ void world::check_end() {
         std::size_t resources = 0, in_use = 0;
         for (const auto& r : row.resources) {
             if (r.kind == "variable") resources += r.bytes;
-            else if (r.name != "tokens") wrong(s->host + " still holds the " + r.kind + " " + r.container + "/" + r.name);
+            else if (r.name != "tokens")
+                wrong(s->host + " still holds the " + r.kind + " " + r.container + "/" + r.name);
         }
         for (const auto& d : row.devices) in_use += d.memory.in_use;
         if (in_use != resources)
