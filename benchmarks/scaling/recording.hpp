@@ -83,6 +83,7 @@ public:
         return base_->listen(address, std::move(each));
     }
     net::time_point now() const noexcept override { return base_->now(); }
+    std::uint64_t random_number() override { return base_->random_number(); }
     std::uint64_t call_at(net::time_point at, std::function<void()> what) override {
         return base_->call_at(at, std::move(what));
     }
@@ -158,7 +159,7 @@ private:
         explicit scheme(recorder& to) : over(to, "client") {}
         std::shared_ptr<tenon::detail::session_state> make(const std::string& address, const tenon::graph& g,
                                                            const tenon::session_options& o) const override {
-            return std::make_shared<net::remote_session>(over, net::dial_as_client(address).to, g, o);
+            return std::make_shared<net::remote_session>(over, net::dial_as_client(address).to, "a benchmark", g, o);
         }
         void reset(const std::string&, const std::vector<std::string>&) const override {}
         mutable recorded_transport over;

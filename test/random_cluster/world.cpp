@@ -313,7 +313,8 @@ void world::check_end() {
                 wrong(s->host + " still holds the " + r.kind + " " + r.container + "/" + r.name);
         }
         for (const auto& d : row.devices) in_use += d.memory.in_use;
-        if (in_use != resources)
+        // A variable that was updated beside its readers keeps room for the next such update.
+        if (in_use < resources || in_use > 2 * resources)
             wrong(s->host + " has " + std::to_string(in_use) + " bytes in use, where its variables take " +
                   std::to_string(resources));
     }

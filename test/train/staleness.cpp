@@ -24,8 +24,7 @@ TEST_CASE("SEMANTICS 42: a worker that is alone is never stale; steps are counte
     CHECK(sess.run(steps).item() == 4);
     CHECK(sess.run(w).item() == doctest::Approx(0.8 * 1.2 * 0.8 * 1.2));
     bool trained = false;
-    for (const tn::any_tensor& v : g.collection("trainable_variables"))
-        trained = trained || v.name() == steps.name();
+    for (const tn::any_tensor& v : g.collection("trainable_variables")) trained = trained || v.name() == steps.name();
     CHECK_FALSE(trained);
 }
 

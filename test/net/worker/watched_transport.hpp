@@ -144,6 +144,7 @@ public:
         });
     }
     time_point now() const noexcept override { return of_->now(); }
+    std::uint64_t random_number() override { return of_->random_number(); }
     std::uint64_t call_at(time_point at, std::function<void()> what) override { return of_->call_at(at, what); }
     bool cancel(std::uint64_t timer) noexcept override { return of_->cancel(timer); }
     bool work_until(tn::function_ref<bool()> done, time_point limit) override { return of_->work_until(done, limit); }
