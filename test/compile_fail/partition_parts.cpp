@@ -1,3 +1,4 @@
+// error: partitioned_variable
 // error: tenon::partitioned_variable: there are more parts than rows
 #include <tenon/tenon.hpp>
 

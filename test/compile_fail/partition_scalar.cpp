@@ -1,3 +1,4 @@
+// error: partitioned_variable
 // error: tenon::partitioned_variable: a scalar has no rows to part
 #include <tenon/tenon.hpp>
 

@@ -14,7 +14,13 @@ entry of_edge(const char* op) {
             .apart = "runtime/session/tasks.cpp"};
 }
 
-const add_entries edges{of_edge("send"), of_edge("receive")};
+const add_entries edges{of_edge("send"),
+                        of_edge("receive"),
+                        {.op = "convert",
+                         .elements = floating,
+                         .no_gradient = "made of graphs that are differentiated already",
+                         .cpu_only = true,
+                         .apart = "net/worker/values.cpp"}};
 
 } // namespace
 } // namespace op_table

@@ -5,6 +5,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/attribute.hpp>
+#include <tenon/ops/assembly.hpp>
 #include <tenon/ops/control.hpp>
 #include <tenon/runtime/plan/prune.hpp>
 #include <tenon/runtime/plan/reads.hpp>
@@ -143,16 +144,15 @@ TENON_INLINE program prune(const request& r) {
     const auto runs_when_asked = [&](const node* n) { return fed.empty() || !fed.contains(n); };
     for (const node_output& f : r.fetches)
         if (!value_of.contains(f)) want(f.node, 2);
-    // What only joins the values of updates is asked for their effect: the values need not come together.
+    // The updates of a variable in parts are brought together by a concat: asked for their effect, they need not meet.
     std::vector<node*> targets;
     for (node* t : r.targets) {
         if (!runs_when_asked(t)) continue;
-        const bool joins = !t->inputs.empty() && t->controls.empty() && !t->op->is(op_flags::stateful) &&
-                           !t->op->is(op_flags::waits) &&
-                           std::all_of(t->inputs.begin(), t->inputs.end(), [&](const node_output& in) {
-                               return in.node->op->is(op_flags::updates) && !value_of.contains(in);
-                           });
-        if (!joins) targets.push_back(t);
+        const bool only_joins = t->op == &concat_definition && t->controls.empty() &&
+                                std::all_of(t->inputs.begin(), t->inputs.end(), [&](const node_output& in) {
+                                    return in.node->op->is(op_flags::updates) && !value_of.contains(in);
+                                });
+        if (!only_joins) targets.push_back(t);
         else
             for (const node_output& in : t->inputs) targets.push_back(in.node);
     }
