@@ -1,7 +1,7 @@
-// Messages over loopback TCP beside blocking sockets that carry the same bytes, with as many threads, in turns: the round trip of
-// 64 bytes, and large arrays one way until the receiver's word that they are there. Medians of the rounds; on a machine that has
-// other work a lower quantile of their times says more, and so does the time that processors were busy for it ("busy": Tenon's in
-// theirs).
+// Messages over loopback TCP, and with their payloads through shared memory, beside blocking sockets that carry the same bytes, with
+// as many threads, in turns: the round trip of 64 bytes, and large arrays one way until the receiver's word that they are there.
+// Medians of the rounds; on a machine that has other work a lower quantile of their times says more, and so does the time that
+// processors were busy for it ("busy": Tenon's over TCP in that of the sockets, then that with shared memory).
 //
 //   net_transport [ROUNDS [QUANTILE]]
 
@@ -31,7 +31,7 @@ using namespace tenon::net;
 
 namespace {
 
-constexpr std::size_t mega = 1'000'000;
+constexpr std::size_t kilo = 1'000, mega = 1'000'000;
 
 struct seconds {
     double passed = 0, busy = 0; // the latter of all threads
@@ -98,7 +98,7 @@ struct waiting final : connection_user {
 
 class tenon_side {
 public:
-    tenon_side() : server_(make_tcp_transport()), client_(make_tcp_transport()) {
+    explicit tenon_side(const tcp_options& o) : server_(make_tcp_transport(o)), client_(make_tcp_transport(o)) {
         listener_ = server_->listen("127.0.0.1:0", [this](std::shared_ptr<connection> c) {
             there_->to = std::move(c);
             return there_;
@@ -220,55 +220,79 @@ private:
     std::thread answering_;
 };
 
-void print(const char* what, const std::vector<seconds>& ours, const std::vector<seconds>& theirs, double per,
-           const char* unit, bool less_is_better, const char* target) {
-    const double a = typical(ours, &seconds::passed), b = typical(theirs, &seconds::passed);
-    const double busy = typical(ours, &seconds::busy) / typical(theirs, &seconds::busy);
-    const double x = less_is_better ? a * per : per / a, y = less_is_better ? b * per : per / b;
-    std::printf("%-44s %9.2f %-4s %9.2f %-4s %8.2f %8.2f   %s\n", what, x, unit, y, unit, x / y, busy, target);
-}
+struct three {
+    std::vector<seconds> tcp, shared, sockets;
+    // `x` and `y` over `z`, each as a figure in `unit`.
+    void print(const char* what, double per, const char* unit, bool less_is_better, const char* targets) const {
+        const auto figure = [&](const std::vector<seconds>& of) {
+            const double s = typical(of, &seconds::passed);
+            return less_is_better ? s * per : per / s;
+        };
+        const auto busy = [&](const std::vector<seconds>& of) {
+            return typical(of, &seconds::busy) / typical(sockets, &seconds::busy);
+        };
+        const double x = figure(tcp), y = figure(shared), z = figure(sockets);
+        std::printf("%-38s %7.2f %7.2f %7.2f %-4s %8.2f %8.2f %8.2f %5.2f   %s\n", what, x, y, z, unit, x / z, y / x,
+                    busy(tcp), busy(shared), targets);
+        std::fflush(stdout);
+    }
+};
 
 } // namespace
 
 int main(int argc, char** argv) {
     const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 25;
     if (argc > 2) quantile = std::clamp(std::atof(argv[2]), 0.0, 1.0);
-    tenon_side ours;
+    tcp_options sharing, apart;
+    apart.shared_memory = false;
+    if (argc > 3) sharing.ring_bytes = std::size_t(std::atoi(argv[3])) << 10;
+    tenon_side ours(apart), shared(sharing);
     socket_side theirs;
-    std::printf("%-44s %14s %14s %8s %8s   %s\n", "", "Tenon", "sockets", "ratio", "busy", "target");
+    std::printf("%-38s %7s %7s %7s %-4s %8s %8s %8s %5s   %s\n", "", "TCP", "shared", "sockets", "", "TCP/sock",
+                "shm/TCP", "busy", "", "targets");
     {
         constexpr int each = 1000;
-        std::vector<seconds> a, b;
+        three all;
         for (int i = 0; i < rounds; ++i) {
-            a.push_back(seconds_of([&] {
+            all.tcp.push_back(seconds_of([&] {
                 for (int n = 0; n < each; ++n) ours.round_trip();
             }));
-            b.push_back(seconds_of([&] {
+            all.shared.push_back(seconds_of([&] {
+                for (int n = 0; n < each; ++n) shared.round_trip();
+            }));
+            all.sockets.push_back(seconds_of([&] {
                 for (int n = 0; n < each; ++n) theirs.round_trip();
             }));
         }
-        print("64 bytes, there and back", a, b, 1e6 / each, "us", true, "<= 1.3");
+        all.print("64 bytes, there and back", 1e6 / each, "us", true, "<= 1.3");
     }
     for (const bool given : {true, false})
-        for (const std::size_t size : {1 * mega, 16 * mega, 64 * mega, 256 * mega}) {
+        for (const std::size_t size : {kilo * 64, 1 * mega, 4 * mega, 16 * mega, 64 * mega, 256 * mega}) {
             const tn::any_array a = tn::any_array::zeros(tn::element_type::uint8, {static_cast<std::int64_t>(size)});
             ours.give_place(given ? room(size) : tn::any_array());
+            shared.give_place(given ? room(size) : tn::any_array());
             theirs.give_place(given ? room(size) : tn::any_array());
             const std::size_t each = std::max<std::size_t>(1, 16 * mega / size);
-            std::vector<seconds> x, y;
+            three all;
             for (int i = -1; i < rounds; ++i) { // the first touches the memory
                 const seconds s = seconds_of([&] {
                     for (std::size_t n = 0; n < each; ++n) ours.one_way(a);
+                });
+                const seconds m = seconds_of([&] {
+                    for (std::size_t n = 0; n < each; ++n) shared.one_way(a);
                 });
                 const seconds t = seconds_of([&] {
                     for (std::size_t n = 0; n < each; ++n) theirs.one_way(a.data(), size);
                 });
                 if (i < 0) continue;
-                x.push_back(s);
-                y.push_back(t);
+                all.tcp.push_back(s);
+                all.shared.push_back(m);
+                all.sockets.push_back(t);
             }
             const std::string what =
-                std::to_string(size / mega) + " MB one way, into " + (given ? "a place given" : "new arrays");
-            print(what.c_str(), x, y, static_cast<double>(size * each) / 1e9, "GB/s", false, ">= 0.9");
+                (size < mega ? std::to_string(size / kilo) + " KB" : std::to_string(size / mega) + " MB") +
+                " one way, " + (given ? "a place given" : "new arrays");
+            all.print(what.c_str(), static_cast<double>(size * each) / 1e9, "GB/s", false,
+                      size < mega ? "" : ">= 0.9, >= 2");
         }
 }

@@ -50,8 +50,9 @@ public:
 
 } // namespace
 
-tcp_options tcp_options_of(const tls_files& files) {
+tcp_options tcp_options_of(const tls_files& files, bool shared_memory) {
     tcp_options o;
+    o.shared_memory = shared_memory;
     if (!files.empty()) o.tls = tls_options{files.certificate_chain, files.private_key, files.authorities};
     return o;
 }
@@ -70,7 +71,10 @@ link_options link_options_of(const char* whose, double heartbeat, double lease) 
 dialed_server dial_as_client(const std::string& address) {
     client_state& s = client_state::get();
     const std::lock_guard lock(s.guard);
-    if (!s.over) s.over = (new std::shared_ptr<transport>(make_tcp_transport(tcp_options_of(s.options.tls))))->get();
+    if (!s.over) {
+        const tcp_options o = tcp_options_of(s.options.tls, s.options.shared_memory);
+        s.over = (new std::shared_ptr<transport>(make_tcp_transport(o)))->get();
+    }
     dialed_server d;
     d.over = s.over;
     d.to.address = address;

@@ -18,7 +18,7 @@ struct dialed_server {
 };
 dialed_server dial_as_client(const std::string& address);
 
-tcp_options tcp_options_of(const tls_files& files);
+tcp_options tcp_options_of(const tls_files& files, bool shared_memory);
 /// invalid_argument_error where these times make no sense; `whose` names the options.
 link_options link_options_of(const char* whose, double heartbeat, double lease);
 

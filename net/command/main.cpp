@@ -103,6 +103,9 @@ void add_serve(CLI::App& app, int& status) {
         ->capture_default_str();
     sub->add_option("--grace", o->grace, "Seconds for steps in flight, when it is asked to stop")
         ->capture_default_str();
+    sub->add_flag_callback(
+        "--no-shared-memory", [o] { o->server.shared_memory = false; },
+        "All by TCP, also to processes of this machine");
     sub->add_flag("-q,--quiet", o->quiet, "Tell nothing");
     add_identity(*sub, o->server.token, o->server.tls, o->server.insecure);
     sub->callback([o, &status] { status = serve(*o); });

@@ -36,7 +36,7 @@ int serve(const serve_options& options) {
     net::cluster_source source = net::resolve_cluster(options.source);
     if (!options.quiet) std::fputs(source.described().c_str(), stderr);
     if (source.rendezvous) {
-        const auto over = net::make_tcp_transport(net::tcp_options_of(options.server.tls));
+        const auto over = net::make_tcp_transport(net::tcp_options_of(options.server.tls, false));
         net::rendezvous_options meeting;
         meeting.token = options.server.token;
         meeting.insecure = options.server.insecure;

@@ -14,8 +14,9 @@ namespace {
 
 // One reads while the other runs a step.
 net::tcp_options transport_of(const server_options& o) {
-    net::tcp_options t = net::tcp_options_of(o.tls);
+    net::tcp_options t = net::tcp_options_of(o.tls, o.shared_memory);
     t.io_threads = 2;
+    t.log = o.log;
     return t;
 }
 

@@ -71,6 +71,7 @@ connected_socket taken_from(tcp::socket& s) {
     const tcp::endpoint peer = plain(s.remote_endpoint(ec)), here = plain(s.local_endpoint(ec));
     c.peer = text_of(peer);
     c.is_loopback = !ec && peer.address().is_loopback() && here.address().is_loopback();
+    c.is_one_host = !ec && (c.is_loopback || peer.address() == here.address());
     s.set_option(tcp::no_delay(true), ec);
     s.set_option(asio::socket_base::keep_alive(true), ec);
     s.native_non_blocking(true, ec);

@@ -22,6 +22,7 @@ struct connected_socket {
     int socket = -1;
     std::string peer;         ///< "127.0.0.1:2222"
     bool is_loopback = false; ///< both ends
+    bool is_one_host = false; ///< they have the same address
 };
 
 class socket_service {

@@ -10,8 +10,8 @@ namespace tenon::net {
 using state = simulated_network::state;
 
 const char* name_of(message_type type) noexcept {
-    constexpr const char* names[] = {"hello", "challenge", "proof",   "ready", "acknowledge", "ping",
-                                     "pong",  "cancel",    "goodbye", "call",  "reply",       "note"};
+    constexpr const char* names[] = {"hello",  "challenge", "proof", "ready", "acknowledge", "ping",         "pong",
+                                     "cancel", "goodbye",   "call",  "reply", "note",        "shared_memory"};
     static_assert(std::size(names) == static_cast<std::size_t>(message_type::count));
     const auto i = static_cast<std::size_t>(type);
     return i < std::size(names) ? names[i] : "unknown";

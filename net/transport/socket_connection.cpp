@@ -11,9 +11,11 @@ namespace tenon::net {
 
 namespace {
 
-constexpr std::size_t most_at_once = std::size_t{4} << 20; // read or written, before others have their turn
-constexpr std::size_t most_batch = 64;                     // small messages
-constexpr std::size_t least_direct = std::size_t{4} << 10; // of a payload, to be read where it belongs
+constexpr std::size_t most_at_once = std::size_t{4} << 20;  // read or written, before others have their turn
+constexpr std::size_t most_batch = 64;                      // small messages
+constexpr std::size_t least_direct = std::size_t{4} << 10;  // of a payload, to be read where it belongs
+constexpr std::size_t least_beside = std::size_t{16} << 10; // of a frame's payload, to go through shared memory
+constexpr std::size_t least_offer = std::size_t{256} << 10; // of a message's payload, for there to be shared memory
 
 // Where bytes go that come behind those wanted: one a thread, since all of them are looked at before it reads again. A user who
 // works inside of received() gets another.
@@ -36,12 +38,12 @@ private:
 } // namespace
 
 socket_connection::socket_connection(std::shared_ptr<connection_owner> owner, std::uint64_t id,
-                                     std::unique_ptr<byte_stream> stream, std::string peer, bool is_private,
+                                     std::unique_ptr<byte_stream> stream, std::string peer, connection_traits is,
                                      announced then) :
     owner_(std::move(owner)),
     id_(id),
     peer_(std::move(peer)),
-    is_private_(is_private),
+    is_(is),
     then_(std::move(then)),
     stream_(std::move(stream)) {}
 
@@ -148,7 +150,8 @@ void socket_connection::received(message m) {
         has_spoken_ = true;
         owner_->has_spoken(id_);
     }
-    user_->received(std::move(m));
+    if (m.type == message_type::shared_memory) heard(m);
+    else user_->received(std::move(m));
 }
 
 std::string socket_connection::reason() {
@@ -169,6 +172,8 @@ void socket_connection::end(const std::string& why) {
     }
     left.reset();
     decoder_.reset();
+    taking_.reset();
+    read_ring_.reset();
     owner_->has_ended(id_);
     const announced then = std::exchange(then_, nullptr);
     if (const auto user = std::exchange(user_, nullptr)) user->closed(first_why);
@@ -181,6 +186,7 @@ void socket_connection::send(message m) {
     const bool is_small = net::is_small(m);
     outgoing out;
     std::size_t over = 0;
+    if (is_.may_share && !is_small && m.payload_bytes() >= least_offer) offer_ring();
     {
         out = std::make_unique<message_encoder>(std::move(m), is_small ? 0 : 1, owner_->options().chunk_bytes);
         const std::lock_guard lock(guard_);
@@ -208,19 +214,39 @@ bool socket_connection::next_batch() {
         small_.pop_front();
         batch_.back()->next_frame(pieces_);
     }
-    batch_has_large_ = !large_.empty();
-    if (batch_has_large_) {
-        large_.front()->next_frame(pieces_);
-        ++frames;
-    }
+    batch_has_large_ = next_large_frame();
+    frames += batch_has_large_;
     unsent_.fetch_add(frames * sizeof(frame_header));
     return frames > 0;
 }
 
-void socket_connection::advance(std::size_t count, std::vector<outgoing>& finished) {
+// False where there is none, or no room for it.
+bool socket_connection::next_large_frame() {
+    if (large_.empty()) return false;
+    message_encoder& m = *large_.front();
+    if (ring_stage_ != ring_stage::used || m.payload_left() < least_beside) {
+        m.next_frame(pieces_);
+        return true;
+    }
+    const std::size_t most = std::min(m.payload_left(), std::min(ring_->writer.capacity() / 4, most_frame_payload));
+    try {
+        if (!ring_->writer.has_room(most)) return false;
+    } catch (const error& e) {
+        close_now(e.what());
+        return false;
+    }
+    m.next_frame(pieces_, beside_, most);
+    return true;
+}
+
+void socket_connection::count_gone(std::size_t count) {
     const std::size_t left = unsent_.fetch_sub(count) - count;
     gone_.fetch_add(count);
     if (left <= owner_->options().slow_reader_bytes) reader_caught_up_ = true;
+}
+
+void socket_connection::advance(std::size_t count, std::vector<outgoing>& finished) {
+    count_gone(count);
     for (offset_ += count; piece_ < pieces_.size() && offset_ >= pieces_[piece_].size(); ++piece_)
         offset_ -= pieces_[piece_].size();
     if (piece_ < pieces_.size()) return;
@@ -256,6 +282,22 @@ bool socket_connection::write_once(std::unique_lock<std::mutex>& lock, std::size
         owner_->sockets().tell_again(to.socket(), id_);
         return false;
     }
+    if (!beside_.empty()) { // what a frame says lies there does when the frame comes
+        const auto ring = ring_;
+        std::size_t count = 0;
+        lock.unlock();
+        for (const auto piece : beside_) {
+            ring->writer.write(piece);
+            count += piece.size();
+        }
+        ring->writer.publish();
+        lock.lock();
+        beside_.clear();
+        ring_used_ = std::chrono::steady_clock::now();
+        sum += count;
+        count_gone(count);
+        if (is_closing_.load()) return false;
+    }
     std::array<iovec, 64> list;
     std::size_t count = 0;
     for (std::size_t i = piece_; i < pieces_.size() && count < list.size(); ++i, ++count) {
@@ -287,7 +329,8 @@ bool socket_connection::write_once(std::unique_lock<std::mutex>& lock, std::size
 // With the guard.
 socket_connection::leftovers socket_connection::take_all() {
     unsent_ = 0;
-    return {std::move(stream_), std::move(batch_), std::move(small_), std::move(large_)};
+    return {std::move(stream_), std::move(batch_), std::move(small_),
+            std::move(large_),  std::move(ring_),  std::move(giving_)};
 }
 
 // With the guard.

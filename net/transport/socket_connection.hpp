@@ -9,11 +9,12 @@
 #include <vector>
 
 #include <net/transport/byte_stream.hpp>
+#include <net/transport/handover.hpp>
 #include <net/transport/poller.hpp>
 #include <net/transport/tcp.hpp>
 #include <net/wire/frame.hpp>
 
-/// A connection over a stream of bytes.
+/// A connection over a stream of bytes; large payloads may go beside it, through memory.
 
 namespace tenon::net {
 
@@ -28,6 +29,28 @@ public:
     virtual void has_ended(std::uint64_t id) = 0;
 };
 
+/// What is known of a connection from the beginning.
+struct connection_traits {
+    bool is_private = false;
+    bool may_share = false; ///< the other side may be a process of this machine
+};
+
+/// Of the rings that are made, and taken.
+inline constexpr std::size_t least_ring = std::size_t{64} << 10, most_ring = std::size_t{64} << 20;
+
+/// What two processes say to each other about shared memory: verbs of message_type::shared_memory. One may be made in each
+/// direction; `room` and `ended` are of one that is there.
+enum class ring_verb : std::uint8_t {
+    offer,  ///< who has large payloads to send: memory can be had; the body is a handover_offer
+    come,   ///< the other side: it has come to the socket
+    given,  ///< the memory lies there
+    mapped, ///< it has been taken, and is used from now on
+    refuse, ///< it will not be; why, as text. The answer to offer, or to given
+    room,   ///< who reads: the writer waits, and half of the ring is free
+    ended,  ///< who writes: nothing comes through it any more
+    count,
+};
+
 /// Two things go on at once, each by one thread at a time. A *turn* is taken by a thread that is told of the socket: it shakes
 /// hands, reads, tells the user, and ends the connection; all that is not said to be guarded belongs to the turn. *Writing* is
 /// done by who sends, while the socket takes it, and then by who is told that it takes more; guard_ is held between the writes.
@@ -40,7 +63,7 @@ public:
     using announced = transport::dialed;
 
     socket_connection(std::shared_ptr<connection_owner> owner, std::uint64_t id, std::unique_ptr<byte_stream> stream,
-                      std::string peer, bool is_private, announced then);
+                      std::string peer, connection_traits is, announced then);
     ~socket_connection() override;
     /// Once, before anybody else knows of it.
     void start();
@@ -49,7 +72,7 @@ public:
     std::size_t unsent_bytes() const noexcept override { return unsent_.load(std::memory_order_relaxed); }
     void close(const std::string& why) noexcept override;
     const std::string& peer() const noexcept override { return peer_; }
-    bool is_private() const noexcept override { return is_private_; }
+    bool is_private() const noexcept override { return is_.is_private; }
 
     void ready(std::uint32_t what) override;
     void send_kept() override { write_more(false); }
@@ -65,19 +88,40 @@ private:
     std::string reason();
     message_limits limits() override { return user_->limits(); }
     any_array place_for(const message& head, const tensor_type& type) override;
+    void read_beside(std::span<std::byte> to) override;
     void received(message m) override;
+
+    // Shared memory: in the turn, but for the first two.
+    void offer_ring();
+    void give_ring_back(time_point since);
+    void heard(const message& m);
+    void take_offer(const message& m);
+    void give_ring();
+    void take_ring();
+    void use_ring();
+    void ring_refused(const std::string& why);
+    void say(ring_verb v, bytes body = {});
+    void log_ring(const std::string& what) const;
 
     // Writing.
     using outgoing = std::unique_ptr<message_encoder>;
+    struct outgoing_ring {
+        shared_pages pages;
+        ring_writer writer{pages.memory()};
+    };
     struct leftovers { // what ends outside of the lock
         std::unique_ptr<byte_stream> stream;
         std::vector<outgoing> batch;
         std::deque<outgoing> small, large;
+        std::shared_ptr<outgoing_ring> ring;
+        std::unique_ptr<giving_end> giving;
     };
     leftovers take_all();
     void write_more(bool told);
     bool write_once(std::unique_lock<std::mutex>& lock, std::size_t& sum, std::vector<outgoing>& finished);
     bool next_batch();
+    bool next_large_frame();
+    void count_gone(std::size_t count);
     void advance(std::size_t count, std::vector<outgoing>& finished);
     void close_now(const std::string& why) noexcept;
     void watch_reader(std::size_t gone_before);
@@ -85,7 +129,7 @@ private:
     const std::shared_ptr<connection_owner> owner_;
     const std::uint64_t id_;
     const std::string peer_;
-    const bool is_private_;
+    const connection_traits is_;
 
     static constexpr std::uint32_t busy = std::uint32_t{1} << 31;
     std::atomic<std::uint32_t> told_{0}; // what the turn shall look at; busy: somebody has the turn
@@ -93,6 +137,12 @@ private:
     std::shared_ptr<connection_user> user_;
     std::unique_ptr<message_decoder> decoder_;
     bool has_spoken_ = false, has_ended_ = false;
+    struct incoming_ring {
+        shared_pages pages;
+        ring_reader reader{pages.memory()};
+    };
+    std::unique_ptr<taking_end> taking_;
+    std::unique_ptr<incoming_ring> read_ring_;
 
     std::mutex guard_; // of what follows, but for the atomics
     std::unique_ptr<byte_stream>
@@ -110,6 +160,11 @@ private:
     std::size_t piece_ = 0, offset_ = 0;             // the next to go
     std::atomic<std::size_t> unsent_{0}, gone_{0};
     bool is_watching_reader_ = false, reader_caught_up_ = false;
+    enum class ring_stage { none, offered, given, used, ending, refused } ring_stage_ = ring_stage::none;
+    std::unique_ptr<giving_end> giving_;  // while offered
+    std::shared_ptr<outgoing_ring> ring_; // while given and used
+    message_encoder::pieces beside_;      // of the batch; they go before the rest of it
+    time_point ring_used_{};
 };
 
 } // namespace tenon::net

@@ -95,8 +95,9 @@ public:
             else if (is_accepted && accepted_ >= options_.most_connections) refused = "too many connections";
             else {
                 id = ++last_id_;
-                made = std::make_shared<socket_connection>(shared_from_this(), id, std::move(stream), s.peer,
-                                                           s.is_loopback || options_.tls.has_value(), then);
+                const connection_traits is{.is_private = s.is_loopback || options_.tls.has_value(),
+                                           .may_share = s.is_one_host && options_.shared_memory};
+                made = std::make_shared<socket_connection>(shared_from_this(), id, std::move(stream), s.peer, is, then);
                 if (is_accepted) {
                     ++accepted_;
                     if (half_open_.size() >= options_.most_half_open)
@@ -274,6 +275,9 @@ std::shared_ptr<transport> make_tcp_transport(tcp_options options) {
     if (options.chunk_bytes < 1 || options.chunk_bytes > most_frame_payload)
         throw invalid_argument_error("tcp: chunks of " + std::to_string(options.chunk_bytes) + " bytes; 1 to " +
                                      std::to_string(most_frame_payload) + " are possible");
+    if (options.ring_bytes < least_ring || options.ring_bytes > most_ring)
+        throw invalid_argument_error("tcp: rings of " + std::to_string(options.ring_bytes) + " bytes; " +
+                                     std::to_string(least_ring) + " to " + std::to_string(most_ring) + " are possible");
     return std::make_shared<tcp_transport>(std::move(options));
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include <net/transport/tls.hpp>
 #include <net/transport/transport.hpp>
@@ -33,6 +35,17 @@ struct tcp_options {
     std::size_t chunk_bytes = std::size_t{1} << 20;
     /// Sizes of the system's buffers for a connection; 0: the system decides.
     int send_buffer = 0, receive_buffer = 0;
+
+    /// Where both ends are processes of one machine and one user, large payloads go through memory that both have, also where the
+    /// rest is encrypted: nobody but these two has it. False: never.
+    bool shared_memory = true;
+    /// Of that memory, for each direction of a connection in which large payloads go: 64 KiB to 64 MiB.
+    std::size_t ring_bytes = std::size_t{2} << 20;
+    /// It is given back when so long none has.
+    duration ring_idle = std::chrono::seconds(30);
+
+    /// A line for what a person might want to know. Any thread; none: nothing is told.
+    std::function<void(const std::string& line)> log{};
 };
 
 /// Addresses are "host:port"; an IPv6 address stands in brackets, "[::1]:2222". To listen, no host is all addresses of this

@@ -47,6 +47,10 @@ void check_bools(const any_array& a) {
 
 } // namespace
 
+void message_sink::read_beside(std::span<std::byte>) {
+    damaged("its payload lies in memory that the two sides do not share");
+}
+
 void message_decoder::want_header() noexcept {
     state_ = reading::header;
     filled_ = 0;
@@ -76,6 +80,7 @@ void message_decoder::got(std::size_t count, message_sink& sink) {
         if (!to_.empty()) return;
     }
     frame_begins(sink);
+    if (header_.flags & frame_flags::beside) read_beside(sink);
 }
 
 void message_decoder::check_header() const {
@@ -87,6 +92,7 @@ void message_decoder::check_header() const {
                 std::to_string(frame_version) + "; use one version of Tenon on both");
     if (h.type >= message_type::count) damaged("there is no message type " + std::to_string(static_cast<int>(h.type)));
     if (h.flags & ~frame_flags::all) damaged("flags " + std::to_string(h.flags) + " are not known");
+    if ((h.flags & frame_flags::beside) && h.payload_bytes == 0) damaged("its payload lies elsewhere, and it has none");
     if (h.reserved[0] || h.reserved[1] || h.reserved[2]) damaged("bytes that must be zero are not");
     if (h.metadata_bytes > most_frame_metadata)
         damaged(std::to_string(h.metadata_bytes) + " bytes of metadata, where at most " +
@@ -244,6 +250,16 @@ void message_decoder::want_payload() {
         m.packed.resize(m.filled + n);
         to_ = std::span(m.packed).subspan(m.filled, n);
     } else to_ = {static_cast<std::byte*>(m.array.data()) + m.filled, n};
+}
+
+// All of this frame's.
+void message_decoder::read_beside(message_sink& sink) {
+    while (state_ == reading::payload) {
+        const std::size_t count = to_.size();
+        sink.read_beside(to_);
+        to_ = {};
+        payload_came(count, sink);
+    }
 }
 
 void message_decoder::payload_came(std::size_t count, message_sink& sink) {

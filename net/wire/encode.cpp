@@ -66,12 +66,14 @@ void message_encoder::describe() {
     }
 }
 
-void message_encoder::next_frame(std::vector<std::span<const std::byte>>& pieces) {
+void message_encoder::next_frame(pieces& to, pieces& of_payload, std::size_t most_payload,
+                                 std::uint8_t flag_of_payload) {
     const std::size_t metadata = std::min(metadata_left_, most_frame_metadata);
-    const std::size_t payload = metadata == metadata_left_ ? std::min(payload_left_, most_payload_) : 0;
+    const std::size_t payload = metadata == metadata_left_ ? std::min(payload_left_, most_payload) : 0;
     header_ = {};
     header_.type = message_.type;
-    header_.flags = started_ ? std::uint8_t{0} : frame_flags::first;
+    header_.flags =
+        static_cast<std::uint8_t>((started_ ? 0 : frame_flags::first) | (payload > 0 ? flag_of_payload : 0));
     header_.stream = stream_;
     header_.metadata_bytes = static_cast<std::uint32_t>(metadata);
     header_.request = message_.request;
@@ -82,28 +84,28 @@ void message_encoder::next_frame(std::vector<std::span<const std::byte>>& pieces
     started_ = true;
 
     const std::span<const std::byte> head = std::as_bytes(std::span(&header_, 1));
-    pieces.push_back(head);
-    const std::size_t before = pieces.size();
-    add_metadata(pieces, metadata);
+    to.push_back(head);
+    const std::size_t before = to.size();
+    add_metadata(to, metadata);
     header_.checksum = crc32c(head.first(sizeof header_ - sizeof header_.checksum));
-    for (std::size_t i = before; i < pieces.size(); ++i) header_.checksum = crc32c(pieces[i], header_.checksum);
-    add_payload(pieces, payload);
+    for (std::size_t i = before; i < to.size(); ++i) header_.checksum = crc32c(to[i], header_.checksum);
+    add_payload(of_payload, payload);
 }
 
-void message_encoder::add_metadata(std::vector<std::span<const std::byte>>& pieces, std::size_t count) {
+void message_encoder::add_metadata(pieces& to, std::size_t count) {
     const std::size_t body = message_.body.size();
     if (metadata_left_ > body) {
         const std::size_t left = metadata_left_ - body, n = std::min(count, left);
-        pieces.push_back(std::span(descriptors_).subspan(descriptors_.size() - left, n));
+        to.push_back(std::span(descriptors_).subspan(descriptors_.size() - left, n));
         metadata_left_ -= n;
         count -= n;
     }
     if (count == 0) return;
-    pieces.push_back(std::span(message_.body).subspan(body - metadata_left_, count));
+    to.push_back(std::span(message_.body).subspan(body - metadata_left_, count));
     metadata_left_ -= count;
 }
 
-void message_encoder::add_payload(std::vector<std::span<const std::byte>>& pieces, std::size_t count) {
+void message_encoder::add_payload(pieces& to, std::size_t count) {
     payload_left_ -= count;
     while (count > 0) {
         const any_array& a = message_.arrays[array_];
@@ -112,7 +114,7 @@ void message_encoder::add_payload(std::vector<std::span<const std::byte>>& piece
                                                    ? std::span<const std::byte>(strings_[packed_])
                                                    : std::span(static_cast<const std::byte*>(a.data()), a.bytes());
         const std::size_t n = std::min(count, all.size() - offset_);
-        if (n > 0) pieces.push_back(all.subspan(offset_, n));
+        if (n > 0) to.push_back(all.subspan(offset_, n));
         offset_ += n;
         count -= n;
         if (offset_ < all.size()) return;

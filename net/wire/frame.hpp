@@ -23,8 +23,9 @@ inline constexpr std::size_t most_frame_payload = std::size_t{4} << 20;
 inline constexpr std::size_t most_open_messages = 16;
 
 namespace frame_flags {
-inline constexpr std::uint8_t first = 1; ///< the message begins here
-inline constexpr std::uint8_t all = first;
+inline constexpr std::uint8_t first = 1;  ///< the message begins here
+inline constexpr std::uint8_t beside = 2; ///< the payload does not follow: it lies in memory that both sides have
+inline constexpr std::uint8_t all = first | beside;
 } // namespace frame_flags
 
 /// What every frame begins with, as it lies on the wire.
@@ -52,17 +53,25 @@ public:
     message_encoder(message m, std::uint32_t stream, std::size_t most_payload = std::size_t{1} << 20);
     message_encoder(message_encoder&&) = delete;
 
+    using pieces = std::vector<std::span<const std::byte>>;
     /// Appends the next frame's pieces, in order.
-    void next_frame(std::vector<std::span<const std::byte>>& pieces);
+    void next_frame(pieces& to) { next_frame(to, to, most_payload_, 0); }
+    /// Likewise, with so much payload at most, of which the pieces go beside the stream.
+    void next_frame(pieces& to, pieces& beside, std::size_t most_payload) {
+        next_frame(to, beside, most_payload, frame_flags::beside);
+    }
     /// All frames have been made.
     bool ended() const noexcept { return started_ && metadata_left_ == 0 && payload_left_ == 0; }
     /// Bytes of metadata and payload, in all frames together.
     std::size_t size() const noexcept { return size_; }
+    /// Bytes of payload that frames are still to be made of.
+    std::size_t payload_left() const noexcept { return payload_left_; }
 
 private:
     void describe();
-    void add_metadata(std::vector<std::span<const std::byte>>& pieces, std::size_t count);
-    void add_payload(std::vector<std::span<const std::byte>>& pieces, std::size_t count);
+    void next_frame(pieces& to, pieces& of_payload, std::size_t most_payload, std::uint8_t flag_of_payload);
+    void add_metadata(pieces& to, std::size_t count);
+    void add_payload(pieces& to, std::size_t count);
 
     message message_;
     std::uint32_t stream_;
@@ -86,6 +95,8 @@ public:
         (void)head, (void)type;
         return {};
     }
+    /// Fills `to` with what comes next beside the stream. Throws data_loss_error where it is not there.
+    virtual void read_beside(std::span<std::byte> to);
     virtual void received(message m) = 0;
 
 protected:
@@ -135,6 +146,7 @@ private:
     void add_metadata(open_message& m, std::span<const std::byte> metadata, const message_limits& limits);
     void describe(open_message& m, const message_limits& limits);
     void want_payload();
+    void read_beside(message_sink& sink);
     void payload_came(std::size_t count, message_sink& sink);
     void begin_array(open_message& m, message_sink& sink);
     void end_message(message_sink& sink);

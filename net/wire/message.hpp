@@ -26,6 +26,8 @@ enum class message_type : std::uint8_t {
     call,
     reply,
     note,
+    // Of a connection, in net/transport/.
+    shared_memory, ///< about the memory that both sides have
     count,
 };
 

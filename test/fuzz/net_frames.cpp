@@ -28,8 +28,9 @@ void mend_checksums(bytes& all) {
         if (h.metadata_bytes > left) return;
         h.checksum = crc32c(rest.subspan(sizeof h, h.metadata_bytes), crc32c(rest.first(sizeof h - sizeof h.checksum)));
         std::memcpy(all.data() + at, &h, sizeof h);
-        if (h.payload_bytes > left - h.metadata_bytes) return;
-        at += sizeof h + h.metadata_bytes + h.payload_bytes;
+        const std::uint64_t payload = h.flags & frame_flags::beside ? 0 : h.payload_bytes;
+        if (payload > left - h.metadata_bytes) return;
+        at += sizeof h + h.metadata_bytes + payload;
     }
 }
 
@@ -50,6 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     mend_checksums(all);
     collector c;
     c.most = modest();
+    c.beside = all;
     message_decoder d;
     try {
         for (std::span<const std::byte> left = all; !left.empty();) {

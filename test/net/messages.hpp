@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -73,6 +74,12 @@ inline bytes frames_of(message m, std::uint32_t stream = 0, std::size_t most_pay
 
 struct collector final : message_sink {
     std::vector<message> messages;
+    bytes beside; // the stream, from where it has been read to
+    void read_beside(std::span<std::byte> to) override {
+        if (beside.size() < to.size()) return message_sink::read_beside(to);
+        std::copy_n(beside.begin(), to.size(), to.begin());
+        beside.erase(beside.begin(), beside.begin() + static_cast<std::ptrdiff_t>(to.size()));
+    }
     message_limits most;
     message_limits limits() override { return most; }
     void received(message m) override { messages.push_back(std::move(m)); }

@@ -149,6 +149,33 @@ TEST_CASE("frame: messages between the frames of others") {
     for (std::size_t i = 0; i < 6; ++i) CHECK(equal(c.messages[i], small));
 }
 
+TEST_CASE("frame: payloads beside the stream, of some frames or of all") {
+    tn::any_array strings(tn::element_type::string, {2});
+    strings.data<std::string>()[0] = "one";
+    strings.data<std::string>()[1].assign(1000, 'x');
+    const message m = note_with("body", numbers(700), std::move(strings), tn::any_array(tn::element_type::float32, {0}),
+                                numbers(300, 5));
+    for (const std::size_t most : {std::size_t{1}, std::size_t{100}, std::size_t{4096}, std::size_t{1} << 20})
+        for (const bool all : {true, false}) {
+            message_encoder e(m.share(), 1, most);
+            collector c;
+            message_decoder d;
+            for (bool beside = true; !e.ended(); beside = all || !beside) {
+                const std::size_t left = e.payload_left();
+                message_encoder::pieces pieces, payload;
+                if (beside) e.next_frame(pieces, payload, most);
+                else e.next_frame(pieces);
+                append(c.beside, payload);
+                CHECK(left - e.payload_left() <= most);
+                for (const auto p : pieces) d.push(p, c);
+                CHECK(c.beside.empty());
+            }
+            REQUIRE(c.messages.size() == 1);
+            CHECK(equal(c.messages[0], m));
+            CHECK(d.is_between_messages());
+        }
+}
+
 TEST_CASE("frame: a payload is read into the place that is given for it") {
     struct placing final : message_sink {
         tn::any_array place = tn::any_array::zeros(tn::element_type::int32, {100});
@@ -217,12 +244,14 @@ TEST_CASE("frame: what is no frame is refused, and says why") {
     check_damaged(to_bytes("GET / HTTP/1.1\r\nHost: example.org\r\nAccept: everything\r\n\r\n"),
                   "does not begin as one");
     check_damaged(header([](frame_header& h) { h.version = 7; }), "version 7");
-    check_damaged(header([](frame_header& h) { h.type = message_type::count; }), "no message type 12");
+    check_damaged(header([](frame_header& h) { h.type = message_type::count; }), "no message type 13");
     check_damaged(header([](frame_header& h) { h.flags = 0x81; }), "flags 129");
     check_damaged(header([](frame_header& h) { h.reserved[1] = 1; }), "must be zero");
     check_damaged(header([](frame_header& h) { h.metadata_bytes = 0xFFFFFFFF; }), "4294967295 bytes of metadata");
     check_damaged(header([](frame_header& h) { h.payload_bytes = std::uint64_t{1} << 63; }),
                   "9223372036854775808 bytes of payload");
+    check_damaged(header([](frame_header& h) { h.flags = 3; }), "memory that the two sides do not share");
+    check_damaged(header([](frame_header& h) { h.flags = 3, h.payload_bytes = 0; }), "lies elsewhere, and it has none");
     check_damaged(header([](frame_header& h) { h.payload_bytes = 13; }), "13 bytes of payload, where 12 can come");
     check_damaged(header([](frame_header& h) { h.flags = 0; }), "goes on, which has not begun");
     check_damaged(header([](frame_header& h) { h.metadata_bytes = 8; }), "without saying what is in it");

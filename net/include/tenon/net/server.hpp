@@ -47,6 +47,10 @@ struct server_options {
     /// a server takes connections from its own machine alone.
     bool insecure = false;
 
+    /// Large values to processes of this machine and this user go through memory that the two have, also where the rest is
+    /// encrypted. False: all by TCP.
+    bool shared_memory = true;
+
     double heartbeat = 2; ///< seconds between signs of life
     double lease = 6;     ///< seconds without one after which a peer is taken for dead
     std::size_t sessions = 1024;
@@ -92,7 +96,8 @@ private:
 struct client_options {
     std::string token = {}; ///< not set: that of the environment variable TENON_TOKEN
     tls_files tls = {};
-    bool insecure = false; ///< plain connections to other machines
+    bool insecure = false;     ///< plain connections to other machines
+    bool shared_memory = true; ///< as in server_options
     double heartbeat = 2;
     double lease = 6;
 };
