@@ -61,9 +61,10 @@ inline tn::cluster loopback_cluster(int ps, int workers) {
 }
 
 struct tasks {
-    tasks(int ps, int workers) : cluster(loopback_cluster(ps, workers)) {
+    tasks(int ps, int workers, const tn::server_options& o = {}) : cluster(loopback_cluster(ps, workers)) {
         for (const std::string& job : cluster.jobs())
-            for (const int task : cluster.tasks(job)) all.emplace(std::pair(job, task), tn::server(cluster, job, task));
+            for (const int task : cluster.tasks(job))
+                all.emplace(std::pair(job, task), tn::server(cluster, job, task, o));
     }
     tn::cluster cluster;
     std::map<std::pair<std::string, int>, tn::server> all;

@@ -1,8 +1,8 @@
 // A cluster on loopback, all of its tasks in this process, beside raw sockets between threads of it, in turns: a trivial step on a
 // worker and through it on a parameter server (P9; with how often threads were switched for it, which a busy machine changes
-// little), reading and updating variables of 1 and 64 MB (P10), and the MLP 784-300-100-10, batch 128, trained asynchronously on two
-// parameter servers by one worker and by two, beside the same steps in sessions of this process with the bytes' time at the rates
-// of raw sockets added (P11). Medians of the rounds.
+// little), reading and updating variables of 1 to 256 MB, through shared memory and by TCP alone (P10), and the MLP
+// 784-300-100-10, batch 128, trained asynchronously on two parameter servers by one worker and by two, beside the same steps in
+// sessions of this process with the bytes' time at the rates of raw sockets added (P11). Medians of the rounds.
 //
 //   net_cluster [ROUNDS]
 
@@ -165,44 +165,89 @@ struct raw_rates {
     double read, write;
 };
 
-raw_rates transfers(const tasks& t, int rounds, std::int64_t elements) {
+// A worker that reads a variable of a parameter server, and one that pushes to it.
+class transfer {
+public:
+    transfer(const tasks& t, std::int64_t elements) {
+        const tn::graph_scope in(graph_);
+        const tn::tensor_type type{tn::element_type::float32, {elements}};
+        tn::any_tensor there, here, sum;
+        {
+            const tn::device_scope ps("/job:ps/task:0");
+            there = tn::untyped::variable("there" + std::to_string(elements), type, tn::zeros());
+        }
+        {
+            const tn::device_scope worker("/job:worker/task:0");
+            here = tn::untyped::variable("here" + std::to_string(elements), type, tn::ones());
+            sum = tn::untyped::sum(there);
+        }
+        const tn::any_tensor pushed = tn::untyped::assign_sub(there, here);
+        session_.emplace(t.all.at({"worker", 0}).target(), graph_);
+        session_->run(tn::initialize_variables());
+        pull_.emplace(session_->callable_untyped({}, {sum}));
+        push_.emplace(session_->callable_untyped({}, {}, {pushed.operation()}));
+    }
+    double read() {
+        return seconds_of([&] { (void)(*pull_)({}); });
+    }
+    double write() {
+        return seconds_of([&] { (void)(*push_)({}); });
+    }
+
+private:
+    tn::graph graph_;
+    std::optional<tn::session> session_;
+    std::optional<tn::untyped_callable> pull_, push_;
+};
+
+// What a push does where the variable is, in a session of this process.
+std::vector<double> updates_alone(int rounds, std::int64_t elements) {
     const tn::graph g;
     const tn::graph_scope in(g);
     const tn::tensor_type type{tn::element_type::float32, {elements}};
-    tn::any_tensor there, here, sum;
-    {
-        const tn::device_scope ps("/job:ps/task:0");
-        there = tn::untyped::variable("there" + std::to_string(elements), type, tn::zeros());
-    }
-    {
-        const tn::device_scope worker("/job:worker/task:0");
-        here = tn::untyped::variable("here" + std::to_string(elements), type, tn::ones());
-        sum = tn::untyped::sum(there);
-    }
-    const tn::any_tensor pushed = tn::untyped::assign_sub(there, here);
-    tn::session sess(t.all.at({"worker", 0}).target(), g);
+    const tn::any_tensor there = tn::untyped::variable("there", type, tn::zeros());
+    const tn::any_tensor pushed = tn::untyped::assign_sub(there, tn::untyped::variable("here", type, tn::ones()));
+    tn::session sess(g);
     sess.run(tn::initialize_variables());
-    auto pull = sess.callable_untyped({}, {sum});
-    auto push = sess.callable_untyped({}, {}, {pushed.operation()});
+    auto update = sess.callable_untyped({}, {}, {pushed.operation()});
+    std::vector<double> all;
+    for (int r = -2; r < rounds; ++r) {
+        const double took = seconds_of([&] { (void)update({}); });
+        if (r >= 0) all.push_back(took);
+    }
+    return all;
+}
+
+raw_rates transfers(const tasks& shared, const tasks& apart, int rounds, std::int64_t elements) {
+    transfer by_memory(shared, elements), by_tcp(apart, elements);
     const auto bytes = static_cast<std::size_t>(elements) * 4;
     raw_pair reading(64, bytes), writing(bytes, 64);
-    beside read, write;
-    for (int r = 0; r < rounds; ++r) {
-        read.ours.push_back(seconds_of([&] { (void)pull({}); }));
-        read.theirs.push_back(seconds_of([&] { reading.ask(); }));
-        write.ours.push_back(seconds_of([&] { (void)push({}); }));
-        write.theirs.push_back(seconds_of([&] { writing.ask(); }));
+    struct {
+        std::vector<double> memory, tcp, raw;
+    } read, write;
+    for (int r = -2; r < rounds; ++r) { // the first come before there is memory that is shared
+        if (r == 0) read = write = {};
+        read.memory.push_back(by_memory.read());
+        read.tcp.push_back(by_tcp.read());
+        read.raw.push_back(seconds_of([&] { reading.ask(); }));
+        write.memory.push_back(by_memory.write());
+        write.tcp.push_back(by_tcp.write());
+        write.raw.push_back(seconds_of([&] { writing.ask(); }));
     }
     const double mega = static_cast<double>(bytes) / 1e6;
-    const auto tell = [&](const char* what, const beside& each) {
-        const double ours = mega / 1e3 / median(each.ours), theirs = mega / 1e3 / median(each.theirs);
-        std::printf("P10 a worker %s %3.0f MB                          %9.2f GB/s   raw sockets %9.2f   ratio %5.2f\n",
-                    what, mega, ours, theirs, ours / theirs);
+    const auto tell = [&](const char* what, const auto& each) {
+        const auto rate = [&](const std::vector<double>& of) { return mega / 1e3 / median(of); };
+        const double memory = rate(each.memory), tcp = rate(each.tcp), raw = rate(each.raw);
+        std::printf("P10 a worker %s %3.0f MB   shared memory %6.2f GB/s, TCP %6.2f, raw sockets %6.2f   of TCP %5.2f, "
+                    "TCP of raw %5.2f\n",
+                    what, mega, memory, tcp, raw, memory / tcp, tcp / raw);
         std::fflush(stdout);
     };
     tell("reads ", read);
     tell("writes", write);
-    return {static_cast<double>(bytes) / median(read.theirs), static_cast<double>(bytes) / median(write.theirs)};
+    std::printf("    of which the update itself takes %.2f ms, in a session of this process\n",
+                1e3 * median(updates_alone(rounds, elements)));
+    return {static_cast<double>(bytes) / median(read.raw), static_cast<double>(bytes) / median(write.raw)};
 }
 
 // Beside what the same steps would do if nothing but their bytes, at the rates of raw sockets, came on top of one process's.
@@ -236,7 +281,13 @@ int main(int argc, char** argv) {
     const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 9;
     const tasks t(2, 2);
     trivial_steps(t, rounds);
-    const raw_rates raw = transfers(t, rounds, 250'000);
-    (void)transfers(t, rounds, 16'000'000);
+    raw_rates raw{};
+    {
+        const tasks apart(1, 1, {.shared_memory = false});
+        for (const std::int64_t elements : {250'000, 1'000'000, 16'000'000, 64'000'000}) {
+            const raw_rates here = transfers(t, apart, rounds, elements);
+            if (elements == 250'000) raw = here;
+        }
+    }
     training(t, rounds, raw);
 }

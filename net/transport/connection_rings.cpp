@@ -63,9 +63,7 @@ void socket_connection::offer_ring() {
 }
 
 void socket_connection::heard(const message& m) {
-    const auto out_of_place = [](const char* what) {
-        throw data_loss_error(std::string("shared memory: ") + what);
-    };
+    const auto out_of_place = [](const char* what) { throw data_loss_error(std::string("shared memory: ") + what); };
     // A stranger is as little a partner here as in anything else.
     if (user_->limits().payload_bytes == 0) out_of_place("it is spoken of before it is known who speaks");
     if (!m.arrays.empty()) out_of_place("a word of it has arrays");

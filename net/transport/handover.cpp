@@ -116,7 +116,8 @@ void giving_end::give(const file_descriptor& file) {
 
 taking_end::taking_end(const handover_offer& offer) : socket_(local_socket()) {
     const local_address a = address_of(offer);
-    if (::connect(socket_.get(), a.get(), a.size) != 0) unavailable("the other process's socket is not to be found here");
+    if (::connect(socket_.get(), a.get(), a.size) != 0)
+        unavailable("the other process's socket is not to be found here");
     if (const uid_t user = user_of(socket_); user != ::geteuid())
         throw permission_denied_error("the other process is of user " + std::to_string(user) + ", this one of user " +
                                       std::to_string(::geteuid()));

@@ -15,7 +15,8 @@ namespace tenon::net {
 
 /// What is told.
 struct handover_offer {
-    std::array<std::byte, 16> name{}; ///< of the socket: "tenon/" and these bytes in hexadecimal, in the abstract namespace
+    std::array<std::byte, 16>
+        name{}; ///< of the socket: "tenon/" and these bytes in hexadecimal, in the abstract namespace
     std::array<std::byte, 32> secret{};
 };
 bytes write(const handover_offer& o);

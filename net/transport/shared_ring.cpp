@@ -83,8 +83,8 @@ shared_pages shared_pages::map(const file_descriptor& file, std::size_t most) {
     const int seals = ::fcntl(file.get(), F_GET_SEALS);
     if (seals < 0) throw refuse("is none");
     if (!(seals & F_SEAL_SHRINK)) throw refuse("could become less");
-    struct stat is{};
-    struct statfs on{};
+    struct stat is {};
+    struct statfs on {};
     if (::fstat(file.get(), &is) != 0 || ::fstatfs(file.get(), &on) != 0 || on.f_type != TMPFS_MAGIC)
         throw refuse("is of another kind");
     const auto bytes = static_cast<std::uint64_t>(is.st_size);

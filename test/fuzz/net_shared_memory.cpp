@@ -37,7 +37,9 @@ struct input {
 
 void rings(input in) {
     const auto capacity = static_cast<std::size_t>(1 + in.number(2) % 4096);
-    struct alignas(64) line { std::byte of[64]; };
+    struct alignas(64) line {
+        std::byte of[64];
+    };
     std::vector<line> lines((ring_head_bytes + capacity + 63) / 64); // no more than that: a sanitizer watches its end
     const auto memory = std::span(reinterpret_cast<std::byte*>(lines.data()), ring_head_bytes + capacity);
     ring_head& head = *reinterpret_cast<ring_head*>(memory.data());

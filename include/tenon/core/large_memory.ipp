@@ -14,7 +14,7 @@
 
 namespace tenon::detail {
 
-inline constexpr std::size_t most_large_memory_kept = std::size_t{256} << 20;
+inline constexpr std::size_t most_large_memory_kept = std::size_t{512} << 20;
 
 // Sizes differ by an eighth at least, so that pieces fit again when sizes vary a little: eight classes between a
 // power of two and the next.

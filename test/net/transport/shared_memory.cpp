@@ -47,9 +47,8 @@ public:
 
 private:
     std::size_t counted(const std::string& words) const {
-        return static_cast<std::size_t>(std::count_if(all_.begin(), all_.end(), [&](const std::string& l) {
-            return l.find(words) != std::string::npos;
-        }));
+        return static_cast<std::size_t>(std::count_if(
+            all_.begin(), all_.end(), [&](const std::string& l) { return l.find(words) != std::string::npos; }));
     }
     std::mutex guard_;
     std::condition_variable changed_;
@@ -138,9 +137,8 @@ public:
     /// The next message of the other side about shared memory.
     message heard() {
         for (;;) {
-            const auto found = std::find_if(come_.messages.begin(), come_.messages.end(), [](const message& m) {
-                return m.type == message_type::shared_memory;
-            });
+            const auto found = std::find_if(come_.messages.begin(), come_.messages.end(),
+                                            [](const message& m) { return m.type == message_type::shared_memory; });
             if (found != come_.messages.end()) {
                 message m = std::move(*found);
                 come_.messages.erase(found);
@@ -229,7 +227,8 @@ TEST_CASE("shared memory: messages sent both ways arrive as they do over TCP") {
     }
 }
 
-TEST_CASE("shared memory: a payload is copied into the place that the user gives, and arrays are shared no longer than needed") {
+TEST_CASE("shared memory: a payload is copied into the place that the user gives, and arrays are shared no longer than "
+          "needed") {
     struct planned final : recorder {
         tn::any_array place = tn::any_array::zeros(tn::element_type::int32, {1'000'000});
         tn::any_array place_for(const message&, std::size_t, const tn::tensor_type& type) override {
@@ -478,13 +477,13 @@ TEST_CASE("shared memory: lengths beyond the limits are refused before there is 
 
 TEST_CASE("shared memory: a reader that lies, or does not read, ends its connection") {
     lines log;
-    const auto t = make_tcp_transport(
-        {.slow_reader_bytes = std::size_t{1} << 20, .slow_reader_time = 100ms, .log = log.log()});
+    const auto t =
+        make_tcp_transport({.slow_reader_bytes = std::size_t{1} << 20, .slow_reader_time = 100ms, .log = log.log()});
     acceptor server(*t);
     for (std::size_t i = 0; i < 2; ++i) {
         forger f(server.address());
         const auto at = server.at(i);
-        const auto &back = at.first;
+        const auto& back = at.first;
         const auto& user = at.second;
         back->send(note_with("", numbers(large)));
         const shared_pages p = f.takes();
