@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <net/client/remote_session.hpp>
+#include <net/transport/service.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/runtime/session/scheme.hpp>
 
@@ -50,9 +51,10 @@ public:
 
 } // namespace
 
-tcp_options tcp_options_of(const tls_files& files, bool shared_memory) {
+tcp_options tcp_options_of(const tls_files& files, bool shared_memory, std::function<void(const std::string&)> log) {
     tcp_options o;
     o.shared_memory = shared_memory;
+    o.log = std::move(log);
     if (!files.empty()) o.tls = tls_options{files.certificate_chain, files.private_key, files.authorities};
     return o;
 }
@@ -69,6 +71,8 @@ link_options link_options_of(const char* whose, double heartbeat, double lease) 
 }
 
 dialed_server dial_as_client(const std::string& address) {
+    if (parse_address(address).host.empty())
+        throw invalid_argument_error("'" + address + "' is no address of a server, it has no host: write host:port");
     client_state& s = client_state::get();
     const std::lock_guard lock(s.guard);
     if (!s.over) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -18,7 +19,8 @@ struct dialed_server {
 };
 dialed_server dial_as_client(const std::string& address);
 
-tcp_options tcp_options_of(const tls_files& files, bool shared_memory);
+tcp_options tcp_options_of(const tls_files& files, bool shared_memory,
+                           std::function<void(const std::string&)> log = {});
 /// invalid_argument_error where these times make no sense; `whose` names the options.
 link_options link_options_of(const char* whose, double heartbeat, double lease);
 

@@ -54,8 +54,13 @@ remote_session::remote_session(transport& t, peer_options to, std::string own_na
             return answered;
         },
         never);
-    if (connected.failed)
-        throw unavailable_error("session: there is no server at " + server_->name() + ": " + connected.message);
+    if (connected.failed) {
+        const bool nobody =
+            connected.code == error_code::deadline_exceeded || connected.code == error_code::unavailable;
+        if (nobody)
+            throw unavailable_error("session: there is no server at " + server_->name() + ": " + connected.message);
+        throw_error(connected.code, "session: " + connected.message);
+    }
     incarnation_ = server_->incarnation();
     try {
         const open_session::reply r = ask(c, c.limit);
@@ -186,29 +191,36 @@ std::vector<any_array> remote_session::run(run_request&& r) {
     return fetched;
 }
 
-// One that was started. The link's threads complete it.
+// One that was started. The link's threads complete what it waits for, and hold nothing else of it: a session that is gone with all
+// that was made of it is closed, whatever is under way.
 class remote_pending final : public pending_state {
 public:
     remote_pending(std::shared_ptr<remote_session> s, fetch_request r) :
         session_(std::move(s)), request_(std::move(r)) {}
 
-    static void start(const std::shared_ptr<remote_pending>& p, const run_step& c, double timeout) {
-        const std::uint64_t made = call(
-            *p->session_->server_, c, p->session_->deadline_of(timeout), [p](answer a) { p->end(std::move(a)); },
-            p->session_->incarnation_);
-        const std::lock_guard lock(p->guard_);
-        p->call_ = made;
+    void start(const run_step& c, double timeout) {
+        call_ = call(
+            *session_->server_, c, session_->deadline_of(timeout),
+            [o = outcome_, &t = session_->transport_](answer a) {
+                {
+                    const std::lock_guard lock(o->guard);
+                    o->a = std::move(a);
+                    o->ended = true;
+                }
+                t.wake();
+            },
+            session_->incarnation_);
     }
     void get(any_array* fetched) override {
         (void)session_->transport_.work_until([&] { return has_ended(); }, never);
         answer a;
         {
-            const std::lock_guard lock(guard_);
+            const std::lock_guard lock(outcome_->guard);
             if (taken_)
                 throw failed_precondition_error(
                     "pending_step::get: the results of this step were taken before; call it once");
             taken_ = true;
-            a = std::move(answer_);
+            a = std::move(outcome_->a);
         }
         session_->take(read_answer<run_step>(std::move(a)), request_, fetched, nullptr, 0);
     }
@@ -217,38 +229,29 @@ public:
                                                session_->transport_.now() + seconds_of(std::max(seconds, 0.0)));
     }
     void stop() noexcept override {
-        std::uint64_t call = 0;
-        {
-            const std::lock_guard lock(guard_);
-            call = call_;
-        }
         try {
-            session_->server_->cancel(call);
+            session_->server_->cancel(call_);
         } catch (...) { // it ends by itself
         }
     }
     void expire() noexcept override {}
 
 private:
+    struct outcome {
+        std::mutex guard; // of what follows
+        answer a;
+        bool ended = false;
+    };
     bool has_ended() const {
-        const std::lock_guard lock(guard_);
-        return ended_;
-    }
-    void end(answer a) {
-        {
-            const std::lock_guard lock(guard_);
-            answer_ = std::move(a);
-            ended_ = true;
-        }
-        session_->transport_.wake();
+        const std::lock_guard lock(outcome_->guard);
+        return outcome_->ended;
     }
 
     const std::shared_ptr<remote_session> session_;
     const fetch_request request_;
-    mutable std::mutex guard_; // of what follows
-    std::uint64_t call_ = 0;
-    answer answer_;
-    bool ended_ = false, taken_ = false;
+    const std::shared_ptr<outcome> outcome_ = std::make_shared<outcome>();
+    std::uint64_t call_ = 0; // set before anybody has this
+    bool taken_ = false;     // under the outcome's guard
 };
 
 class remote_callable final : public callable_state {
@@ -265,7 +268,7 @@ public:
         for (const any_array& a : fed) values.push_back(&a);
         check(values.data(), timeout);
         auto p = std::make_shared<remote_pending>(session_, request());
-        remote_pending::start(p, session_->step_of(feeds(), request(), values.data(), timeout), timeout);
+        p->start(session_->step_of(feeds(), request(), values.data(), timeout), timeout);
         return p;
     }
 

@@ -113,13 +113,14 @@ void accepted::proven(const message& m) {
 }
 
 void accepted::closed(const std::string& why) {
+    std::shared_ptr<connection> ended;
     {
         const std::lock_guard held(mutex_);
-        connection_.reset();
+        ended = std::move(connection_);
     }
-    (void)why;
     linked = false;
-    if (link_) link_->closed(*this);
+    if (link_) link_->closed(*this, why);
+    else if (step_ != step::refused && ended) core_->log("no link with " + ended->peer() + ": " + why);
     core_->gone(*this);
 }
 

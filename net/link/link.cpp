@@ -42,6 +42,15 @@ std::uint64_t link::post(message m, time_point deadline) {
     return acknowledged_ + kept_.size();
 }
 
+std::vector<message> link::take_kept() {
+    std::vector<message> all;
+    all.reserve(kept_.size());
+    for (kept& k : kept_) all.push_back(std::move(k.m));
+    kept_.clear();
+    kept_bytes_ = 0;
+    return all;
+}
+
 void link::post_urgent(message m) {
     m.sequence = 0;
     if (connected_) urgent_.push_back(std::move(m));

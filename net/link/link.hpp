@@ -40,6 +40,8 @@ public:
     std::uint64_t acknowledged() const noexcept { return acknowledged_; }
     std::size_t kept_messages() const noexcept { return kept_.size(); }
     std::size_t kept_bytes() const noexcept { return kept_bytes_; }
+    /// Takes out what is kept, in order: the end of the link.
+    std::vector<message> take_kept();
     /// Arrays of what has been acknowledged since the last time: they end where no lock is held.
     std::vector<any_array> released() noexcept { return std::exchange(released_, {}); }
 

@@ -1,6 +1,8 @@
 #include <net/link/peer_end.hpp>
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 
 #include <net/link/handshake.hpp>
 
@@ -69,19 +71,42 @@ void peer_end::die(error_code code, const std::string& what, time_point now, lat
     }
     ++attempt_; // what comes of the old one is not heard
     const std::string message = name_ + " " + what;
-    for (auto& [number, p] : calls_) {
-        if (p.over) continue;
-        end_call(p,
-                 failure(code, message + (p.posted ? "; whether the call took effect is unknown"
-                                                   : "; the call was not sent")),
-                 l);
+    const bool goes_on = !closed_ && (code == error_code::unavailable || code == error_code::aborted);
+    // What waits for the next link: what is for a life that this one was not with, of which others have heard first; and, where this
+    // life may go on, notes that do no harm twice. One link at least has been ready between: nothing waits for ever.
+    std::deque<unsent> next;
+    std::set<std::uint64_t> kept;
+    const auto may_repeat = [&](const net::message& m) {
+        return code == error_code::unavailable && m.type == message_type::note && options_.may_repeat &&
+               options_.may_repeat(m.verb);
+    };
+    if (goes_on && established_) {
+        for (net::message& m : link_->take_kept())
+            if (may_repeat(m)) {
+                next.push_back({std::move(m), never, 0, incarnation_});
+                next.back().bytes = next.back().m.body.size() + next.back().m.payload_bytes();
+            }
+        for (unsent& u : waiting_) {
+            const bool is_next = u.incarnation != 0 && u.incarnation != incarnation_;
+            if (!is_next && !may_repeat(u.m)) continue;
+            if (u.m.type == message_type::call) kept.insert(u.m.request);
+            next.push_back(std::move(u));
+        }
     }
-    calls_.clear();
-    waiting_.clear();
+    for (auto i = calls_.begin(); i != calls_.end();) {
+        if (!kept.contains(i->first) && !i->second.over)
+            end_call(i->second,
+                     failure(code, message + (i->second.posted ? "; whether the call took effect is unknown"
+                                                               : "; the call was not sent")),
+                     l);
+        i = kept.contains(i->first) ? std::next(i) : calls_.erase(i);
+    }
+    waiting_.swap(next);
     waiting_bytes_ = 0;
+    for (const unsent& u : waiting_) waiting_bytes_ += u.bytes;
     in_flight_ = in_flight_bytes_ = 0;
     if (established_) {
-        l.lost = true;
+        l.lost = incarnation_;
         l.lost_code = code;
         l.lost_why = message;
     }
@@ -89,8 +114,8 @@ void peer_end::die(error_code code, const std::string& what, time_point now, lat
     established_ = false;
     phase_ = phase::none;
     redial_at_ = handshake_until_ = refused_since_ = never;
-    if (waiters_.empty()) return;
-    if (!closed_ && (code == error_code::unavailable || code == error_code::aborted)) {
+    if (waiters_.empty() && waiting_.empty()) return;
+    if (goes_on) {
         begin_link(now); // they wait for what comes after it
         trouble_ = what;
         dial_later(now);
@@ -399,7 +424,7 @@ void peer_end::unlock_and_run(lock& held, later& l) {
                             return nullptr;
                         });
     }
-    if (l.lost && options_.lost) options_.lost(l.lost_code, l.lost_why);
+    if (l.lost && options_.lost) options_.lost(l.lost, l.lost_code, l.lost_why);
     for (auto& [done, a] : l.ended)
         if (done) done(std::move(a));
 }

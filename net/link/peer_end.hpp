@@ -82,7 +82,7 @@ private:
         bool dial = false;
         duration dial_limit{};
         std::uint64_t attempt = 0;
-        bool lost = false;
+        std::uint64_t lost = 0; // the life, where a link to it has died
         error_code lost_code{};
         std::string lost_why;
     };

@@ -82,7 +82,7 @@ void service_link::attach_now(lock& held, arrival a) {
     plan_wake();
 }
 
-void service_link::closed(accepted& by) {
+void service_link::closed(accepted& by, const std::string& why) {
     lock held(mutex_);
     if (next_ && next_->by.get() == &by) next_.reset();
     if (user_.get() != &by) return;
@@ -95,6 +95,8 @@ void service_link::closed(accepted& by) {
     link_->disconnected();
     if (next_) attach_now(held, *std::exchange(next_, std::nullopt));
     plan_wake();
+    held.unlock();
+    core_->log("link " + std::to_string(number) + ": " + who.name() + " has lost its connection: " + why);
 }
 
 // ---- the end
@@ -348,6 +350,14 @@ std::uint64_t service_link::post_reply(std::uint64_t request, std::uint8_t verb,
         if (m.payload_bytes() > other_.payload_bytes)
             return more("bytes of arrays", m.payload_bytes(), other_.payload_bytes);
         if (m.arrays.size() > other_.arrays) return more("arrays", m.arrays.size(), other_.arrays);
+        // One alone may be larger.
+        const std::size_t kept = link_->kept_bytes(), most = core_->options.kept_bytes;
+        if (kept > 0 && kept + m.payload_bytes() > most)
+            return post_failure(request, error_code::resource_exhausted,
+                                core_->name + " did what was called, and has no room for the answer of " +
+                                    std::to_string(m.payload_bytes()) + " bytes: " + std::to_string(kept) +
+                                    " bytes of answers that were not acknowledged are kept, of " +
+                                    std::to_string(most) + "; read them, or ask for fewer at a time");
     }
     return link_->post(std::move(m));
 }

@@ -65,7 +65,7 @@ public:
     bool attach(const std::shared_ptr<accepted>& a, const hello& h, const bytes& hello_bytes,
                 const bytes& challenge_bytes);
     void received(accepted& by, message m);
-    void closed(accepted& by);
+    void closed(accepted& by, const std::string& why);
     any_array place_for(accepted& by, const message& head, std::size_t i, const tensor_type& type);
     void answer(std::uint64_t request, std::uint8_t verb, bytes body, std::vector<any_array> arrays);
 

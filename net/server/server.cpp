@@ -14,9 +14,8 @@ namespace {
 
 // One reads while the other runs a step.
 net::tcp_options transport_of(const server_options& o) {
-    net::tcp_options t = net::tcp_options_of(o.tls, o.shared_memory);
+    net::tcp_options t = net::tcp_options_of(o.tls, o.shared_memory, o.log);
     t.io_threads = 2;
-    t.log = o.log;
     return t;
 }
 
@@ -45,6 +44,13 @@ struct server::state {
         s.of_task.gpu_memory = o.gpu_memory;
         s.of_task.files = o.files.empty() ? file_access::none() : file_access::below(o.files);
         s.of_master.sessions = o.sessions;
+        s.of_master.sessions_of_client = o.client.sessions;
+        s.of_master.callables = o.client.callables;
+        s.of_master.nodes = o.client.nodes;
+        s.of_master.graph_bytes = o.client.graph_bytes;
+        s.of_service.links = o.clients;
+        s.of_service.limits.calls = o.client.calls;
+        s.of_service.limits.bytes = s.of_service.kept_bytes = o.client.bytes;
         s.log = o.log;
         s.asked_to_stop = [this] {
             const std::lock_guard lock(guard);

@@ -33,15 +33,16 @@ server_core::server_core(transport& t, server_settings s) :
     own.job = settings_.job;
     own.index = settings_.task;
     task_ = std::make_shared<tenon::detail::task_state>(own, settings_.pool, "server_options", &transport_);
-    others_ = std::make_unique<peers>(transport_, settings_.tasks, self_, settings_.link,
-                                      [this](const std::string& task, error_code code, const std::string& why) {
-                                          if (settings_.log) settings_.log(why);
-                                          if (worker_) worker_->task_lost(task, code, why);
-                                      });
+    others_ = std::make_unique<peers>(
+        transport_, settings_.tasks, self_, settings_.link,
+        [this](const std::string& task, std::uint64_t incarnation, error_code code, const std::string& why) {
+            if (settings_.log) settings_.log(why);
+            if (worker_) worker_->task_lost(task, incarnation, code, why);
+        });
     worker_ = std::make_unique<worker>(task_, known_as_, *others_, busy_, settings_.of_worker);
     master_ = std::make_unique<master>(transport_, task_, known_as_, settings_.tasks, *others_, *worker_, busy_,
                                        settings_.of_master);
-    service_options o;
+    service_options o = settings_.of_service;
     o.self = self_;
     o.link = settings_.link;
     o.log = settings_.log;
@@ -153,16 +154,18 @@ void server_core::cancelled(link_number link, std::uint64_t request) {
 
 void server_core::peer_lost(link_number link, const std::string& why) {
     std::string task;
+    std::uint64_t incarnation = 0;
     {
         const std::lock_guard lock(guard_);
         if (const auto at = links_.find(link); at != links_.end()) {
+            incarnation = at->second.incarnation;
             if (!at->second.job.empty()) task = name_of(at->second.job, at->second.task);
             links_.erase(at);
         }
     }
     master_->peer_lost(link);
     worker_->peer_lost(link, why);
-    if (!task.empty()) worker_->task_lost(task, error_code::unavailable, why);
+    if (!task.empty()) worker_->task_lost(task, incarnation, error_code::unavailable, why);
 }
 
 task_row server_core::status() const {
@@ -190,7 +193,7 @@ server_core::counts server_core::count() const {
             others_->count()};
 }
 
-void server_core::answer_status(ask_status&& c, time_point deadline, replier answer) {
+void server_core::answer_status(ask_status&& c, time_point deadline, replier&& answer) {
     struct asking {
         std::mutex guard; // of what follows, until all have come
         std::vector<task_row> rows;

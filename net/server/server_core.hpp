@@ -26,6 +26,7 @@ struct server_settings {
     task_options of_task; ///< its job and index are those above
     /// nullptr: the process's. A pool of one thread runs steps on the transport's.
     thread_pool* pool = nullptr;
+    service_options of_service; ///< its limits; the rest is that above
     master_limits of_master;
     worker_limits of_worker;
     std::function<void(const std::string& line)> log;
@@ -65,7 +66,7 @@ private:
     }
     void peer_lost(link_number link, const std::string& why) override;
     void answer(link_number link, verb which, message&& m, time_point deadline, replier&& to);
-    void answer_status(ask_status&& c, time_point deadline, replier answer);
+    void answer_status(ask_status&& c, time_point deadline, replier&& answer);
     bool run_aside(pool_task& task);
 
     transport& transport_;

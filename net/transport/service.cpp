@@ -278,10 +278,17 @@ public:
             if (!self->acceptor_.is_open()) return;
             if (!ec) {
                 connected_socket c = taken_from(s);
-                if (c.socket >= 0) self->each_(std::move(c));
+                if (c.socket >= 0) {
+                    self->is_told_ = false;
+                    self->each_(std::move(c), {});
+                }
                 return self->next();
             }
             // Out of files, or of memory: others may give some back.
+            if (!std::exchange(self->is_told_, true))
+                self->each_({}, "nobody more can connect to " + self->address_ + ": " + words_of(ec) +
+                                    "; those who try wait until others have gone (more may be open at a time after "
+                                    "ulimit -n)");
             self->pause_.expires_after(std::chrono::milliseconds(100));
             self->pause_.async_wait([self](asio::error_code stopped) {
                 if (!stopped && self->acceptor_.is_open()) self->next();
@@ -299,6 +306,7 @@ private:
     asio::steady_timer pause_;
     const socket_service::accepted each_;
     std::string address_;
+    bool is_told_ = false; // that nobody can be taken
 };
 
 } // namespace

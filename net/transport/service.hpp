@@ -36,8 +36,9 @@ public:
     using connected = std::function<void(connected_socket, const std::string& why)>;
     void connect(const std::string& address, duration limit, connected then);
 
-    /// Calls `each` on its thread. Throws as transport::listen.
-    using accepted = std::function<void(connected_socket)>;
+    /// Calls `each` on its thread: with a socket, or, where that is -1, with why nobody is taken for a while, once until somebody is.
+    /// Throws as transport::listen.
+    using accepted = std::function<void(connected_socket, const std::string& why)>;
     std::unique_ptr<listener> listen(const std::string& address, accepted each);
 
     std::uint64_t call_at(time_point at, std::function<void()> what);

@@ -28,6 +28,9 @@ public:
 
     poller& sockets() noexcept override { return poller_; }
     const tcp_options& options() const noexcept override { return options_; }
+    void log(const std::string& line) const {
+        if (options_.log) options_.log(line);
+    }
     std::uint64_t call_at(time_point at, std::function<void()> what) override {
         const auto s = service_here();
         return s ? s->call_at(at, std::move(what)) : 0;
@@ -203,12 +206,17 @@ public:
     std::unique_ptr<listener> listen(const std::string& address, accept each) override {
         core_->check_can_listen(address);
         const auto state = std::make_shared<listening::state>(std::move(each));
-        auto accepted = [weak = std::weak_ptr<core>(core_), state](connected_socket s) {
+        auto accepted = [weak = std::weak_ptr<core>(core_), state](connected_socket s, const std::string& none) {
             const auto c = weak.lock();
             if (!c) return;
+            if (s.socket < 0) return c->log(none);
+            const std::string peer = s.peer;
             c->add(std::move(s), true, std::chrono::steady_clock::now() + c->options().handshake_time, {},
-                   [state](std::shared_ptr<connection> to, const std::string&) -> std::shared_ptr<connection_user> {
-                       return to ? state->tell(std::move(to)) : nullptr;
+                   [weak, peer, state](std::shared_ptr<connection> to,
+                                       const std::string& why) -> std::shared_ptr<connection_user> {
+                       if (to) return state->tell(std::move(to));
+                       if (const auto here = weak.lock()) here->log("refused " + peer + ": " + why);
+                       return nullptr;
                    });
         };
         return std::make_unique<listening>(core_->service_here()->listen(address, std::move(accepted)), state);

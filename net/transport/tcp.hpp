@@ -44,7 +44,8 @@ struct tcp_options {
     /// It is given back when so long none has.
     duration ring_idle = std::chrono::seconds(30);
 
-    /// A line for what a person might want to know. Any thread; none: nothing is told.
+    /// A line for what a person might want to know: who connected and was not taken, what cannot be had, and why. Any thread; none:
+    /// nothing is told.
     std::function<void(const std::string& line)> log{};
 };
 

@@ -32,7 +32,8 @@ template <Call C, class F> void answer_at_once(message& m, replier& to, F&& f) {
         fail(to, std::current_exception());
     }
 }
-/// The same for what is answered later: f(call, replier). What it throws is the answer, if it has not moved the replier away.
+/// The same for what is answered later: f(call, replier). What it throws is the answer, if it has not moved the replier away: so it
+/// hands it on by reference to what may throw.
 template <Call C, class F> void answer_later(message& m, replier to, F&& f) {
     try {
         f(read<C>(m), to);

@@ -17,8 +17,9 @@ namespace tenon::net {
 /// Thread-safe.
 class peers {
 public:
-    /// `lost` is told of links that died: of which task, and what its calls failed with; as peer_options::lost is called.
-    using lost = std::function<void(const std::string& task, error_code, const std::string& why)>;
+    /// `lost` is told of links that died: of which life of which task, and what its calls failed with; as peer_options::lost is called.
+    using lost =
+        std::function<void(const std::string& task, std::uint64_t incarnation, error_code, const std::string& why)>;
     peers(transport& t, cluster c, identity self, link_options link, lost tell) :
         transport_(t), cluster_(std::move(c)), self_(std::move(self)), link_(link), lost_(std::move(tell)) {}
     ~peers() { close(); }
@@ -36,8 +37,13 @@ public:
             o.self = self_;
             o.link = link_;
             o.name_of_verb = [](std::uint8_t v) { return name_of(static_cast<verb>(v)); };
-            o.lost = [this, name = name_of(job, task)](error_code code, const std::string& why) {
-                lost_(name, code, why);
+            // Of a step's values each edge is taken once; what has ended stays so.
+            o.may_repeat = [](std::uint8_t v) {
+                const auto which = static_cast<verb>(v);
+                return which == verb::step_values || which == verb::stop_step || which == verb::forget_part;
+            };
+            o.lost = [this, name = name_of(job, task)](std::uint64_t life, error_code code, const std::string& why) {
+                lost_(name, life, code, why);
             };
             at = peer::make(transport_, std::move(o));
         }

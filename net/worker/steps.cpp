@@ -37,11 +37,12 @@ void worker::run(link_number master, run_part&& m, replier&& answer) {
     }
     r->meeting = meetings_.open(s->tasks, m.step, r->part->edges);
     const std::uint64_t request = answer.request();
-    r->answer = std::move(answer);
     {
         const std::lock_guard lock(s->guard);
+        if (s->ended) throw aborted_error("the session of this step has ended on " + self_.name); // meanwhile
         s->steps.emplace(m.step, r);
     }
+    r->answer = std::move(answer);
     {
         const std::lock_guard lock(guard_);
         by_request_[{master, request}] = r;

@@ -20,13 +20,15 @@ worker::worker(std::shared_ptr<tenon::detail::task_state> task, task_identity se
 
 worker::~worker() = default;
 
-void worker::called(link_number master, verb v, message&& m, time_point, replier answer) {
+void worker::called(link_number master, verb v, message&& m, time_point deadline, replier answer) {
     switch (v) {
     case verb::describe_task:
         answer_at_once<describe_task>(m, answer, [&](describe_task&&) { return describe(); });
         break;
     case verb::begin_session:
-        answer_at_once<begin_session>(m, answer, [&](begin_session&& c) { begin(master, std::move(c)); });
+        answer_later<begin_session>(m, std::move(answer), [&](begin_session&& c, replier& to) {
+            begin(master, std::move(c), deadline, std::move(to));
+        });
         break;
     case verb::register_part:
         answer_later<register_part>(m, std::move(answer),
@@ -83,7 +85,7 @@ std::shared_ptr<worker::running_part> worker::find(std::uint64_t number, std::ui
     return at == s->steps.end() ? nullptr : at->second;
 }
 
-void worker::begin(link_number master, begin_session&& m) {
+void worker::begin(link_number master, begin_session&& m, time_point deadline, replier&& answer) {
     auto s = std::make_shared<session>();
     s->number = m.session;
     s->master = master;
@@ -100,13 +102,31 @@ void worker::begin(link_number master, begin_session&& m) {
         }
         s->tasks->tasks.push_back(std::move(t));
     }
-    const std::lock_guard lock(guard_);
-    if (sessions_.size() >= limits_.sessions)
-        throw resource_exhausted_error(self_.name + " holds " + std::to_string(sessions_.size()) +
-                                       " sessions, which is as many as it takes; close some");
-    if (!sessions_.emplace(m.session, s).second)
-        throw already_exists_error("begin_session: " + self_.name + " has this session already");
-    meetings_.begin_session(m.session);
+    {
+        const std::lock_guard lock(guard_);
+        if (sessions_.size() >= limits_.sessions)
+            throw resource_exhausted_error(self_.name + " holds " + std::to_string(sessions_.size()) +
+                                           " sessions, which is as many as it takes; close some");
+        if (!sessions_.emplace(m.session, s).second)
+            throw already_exists_error("begin_session: " + self_.name + " has this session already");
+        meetings_.begin_session(m.session);
+    }
+    // Its values go to the master by a link of this task's own: that there is a way is known before steps wait for them.
+    const std::shared_ptr<peer> back = s->tasks->tasks.empty() ? nullptr : s->tasks->tasks[0].at;
+    if (!back) {
+        reply<begin_session>(answer, {});
+        return;
+    }
+    back->connect(deadline, [this, number = m.session, name = back->name(), token = busy_.enter(),
+                             to = std::make_shared<replier>(std::move(answer))](const net::answer& a) {
+        if (!a.failed) {
+            reply<begin_session>(*to, {});
+            return;
+        }
+        const std::string why = self_.name + " cannot connect to " + name + ", whose session this is: " + a.message;
+        end(number, std::make_exception_ptr(unavailable_error(why)));
+        to->fail(a.code, why);
+    });
 }
 
 void worker::end(std::uint64_t number, const std::exception_ptr& why) {
@@ -143,7 +163,7 @@ void worker::peer_lost(link_number master, const std::string& why) {
         end(number, std::make_exception_ptr(unavailable_error("the step was stopped: its master is gone: " + why)));
 }
 
-void worker::task_lost(const std::string& task, error_code code, const std::string& why) {
+void worker::task_lost(const std::string& task, std::uint64_t incarnation, error_code code, const std::string& why) {
     std::vector<std::shared_ptr<session>> all;
     {
         const std::lock_guard lock(guard_);
@@ -154,8 +174,10 @@ void worker::task_lost(const std::string& task, error_code code, const std::stri
         {
             const std::lock_guard lock(s->guard);
             for (const auto& [number, r] : s->steps)
-                if (std::any_of(r->part->partners.begin(), r->part->partners.end(),
-                                [&](int t) { return s->tasks->tasks[static_cast<std::size_t>(t)].name == task; }))
+                if (std::any_of(r->part->partners.begin(), r->part->partners.end(), [&](int t) {
+                        const session_tasks::task& other = s->tasks->tasks[static_cast<std::size_t>(t)];
+                        return other.name == task && other.incarnation == incarnation;
+                    }))
                     steps.push_back(number);
         }
         for (const std::uint64_t step : steps) stop_one({s->number, step, {code, why}});

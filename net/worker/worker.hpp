@@ -57,8 +57,8 @@ public:
     void cancelled(link_number master, std::uint64_t request);
     /// The sessions of this master end.
     void peer_lost(link_number master, const std::string& why);
-    /// What is sent to a task, or comes from it, is lost: steps that have to do with it fail.
-    void task_lost(const std::string& task, error_code code, const std::string& why);
+    /// What is sent to this life of a task, or comes from it, is lost: steps that have to do with it fail.
+    void task_lost(const std::string& task, std::uint64_t incarnation, error_code code, const std::string& why);
 
     /// The meetings of this task, for a master that is of the same process.
     exchange& meetings() noexcept { return meetings_; }
@@ -78,7 +78,7 @@ public:
 
 private:
     describe_task::reply describe() const;
-    void begin(link_number master, begin_session&& m);
+    void begin(link_number master, begin_session&& m, time_point deadline, replier&& answer);
     void end(std::uint64_t session, const std::exception_ptr& why);
     std::shared_ptr<part> make_part(const session& s, const register_part& m) const;
     void enter(register_part&& m, replier&& answer);

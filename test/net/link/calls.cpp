@@ -185,7 +185,7 @@ TEST_CASE("calls: a process that ends is missed within two heartbeats, and calls
     two w;
     w.begin();
     std::string lost;
-    w.callers.lost = [&](tn::error_code, const std::string& why) { lost = why; };
+    w.callers.lost = [&](std::uint64_t, tn::error_code, const std::string& why) { lost = why; };
     w.dial();
     w.wait(w.call(echo_service::echo, "first"));
     const auto a = w.call(echo_service::wait, "x");
@@ -259,6 +259,26 @@ TEST_CASE("calls: a process that stood still past its lease is fenced: nothing o
     REQUIRE(w.wait(b));
     CHECK(b->said() == "new");
     CHECK(w.handler.count("linked 2") == 1);
+}
+
+TEST_CASE(
+    "calls: what is for the next life of a process, of which others have heard first, waits for a link to it (28)") {
+    two w;
+    w.begin();
+    w.wait(w.call(echo_service::echo, "first"));
+    w.kill_bob();
+    w.net.work_for(100ms);
+    const auto before = w.call(echo_service::echo, "to the life before", 60s, {}, 22);
+    const auto next = w.call(echo_service::echo, "to the next one", 60s, {}, 23);
+    w.caller->note(echo_service::echo, text("a note to the next one"), {}, 23);
+    w.net.work_for(500ms);
+    w.restart_bob(23);
+    REQUIRE(w.wait(before));
+    CHECK(before->said() == "aborted: /job:ps/task:0 (bob:1) was restarted; the call was not sent");
+    REQUIRE(w.wait(next));
+    CHECK(next->said() == "to the next one");
+    CHECK(w.handler.count("noted a note to the next one") == 1);
+    CHECK(w.handler.count("called to the life before") == 0);
 }
 
 TEST_CASE("calls: connect waits for a process that is not there yet; its deadline says why it has not come") {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -27,6 +28,17 @@ struct tls_files {
     bool empty() const noexcept { return certificate_chain.empty() && authorities.empty(); }
 };
 
+/// What a server takes from one client, or from one other task. What is beyond is refused with a resource_exhausted_error that has the
+/// numbers; all of it is given back when the client leaves, or is not heard of for the lease.
+struct client_limits {
+    std::size_t sessions = 256;
+    std::int64_t nodes = std::int64_t{1} << 20;      ///< of a session's graph
+    std::size_t graph_bytes = std::size_t{16} << 30; ///< of a session's graph, constants included
+    std::size_t callables = 65536;                   ///< of a session: steps that it knows
+    std::size_t calls = 4096;                        ///< that are under way
+    std::size_t bytes = std::size_t{4} << 30;        ///< of these calls; and as many of answers that it has not read
+};
+
 struct server_options {
     /// Where it listens, "host:port"; empty: the address that the cluster gives the task. Port 0 is any that is free.
     std::string listen = {};
@@ -51,9 +63,11 @@ struct server_options {
     /// encrypted. False: all by TCP.
     bool shared_memory = true;
 
-    double heartbeat = 2; ///< seconds between signs of life
-    double lease = 6;     ///< seconds without one after which a peer is taken for dead
-    std::size_t sessions = 1024;
+    double heartbeat = 2;        ///< seconds between signs of life
+    double lease = 6;            ///< seconds without one after which a peer is taken for dead
+    std::size_t sessions = 1024; ///< of all clients
+    std::size_t clients = 16384; ///< clients and tasks that are linked to it
+    client_limits client = {};
     /// Lines that a person can read: who came, who left, what was refused. Not set: nothing is told.
     std::function<void(const std::string& line)> log = {};
 };
