@@ -24,8 +24,12 @@ public:
         to.sin_port = htons(static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
         to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
         REQUIRE(::connect(socket_, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0);
+        sockaddr_in own{};
+        socklen_t size = sizeof own;
+        REQUIRE(::getsockname(socket_, reinterpret_cast<sockaddr*>(&own), &size) == 0);
+        port_ = ntohs(own.sin_port);
     }
-    raw_socket(raw_socket&& other) noexcept : socket_(std::exchange(other.socket_, -1)) {}
+    raw_socket(raw_socket&& other) noexcept : socket_(std::exchange(other.socket_, -1)), port_(other.port_) {}
     ~raw_socket() { end(); }
     void end() {
         if (socket_ >= 0) ::close(std::exchange(socket_, -1));
@@ -37,6 +41,12 @@ public:
             all = all.subspan(static_cast<std::size_t>(n));
         }
     }
+    /// False where the other side has ended.
+    bool try_write(std::span<const std::byte> all) {
+        return ::send(socket_, all.data(), all.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(all.size());
+    }
+    /// Its own, which the other side sees.
+    int port() const { return port_; }
     /// 0: the other side has ended.
     std::size_t read(std::span<std::byte> to) {
         const ssize_t n = ::recv(socket_, to.data(), to.size(), 0);
@@ -45,6 +55,7 @@ public:
 
 private:
     int socket_;
+    int port_ = 0;
 };
 
 } // namespace net_test

@@ -1,0 +1,284 @@
+// What happens to real servers: killed, stopped past their lease, out of descriptors, out of disk. Starts `tenon serve` for each
+// task, and is the client.
+//
+//   faults TENON
+#define DOCTEST_CONFIG_IMPLEMENT
+#include <doctest/doctest.h>
+
+#include <condition_variable>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/inotify.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <net/server/free_ports.hpp>
+#include <net/transport/raw_socket.hpp>
+#include <temporary_folder.hpp>
+#include <tenon/net/net.hpp>
+#include <tenon/tenon.hpp>
+
+namespace tn = tenon;
+
+namespace {
+
+std::string tenon_command;
+
+// A process `tenon serve`, whose log can be waited for.
+class task {
+public:
+    task(const tn::cluster& c, const std::string& job, int index, const std::string& files, rlim_t most_file = 0,
+         rlim_t most_open = 0) {
+        int ends[2];
+        REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
+        const std::string cluster = c.to_json(), number = std::to_string(index);
+        const char* const arguments[] = {tenon_command.c_str(), "serve", "--cluster", cluster.c_str(), "--job", job.c_str(),
+                                         "--task", number.c_str(), "--heartbeat", "0.3", "--lease", "1.5", "--files",
+                                         files.c_str(), nullptr};
+        pid_ = ::fork();
+        REQUIRE(pid_ >= 0);
+        if (pid_ == 0) {
+            ::dup2(ends[1], 2);
+            if (most_file) {
+                const rlimit most{most_file, most_file};
+                ::setrlimit(RLIMIT_FSIZE, &most);
+                ::signal(SIGXFSZ, SIG_IGN); // writing fails instead
+            }
+            if (most_open) {
+                const rlimit most{most_open, most_open};
+                ::setrlimit(RLIMIT_NOFILE, &most);
+            }
+            ::execv(arguments[0], const_cast<char* const*>(arguments));
+            ::_exit(127);
+        }
+        ::close(ends[1]);
+        reading_ = std::thread([this, from = ends[0]] {
+            char some[4096];
+            for (ssize_t n; (n = ::read(from, some, sizeof some)) > 0;) {
+                const std::lock_guard lock(guard_);
+                told_.append(some, static_cast<std::size_t>(n));
+                changed_.notify_all();
+            }
+            ::close(from);
+        });
+        REQUIRE(wait_for(" serves on "));
+    }
+    task(const task&) = delete;
+    ~task() {
+        end(SIGKILL);
+        reading_.join();
+    }
+    bool wait_for(const std::string& words) {
+        std::unique_lock lock(guard_);
+        return changed_.wait_for(lock, std::chrono::seconds(60), [&] { return told_.find(words) != std::string::npos; });
+    }
+    void signal(int number) const { ::kill(pid_, number); }
+    void end(int number) {
+        if (pid_ < 0) return;
+        signal(number);
+        ::waitpid(pid_, nullptr, 0);
+        pid_ = -1;
+    }
+
+private:
+    pid_t pid_ = -1;
+    std::thread reading_;
+    std::mutex guard_; // of what follows
+    std::condition_variable changed_;
+    std::string told_;
+};
+
+struct processes {
+    processes(int ps, int workers) {
+        const std::vector<std::string> at = free_addresses(ps + workers);
+        cluster = tn::cluster({{"ps", std::vector<std::string>(at.begin(), at.begin() + ps)},
+                               {"worker", std::vector<std::string>(at.begin() + ps, at.end())}});
+        for (int i = 0; i < ps; ++i) start("ps", i);
+        for (int i = 0; i < workers; ++i) start("worker", i);
+    }
+    void start(const std::string& job, int index, rlim_t most_file = 0, rlim_t most_open = 0) {
+        up[{job, index}].reset();
+        up[{job, index}] =
+            std::make_unique<task>(cluster, job, index, files.path().string(), most_file, most_open);
+    }
+    task& at(const std::string& job, int index) { return *up.at({job, index}); }
+    std::string target(int worker = 0) const { return "tenon://" + cluster.address("worker", worker); }
+
+    temporary_folder files;
+    tn::cluster cluster;
+    std::map<std::pair<std::string, int>, std::unique_ptr<task>> up;
+};
+
+// On a ps: a step that says that it has begun, and waits; and a counter.
+struct model {
+    explicit model(const std::string& ps = "/job:ps/task:0") {
+        const tn::device_scope there{tn::device_name(ps)};
+        count.push_back(tn::variable("count", std::int64_t{0}));
+        more.push_back(count[0].assign_add(std::int64_t{1}));
+        queues.emplace_back(4, tn::queue_options{.shared_name = "begun"});
+        queues.emplace_back(4, tn::queue_options{.shared_name = "goes_on"});
+        const tn::control_dependencies first(queues[0].enqueue(std::int64_t{1}));
+        wait.push_back(queues[1].dequeue() + std::int64_t{0});
+        begun.push_back(queues[0].dequeue());
+    }
+    tn::graph graph;
+    tn::graph_scope scope{graph};
+    std::vector<tn::variable_tensor<std::int64_t, tn::shape<>>> count;
+    std::vector<tn::fifo_queue<std::int64_t>> queues;
+    std::vector<tn::tensor<std::int64_t, tn::shape<>>> more, wait, begun;
+};
+
+// 16 MiB on a ps, saved.
+struct large_model {
+    large_model() {
+        const tn::device_scope there("/job:ps/task:0");
+        v.push_back(tn::variable<float, tn::shape<1 << 22>>("large", tn::zeros()));
+        add.push_back(v[0].assign_add(1.0f));
+    }
+    tn::graph graph;
+    tn::graph_scope scope{graph};
+    std::vector<tn::variable_tensor<float, tn::shape<1 << 22>>> v;
+    std::vector<tn::tensor<float, tn::shape<1 << 22>>> add;
+};
+
+} // namespace
+
+TEST_CASE("SEMANTICS 28: a ps that is killed in mid-step: the step fails within two heartbeats and names it; started again, it serves") {
+    processes all(2, 1);
+    model m;
+    tn::session sess(all.target(), m.graph);
+    sess.run(tn::initialize_variables());
+    const auto step = sess.callable(tn::feeds(), tn::fetches(m.wait[0])).start();
+    (void)sess.run(m.begun[0]);
+    const auto at = std::chrono::steady_clock::now();
+    all.at("ps", 0).end(SIGKILL);
+    CHECK_THROWS_WITH_AS((void)step.get(), doctest::Contains("/job:ps/task:0"), tn::unavailable_error);
+    MESSAGE("after " << std::chrono::duration<double>(std::chrono::steady_clock::now() - at).count() << " s");
+    all.start("ps", 0);
+    CHECK_THROWS_WITH_AS((void)sess.run(m.count[0]), doctest::Contains("/job:ps/task:0"), tn::aborted_error);
+    tn::session again(all.target(), m.graph);
+    again.run(tn::initialize_variables());
+    CHECK(again.run(m.more[0])() == 1);
+}
+
+TEST_CASE("SEMANTICS 28: a process that is stopped past its lease is given up, and when it continues it serves new sessions") {
+    processes all(1, 2);
+    model m;
+    tn::session sess(all.target(0), m.graph), other(all.target(1), m.graph);
+    sess.run(tn::initialize_variables());
+    CHECK(sess.run(m.more[0])() == 1);
+    all.at("ps", 0).signal(SIGSTOP);
+    CHECK_THROWS_WITH_AS((void)sess.run(m.more[0]), doctest::Contains("/job:ps/task:0"), tn::unavailable_error);
+    all.at("ps", 0).signal(SIGCONT);
+    REQUIRE(all.at("ps", 0).wait_for("has not been heard of for 1.5 s"));
+    tn::session again(all.target(0), m.graph);
+    const std::int64_t now = again.run(m.count[0])(); // what was asked for while it stood may have come in time, once
+    CHECK(now >= 1);
+    CHECK(now <= 2);
+    CHECK(again.run(m.more[0])() == now + 1);
+
+    // A worker that stood still is no master any more: its client is told, its steps are gone from the ps.
+    const auto step = again.callable(tn::feeds(), tn::fetches(m.wait[0])).start();
+    (void)again.run(m.begun[0]);
+    all.at("worker", 0).signal(SIGSTOP);
+    CHECK_THROWS_WITH_AS((void)step.get(), doctest::Contains("127.0.0.1:"), tn::unavailable_error);
+    REQUIRE(all.at("ps", 0).wait_for("/job:worker/task:0 (127.0.0.1:"));
+    tn::session beside(all.target(1), m.graph, {.device_filters = {"/job:ps", "/job:worker/task:1"}});
+    CHECK(beside.run(m.more[0])() == now + 2);
+    all.at("worker", 0).signal(SIGCONT);
+    tn::session back(all.target(0), m.graph);
+    CHECK(back.run(m.more[0])() == now + 3);
+}
+
+TEST_CASE("SEMANTICS 46: a ps that is killed while it writes a checkpoint: the one before is whole, and is what is restored") {
+    processes all(1, 1);
+    large_model m;
+    tn::saver keeper("m");
+    {
+        tn::session sess(all.target(), m.graph);
+        sess.run(tn::initialize_variables());
+        sess.run(tn::operation(m.add[0].node()));
+        CHECK(keeper.save(sess, 1).path == "m-1.json");
+        sess.run(tn::operation(m.add[0].node()));
+        // The first file that is made is the next checkpoint's shard.
+        const int watch = ::inotify_init1(IN_CLOEXEC);
+        REQUIRE(::inotify_add_watch(watch, all.files.path().c_str(), IN_CREATE) >= 0);
+        std::thread killing([&] {
+            pollfd made{watch, POLLIN, 0};
+            if (::poll(&made, 1, 60000) == 1) all.at("ps", 0).end(SIGKILL);
+        });
+        CHECK_THROWS_WITH_AS(keeper.save(sess, 2), doctest::Contains("/job:ps/task:0"), tn::unavailable_error);
+        killing.join();
+        ::close(watch);
+    }
+    all.start("ps", 0);
+    tn::session sess(all.target(), m.graph);
+    CHECK(keeper.restore(sess).path == "m-1.json");
+    CHECK(sess.run(m.v[0])(12345) == 1.0f);
+    CHECK(keeper.save(sess, 3).path == "m-3.json");
+}
+
+TEST_CASE("SEMANTICS 46: a ps whose disk is full: the error names the file and the task, the checkpoint before is whole") {
+    processes all(1, 1);
+    large_model m;
+    tn::saver keeper("m");
+    {
+        tn::session sess(all.target(), m.graph);
+        sess.run(tn::initialize_variables());
+        (void)keeper.save(sess, 1);
+    }
+    all.start("ps", 0, rlim_t{4} << 20); // no file may be larger
+    tn::session sess(all.target(), m.graph);
+    CHECK(keeper.restore(sess).path == "m-1.json");
+    sess.run(tn::operation(m.add[0].node()));
+    try {
+        (void)keeper.save(sess, 2);
+        FAIL("there is no room for it");
+    } catch (const tn::error& e) {
+        const std::string words = e.what();
+        MESSAGE(words);
+        CHECK(words.find("m-2") != std::string::npos);
+        CHECK(words.find("on /job:ps/replica:0/task:0") != std::string::npos);
+        CHECK(words.find("too large") != std::string::npos);
+    }
+    CHECK(sess.run(m.v[0])(7) == 1.0f); // the session goes on
+    CHECK(keeper.restore(sess).path == "m-1.json");
+    CHECK(sess.run(m.v[0])(7) == 0.0f);
+    CHECK(keeper.checkpoints(sess).size() == 1);
+}
+
+TEST_CASE("a server that has no descriptors left says so, serves those who are there, and others when it has some again") {
+    processes all(1, 1);
+    all.start("worker", 0, 0, 64);
+    model m;
+    tn::session sess(all.target(), m.graph);
+    sess.run(tn::initialize_variables());
+    {
+        std::vector<net_test::raw_socket> many;
+        for (int i = 0; i < 100; ++i) many.emplace_back(all.cluster.address("worker", 0));
+        REQUIRE(all.at("worker", 0).wait_for("nobody more can connect to "));
+        CHECK(sess.run(m.more[0])() == 1);
+    }
+    tn::session other(all.target(), m.graph, {.open_timeout = 30});
+    CHECK(other.run(m.more[0])() == 2);
+}
+
+int main(int argc, char** argv) {
+    if (argc < 2) return 2;
+    tenon_command = argv[1];
+    ::signal(SIGPIPE, SIG_IGN);
+    tn::set_client_options({.heartbeat = 0.3, .lease = 1.5});
+    doctest::Context context(argc - 1, argv + 1);
+    return context.run();
+}
