@@ -337,7 +337,11 @@ void remote_session::close() {
     } catch (const error&) { // a server that does not answer gives back by itself what the session holds
     }
 }
-// Callables may go on: the server is told when the last is gone.
-void remote_session::end() noexcept {}
+void remote_session::end() noexcept {
+    try {
+        note(*server_, stop_steps{session_}, incarnation_);
+    } catch (...) { // the link is gone, and with it they stop
+    }
+}
 
 } // namespace tenon::net

@@ -52,7 +52,8 @@ struct peer_options {
     /// Notes that do the same when they come twice: where their link died, they are sent over the next one to the same life of the
     /// peer. Null: none are.
     bool (*may_repeat)(std::uint8_t verb) = nullptr;
-    /// Called when a link that was ready has died: which life of the peer it was to, and what its calls fail with. As call_done is.
+    /// Called when a link has died that was ready, or that notes for a life of the peer waited for: which life, and what the link's
+    /// calls fail with. As call_done is.
     std::function<void(std::uint64_t incarnation, error_code, const std::string& why)> lost;
 };
 
@@ -91,8 +92,8 @@ public:
     /// Ends a call whose answer nobody wants: `done` gets a cancelled_error, the service is told, ahead of all that waits to be
     /// sent. Nothing where the call has ended.
     virtual void cancel(std::uint64_t call) = 0;
-    /// Posts a note: no answer; lost with its link, but for those that may be repeated. Throws resource_exhausted_error where too much waits, aborted_error where
-    /// `incarnation` is not 0 and another one is known.
+    /// Posts a note: no answer; lost with its link, but for those that may be repeated. Throws resource_exhausted_error where too
+    /// much waits, aborted_error where `incarnation` is not 0 and another one is known.
     virtual void note(std::uint8_t verb, bytes body, std::vector<any_array> arrays, std::uint64_t incarnation = 0) = 0;
     /// Calls and works for the transport until the answer is there; throws its error.
     virtual answer ask(std::uint8_t verb, bytes body, std::vector<any_array> arrays, time_point deadline,

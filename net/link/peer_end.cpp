@@ -101,15 +101,20 @@ void peer_end::die(error_code code, const std::string& what, time_point now, lat
                      l);
         i = kept.contains(i->first) ? std::next(i) : calls_.erase(i);
     }
+    std::deque<unsent> dropped;
+    dropped.swap(waiting_);
     waiting_.swap(next);
     waiting_bytes_ = 0;
     for (const unsent& u : waiting_) waiting_bytes_ += u.bytes;
     in_flight_ = in_flight_bytes_ = 0;
-    if (established_) {
-        l.lost = incarnation_;
-        l.lost_code = code;
-        l.lost_why = message;
-    }
+    if (established_) l.lost.push_back(incarnation_);
+    else
+        for (const unsent& u : dropped)
+            if (u.m.type == message_type::note && u.incarnation != 0 &&
+                std::find(l.lost.begin(), l.lost.end(), u.incarnation) == l.lost.end())
+                l.lost.push_back(u.incarnation);
+    l.lost_code = code;
+    l.lost_why = message;
     link_.reset();
     established_ = false;
     phase_ = phase::none;
@@ -424,7 +429,8 @@ void peer_end::unlock_and_run(lock& held, later& l) {
                             return nullptr;
                         });
     }
-    if (l.lost && options_.lost) options_.lost(l.lost, l.lost_code, l.lost_why);
+    if (options_.lost)
+        for (const std::uint64_t life : l.lost) options_.lost(life, l.lost_code, l.lost_why);
     for (auto& [done, a] : l.ended)
         if (done) done(std::move(a));
 }

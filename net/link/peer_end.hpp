@@ -82,7 +82,7 @@ private:
         bool dial = false;
         duration dial_limit{};
         std::uint64_t attempt = 0;
-        std::uint64_t lost = 0; // the life, where a link to it has died
+        std::vector<std::uint64_t> lost; // the lives that notes were for, or a ready link was to, where it has died
         error_code lost_code{};
         std::string lost_why;
     };

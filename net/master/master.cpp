@@ -101,8 +101,9 @@ void master::called(link_number client, const link_peer& who, verb v, message&& 
         });
         break;
     case verb::ask_memory:
-        answer_at_once<ask_memory>(
-            m, answer, [&](ask_memory&& c) { return find(client, c.session)->steps->memory_info(c.device); });
+        answer_later<ask_memory>(m, std::move(answer), [&](ask_memory&& c, replier& to) {
+            answer_memory(*find(client, c.session), c.device, deadline, std::move(to));
+        });
         break;
     case verb::ask_statistics:
         answer_at_once<ask_statistics>(
@@ -135,6 +136,12 @@ void master::noted(link_number client, verb v, message&& m) {
             const runner_started c = read<runner_started>(m);
             const auto s = find(client, c.session);
             s->steps->note_started_runner(s->tensor({c.queue, 0}));
+        } else if (v == verb::stop_steps) {
+            const auto s = find(client, read<stop_steps>(m).session);
+            s->steps->end();
+            const std::lock_guard lock(s->guard);
+            for (const auto& [request, r] : s->runs)
+                if (r->step.expired()) r->cancelled = true; // about to begin
         }
     } catch (const error&) { // of a session that has ended
     }
@@ -170,6 +177,33 @@ make_callable::reply master::make(session& s, const make_callable& c) {
                                        " callables, which is as many as the server takes; drop some");
     s.callables.emplace(++s.last_callable, std::move(made));
     return {s.last_callable};
+}
+
+// What a device of another task holds, that task says.
+void master::answer_memory(const session& s, const device_name& asked, time_point deadline, replier&& answer) {
+    const std::vector<device_attributes> all = s.steps->list_devices();
+    const auto at = std::find_if(all.begin(), all.end(), [&](const device_attributes& d) {
+        return !asked.type.empty() && asked.allows(d.name);
+    });
+    if (at == all.end() || name_of(at->name.job.str(), at->name.task) == self_.name) {
+        reply<ask_memory>(answer, s.steps->memory_info(asked));
+        return;
+    }
+    const device_name which = at->name;
+    call(*others_.to(which.job.str(), which.task), ask_task_status{}, deadline,
+         [which, to = std::make_shared<replier>(std::move(answer))](net::answer a) {
+             try {
+                 const task_row row = read_answer<ask_task_status>(std::move(a));
+                 for (const device_row& d : row.devices)
+                     if (d.device.name == which) {
+                         reply<ask_memory>(*to, d.memory);
+                         return;
+                     }
+                 throw not_found_error(row.task + " has no device " + to_string(which) + " any more");
+             } catch (...) {
+                 fail(*to, std::current_exception());
+             }
+         });
 }
 
 void master::cancelled(link_number client, std::uint64_t request) {

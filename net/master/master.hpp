@@ -60,6 +60,7 @@ private:
     void run(const std::shared_ptr<session>& s, run_step&& c, replier&& answer);
     void close(const std::shared_ptr<session>& s);
     void end_on_tasks(const session& s);
+    void answer_memory(const session& s, const device_name& asked, time_point deadline, replier&& answer);
     void reset(reset_containers&& c, time_point deadline, replier&& answer);
     std::shared_ptr<session> find(link_number client, std::uint64_t number) const;
 

@@ -21,6 +21,7 @@ namespace tenon::net {
     CALL(run_step)                  \
     NOTE(drop_callable)             \
     NOTE(runner_started)            \
+    NOTE(stop_steps)                \
     CALL(report_step)               \
     CALL(explain_step)              \
     CALL(list_devices)              \

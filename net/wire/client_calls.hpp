@@ -109,6 +109,12 @@ struct runner_started {
     }
 };
 
+/// The session's owner has gone, and what was made of it may go on: its steps in flight are stopped.
+struct stop_steps {
+    std::uint64_t session = 0;
+    static constexpr void fields(auto&& field) { field("session", &stop_steps::session); }
+};
+
 /// session::report
 struct report_step {
     std::uint64_t session = 0, callable = 0;

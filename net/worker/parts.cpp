@@ -27,12 +27,16 @@ std::shared_ptr<worker::part> worker::make_part(const session& s, const register
                                          std::to_string(e.task) + ", and there are " + std::to_string(m.edges) +
                                          " edges and " + std::to_string(s.tasks->tasks.size()) + " tasks");
         if (!e.sends) p->edges->memory.plan(e.edge);
-        else if (s.tasks->tasks[static_cast<std::size_t>(e.task)].at)
+        else if (s.tasks->tasks[static_cast<std::size_t>(e.task)].at) {
             p->edges->to[static_cast<std::size_t>(e.edge)] = e.task;
+            p->receivers.push_back(e.task);
+        }
         p->partners.push_back(e.task);
     }
-    std::sort(p->partners.begin(), p->partners.end());
-    p->partners.erase(std::unique(p->partners.begin(), p->partners.end()), p->partners.end());
+    for (std::vector<int>* all : {&p->partners, &p->receivers}) {
+        std::sort(all->begin(), all->end());
+        all->erase(std::unique(all->begin(), all->end()), all->end());
+    }
     return p;
 }
 

@@ -49,6 +49,8 @@ public:
         }
         return at;
     }
+    /// Has `done` called when there is a link, or none has come in the time in which one is given up.
+    void reach(peer& other, call_done done) { other.connect(transport_.now() + link_.lease, std::move(done)); }
     /// Calls f(job, task) for each task but this one.
     template <class F> void each(F&& f) const {
         for (const std::string& job : cluster_.jobs())

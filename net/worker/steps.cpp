@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <net/worker/all_answers.hpp>
 #include <net/worker/answer.hpp>
 #include <tenon/kernel/denormals.hpp>
 
@@ -129,7 +130,31 @@ void worker::ended(const std::shared_ptr<running_part>& r) {
                             std::int64_t end) {
             told.rows.push_back({name, op, self_.name + " " + row, begin - r->began, end - r->began});
         });
-    reply<run_part>(r->answer, told);
+    answer_when_sent(r, std::move(told));
+}
+
+// What was sent to a task that no link has reached yet waits for one, and is lost where none comes. Who is to receive it would wait
+// for ever: the step is not said to have ended well before.
+void worker::answer_when_sent(const std::shared_ptr<running_part>& r, run_part::reply&& told) {
+    const auto has_link = [&](int t) {
+        const peer_state s = r->session->tasks->tasks[static_cast<std::size_t>(t)].at->state();
+        return s == peer_state::ready || s == peer_state::resuming;
+    };
+    const std::vector<int>& to = r->part->receivers;
+    if (std::all_of(to.begin(), to.end(), has_link)) {
+        reply<run_part>(r->answer, told);
+        return;
+    }
+    const auto all = std::make_shared<all_answers>([this, r, told = std::move(told)](const auto& missing) {
+        if (missing.empty()) reply<run_part>(r->answer, told);
+        else r->answer.fail(error_code::unavailable, self_.name + " cannot send to:" + in_lines(missing));
+    });
+    for (const int t : to) {
+        const std::shared_ptr<peer> at = r->session->tasks->tasks[static_cast<std::size_t>(t)].at;
+        all->expect();
+        others_.reach(*at, [all, at](const net::answer& a) { all->came(*at, a); });
+    }
+    all->came();
 }
 
 void worker::stop_one(const stop_step& m) {

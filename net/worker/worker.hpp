@@ -88,6 +88,7 @@ private:
     void run(link_number master, run_part&& m, replier&& answer);
     void start(const std::shared_ptr<running_part>& r);
     void ended(const std::shared_ptr<running_part>& r);
+    void answer_when_sent(const std::shared_ptr<running_part>& r, run_part::reply&& told);
     void forget(const running_part& r);
     void stop_one(const stop_step& m);
     ask_waits::reply waits_of(const ask_waits& m) const;

@@ -38,7 +38,8 @@ struct worker::part {
     std::uint64_t number = 0, graph_seed = 0;
     content_hash hash{};
     std::shared_ptr<step_edges> edges;
-    std::vector<int> partners; // tasks that it sends to or receives from
+    std::vector<int> partners;  // tasks that it sends to or receives from
+    std::vector<int> receivers; // other tasks that it sends to
 
     std::mutex guard;                     // of what follows
     std::shared_ptr<const packed> source; // nullptr: it is asked for. Read again where containers were reset

@@ -43,9 +43,21 @@ public:
         int ends[2];
         REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
         const std::string cluster = c.to_json(), number = std::to_string(index);
-        const char* const arguments[] = {tenon_command.c_str(), "serve", "--cluster", cluster.c_str(), "--job", job.c_str(),
-                                         "--task", number.c_str(), "--heartbeat", "0.3", "--lease", "1.5", "--files",
-                                         files.c_str(), nullptr};
+        const char* const arguments[] = {tenon_command.c_str(),
+                                         "serve",
+                                         "--cluster",
+                                         cluster.c_str(),
+                                         "--job",
+                                         job.c_str(),
+                                         "--task",
+                                         number.c_str(),
+                                         "--heartbeat",
+                                         "0.3",
+                                         "--lease",
+                                         "1.5",
+                                         "--files",
+                                         files.c_str(),
+                                         nullptr};
         pid_ = ::fork();
         REQUIRE(pid_ >= 0);
         if (pid_ == 0) {
@@ -81,7 +93,8 @@ public:
     }
     bool wait_for(const std::string& words) {
         std::unique_lock lock(guard_);
-        return changed_.wait_for(lock, std::chrono::seconds(60), [&] { return told_.find(words) != std::string::npos; });
+        return changed_.wait_for(lock, std::chrono::seconds(60),
+                                 [&] { return told_.find(words) != std::string::npos; });
     }
     void signal(int number) const { ::kill(pid_, number); }
     void end(int number) {
@@ -109,8 +122,7 @@ struct processes {
     }
     void start(const std::string& job, int index, rlim_t most_file = 0, rlim_t most_open = 0) {
         up[{job, index}].reset();
-        up[{job, index}] =
-            std::make_unique<task>(cluster, job, index, files.path().string(), most_file, most_open);
+        up[{job, index}] = std::make_unique<task>(cluster, job, index, files.path().string(), most_file, most_open);
     }
     task& at(const std::string& job, int index) { return *up.at({job, index}); }
     std::string target(int worker = 0) const { return "tenon://" + cluster.address("worker", worker); }
@@ -154,7 +166,8 @@ struct large_model {
 
 } // namespace
 
-TEST_CASE("SEMANTICS 28: a ps that is killed in mid-step: the step fails within two heartbeats and names it; started again, it serves") {
+TEST_CASE("SEMANTICS 28: a ps that is killed in mid-step: the step fails within two heartbeats and names it; started "
+          "again, it serves") {
     processes all(2, 1);
     model m;
     tn::session sess(all.target(), m.graph);
@@ -172,7 +185,8 @@ TEST_CASE("SEMANTICS 28: a ps that is killed in mid-step: the step fails within 
     CHECK(again.run(m.more[0])() == 1);
 }
 
-TEST_CASE("SEMANTICS 28: a process that is stopped past its lease is given up, and when it continues it serves new sessions") {
+TEST_CASE("SEMANTICS 28: a process that is stopped past its lease is given up, and when it continues it serves new "
+          "sessions") {
     processes all(1, 2);
     model m;
     tn::session sess(all.target(0), m.graph), other(all.target(1), m.graph);
@@ -201,7 +215,8 @@ TEST_CASE("SEMANTICS 28: a process that is stopped past its lease is given up, a
     CHECK(back.run(m.more[0])() == now + 3);
 }
 
-TEST_CASE("SEMANTICS 46: a ps that is killed while it writes a checkpoint: the one before is whole, and is what is restored") {
+TEST_CASE("SEMANTICS 46: a ps that is killed while it writes a checkpoint: the one before is whole, and is what is "
+          "restored") {
     processes all(1, 1);
     large_model m;
     tn::saver keeper("m");
@@ -229,7 +244,8 @@ TEST_CASE("SEMANTICS 46: a ps that is killed while it writes a checkpoint: the o
     CHECK(keeper.save(sess, 3).path == "m-3.json");
 }
 
-TEST_CASE("SEMANTICS 46: a ps whose disk is full: the error names the file and the task, the checkpoint before is whole") {
+TEST_CASE(
+    "SEMANTICS 46: a ps whose disk is full: the error names the file and the task, the checkpoint before is whole") {
     processes all(1, 1);
     large_model m;
     tn::saver keeper("m");
@@ -258,7 +274,8 @@ TEST_CASE("SEMANTICS 46: a ps whose disk is full: the error names the file and t
     CHECK(keeper.checkpoints(sess).size() == 1);
 }
 
-TEST_CASE("a server that has no descriptors left says so, serves those who are there, and others when it has some again") {
+TEST_CASE(
+    "a server that has no descriptors left says so, serves those who are there, and others when it has some again") {
     processes all(1, 1);
     all.start("worker", 0, 0, 64);
     model m;

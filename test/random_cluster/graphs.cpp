@@ -74,8 +74,8 @@ graphs_outcome run_graphs(std::uint64_t seed, bool faults, std::size_t lines) {
         f.reorder = 0.1;
         f.slow = 0.05;
         f.slow_by = 50ms;
-        f.connection_life = 1500ms; // time enough that a link can begin within its lease
-        f.one_side = 0;             // else the lease may pass before it is seen
+        f.connection_life = 500ms;
+        f.one_side = 0; // else the lease may pass before it is seen
         network.inject(f);
     }
     {

@@ -182,9 +182,9 @@ TEST_CASE(
 }
 
 TEST_CASE("calls: a process that ends is missed within two heartbeats, and calls in flight fail (28)") {
+    std::string lost;
     two w;
     w.begin();
-    std::string lost;
     w.callers.lost = [&](std::uint64_t, tn::error_code, const std::string& why) { lost = why; };
     w.dial();
     w.wait(w.call(echo_service::echo, "first"));
@@ -279,6 +279,30 @@ TEST_CASE(
     CHECK(next->said() == "to the next one");
     CHECK(w.handler.count("noted a note to the next one") == 1);
     CHECK(w.handler.count("called to the life before") == 0);
+}
+
+TEST_CASE(
+    "calls: notes for a life of a process that no link reaches are told as lost: nobody waits for them for ever") {
+    std::vector<std::string> lost;
+    two w;
+    w.begin();
+    w.callers.lost = [&](std::uint64_t life, tn::error_code, const std::string& why) {
+        lost.push_back(std::to_string(life) + ": " + why);
+    };
+    w.dial();
+    w.net.cut("alice", "bob");
+    w.caller->note(echo_service::echo, text("1"), {}, 22);
+    w.caller->note(echo_service::echo, text("2"), {}, 22);
+    w.caller->note(echo_service::echo, text("of no life"), {}); // of which nobody is told
+    w.net.work_for(20s);
+    REQUIRE(lost.size() == 1);
+    CHECK(lost[0].find("22: /job:ps/task:0 (bob:1) cannot be reached") == 0);
+    CHECK(w.caller->count().waiting == 0);
+    w.net.mend("alice", "bob");
+    const auto a = w.call(echo_service::echo, "again");
+    REQUIRE(w.wait(a));
+    CHECK(a->said() == "again");
+    CHECK(w.handler.count("noted 1") == 0);
 }
 
 TEST_CASE("calls: connect waits for a process that is not there yet; its deadline says why it has not come") {

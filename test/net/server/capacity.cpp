@@ -29,7 +29,8 @@ TEST_CASE("capacity: a session with 10,000 variables on two ps initialises, read
     sess.run(tn::initialize_variables());
     const std::vector<tn::any_array> read = sess.run_untyped({}, variables);
     int wrong = 0;
-    for (int i = 0; i < count; ++i) wrong += read[static_cast<std::size_t>(i)].data<float>()[0] != static_cast<float>(i);
+    for (int i = 0; i < count; ++i)
+        wrong += read[static_cast<std::size_t>(i)].data<float>()[0] != static_cast<float>(i);
     CHECK(wrong == 0);
     const tn::saved_checkpoint saved = tn::saver("m").save(sess, 1);
     REQUIRE(saved.manifest.shards.size() == 2);

@@ -338,8 +338,7 @@ TEST_CASE("SEMANTICS 27: a client that extends a session's graph from where it i
     make_callable c;
     c.session = session;
     c.fetches.push_back({y.node()->number, 0});
-    CHECK(one.ask(run_step{session, one.ask(c).callable, 0, false, false, {}}).fetched.at(0).data<std::int64_t>()[0] ==
-          10);
+    CHECK(one.ask(run_step{session, one.ask(c).callable, 0, false, {}}).fetched.at(0).data<std::int64_t>()[0] == 10);
     // A session is its client's: to others it is none.
     raw_client other(s);
     CHECK_WORDS(words_of<tn::aborted_error>([&] { (void)other.ask(more); }), "has no such session");

@@ -76,8 +76,8 @@ TEST_CASE("SEMANTICS 29: a connection that is cut between an assign_add and its 
             sess.run(tn::initialize_variables());
             std::atomic<int> cuts{0}, seen{0};
             (of_client ? net.to_master() : net.to_ps())
-                .judge_by([&, is = replies_to{of_client ? tn::net::verb::run_step
-                                                        : tn::net::verb::run_part}](const frame& f) mutable {
+                .judge_by([&, is = replies_to{of_client ? tn::net::verb::run_step : tn::net::verb::run_part}](
+                              const frame& f) mutable {
                     if (!is(f) || ++seen % 3) return fate::pass;
                     ++cuts;
                     return how;
@@ -89,7 +89,8 @@ TEST_CASE("SEMANTICS 29: a connection that is cut between an assign_add and its 
     }
 }
 
-TEST_CASE("SEMANTICS 29: connections that are cut anywhere, in handshakes, calls and replies: each step is applied once") {
+TEST_CASE(
+    "SEMANTICS 29: connections that are cut anywhere, in handshakes, calls and replies: each step is applied once") {
     for (const unsigned seed : {1u, 2u}) {
         CAPTURE(seed);
         two_networks net;
@@ -136,7 +137,8 @@ TEST_CASE("SEMANTICS 29: frames that come twice, and behind later ones, change n
     }
 }
 
-TEST_CASE("SEMANTICS 29: a frame that is damaged on its way is sent again over another connection, and who sent it is named") {
+TEST_CASE("SEMANTICS 29: a frame that is damaged on its way is sent again over another connection, and who sent it is "
+          "named") {
     two_networks net;
     counting c;
     tn::session sess = net.open(c.graph);
@@ -200,7 +202,8 @@ TEST_CASE("SEMANTICS 29: a reply that is lost with its server: the outcome is un
     CHECK_THROWS_AS(net.value(), tn::failed_precondition_error); // it is a new one, to which nothing was sent again
 }
 
-TEST_CASE("SEMANTICS 28: a network that loses what goes one way ends sessions after the lease, on both sides; it heals") {
+TEST_CASE(
+    "SEMANTICS 28: a network that loses what goes one way ends sessions after the lease, on both sides; it heals") {
     for (const bool of_client : {true, false})
         for (const way lost : {way::to_server, way::to_client}) {
             CAPTURE(of_client);

@@ -58,24 +58,36 @@ TEST_CASE("What is asked of a session that has ended is aborted, of master and w
     check(net::register_part());
 }
 
-TEST_CASE("A step may be the last to hold its session: with it the session ends") {
-    simulated_cluster all;
+TEST_CASE("A session ends with the last that was made of it, whatever is under way; its steps, with its owner") {
+    simulated_cluster all(2);
     const tn::graph g;
     const tn::graph_scope scope(g);
-    const tn::fifo_queue<tn::tensor<float, tn::shape<>>> q(1);
-    const auto taken = q.dequeue();
     tn::detail::fetch_request r;
-    r.fetches.push_back(std::get<0>(std::tuple(taken)));
     {
-        const auto s =
-            std::make_shared<net::remote_session>(all.client, all.dial(), "a test", g, tn::session_options());
-        (void)s->make_callable({}, r)->start({}, 1);
+        const tn::device_scope there("/job:worker/task:1");
+        const tn::fifo_queue<tn::tensor<float, tn::shape<>>> q(1);
+        r.fetches.push_back(std::get<0>(std::tuple(q.dequeue())));
     }
-    CHECK(all.servers[0]->count().sessions == 1);
+    const auto sessions = [&] {
+        return all.servers[0]->count().sessions + all.servers[1]->count().of_masters.sessions;
+    };
+    auto s = std::make_shared<net::remote_session>(all.client, all.dial(), "a test", g, tn::session_options());
+    auto callable = s->make_callable({}, r);
+    auto step = callable->start({}, 0);
     all.network.work_for(900ms);
-    CHECK(all.servers[0]->count().sessions == 1);
-    all.network.work_for(200ms);
-    CHECK(all.servers[0]->count().sessions == 0);
+    CHECK(sessions() == 2);
+    s->end();
+    s.reset();
+    tn::any_array fetched[1];
+    CHECK_THROWS_WITH_AS(step->get(fetched), doctest::Contains("its session has ended"), tn::cancelled_error);
+    step = callable->start({}, 1); // what was made of it may go on
+    callable.reset();
+    all.network.work_for(900ms);
+    CHECK(sessions() == 2);
+    step.reset();
+    all.network.work_for(50ms);
+    CHECK(sessions() == 0);
+    CHECK(all.servers[1]->count().of_masters.steps == 0);
 }
 
 TEST_CASE("A client that leaves while its session is opened leaves nothing of it on any task") {
