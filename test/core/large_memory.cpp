@@ -31,9 +31,9 @@ TEST_CASE("large memory that is given back serves the next piece of about its si
 }
 
 TEST_CASE("no more memory is kept than a limit, however much is given back") {
-    constexpr std::size_t piece = std::size_t{16} << 20, most = std::size_t{256} << 20;
+    constexpr std::size_t piece = std::size_t{16} << 20, most = std::size_t{512} << 20;
     std::vector<void*> pieces;
-    for (int i = 0; i < 20; ++i) pieces.push_back(detail::new_large(piece));
+    for (int i = 0; i < 40; ++i) pieces.push_back(detail::new_large(piece));
     for (void* const p : pieces) detail::delete_large(p, piece);
     const std::size_t kept = detail::kept_large_memory();
     CHECK(kept <= most);
