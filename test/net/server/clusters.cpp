@@ -1,42 +1,19 @@
 #include <doctest/doctest.h>
 
-#include <map>
-#include <thread>
+#include <string>
+#include <vector>
 
-#include <net/server/free_ports.hpp>
+#include <net/server/servers.hpp>
 #include <tenon/net/net.hpp>
 #include <tenon/tenon.hpp>
 
 namespace tn = tenon;
 
-namespace {
-
-using scalar = tn::shape<>;
-
-tn::cluster loopback_cluster(int ps, int workers) {
-    const std::vector<std::string> at = free_addresses(ps + workers);
-    return tn::cluster({{"ps", std::vector<std::string>(at.begin(), at.begin() + ps)},
-                        {"worker", std::vector<std::string>(at.begin() + ps, at.end())}});
-}
-
-// All tasks in this process.
-struct tasks {
-    explicit tasks(const tn::cluster& cluster, tn::server_options o = {}) {
-        for (const std::string& job : cluster.jobs())
-            for (const int task : cluster.tasks(job))
-                at.emplace(std::pair(job, task), tn::server(cluster, job, task, o));
-    }
-    const tn::server& operator()(const std::string& job, int task) const { return at.at({job, task}); }
-    std::map<std::pair<std::string, int>, tn::server> at;
-};
-
-} // namespace
-
 TEST_CASE("TOUR 9: nodes on three tasks; what one computes the next reads") {
-    const tasks all(loopback_cluster(2, 3));
+    net_test::servers all(2, 3);
     const tn::graph g;
     const tn::graph_scope scope(g);
-    tn::tensor<float, scalar> a, b, c;
+    tn::tensor<float, tn::shape<>> a, b, c;
     {
         const tn::device_scope there("/job:ps");
         a = tn::variable("a", 2.0f);
@@ -49,7 +26,7 @@ TEST_CASE("TOUR 9: nodes on three tasks; what one computes the next reads") {
         const tn::device_scope there("/job:worker/task:1");
         c = b - a + 2.0f;
     }
-    tn::session sess(all("ps", 0).target(), g);
+    tn::session sess(all.target("ps", 0), g);
     sess.run(tn::initialize_variables());
     CHECK(sess.run(c)() == 4.0f);
     const std::string where = sess.explain_placement(c).to_text();
@@ -58,7 +35,7 @@ TEST_CASE("TOUR 9: nodes on three tasks; what one computes the next reads") {
 }
 
 TEST_CASE("SEMANTICS 25: variables live on their task and outlive the session; another server's session finds them") {
-    const tasks all(loopback_cluster(1, 2));
+    net_test::servers all(1, 2);
     const auto make = [] {
         const tn::device_scope ps("/job:ps");
         return tn::variable("x", std::int64_t{0});
@@ -68,7 +45,7 @@ TEST_CASE("SEMANTICS 25: variables live on their task and outlive the session; a
         const tn::graph_scope scope(g);
         const auto x = make();
         const auto more = x.assign_add(std::int64_t{1});
-        tn::session sess(all("worker", 0).target(), g);
+        tn::session sess(all.target("worker", 0), g);
         sess.run(tn::initialize_variables());
         CHECK(sess.run(more)() == 1);
     }
@@ -76,15 +53,15 @@ TEST_CASE("SEMANTICS 25: variables live on their task and outlive the session; a
     const tn::graph_scope scope(g);
     const auto x = make();
     const auto more = x.assign_add(std::int64_t{1});
-    tn::session sess(all("worker", 1).target(), g);
+    tn::session sess(all.target("worker", 1), g);
     CHECK(sess.run(more)() == 2);
-    tn::session::reset(all("worker", 0).target());
+    tn::session::reset(all.target("worker", 0));
     CHECK_THROWS_AS(sess.run(more), tn::failed_precondition_error);
 }
 
 TEST_CASE("SEMANTICS 24: a session whose tasks are missing fails at its deadline and names them") {
-    const tn::cluster c = loopback_cluster(2, 1);
-    const tn::server ps(c, "ps", 0);
+    const std::vector<std::string> at = free_addresses(3);
+    const tn::server ps(tn::cluster({{"ps", {at[0], at[1]}}, {"worker", {at[2]}}}), "ps", 0);
     CHECK_THROWS_WITH_AS(tn::session(ps.target(), {.open_timeout = 0.5}), doctest::Contains("/job:ps/task:1"),
                          tn::unavailable_error);
     const tn::session alone(ps.target(), {.device_filters = {"/job:ps/task:0"}, .open_timeout = 0.5});

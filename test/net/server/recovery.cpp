@@ -1,21 +1,15 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <filesystem>
-#include <map>
-#include <mutex>
-#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include <net/server/free_ports.hpp>
+#include <net/server/servers.hpp>
 #include <temporary_folder.hpp>
 #include <tenon/net/net.hpp>
 #include <tenon/tenon.hpp>
-
-// Servers of one process that are stopped and started again.
 
 namespace tn = tenon;
 
@@ -24,28 +18,11 @@ namespace {
 using vector4 = tn::shape<4>;
 using lines = std::vector<std::string>;
 
-struct servers {
-    explicit servers(int ps, int workers, std::string files) {
-        const std::vector<std::string> at = free_addresses(ps + workers);
-        cluster = tn::cluster({{"ps", std::vector<std::string>(at.begin(), at.begin() + ps)},
-                               {"worker", std::vector<std::string>(at.begin() + ps, at.end())}});
-        options.heartbeat = 0.2;
-        options.lease = 1;
-        options.files = std::move(files);
-        for (const std::string& job : cluster.jobs())
-            for (const int task : cluster.tasks(job)) start(job, task);
-    }
-    void start(const std::string& job, int task) { up[{job, task}].emplace(cluster, job, task, options); }
-    void stop(const std::string& job, int task) {
-        (void)up[{job, task}]->stop(0);
-        up[{job, task}].reset();
-    }
-    std::string target(const std::string& job, int task) { return up[{job, task}]->target(); }
-
-    tn::cluster cluster;
-    tn::server_options options;
-    std::map<std::pair<std::string, int>, std::optional<tn::server>> up;
-};
+net_test::servers with_files(int ps, int workers, std::string folder) {
+    tn::server_options o = net_test::quick();
+    o.files = std::move(folder);
+    return net_test::servers(ps, workers, std::move(o));
+}
 
 // w is on ps 0, v on ps 1 where there is one; each step adds 1 to both.
 struct model {
@@ -67,7 +44,7 @@ struct model {
 
 TEST_CASE("SEMANTICS 46, TOUR 25: a server is stopped and started again while a monitored session trains through it") {
     const temporary_folder folder;
-    servers all(2, 1, folder.path().string());
+    net_test::servers all = with_files(2, 1, folder.path().string());
     model m(2);
     lines told;
     tn::monitored_session sess({.target = all.target("worker", 0),
@@ -103,7 +80,7 @@ TEST_CASE("SEMANTICS 46, TOUR 25: a server is stopped and started again while a 
 
 TEST_CASE("SEMANTICS 46: training goes on while a server is away, and waits for it") {
     const temporary_folder folder;
-    servers all(1, 1, folder.path().string());
+    net_test::servers all = with_files(1, 1, folder.path().string());
     model m(1);
     std::mutex guard;
     std::condition_variable changed;
@@ -131,7 +108,7 @@ TEST_CASE("SEMANTICS 46: training goes on while a server is away, and waits for 
 }
 
 TEST_CASE("SEMANTICS 46: where the variables live on, a lost step is not repeated: it was applied once at most") {
-    servers all(1, 1, "");
+    net_test::servers all(1, 1);
     model m(1);
     tn::monitored_session sess({.target = all.target("worker", 0), .recovery_timeout = 60});
     sess.run(m.train);
@@ -161,7 +138,7 @@ TEST_CASE("SEMANTICS 46: where the variables live on, a lost step is not repeate
 }
 
 TEST_CASE("a session that is not to recover fails as any") {
-    servers all(1, 1, "");
+    net_test::servers all(1, 1);
     model m(1);
     tn::monitored_session sess({.target = all.target("worker", 0), .recovery_timeout = 0});
     sess.run(m.train);
@@ -175,7 +152,7 @@ TEST_CASE(
     const temporary_folder folder;
     std::string path;
     {
-        servers all(3, 1, folder.path().string());
+        net_test::servers all = with_files(3, 1, folder.path().string());
         model m(3);
         tn::session sess(all.target("worker", 0), m.graph);
         sess.run(tn::initialize_variables());
@@ -186,7 +163,7 @@ TEST_CASE(
         CHECK(saved.manifest.shards[2].task == "/job:ps/replica:0/task:2");
     }
     for (const int ps : {1, 2}) {
-        servers all(ps, 2, folder.path().string());
+        net_test::servers all = with_files(ps, 2, folder.path().string());
         model m(ps);
         tn::session sess(all.target("worker", 1), m.graph);
         const tn::restored_checkpoint r = tn::saver("run/m").restore(sess);
@@ -210,7 +187,7 @@ TEST_CASE("a server that allows no files refuses to save; one that allows a fold
     const temporary_folder folder;
     std::filesystem::create_directories(folder / "allowed");
     const auto try_it = [&](const std::string& files, const std::string& prefix) {
-        servers all(1, 1, files);
+        net_test::servers all = with_files(1, 1, files);
         model m(1);
         tn::session sess(all.target("worker", 0), m.graph);
         sess.run(tn::initialize_variables());
