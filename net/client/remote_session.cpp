@@ -1,11 +1,9 @@
 #include <net/client/remote_session.hpp>
 
 #include <algorithm>
-#include <cmath>
-#include <condition_variable>
 
 #include <net/link/asking.hpp>
-#include <tenon/runtime/run/trace.hpp>
+#include <net/wire/trace_rows.hpp>
 
 namespace tenon::net {
 
@@ -19,10 +17,6 @@ using tenon::detail::run_request;
 
 // A server says itself that a limit has passed, and what was waited for; one that says nothing has so much more.
 constexpr double grace = 1; // seconds
-
-std::int64_t nanoseconds_now() {
-    return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
-}
 
 graph_output output_of(const any_tensor& t) { return {t.node()->number, t.index()}; }
 
@@ -159,8 +153,7 @@ run_step remote_session::step_of(const std::vector<any_tensor>& feeds, const fet
 void remote_session::take(run_step::reply&& r, const fetch_request& q, any_array* fetched, trace* t,
                           std::int64_t began) const {
     tell_placed(r.placed);
-    if (t)
-        for (const trace_row& row : r.rows) t->add(row.name, row.op, row.row, began + row.begin, began + row.end);
+    if (t) add_rows(*t, r.rows, began);
     if (r.fetched.size() != q.fetches.size())
         throw data_loss_error("session: " + server_->name() + " answered " + std::to_string(r.fetched.size()) +
                               " arrays where " + std::to_string(q.fetches.size()) + " were fetched");

@@ -4,6 +4,7 @@
 
 #include <net/link/asking.hpp>
 #include <net/wire/program_codec.hpp>
+#include <net/wire/trace_rows.hpp>
 #include <tenon/runtime/run/staged_step.hpp>
 #include <tenon/runtime/run/trace.hpp>
 
@@ -93,7 +94,7 @@ public:
         step_ = c.step;
         const auto state = state_;
         trace* const traced = e.traced;
-        const std::int64_t began = traced ? step::clock::now().time_since_epoch() / std::chrono::nanoseconds(1) : 0;
+        const std::int64_t began = traced ? nanoseconds_now() : 0;
         std::exception_ptr refused;
         {
             const std::lock_guard lock(state->guard);
@@ -117,9 +118,7 @@ public:
                         failed = part->failed ? part->failed : exception_of(a);
                     } else {
                         const run_part::reply r = read_answer<run_part>(std::move(a));
-                        if (traced)
-                            for (const trace_row& row : r.rows)
-                                traced->add(row.name, row.op, row.row, began + row.begin, began + row.end);
+                        if (traced) add_rows(*traced, r.rows, began);
                     }
                 } catch (...) {
                     failed = std::current_exception();

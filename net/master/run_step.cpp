@@ -1,6 +1,7 @@
 #include <optional>
 
 #include <net/master/master_session.hpp>
+#include <net/wire/trace_rows.hpp>
 #include <net/worker/answer.hpp>
 #include <tenon/kernel/submit_scope.hpp>
 #include <tenon/kernel/thread_pool.hpp>
@@ -66,7 +67,7 @@ void master::run(const std::shared_ptr<session>& s, run_step&& c, replier&& answ
         });
     }
     auto traced = c.traced ? std::make_shared<trace>() : nullptr;
-    const std::int64_t began = std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+    const std::int64_t began = nanoseconds_now();
     auto to = std::make_shared<replier>(std::move(answer));
     auto ended = [this, token = busy_.enter(), s, r, request, traced, began, to](std::vector<any_array> fetched,
                                                                                  std::exception_ptr failed) {
@@ -81,11 +82,7 @@ void master::run(const std::shared_ptr<session>& s, run_step&& c, replier&& answ
         }
         run_step::reply told;
         told.fetched = std::move(fetched);
-        if (traced)
-            traced->each([&](const std::string& name, const std::string& op, const std::string& row, std::int64_t begin,
-                             std::int64_t end) {
-                told.rows.push_back({name, op, row, begin - began, end - began});
-            });
+        if (traced) told.rows = rows_of(*traced, began);
         if (s->settings.log_device_placement) told.placed = s->take_placed();
         reply<run_step>(*to, told);
     };

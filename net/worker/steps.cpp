@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <net/worker/all_answers.hpp>
+#include <net/wire/trace_rows.hpp>
 #include <net/worker/answer.hpp>
 #include <tenon/kernel/denormals.hpp>
 
@@ -125,11 +126,7 @@ void worker::ended(const std::shared_ptr<running_part>& r) {
         return;
     }
     run_part::reply told;
-    if (r->traced)
-        r->traced->each([&](const std::string& name, const std::string& op, const std::string& row, std::int64_t begin,
-                            std::int64_t end) {
-            told.rows.push_back({name, op, self_.name + " " + row, begin - r->began, end - r->began});
-        });
+    if (r->traced) told.rows = rows_of(*r->traced, r->began, self_.name + " ");
     answer_when_sent(r, std::move(told));
 }
 

@@ -89,8 +89,4 @@ struct worker::running_part {
     }
 };
 
-inline std::int64_t nanoseconds_now() {
-    return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
-}
-
 } // namespace tenon::net
