@@ -74,7 +74,7 @@ TEST_CASE("a shard is a safetensors file; its tensors are restored by name, and 
     const auto files = tn::placeholder<std::string, tn::shape<tn::dyn>>("files");
     const auto tensors = tn::placeholder<std::string, tn::shape<tn::dyn>>("tensors");
     const auto pieces = tn::placeholder<std::int64_t, tn::shape<tn::dyn, 6>>("pieces");
-    const tn::tensor_type wider(tn::element_type::float32, {3, 2});
+    const tn::tensor_type wider{tn::element_type::float32, {3, 2}};
     tn::node* const restore =
         tn::add<tn::restore_shard_op>({{n.type(), w.type(), wider}}, {files, tensors, pieces}).node();
     const tn::any_tensor n_again({restore, 0}), w_again({restore, 1}), wider_again({restore, 2});
