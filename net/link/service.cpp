@@ -112,7 +112,7 @@ std::pair<error_code, std::string> service_core::admit(const std::shared_ptr<acc
         old->end(old->who.incarnation == h.incarnation ? "has begun another link" : "was restarted");
     if (made) {
         log("link " + std::to_string(made->number) + ": " + made->who.name() + " is there");
-        handler.linked(made->number, made->who);
+        tell([&](service_handler& to) { to.linked(made->number, made->who); });
         bool taken = false;
         {
             const std::lock_guard held(mutex_);
@@ -202,6 +202,7 @@ public:
         core_(std::make_shared<service_core>(t, std::move(o), h)) {}
     ~listening_service() override {
         stop(core_->transport_.now());
+        core_->end();
         core_->clear();
     }
 

@@ -133,7 +133,7 @@ void service_link::bury(remains r) {
 
 void service_link::tell_lost() {
     core_->log("link " + std::to_string(number) + ": " + who.name() + " is lost: " + why_dead_);
-    core_->handler.peer_lost(number, who.name() + " " + why_dead_);
+    core_->tell([&](service_handler& h) { h.peer_lost(number, who.name() + " " + why_dead_); });
     core_->changed();
 }
 
@@ -246,7 +246,7 @@ void service_link::take(lock& held, message m, time_point now) {
     case message_type::call: return take_call(held, std::move(m), now);
     case message_type::note:
         held.unlock();
-        core_->handler.noted(number, m.verb, std::move(m.body), std::move(m.arrays));
+        core_->tell([&](service_handler& h) { h.noted(number, m.verb, std::move(m.body), std::move(m.arrays)); });
         return held.lock();
     case message_type::cancel: return take_cancel(held, m.request);
     default: { // goodbye
@@ -295,7 +295,9 @@ void service_link::take_call(lock& held, message m, time_point now) {
     {
         replier answer(std::static_pointer_cast<service_link>(shared_from_this()), request);
         try {
-            core_->handler.called(number, m.verb, std::move(m.body), std::move(m.arrays), deadline, std::move(answer));
+            core_->tell([&](service_handler& h) {
+                h.called(number, m.verb, std::move(m.body), std::move(m.arrays), deadline, std::move(answer));
+            });
         } catch (const error& e) {
             if (answer) answer.fail(e.code(), e.what());
             else
@@ -316,7 +318,7 @@ void service_link::take_cancel(lock& held, std::uint64_t request) {
     }
     if (!in_flight_.contains(request)) return;
     held.unlock();
-    core_->handler.cancelled(number, request);
+    core_->tell([&](service_handler& h) { h.cancelled(number, request); });
     held.lock();
 }
 
@@ -329,10 +331,14 @@ any_array service_link::place_for(accepted& by, const message& head, std::size_t
     if (i != asked) return {}; // it comes twice on one connection
     ++asked;
     held.unlock();
-    if (!is_call) return core_->handler.place_for(number, head.verb, head.body, i, type);
-    if (head.body.size() < time_left_bytes) return {};
-    const bytes body(head.body.begin(), head.body.end() - static_cast<std::ptrdiff_t>(time_left_bytes));
-    return core_->handler.place_for(number, head.verb, body, i, type);
+    any_array place;
+    const auto ask = [&](const bytes& body) {
+        core_->tell([&](service_handler& h) { place = h.place_for(number, head.verb, body, i, type); });
+    };
+    if (!is_call) ask(head.body);
+    else if (head.body.size() >= time_left_bytes)
+        ask({head.body.begin(), head.body.end() - static_cast<std::ptrdiff_t>(time_left_bytes)});
+    return place;
 }
 
 // ---- answers

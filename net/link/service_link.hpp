@@ -7,6 +7,7 @@
 #include <string>
 #include <unordered_map>
 
+#include <net/link/gate.hpp>
 #include <net/link/handshake.hpp>
 #include <net/link/link_end.hpp>
 #include <net/link/service.hpp>
@@ -125,7 +126,7 @@ private:
 class service_core final : public std::enable_shared_from_this<service_core> {
 public:
     service_core(transport& t, service_options o, service_handler& h) :
-        transport_(t), options(std::move(o)), handler(h) {
+        transport_(t), options(std::move(o)), handler_(h), to_handler_(t) {
         name = name_of(options.self.job, options.self.task);
     }
 
@@ -138,9 +139,15 @@ public:
     void gone(accepted& a);                // its connection has ended
     void forget(const service_link& link); // it is dead
     void refused();
-    void log(const std::string& line) const {
-        if (options.log) options.log(line);
+    /// f(the handler), unless the service has ended.
+    template <class F> void tell(F&& f) {
+        to_handler_.pass([&] { f(handler_); });
     }
+    void log(const std::string& line) {
+        if (options.log) to_handler_.pass([&] { options.log(line); });
+    }
+    /// Returns when no thread is in the handler, and none will be.
+    void end() { to_handler_.shut(); }
     void changed() { // for stop()
         if (stopping.load(std::memory_order_relaxed)) transport_.wake();
     }
@@ -152,7 +159,6 @@ public:
 
     transport& transport_;
     const service_options options;
-    service_handler& handler;
     std::string name;
     std::atomic<bool> stopping{false};
     std::atomic<std::size_t> telling{0};     // threads in peer_lost that are no connection's
@@ -169,7 +175,9 @@ private:
     std::string fenced(const hello& h, std::vector<std::shared_ptr<service_link>>& replaced);
     void watch_handshakes();
 
-    mutable std::mutex mutex_;
+    service_handler& handler_;
+    gate to_handler_;
+    mutable std::mutex mutex_; // of what follows
     std::map<key, std::shared_ptr<service_link>> links_;
     std::map<std::uint64_t, std::shared_ptr<accepted>>
         handshakes_;                                              // and those refused and not yet closed; oldest first

@@ -11,6 +11,7 @@ namespace tenon::net {
 
 // A session until its tasks have answered.
 struct master::opening {
+    std::shared_ptr<void> busy; // goes last
     std::shared_ptr<session> made;
     std::vector<std::vector<device_attributes>> devices; // by task
     double limit = 0;
@@ -20,6 +21,7 @@ struct master::opening {
 
 void master::open(link_number client, const link_peer& who, open_session&& c, time_point deadline, replier&& answer) {
     auto o = std::make_shared<opening>();
+    o->busy = busy_.enter();
     auto s = o->made = std::make_shared<session>();
     s->number = transport_.random_number();
     s->client = client;

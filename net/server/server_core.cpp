@@ -55,7 +55,10 @@ server_core::server_core(transport& t, server_settings s) :
                       std::to_string(task_->pool->size()) + " threads");
 }
 
-server_core::~server_core() { (void)stop(duration::zero()); }
+server_core::~server_core() {
+    (void)stop(duration::zero());
+    service_.reset(); // calls nobody any more
+}
 
 bool server_core::stop(duration limit) {
     if (stopped_.exchange(true)) return true;

@@ -20,7 +20,9 @@ inline std::int64_t nanoseconds_now() {
 inline std::vector<trace_row> rows_of(const trace& t, std::int64_t began, const std::string& where = {}) {
     std::vector<trace_row> rows;
     t.each([&](const std::string& name, const std::string& op, const std::string& row, std::int64_t begin,
-               std::int64_t end) { rows.push_back({name, op, where + row, begin - began, end - began}); });
+               std::int64_t end) {
+        rows.push_back({name, op, where + row, begin - began, end - began});
+    });
     return rows;
 }
 /// The reverse, for a step that began then by this process's clock.

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <string>
 
+#include <net/link/gate.hpp>
 #include <net/link/peer.hpp>
 #include <net/wire/calls.hpp>
 #include <tenon/graph/cluster.hpp>
@@ -21,7 +22,12 @@ public:
     using lost =
         std::function<void(const std::string& task, std::uint64_t incarnation, error_code, const std::string& why)>;
     peers(transport& t, cluster c, identity self, link_options link, lost tell) :
-        transport_(t), cluster_(std::move(c)), self_(std::move(self)), link_(link), lost_(std::move(tell)) {}
+        transport_(t),
+        cluster_(std::move(c)),
+        self_(std::move(self)),
+        link_(link),
+        lost_(std::move(tell)),
+        to_owner_(std::make_shared<gate>(t)) {}
     ~peers() { close(); }
 
     /// Made when it is first asked for. not_found_error where the cluster has no such task.
@@ -42,8 +48,9 @@ public:
                 const auto which = static_cast<verb>(v);
                 return which == verb::step_values || which == verb::stop_step || which == verb::forget_part;
             };
-            o.lost = [this, name = name_of(job, task)](std::uint64_t life, error_code code, const std::string& why) {
-                lost_(name, life, code, why);
+            o.lost = [this, inside = to_owner_, name = name_of(job, task)](std::uint64_t life, error_code code,
+                                                                           const std::string& why) {
+                inside->pass([&] { lost_(name, life, code, why); });
             };
             at = peer::make(transport_, std::move(o));
         }
@@ -73,6 +80,7 @@ public:
         }
         return sum;
     }
+    /// Returns when nobody is told of losses any more.
     void close() {
         std::map<std::pair<std::string, int>, std::shared_ptr<peer>> all;
         {
@@ -80,6 +88,7 @@ public:
             all.swap(known_);
         }
         for (auto& [task, p] : all) p->close();
+        to_owner_->shut();
     }
 
 private:
@@ -88,7 +97,8 @@ private:
     const identity self_;
     const link_options link_;
     const lost lost_;
-    mutable std::mutex guard_; // of what follows
+    const std::shared_ptr<gate> to_owner_; // links may outlive this
+    mutable std::mutex guard_;             // of what follows
     std::map<std::pair<std::string, int>, std::shared_ptr<peer>> known_;
 };
 
