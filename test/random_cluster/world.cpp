@@ -30,7 +30,6 @@ struct world::client {
 };
 
 world::world(std::uint64_t seed, const settings& s) :
-    seed_(seed),
     settings_(s),
     random_(seed),
     net_(seed ^ 0x9e3779b97f4a7c15u),

@@ -80,7 +80,6 @@ private:
     std::string any_host();
     void pause(const std::string& host, bool paused);
 
-    const std::uint64_t seed_;
     const settings settings_;
     random_numbers random_;
     tn::thread_pool pool_{1};
