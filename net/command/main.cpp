@@ -1,8 +1,11 @@
 // The command `tenon`. Its options are read here and nowhere else; what each subcommand does is in a file of its own.
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <numeric>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -101,7 +104,8 @@ void add_serve(CLI::App& app, int& status) {
     sub->add_option("--heartbeat", o->server.heartbeat, "Seconds between signs of life")->capture_default_str();
     sub->add_option("--lease", o->server.lease, "Seconds without one after which a peer is taken for dead")
         ->capture_default_str();
-    sub->add_option("--grace", o->grace, "Seconds for steps in flight, when it is asked to stop")
+    sub->add_option("--grace", o->grace, "Seconds for steps in flight, when it is asked to stop by a signal")
+        ->check(CLI::Range(0.0, 1e6))
         ->capture_default_str();
     sub->add_flag_callback(
         "--no-shared-memory", [o] { o->server.shared_memory = false; },
@@ -152,7 +156,56 @@ void add_questions(CLI::App& app) {
     auto* sub = add_asking(app, "stop", "Stop a server", std::make_shared<asking>(),
                            [all, grace](const asking& a) { stop(a.target, *all, *grace, a.seconds); });
     sub->add_flag("--all", *all, "And all other tasks of its cluster");
-    sub->add_option("--grace", *grace, "Seconds for steps in flight")->capture_default_str();
+    sub->add_option("--grace", *grace, "Seconds for steps in flight")
+        ->check(CLI::Range(0.0, 1e6))
+        ->capture_default_str();
+}
+
+/// How many letters are to be changed, added or left out to make one of the other.
+std::size_t distance(const std::string& a, const std::string& b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        std::size_t before = row[0]++;
+        for (std::size_t j = 0; j < b.size(); ++j) {
+            const std::size_t same = before + (a[i] == b[j] ? 0 : 1);
+            before = row[j + 1];
+            row[j + 1] = std::min({same, row[j] + 1, before + 1});
+        }
+    }
+    return row.back();
+}
+
+/// "; did you mean serve?" where one of them is near.
+std::string suggestion(const std::string& word, const std::vector<std::string>& known) {
+    const auto best = std::min_element(known.begin(), known.end(), [&](const std::string& a, const std::string& b) {
+        return distance(word, a) < distance(word, b);
+    });
+    if (best == known.end() || distance(word, *best) * 3 > word.size() + 1) return {};
+    return "; did you mean " + *best + "?";
+}
+
+/// What is wrong with the arguments, of which command, and what to do.
+std::string complaint(const CLI::App& app, const CLI::ParseError& e) {
+    const std::vector<CLI::App*> called = app.get_subcommands();
+    const CLI::App& of = called.empty() ? app : *called.front();
+    const std::string name = called.empty() ? "tenon" : "tenon " + of.get_name();
+    std::string text = called.empty() ? "it is given no command" : e.what();
+    const std::vector<std::string> rest = of.remaining();
+    if (!rest.empty() && (called.empty() || e.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError))) {
+        std::vector<std::string> known;
+        const bool is_option = rest.front().starts_with("-");
+        for (const CLI::Option* o : of.get_options())
+            for (const std::string& l : o->get_lnames())
+                if (is_option) known.push_back("--" + l);
+        for (const CLI::App* sub : of.get_subcommands([](const CLI::App*) { return true; }))
+            if (!is_option) known.push_back(sub->get_name());
+        text = rest.front() + (is_option        ? " is no option of it"
+                               : called.empty() ? " is none of its commands"
+                                                : " is not expected");
+        text += suggestion(rest.front().substr(0, rest.front().find('=')), known);
+    }
+    return name + ": " + text + "\nWrite " + name + " --help for what it takes.\n";
 }
 
 } // namespace
@@ -168,7 +221,9 @@ int main(int argc, char** argv) {
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& e) {
-        return app.exit(e) == 0 ? 0 : 2;
+        if (e.get_exit_code() == 0) return app.exit(e); // help and the version were asked for
+        std::fputs(complaint(app, e).c_str(), stderr);
+        return 2;
     } catch (const tenon::error& e) {
         std::fprintf(stderr, "tenon: %s\n", e.what());
         return 1;

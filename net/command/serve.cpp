@@ -51,16 +51,15 @@ int serve(const serve_options& options) {
     server s(source.tasks, source.job, source.task, std::move(own));
 
     // Two may end it, a signal or a client: the one that does tells the other.
-    bool drained = true;
     std::thread signals([&] {
         int which = 0;
         sigwait(&ends, &which);
-        drained = s.stop(options.grace);
+        (void)s.stop(options.grace);
     });
     s.join();
     pthread_kill(signals.native_handle(), SIGTERM);
     signals.join();
-    return drained ? 0 : 1;
+    return s.stop() ? 0 : 1;
 }
 
 } // namespace tenon::command

@@ -323,7 +323,9 @@ void peer_end::closed(std::uint64_t number, const std::string& why) {
     later l;
     const time_point now = transport_.now();
     const bool was_ready = phase_ == phase::ready;
-    if (phase_ != phase::closing) trouble_ = why; // else this side said why
+    const bool is_explained = why.find('?') != std::string::npos;
+    if (phase_ == phase::greeting && !is_explained) trouble_ = why + " when it was greeted; does it want TLS?";
+    else if (phase_ != phase::closing) trouble_ = why; // else this side said why
     connection_.reset();
     link_->disconnected();
     if (was_ready) dial_now(now, l);
@@ -362,7 +364,10 @@ void peer_end::expire(time_point now, later& l) {
         bool forget = false;
         if (!p.over && p.deadline <= now) {
             std::string why = name_ + ": " + call_name(p) + " was not answered by its deadline";
-            if (phase_ != phase::ready)
+            if (phase_ == phase::greeting && trouble_.empty())
+                why += ": there is a connection, over which it says nothing; is it a server of Tenon, and does it want "
+                       "TLS?";
+            else if (phase_ != phase::ready)
                 why += trouble_.empty() ? ": there is no connection" : ": there is no connection (" + trouble_ + ")";
             else if (!p.posted) why += ": it waited to be sent behind others";
             forget = end_early(i->first, p, failure(error_code::deadline_exceeded, why), l);

@@ -33,13 +33,20 @@ master::master(transport& t, std::shared_ptr<tenon::detail::task_state> task, ta
 master::~master() = default;
 
 std::shared_ptr<master::session> master::find(link_number client, std::uint64_t number) const {
-    const std::lock_guard lock(guard_);
-    const auto at = sessions_.find(number);
-    // Another client's is not told from none.
-    if (at == sessions_.end() || at->second->client != client)
+    const auto s = [&]() -> std::shared_ptr<session> {
+        const std::lock_guard lock(guard_);
+        const auto at = sessions_.find(number);
+        return at == sessions_.end() ? nullptr : at->second;
+    }();
+    // Another client's, and one that is being opened, is not told from none.
+    const auto is_open = [&] {
+        const std::lock_guard lock(s->guard);
+        return s->steps != nullptr;
+    };
+    if (!s || s->client != client || !is_open())
         throw aborted_error("session: " + self_.name +
                             " has no such session: it was closed, or the server was restarted; open a new one");
-    return at->second;
+    return s;
 }
 
 void master::called(link_number client, const link_peer& who, verb v, message&& m, time_point deadline,

@@ -98,12 +98,11 @@ public:
         std::exception_ptr refused;
         {
             const std::lock_guard lock(state->guard);
-            if (stopped_) refused = stopped_;
-            state->failed = refused;
-            state->begun = !refused;
+            refused = state->failed = stopped_;
             state->ended = refused != nullptr;
         }
         if (refused) {
+            tell(refused); // what other parts have sent there is not kept
             ended();
             return;
         }
@@ -131,6 +130,13 @@ public:
                 then();
             },
             part_->at().incarnation);
+        // A stop that overtook the call would find nothing to stop there.
+        {
+            const std::lock_guard lock(state->guard);
+            state->begun = true;
+            if (!state->ended) refused = stopped_;
+        }
+        if (refused) tell(refused);
     }
 
     std::exception_ptr failure() const noexcept override {
@@ -173,7 +179,7 @@ private:
     };
     const std::shared_ptr<registered_part> part_;
     const std::shared_ptr<shared_state> state_ = std::make_shared<shared_state>();
-    std::exception_ptr stopped_; // under its guard: before it began
+    std::exception_ptr stopped_; // under its guard
     std::uint64_t step_ = 0;
 };
 

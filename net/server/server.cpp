@@ -52,9 +52,10 @@ struct server::state {
         s.of_service.limits.calls = o.client.calls;
         s.of_service.limits.bytes = s.of_service.kept_bytes = o.client.bytes;
         s.log = o.log;
-        s.asked_to_stop = [this] {
+        s.asked_to_stop = [this](double seconds) {
             const std::lock_guard lock(guard);
             asked = true;
+            grace = seconds;
             changed.notify_all();
         };
         const std::string& where = o.listen.empty() ? c.address(job, task) : o.listen;
@@ -62,14 +63,17 @@ struct server::state {
             throw permission_denied_error(
                 "server: " + where + " may be reached from other machines, and " +
                 (o.tls.empty() ? "connections to it are not encrypted" : "nobody has to prove who it is") +
-                "; give server_options::tls and a token, or say that it may be insecure (tenon serve --insecure)");
+                "; give it a certificate and a token (server_options::tls and token; tenon serve --certificate, --key "
+                "and --token), "
+                "or say that it may be insecure (server_options::insecure; tenon serve --insecure)");
         core = std::make_unique<net::server_core>(*net_, std::move(s));
     }
 
     std::shared_ptr<net::transport> net_;
     std::mutex guard; // of what follows
     std::condition_variable changed;
-    bool asked = false, stopped = false;
+    bool asked = false, stopped = false, drained = true;
+    double grace = 0; // that a client has given
     std::unique_ptr<net::server_core> core;
 };
 
@@ -96,12 +100,14 @@ const tenon::cluster& server::cluster() const { return live().core->tasks(); }
 
 void server::join() {
     state& s = live();
+    double grace = 0;
     {
         std::unique_lock lock(s.guard);
         s.changed.wait(lock, [&] { return s.asked || s.stopped; });
         if (s.stopped) return;
+        grace = s.grace;
     }
-    (void)stop();
+    (void)stop(grace);
 }
 
 bool server::stop(double seconds) {
@@ -110,8 +116,9 @@ bool server::stop(double seconds) {
     const bool drained = s.core->stop(net::seconds_of(seconds));
     const std::lock_guard lock(s.guard);
     s.stopped = true;
+    s.drained = s.drained && drained;
     s.changed.notify_all();
-    return drained;
+    return s.drained;
 }
 
 } // namespace tenon

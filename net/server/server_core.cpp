@@ -36,7 +36,7 @@ server_core::server_core(transport& t, server_settings s) :
     others_ = std::make_unique<peers>(
         transport_, settings_.tasks, self_, settings_.link,
         [this](const std::string& task, std::uint64_t incarnation, error_code code, const std::string& why) {
-            if (settings_.log) settings_.log(why);
+            if (settings_.log && !stopping_) settings_.log(why);
             if (worker_) worker_->task_lost(task, incarnation, code, why);
         });
     worker_ = std::make_unique<worker>(task_, known_as_, *others_, busy_, settings_.of_worker);
@@ -113,17 +113,8 @@ void server_core::answer(link_number link, verb which, message&& m, time_point d
         });
         break;
     case verb::stop_server:
-        answer_at_once<stop_server>(m, answer, [&](stop_server&& c) {
-            if (!settings_.asked_to_stop)
-                throw unimplemented_error(known_as_.name + " cannot be stopped from outside; stop its process");
-            if (c.all_tasks) {
-                const message other = message_of(stop_server{c.grace, false});
-                others_->each([&](const std::string& job, int index) {
-                    others_->to(job, index)->call(other.verb, other.body, {}, deadline, [](const auto&) {});
-                });
-            }
-            settings_.asked_to_stop();
-        });
+        answer_later<stop_server>(m, std::move(answer),
+                                  [&](stop_server&& c, replier& to) { answer_stop(c, deadline, std::move(to)); });
         break;
     default: {
         link_peer who;
@@ -236,6 +227,33 @@ void server_core::answer_status(ask_status&& c, time_point deadline, replier&& a
                 all->came();
             });
         });
+    all->came();
+}
+
+// The others first: a server that stops calls nobody any more.
+void server_core::answer_stop(const stop_server& c, time_point deadline, replier&& answer) {
+    if (!settings_.asked_to_stop)
+        throw unimplemented_error(known_as_.name + " cannot be stopped from outside; stop its process");
+    const double grace = c.grace > 0 ? c.grace : 0;
+    const auto all = std::make_shared<all_answers>(
+        [this, grace, token = busy_.enter(),
+         to = std::make_shared<replier>(std::move(answer))](const std::vector<std::string>& missing) {
+            if (missing.empty()) reply<stop_server>(*to, {});
+            else
+                to->fail(error_code::unavailable,
+                         "stop: all tasks stop but those that did not answer:" + in_lines(missing));
+            settings_.asked_to_stop(grace);
+        });
+    if (c.all_tasks) {
+        const time_point now = transport_.now();
+        const time_point until = std::min(now + settings_.link.lease, now + (deadline - now) / 4 * 3);
+        const message other = message_of(stop_server{grace, false});
+        others_->each([&](const std::string& job, int index) {
+            const auto at = others_->to(job, index);
+            all->expect();
+            at->call(other.verb, other.body, {}, until, [all, at](const net::answer& a) { all->came(*at, a); });
+        });
+    }
     all->came();
 }
 

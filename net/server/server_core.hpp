@@ -30,7 +30,7 @@ struct server_settings {
     master_limits of_master;
     worker_limits of_worker;
     std::function<void(const std::string& line)> log;
-    std::function<void()> asked_to_stop; ///< by a client; any thread
+    std::function<void(double grace)> asked_to_stop; ///< by a client; any thread
 };
 
 class server_core final : private service_handler {
@@ -67,6 +67,7 @@ private:
     void peer_lost(link_number link, const std::string& why) override;
     void answer(link_number link, verb which, message&& m, time_point deadline, replier&& to);
     void answer_status(ask_status&& c, time_point deadline, replier&& answer);
+    void answer_stop(const stop_server& c, time_point deadline, replier&& answer);
     bool run_aside(pool_task& task);
 
     transport& transport_;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <charconv>
 #include <future>
 #include <map>
@@ -353,17 +354,20 @@ std::unique_ptr<listener> socket_service::listen(const std::string& address, acc
         for (const auto& found : names.resolve(a.host, a.port, tcp::resolver::passive, ec))
             candidates.push_back(found.endpoint());
     }
-    std::string why = ec ? words_of(ec) : "it has no address here";
+    std::string why = ec ? words_of(ec) + "; is the host's name right?" : "it has no address here";
     for (const tcp::endpoint& at : candidates) {
         try {
             const auto made = std::make_shared<acceptor>(state_->context, at, a.host.empty(), each);
             asio::post(state_->context, [made] { made->next(); });
             return std::make_unique<listening>(made, state_);
         } catch (const std::system_error& e) {
-            why = words_of(e.code());
+            why = words_of(e.code()) + (e.code() == asio::error::address_in_use  ? "; is another server using the port?"
+                                        : e.code() == asio::error::access_denied ? "; ports below 1024 need a privilege"
+                                        : e.code().value() == EADDRNOTAVAIL      ? "; the address is not this machine's"
+                                                                                 : "");
         }
     }
-    throw unavailable_error("cannot listen on " + address + ": " + why + "; is another server using the port?");
+    throw unavailable_error("cannot listen on " + address + ": " + why);
 }
 
 } // namespace tenon::net

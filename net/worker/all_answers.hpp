@@ -34,7 +34,10 @@ public:
         std::sort(missing_.begin(), missing_.end());
         std::exchange(then_, nullptr)(std::move(missing_));
     }
-    void came(const peer& from, const answer& a) { came(a.failed ? from.name() + ": " + a.message : std::string()); }
+    void came(const peer& from, const answer& a) {
+        const bool is_named = a.message.starts_with(from.name()); // what the link says begins so
+        came(!a.failed ? std::string() : is_named ? a.message : from.name() + ": " + a.message);
+    }
 
 private:
     std::function<void(std::vector<std::string> missing)> then_;

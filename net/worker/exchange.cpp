@@ -146,7 +146,8 @@ std::shared_ptr<step_meeting> exchange::open(std::shared_ptr<const session_tasks
 
 void exchange::close(std::uint64_t session, std::uint64_t step) noexcept {
     constexpr std::size_t remembered = 1024;
-    std::shared_ptr<step_meeting> closed; // ends after the lock does
+    std::shared_ptr<step_meeting> closed; // they end after the lock does
+    std::vector<edge_value> early;
     const std::lock_guard lock(guard_);
     const auto at = sessions_.find(session);
     if (at == sessions_.end()) return;
@@ -154,6 +155,11 @@ void exchange::close(std::uint64_t session, std::uint64_t step) noexcept {
     if (const auto open = here.open.find(step); open != here.open.end()) {
         closed = std::move(open->second);
         here.open.erase(open);
+    }
+    if (const auto came = here.early.find(step); came != here.early.end()) {
+        early = std::move(came->second);
+        here.early.erase(came);
+        for (const edge_value& v : early) here.early_bytes -= v.value.bytes();
     }
     try {
         if (!here.ended.insert(step).second) return;

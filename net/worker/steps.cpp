@@ -156,7 +156,7 @@ void worker::answer_when_sent(const std::shared_ptr<running_part>& r, run_part::
 
 void worker::stop_one(const stop_step& m) {
     const auto r = find(m.session, m.step);
-    if (!r) return;
+    if (!r) return meetings_.close(m.session, m.step); // it will not begin, or has ended: what came for it is not kept
     const std::exception_ptr why = m.why.exception();
     // Who has a deadline says what it was waiting for.
     r->use(why, [&](runtime::part_step& step) {

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <functional>
 #include <memory>
 
 #include <net/client/remote_session.hpp>
@@ -16,7 +17,7 @@ namespace {
 
 // A cluster of tasks on hosts of their own, and a client; all of it runs on this thread, under simulated time.
 struct simulated_cluster {
-    explicit simulated_cluster(int tasks = 1) {
+    explicit simulated_cluster(int tasks = 1, const std::function<void(net::server_settings&)>& more = {}) {
         std::vector<std::string> at;
         for (int i = 0; i < tasks; ++i) at.push_back("host" + std::to_string(i) + ":1000");
         const tn::cluster c({{"worker", at}});
@@ -26,6 +27,7 @@ struct simulated_cluster {
             s.job = "worker";
             s.task = i;
             s.pool = &pool;
+            if (more) more(s);
             servers.push_back(
                 std::make_unique<net::server_core>(network.start("host" + std::to_string(i)), std::move(s)));
         }
@@ -122,4 +124,124 @@ TEST_CASE("SEMANTICS 17: the limit of a step on servers is of their transport's 
     CHECK_THROWS_AS(step->get(fetched), tn::deadline_exceeded_error);
     CHECK(all.network.now() - began >= 1000s);
     CHECK(all.network.now() - began < 1001s);
+}
+
+TEST_CASE("What is asked of a session that is still being opened is aborted, too") {
+    simulated_cluster all(2);
+    all.servers[1].reset();
+    const auto to = net::peer::make(all.client, all.dial());
+    (void)net::call(*to, net::open_session(), all.in(5s), [](const net::answer&) {});
+    all.network.work_for(100ms);
+    const auto tasks = net::ask(*to, net::ask_status{false, 1}, all.in(2s)).tasks;
+    REQUIRE(tasks.at(0).sessions.size() == 1);
+    const std::uint64_t session = tasks[0].sessions[0].session;
+    CHECK_THROWS_WITH_AS(net::ask(*to, net::list_devices{session}, all.in(2s)),
+                         doctest::Contains("has no such session"), tn::aborted_error);
+    CHECK_THROWS_AS(net::ask(*to, net::ask_statistics{session}, all.in(2s)), tn::aborted_error);
+}
+
+TEST_CASE("What came for a step that is stopped before it begins on a task is not kept there") {
+    simulated_cluster all;
+    const auto to = net::peer::make(all.client, all.dial());
+    net::begin_session begin;
+    begin.session = 7;
+    begin.tasks.push_back({"/job:worker/task:0", {}, 0});
+    (void)net::ask(*to, begin, all.in(5s));
+    const auto kept_after = [&](const auto& note) {
+        net::note(*to, note);
+        all.network.work_for(100ms);
+        return all.servers[0]->count().of_masters.meetings.early_bytes;
+    };
+    net::step_values values;
+    values.session = 7;
+    values.step = 3;
+    values.values.push_back({0, tn::any_array(tn::element_type::float32, tn::extents{100})});
+    CHECK(kept_after(values) == 400);
+    CHECK(kept_after(net::stop_step{7, 3, {tn::error_code::unavailable, "it failed elsewhere"}}) == 0);
+    CHECK(kept_after(values) == 0); // late ones
+}
+
+TEST_CASE(
+    "SEMANTICS 22: who asks all tasks to stop is told which did not answer; the grace is the client's, for each") {
+    std::vector<double> graces(3, -1);
+    simulated_cluster all(3, [&](net::server_settings& s) {
+        s.asked_to_stop = [&graces, i = static_cast<std::size_t>(s.task)](double grace) { graces[i] = grace; };
+    });
+    const auto to = net::peer::make(all.client, all.dial());
+    (void)net::ask(*to, net::stop_server{2.5, false}, all.in(5s));
+    CHECK(graces == std::vector<double>{2.5, -1, -1});
+    (void)net::ask(*to, net::stop_server{7, true}, all.in(5s)); // of which two have never been called before
+    CHECK(graces == std::vector<double>{7, 7, 7});
+    all.servers[1].reset();
+    CHECK_THROWS_WITH_AS(net::ask(*to, net::stop_server{0, true}, all.in(5s)),
+                         doctest::Contains("did not answer:\n  /job:worker/task:1 (host1:1000) "),
+                         tn::unavailable_error);
+    CHECK(graces == std::vector<double>{0, 7, 0});
+}
+
+TEST_CASE(
+    "A client that reads slower than it asks: answers beyond what is kept for it are refused with sizes; it goes on") {
+    simulated_cluster all(1, [](net::server_settings& s) { s.of_service.kept_bytes = std::size_t{1} << 20; });
+    all.network.set_line("host0", "client", {1ms, 0ms, 1e6});
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const auto large = tn::constant(tn::array<float, tn::shape<100000>>());
+    const auto s = std::make_shared<net::remote_session>(all.client, all.dial(), "a test", g, tn::session_options());
+    tn::detail::fetch_request r;
+    r.fetches.push_back(large);
+    const auto fetch = s->make_callable({}, r);
+    std::vector<std::shared_ptr<tn::detail::pending_state>> steps;
+    for (int i = 0; i < 10; ++i) steps.push_back(fetch->start({}, 0));
+    int there = 0;
+    for (const auto& step : steps) {
+        tn::any_array fetched[1];
+        try {
+            step->get(fetched);
+            CHECK(fetched[0].bytes() == 400000);
+            ++there;
+        } catch (const tn::resource_exhausted_error& e) {
+            CHECK(std::string(e.what()).find("no room for the answer of 400000 bytes") != std::string::npos);
+        }
+    }
+    CHECK(there == 2);
+    tn::any_array fetched[1];
+    fetch->start({}, 0)->get(fetched);
+    CHECK(fetched[0].bytes() == 400000);
+}
+
+TEST_CASE(
+    "A step that is stopped while its values travel is cancelled at once, leaves nothing, and the next is whole") {
+    simulated_cluster all(2);
+    all.network.set_line("host1", "host0", {1ms, 0ms, 1e6}); // 4 s for what is read there
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    tn::detail::fetch_request make, read;
+    {
+        const tn::device_scope there("/job:worker/task:1");
+        const auto v = tn::variable<float, tn::shape<1000000>>("v", tn::ones());
+        make.targets.push_back(v.initializer());
+        const tn::device_scope here("/job:worker/task:0");
+        read.fetches.push_back(tn::sum(v));
+    }
+    const auto s = std::make_shared<net::remote_session>(all.client, all.dial(), "a test", g, tn::session_options());
+    s->make_callable({}, make)->start({}, 0)->get(nullptr);
+    const auto sum = s->make_callable({}, read);
+    tn::any_array fetched[1];
+    sum->start({}, 0)->get(fetched); // it is planned
+    for (const auto after : {500ms, 2000ms}) {
+        const auto step = sum->start({}, 0);
+        all.network.work_for(after);
+        const auto at = all.network.now();
+        step->stop();
+        CHECK_THROWS_AS(step->get(fetched), tn::cancelled_error);
+        CHECK(all.network.now() - at < 100ms);
+        all.network.work_for(10s);
+        for (const auto& server : all.servers) {
+            const auto c = server->count();
+            CHECK(c.steps + c.of_masters.steps + c.of_masters.meetings.meetings == 0);
+            CHECK(c.of_masters.meetings.early_bytes == 0);
+        }
+        sum->start({}, 0)->get(fetched);
+        CHECK(*static_cast<const float*>(fetched[0].data()) == 1000000.0f);
+    }
 }

@@ -93,10 +93,10 @@ public:
     const std::string& address() const;
     const tenon::cluster& cluster() const;
 
-    /// Waits until it was stopped, by stop() or by a client (`tenon stop`).
+    /// Waits until it was stopped, by stop() or by a client (`tenon stop`, which says for how many seconds steps may end).
     void join();
     /// Takes no further sessions and steps, waits until those in flight have ended, so many seconds at most, then releases the port.
-    /// True where all ended by themselves. Another server may use the port at once.
+    /// True where all ended by themselves, also when it is asked again. Another server may use the port at once.
     bool stop(double seconds = 10);
 
 private:
