@@ -174,6 +174,9 @@ std::optional<message> link::receive(message m, time_point now) {
         early_.emplace(number, message());
         return m;
     }
+    if (!is_small(m)) // it would be held; connections have only small ones overtake others
+        wrong("message " + std::to_string(number) + " is large, and comes ahead of message " +
+              std::to_string(received_ + 1));
     early_.emplace(number, std::move(m));
     return {};
 }

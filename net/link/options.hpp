@@ -37,7 +37,7 @@ struct link_options {
     duration acknowledge_within = std::chrono::milliseconds(200);
     std::uint64_t acknowledge_messages = 64;
     std::size_t acknowledge_bytes = std::size_t{1} << 20;
-    /// Messages that have overtaken one that is not there yet are held; more than so many end the connection.
+    /// Messages that have overtaken one that is not there yet are held; more than so many, or a large one, end the connection.
     std::size_t early_messages = 4096;
 };
 

@@ -170,6 +170,22 @@ TEST_CASE("link: a gap with too much behind it ends the connection, and the next
     CHECK(all == "abcd");
 }
 
+TEST_CASE("link: a large message is not held behind a gap: it ends the connection, and the next one brings both") {
+    line l;
+    l.dialing.post(make(message_type::note, "a"));
+    message large = make(message_type::note, "b");
+    large.arrays.emplace_back(tn::element_type::float32, tn::extents{100000});
+    l.dialing.post(std::move(large));
+    auto sent = l.sent(l.dialing);
+    CHECK_THROWS_WITH_AS(l.arrive(l.listening, std::move(sent[1])),
+                         "link: message 2 is large, and comes ahead of message 1", tn::data_loss_error);
+    l.lose();
+    l.connect();
+    std::string all;
+    for (auto& m : l.sent(l.dialing)) all += l.arrive(l.listening, std::move(m));
+    CHECK(all == "ab");
+}
+
 TEST_CASE("link: what cannot come on a link is refused by name") {
     line l;
     const auto refused = [&](state_machine& at, message m, const char* why) {
