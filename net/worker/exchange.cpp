@@ -132,20 +132,21 @@ std::shared_ptr<step_meeting> exchange::open(std::shared_ptr<const session_tasks
         const auto at = sessions_.find(session);
         if (at == sessions_.end()) throw aborted_error("the session of this step has ended on this task");
         session_state& here = at->second;
+        if (here.refused.erase(step) > 0) {
+            here.note_end(step);
+            throw resource_exhausted_error(
+                "step " + std::to_string(step) + ": values came before it did, and more than " +
+                std::to_string(early_limit_) + " bytes of such are not kept for a session; run fewer steps at a time");
+        }
         if (!here.open.emplace(step, made).second)
             throw internal_error("step " + std::to_string(step) + " of a session runs on this task already");
-        if (const auto came = here.early.find(step); came != here.early.end()) {
-            early = std::move(came->second);
-            here.early.erase(came);
-            for (const edge_value& v : early) here.early_bytes -= v.value.bytes();
-        }
+        early = here.take_early(step);
     }
     for (edge_value& v : early) made->arrived(std::move(v));
     return made;
 }
 
 void exchange::close(std::uint64_t session, std::uint64_t step) noexcept {
-    constexpr std::size_t remembered = 1024;
     std::shared_ptr<step_meeting> closed; // they end after the lock does
     std::vector<edge_value> early;
     const std::lock_guard lock(guard_);
@@ -156,17 +157,28 @@ void exchange::close(std::uint64_t session, std::uint64_t step) noexcept {
         closed = std::move(open->second);
         here.open.erase(open);
     }
-    if (const auto came = here.early.find(step); came != here.early.end()) {
-        early = std::move(came->second);
-        here.early.erase(came);
-        for (const edge_value& v : early) here.early_bytes -= v.value.bytes();
-    }
+    early = here.take_early(step);
+    here.refused.erase(step);
+    here.note_end(step);
+}
+
+std::vector<edge_value> exchange::session_state::take_early(std::uint64_t step) noexcept {
+    const auto came = early.find(step);
+    if (came == early.end()) return {};
+    std::vector<edge_value> all = std::move(came->second);
+    early.erase(came);
+    for (const edge_value& v : all) early_bytes -= v.value.bytes();
+    return all;
+}
+
+void exchange::session_state::note_end(std::uint64_t step) noexcept {
+    constexpr std::size_t remembered = 1024;
     try {
-        if (!here.ended.insert(step).second) return;
-        here.in_order.push_back(step);
-        if (here.in_order.size() <= remembered) return;
-        here.ended.erase(here.in_order.front());
-        here.in_order.pop_front();
+        if (!ended.insert(step).second) return;
+        in_order.push_back(step);
+        if (in_order.size() <= remembered) return;
+        ended.erase(in_order.front());
+        in_order.pop_front();
     } catch (const std::bad_alloc&) { // what comes late for it is kept until the session ends, within the limit
     }
 }
@@ -181,6 +193,7 @@ exchange::counts exchange::count() const {
 
 void exchange::arrived(step_values&& v) {
     std::shared_ptr<step_meeting> open;
+    std::vector<edge_value> dropped; // ends after the lock does
     {
         const std::lock_guard lock(guard_);
         const auto at = sessions_.find(v.session);
@@ -188,11 +201,14 @@ void exchange::arrived(step_values&& v) {
         session_state& here = at->second;
         if (const auto there = here.open.find(v.step); there != here.open.end()) open = there->second;
         else {
-            if (here.ended.contains(v.step)) return;
+            if (here.ended.contains(v.step) || here.refused.contains(v.step)) return;
             std::size_t size = 0;
             for (const edge_value& e : v.values) size += e.value.bytes();
-            // A step whose values are dropped here waits until its deadline, or its master stops it.
-            if (here.early_bytes + size > early_limit_) return;
+            if (here.early_bytes + size > early_limit_) { // the step fails when it comes
+                dropped = here.take_early(v.step);
+                here.refused.insert(v.step);
+                return;
+            }
             here.early_bytes += size;
             std::vector<edge_value>& early = here.early[v.step];
             for (edge_value& e : v.values) early.push_back(std::move(e));

@@ -81,7 +81,7 @@ private:
 };
 
 /// The meetings of a task. Values may come before their step does, which is a message of its own: they are kept, up to a number of
-/// bytes for each session. Thread-safe.
+/// bytes for each session; a step for which there are more fails when it comes. Thread-safe.
 class exchange {
 public:
     explicit exchange(std::size_t early_bytes) : early_limit_(early_bytes) {}
@@ -109,8 +109,12 @@ private:
         std::map<std::uint64_t, std::shared_ptr<step_meeting>> open;
         std::map<std::uint64_t, std::vector<edge_value>> early;
         std::size_t early_bytes = 0;
-        std::set<std::uint64_t> ended; // of late: what is sent to them may still come
+        std::set<std::uint64_t> refused; // that have not come, and whose values were too many to be kept
+        std::set<std::uint64_t> ended;   // of late: what is sent to them may still come
         std::deque<std::uint64_t> in_order;
+
+        std::vector<edge_value> take_early(std::uint64_t step) noexcept;
+        void note_end(std::uint64_t step) noexcept;
     };
     const std::size_t early_limit_;
     mutable std::mutex guard_; // of what follows

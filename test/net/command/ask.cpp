@@ -15,8 +15,8 @@ TEST_CASE("tenon status: a server that wants TLS, and an end that says nothing, 
     const auto own = right.make("DNS:localhost,IP:127.0.0.1");
     const tn::server encrypted =
         tn::server::create_local_server({.token = "secret", .tls = {own.certificate, own.key, {}}});
-    CHECK_THROWS_WITH_AS(tn::command::status_text(encrypted.target(), false, 0.3), doctest::Contains("does it want TLS?"),
-                         tn::deadline_exceeded_error);
+    CHECK_THROWS_WITH_AS(tn::command::status_text(encrypted.target(), false, 0.3),
+                         doctest::Contains("does it want TLS?"), tn::deadline_exceeded_error);
 
     const auto silent = tn::net::make_tcp_transport();
     struct deaf final : tn::net::connection_user {

@@ -410,6 +410,36 @@ TEST_CASE("memory of a step that was cancelled is not written to while what was 
     CHECK(memory.place(3, {tn::element_type::float32, {40000}}).elements() == 40000); // sizes that vary
 }
 
+TEST_CASE(
+    "values that come before their step are kept up to a limit; beyond it the step fails when it comes, with sizes") {
+    exchange meetings(1000);
+    auto tasks = std::make_shared<session_tasks>();
+    tasks->session = 7;
+    tasks->tasks.resize(1);
+    meetings.begin_session(7);
+    const auto edges = std::make_shared<step_edges>(2);
+    const auto come = [&](std::uint64_t step, std::int64_t edge) {
+        step_values v{7, step, {}};
+        v.values.push_back({edge, tn::any_array(tn::element_type::float32, tn::extents{150})});
+        meetings.arrived(std::move(v));
+        return meetings.count().early_bytes;
+    };
+    CHECK(come(1, 0) == 600);
+    CHECK(come(2, 0) == 600);
+    CHECK(come(2, 1) == 600);
+    CHECK_THROWS_WITH_AS(meetings.open(tasks, 2, edges),
+                         doctest::Contains("step 2: values came before it did, and more than 1000 "),
+                         tn::resource_exhausted_error);
+    CHECK(come(2, 1) == 600); // it has ended
+    CHECK(meetings.open(tasks, 1, edges) != nullptr);
+    CHECK(meetings.count().early_bytes == 0);
+    CHECK(come(3, 0) == 600);
+    CHECK(come(3, 1) == 0); // what is there of it goes, too
+    meetings.close(7, 3);
+    CHECK(come(3, 0) == 0);
+    CHECK(come(4, 0) == 600);
+}
+
 TEST_CASE("a part is sent once: a second session, and one that comes after both, register it by its hash") {
     const watched_cluster cluster(1, 1);
     const auto build = [](tn::graph& g) {
