@@ -127,6 +127,11 @@ void worker::make_plan(const std::shared_ptr<session>& s, const std::shared_ptr<
         }
         packed read = source->share();
         program = std::make_shared<program_part>(decode_program(read, static_cast<int>(task_->devices.size())));
+        const auto edges = static_cast<std::int64_t>(p->edges->to.size());
+        for (const std::vector<std::int64_t>* used : {&program->sends, &program->receives})
+            if (!used->empty() && used->back() >= edges)
+                throw data_loss_error("register_part: the program has edge " + std::to_string(used->back()) +
+                                      ", and there are " + std::to_string(edges));
         runtime::plan_options o = runtime::planning_of(s->options, task_->pool->size(), false);
         epoch = o.epoch = task_->epoch();
         o.graph_seed = p->graph_seed;

@@ -7,6 +7,10 @@
 #include <net/link/asking.hpp>
 #include <net/server/server_core.hpp>
 #include <net/transport/simulated.hpp>
+#include <net/wire/program_codec.hpp>
+#include <tenon/runtime/place/place.hpp>
+#include <tenon/runtime/plan/parts.hpp>
+#include <tenon/runtime/plan/prune.hpp>
 #include <tenon/tenon.hpp>
 
 namespace tn = tenon;
@@ -244,4 +248,52 @@ TEST_CASE(
         sum->start({}, 0)->get(fetched);
         CHECK(*static_cast<const float*>(fetched[0].data()) == 1000000.0f);
     }
+}
+
+TEST_CASE("A part whose program has edges that it was not registered with is refused; with them it is taken") {
+    simulated_cluster all(2);
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    namespace rt = tn::runtime;
+    rt::request r;
+    {
+        const tn::device_scope there("/job:worker/task:1");
+        r.fetches.push_back(tn::any_tensor(tn::random_uniform<float, tn::shape<3>>()).output());
+    }
+    std::vector<std::unique_ptr<tn::device>> devices;
+    std::vector<tn::device*> own;
+    std::vector<tn::device_attributes> descriptions;
+    for (int t = 0; t < 2; ++t) {
+        devices.push_back(tn::make_cpu_device(0, 0));
+        devices.back()->belong_to(tn::device_name("/job:worker/task:" + std::to_string(t)));
+        own.push_back(devices.back().get());
+        descriptions.push_back(devices.back()->attributes());
+    }
+    rt::plan_options o;
+    o.set_devices(own);
+    rt::placer placer(descriptions, true, {}, devices[0]->full_name());
+    rt::program whole = rt::prune(r);
+    rt::place(whole, o, placer, nullptr);
+    const rt::program_parts cut = rt::cut_by_task(whole, {{{0}}, {{1}}}, o);
+    REQUIRE(cut.parts.size() == 2);
+    REQUIRE(cut.edges.size() == 1);
+
+    const auto to = net::peer::make(all.client, all.dial(1));
+    net::begin_session begin;
+    begin.session = 7;
+    for (const char* task : {"/job:worker/task:0", "/job:worker/task:1"}) begin.tasks.push_back({task, {}, 0});
+    (void)net::ask(*to, begin, all.in(5s));
+    const auto registered = [&](std::uint64_t part, std::int64_t edges) {
+        net::register_part c;
+        c.session = 7;
+        c.part = part;
+        c.edges = edges;
+        c.has_program = true;
+        c.program = net::encode_program(cut.parts[1]);
+        c.hash = net::hash_of(c.program);
+        return net::ask(*to, c, all.in(5s)).known;
+    };
+    CHECK_THROWS_WITH_AS(registered(1, 0), doctest::Contains("the program has edge 0, and there are 0"),
+                         tn::data_loss_error);
+    CHECK(registered(2, 1));
 }
