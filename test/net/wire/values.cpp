@@ -31,12 +31,13 @@ tn::any_array there_and_back(const tn::any_array& a, std::size_t beside) {
     return b;
 }
 
-tn::attributes there_and_back(const tn::attributes& a) {
+// While their reader lives, whose names of sizes they have.
+bool come_back(const tn::attributes& a) {
     packed p = written(a);
     value_reader r(p.body, p.arrays, "test");
-    tn::attributes b = take_attributes(r);
+    const tn::attributes b = take_attributes(r);
     r.end();
-    return b;
+    return a == b;
 }
 
 tn::tape some_tape() {
@@ -172,8 +173,8 @@ TEST_CASE("values: attributes of every kind come back as they were") {
     a.set("array", std::make_shared<const tn::any_array>(tn::any_array::zeros(tn::element_type::int32, {3})));
     a.set("large", std::make_shared<const tn::any_array>(tn::any_array::zeros(tn::element_type::int32, {3000})));
     a.set("tape", tn::share_tape(some_tape()));
-    CHECK(there_and_back(a) == a);
-    CHECK(there_and_back(tn::attributes()) == tn::attributes());
+    CHECK(come_back(a));
+    CHECK(come_back(tn::attributes()));
 }
 
 TEST_CASE("values: a tape is checked as one that is read from JSON") {
