@@ -97,7 +97,8 @@ void remote_session::extend() {
     sent_ = std::move(now);
 }
 
-std::uint64_t remote_session::callable_for(const std::vector<any_tensor>& feeds, const fetch_request& r) {
+remote_session::known_callable remote_session::callable_for(const std::vector<any_tensor>& feeds,
+                                                            const fetch_request& r) {
     constexpr std::size_t kept = 1024;
     callable_key key;
     const auto add = [&](std::int64_t node, int index) {
@@ -119,33 +120,36 @@ std::uint64_t remote_session::callable_for(const std::vector<any_tensor>& feeds,
     for (const any_tensor& t : feeds) c.feeds.push_back(output_of(t));
     for (const any_tensor& t : r.fetches) c.fetches.push_back(output_of(t));
     for (const operation& o : r.targets) c.targets.push_back(o.node()->number);
-    const std::uint64_t made = ask(c, 0).callable;
-    std::uint64_t dropped = 0;
-    {
-        const std::lock_guard lock(guard_);
-        if (!callables_.emplace(key, made).second) dropped = made; // another thread was faster
-        else {
-            by_age_.push_back(key);
-            if (callables_.size() > kept) {
-                const auto oldest = callables_.find(by_age_.front());
-                dropped = oldest->second;
-                callables_.erase(oldest);
-                by_age_.pop_front();
-            }
-        }
+    const known_callable made(new std::uint64_t(ask(c, 0).callable),
+                              [to = server_, session = session_, life = incarnation_](const std::uint64_t* number) {
+                                  try {
+                                      note(*to, drop_callable{session, *number}, life);
+                                  } catch (...) { // the session has ended
+                                  }
+                                  delete number;
+                              });
+    known_callable dropped; // after the lock is
+    const std::lock_guard lock(guard_);
+    const auto [at, isnew] = callables_.emplace(key, made);
+    if (!isnew) return at->second; // another thread was faster
+    by_age_.push_back(key);
+    if (callables_.size() > kept) {
+        const auto oldest = callables_.find(by_age_.front());
+        dropped = std::move(oldest->second);
+        callables_.erase(oldest);
+        by_age_.pop_front();
     }
-    if (dropped) note(*server_, drop_callable{session_, dropped}, incarnation_);
     return made;
 }
 
-run_step remote_session::step_of(const std::vector<any_tensor>& feeds, const fetch_request& r,
-                                 const any_array* const* fed, double timeout) {
+run_step remote_session::step_of(const known_callable& which, std::size_t feeds, const any_array* const* fed,
+                                 double timeout) const {
     run_step c;
     c.session = session_;
-    c.callable = callable_for(feeds, r);
+    c.callable = *which;
     c.timeout = timeout;
     // A call that failed may still be on its way when the caller's memory has gone.
-    for (std::size_t i = 0; i < feeds.size(); ++i)
+    for (std::size_t i = 0; i < feeds; ++i)
         c.feeds.push_back(fed[i]->is_view() && fed[i]->bytes() > inline_bytes ? fed[i]->copy() : fed[i]->share());
     return c;
 }
@@ -167,10 +171,10 @@ void remote_session::take(run_step::reply&& r, const fetch_request& q, any_array
     }
 }
 
-void remote_session::run(const std::vector<any_tensor>& feeds, const fetch_request& r, const any_array* const* fed,
-                         any_array* fetched, double timeout) {
+void remote_session::run(const known_callable& which, std::size_t feeds, const fetch_request& r,
+                         const any_array* const* fed, any_array* fetched, double timeout) {
     const observed<trace>::use tracing(traced_);
-    run_step c = step_of(feeds, r, fed, timeout);
+    run_step c = step_of(which, feeds, fed, timeout);
     c.traced = tracing.get() != nullptr;
     const std::int64_t began = c.traced ? nanoseconds_now() : 0;
     take(net::ask(*server_, c, deadline_of(timeout), incarnation_), r, fetched, tracing.get(), began);
@@ -179,7 +183,7 @@ void remote_session::run(const std::vector<any_tensor>& feeds, const fetch_reque
 std::vector<any_array> remote_session::run(run_request&& r) {
     const fed_tensors fed = checked(r);
     std::vector<any_array> fetched(r.fetches.size() + 1);
-    run(fed.tensors, r, fed.values.data(), fetched.data(), r.timeout);
+    run(callable_for(fed.tensors, r), fed.tensors.size(), r, fed.values.data(), fetched.data(), r.timeout);
     fetched.pop_back();
     return fetched;
 }
@@ -254,14 +258,14 @@ public:
 
     void run(const any_array* const* fed, any_array* fetched, double timeout) override {
         check(fed, timeout);
-        session_->run(feeds(), request(), fed, fetched, timeout);
+        session_->run(on_server(), feeds().size(), request(), fed, fetched, timeout);
     }
     std::shared_ptr<pending_state> start(std::vector<any_array> fed, double timeout) override {
         std::vector<const any_array*> values;
         for (const any_array& a : fed) values.push_back(&a);
         check(values.data(), timeout);
         auto p = std::make_shared<remote_pending>(session_, request());
-        p->start(session_->step_of(feeds(), request(), values.data(), timeout), timeout);
+        p->start(session_->step_of(on_server(), values.size(), values.data(), timeout), timeout);
         return p;
     }
 
@@ -271,7 +275,15 @@ private:
         session_->require_limit(timeout);
         for (std::size_t i = 0; i < feeds().size(); ++i) session_->require_fit(feeds()[i], *fed[i]);
     }
+    // Made with its first step.
+    remote_session::known_callable on_server() {
+        const std::lock_guard lock(guard_);
+        if (!on_server_) on_server_ = session_->callable_for(feeds(), request());
+        return on_server_;
+    }
     const std::shared_ptr<remote_session> session_;
+    std::mutex guard_; // of what follows
+    remote_session::known_callable on_server_;
 };
 
 std::shared_ptr<callable_state> remote_session::make_callable(const std::vector<any_tensor>& feeds,
@@ -285,7 +297,8 @@ step_report remote_session::report(run_request&& r) {
     const fed_tensors fed = checked(r);
     report_step c;
     c.session = session_;
-    c.callable = callable_for(fed.tensors, r);
+    const known_callable which = callable_for(fed.tensors, r);
+    c.callable = *which;
     for (const any_array* a : fed.values) c.fed.push_back(a->type());
     return ask(c, 0);
 }
@@ -294,7 +307,8 @@ placement_explanation remote_session::explain(run_request&& r) {
     const fed_tensors fed = checked(r);
     explain_step c;
     c.session = session_;
-    c.callable = callable_for(fed.tensors, r);
+    const known_callable which = callable_for(fed.tensors, r);
+    c.callable = *which;
     for (const any_array* a : fed.values) c.fed.push_back(a->type());
     explain_step::reply told = ask(c, 0);
     tell_placed(told.placed);

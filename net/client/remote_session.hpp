@@ -47,13 +47,14 @@ private:
     friend class remote_pending;
     using fetch_request = tenon::detail::fetch_request;
     using callable_key = std::vector<std::int64_t>;
+    /// A callable of the server, by its number; the server is told to drop it with the last who holds it here.
+    using known_callable = std::shared_ptr<const std::uint64_t>;
 
     template <class C> typename C::reply ask(const C& c, double seconds) const;
     void extend();
-    std::uint64_t callable_for(const std::vector<any_tensor>& feeds, const fetch_request& r);
-    run_step step_of(const std::vector<any_tensor>& feeds, const fetch_request& r, const any_array* const* fed,
-                     double timeout);
-    void run(const std::vector<any_tensor>& feeds, const fetch_request& r, const any_array* const* fed,
+    known_callable callable_for(const std::vector<any_tensor>& feeds, const fetch_request& r);
+    run_step step_of(const known_callable& which, std::size_t feeds, const any_array* const* fed, double timeout) const;
+    void run(const known_callable& which, std::size_t feeds, const fetch_request& r, const any_array* const* fed,
              any_array* fetched, double timeout);
     void take(run_step::reply&& r, const fetch_request& q, any_array* fetched, trace* t, std::int64_t began) const;
     time_point deadline_of(double timeout) const;
@@ -64,11 +65,11 @@ private:
     std::uint64_t session_ = 0, incarnation_ = 0;
     mutable tenon::detail::observed<trace> traced_{"set_trace"};
 
-    std::mutex extending_;     // one at a time; before guard_
-    graph_mark sent_;          // under it
-    mutable std::mutex guard_; // of what follows
-    std::map<callable_key, std::uint64_t> callables_;
-    std::list<callable_key> by_age_; // the oldest first
+    std::mutex extending_;                             // one at a time; before guard_
+    graph_mark sent_;                                  // under it
+    mutable std::mutex guard_;                         // of what follows
+    std::map<callable_key, known_callable> callables_; // that steps without a callable of their own may use again
+    std::list<callable_key> by_age_;                   // the oldest first
 };
 
 } // namespace tenon::net

@@ -50,7 +50,7 @@ struct server::state {
         s.of_master.graph_bytes = o.client.graph_bytes;
         s.of_service.links = o.clients;
         s.of_service.limits.calls = o.client.calls;
-        s.of_service.limits.bytes = s.of_service.kept_bytes = o.client.bytes;
+        s.of_service.limits.bytes = s.of_service.limits.payload_bytes = s.of_service.kept_bytes = o.client.bytes;
         s.log = o.log;
         s.asked_to_stop = [this](double seconds) {
             const std::lock_guard lock(guard);
