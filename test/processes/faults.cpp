@@ -1,13 +1,15 @@
-// What happens to real servers: killed, stopped past their lease, out of descriptors, out of disk. Starts `tenon serve` for each
+// What happens to real servers: killed, stopped past their lease, out of descriptors, out of disk, with a clock that is set. Starts `tenon serve` for each
 // task, and is the client.
 //
 //   faults TENON
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -140,9 +142,9 @@ struct model {
         more.push_back(count[0].assign_add(std::int64_t{1}));
         queues.emplace_back(4, tn::queue_options{.shared_name = "begun"});
         queues.emplace_back(4, tn::queue_options{.shared_name = "goes_on"});
+        begun.push_back(queues[0].dequeue());
         const tn::control_dependencies first(queues[0].enqueue(std::int64_t{1}));
         wait.push_back(queues[1].dequeue() + std::int64_t{0});
-        begun.push_back(queues[0].dequeue());
     }
     tn::graph graph;
     tn::graph_scope scope{graph};
@@ -289,6 +291,70 @@ TEST_CASE(
     }
     tn::session other(all.target(), m.graph, {.open_timeout = 30});
     CHECK(other.run(m.more[0])() == 2);
+}
+
+// Its library comes after that of a sanitizer, which wants to be the first.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool is_sanitized = true;
+#else
+constexpr bool is_sanitized = false;
+#endif
+
+TEST_CASE("servers whose clock is set back an hour: a running training, heartbeats, leases and time limits go on" *
+          doctest::skip(is_sanitized)) {
+    const temporary_folder folder;
+    const std::filesystem::path set_back = folder.path() / "set_back";
+    ::setenv("LD_PRELOAD", SET_BACK_CLOCK, 1);
+    ::setenv("TENON_TEST_SET_BACK", set_back.c_str(), 1);
+    processes all(1, 1);
+    ::unsetenv("LD_PRELOAD");
+    ::unsetenv("TENON_TEST_SET_BACK");
+    model m;
+    const auto go_on = m.queues[1].enqueue(std::int64_t{7});
+    tn::session sess(all.target(), m.graph);
+    sess.run(tn::initialize_variables());
+    const auto before = sess.callable(tn::feeds(), tn::fetches(m.wait[0])).start();
+    (void)sess.run(m.begun[0]);
+
+    std::atomic<bool> enough{false};
+    std::atomic<std::int64_t> steps{0}, wrong{0};
+    std::thread training([&] {
+        try {
+            while (!enough) wrong += sess.run(m.more[0])() != ++steps;
+        } catch (const tn::error&) {
+            ++wrong;
+        }
+    });
+    ::fclose(::fopen(set_back.c_str(), "w"));
+    {
+        tn::session other(all.target(), m.graph); // that it has come is a line with the time
+        CHECK(other.run(m.count[0])() >= 0);
+    }
+    CHECK(all.at("worker", 0).wait_for("the clock was set back"));
+    CHECK(tn::session("tenon://" + all.cluster.address("ps", 0), m.graph).run(m.count[0])() >= 0);
+    CHECK(all.at("ps", 0).wait_for("the clock was set back"));
+
+    // Longer than a lease; and its own time, not that of the clock.
+    const auto at = std::chrono::steady_clock::now();
+    CHECK_THROWS_AS((void)sess.run_for(1.7, m.wait[0]), tn::deadline_exceeded_error);
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - at).count();
+    CHECK(seconds >= 1.7);
+    CHECK(seconds < 30);
+    CHECK_FALSE(before.has_ended());
+    sess.run(go_on);
+    CHECK(std::get<0>(before.get())() == 7);
+    enough = true;
+    training.join();
+    CHECK(wrong == 0);
+    CHECK(steps > 10);
+    CHECK(sess.run(m.count[0])() == steps);
+
+    // Who is silent is still found out, and served again.
+    all.at("ps", 0).signal(SIGSTOP);
+    CHECK_THROWS_WITH_AS((void)sess.run(m.more[0]), doctest::Contains("/job:ps/task:0"), tn::unavailable_error);
+    all.at("ps", 0).signal(SIGCONT);
+    REQUIRE(all.at("ps", 0).wait_for("has not been heard of for 1.5 s"));
+    CHECK(tn::session(all.target(), m.graph).run(m.count[0])() >= steps);
 }
 
 int main(int argc, char** argv) {
