@@ -99,6 +99,13 @@ public:
                                  [&] { return told_.find(words) != std::string::npos; });
     }
     void signal(int number) const { ::kill(pid_, number); }
+    // Returns when all of its threads stand.
+    void stop_still() const {
+        signal(SIGSTOP);
+        int status = 0;
+        REQUIRE(::waitpid(pid_, &status, WUNTRACED) == pid_);
+        REQUIRE(WIFSTOPPED(status));
+    }
     void end(int number) {
         if (pid_ < 0) return;
         signal(number);
@@ -194,7 +201,7 @@ TEST_CASE("SEMANTICS 28: a process that is stopped past its lease is given up, a
     tn::session sess(all.target(0), m.graph), other(all.target(1), m.graph);
     sess.run(tn::initialize_variables());
     CHECK(sess.run(m.more[0])() == 1);
-    all.at("ps", 0).signal(SIGSTOP);
+    all.at("ps", 0).stop_still();
     CHECK_THROWS_WITH_AS((void)sess.run(m.more[0]), doctest::Contains("/job:ps/task:0"), tn::unavailable_error);
     all.at("ps", 0).signal(SIGCONT);
     REQUIRE(all.at("ps", 0).wait_for("has not been heard of for 1.5 s"));
@@ -207,7 +214,7 @@ TEST_CASE("SEMANTICS 28: a process that is stopped past its lease is given up, a
     // A worker that stood still is no master any more: its client is told, its steps are gone from the ps.
     const auto step = again.callable(tn::feeds(), tn::fetches(m.wait[0])).start();
     (void)again.run(m.begun[0]);
-    all.at("worker", 0).signal(SIGSTOP);
+    all.at("worker", 0).stop_still();
     CHECK_THROWS_WITH_AS((void)step.get(), doctest::Contains("127.0.0.1:"), tn::unavailable_error);
     REQUIRE(all.at("ps", 0).wait_for("/job:worker/task:0 (127.0.0.1:"));
     tn::session beside(all.target(1), m.graph, {.device_filters = {"/job:ps", "/job:worker/task:1"}});
@@ -350,7 +357,7 @@ TEST_CASE("servers whose clock is set back an hour: a running training, heartbea
     CHECK(sess.run(m.count[0])() == steps);
 
     // Who is silent is still found out, and served again.
-    all.at("ps", 0).signal(SIGSTOP);
+    all.at("ps", 0).stop_still();
     CHECK_THROWS_WITH_AS((void)sess.run(m.more[0]), doctest::Contains("/job:ps/task:0"), tn::unavailable_error);
     all.at("ps", 0).signal(SIGCONT);
     REQUIRE(all.at("ps", 0).wait_for("has not been heard of for 1.5 s"));
