@@ -92,9 +92,7 @@ struct asking_client {
         return to->call(m.verb, std::move(m.body), std::move(m.arrays), dialed.over->now() + limit, std::move(done), 0,
                         {});
     }
-    std::int64_t counted() {
-        return ask(run_step{session, read, 0, false, {}}).fetched.at(0).data<std::int64_t>()[0];
-    }
+    std::int64_t counted() { return ask(run_step{session, read, 0, false, {}}).fetched.at(0).data<std::int64_t>()[0]; }
     // Works for the connection until f().
     template <class F> bool until(F f) {
         const time_point last = soon();
@@ -158,8 +156,8 @@ TEST_CASE("slow readers: what a client asks for and does not read is kept up to 
     for (std::size_t i = 0; i < asked; ++i) slow.start(slow.update, of.taking());
     CHECK(other.until([&] { return s.called().calls == 0 && other.counted() == asked; }));
     const service::counts full = s.called();
-    CHECK(full.kept_bytes <= limit + asked * 1024);      // refusals are short
-    CHECK(full.kept_bytes + 2 * MiB > limit);            // it is the limit that ended it
+    CHECK(full.kept_bytes <= limit + asked * 1024); // refusals are short
+    CHECK(full.kept_bytes + 2 * MiB > limit);       // it is the limit that ended it
     CHECK(of.all() < asked);
     CHECK(other.counted() == static_cast<std::int64_t>(asked));
     s.between.stall_to_client(false);
@@ -203,7 +201,8 @@ TEST_CASE("slow readers: one who never comes back is dropped after the lease wit
     s.between.forward_to({});
     s.between.cut_all();
     CHECK(!s.log->wait_for({"a client (127.0.0.1:", " is lost: has not been heard of for 1 s"}).empty());
-    CHECK(other.until([&] { return s.called().links == 1 && s.called().kept_bytes == 0 && s.core->count().sessions == 1; }));
+    CHECK(other.until(
+        [&] { return s.called().links == 1 && s.called().kept_bytes == 0 && s.core->count().sessions == 1; }));
     CHECK(other.counted() == 16);
 }
 
