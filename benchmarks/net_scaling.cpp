@@ -82,6 +82,18 @@ void simulate(row& r) {
     }
 }
 
+// Three digits of it: "0.292", "4.3", "7,930".
+std::string three_digits(double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.3g", value);
+    if (value < 999.5) return text;
+    std::snprintf(text, sizeof text, "%.0f", std::atof(text));
+    std::string all = text;
+    for (std::size_t at = all.size() - 3; at > 0 && at < all.size(); at -= std::min<std::size_t>(at, 3))
+        all.insert(at, ",");
+    return all;
+}
+
 // False where the simulation did more than can be done.
 bool tell(const row& r) {
     const double alone = r.found[0].steps_per_second;
@@ -90,12 +102,14 @@ bool tell(const row& r) {
         if (c.steps_per_second < lowest.steps_per_second) lowest = c;
     const double from = lowest.steps_per_second / alone;
     std::printf("| %s | %s | %d |", r.over.name.c_str(), name_of(r.how), r.ps);
-    for (const training_result& t : r.found) std::printf(" %.3g |", t.steps_per_second);
-    std::printf(" %.3g |", r.found.back().steps_per_second * 2 * r.trained.bytes() / 1e9);
+    for (const training_result& t : r.found) std::printf(" %s |", three_digits(t.steps_per_second).c_str());
+    std::printf(" %s |", three_digits(r.found.back().steps_per_second * 2 * r.trained.bytes() / 1e9).c_str());
     const double most = r.found.back().steps_per_second;
     if (from > 1000)
         std::printf(" none: a worker is %s | |", r.found[0].worker_card > 0.5 ? "its card" : "its own time");
-    else std::printf(" %s, %.3g | %.0f |", lowest.of.c_str(), lowest.steps_per_second, std::max(1.0, std::ceil(from)));
+    else
+        std::printf(" %s, %s | %.0f |", lowest.of.c_str(), three_digits(lowest.steps_per_second).c_str(),
+                    std::max(1.0, std::ceil(from)));
     const bool possible = most <= 1.05 * lowest.steps_per_second;
     std::printf("%s\n", possible ? "" : " more than is possible");
     std::fflush(stdout);
@@ -145,7 +159,7 @@ int main(int argc, char** argv) {
     }
 
     auto& recorded = *new recorded_cluster(2, 2);
-    const cluster_training::tasks t(2, 2);
+    const cluster_training::tasks t(2, 2, {.shared_memory = false}); // the machines that are simulated are apart
     measured_costs all = measure(recorded, t, a.rounds);
     std::vector<double> here, one, two, cores;
     for (int r = 0; r < a.rounds; ++r) {
