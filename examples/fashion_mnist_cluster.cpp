@@ -1,7 +1,7 @@
 // Trains a dense network on Fashion-MNIST with parameter servers, between-graph and asynchronous: each worker is a process with
 // a graph of its own, and the variables, which they share, are on the parameter servers.
 //
-//     tenon launch --ps 2 --worker 2 -- fashion_mnist_cluster --epochs 6
+//     tenon launch --ps 2 --worker 2 -- fashion_mnist_cluster --epochs 8
 //
 // needs: the data set, and a cluster (examples/run.sh brings both)
 // links: tenon::net
@@ -22,7 +22,7 @@ namespace {
 struct options {
     std::string data = "/usr/share/datasets/fashion-mnist";
     std::string save; // what checkpoints are called, below the folder that servers allow; empty: none
-    int epochs = 6;   // of all workers together
+    int epochs = 8;   // of all workers together
 };
 
 constexpr const char* usage =
