@@ -65,7 +65,7 @@ remote_session::remote_session(transport& t, peer_options to, std::string own_na
     }
 }
 
-// The last to hold it may be a step that ends on a thread of the transport, which may not wait: with the link the session ends.
+// Waits for nothing: with the link the session ends.
 remote_session::~remote_session() { server_->close(); }
 
 time_point remote_session::deadline_of(double timeout) const {

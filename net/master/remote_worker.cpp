@@ -6,7 +6,6 @@
 #include <net/wire/program_codec.hpp>
 #include <net/wire/trace_rows.hpp>
 #include <tenon/runtime/run/staged_step.hpp>
-#include <tenon/runtime/run/trace.hpp>
 
 namespace tenon::net {
 

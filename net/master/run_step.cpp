@@ -5,7 +5,6 @@
 #include <net/worker/answer.hpp>
 #include <tenon/kernel/submit_scope.hpp>
 #include <tenon/kernel/thread_pool.hpp>
-#include <tenon/runtime/run/trace.hpp>
 
 /// A step of a session.
 

@@ -160,7 +160,6 @@ TEST_CASE("values: what belongs to nothing is refused") {
 }
 
 TEST_CASE("values: attributes of every kind come back as they were") {
-    const auto name = tn::share_size_name("batch"); // outlives the readers, which hold those they read
     tn::attributes a;
     a.set("integer", std::int64_t{-7});
     a.set("real", -0.0);
