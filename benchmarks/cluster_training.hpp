@@ -11,10 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
+#include <net/launch/free_ports.hpp>
 #include <tenon/net/net.hpp>
 #include <tenon/tenon.hpp>
 
@@ -34,28 +31,11 @@ inline double median(std::vector<double> all) {
     return all[all.size() / 2];
 }
 
-/// Addresses that nobody listens on.
-inline std::vector<std::string> free_addresses(int count) {
-    std::vector<int> sockets;
-    std::vector<std::string> all;
-    for (int i = 0; i < count; ++i) {
-        const int s = ::socket(AF_INET, SOCK_STREAM, 0);
-        sockaddr_in at{};
-        at.sin_family = AF_INET;
-        at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        socklen_t size = sizeof at;
-        (void)::bind(s, reinterpret_cast<sockaddr*>(&at), size);
-        (void)::getsockname(s, reinterpret_cast<sockaddr*>(&at), &size);
-        all.push_back("127.0.0.1:" + std::to_string(ntohs(at.sin_port)));
-        sockets.push_back(s); // open until all are chosen: so they are different
-    }
-    for (const int s : sockets) ::close(s);
-    return all;
-}
-
 /// Of so many tasks on loopback.
 inline tn::cluster loopback_cluster(int ps, int workers) {
-    const std::vector<std::string> at = free_addresses(ps + workers);
+    std::vector<std::string> at;
+    for (const int port : tn::net::free_ports("127.0.0.1", ps + workers))
+        at.push_back("127.0.0.1:" + std::to_string(port));
     return tn::cluster({{"ps", std::vector<std::string>(at.begin(), at.begin() + ps)},
                         {"worker", std::vector<std::string>(at.begin() + ps, at.end())}});
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <net/command/child.hpp>
+#include <net/launch/free_ports.hpp>
 #include <tenon/core/error.hpp>
 
 namespace tenon::command {
@@ -226,7 +227,7 @@ int launch(const launch_options& options, const std::string& self) {
                                          std::to_string(options.port_base + tasks - 1) + "; the highest is 65535");
         for (int i = 0; i < tasks; ++i) ports.push_back(options.port_base + i);
     } else if (tasks > 0) {
-        ports = free_ports(options.host, tasks);
+        ports = net::free_ports(options.host, tasks);
     }
     const std::vector<std::string> gpus = options.gpus ? read_gpus(*options.gpus) : gpus_of_machine();
     std::vector<task_plan> plans = plan_launch(options, self, ports, gpus);

@@ -46,9 +46,6 @@ std::vector<std::vector<std::string>> deal_gpus(const std::vector<std::string>& 
 /// "0,GPU-5f,2" => its parts; "" and "none" => none; what follows "-1" does not count, as CUDA has it.
 std::vector<std::string> read_gpus(const std::string& list);
 
-/// Ports of this host on which nobody listens, all different. Throws unavailable_error.
-std::vector<int> free_ports(const std::string& host, int count);
-
 /// The GPUs of this machine: those of CUDA_VISIBLE_DEVICES where it is set, else those that the driver shows in
 /// /proc/driver/nvidia/gpus.
 std::vector<std::string> gpus_of_machine();

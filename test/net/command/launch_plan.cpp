@@ -1,6 +1,5 @@
 #include <doctest/doctest.h>
 
-#include <set>
 #include <string>
 #include <vector>
 
@@ -96,12 +95,4 @@ TEST_CASE("launch: what cannot be started is refused") {
             return servers;
         }(),
         "tenon", {1}, {}));
-}
-
-TEST_CASE("launch: free ports are all different") {
-    const std::vector<int> ports = free_ports("127.0.0.1", 50);
-    CHECK(std::set<int>(ports.begin(), ports.end()).size() == 50);
-    for (const int p : ports) CHECK(p > 0);
-    CHECK(contains(message_of<tn::unavailable_error>([] { free_ports("no.such.host.invalid", 1); }),
-                   "no free port is found on no.such.host.invalid"));
 }
