@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tenon/core/any_array.hpp>
+
+/// Elements, one after another: what a data set gives while it is gone through. An element is a tuple of arrays.
+
+namespace tenon {
+
+/// What a stream needs to be told to go on later from where it was: values, in the order in which they are read again.
+class state_writer {
+public:
+    void number(std::uint64_t value);
+    void text(std::string_view value);
+    void array(const any_array& value);
+    void element(const std::vector<any_array>& value);
+    std::string take() && { return std::move(bytes_); }
+
+private:
+    std::string bytes_;
+};
+
+/// What a state_writer wrote. data_loss_error, naming `name`, for what it did not.
+class state_reader {
+public:
+    explicit state_reader(std::string_view bytes, std::string name = "the state of a data set") :
+        rest_(bytes), name_(std::move(name)) {}
+    std::uint64_t number();
+    std::string text();
+    any_array array();
+    std::vector<any_array> element();
+    bool at_end() const noexcept { return rest_.empty(); }
+    [[noreturn]] void damaged(const char* what) const;
+
+private:
+    std::string_view take(std::size_t bytes);
+    std::string_view rest_;
+    std::string name_;
+};
+
+/// For one thread at a time.
+class element_stream {
+public:
+    element_stream() = default;
+    element_stream(const element_stream&) = delete;
+    element_stream& operator=(const element_stream&) = delete;
+    virtual ~element_stream() = default;
+
+    /// The next element, in place of what is in `element`; false at the end, and then again. Arrays may be shared with others:
+    /// who writes to one copies it unless is_unique(). After an exception the stream goes on with the element behind, where
+    /// there is one.
+    virtual bool next(std::vector<any_array>& element) = 0;
+    /// Writes what restore() needs so that the elements that have not been taken come again, in the same order.
+    virtual void save(state_writer& to) = 0;
+    /// Of a stream that was just opened, and of the same data set.
+    virtual void restore(state_reader& from) = 0;
+};
+
+} // namespace tenon
+
+#if TENON_HEADER_ONLY
+#include <tenon/io/element_stream.ipp>
+#endif
