@@ -63,7 +63,8 @@ inline void require_fill(const char* step, const std::vector<tensor_type>& types
     for (std::size_t c = 0; good && c < fill.size(); ++c)
         good = !fill[c] || (fill[c].element() == types[c].element && fill[c].elements() == 1);
     if (!good)
-        throw invalid_argument_error(std::string(step) + ": what components are filled up with must be one value for each of " +
+        throw invalid_argument_error(std::string(step) +
+                                     ": what components are filled up with must be one value for each of " +
                                      to_string(types));
 }
 
@@ -111,7 +112,8 @@ public:
         fill_(std::move(fill)) {}
     std::unique_ptr<element_stream> make(pipeline& p) const override {
         const std::vector<any_array>* const rows = input().rows();
-        const bool plain = rows && std::none_of(rows->begin(), rows->end(), [](const any_array& a) { return a.rank() == 0; });
+        const bool plain =
+            rows && std::none_of(rows->begin(), rows->end(), [](const any_array& a) { return a.rank() == 0; });
         if (plain) return std::make_unique<rows_batch_stream>(*this, p);
         return std::make_unique<stream>(*this, p);
     }
@@ -121,7 +123,9 @@ public:
     }
 
 private:
-    static std::string step_name(const std::string& step, std::int64_t n) { return step + "(" + std::to_string(n) + ")"; }
+    static std::string step_name(const std::string& step, std::int64_t n) {
+        return step + "(" + std::to_string(n) + ")";
+    }
 
     class stream final : public element_stream {
     public:
@@ -210,8 +214,8 @@ TENON_INLINE data_node::pointer batched(data_node::pointer from, std::int64_t n,
                                           std::vector<any_array>());
 }
 
-TENON_INLINE data_node::pointer padded_batched(data_node::pointer from, std::int64_t n, bool drop_remainder, extent size,
-                                               std::vector<any_array> fill) {
+TENON_INLINE data_node::pointer padded_batched(data_node::pointer from, std::int64_t n, bool drop_remainder,
+                                               extent size, std::vector<any_array> fill) {
     require_batch("padded_batch", n);
     require_fill("padded_batch", from->components(), fill);
     return std::make_shared<batched_node>("padded_batch", std::move(from), n, drop_remainder, size, true,
@@ -223,7 +227,8 @@ public:
     bucketed_node(pointer from, std::vector<std::int64_t> boundaries, std::vector<std::int64_t> sizes,
                   shared_function<std::int64_t(const data_element&)> length, bool drop, extent size,
                   std::vector<any_array> fill) :
-        data_node("bucket_by_length", stacked_types("bucket_by_length", with_open_sizes(from->components()), size), {from}),
+        data_node("bucket_by_length", stacked_types("bucket_by_length", with_open_sizes(from->components()), size),
+                  {from}),
         boundaries_(std::move(boundaries)),
         sizes_(std::move(sizes)),
         length_(std::move(length)),
@@ -269,7 +274,8 @@ private:
             ended_ = from.number() != 0;
             for (std::size_t b = 0; b < buckets_.size(); ++b) {
                 const std::uint64_t count = from.number();
-                if (count >= static_cast<std::uint64_t>(node_.sizes_[b])) from.damaged("a bucket holds more than it may");
+                if (count >= static_cast<std::uint64_t>(node_.sizes_[b]))
+                    from.damaged("a bucket holds more than it may");
                 for (std::uint64_t i = 0; i < count; ++i) buckets_[b].push_back(from.element());
             }
             from_->restore(from);

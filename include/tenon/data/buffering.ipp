@@ -63,6 +63,10 @@ private:
             x = std::move(got.element);
             return true;
         }
+        bool is_ready() const override {
+            const std::lock_guard lock(guard_);
+            return !held_.empty() || ended_;
+        }
         void save(state_writer& to) override {
             std::unique_lock lock(guard_);
             paused_ = true;
@@ -125,7 +129,7 @@ private:
         step_meter& meter_;
         const bool tuned_;
 
-        std::mutex guard_; // of all that follows
+        mutable std::mutex guard_; // of all that follows
         std::condition_variable take_, given_;
         std::size_t room_;
         std::deque<kept> held_;
@@ -149,10 +153,7 @@ class cached_node final : public data_node {
 public:
     cached_node(pointer from, std::string path) :
         data_node("cache", from->components(), {from}), path_(std::move(path)) {}
-    std::unique_ptr<element_stream> make(pipeline& p) const override {
-        if (path_.empty()) return std::make_unique<stream>(*this, p);
-        return make_of_file(p);
-    }
+    std::unique_ptr<element_stream> make(pipeline& p) const override { return std::make_unique<stream>(*this, p); }
     std::int64_t size() const override { return input().size(); }
 
 private:
@@ -229,8 +230,6 @@ private:
         if (!whole_) whole_ = std::make_shared<const elements>(std::move(all));
         return whole_;
     }
-    std::unique_ptr<element_stream> make_of_file(pipeline& p) const;
-
     const std::string path_;
     mutable std::mutex guard_; // of whole_
     mutable std::shared_ptr<const elements> whole_;

@@ -50,8 +50,9 @@ template <Record R> struct data_set_of_result<R> {
 template <class... R> struct data_set_of_result<std::tuple<R...>> {
     static constexpr bool good = sizeof...(R) > 0 && (!std::is_void_v<typename named_component<R>::type> && ...);
     template <bool> struct of { using type = data_set<float>; };
-    using type = typename std::conditional_t<good, data_set_of_operands<operand_list<typename named_component<R>::type...>>,
-                                             of<false>>::type;
+    using type =
+        typename std::conditional_t<good, data_set_of_operands<operand_list<typename named_component<R>::type...>>,
+                                    of<false>>::type;
 };
 
 // What a function of a graph gives.
@@ -89,7 +90,8 @@ template <class... Operand> struct tensor_call<operand_list<Operand...>> {
         (std::index_sequence_for<Operand...>{});
     }
     template <class F> struct result {
-        using type = std::remove_cvref_t<decltype(call(std::declval<F&>(), std::declval<const std::vector<any_tensor>&>()))>;
+        using type =
+            std::remove_cvref_t<decltype(call(std::declval<F&>(), std::declval<const std::vector<any_tensor>&>()))>;
     };
 };
 
@@ -202,8 +204,9 @@ public:
     /// and empty strings, or with what is given, a value for each component. Sizes that are no numbers are dyn then.
     template <auto Size = dyn, class... Fill>
     auto padded_batch(std::int64_t n, const batch_options& o = {}, const Fill&... fill) const {
-        static_assert(!detail::is_count<Size>, "tenon::data_set::padded_batch: how many a batch holds is a number of the "
-                                               "call: padded_batch(32)");
+        static_assert(!detail::is_count<Size>,
+                      "tenon::data_set::padded_batch: how many a batch holds is a number of the "
+                      "call: padded_batch(32)");
         return padded_t<Size>(set_.padded_batch(n, o, detail::extent_of<Size>(), filled(operands{}, fill...)));
     }
     /// Batches of elements of about one length, padded: of those whose length is below boundaries[0] batch_sizes[0] together, of
@@ -238,8 +241,9 @@ public:
     /// them. It is called once, and computes of nothing else; random ops are drawn anew for each element, of one seed the same.
     template <class F> auto map(F f, const map_options& o = {}) const {
         using call = detail::tensor_call<operands>;
-        static_assert(call::template can<F>, "tenon::data_set::map: the function takes a tensor for each component of an "
-                                             "element; one that takes arrays and numbers goes to map_host");
+        static_assert(call::template can<F>,
+                      "tenon::data_set::map: the function takes a tensor for each component of an "
+                      "element; one that takes arrays and numbers goes to map_host");
         if constexpr (!call::template can<F>) return same(set_);
         else {
             using given = typename call::template result<F>::type;
@@ -261,8 +265,9 @@ public:
     /// Those elements of which f, as of map(), gives true.
     template <class F> data_set filter(F f, const map_options& o = {}) const {
         using call = detail::tensor_call<operands>;
-        static_assert(call::template can<F>, "tenon::data_set::filter: the function takes a tensor for each component of an "
-                                             "element; one that takes arrays and numbers goes to filter_host");
+        static_assert(call::template can<F>,
+                      "tenon::data_set::filter: the function takes a tensor for each component of an "
+                      "element; one that takes arrays and numbers goes to filter_host");
         if constexpr (!call::template can<F>) return *this;
         else {
             using given = detail::operand_of_t<typename call::template result<F>::type>;
@@ -272,7 +277,9 @@ public:
             if constexpr (!good) return *this;
             else
                 return same(set_.filter(
-                    [&f](const std::vector<any_tensor>& in) { return any_tensor(detail::as_tensor(call::call(f, in))); },
+                    [&f](const std::vector<any_tensor>& in) {
+                        return any_tensor(detail::as_tensor(call::call(f, in)));
+                    },
                     o));
         }
     }
@@ -286,17 +293,19 @@ public:
         else {
             using given = std::remove_cvref_t<typename schema::template called<F>::type>;
             using result = detail::data_set_of_result<given>;
-            static_assert(result::good, "tenon::data_set::map_host: the function gives a number, a text, an array whose "
-                                        "shape its type says, a std::tuple of them, or a struct with fields()");
+            static_assert(result::good,
+                          "tenon::data_set::map_host: the function gives a number, a text, an array whose "
+                          "shape its type says, a std::tuple of them, or a struct with fields()");
             if constexpr (!result::good) return same(set_);
             else return typename result::type(set_.map_host(result::type::types(), host_function<given>(f), o));
         }
     }
     /// Those elements for which f, a function of the host, gives true.
     template <class F> data_set filter_host(F f, const map_options& o = {}) const {
-        static_assert(schema::template can_call<F>,
-                      "tenon::data_set::filter_host: the function takes the element's components: a number or text for a "
-                      "scalar, else array<T, shape<..>>");
+        static_assert(
+            schema::template can_call<F>,
+            "tenon::data_set::filter_host: the function takes the element's components: a number or text for a "
+            "scalar, else array<T, shape<..>>");
         if constexpr (!schema::template can_call<F>) return *this;
         else
             return same(set_.filter_host(
@@ -357,18 +366,18 @@ private:
         };
     }
     template <class F> auto nested(F f, const interleave_options& o, bool flat) const {
-        static_assert(schema::template can_call<F>,
-                      "tenon::data_set: the function takes the element's components: a number or text for a scalar, else "
-                      "array<T, shape<..>>");
+        static_assert(
+            schema::template can_call<F>,
+            "tenon::data_set: the function takes the element's components: a number or text for a scalar, else "
+            "array<T, shape<..>>");
         if constexpr (!schema::template can_call<F>) return same(set_);
         else {
             using given = std::remove_cvref_t<typename schema::template called<F>::type>;
-            static_assert(detail::is_data_set<given>, "tenon::data_set: the function of flat_map and interleave gives a data set");
+            static_assert(detail::is_data_set<given>,
+                          "tenon::data_set: the function of flat_map and interleave gives a data set");
             if constexpr (!detail::is_data_set<given>) return same(set_);
             else {
-                const auto made = [f](const std::vector<any_array>& x) mutable {
-                    return schema::call(f, x).untyped();
-                };
+                const auto made = [f](const std::vector<any_array>& x) mutable { return schema::call(f, x).untyped(); };
                 return given(flat ? set_.flat_map(given::types(), made) : set_.interleave(given::types(), made, o));
             }
         }

@@ -26,10 +26,12 @@ template <class... A> auto tensors(const A&... values) {
 /// The elements along dimension 0 of the arrays, which is as long in all of them. Their memory is shared, and is not to be written
 /// meanwhile; views must outlive the data set.
 template <class... A> auto slices(const A&... arrays) {
-    static_assert(sizeof...(A) > 0 && (!std::is_void_v<typename tenon::detail::row_operand<
-                                           typename tenon::detail::named_component<A>::type>::type> &&
-                                       ...),
-                  "tenon::data::slices: it takes arrays with a dimension 0 whose shape their type says: a.as<shape<dyn, 784>>()");
+    static_assert(
+        sizeof...(A) > 0 &&
+            (!std::is_void_v<
+                 typename tenon::detail::row_operand<typename tenon::detail::named_component<A>::type>::type> &&
+             ...),
+        "tenon::data::slices: it takes arrays with a dimension 0 whose shape their type says: a.as<shape<dyn, 784>>()");
     using operands = tenon::detail::operand_list<
         typename tenon::detail::row_operand<typename tenon::detail::named_component<A>::type>::type...>;
     using set = typename tenon::detail::data_set_of_operands<operands>::type;
@@ -98,8 +100,9 @@ template <class Begin> auto generator(Begin begin) {
         static_assert(!std::is_void_v<given>, "tenon::data::generator: the function that begin() gives returns "
                                               "std::optional of an element");
         using result = tenon::detail::data_set_of_result<given>;
-        static_assert(result::good, "tenon::data::generator: an element is a number, a text, an array whose shape its type "
-                                    "says, a std::tuple of them, or a struct with fields()");
+        static_assert(result::good,
+                      "tenon::data::generator: an element is a number, a text, an array whose shape its type "
+                      "says, a std::tuple of them, or a struct with fields()");
         using set = typename result::type;
         return set(untyped::data_set(tenon::detail::generated_elements(set::types(), [begin]() mutable {
             return tenon::detail::element_generator([next = begin()](std::vector<any_array>& x) mutable {
@@ -112,8 +115,9 @@ template <class Begin> auto generator(Begin begin) {
     } else {
         using given = std::remove_cvref_t<decltype(*std::declval<made&>().begin())>;
         using result = tenon::detail::data_set_of_result<given>;
-        static_assert(result::good, "tenon::data::generator: an element is a number, a text, an array whose shape its type "
-                                    "says, a std::tuple of them, or a struct with fields()");
+        static_assert(result::good,
+                      "tenon::data::generator: an element is a number, a text, an array whose shape its type "
+                      "says, a std::tuple of them, or a struct with fields()");
         using set = typename result::type;
         return set(untyped::data_set(tenon::detail::generated_elements(set::types(), [begin]() mutable {
             struct walk {
@@ -142,7 +146,8 @@ template <class... Set> auto zip(const Set&... sets) {
 /// Each element from one of them, which is chosen at random by weights (none: all alike); of one that has ended no more. Of one seed
 /// the same; 0: one is drawn.
 template <class... C>
-data_set<C...> sample(const std::vector<data_set<C...>>& all, std::vector<double> weights = {}, std::uint64_t seed = 0) {
+data_set<C...> sample(const std::vector<data_set<C...>>& all, std::vector<double> weights = {},
+                      std::uint64_t seed = 0) {
     std::vector<untyped::data_set> sets;
     for (const data_set<C...>& one : all) sets.push_back(one.untyped());
     return data_set<C...>(untyped::sample(sets, std::move(weights), seed));

@@ -251,8 +251,9 @@ TENON_INLINE data_node::pointer repeated(data_node::pointer from, std::int64_t t
         throw invalid_argument_error("repeat: " + std::to_string(times) +
                                      " times; give how often, or nothing for without end");
     const std::int64_t size = from->size();
-    const bool known = times >= 0 && size >= 0 &&
-                       (size == 0 || times <= std::numeric_limits<std::int64_t>::max() / std::max<std::int64_t>(1, size));
+    const bool known =
+        times >= 0 && size >= 0 &&
+        (size == 0 || times <= std::numeric_limits<std::int64_t>::max() / std::max<std::int64_t>(1, size));
     return ordering(times < 0 ? "repeat" : step_name("repeat", times), std::move(from), known ? size * times : -1,
                     [times]<class Stream>(const data_node& self, pipeline& p) {
                         return std::make_unique<repeat_stream<Stream>>(self.input(), p, times);

@@ -36,16 +36,16 @@ struct data_step_report {
     std::string step;           ///< "map", "batch(32)"
     int depth = 0;              ///< 0: the last step; those it takes elements from are one deeper
     std::uint64_t elements = 0; ///< that it gave
-    double work = 0;            ///< seconds an element that it computed itself, on one thread, without the steps before it
-    double waited = 0;          ///< seconds an element that who takes them waited for it
-    int parallelism = 1;        ///< threads that it has now
-    double fullness = -1;       ///< of its buffer, when an element was taken: 0 .. 1; -1: it has none
-    std::int64_t buffer = 0;    ///< elements that its buffer may hold now
+    double work = 0;         ///< seconds an element that it computed itself, on one thread, without the steps before it
+    double waited = 0;       ///< seconds an element that who takes them waited for it
+    int parallelism = 1;     ///< threads that it has now
+    double fullness = -1;    ///< of its buffer, when an element was taken: 0 .. 1; -1: it has none
+    std::int64_t buffer = 0; ///< elements that its buffer may hold now
 };
 /// Of all steps, the last one first.
 struct data_report {
     std::vector<data_step_report> steps;
-    double waited = 0;   ///< seconds that who goes through it has waited for elements
+    double waited = 0;    ///< seconds that who goes through it has waited for elements
     double elsewhere = 0; ///< seconds that passed between them
     /// Which step holds back who goes through it; empty: none does, elements are there when they are asked for.
     std::string holding_back() const;

@@ -21,8 +21,8 @@ TENON_INLINE std::int64_t now_ns() noexcept {
 }
 
 struct pipeline::state {
-    std::mutex guard;                                             // of `epochs`; the meters' list does not change
-    std::vector<std::unique_ptr<step_meter>> meters;              // the last step first
+    std::mutex guard;                                // of `epochs`; the meters' list does not change
+    std::vector<std::unique_ptr<step_meter>> meters; // the last step first
     std::map<const data_node*, step_meter*> by_node;
     std::map<const data_node*, std::uint64_t> epochs;
     std::vector<std::vector<step_meter*>> inputs; // of each meter
@@ -146,6 +146,7 @@ public:
         }
         return got;
     }
+    bool is_ready() const override { return of_->is_ready(); }
     void save(state_writer& to) override { of_->save(to); }
     void restore(state_reader& from) override { of_->restore(from); }
 
@@ -225,6 +226,8 @@ public:
         }
         return got;
     }
+    bool is_ready() const override { return last_->is_ready(); }
+    std::string report() const override { return pipeline_->report().to_text(); }
     void save(state_writer& to) override {
         to.text("data set 1");
         to.text(root_->step());
@@ -242,11 +245,11 @@ private:
     const std::shared_ptr<pipeline> pipeline_;
     std::unique_ptr<element_stream> last_;
     call_sampler sampler_;
-    std::int64_t ended_ = 0, measure_gap_ = 0; // when the last call that was measured ended, and what the gap stands for
+    std::int64_t ended_ = 0,
+                 measure_gap_ = 0; // when the last call that was measured ended, and what the gap stands for
 };
 
-TENON_INLINE std::unique_ptr<element_stream> data_node::open(const data_options& o,
-                                                             std::shared_ptr<pipeline>* kept,
+TENON_INLINE std::unique_ptr<element_stream> data_node::open(const data_options& o, std::shared_ptr<pipeline>* kept,
                                                              std::uint64_t epoch) const {
     auto p = std::make_shared<pipeline>(*this, o, epoch);
     if (kept) *kept = p;

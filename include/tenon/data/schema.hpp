@@ -33,7 +33,9 @@ template <class R, class M, class... Rest> constexpr auto fields(const char* nam
 
 /// A struct whose fields() says what its members are called.
 template <class R>
-concept Record = std::is_class_v<R> && requires { R::fields(); };
+concept Record = std::is_class_v<R> && requires {
+    R::fields();
+};
 
 namespace detail {
 
@@ -95,8 +97,7 @@ template <class... C> struct schema {
         if constexpr (is_single) return f(to_host(shares));
         else return std::apply(f, to_host(shares));
     }
-    template <class F>
-    static constexpr bool can_call = std::is_invocable_v<F&, host_t<component_t<C>>...>;
+    template <class F> static constexpr bool can_call = std::is_invocable_v<F&, host_t<component_t<C>>...>;
     template <class F> struct called { using type = std::invoke_result_t<F&, host_t<component_t<C>>...>; };
     static std::vector<any_array> to_arrays(host&& value) {
         std::vector<any_array> element;

@@ -82,8 +82,7 @@ public:
         data_node("range", {tensor_type{element_type::int64, {}}}), begin_(begin), step_(step), size_(size) {}
     std::unique_ptr<element_stream> make(pipeline&) const override { return std::make_unique<stream>(*this); }
     std::int64_t size() const override {
-        return static_cast<std::int64_t>(
-            std::min<std::uint64_t>(size_, std::numeric_limits<std::int64_t>::max()));
+        return static_cast<std::int64_t>(std::min<std::uint64_t>(size_, std::numeric_limits<std::int64_t>::max()));
     }
 
 private:

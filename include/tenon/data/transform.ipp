@@ -189,16 +189,13 @@ private:
     struct average {
         double value = 0;
         std::uint64_t count = 0;
-        void add(double x) {
-            value += (x - value) * std::max(0.1, 1.0 / static_cast<double>(++count));
-        }
+        void add(double x) { value += (x - value) * std::max(0.1, 1.0 / static_cast<double>(++count)); }
     };
 
     // Elements that may be worked on or wait to be taken.
     std::uint64_t room() const { return 2 * static_cast<std::uint64_t>(wanted_); }
     std::list<slot>::iterator first_ready() {
-        if (node_.options.ordered)
-            return !slots_.empty() && slots_.front().is_ready ? slots_.begin() : slots_.end();
+        if (node_.options.ordered) return !slots_.empty() && slots_.front().is_ready ? slots_.begin() : slots_.end();
         return std::find_if(slots_.begin(), slots_.end(), [](const slot& s) { return s.is_ready; });
     }
     void tell() {
@@ -234,8 +231,7 @@ private:
         std::unique_lock lock(guard_);
         for (;;) {
             work_.wait(lock, [&] {
-                return stopping_ || ended_ ||
-                       (!paused_ && !taking_ && index < wanted_ && slots_.size() < room());
+                return stopping_ || ended_ || (!paused_ && !taking_ && index < wanted_ && slots_.size() < room());
             });
             if (stopping_ || ended_) return;
             slot* mine = &slots_.emplace_back();
@@ -279,8 +275,7 @@ private:
             if (stays) {
                 mine->is_ready = true;
                 ++ready_;
-            } else
-                slots_.remove_if([mine](const slot& s) { return &s == mine; });
+            } else slots_.remove_if([mine](const slot& s) { return &s == mine; });
             --busy_;
             done_.notify_all();
         }
@@ -293,16 +288,16 @@ private:
 
     std::mutex guard_; // of all that follows
     std::condition_variable work_, done_;
-    int wanted_;               // threads
-    std::list<slot> slots_;    // in the order in which their elements were taken
-    std::uint64_t ready_ = 0;  // of them
-    int busy_ = 0;             // threads that take or compute an element
-    bool taking_ = false;      // one of them has from_
+    int wanted_;              // threads
+    std::list<slot> slots_;   // in the order in which their elements were taken
+    std::uint64_t ready_ = 0; // of them
+    int busy_ = 0;            // threads that take or compute an element
+    bool taking_ = false;     // one of them has from_
     bool ended_ = false, paused_ = false, stopping_ = false;
     std::unique_ptr<element_stream> from_;
     numbered_elements numbers_;
     std::uint64_t given_ = 0;
-    std::int64_t gave_ = 0; // when
+    std::int64_t gave_ = 0;   // when
     average works_, between_; // nanoseconds: of the function, and of who takes the elements, between two
     std::size_t taken_memory_ = 0;
     std::vector<std::thread> threads_;

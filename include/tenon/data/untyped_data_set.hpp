@@ -64,9 +64,10 @@ public:
     data_set batch(std::int64_t n, const batch_options& o = {}, const extent& size = {}) const;
     data_set padded_batch(std::int64_t n, const batch_options& o = {}, const extent& size = {},
                           std::vector<any_array> fill = {}) const;
-    data_set bucket_by_length(shared_function<std::int64_t(const element&)> length, std::vector<std::int64_t> boundaries,
-                              std::vector<std::int64_t> batch_sizes, const batch_options& o = {},
-                              const extent& size = {}, std::vector<any_array> fill = {}) const;
+    data_set bucket_by_length(shared_function<std::int64_t(const element&)> length,
+                              std::vector<std::int64_t> boundaries, std::vector<std::int64_t> batch_sizes,
+                              const batch_options& o = {}, const extent& size = {},
+                              std::vector<any_array> fill = {}) const;
     data_set unbatch() const;
     data_set window(std::int64_t n, const window_options& o = {}, const extent& size = {}) const;
     data_set prefetch(std::int64_t n = autotune) const;
@@ -84,6 +85,9 @@ public:
                         const interleave_options& o = {}) const;
     data_set flat_map(std::vector<tensor_type> types, const shared_function<data_set(const element&)>& f) const;
     data_set with_options(const data_options& o) const { return data_set(last_, o); }
+
+    /// For iterators of graphs.
+    std::shared_ptr<const element_source> source() const;
 
     const tenon::detail::data_node::pointer& last() const noexcept { return last_; }
     const data_options& options() const noexcept { return options_; }

@@ -60,6 +60,18 @@ struct traced_function {
     }
 };
 
+// A data set as graphs know it: how it is gone through belongs to it.
+class data_set_source final : public element_source {
+public:
+    explicit data_set_source(const untyped::data_set& s) : set_(s) {}
+    const std::vector<tensor_type>& components() const override { return set_.components(); }
+    std::unique_ptr<element_stream> open() const override { return set_.last()->open(set_.options()); }
+    bool may_wait() const override { return set_.last()->may_wait(); }
+
+private:
+    const untyped::data_set set_;
+};
+
 inline std::vector<data_node::pointer> last_steps(const char* step, const std::vector<untyped::data_set>& all) {
     if (all.empty()) throw invalid_argument_error(std::string(step) + ": of no data sets; give one at least");
     std::vector<data_node::pointer> steps;
@@ -87,9 +99,7 @@ TENON_INLINE data_set data_set::take(std::int64_t n) const { return then(tenon::
 TENON_INLINE data_set data_set::shard(std::int64_t count, std::int64_t index) const {
     return then(tenon::detail::sharded(last_, count, index));
 }
-TENON_INLINE data_set data_set::repeat(std::int64_t times) const {
-    return then(tenon::detail::repeated(last_, times));
-}
+TENON_INLINE data_set data_set::repeat(std::int64_t times) const { return then(tenon::detail::repeated(last_, times)); }
 TENON_INLINE data_set data_set::shuffle(std::int64_t buffer, const shuffle_options& o) const {
     return then(tenon::detail::shuffled(last_, buffer, o.seed, o.reshuffle_each_epoch));
 }
@@ -122,9 +132,8 @@ TENON_INLINE data_set data_set::cache(const std::string& path) const {
     return then(tenon::detail::cached(last_, path));
 }
 
-TENON_INLINE data_set
-data_set::map(const shared_function<std::vector<any_tensor>(const std::vector<any_tensor>&)>& f,
-              const map_options& o) const {
+TENON_INLINE data_set data_set::map(const shared_function<std::vector<any_tensor>(const std::vector<any_tensor>&)>& f,
+                                    const map_options& o) const {
     const tenon::detail::traced_function traced("map", components(), f);
     return then(tenon::detail::transformed(
         "map", last_, tenon::detail::types_of_tensors(traced.outputs),
@@ -139,9 +148,9 @@ TENON_INLINE data_set data_set::filter(const shared_function<any_tensor(const st
     if (!(says == tensor_type{element_type::boolean, {}}))
         throw invalid_argument_error("filter: the function gives " + to_string(says) +
                                      "; it must say of an element, as a bool without dimensions, whether it stays");
-    return then(tenon::detail::transformed(
-        "filter", last_, components(),
-        tenon::detail::graph_function(traced.g, traced.inputs, traced.outputs, true), {o.parallelism, o.ordered}));
+    return then(tenon::detail::transformed("filter", last_, components(),
+                                           tenon::detail::graph_function(traced.g, traced.inputs, traced.outputs, true),
+                                           {o.parallelism, o.ordered}));
 }
 
 TENON_INLINE data_set data_set::map_host(std::vector<tensor_type> types, const shared_function<void(element&)>& f,
@@ -170,6 +179,10 @@ TENON_INLINE data_set data_set::flat_map(std::vector<tensor_type> types,
                                          const shared_function<data_set(const element&)>& f) const {
     return then(tenon::detail::interleaved(
         "flat_map", last_, std::move(types), [f](const element& x) { return f(x).last(); }, 1, 1, 1));
+}
+
+TENON_INLINE std::shared_ptr<const element_source> data_set::source() const {
+    return std::make_shared<const tenon::detail::data_set_source>(*this);
 }
 
 TENON_INLINE data_set zip(const std::vector<data_set>& all) {

@@ -57,6 +57,10 @@ public:
     /// who writes to one copies it unless is_unique(). After an exception the stream goes on with the element behind, where
     /// there is one.
     virtual bool next(std::vector<any_array>& element) = 0;
+    /// Whether next() would have its answer at once; where nobody knows, false. Any thread.
+    virtual bool is_ready() const { return false; }
+    /// What has been measured of it, for people.
+    virtual std::string report() const { return {}; }
     /// Writes what restore() needs so that the elements that have not been taken come again, in the same order.
     virtual void save(state_writer& to) = 0;
     /// Of a stream that was just opened, and of the same data set.
