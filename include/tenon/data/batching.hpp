@@ -28,9 +28,6 @@ data_node::pointer unbatched(data_node::pointer from);
 data_node::pointer windowed(data_node::pointer from, std::int64_t n, std::int64_t shift, std::int64_t stride,
                             bool drop_remainder, extent size);
 
-/// Rows order[0] .. order[count-1] of `from` to the first rows of `to`.
-void gather_rows(const any_array& from, const std::int64_t* order, std::int64_t count, any_array& to);
-
 } // namespace tenon::detail
 
 #if TENON_HEADER_ONLY

@@ -362,7 +362,7 @@ private:
     // g++ 12 makes a copy of a function for each lambda that holds it: one place for all.
     template <class Given, class F> static auto host_function(F f) {
         return [f](std::vector<any_array>& x) mutable {
-            x = detail::data_set_of_result<Given>::type::arrays(schema::call(f, x));
+            x = detail::data_set_of_result<Given>::type::arrays(schema::consume(f, x));
         };
     }
     template <class F> auto nested(F f, const interleave_options& o, bool flat) const {

@@ -42,15 +42,15 @@ template <auto Member, class Tuple> constexpr const auto& member(const Tuple& el
     constexpr auto index = []<class R, class M>(M R::*of) {
         std::size_t at = 0, found = 0;
         const auto look = [&](const auto& f) {
-            if constexpr (std::is_same_v<decltype(f.member), M R::* const> || std::is_same_v<decltype(f.member), M R::*>) {
+            if constexpr (std::is_same_v<decltype(f.member), M R::*const> ||
+                          std::is_same_v<decltype(f.member), M R::*>) {
                 if (f.member == of) found = at;
             }
             ++at;
         };
         std::apply([&](const auto&... f) { (look(f), ...); }, R::fields());
         return found;
-    }
-    (Member);
+    }(Member);
     return std::get<index>(element);
 }
 

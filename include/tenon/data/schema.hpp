@@ -97,6 +97,11 @@ template <class... C> struct schema {
         if constexpr (is_single) return f(to_host(shares));
         else return std::apply(f, to_host(shares));
     }
+    /// The same, of an element that is not needed any more.
+    template <class F> static decltype(auto) consume(F& f, std::vector<any_array>& element) {
+        if constexpr (is_single) return f(to_host(element));
+        else return std::apply(f, to_host(element));
+    }
     template <class F> static constexpr bool can_call = std::is_invocable_v<F&, host_t<component_t<C>>...>;
     template <class F> struct called { using type = std::invoke_result_t<F&, host_t<component_t<C>>...>; };
     static std::vector<any_array> to_arrays(host&& value) {
@@ -134,6 +139,9 @@ template <Record R> struct schema<R> {
         std::vector<any_array> shares;
         for (const any_array& a : element) shares.push_back(a.share());
         return f(to_host(shares));
+    }
+    template <class F> static decltype(auto) consume(F& f, std::vector<any_array>& element) {
+        return f(to_host(element));
     }
     template <class F> static constexpr bool can_call = std::is_invocable_v<F&, R>;
     template <class F> struct called { using type = std::invoke_result_t<F&, R>; };

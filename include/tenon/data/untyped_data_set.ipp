@@ -90,6 +90,7 @@ TENON_INLINE std::string data_run::save() {
 TENON_INLINE void data_run::restore(const std::string& state) {
     state_reader from(state);
     stream_->restore(from);
+    from.require_end();
 }
 
 namespace untyped {

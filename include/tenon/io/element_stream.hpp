@@ -34,7 +34,10 @@ public:
     std::string text();
     any_array array();
     std::vector<any_array> element();
-    bool at_end() const noexcept { return rest_.empty(); }
+    /// What was written has been read: data_loss_error where more is there.
+    void require_end() const {
+        if (!rest_.empty()) damaged("it is too long");
+    }
     [[noreturn]] void damaged(const char* what) const;
 
 private:

@@ -57,7 +57,7 @@ public:
     /// The next element. Failures: failed_precondition_error before it is initialised, out_of_range_error at the end, cancelled_error
     /// once its container was cleared, what the data set throws.
     void get_next(iterator_attempt& a);
-    /// What restore() needs.
+    /// What restore() needs; empty of one that was not initialised.
     void save(iterator_attempt& a);
     /// It goes on where it was when the state was saved. What the data set says of a state that is not its own; then nothing has changed.
     void restore(const std::string& state);

@@ -61,7 +61,8 @@ struct iterator_resource::state {
 TENON_INLINE void iterator_resource::state::serve(const std::string& name, std::unique_lock<std::mutex>& lock,
                                                   bool may_wait) {
     while (first) {
-        if (!may_wait && source && source->may_wait() && !first->saves_ && !over && !(stream && stream->is_ready())) break;
+        if (!may_wait && source && source->may_wait() && !first->saves_ && !over && !(stream && stream->is_ready()))
+            break;
         iterator_attempt* const a = pop();
         served = a;
         std::exception_ptr failure;
@@ -86,10 +87,12 @@ TENON_INLINE void iterator_resource::state::serve(const std::string& name, std::
             lock.unlock();
             std::shared_ptr<element_stream> now = old;
             try {
-                if (!from)
+                if (!from && saves)
+                    *values.emplace_back(element_type::string, extents()).data<std::string>() = begins_at;
+                else if (!from)
                     throw failed_precondition_error("iterator \"" + name +
                                                     "\" was not initialised; run its initializer() first");
-                if (!now) {
+                if (from && !now) {
                     now = from->open();
                     if (goes_on) {
                         state_reader reader(begins_at, "the state of iterator \"" + name + "\"");
@@ -97,15 +100,18 @@ TENON_INLINE void iterator_resource::state::serve(const std::string& name, std::
                         const std::string rest = reader.text();
                         state_reader own(rest, "the state of iterator \"" + name + "\"");
                         now->restore(own);
+                        own.require_end();
                     }
                 }
-                if (saves) {
+                if (!from) {
+                } else if (saves) {
                     state_writer writer, own;
                     writer.number(before && !before->failure);
                     if (before && !before->failure) writer.element(before->element);
                     now->save(own);
                     writer.text(std::move(own).take());
-                    *values.emplace_back(element_type::string, extents()).data<std::string>() = std::move(writer).take();
+                    *values.emplace_back(element_type::string, extents()).data<std::string>() =
+                        std::move(writer).take();
                 } else if (before && !old) values = std::move(before->element); // the state began with it
                 else if (!now->next(values))
                     throw out_of_range_error("iterator \"" + name + "\" is at its end; initialise it to begin anew");
@@ -120,7 +126,8 @@ TENON_INLINE void iterator_resource::state::serve(const std::string& name, std::
             }
         }
         if (forgotten && !failure)
-            failure = std::make_exception_ptr(cancelled_error("iterator \"" + name + "\" was cleared with its container"));
+            failure =
+                std::make_exception_ptr(cancelled_error("iterator \"" + name + "\" was cleared with its container"));
         if (!served) { // stopped meanwhile
             if (!saves && of == generation) over.emplace(left_over{std::move(values), std::move(failure)});
             continue;
@@ -177,8 +184,7 @@ TENON_INLINE void iterator_resource::ask(iterator_attempt& a, bool saves) {
     a.saves_ = saves;
     a.values.clear();
     std::unique_lock lock(s.guard);
-    if (s.forgotten)
-        throw cancelled_error("iterator \"" + name_ + "\" was cleared with its container; make it anew");
+    if (s.forgotten) throw cancelled_error("iterator \"" + name_ + "\" was cleared with its container; make it anew");
     const bool comes_alone = !s.serving && !s.first;
     s.push(a);
     if (!comes_alone) return; // who serves, or will, comes to it
@@ -200,7 +206,7 @@ TENON_INLINE void iterator_resource::restore(const std::string& saved) {
     std::optional<state::left_over> over;
     if (reader.number() != 0) over.emplace().element = reader.element();
     const std::string rest = reader.text();
-    if (!reader.at_end()) reader.damaged("it is too long");
+    reader.require_end();
     std::shared_ptr<const element_source> source;
     {
         const std::lock_guard lock(state_->guard);
@@ -214,6 +220,7 @@ TENON_INLINE void iterator_resource::restore(const std::string& saved) {
     std::shared_ptr<element_stream> now = source->open();
     state_reader own(rest, name);
     now->restore(own);
+    own.require_end();
     const std::lock_guard lock(state_->guard);
     if (state_->source != source)
         throw aborted_error("iterator \"" + name_ + "\" was initialised anew while it was restored; restore it again");
@@ -253,7 +260,8 @@ TENON_INLINE void iterator_resource::forgotten() noexcept {
     while (state_->first) {
         iterator_attempt* const a = state_->pop();
         lock.unlock();
-        a->completed(std::make_exception_ptr(cancelled_error("iterator \"" + name_ + "\" was cleared with its container")));
+        a->completed(
+            std::make_exception_ptr(cancelled_error("iterator \"" + name_ + "\" was cleared with its container")));
         lock.lock();
     }
 }

@@ -224,8 +224,7 @@ namespace untyped {
 
 TENON_INLINE iterator::iterator(const std::vector<tensor_type>& components,
                                 const std::shared_ptr<const element_source>& first, const iterator_options& o) {
-    if (components.empty())
-        throw invalid_argument_error("iterator: its elements have no components; give their types");
+    if (components.empty()) throw invalid_argument_error("iterator: its elements have no components; give their types");
     graph g = graph::current();
     const tenon::detail::no_controls apart;
     handle_ = tenon::add<iterator_op>({components, o.shared_name, tenon::detail::number_in(g, first)}, {},
@@ -274,9 +273,8 @@ TENON_INLINE any_tensor iterator::report() const {
 
 TENON_INLINE std::vector<any_tensor> next_of_handle(const any_tensor& string_handle,
                                                     const std::vector<tensor_type>& components) {
-    return tenon::detail::outputs_of(
-        add_node(definition_of<iterator_next_of_op>(), {string_handle}, encode(iterator_next_of_op::attributes{components}),
-                 "next_of_handle"));
+    return tenon::detail::outputs_of(add_node(definition_of<iterator_next_of_op>(), {string_handle},
+                                              encode(iterator_next_of_op::attributes{components}), "next_of_handle"));
 }
 
 } // namespace untyped

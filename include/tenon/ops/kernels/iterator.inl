@@ -20,7 +20,8 @@ inline std::shared_ptr<const element_source> source_for(const kernel_setup& s, s
     auto source = source_of_number(static_cast<std::uint64_t>(number));
     if (!source)
         throw failed_precondition_error(
-            s.node.name + ": its data set is not in this process. A data set lives in the program that made it, with its functions "
+            s.node.name +
+            ": its data set is not in this process. A data set lives in the program that made it, with its functions "
             "and arrays: place the iterator on that program's own task, or hand its elements on by a queue");
     return source;
 }
@@ -39,10 +40,9 @@ inline std::shared_ptr<iterator_resource> iterator_of(const node& n, const kerne
         return std::make_shared<iterator_resource>(name, a.components, source_for(s, a.source));
     });
     if (without_names(it->components()) != without_names(a.components))
-        throw invalid_argument_error("iterator \"" + name + "\"" +
-                                     (container.empty() || !shared ? "" : " in container \"" + container + "\"") +
-                                     " exists with elements of " + to_string(it->components()) + ", not of " +
-                                     to_string(a.components));
+        throw invalid_argument_error(
+            "iterator \"" + name + "\"" + (container.empty() || !shared ? "" : " in container \"" + container + "\"") +
+            " exists with elements of " + to_string(it->components()) + ", not of " + to_string(a.components));
     return it;
 }
 inline std::shared_ptr<iterator_resource> used_iterator(const kernel_setup& s) {
@@ -120,8 +120,9 @@ struct iterator_next_kernel final : waiting_kernel {
     explicit iterator_next_kernel(const kernel_setup& s) : it(used_iterator(s)) {
         const auto asked = s.attrs.get<std::vector<tensor_type>>("components");
         if (without_names(asked) != without_names(it->components()))
-            throw invalid_argument_error(s.node.name + ": elements of " + to_string(asked) + " are asked of iterator \"" +
-                                         it->name() + "\" of " + to_string(it->components()));
+            throw invalid_argument_error(s.node.name + ": elements of " + to_string(asked) +
+                                         " are asked of iterator \"" + it->name() + "\" of " +
+                                         to_string(it->components()));
     }
     std::unique_ptr<wait> make_wait() const override { return std::make_unique<iterator_wait>(it, false); }
     std::shared_ptr<iterator_resource> it;
@@ -149,11 +150,13 @@ struct iterator_next_of_kernel final : waiting_kernel {
             const std::string handle = *wait::values.at(0).data<std::string>();
             const std::size_t end = handle.find('\n');
             const auto missing = [&]() -> std::shared_ptr<resource> {
-                throw not_found_error(kernel_.name + ": there is no iterator '" + handle +
-                                      "' on this task; give what string_handle() gave, in the same session or of a shared one");
+                throw not_found_error(
+                    kernel_.name + ": there is no iterator '" + handle +
+                    "' on this task; give what string_handle() gave, in the same session or of a shared one");
             };
             if (end == std::string::npos) missing();
-            auto it = kernel_.resources->find_or_make<iterator_resource>(handle.substr(0, end), handle.substr(end + 1), missing);
+            auto it = kernel_.resources->find_or_make<iterator_resource>(handle.substr(0, end), handle.substr(end + 1),
+                                                                         missing);
             if (without_names(it->components()) != kernel_.components)
                 throw invalid_argument_error(kernel_.name + ": elements of " + to_string(kernel_.components) +
                                              " are asked of iterator \"" + it->name() + "\" of " +
