@@ -17,6 +17,9 @@
 #include <tenon/io/compressed.hpp>    // gzip and zlib around them
 #include <tenon/io/records.hpp>       // files as records: lines, fixed lengths, TFRecord, IDX
 #include <tenon/io/record_source.hpp> // opening them
+#include <tenon/io/record_writer.hpp> // and written: TFRecord, CSV, lines of text
+#include <tenon/io/npy.hpp>           // NumPy's arrays
+#include <tenon/io/npz.hpp>           // several of them in a file
 #include <tenon/io/crc32c.hpp>        // the checksum of TFRecords
 
 #include <tenon/graph/scope.hpp>                 // the scopes in which nodes are made: devices, names, what runs before

@@ -103,13 +103,14 @@ inline compression kind_of(std::unique_ptr<readable_file>& file) {
 TENON_INLINE bool is_packed(std::unique_ptr<readable_file>& file) { return kind_of(file) != compression::none; }
 
 #if TENON_WITH_ZLIB
-inline constexpr int window_bits(compression how) { return how == compression::gzip ? 15 + 16 : 15; }
+// As zlib names the formats: how large the window is, and what stands around it.
+inline constexpr int gzip_bits = 15 + 16, zlib_bits = 15, deflate_bits = -15;
 
 class unpacking_file final : public readable_file {
 public:
-    unpacking_file(std::unique_ptr<readable_file> from, std::string path, compression how) :
-        from_(std::move(from)), path_(std::move(path)), how_(how), packed_(1 << 16) {
-        if (::inflateInit2(&stream_, window_bits(how)) != Z_OK) throw resource_exhausted_error("no memory for zlib");
+    unpacking_file(std::unique_ptr<readable_file> from, std::string path, int bits) :
+        from_(std::move(from)), path_(std::move(path)), bits_(bits), packed_(1 << 16) {
+        if (::inflateInit2(&stream_, bits) != Z_OK) throw resource_exhausted_error("no memory for zlib");
     }
     ~unpacking_file() override { ::inflateEnd(&stream_); }
 
@@ -120,13 +121,14 @@ public:
                 if (done > 0) break; // what came before it is given first
                 std::rethrow_exception(fault_);
             }
-            if (stream_.avail_in == 0 && !refill()) continue;
+            if (stream_.avail_in == 0 && !more_waits_ && !refill()) continue;
             if (between_members_ && !begin_member()) continue;
             const auto room = static_cast<uInt>(std::min<std::size_t>(bytes - done, 1U << 30));
             stream_.next_out = static_cast<Bytef*>(to) + done;
             stream_.avail_out = room;
             const int result = ::inflate(&stream_, Z_NO_FLUSH);
             done += room - stream_.avail_out;
+            more_waits_ = stream_.avail_out == 0 && result == Z_OK; // in zlib, for which there was no room
             if (result == Z_STREAM_END) between_members_ = true;
             else if (result != Z_OK && result != Z_BUF_ERROR)
                 damaged("is damaged" + (stream_.msg ? std::string(" (") + stream_.msg + ")" : std::string()));
@@ -140,7 +142,7 @@ public:
             ::inflateReset(&stream_);
             stream_.avail_in = 0;
             at_ = taken_ = 0;
-            between_members_ = ended_ = false;
+            between_members_ = ended_ = more_waits_ = false;
             fault_ = nullptr;
         }
         std::vector<std::byte> passed(std::min<std::uint64_t>(position - at_, 1 << 16));
@@ -166,7 +168,7 @@ private:
     }
     // What follows a member: another one, or zeros, with which tapes and disks are filled up.
     bool begin_member() {
-        if (how_ == compression::zlib) {
+        if (bits_ != gzip_bits) {
             damaged("is followed by other bytes");
             return false;
         }
@@ -180,26 +182,30 @@ private:
         return true;
     }
     void damaged(const std::string& what) {
-        fault_ = std::make_exception_ptr(
-            data_loss_error("'" + path_ + "': the " + (how_ == compression::gzip ? "gzipped" : "zlib") + " data " +
-                            what + ", at byte " + std::to_string(taken_ - stream_.avail_in) + " of the file"));
+        fault_ = std::make_exception_ptr(data_loss_error("'" + path_ + "': the " +
+                                                         (bits_ == gzip_bits   ? "gzipped"
+                                                          : bits_ == zlib_bits ? "zlib"
+                                                                               : "deflated") +
+                                                         " data " + what + ", at byte " +
+                                                         std::to_string(taken_ - stream_.avail_in) + " of the file"));
     }
 
     std::unique_ptr<readable_file> from_;
     std::string path_;
-    compression how_;
+    int bits_;
     z_stream stream_{};
     std::vector<Bytef> packed_;
     std::uint64_t at_ = 0;    // of what is unpacked
     std::uint64_t taken_ = 0; // of the file
-    bool between_members_ = false, ended_ = false;
+    bool between_members_ = false, ended_ = false, more_waits_ = false;
     std::exception_ptr fault_; // told when all that came before it has been given
 };
 
 class packing_file final : public writable_file {
 public:
     packing_file(std::unique_ptr<writable_file> to, compression how, int level) : to_(std::move(to)), packed_(1 << 16) {
-        if (::deflateInit2(&stream_, level, Z_DEFLATED, window_bits(how), 8, Z_DEFAULT_STRATEGY) != Z_OK)
+        if (::deflateInit2(&stream_, level, Z_DEFLATED, how == compression::gzip ? gzip_bits : zlib_bits, 8,
+                           Z_DEFAULT_STRATEGY) != Z_OK)
             throw resource_exhausted_error("no memory for zlib");
     }
     ~packing_file() override { ::deflateEnd(&stream_); }
@@ -242,6 +248,15 @@ private:
 }
 #endif
 
+TENON_INLINE std::unique_ptr<readable_file> inflated([[maybe_unused]] std::unique_ptr<readable_file> file,
+                                                     const std::string& path) {
+#if TENON_WITH_ZLIB
+    return std::make_unique<unpacking_file>(std::move(file), path, deflate_bits);
+#else
+    no_zlib(path, "store it without");
+#endif
+}
+
 } // namespace detail
 
 TENON_INLINE std::unique_ptr<readable_file> unpacked(std::unique_ptr<readable_file> file, const std::string& path,
@@ -249,7 +264,8 @@ TENON_INLINE std::unique_ptr<readable_file> unpacked(std::unique_ptr<readable_fi
     if (how == compression::automatic) how = detail::kind_of(file);
     if (how == compression::none) return file;
 #if TENON_WITH_ZLIB
-    return std::make_unique<detail::unpacking_file>(std::move(file), path, how);
+    return std::make_unique<detail::unpacking_file>(std::move(file), path,
+                                                    how == compression::gzip ? detail::gzip_bits : detail::zlib_bits);
 #else
     detail::no_zlib(path, "unpack the file (gunzip)");
 #endif
