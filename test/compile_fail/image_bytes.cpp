@@ -1,3 +1,4 @@
+// error[gcc]: In instantiation of .*tenon::adjust_hue\(
 // error: tenon::adjust_hue: colours are computed with floating numbers: write cast<float>\(images\) / 255
 #include <cstdint>
 #include <tenon/ops/image_color.hpp>

@@ -27,7 +27,8 @@ template <class X> const X& some();
 static_assert(is<decltype(tn::flip_left_right(some<u8<batch, height, dyn, 3>>())), u8<batch, height, dyn, 3>>);
 static_assert(is<decltype(tn::random_flip_up_down(some<u8<batch, height, dyn, 3>>())), u8<batch, height, dyn, 3>>);
 static_assert(is<decltype(tn::random_flip_left_right(some<u8<4, 5, 3>>(), {.seed = 1})), u8<4, 5, 3>>);
-static_assert(is<decltype(tn::flip_up_down(some<f32<dyn, 4, 4, 1>>(), some<tensor<bool, shape<8>>>())), f32<8, 4, 4, 1>>);
+static_assert(
+    is<decltype(tn::flip_up_down(some<f32<dyn, 4, 4, 1>>(), some<tensor<bool, shape<8>>>())), f32<8, 4, 4, 1>>);
 
 // Crops, pads and resized images have the sizes that are asked for, whatever is known of the images'.
 static_assert(is<decltype(tn::crop<1, 2, 3, 2>(some<u8<batch, 4, 4, 1>>())), u8<batch, 3, 2, 1>>);
@@ -46,12 +47,13 @@ static_assert(is<decltype(tn::resize<tn::nearest, 32, 16>(some<u8<28, 28, 1>>())
 static_assert(is<decltype(tn::rotate(some<f32<dyn, 8, 8, 3>>(), 0.5)), f32<dyn, 8, 8, 3>>);
 static_assert(is<decltype(tn::rotate(some<f32<dyn, 8, 8, 3>>(), some<f32<batch>>())), f32<batch, 8, 8, 3>>);
 static_assert(is<decltype(tn::adjust_brightness(some<f32<dyn, 8, 8, 3>>(), some<f32<4>>())), f32<4, 8, 8, 3>>);
-static_assert(is<decltype(tn::adjust_hue(tn::cast<float>(some<u8<batch, 8, 8, 3>>()) / 255, 0.1)), f32<batch, 8, 8, 3>>);
+static_assert(
+    is<decltype(tn::adjust_hue(tn::cast<float>(some<u8<batch, 8, 8, 3>>()) / 255, 0.1)), f32<batch, 8, 8, 3>>);
 static_assert(is<decltype(tn::random_hue(some<f32<batch, dyn, dyn, 3>>(), 0.1)), f32<batch, dyn, dyn, 3>>);
 static_assert(is<decltype(tn::rgb_to_grayscale(some<f32<batch, dyn, 8, 3>>())), f32<batch, dyn, 8, 1>>);
 static_assert(is<decltype(tn::cutout<4, 4>(some<u8<batch, 8, 8, 3>>())), u8<batch, 8, 8, 3>>);
-static_assert(is<decltype(tn::box_mask(some<u8<batch, 8, 8, 3>>(), some<f32<batch, 4>>())),
-                 tensor<bool, shape<batch, 8, 8, 1>>>);
+static_assert(
+    is<decltype(tn::box_mask(some<u8<batch, 8, 8, 3>>(), some<f32<batch, 4>>())), tensor<bool, shape<batch, 8, 8, 1>>>);
 static_assert(is<decltype(tn::mixup(some<f32<batch, 8, 8, 3>>(), some<f32<batch, 10>>())),
                  std::pair<f32<batch, 8, 8, 3>, f32<batch, 10>>>);
 

@@ -39,18 +39,42 @@ template <int Channels> struct color_rule {
         return r;
     }
 };
-struct adjust_brightness_rule : color_rule<0> { static constexpr const char* name = "adjust_brightness"; };
-struct adjust_contrast_rule : color_rule<0> { static constexpr const char* name = "adjust_contrast"; };
-struct adjust_gamma_rule : color_rule<0> { static constexpr const char* name = "adjust_gamma"; };
-struct adjust_hue_rule : color_rule<3> { static constexpr const char* name = "adjust_hue"; };
-struct adjust_saturation_rule : color_rule<3> { static constexpr const char* name = "adjust_saturation"; };
-struct random_brightness_rule : color_rule<0> { static constexpr const char* name = "random_brightness"; };
-struct random_contrast_rule : color_rule<0> { static constexpr const char* name = "random_contrast"; };
-struct random_gamma_rule : color_rule<0> { static constexpr const char* name = "random_gamma"; };
-struct random_hue_rule : color_rule<3> { static constexpr const char* name = "random_hue"; };
-struct random_saturation_rule : color_rule<3> { static constexpr const char* name = "random_saturation"; };
-struct rgb_to_hsv_rule : color_rule<3> { static constexpr const char* name = "rgb_to_hsv"; };
-struct hsv_to_rgb_rule : color_rule<3> { static constexpr const char* name = "hsv_to_rgb"; };
+struct adjust_brightness_rule : color_rule<0> {
+    static constexpr const char* name = "adjust_brightness";
+};
+struct adjust_contrast_rule : color_rule<0> {
+    static constexpr const char* name = "adjust_contrast";
+};
+struct adjust_gamma_rule : color_rule<0> {
+    static constexpr const char* name = "adjust_gamma";
+};
+struct adjust_hue_rule : color_rule<3> {
+    static constexpr const char* name = "adjust_hue";
+};
+struct adjust_saturation_rule : color_rule<3> {
+    static constexpr const char* name = "adjust_saturation";
+};
+struct random_brightness_rule : color_rule<0> {
+    static constexpr const char* name = "random_brightness";
+};
+struct random_contrast_rule : color_rule<0> {
+    static constexpr const char* name = "random_contrast";
+};
+struct random_gamma_rule : color_rule<0> {
+    static constexpr const char* name = "random_gamma";
+};
+struct random_hue_rule : color_rule<3> {
+    static constexpr const char* name = "random_hue";
+};
+struct random_saturation_rule : color_rule<3> {
+    static constexpr const char* name = "random_saturation";
+};
+struct rgb_to_hsv_rule : color_rule<3> {
+    static constexpr const char* name = "rgb_to_hsv";
+};
+struct hsv_to_rgb_rule : color_rule<3> {
+    static constexpr const char* name = "hsv_to_rgb";
+};
 struct rgb_to_grayscale_rule : color_rule<3> {
     static constexpr const char* name = "rgb_to_grayscale";
     static constexpr inferred infer(const attributes& a, type_list in, int output) {
@@ -104,10 +128,10 @@ any_tensor normalize(const any_tensor& images, const tensor_or_number& mean, con
 } // namespace untyped
 
 /// images + delta.
-template <OperandOrIllShaped X>
-auto adjust_brightness(const X& images, const number& delta) {
-    static_assert(detail::has_colors<X>,
-                  "tenon::adjust_brightness: colours are computed with floating numbers: write cast<float>(images) / 255");
+template <OperandOrIllShaped X> auto adjust_brightness(const X& images, const number& delta) {
+    static_assert(
+        detail::has_colors<X>,
+        "tenon::adjust_brightness: colours are computed with floating numbers: write cast<float>(images) / 255");
     if constexpr (!detail::has_colors<X>) return ill_shaped{};
     else {
         using verdict = detail::verdict_on_operands<detail::adjust_brightness_rule, X>;
@@ -118,10 +142,10 @@ auto adjust_brightness(const X& images, const number& delta) {
                 untyped::adjust_brightness(detail::as_tensor(images), delta));
     }
 }
-template <OperandOrIllShaped X, OperandOrIllShaped A>
-auto adjust_brightness(const X& images, const A& delta) {
-    static_assert(detail::has_colors<X>,
-                  "tenon::adjust_brightness: colours are computed with floating numbers: write cast<float>(images) / 255");
+template <OperandOrIllShaped X, OperandOrIllShaped A> auto adjust_brightness(const X& images, const A& delta) {
+    static_assert(
+        detail::has_colors<X>,
+        "tenon::adjust_brightness: colours are computed with floating numbers: write cast<float>(images) / 255");
     if constexpr (!detail::has_colors<X>) return ill_shaped{};
     else {
         using verdict = detail::verdict_on_operands<detail::adjust_brightness_rule, X, A>;
@@ -133,10 +157,10 @@ auto adjust_brightness(const X& images, const A& delta) {
     }
 }
 /// Each channel of each image is moved away from its mean, or towards it: (images - mean) * factor + mean.
-template <OperandOrIllShaped X>
-auto adjust_contrast(const X& images, const number& factor) {
-    static_assert(detail::has_colors<X>,
-                  "tenon::adjust_contrast: colours are computed with floating numbers: write cast<float>(images) / 255");
+template <OperandOrIllShaped X> auto adjust_contrast(const X& images, const number& factor) {
+    static_assert(
+        detail::has_colors<X>,
+        "tenon::adjust_contrast: colours are computed with floating numbers: write cast<float>(images) / 255");
     if constexpr (!detail::has_colors<X>) return ill_shaped{};
     else {
         using verdict = detail::verdict_on_operands<detail::adjust_contrast_rule, X>;
@@ -147,10 +171,10 @@ auto adjust_contrast(const X& images, const number& factor) {
                 untyped::adjust_contrast(detail::as_tensor(images), factor));
     }
 }
-template <OperandOrIllShaped X, OperandOrIllShaped A>
-auto adjust_contrast(const X& images, const A& factor) {
-    static_assert(detail::has_colors<X>,
-                  "tenon::adjust_contrast: colours are computed with floating numbers: write cast<float>(images) / 255");
+template <OperandOrIllShaped X, OperandOrIllShaped A> auto adjust_contrast(const X& images, const A& factor) {
+    static_assert(
+        detail::has_colors<X>,
+        "tenon::adjust_contrast: colours are computed with floating numbers: write cast<float>(images) / 255");
     if constexpr (!detail::has_colors<X>) return ill_shaped{};
     else {
         using verdict = detail::verdict_on_operands<detail::adjust_contrast_rule, X, A>;
@@ -162,8 +186,7 @@ auto adjust_contrast(const X& images, const A& factor) {
     }
 }
 /// The hue turned by delta, in turns: 1/3 makes red green. Saturation and value in the sense of HSV stay.
-template <OperandOrIllShaped X>
-auto adjust_hue(const X& images, const number& delta) {
+template <OperandOrIllShaped X> auto adjust_hue(const X& images, const number& delta) {
     static_assert(detail::has_colors<X>,
                   "tenon::adjust_hue: colours are computed with floating numbers: write cast<float>(images) / 255");
     if constexpr (!detail::has_colors<X>) return ill_shaped{};
@@ -171,13 +194,10 @@ auto adjust_hue(const X& images, const number& delta) {
         using verdict = detail::verdict_on_operands<detail::adjust_hue_rule, X>;
         static_assert(verdict::agree, "tenon: shapes do not agree");
         if constexpr (!verdict::fits) return ill_shaped{};
-        else
-            return detail::typed_by<detail::adjust_hue_rule, X>(
-                untyped::adjust_hue(detail::as_tensor(images), delta));
+        else return detail::typed_by<detail::adjust_hue_rule, X>(untyped::adjust_hue(detail::as_tensor(images), delta));
     }
 }
-template <OperandOrIllShaped X, OperandOrIllShaped A>
-auto adjust_hue(const X& images, const A& delta) {
+template <OperandOrIllShaped X, OperandOrIllShaped A> auto adjust_hue(const X& images, const A& delta) {
     static_assert(detail::has_colors<X>,
                   "tenon::adjust_hue: colours are computed with floating numbers: write cast<float>(images) / 255");
     if constexpr (!detail::has_colors<X>) return ill_shaped{};
@@ -191,10 +211,10 @@ auto adjust_hue(const X& images, const A& delta) {
     }
 }
 /// The saturation in the sense of HSV times the factor, at most 1. Hue and value stay; 0 makes gray of the value.
-template <OperandOrIllShaped X>
-auto adjust_saturation(const X& images, const number& factor) {
-    static_assert(detail::has_colors<X>,
-                  "tenon::adjust_saturation: colours are computed with floating numbers: write cast<float>(images) / 255");
+template <OperandOrIllShaped X> auto adjust_saturation(const X& images, const number& factor) {
+    static_assert(
+        detail::has_colors<X>,
+        "tenon::adjust_saturation: colours are computed with floating numbers: write cast<float>(images) / 255");
     if constexpr (!detail::has_colors<X>) return ill_shaped{};
     else {
         using verdict = detail::verdict_on_operands<detail::adjust_saturation_rule, X>;
@@ -205,10 +225,10 @@ auto adjust_saturation(const X& images, const number& factor) {
                 untyped::adjust_saturation(detail::as_tensor(images), factor));
     }
 }
-template <OperandOrIllShaped X, OperandOrIllShaped A>
-auto adjust_saturation(const X& images, const A& factor) {
-    static_assert(detail::has_colors<X>,
-                  "tenon::adjust_saturation: colours are computed with floating numbers: write cast<float>(images) / 255");
+template <OperandOrIllShaped X, OperandOrIllShaped A> auto adjust_saturation(const X& images, const A& factor) {
+    static_assert(
+        detail::has_colors<X>,
+        "tenon::adjust_saturation: colours are computed with floating numbers: write cast<float>(images) / 255");
     if constexpr (!detail::has_colors<X>) return ill_shaped{};
     else {
         using verdict = detail::verdict_on_operands<detail::adjust_saturation_rule, X, A>;
@@ -220,8 +240,7 @@ auto adjust_saturation(const X& images, const A& factor) {
     }
 }
 /// gain * images^gamma.
-template <OperandOrIllShaped X>
-auto adjust_gamma(const X& images, const number& gamma, const number& gain = 1) {
+template <OperandOrIllShaped X> auto adjust_gamma(const X& images, const number& gamma, const number& gain = 1) {
     static_assert(detail::has_colors<X>,
                   "tenon::adjust_gamma: colours are computed with floating numbers: write cast<float>(images) / 255");
     if constexpr (!detail::has_colors<X>) return ill_shaped{};
@@ -251,10 +270,10 @@ auto adjust_gamma(const X& images, const A& gamma, const number& gain = 1) {
 
 /// adjust_brightness by an amount for each image, even in [-most, most). The random functions throw invalid_argument_error
 /// for bounds that are not finite or not in order; equal ones are that number.
-template <OperandOrIllShaped X>
-auto random_brightness(const X& images, double most, const seeded& o = {}) {
-    static_assert(detail::has_colors<X>,
-                  "tenon::random_brightness: colours are computed with floating numbers: write cast<float>(images) / 255");
+template <OperandOrIllShaped X> auto random_brightness(const X& images, double most, const seeded& o = {}) {
+    static_assert(
+        detail::has_colors<X>,
+        "tenon::random_brightness: colours are computed with floating numbers: write cast<float>(images) / 255");
     if constexpr (!detail::has_colors<X>) return ill_shaped{};
     else {
         using verdict = detail::verdict_on_operands<detail::random_brightness_rule, X>;
@@ -266,10 +285,10 @@ auto random_brightness(const X& images, double most, const seeded& o = {}) {
     }
 }
 /// adjust_contrast by a factor for each image, even in [low, high).
-template <OperandOrIllShaped X>
-auto random_contrast(const X& images, double low, double high, const seeded& o = {}) {
-    static_assert(detail::has_colors<X>,
-                  "tenon::random_contrast: colours are computed with floating numbers: write cast<float>(images) / 255");
+template <OperandOrIllShaped X> auto random_contrast(const X& images, double low, double high, const seeded& o = {}) {
+    static_assert(
+        detail::has_colors<X>,
+        "tenon::random_contrast: colours are computed with floating numbers: write cast<float>(images) / 255");
     if constexpr (!detail::has_colors<X>) return ill_shaped{};
     else {
         using verdict = detail::verdict_on_operands<detail::random_contrast_rule, X>;
@@ -281,8 +300,7 @@ auto random_contrast(const X& images, double low, double high, const seeded& o =
     }
 }
 /// adjust_hue by an amount for each image, even in [-most, most); most is at most 1/2, which is any hue.
-template <OperandOrIllShaped X>
-auto random_hue(const X& images, double most, const seeded& o = {}) {
+template <OperandOrIllShaped X> auto random_hue(const X& images, double most, const seeded& o = {}) {
     static_assert(detail::has_colors<X>,
                   "tenon::random_hue: colours are computed with floating numbers: write cast<float>(images) / 255");
     if constexpr (!detail::has_colors<X>) return ill_shaped{};
@@ -296,10 +314,10 @@ auto random_hue(const X& images, double most, const seeded& o = {}) {
     }
 }
 /// adjust_saturation by a factor for each image, even in [low, high).
-template <OperandOrIllShaped X>
-auto random_saturation(const X& images, double low, double high, const seeded& o = {}) {
-    static_assert(detail::has_colors<X>,
-                  "tenon::random_saturation: colours are computed with floating numbers: write cast<float>(images) / 255");
+template <OperandOrIllShaped X> auto random_saturation(const X& images, double low, double high, const seeded& o = {}) {
+    static_assert(
+        detail::has_colors<X>,
+        "tenon::random_saturation: colours are computed with floating numbers: write cast<float>(images) / 255");
     if constexpr (!detail::has_colors<X>) return ill_shaped{};
     else {
         using verdict = detail::verdict_on_operands<detail::random_saturation_rule, X>;
@@ -311,8 +329,7 @@ auto random_saturation(const X& images, double low, double high, const seeded& o
     }
 }
 /// adjust_gamma with an exponent for each image, even in [low, high).
-template <OperandOrIllShaped X>
-auto random_gamma(const X& images, double low, double high, const seeded& o = {}) {
+template <OperandOrIllShaped X> auto random_gamma(const X& images, double low, double high, const seeded& o = {}) {
     static_assert(detail::has_colors<X>,
                   "tenon::random_gamma: colours are computed with floating numbers: write cast<float>(images) / 255");
     if constexpr (!detail::has_colors<X>) return ill_shaped{};
@@ -327,10 +344,10 @@ auto random_gamma(const X& images, double low, double high, const seeded& o = {}
 }
 
 /// 0.2989 red + 0.5870 green + 0.1140 blue (the luma of ITU-R BT.601): one channel.
-template <OperandOrIllShaped X>
-auto rgb_to_grayscale(const X& images) {
-    static_assert(detail::has_colors<X>,
-                  "tenon::rgb_to_grayscale: colours are computed with floating numbers: write cast<float>(images) / 255");
+template <OperandOrIllShaped X> auto rgb_to_grayscale(const X& images) {
+    static_assert(
+        detail::has_colors<X>,
+        "tenon::rgb_to_grayscale: colours are computed with floating numbers: write cast<float>(images) / 255");
     if constexpr (!detail::has_colors<X>) return ill_shaped{};
     else {
         using verdict = detail::verdict_on_operands<detail::rgb_to_grayscale_rule, X>;
@@ -343,8 +360,7 @@ auto rgb_to_grayscale(const X& images) {
 }
 /// Hue (in turns, 0 is red; 0 for grays), saturation and value, each in 0 .. 1 for colours in 0 .. 1. (A. R. Smith, "Color
 /// gamut transform pairs", 1978.)
-template <OperandOrIllShaped X>
-auto rgb_to_hsv(const X& images) {
+template <OperandOrIllShaped X> auto rgb_to_hsv(const X& images) {
     static_assert(detail::has_colors<X>,
                   "tenon::rgb_to_hsv: colours are computed with floating numbers: write cast<float>(images) / 255");
     if constexpr (!detail::has_colors<X>) return ill_shaped{};
@@ -352,14 +368,11 @@ auto rgb_to_hsv(const X& images) {
         using verdict = detail::verdict_on_operands<detail::rgb_to_hsv_rule, X>;
         static_assert(verdict::agree, "tenon: shapes do not agree");
         if constexpr (!verdict::fits) return ill_shaped{};
-        else
-            return detail::typed_by<detail::rgb_to_hsv_rule, X>(
-                untyped::rgb_to_hsv(detail::as_tensor(images)));
+        else return detail::typed_by<detail::rgb_to_hsv_rule, X>(untyped::rgb_to_hsv(detail::as_tensor(images)));
     }
 }
 /// The reverse; hues are taken modulo 1.
-template <OperandOrIllShaped X>
-auto hsv_to_rgb(const X& images) {
+template <OperandOrIllShaped X> auto hsv_to_rgb(const X& images) {
     static_assert(detail::has_colors<X>,
                   "tenon::hsv_to_rgb: colours are computed with floating numbers: write cast<float>(images) / 255");
     if constexpr (!detail::has_colors<X>) return ill_shaped{};
@@ -367,9 +380,7 @@ auto hsv_to_rgb(const X& images) {
         using verdict = detail::verdict_on_operands<detail::hsv_to_rgb_rule, X>;
         static_assert(verdict::agree, "tenon: shapes do not agree");
         if constexpr (!verdict::fits) return ill_shaped{};
-        else
-            return detail::typed_by<detail::hsv_to_rgb_rule, X>(
-                untyped::hsv_to_rgb(detail::as_tensor(images)));
+        else return detail::typed_by<detail::hsv_to_rgb_rule, X>(untyped::hsv_to_rgb(detail::as_tensor(images)));
     }
 }
 
@@ -386,7 +397,8 @@ auto normalize(const X& images, const double (&mean)[Channels], const double (&d
     if constexpr (std::is_same_v<X, ill_shaped>) return ill_shaped{};
     else {
         using T = typename X::element_type;
-        return normalize(detail::as_tensor(images), detail::channel_numbers<T>(mean), detail::channel_numbers<T>(deviation));
+        return normalize(detail::as_tensor(images), detail::channel_numbers<T>(mean),
+                         detail::channel_numbers<T>(deviation));
     }
 }
 
@@ -434,9 +446,9 @@ struct hue_and_chroma {
         const any_tensor r = channel(rgb, 0), g = channel(rgb, 1), b = channel(rgb, 2);
         const any_tensor is_gray = equal(chroma, 0), c = select(is_gray, 1, chroma);
         const any_tensor from_green = add(divide(subtract(b, r), c), 2), from_blue = add(divide(subtract(r, g), c), 4);
-        sixths = select(is_gray, 0,
-                        select(equal(value, r), divide(subtract(g, b), c),
-                               select(equal(value, g), from_green, from_blue)));
+        sixths =
+            select(is_gray, 0,
+                   select(equal(value, r), divide(subtract(g, b), c), select(equal(value, g), from_green, from_blue)));
     }
     any_tensor value, chroma, sixths;
 };
@@ -490,9 +502,9 @@ TENON_INLINE any_tensor adjust_gamma(const any_tensor& images, const tensor_or_n
 
 TENON_INLINE any_tensor random_brightness(const any_tensor& images, double most, const seeded& o) {
     tenon::detail::check_color<tenon::detail::random_brightness_rule>(images);
-    return adjust_brightness(images, tenon::detail::amount_per_image("random_brightness", images,
-                                                                     tenon::detail::drawn::brightness, o.seed, -most,
-                                                                     most));
+    return adjust_brightness(images,
+                             tenon::detail::amount_per_image("random_brightness", images,
+                                                             tenon::detail::drawn::brightness, o.seed, -most, most));
 }
 TENON_INLINE any_tensor random_contrast(const any_tensor& images, double low, double high, const seeded& o) {
     tenon::detail::check_color<tenon::detail::random_contrast_rule>(images);
@@ -504,8 +516,8 @@ TENON_INLINE any_tensor random_hue(const any_tensor& images, double most, const 
     if (!(most <= 0.5))
         throw invalid_argument_error("random_hue: " + std::to_string(most) +
                                      " is more than half a turn; give at most 0.5, which is any hue");
-    return adjust_hue(images, tenon::detail::amount_per_image("random_hue", images, tenon::detail::drawn::hue, o.seed,
-                                                              -most, most));
+    return adjust_hue(
+        images, tenon::detail::amount_per_image("random_hue", images, tenon::detail::drawn::hue, o.seed, -most, most));
 }
 TENON_INLINE any_tensor random_saturation(const any_tensor& images, double low, double high, const seeded& o) {
     tenon::detail::check_color<tenon::detail::random_saturation_rule>(images);
@@ -521,8 +533,7 @@ TENON_INLINE any_tensor random_gamma(const any_tensor& images, double low, doubl
 
 TENON_INLINE any_tensor rgb_to_grayscale(const any_tensor& images) {
     tenon::detail::check_color<tenon::detail::rgb_to_grayscale_rule>(images);
-    return sum(multiply(images, tenon::detail::channel_constant(images.element(), {0.2989, 0.5870, 0.1140})), -1,
-               true);
+    return sum(multiply(images, tenon::detail::channel_constant(images.element(), {0.2989, 0.5870, 0.1140})), -1, true);
 }
 TENON_INLINE any_tensor rgb_to_hsv(const any_tensor& images) {
     tenon::detail::check_color<tenon::detail::rgb_to_hsv_rule>(images);

@@ -154,15 +154,29 @@ struct mirrored_rule {
         return f == fault::none ? inferred(in[0]) : inferred(f);
     }
 };
-struct flip_left_right_rule : mirrored_rule { static constexpr const char* name = "flip_left_right"; };
-struct flip_up_down_rule : mirrored_rule { static constexpr const char* name = "flip_up_down"; };
-struct random_flip_left_right_rule : mirrored_rule { static constexpr const char* name = "random_flip_left_right"; };
-struct random_flip_up_down_rule : mirrored_rule { static constexpr const char* name = "random_flip_up_down"; };
+struct flip_left_right_rule : mirrored_rule {
+    static constexpr const char* name = "flip_left_right";
+};
+struct flip_up_down_rule : mirrored_rule {
+    static constexpr const char* name = "flip_up_down";
+};
+struct random_flip_left_right_rule : mirrored_rule {
+    static constexpr const char* name = "random_flip_left_right";
+};
+struct random_flip_up_down_rule : mirrored_rule {
+    static constexpr const char* name = "random_flip_up_down";
+};
 
 // The rules of fit_images and crop_images with the names that users know.
-struct center_crop_rule : fit_images_op { static constexpr const char* name = "center_crop"; };
-struct pad_to_rule : fit_images_op { static constexpr const char* name = "pad_to"; };
-struct crop_or_pad_rule : fit_images_op { static constexpr const char* name = "resize_with_crop_or_pad"; };
+struct center_crop_rule : fit_images_op {
+    static constexpr const char* name = "center_crop";
+};
+struct pad_to_rule : fit_images_op {
+    static constexpr const char* name = "pad_to";
+};
+struct crop_or_pad_rule : fit_images_op {
+    static constexpr const char* name = "resize_with_crop_or_pad";
+};
 struct crop_rule {
     static constexpr const char* name = "crop";
     struct attributes {
@@ -181,11 +195,20 @@ struct crop_rule {
         return slice_op::sliced(slicing(a, in[0].extents.rank()), in[0]);
     }
 };
+// A complaint shows the height and width that are asked for.
+template <std::int64_t Height, std::int64_t Width>
+using asked_pixels = operand_type<float, shape<static_cast<int>(Height), static_cast<int>(Width)>>;
 template <std::int64_t Height, std::int64_t Width, bool Crops, bool Pads> struct fitted {
+    using subject = asked_pixels<Height, Width>;
     static constexpr fit_images_op::attributes value{Height, Width, Crops, Pads, 0};
 };
 template <std::int64_t Top, std::int64_t Left, std::int64_t Height, std::int64_t Width> struct cut_out {
+    using subject = asked_pixels<Height, Width>;
     static constexpr crop_rule::attributes value{Top, Left, Height, Width};
+};
+template <std::int64_t Height, std::int64_t Width> struct cut_somewhere {
+    using subject = asked_pixels<Height, Width>;
+    static constexpr crop_images_op::attributes value{Height, Width};
 };
 struct random_crop_rule {
     static constexpr const char* name = "random_crop";
@@ -271,8 +294,8 @@ auto crop(const X& images) {
     static_assert(verdict::agree, "tenon: shapes do not agree");
     if constexpr (!verdict::fits) return ill_shaped{};
     else
-        return apply_op<slice_op, detail::crop_rule::slicing(detail::cut_out<Top, Left, Height, Width>::value, X::rank())>(
-            images);
+        return apply_op<slice_op, detail::crop_rule::slicing(detail::cut_out<Top, Left, Height, Width>::value,
+                                                             X::rank())>(images);
 }
 /// Of each image Height x Width pixels from the place on that says its first row and column: [batch, 2], int32; or float, as
 /// parts in [0, 1) of the places that there are. A place outside fails the step with invalid_argument_error.
@@ -283,7 +306,7 @@ auto crop_at(const X& images, const P& places) {
 /// Of each image Height x Width pixels at a place of its own, all places as likely.
 template <std::int64_t Height, std::int64_t Width, OperandOrIllShaped X>
 auto random_crop(const X& images, const seeded& o = {}) {
-    using statics = detail::constant_attributes<crop_images_op::attributes{Height, Width}>;
+    using statics = detail::cut_somewhere<Height, Width>;
     using verdict = detail::verdict_of<detail::random_crop_rule, statics, detail::operand_of_t<X>>;
     static_assert(verdict::agree, "tenon: shapes do not agree");
     if constexpr (!verdict::fits) return ill_shaped{};

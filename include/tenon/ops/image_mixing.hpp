@@ -25,8 +25,9 @@ struct box_mask_op {
     static constexpr element_types gpu_types = no_elements;
     struct attributes {
         std::int64_t height = 0, width = 0; ///< both 0: the boxes say their sizes
-        bool inside = false; ///< the place is one of those at which the box lies in the image; else that of its middle, and
-                             ///< what would lie outside is cut off
+        bool inside =
+            false; ///< the place is one of those at which the box lies in the image; else that of its middle, and
+                   ///< what would lie outside is cut off
         static constexpr void fields(auto&& field) {
             field("height", &attributes::height);
             field("width", &attributes::width);
@@ -59,7 +60,8 @@ struct cutout_options {
 struct erasing_options {
     double probability = 0.5;
     double min_area = 0.02, max_area = 1.0 / 3; ///< as parts of the image
-    double min_aspect = 0.3, max_aspect = 1 / 0.3; ///< height by width, both as parts of the image's; even in the logarithm
+    double min_aspect = 0.3,
+           max_aspect = 1 / 0.3; ///< height by width, both as parts of the image's; even in the logarithm
     number value = 0;
     std::uint64_t seed = 0;
 };
@@ -77,8 +79,12 @@ struct hidden_rule {
         return in[0];
     }
 };
-struct cutout_rule : hidden_rule { static constexpr const char* name = "cutout"; };
-struct random_erasing_rule : hidden_rule { static constexpr const char* name = "random_erasing"; };
+struct cutout_rule : hidden_rule {
+    static constexpr const char* name = "cutout";
+};
+struct random_erasing_rule : hidden_rule {
+    static constexpr const char* name = "random_erasing";
+};
 /// in: images, labels.
 struct mixed_rule {
     using attributes = no_attributes;
@@ -91,8 +97,12 @@ struct mixed_rule {
         return m.what == fault::none ? inferred(in[0]) : inferred(m.what);
     }
 };
-struct mixup_rule : mixed_rule { static constexpr const char* name = "mixup"; };
-struct cutmix_rule : mixed_rule { static constexpr const char* name = "cutmix"; };
+struct mixup_rule : mixed_rule {
+    static constexpr const char* name = "mixup";
+};
+struct cutmix_rule : mixed_rule {
+    static constexpr const char* name = "cutmix";
+};
 
 template <class X> auto typed_like(const X&, any_tensor made) {
     return tensor<typename X::element_type, typename X::shape_type>::unchecked(std::move(made));
@@ -124,8 +134,7 @@ auto cutout(const X& images, const cutout_options& o = {}) {
     using verdict = detail::verdict_on_operands<detail::cutout_rule, X>;
     static_assert(verdict::agree, "tenon: shapes do not agree");
     if constexpr (!verdict::fits) return ill_shaped{};
-    else
-        return detail::typed_by<detail::cutout_rule, X>(untyped::cutout(detail::as_tensor(images), Height, Width, o));
+    else return detail::typed_by<detail::cutout_rule, X>(untyped::cutout(detail::as_tensor(images), Height, Width, o));
 }
 /// A box of random size and form, at a random place within, of each image with a probability. Throws invalid_argument_error
 /// for bounds that are not in order, areas that are no parts of an image and aspects that are not positive.
@@ -133,8 +142,7 @@ template <OperandOrIllShaped X> auto random_erasing(const X& images, const erasi
     using verdict = detail::verdict_on_operands<detail::random_erasing_rule, X>;
     static_assert(verdict::agree, "tenon: shapes do not agree");
     if constexpr (!verdict::fits) return ill_shaped{};
-    else
-        return detail::typed_by<detail::random_erasing_rule, X>(untyped::random_erasing(detail::as_tensor(images), o));
+    else return detail::typed_by<detail::random_erasing_rule, X>(untyped::random_erasing(detail::as_tensor(images), o));
 }
 /// Images and labels ([batch, classes], as one_hot gives them), each mixed with those of another image of the batch: w times
 /// its own and 1 - w times the other's. The others are the batch in a random order; w is drawn for each image. (H. Zhang et
@@ -235,17 +243,18 @@ TENON_INLINE any_tensor random_erasing(const any_tensor& images, const erasing_o
     tenon::detail::check_probability("random_erasing", o.probability);
     if (!(o.min_area >= 0 && o.min_area <= o.max_area && o.max_area <= 1))
         throw invalid_argument_error("random_erasing: areas from " + std::to_string(o.min_area) + " to " +
-                                     std::to_string(o.max_area) + " are no parts of an image; give 0 <= min_area <= max_area <= 1");
+                                     std::to_string(o.max_area) +
+                                     " are no parts of an image; give 0 <= min_area <= max_area <= 1");
     if (!(o.min_aspect > 0 && o.min_aspect <= o.max_aspect && std::isfinite(o.max_aspect)))
         throw invalid_argument_error("random_erasing: aspects from " + std::to_string(o.min_aspect) + " to " +
-                                     std::to_string(o.max_aspect) + " are not possible; give 0 < min_aspect <= max_aspect");
+                                     std::to_string(o.max_aspect) +
+                                     " are not possible; give 0 < min_aspect <= max_aspect");
     const index_list one(1);
     const auto between = [&](drawn what, double low, double high) {
         return add(multiply(uniform_per_image(images, what, o.seed, 0, 1, one), high - low), low);
     };
-    const any_tensor erased =
-        random_bernoulli_like(tenon::detail::per_image(images, one), o.probability,
-                              tenon::detail::seed_of(drawn::erased, o.seed));
+    const any_tensor erased = random_bernoulli_like(tenon::detail::per_image(images, one), o.probability,
+                                                    tenon::detail::seed_of(drawn::erased, o.seed));
     const any_tensor area = select(erased, between(drawn::erased_area, o.min_area, o.max_area), 0);
     const any_tensor aspect = exp(between(drawn::erased_aspect, std::log(o.min_aspect), std::log(o.max_aspect)));
     const any_tensor places = uniform_per_image(images, drawn::erased_place, o.seed, 0, 1, index_list(2));
@@ -267,15 +276,12 @@ TENON_INLINE std::pair<any_tensor, any_tensor> cutmix(const any_tensor& images, 
     tenon::detail::check_operands<tenon::detail::cutmix_rule>({images, labels});
     tenon::detail::check_alpha("cutmix", o.alpha);
     const any_tensor order = tenon::detail::partners(images, o.seed);
-    const any_tensor side =
-        expand_dims(sqrt(subtract(1, tenon::detail::beta_per_image(images, o.alpha, o.seed))), 1);
-    const any_tensor places =
-        tenon::detail::uniform_per_image(images, drawn::cut_place, o.seed, 0, 1, index_list(2));
+    const any_tensor side = expand_dims(sqrt(subtract(1, tenon::detail::beta_per_image(images, o.alpha, o.seed))), 1);
+    const any_tensor places = tenon::detail::uniform_per_image(images, drawn::cut_place, o.seed, 0, 1, index_list(2));
     const any_tensor mask = box_mask(images, concat({places, side, side}, 1));
     // What was cut off at a border does not count.
     const any_tensor own = subtract(1, mean(cast(mask, element_type::float32), {1, 2}));
-    return {select(mask, gather(images, order), images),
-            tenon::detail::mixed(labels, gather(labels, order), own)};
+    return {select(mask, gather(images, order), images), tenon::detail::mixed(labels, gather(labels, order), own)};
 }
 
 } // namespace untyped
@@ -291,8 +297,10 @@ struct box_mask_kernel final : kernel {
         for_images(r.pool, sizes.batch, ns_each(), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t b = begin; b < end; ++b) {
                 const float* box = r.input<float>(1) + numbers * b;
-                const stretch rows = along(box[0], numbers == 2 ? how.height : pixels(box[2], sizes.height), sizes.height);
-                const stretch columns = along(box[1], numbers == 2 ? how.width : pixels(box[3], sizes.width), sizes.width);
+                const stretch rows =
+                    along(box[0], numbers == 2 ? how.height : pixels(box[2], sizes.height), sizes.height);
+                const stretch columns =
+                    along(box[1], numbers == 2 ? how.width : pixels(box[3], sizes.width), sizes.width);
                 bool* to = r.output<bool>(0) + b * sizes.image();
                 std::fill_n(to, sizes.image(), false);
                 for (std::int64_t y = rows.begin; y < rows.end; ++y)

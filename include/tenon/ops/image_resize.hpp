@@ -15,7 +15,7 @@ namespace tenon {
 
 /// How a pixel is found between others.
 enum class interpolation {
-    nearest,  ///< the pixel whose area holds the point
+    nearest, ///< the pixel whose area holds the point
     bilinear, ///< between the four around it, by their distances; at the border the outermost. Nothing is smoothed before.
     area,     ///< resize alone: the mean of what the new pixel covers
     count_

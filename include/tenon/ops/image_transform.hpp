@@ -85,8 +85,12 @@ struct turned_rule {
         return images_beside(in[0], in[1].extents, 0);
     }
 };
-struct rotate_rule : turned_rule { static constexpr const char* name = "rotate"; };
-struct random_rotation_rule : turned_rule { static constexpr const char* name = "random_rotation"; };
+struct rotate_rule : turned_rule {
+    static constexpr const char* name = "rotate";
+};
+struct random_rotation_rule : turned_rule {
+    static constexpr const char* name = "random_rotation";
+};
 } // namespace detail
 
 namespace untyped {

@@ -175,8 +175,7 @@ const add_entries resizes{
      .cpu_only = true},
     {.op = "resize_images",
      .elements = floating,
-     .samples = {
-                 resize_sample("bilinear", interpolation::bilinear, 3, 7),
+     .samples = {resize_sample("bilinear", interpolation::bilinear, 3, 7),
                  resize_sample("by area", interpolation::area, 3, 2),
                  resize_sample("by area, larger", interpolation::area, 5, 7),
                  {.about = "of a single image",
@@ -230,17 +229,21 @@ const add_entries transforms{
                   .expected = [](const setting& at, const arguments& in) -> arguments {
                       return {transformed(at, in, interpolation::nearest, -1)};
                   }},
-                 {.about = "of a single image", .operands = {x("4 5 c=1"), of_matrices("6")}, .attributes = detail::transform_attributes{}}},
+                 {.about = "of a single image",
+                  .operands = {x("4 5 c=1"), of_matrices("6")},
+                  .attributes = detail::transform_attributes{}}},
      .tolerance = 8,
      .cpu_only = true},
     {.op = "affine_transform_gradient",
      .elements = floating,
-     .samples = {{.operands = {x("b=2 h=4 w=5 c=2"), of_matrices("b 6")}, .attributes = detail::transform_attributes{}}},
+     .samples = {{.operands = {x("b=2 h=4 w=5 c=2"), of_matrices("b 6")},
+                  .attributes = detail::transform_attributes{}}},
      .cpu_only = true},
     {.op = "box_mask",
      .samples = {{.about = "boxes with sizes of their own",
                   .operands = {x("b=2 8 4 c=2"),
-                               x("b 4", element_type::float32).given({0.5, 0.25, 0.5, 0.5, 0, 0.99, 0.25, 1})}, .attributes = box_mask_op::attributes{},
+                               x("b 4", element_type::float32).given({0.5, 0.25, 0.5, 0.5, 0, 0.99, 0.25, 1})},
+                  .attributes = box_mask_op::attributes{},
                   .expected = [](const setting& at, const arguments&) -> arguments {
                       return {tabulate({at["b"], 8, 4, 1}, [](const index& i) {
                           if (i[0] == 0) return i[1] >= 2 && i[1] < 6 && i[2] < 2 ? 1.0 : 0.0;

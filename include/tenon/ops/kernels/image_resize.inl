@@ -34,8 +34,8 @@ template <class T> struct resize_weights {
                 begin(nearest_pixel(i, from, to));
                 add(1);
             } else if (method == interpolation::bilinear) {
-                const double at = std::clamp((static_cast<double>(i) + 0.5) * scale - 0.5, 0.0,
-                                             static_cast<double>(from - 1));
+                const double at =
+                    std::clamp((static_cast<double>(i) + 0.5) * scale - 0.5, 0.0, static_cast<double>(from - 1));
                 const auto first = static_cast<std::int64_t>(at);
                 begin(first);
                 add(1 - (at - static_cast<double>(first)));
@@ -46,8 +46,8 @@ template <class T> struct resize_weights {
                 std::int64_t pixel = std::min(static_cast<std::int64_t>(low), from - 1);
                 begin(pixel);
                 do {
-                    const double covered = std::min(high, static_cast<double>(pixel + 1)) -
-                                           std::max(low, static_cast<double>(pixel));
+                    const double covered =
+                        std::min(high, static_cast<double>(pixel + 1)) - std::max(low, static_cast<double>(pixel));
                     add(std::max(covered, 0.0) / scale);
                 } while (static_cast<double>(++pixel) < high && pixel < from);
             }
@@ -86,7 +86,9 @@ struct resize_nearest_kernel final : kernel {
     double cost() const override { return 30 + ns_each() * static_cast<double>(to.batch); }
 
 private:
-    double ns_each() const { return static_cast<double>(to.height * to.width) * (1 + 0.05 * static_cast<double>(pixel)); }
+    double ns_each() const {
+        return static_cast<double>(to.height * to.width) * (1 + 0.05 * static_cast<double>(pixel));
+    }
     template <class Bytes> void resize_one(const std::byte* x, std::byte* y, Bytes bytes) const {
         const std::int64_t line = to.width * bytes;
         for (std::size_t i = 0; i < rows.size(); ++i, y += line) {
@@ -122,9 +124,7 @@ protected:
         empty(large.elements() == 0 || small.elements() == 0),
         rows(method_of(s), large.height, empty ? 0 : small.height),
         columns(method_of(s), large.width, empty ? 0 : small.width) {}
-    static interpolation method_of(const kernel_setup& s) {
-        return decode<resize_attributes>(s.attrs).method;
-    }
+    static interpolation method_of(const kernel_setup& s) { return decode<resize_attributes>(s.attrs).method; }
     double ns_each() const {
         return 0.3 * static_cast<double>(small.height) * static_cast<double>(large.row() + 2 * small.row());
     }
@@ -137,8 +137,7 @@ protected:
 };
 
 template <class T> struct resize_kernel final : resizing_kernel<T> {
-    explicit resize_kernel(const kernel_setup& s) :
-        resizing_kernel<T>(s, s.inputs[0].extents, s.outputs[0].extents) {}
+    explicit resize_kernel(const kernel_setup& s) : resizing_kernel<T>(s, s.inputs[0].extents, s.outputs[0].extents) {}
     void run(const kernel_run& r) override {
         if (!r.out[0] || this->empty) return;
         for_images(r.pool, this->large.batch, this->ns_each(), [&](std::int64_t begin, std::int64_t end) {

@@ -52,7 +52,8 @@ protected:
                     continue;
                 }
                 // Both are above -1: + 1 lets the conversion round down.
-                const auto left = static_cast<std::int64_t>(at_x + 1) - 1, top = static_cast<std::int64_t>(at_y + 1) - 1;
+                const auto left = static_cast<std::int64_t>(at_x + 1) - 1,
+                           top = static_cast<std::int64_t>(at_y + 1) - 1;
                 const T right_part = at_x - static_cast<T>(left), low_part = at_y - static_cast<T>(top);
                 T outside = 0;
                 const auto part = [&](std::int64_t from_row, std::int64_t from_column, T weight) {
@@ -74,8 +75,8 @@ protected:
         with_size(sizes.channels, [&](auto channels) {
             for_images(r.pool, sizes.batch, ns_each(), [&](std::int64_t begin, std::int64_t end) {
                 for (std::int64_t b = begin; b < end; ++b)
-                    each(r.input<T>(0) + b * sizes.image(), r.output<T>(0) + b * sizes.image(), r.input<float>(1) + 6 * b,
-                         channels);
+                    each(r.input<T>(0) + b * sizes.image(), r.output<T>(0) + b * sizes.image(),
+                         r.input<float>(1) + 6 * b, channels);
             });
         });
     }
