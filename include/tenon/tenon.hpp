@@ -51,6 +51,12 @@
 #include <tenon/ops/fill.hpp>             // zeros, ones, eye, arange, linspace
 #include <tenon/ops/convolution.hpp>      // conv2d
 #include <tenon/ops/pooling.hpp>          // max_pool, average_pool
+#include <tenon/ops/image_geometry.hpp>   // images mirrored, cut and framed
+#include <tenon/ops/image_resize.hpp>     // in other sizes: nearest, bilinear, area
+#include <tenon/ops/image_transform.hpp>  // turned, moved, stretched
+#include <tenon/ops/image_color.hpp>      // brightness, contrast, hue, saturation, HSV, normalize
+#include <tenon/ops/image_mixing.hpp>     // cutout, random erasing, mixup, cutmix
+#include <tenon/ops/images.hpp>           // what these share
 #include <tenon/ops/softmax.hpp>          // softmax and the cross entropies
 #include <tenon/ops/normalization.hpp>    // layer normalisation
 #include <tenon/ops/dropout.hpp>          // dropout
