@@ -13,6 +13,9 @@
 #include <tenon/core/array.hpp>        // host tensors
 #include <tenon/core/print.hpp>        // host tensors as text
 
+#include <tenon/io/example.hpp> // tf.Example and tf.SequenceExample
+#include <tenon/io/image.hpp>   // PNG, JPEG and PNM images
+
 #include <tenon/graph/scope.hpp>                 // the scopes in which nodes are made: devices, names, what runs before
 #include <tenon/graph/graph.hpp>                 // graphs
 #include <tenon/graph/tensor.hpp>                // the typed handle on a node
@@ -48,6 +51,8 @@
 #include <tenon/ops/random.hpp>           // random numbers, the same everywhere
 #include <tenon/ops/queue.hpp>            // queues of tuples, which outlive steps
 #include <tenon/ops/files.hpp>            // files, where ops are
+#include <tenon/ops/parse_example.hpp>    // features of tf.Example and tf.SequenceExample
+#include <tenon/ops/decode_image.hpp>     // images of files, and back
 #include <tenon/ops/gradients.hpp>        // reverse-mode differentiation
 #include <tenon/ops/hints.hpp>            // what to write where sum(x, 1) does not compile
 

@@ -25,7 +25,8 @@ struct picture {
     }
 };
 
-inline picture random_picture(std::mt19937_64& random, std::int64_t height, std::int64_t width, int channels, int bits) {
+inline picture random_picture(std::mt19937_64& random, std::int64_t height, std::int64_t width, int channels,
+                              int bits) {
     picture p{height, width, channels, bits, {}};
     p.samples.resize(static_cast<std::size_t>(height * width * channels));
     for (std::uint32_t& s : p.samples) s = static_cast<std::uint32_t>(random()) & ((1U << bits) - 1);

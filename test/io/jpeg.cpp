@@ -64,7 +64,8 @@ tn::any_array decoded_by_library(const std::string& file, J_COLOR_SPACE as, int 
     jpeg_read_header(&d, TRUE);
     d.out_color_space = as;
     jpeg_start_decompress(&d);
-    tn::any_array image(element_type::uint8, {static_cast<std::int64_t>(d.output_height), static_cast<std::int64_t>(d.output_width), channels});
+    tn::any_array image(element_type::uint8, {static_cast<std::int64_t>(d.output_height),
+                                              static_cast<std::int64_t>(d.output_width), channels});
     auto* row = image.data<std::uint8_t>();
     for (; d.output_scanline < d.output_height; row += d.output_width * static_cast<unsigned>(channels))
         jpeg_read_scanlines(&d, &row, 1);
@@ -88,8 +89,7 @@ TEST_CASE("JPEG: gray and colours, baseline and progressive, are what the librar
             CAPTURE(progressive);
             CAPTURE(height);
             const std::string colour = jpeg(smooth(height, width, 3), {.progressive = progressive});
-            const std::string gray =
-                jpeg(smooth(height, width, 1), {JCS_GRAYSCALE, JCS_GRAYSCALE, progressive});
+            const std::string gray = jpeg(smooth(height, width, 1), {JCS_GRAYSCALE, JCS_GRAYSCALE, progressive});
             CHECK(tn::read_image_header(colour) == tn::image_header{tn::image_format::jpeg, height, width, 3, 8});
             CHECK(tn::read_image_header(gray) == tn::image_header{tn::image_format::jpeg, height, width, 1, 8});
             CHECK(tn::decode_image(colour) == decoded_by_library(colour, JCS_RGB, 3));
@@ -131,7 +131,8 @@ TEST_CASE("JPEG: CMYK and YCCK are given as red, green and blue") {
 TEST_CASE("what is written as JPEG is read again, nearly; a higher quality is nearer, and larger") {
     for (const int channels : {1, 3}) {
         const tn::any_array image = smooth(40, 56, channels);
-        const std::string good = tn::encode_jpeg(image, {.quality = 95}), poor = tn::encode_jpeg(image, {.quality = 20});
+        const std::string good = tn::encode_jpeg(image, {.quality = 95}),
+                          poor = tn::encode_jpeg(image, {.quality = 20});
         CHECK(farthest(tn::decode_image(good), image) <= 20);
         CHECK(poor.size() < good.size());
         const std::string in_scans = tn::encode_jpeg(image, {.quality = 95, .progressive = true});
@@ -156,7 +157,8 @@ TEST_CASE("JPEG: cut off anywhere it is a data_loss_error, though the library wo
             CHECK_THROWS_AS(tn::decode_image(file.substr(0, n)), tn::data_loss_error);
         }
         CHECK(message_of<tn::data_loss_error>([&] { tn::decode_image(file.substr(0, file.size() - 40)); }) ==
-              "decode_image: the JPEG image is cut off: it goes on behind its " + std::to_string(file.size() - 40) + " bytes");
+              "decode_image: the JPEG image is cut off: it goes on behind its " + std::to_string(file.size() - 40) +
+                  " bytes");
         CHECK(tn::decode_image(file + "what follows") == tn::decode_image(file));
     }
 }
@@ -188,6 +190,7 @@ TEST_CASE("JPEG: what lies about its size takes no memory, and unknown kinds are
                    "32639 pixels wide and 32639 high"));
     std::string lossless = file;
     lossless[frame + 1] = '\xc3';
-    CHECK(contains(message_of<tn::unimplemented_error>([&] { tn::decode_image(lossless); }), "a kind that is not read"));
+    CHECK(
+        contains(message_of<tn::unimplemented_error>([&] { tn::decode_image(lossless); }), "a kind that is not read"));
 }
 #endif

@@ -235,15 +235,17 @@ TEST_CASE("PNG: what lies about its size takes no memory") {
     std::mt19937_64 random(29);
     std::string file = png(random_picture(random, 2, 2, 1, 8), {0, false}, random);
     const auto lie = [&](std::uint32_t width, std::uint32_t height) {
-        return file.substr(0, 8) + chunk("IHDR", big_endian(width) + big_endian(height) + "\x08\0\0\0\0"s) + file.substr(33);
+        return file.substr(0, 8) + chunk("IHDR", big_endian(width) + big_endian(height) + "\x08\0\0\0\0"s) +
+               file.substr(33);
     };
     REQUIRE(lie(2, 2) == file);
     CHECK(contains(message_of<tn::resource_exhausted_error>([&] { tn::decode_image(lie(0x7fffffff, 0x7fffffff)); }),
                    "2147483647 pixels wide and 2147483647 high"));
     CHECK_THROWS_AS(tn::decode_image(lie(100000, 100000)), tn::resource_exhausted_error);
     // no file of so few bytes has so many pixels
-    CHECK(contains(message_of<tn::data_loss_error>(
-                       [&] { tn::decode_image(lie(0x7fffffff, 0x7fffffff), {.largest_image = std::int64_t{1} << 62}); }),
+    CHECK(contains(message_of<tn::data_loss_error>([&] {
+                       tn::decode_image(lie(0x7fffffff, 0x7fffffff), {.largest_image = std::int64_t{1} << 62});
+                   }),
                    "cut off"));
     CHECK_THROWS_AS(tn::decode_image(lie(3, 2)), tn::data_loss_error);
     CHECK_THROWS_AS(tn::decode_image(lie(0, 2)), tn::data_loss_error);

@@ -23,7 +23,8 @@ using words = std::vector<std::uint16_t>;
 } // namespace
 
 TEST_CASE("PNM as text and as bytes: bitmaps, gray and colours, with comments") {
-    CHECK(tn::decode_image("P1\n# a comment\n3 2\n1 0 1\n010") == of<std::uint8_t>({2, 3, 1}, {0, 255, 0, 255, 0, 255}));
+    CHECK(tn::decode_image("P1\n# a comment\n3 2\n1 0 1\n010") ==
+          of<std::uint8_t>({2, 3, 1}, {0, 255, 0, 255, 0, 255}));
     CHECK(tn::decode_image("P4 3 2\n\xa0\x40"s) == of<std::uint8_t>({2, 3, 1}, {0, 255, 0, 255, 0, 255}));
     CHECK(tn::decode_image("P2 2 1 255 7\t250") == of<std::uint8_t>({1, 2, 1}, {7, 250}));
     CHECK(tn::decode_image("P5#x\n2 1#y\n255\n\x07\xfa"s) == of<std::uint8_t>({1, 2, 1}, {7, 250}));
@@ -64,7 +65,8 @@ TEST_CASE("what is written as PNM is read again") {
         const tn::any_array wide = tabulate<std::uint16_t>(5, 7, channels, any);
         CHECK(tn::decode_image(tn::encode_pnm(narrow)) == narrow);
         CHECK(tn::decode_image(tn::encode_pnm(wide), {.element = element_type::uint16}) == wide);
-        CHECK(tn::read_image_header(tn::encode_pnm(wide)) == tn::image_header{tn::image_format::pnm, 5, 7, channels, 16});
+        CHECK(tn::read_image_header(tn::encode_pnm(wide)) ==
+              tn::image_header{tn::image_format::pnm, 5, 7, channels, 16});
     }
     CHECK(contains(message_of<tn::invalid_argument_error>([] {
                        tn::encode_pnm(tn::any_array::zeros(element_type::uint8, {2, 2, 4}));
@@ -77,12 +79,14 @@ TEST_CASE("what is written as PNM is read again") {
 }
 
 TEST_CASE("a PNM file that is cut off or damaged is a data_loss_error that says where") {
-    const auto said = [](const std::string& file) { return message_of<tn::data_loss_error>([&] { tn::decode_image(file); }); };
+    const auto said = [](const std::string& file) {
+        return message_of<tn::data_loss_error>([&] { tn::decode_image(file); });
+    };
     const std::string whole = "P6\n2 2\n255\n" + std::string(12, 'x');
     REQUIRE(tn::decode_image(whole).elements() == 12);
     for (std::size_t n = 3; n < whole.size(); ++n)
-        CHECK(said(whole.substr(0, n)) == "decode_image: the PNM image is cut off: it goes on behind its " +
-                                              std::to_string(n) + " bytes");
+        CHECK(said(whole.substr(0, n)) ==
+              "decode_image: the PNM image is cut off: it goes on behind its " + std::to_string(n) + " bytes");
     CHECK(contains(said("P2 2 1 255 1"), "cut off"));
     CHECK(contains(said("P2 2 1 255 1 x"), "where its next sample should be is no number (byte 13)"));
     CHECK(contains(said("P1 2 1 12"), "neither 0 nor 1 (byte 8)"));
@@ -94,11 +98,11 @@ TEST_CASE("a PNM file that is cut off or damaged is a data_loss_error that says 
 }
 
 TEST_CASE("a header that lies takes no memory: the limit on pixels comes first, then what is there") {
-    CHECK(contains(message_of<tn::resource_exhausted_error>([] { tn::decode_image("P6 2000000000 2000000000 255\n"); }),
-                   "the PNM image is 2000000000 pixels wide and 2000000000 high, 4000000000000000000 pixels in all, more "
-                   "than the limit of 67108864 (largest_image)"));
-    CHECK_THROWS_AS(tn::decode_image("P6 2000000000 2000000000 255\nxxx",
-                                     {.largest_image = std::int64_t{1} << 62}),
+    CHECK(
+        contains(message_of<tn::resource_exhausted_error>([] { tn::decode_image("P6 2000000000 2000000000 255\n"); }),
+                 "the PNM image is 2000000000 pixels wide and 2000000000 high, 4000000000000000000 pixels in all, more "
+                 "than the limit of 67108864 (largest_image)"));
+    CHECK_THROWS_AS(tn::decode_image("P6 2000000000 2000000000 255\nxxx", {.largest_image = std::int64_t{1} << 62}),
                     tn::data_loss_error);
     CHECK_THROWS_AS(tn::decode_image("P5 3 1 255\nxxx", {.largest_image = 2}), tn::resource_exhausted_error);
     CHECK(tn::decode_image("P5 3 1 255\nxxx", {.largest_image = 3}).elements() == 3);
@@ -115,10 +119,12 @@ TEST_CASE("what is no image is an error that shows its first bytes") {
     const auto said = [](const std::string& file, tn::image_format f = tn::image_format::automatic) {
         return message_of<tn::invalid_argument_error>([&] { tn::decode_image(file, {.format = f}); });
     };
-    CHECK(said("GIF89a\1\0"s) == "decode_image: this is no PNG, JPEG or PNM image: it begins with 47 49 46 38 39 61 01 00 "
-                                 "(\"GIF89a..\")");
+    CHECK(said("GIF89a\1\0"s) ==
+          "decode_image: this is no PNG, JPEG or PNM image: it begins with 47 49 46 38 39 61 01 00 "
+          "(\"GIF89a..\")");
     CHECK(said("") == "decode_image: this is no PNG, JPEG or PNM image: there are no bytes");
-    CHECK(said("P7 1", tn::image_format::png) == "decode_image: this is no PNG image: it begins with 50 37 20 31 (\"P7 1\")");
+    CHECK(said("P7 1", tn::image_format::png) ==
+          "decode_image: this is no PNG image: it begins with 50 37 20 31 (\"P7 1\")");
     CHECK(said("P5 1 1 255 x", tn::image_format::jpeg) ==
           "decode_image: this is a PNM image, not a JPEG one: it begins with 50 35 20 31 20 31 20 32 (\"P5 1 1 2\")");
 }

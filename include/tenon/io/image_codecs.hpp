@@ -16,8 +16,8 @@ struct image_bytes {
     const std::string& who;
     image_format format;
 
-    [[noreturn]] void damaged(const std::string& how) const;   // data_loss_error
-    [[noreturn]] void cut_off() const;                         // the same
+    [[noreturn]] void damaged(const std::string& how) const;     // data_loss_error
+    [[noreturn]] void cut_off() const;                           // the same
     [[noreturn]] void unsupported(const std::string& how) const; // unimplemented_error
     /// Throws resource_exhausted_error for an image that is larger than the options allow, invalid_argument_error for one
     /// of another size than they ask for.

@@ -6,7 +6,8 @@ namespace tenon::detail {
 
 TENON_INLINE std::string image_words(const image_bytes& from) { return from.who + ": the " + name_of(from.format); }
 TENON_INLINE void image_bytes::damaged(const std::string& how) const {
-    throw data_loss_error(image_words(*this) + " image of " + std::to_string(bytes.size()) + " bytes is damaged: " + how);
+    throw data_loss_error(image_words(*this) + " image of " + std::to_string(bytes.size()) +
+                          " bytes is damaged: " + how);
 }
 TENON_INLINE void image_bytes::cut_off() const {
     throw data_loss_error(image_words(*this) + " image is cut off: it goes on behind its " +
@@ -17,13 +18,14 @@ TENON_INLINE void image_bytes::unsupported(const std::string& how) const {
 }
 
 TENON_INLINE void image_bytes::check_size(const image_header& h, const decode_image_options& o) const {
-    const std::string size =
-        std::to_string(h.width) + " pixels wide and " + std::to_string(h.height) + " high";
+    const std::string size = std::to_string(h.width) + " pixels wide and " + std::to_string(h.height) + " high";
     if (h.height * h.width > o.largest_image) // both are below 2^31
         throw resource_exhausted_error(image_words(*this) + " image is " + size + ", " +
                                        std::to_string(h.height * h.width) + " pixels in all, more than the limit of " +
                                        std::to_string(o.largest_image) + " (largest_image)");
-    const auto wanted = [](std::int64_t side) { return side < 0 ? std::string("any number of") : std::to_string(side); };
+    const auto wanted = [](std::int64_t side) {
+        return side < 0 ? std::string("any number of") : std::to_string(side);
+    };
     if ((o.height >= 0 && o.height != h.height) || (o.width >= 0 && o.width != h.width))
         throw invalid_argument_error(image_words(*this) + " image is " + size + ", but " + wanted(o.width) + " by " +
                                      wanted(o.height) + " pixels are asked for");

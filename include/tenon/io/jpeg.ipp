@@ -68,8 +68,8 @@ struct jpeg_decoder {
     jpeg_decompress_struct library{};
     jpeg_failures failures;
     jpeg_progress_mgr progress{};
-    int scan_channels = 0;         // of what the library gives
-    std::uint8_t* rows = nullptr;  // of the image, where it is what the library gives
+    int scan_channels = 0;        // of what the library gives
+    std::uint8_t* rows = nullptr; // of the image, where it is what the library gives
     std::size_t row_bytes = 0;
     std::uint8_t* row = nullptr; // else a row of that
 };

@@ -92,10 +92,12 @@ inline bool read_png_pixels(png_state& s) {
     if (s.wide && std::endian::native == std::endian::little) png_set_swap(s.png);
     const int passes = png_set_interlace_handling(s.png);
     png_read_update_info(s.png, s.info);
-    if (png_get_rowbytes(s.png, s.info) != s.row_bytes) png_error(s.png, "its rows are of another size than its header says");
+    if (png_get_rowbytes(s.png, s.info) != s.row_bytes)
+        png_error(s.png, "its rows are of another size than its header says");
     for (int pass = 0; pass < passes; ++pass)
         for (std::int64_t y = 0; y < s.header.height; ++y)
-            png_read_row(s.png, reinterpret_cast<png_bytep>(s.rows + static_cast<std::size_t>(y) * s.row_bytes), nullptr);
+            png_read_row(s.png, reinterpret_cast<png_bytep>(s.rows + static_cast<std::size_t>(y) * s.row_bytes),
+                         nullptr);
     png_read_end(s.png, nullptr);
     return true;
 }

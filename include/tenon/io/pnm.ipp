@@ -39,10 +39,10 @@ public:
                                       static_cast<std::uint64_t>(header_.channels);
         // What is not there takes no memory. A digit of a bitmap needs no space beside it.
         const std::uint64_t row_bytes = is_bitmap() ? (static_cast<std::uint64_t>(header_.width) + 7) / 8 : 0;
-        const std::uint64_t needed = !is_raw()    ? (is_bitmap() ? samples : 2 * samples - 1)
-                                     : row_bytes  ? row_bytes * static_cast<std::uint64_t>(header_.height)
+        const std::uint64_t needed = !is_raw()   ? (is_bitmap() ? samples : 2 * samples - 1)
+                                     : row_bytes ? row_bytes * static_cast<std::uint64_t>(header_.height)
                                      : is_wide() ? 2 * samples
-                                                  : samples;
+                                                 : samples;
         from_.check_size(header_, o);
         if (needed > rest_.size()) from_.cut_off();
         any_array image = array_for(header_, o);
