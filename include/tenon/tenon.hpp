@@ -21,6 +21,8 @@
 #include <tenon/io/npy.hpp>           // NumPy's arrays
 #include <tenon/io/npz.hpp>           // several of them in a file
 #include <tenon/io/crc32c.hpp>        // the checksum of TFRecords
+#include <tenon/io/example.hpp> // tf.Example and tf.SequenceExample
+#include <tenon/io/image.hpp>   // PNG, JPEG and PNM images
 
 #include <tenon/graph/scope.hpp>                 // the scopes in which nodes are made: devices, names, what runs before
 #include <tenon/graph/graph.hpp>                 // graphs
@@ -63,6 +65,8 @@
 #include <tenon/ops/random.hpp>           // random numbers, the same everywhere
 #include <tenon/ops/queue.hpp>            // queues of tuples, which outlive steps
 #include <tenon/ops/files.hpp>            // files, where ops are
+#include <tenon/ops/parse_example.hpp>    // features of tf.Example and tf.SequenceExample
+#include <tenon/ops/decode_image.hpp>     // images of files, and back
 #include <tenon/ops/gradients.hpp>        // reverse-mode differentiation
 #include <tenon/ops/hints.hpp>            // what to write where sum(x, 1) does not compile
 
