@@ -13,6 +13,10 @@
 #include <tenon/core/array.hpp>        // host tensors
 #include <tenon/core/print.hpp>        // host tensors as text
 
+#include <tenon/io/csv.hpp>                // records of comma-separated values
+#include <tenon/io/json_lines.hpp>         // records that are JSON objects
+#include <tenon/io/regular_expression.hpp> // patterns of texts
+
 #include <tenon/graph/scope.hpp>                 // the scopes in which nodes are made: devices, names, what runs before
 #include <tenon/graph/graph.hpp>                 // graphs
 #include <tenon/graph/tensor.hpp>                // the typed handle on a node
@@ -39,6 +43,8 @@
 #include <tenon/ops/indexing.hpp>         // slice, pad, tile, ...
 #include <tenon/ops/gather.hpp>           // gather, and sparse gradients
 #include <tenon/ops/selection.hpp>        // boolean_mask, nonzero, unique
+#include <tenon/ops/strings.hpp>          // string_split, to_number, regex_replace, ...
+#include <tenon/ops/decode.hpp>           // decode_csv, decode_json, decode_raw
 #include <tenon/ops/fill.hpp>             // zeros, ones, eye, arange, linspace
 #include <tenon/ops/convolution.hpp>      // conv2d
 #include <tenon/ops/pooling.hpp>          // max_pool, average_pool
