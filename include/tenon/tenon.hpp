@@ -13,6 +13,12 @@
 #include <tenon/core/array.hpp>        // host tensors
 #include <tenon/core/print.hpp>        // host tensors as text
 
+#include <tenon/io/file_system.hpp>   // files by name, here and elsewhere
+#include <tenon/io/compressed.hpp>    // gzip and zlib around them
+#include <tenon/io/records.hpp>       // files as records: lines, fixed lengths, TFRecord, IDX
+#include <tenon/io/record_source.hpp> // opening them
+#include <tenon/io/crc32c.hpp>        // the checksum of TFRecords
+
 #include <tenon/graph/scope.hpp>                 // the scopes in which nodes are made: devices, names, what runs before
 #include <tenon/graph/graph.hpp>                 // graphs
 #include <tenon/graph/tensor.hpp>                // the typed handle on a node

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <string>
 
-#include <net/wire/crc32c.hpp>
+#include <tenon/io/crc32c.hpp>
 #include <net/wire/frame.hpp>
 
 namespace tenon::net {

@@ -1,6 +1,6 @@
 // Reads a connection's bytes, in pieces that the first byte decides: what is no frame is an error of two kinds; a message that
 // comes out is written and read again, and is the same.
-// covers: net/wire/decode net/wire/encode net/wire/crc32c net/wire/message
+// covers: net/wire/decode net/wire/encode io/crc32c net/wire/message
 
 #include <algorithm>
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include <new>
 #include <vector>
 
-#include <net/wire/crc32c.hpp>
+#include <tenon/io/crc32c.hpp>
 
 #include "../net/messages.hpp"
 

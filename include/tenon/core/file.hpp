@@ -7,7 +7,7 @@
 #include <tenon/core/error.hpp>
 
 /// Files as this library reads and writes them; included by .ipp files only. `what` is the function that
-/// wants the file, for messages.
+/// wants the file, for messages; empty where it is told by who catches them.
 
 namespace tenon::detail {
 
@@ -28,6 +28,10 @@ public:
     std::int64_t size() const noexcept { return size_; }
     /// Reads up to `bytes`; fewer only at the end of the file.
     std::size_t read(void* to, std::size_t bytes);
+    /// Reads what is there, up to `bytes`, without waiting for more; 0 only at the end of the file.
+    std::size_t read_some(void* to, std::size_t bytes);
+    /// The next read begins there. unimplemented_error for a pipe.
+    void seek(std::uint64_t position);
 
 private:
     const char* what_;

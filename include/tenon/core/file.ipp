@@ -15,9 +15,12 @@
 
 namespace tenon::detail {
 
+inline std::string file_message(const char* what, const std::string& path) {
+    return (*what ? std::string(what) + ": '" : "'") + path + "': ";
+}
+
 TENON_INLINE void throw_file_error(const char* what, const std::string& path, int error_number) {
-    const std::string message =
-        std::string(what) + ": '" + path + "': " + std::generic_category().message(error_number);
+    const std::string message = file_message(what, path) + std::generic_category().message(error_number);
     switch (error_number) {
     case ENOENT:
         throw not_found_error(message +
@@ -65,6 +68,22 @@ TENON_INLINE std::size_t input_file::read(void* to, std::size_t bytes) {
         else if (errno != EINTR) throw_file_error(what_, path_, errno);
     }
     return done;
+}
+
+TENON_INLINE std::size_t input_file::read_some(void* to, std::size_t bytes) {
+    for (;;) {
+        const ssize_t n = ::read(descriptor_, to, bytes);
+        if (n >= 0) return static_cast<std::size_t>(n);
+        if (errno != EINTR) throw_file_error(what_, path_, errno);
+    }
+}
+
+TENON_INLINE void input_file::seek(std::uint64_t position) {
+    if (::lseek(descriptor_, static_cast<off_t>(position), SEEK_SET) >= 0) return;
+    if (errno == ESPIPE)
+        throw unimplemented_error(file_message(what_, path_) +
+                                  "it is a pipe, in which there is no going to a place; use a file");
+    throw_file_error(what_, path_, errno);
 }
 
 TENON_INLINE output_file::output_file(const char* what, std::string path) : what_(what), path_(std::move(path)) {

@@ -67,6 +67,11 @@ bool has_scheme(const std::string& path) noexcept;
 /// without any of them the file itself. Empty where there are none.
 std::vector<std::string> matching_files(const std::string& pattern);
 
+namespace detail {
+/// Reads `bytes`; fewer only at the end of the file.
+std::size_t read_fully(readable_file& file, void* to, std::size_t bytes);
+} // namespace detail
+
 } // namespace tenon
 
 #if TENON_HEADER_ONLY

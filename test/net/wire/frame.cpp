@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include <net/wire/crc32c.hpp>
+#include <tenon/io/crc32c.hpp>
 #include <net/wire/frame.hpp>
 
 #include "../messages.hpp"

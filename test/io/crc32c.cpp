@@ -4,9 +4,10 @@
 
 #include <doctest/doctest.h>
 
-#include <net/wire/crc32c.hpp>
+#include <tenon/io/crc32c.hpp>
 
-using namespace tenon::net;
+using tenon::crc32c;
+namespace detail = tenon::detail;
 
 namespace {
 
@@ -36,7 +37,7 @@ TEST_CASE("crc32c: the values that are published (RFC 3720, B.4)") {
 }
 
 TEST_CASE("crc32c: of pieces one after another it is that of the whole, by instruction and by table") {
-    std::vector<std::byte> all(1000);
+    std::vector<std::byte> all(7000);
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::byte>(i * i * 31 + i / 7);
     const std::span<const std::byte> whole = all;
     const std::uint32_t wanted = detail::crc32c_by_table(whole, 0);
@@ -44,4 +45,17 @@ TEST_CASE("crc32c: of pieces one after another it is that of the whole, by instr
         CHECK(crc32c(whole.subspan(cut), crc32c(whole.first(cut))) == wanted);
         CHECK(crc32c(whole.subspan(cut)) == detail::crc32c_by_table(whole.subspan(cut), 0));
     }
+}
+
+TEST_CASE("crc32c: by instruction it is that by table, for lengths about every way to cut a piece") {
+    std::vector<std::byte> all(13000);
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::byte>(i * 2654435761 >> 13);
+    const std::span<const std::byte> whole = all;
+    const auto check = [&](std::size_t size) {
+        const auto part = whole.subspan(size % 5, size);
+        REQUIRE(crc32c(part, 0x12345678) == detail::crc32c_by_table(part, 0x12345678));
+    };
+    for (std::size_t size = 0; size < 1000; ++size) check(size);
+    for (std::size_t piece = 3072; piece < 12500; piece += 3072)
+        for (std::size_t size = piece - 130; size < piece + 130; ++size) check(size);
 }

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <span>
 
-/// The checksum of frames: CRC32C (Castagnoli), as iSCSI has it (RFC 3720, B.4).
+#include <tenon/core/config.hpp>
 
-namespace tenon::net {
+/// The checksum of TFRecords and of what a cluster sends: CRC32C (Castagnoli), as iSCSI has it (RFC 3720, B.4).
+
+namespace tenon {
 
 /// Of these bytes, or of what stood before them and these, where `before` is the checksum of that.
 std::uint32_t crc32c(std::span<const std::byte> of, std::uint32_t before = 0) noexcept;
@@ -16,4 +18,8 @@ namespace detail {
 std::uint32_t crc32c_by_table(std::span<const std::byte> of, std::uint32_t before) noexcept;
 } // namespace detail
 
-} // namespace tenon::net
+} // namespace tenon
+
+#if TENON_HEADER_ONLY
+#include <tenon/io/crc32c.ipp>
+#endif
