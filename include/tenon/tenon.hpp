@@ -54,6 +54,7 @@
 #include <tenon/ops/dropout.hpp>          // dropout
 #include <tenon/ops/random.hpp>           // random numbers, the same everywhere
 #include <tenon/ops/queue.hpp>            // queues of tuples, which outlive steps
+#include <tenon/ops/reader.hpp>           // readers: records of files, whose names come from a queue
 #include <tenon/ops/files.hpp>            // files, where ops are
 #include <tenon/ops/gradients.hpp>        // reverse-mode differentiation
 #include <tenon/ops/hints.hpp>            // what to write where sum(x, 1) does not compile

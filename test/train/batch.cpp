@@ -23,9 +23,7 @@ struct in_graph {
     tn::graph_scope scope{made};
 };
 
-template <class A> numbers numbers_in(const A& a) {
-    return {a.begin(), a.end()};
-}
+template <class A> numbers numbers_in(const A& a) { return {a.begin(), a.end()}; }
 // The batches that steps give, until the data end.
 template <class T> std::vector<numbers> drained(const T& next, tn::graph& g) {
     std::vector<numbers> all;
@@ -106,7 +104,8 @@ TEST_CASE("elements along dimension 0 are enqueued as many") {
     CHECK(drained(b, g.made) == std::vector<numbers>{{0, 1, 2, 3, 4}, {5, 6, 7, 8, 9}});
 }
 
-TEST_CASE("SEMANTICS 34: dynamic_pad fills up the elements of a batch; without it a batch of different ones is an error") {
+TEST_CASE(
+    "SEMANTICS 34: dynamic_pad fills up the elements of a batch; without it a batch of different ones is an error") {
     for (const bool pads : {true, false}) {
         CAPTURE(pads);
         in_graph g;

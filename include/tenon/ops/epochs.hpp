@@ -62,8 +62,7 @@ struct epoch_order_kernel final : kernel {
         a(decode<epoch_order_op::attributes>(s.attrs)),
         n(s.outputs[0].extents[0].size),
         source(s, a.seed) {
-        if (n < 1)
-            throw invalid_argument_error(name + ": there is nothing to go through; give 1 element at least");
+        if (n < 1) throw invalid_argument_error(name + ": there is nothing to go through; give 1 element at least");
     }
     void run(const kernel_run& r) override {
         const random_stream stream = source.next();

@@ -173,8 +173,8 @@ template <auto Size = dyn, enqueue_as How = enqueue_as::one, class T>
 auto shuffle_batch(const T& tensors, std::int64_t n, std::int64_t capacity, std::int64_t min_after_dequeue,
                    const shuffle_batch_options& o = {}) {
     using of = detail::batch_of<T>;
-    return of::template typed<Size, How>(untyped::shuffle_batch(of::list(tensors), n, capacity, min_after_dequeue, o,
-                                                                How, detail::batch_size<Size>()));
+    return of::template typed<Size, How>(
+        untyped::shuffle_batch(of::list(tensors), n, capacity, min_after_dequeue, o, How, detail::batch_size<Size>()));
 }
 
 /// As batch_join, in random order.
@@ -190,9 +190,8 @@ template <auto Size = dyn, enqueue_as How = enqueue_as::one, class T>
     requires detail::BatchSize<Size>
 auto shuffle_batch_join(const std::vector<T>& tuples, std::int64_t n, std::int64_t capacity,
                         std::int64_t min_after_dequeue, const shuffle_batch_options& o = {}) {
-    return detail::batch_of<T>::template typed<Size, How>(
-        untyped::shuffle_batch_join(detail::batch_lists(tuples), n, capacity, min_after_dequeue, o, How,
-                                    detail::batch_size<Size>()));
+    return detail::batch_of<T>::template typed<Size, How>(untyped::shuffle_batch_join(
+        detail::batch_lists(tuples), n, capacity, min_after_dequeue, o, How, detail::batch_size<Size>()));
 }
 
 } // namespace tenon

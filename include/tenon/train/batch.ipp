@@ -10,11 +10,10 @@ namespace detail {
 
 TENON_INLINE void require_full_batches(const char* kind, std::int64_t n, bool allow_smaller) {
     if (allow_smaller)
-        throw invalid_argument_error(std::string(kind) + "<" + std::to_string(n) +
-                                     ">: the types say that each batch has " + std::to_string(n) +
-                                     " elements, and allow_smaller_final_batch that the last may have fewer; write " +
-                                     kind + "(..., " + std::to_string(n) + ", ...), or with a named size " + kind +
-                                     "<size>(..., " + std::to_string(n) + ", ...)");
+        throw invalid_argument_error(
+            std::string(kind) + "<" + std::to_string(n) + ">: the types say that each batch has " + std::to_string(n) +
+            " elements, and allow_smaller_final_batch that the last may have fewer; write " + kind + "(..., " +
+            std::to_string(n) + ", ...), or with a named size " + kind + "<size>(..., " + std::to_string(n) + ", ...)");
 }
 
 using tuples_of_tensors = std::vector<std::vector<any_tensor>>;
@@ -30,7 +29,9 @@ struct batching {
     enqueue_as how;
     const extents& size;
 
-    [[noreturn]] void refuse(const std::string& why) const { throw invalid_argument_error(std::string(kind) + ": " + why); }
+    [[noreturn]] void refuse(const std::string& why) const {
+        throw invalid_argument_error(std::string(kind) + ": " + why);
+    }
     std::string shown() const { return name.empty() ? kind : name; }
 
     // The elements' types, of the first tuple; where sizes of another differ, and may, they are unknown.
@@ -48,8 +49,7 @@ struct batching {
                 if (!x.node()) refuse("tensor " + std::to_string(c) + " is empty");
                 extents sizes = x.extents();
                 if (how == enqueue_as::many) {
-                    if (sizes.rank() < 1)
-                        refuse("elements are taken along dimension 0, and " + x.name() + " has none");
+                    if (sizes.rank() < 1) refuse("elements are taken along dimension 0, and " + x.name() + " has none");
                     sizes.erase(0);
                 }
                 if (c == all.size()) {
@@ -75,7 +75,7 @@ struct batching {
 };
 
 inline std::vector<any_tensor> in_order(const char* kind, const tuples_of_tensors& tuples, std::int64_t n,
-                                 const batch_options& o, enqueue_as how, const extents& size) {
+                                        const batch_options& o, enqueue_as how, const extents& size) {
     const batching b{kind, o.shared_name, o.name, n, o.capacity, o.threads, o.allow_smaller_final_batch, how, size};
     const std::vector<tensor_type> components = b.components(tuples, o.dynamic_pad);
     const queue_options q{.shared_name = o.shared_name, .name = b.shown()};
@@ -84,8 +84,8 @@ inline std::vector<any_tensor> in_order(const char* kind, const tuples_of_tensor
                 tuples);
 }
 inline std::vector<any_tensor> shuffled(const char* kind, const tuples_of_tensors& tuples, std::int64_t n,
-                                 std::int64_t capacity, std::int64_t min_after_dequeue, const shuffle_batch_options& o,
-                                 enqueue_as how, const extents& size) {
+                                        std::int64_t capacity, std::int64_t min_after_dequeue,
+                                        const shuffle_batch_options& o, enqueue_as how, const extents& size) {
     const batching b{kind, o.shared_name, o.name, n, capacity, o.threads, o.allow_smaller_final_batch, how, size};
     return b.of(untyped::random_shuffle_queue(b.components(tuples, false), capacity, min_after_dequeue,
                                               {.seed = o.seed, .shared_name = o.shared_name, .name = b.shown()}),

@@ -62,7 +62,8 @@ template <class X> using row_tensor = tensor<typename operand_of_t<X>::element, 
 template <class... X> constexpr void require_rows() {
     static_assert((Operand<X> && ...), "tenon: what is produced from is a tensor, or a std::tuple of tensors");
     if constexpr ((Operand<X> && ...))
-        static_assert((produced_rows<X>::has_rows && ...), "tenon: elements are taken along dimension 0, and a scalar has none");
+        static_assert((produced_rows<X>::has_rows && ...),
+                      "tenon: elements are taken along dimension 0, and a scalar has none");
 }
 // What the rule of the indices says of sizes that must be the same.
 struct equally_long_rule {

@@ -70,8 +70,8 @@ TENON_INLINE queue range_input_producer(std::int64_t limit, const producer_optio
                                      "; give 1 or more");
     const queue q = tenon::detail::producer_queue({element_type::int64, {}}, "range_input_producer", o);
     const tenon::detail::owned_scope there(q.handle());
-    const any_tensor order = tenon::add<epoch_order_op>(
-        {limit, o.num_epochs, o.shuffle, static_cast<std::int64_t>(o.seed)}, {});
+    const any_tensor order =
+        tenon::add<epoch_order_op>({limit, o.num_epochs, o.shuffle, static_cast<std::int64_t>(o.seed)}, {});
     add_queue_runner(queue_runner(q, q.enqueue_many({order}), 1));
     return q;
 }
