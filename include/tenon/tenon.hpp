@@ -18,6 +18,9 @@
 #include <tenon/io/records.hpp>       // files as records: lines, fixed lengths, TFRecord, IDX
 #include <tenon/io/record_source.hpp> // opening them
 #include <tenon/io/crc32c.hpp>        // the checksum of TFRecords
+#include <tenon/io/csv.hpp>                // records of comma-separated values
+#include <tenon/io/json_lines.hpp>         // records that are JSON objects
+#include <tenon/io/regular_expression.hpp> // patterns of texts
 
 #include <tenon/graph/scope.hpp>                 // the scopes in which nodes are made: devices, names, what runs before
 #include <tenon/graph/graph.hpp>                 // graphs
@@ -46,6 +49,8 @@
 #include <tenon/ops/indexing.hpp>         // slice, pad, tile, ...
 #include <tenon/ops/gather.hpp>           // gather, and sparse gradients
 #include <tenon/ops/selection.hpp>        // boolean_mask, nonzero, unique
+#include <tenon/ops/strings.hpp>          // string_split, to_number, regex_replace, ...
+#include <tenon/ops/decode.hpp>           // decode_csv, decode_json, decode_raw
 #include <tenon/ops/fill.hpp>             // zeros, ones, eye, arange, linspace
 #include <tenon/ops/convolution.hpp>      // conv2d
 #include <tenon/ops/pooling.hpp>          // max_pool, average_pool

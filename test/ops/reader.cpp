@@ -383,7 +383,7 @@ TEST_CASE("SEMANTICS 17, 37: a step that waits for a file name says so, and that
     const tn::text_line_reader lines({.name = "lines"});
     const auto [key, line] = lines.read(names);
     tn::session sess;
-    const auto why = message_of<tn::deadline_exceeded_error>([&] { (void)sess.run_for(0.02, line); });
+    const auto why = message_of<tn::deadline_exceeded_error>([&] { (void)sess.run_for(0.2, line); });
     CHECK_MESSAGE(contains(why, "a file name for reader \"lines\": queue \"names\" to have 1 element; it has 0"), why);
     CHECK_MESSAGE(contains(why, "the queue runners of \"names\" were never started"), why);
 }

@@ -190,7 +190,7 @@ TEST_CASE("SEMANTICS 37: who waits for a producer that was never started is told
     in_graph g;
     const auto next = tn::string_input_producer({"a"}, {.name = "names"}).dequeue();
     tn::session sess(g.made);
-    const auto text = message_of<tn::deadline_exceeded_error>([&] { (void)sess.run_for(0.02, next); });
+    const auto text = message_of<tn::deadline_exceeded_error>([&] { (void)sess.run_for(0.2, next); });
     CHECK_MESSAGE(contains(text, "the queue runners of \"names\" were never started"), text);
 }
 
