@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include <tenon/data/idx.hpp>
 #include <tenon/io/compressed.hpp>
+#include <tenon/io/elements.hpp>
 #include <tenon/io/idx_header.hpp>
 
 namespace tenon {
@@ -17,16 +16,7 @@ namespace detail {
 
 // Turns big-endian elements into the host's, or back.
 inline void swap_idx_bytes(any_array& a) {
-    if constexpr (std::endian::native == std::endian::big) return;
-    auto* bytes = static_cast<std::byte*>(a.data());
-    const std::size_t size = size_of(a.element()), n = a.bytes();
-    const auto reverse_each = [&]<std::size_t Size>(std::integral_constant<std::size_t, Size>) {
-        for (std::size_t i = 0; i < n; i += Size)
-            for (std::size_t j = 0; j < Size / 2; ++j) std::swap(bytes[i + j], bytes[i + Size - 1 - j]);
-    };
-    if (size == 2) reverse_each(std::integral_constant<std::size_t, 2>{});
-    if (size == 4) reverse_each(std::integral_constant<std::size_t, 4>{});
-    if (size == 8) reverse_each(std::integral_constant<std::size_t, 8>{});
+    if constexpr (std::endian::native == std::endian::little) swap_bytes(a);
 }
 
 // `there`: how many bytes there are at most; -1 when unknown. `exact`: there are exactly so many.
@@ -35,40 +25,8 @@ inline any_array read_idx_from(readable_file& from, const std::string& name, std
     const tensor_type type =
         read_idx_header([&](void* to, std::size_t bytes) { return read_fully(from, to, bytes); },
                         [&](const std::string& why) { return "'" + name + "': " + why; }, header_bytes);
-    std::int64_t elements = 0;
-    try {
-        elements = checked_elements(type.element, type.extents);
-    } catch (const invalid_argument_error& e) {
-        throw invalid_argument_error("'" + name + "': " + e.what());
-    }
-    const auto size = static_cast<std::int64_t>(size_of(type.element));
-    const std::int64_t promised = elements * size;
-    const auto say = [&](const std::string& found) {
-        return "'" + name + "': the header promises " + to_string(type) + ", " + std::to_string(promised) +
-               " bytes of elements, but " + found;
-    };
-    const std::int64_t most = there - static_cast<std::int64_t>(header_bytes);
-    if (there >= 0 && (most < promised || (exact && most != promised)))
-        throw data_loss_error(say((exact ? "there are " : "there can be at most ") + std::to_string(most)));
-
-    // Memory is taken as data arrives: a header is easily damaged, and must not take all there is.
-    constexpr std::int64_t step = 1 << 24;
-    std::int64_t capacity = exact ? elements : std::min(elements, step), filled = 0;
-    any_array a(type.element, {capacity});
-    for (;;) {
-        const std::size_t wanted = static_cast<std::size_t>((capacity - filled) * size);
-        const std::size_t got = read_fully(from, static_cast<std::byte*>(a.data()) + filled * size, wanted);
-        if (got < wanted)
-            throw data_loss_error(
-                say("the data ends after " + std::to_string(filled * size + static_cast<std::int64_t>(got))));
-        filled = capacity;
-        if (filled == elements) break;
-        capacity = capacity > elements / 2 ? elements : 2 * capacity;
-        any_array larger(type.element, {capacity});
-        std::memcpy(larger.data(), a.data(), a.bytes());
-        a = std::move(larger);
-    }
-    if (unsigned char more = 0; from.read(&more, 1) != 0) throw data_loss_error(say("more follow"));
+    any_array a =
+        read_elements(from, type, name, there < 0 ? -1 : there - static_cast<std::int64_t>(header_bytes), exact);
     swap_idx_bytes(a);
     return std::move(a).reshape(type.extents);
 }

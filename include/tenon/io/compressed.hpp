@@ -37,6 +37,8 @@ inline constexpr std::int64_t best_compression = 1032;
 /// Whether `file`, of which nothing has been read, is packed. It stays at its beginning where it can go back; what was
 /// read is in front of the file that it is replaced by where it cannot.
 bool is_packed(std::unique_ptr<readable_file>& file);
+/// What deflate (RFC 1951) packed, without gzip or zlib around it.
+std::unique_ptr<readable_file> inflated(std::unique_ptr<readable_file> file, const std::string& path);
 
 } // namespace detail
 

@@ -103,13 +103,14 @@ inline compression kind_of(std::unique_ptr<readable_file>& file) {
 TENON_INLINE bool is_packed(std::unique_ptr<readable_file>& file) { return kind_of(file) != compression::none; }
 
 #if TENON_WITH_ZLIB
-inline constexpr int window_bits(compression how) { return how == compression::gzip ? 15 + 16 : 15; }
+// As zlib names the formats: how large the window is, and what stands around it.
+inline constexpr int gzip_bits = 15 + 16, zlib_bits = 15, deflate_bits = -15;
 
 class unpacking_file final : public readable_file {
 public:
-    unpacking_file(std::unique_ptr<readable_file> from, std::string path, compression how) :
-        from_(std::move(from)), path_(std::move(path)), how_(how), packed_(1 << 16) {
-        if (::inflateInit2(&stream_, window_bits(how)) != Z_OK) throw resource_exhausted_error("no memory for zlib");
+    unpacking_file(std::unique_ptr<readable_file> from, std::string path, int bits) :
+        from_(std::move(from)), path_(std::move(path)), bits_(bits), packed_(1 << 16) {
+        if (::inflateInit2(&stream_, bits) != Z_OK) throw resource_exhausted_error("no memory for zlib");
     }
     ~unpacking_file() override { ::inflateEnd(&stream_); }
 
@@ -166,7 +167,7 @@ private:
     }
     // What follows a member: another one, or zeros, with which tapes and disks are filled up.
     bool begin_member() {
-        if (how_ == compression::zlib) {
+        if (bits_ != gzip_bits) {
             damaged("is followed by other bytes");
             return false;
         }
@@ -180,14 +181,17 @@ private:
         return true;
     }
     void damaged(const std::string& what) {
-        fault_ = std::make_exception_ptr(
-            data_loss_error("'" + path_ + "': the " + (how_ == compression::gzip ? "gzipped" : "zlib") + " data " +
-                            what + ", at byte " + std::to_string(taken_ - stream_.avail_in) + " of the file"));
+        fault_ = std::make_exception_ptr(data_loss_error("'" + path_ + "': the " +
+                                                         (bits_ == gzip_bits   ? "gzipped"
+                                                          : bits_ == zlib_bits ? "zlib"
+                                                                               : "deflated") +
+                                                         " data " + what + ", at byte " +
+                                                         std::to_string(taken_ - stream_.avail_in) + " of the file"));
     }
 
     std::unique_ptr<readable_file> from_;
     std::string path_;
-    compression how_;
+    int bits_;
     z_stream stream_{};
     std::vector<Bytef> packed_;
     std::uint64_t at_ = 0;    // of what is unpacked
@@ -199,7 +203,8 @@ private:
 class packing_file final : public writable_file {
 public:
     packing_file(std::unique_ptr<writable_file> to, compression how, int level) : to_(std::move(to)), packed_(1 << 16) {
-        if (::deflateInit2(&stream_, level, Z_DEFLATED, window_bits(how), 8, Z_DEFAULT_STRATEGY) != Z_OK)
+        if (::deflateInit2(&stream_, level, Z_DEFLATED, how == compression::gzip ? gzip_bits : zlib_bits, 8,
+                           Z_DEFAULT_STRATEGY) != Z_OK)
             throw resource_exhausted_error("no memory for zlib");
     }
     ~packing_file() override { ::deflateEnd(&stream_); }
@@ -242,6 +247,15 @@ private:
 }
 #endif
 
+TENON_INLINE std::unique_ptr<readable_file> inflated([[maybe_unused]] std::unique_ptr<readable_file> file,
+                                                     const std::string& path) {
+#if TENON_WITH_ZLIB
+    return std::make_unique<unpacking_file>(std::move(file), path, deflate_bits);
+#else
+    no_zlib(path, "store it without");
+#endif
+}
+
 } // namespace detail
 
 TENON_INLINE std::unique_ptr<readable_file> unpacked(std::unique_ptr<readable_file> file, const std::string& path,
@@ -249,7 +263,8 @@ TENON_INLINE std::unique_ptr<readable_file> unpacked(std::unique_ptr<readable_fi
     if (how == compression::automatic) how = detail::kind_of(file);
     if (how == compression::none) return file;
 #if TENON_WITH_ZLIB
-    return std::make_unique<detail::unpacking_file>(std::move(file), path, how);
+    return std::make_unique<detail::unpacking_file>(std::move(file), path,
+                                                    how == compression::gzip ? detail::gzip_bits : detail::zlib_bits);
 #else
     detail::no_zlib(path, "unpack the file (gunzip)");
 #endif
