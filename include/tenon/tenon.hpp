@@ -40,6 +40,7 @@
 #include <tenon/ops/state.hpp>            // variable, assign, initialisers
 #include <tenon/ops/partition.hpp>        // variables in parts, over several tasks
 #include <tenon/ops/elementwise.hpp>      // + - * /, exp, tanh, relu, comparisons, select, cast, ...
+#include <tenon/ops/epochs.hpp>           // the order of an epoch
 #include <tenon/ops/formulas.hpp>         // square, clip, floor_divide, logaddexp, logit, ...
 #include <tenon/ops/activations.hpp>      // gelu, elu, leaky_relu, silu, ...
 #include <tenon/ops/untyped_formulas.hpp> // these, where types are known at run time only
@@ -69,6 +70,7 @@
 #include <tenon/ops/dropout.hpp>          // dropout
 #include <tenon/ops/random.hpp>           // random numbers, the same everywhere
 #include <tenon/ops/queue.hpp>            // queues of tuples, which outlive steps
+#include <tenon/ops/reader.hpp>           // readers: records of files, whose names come from a queue
 #include <tenon/ops/files.hpp>            // files, where ops are
 #include <tenon/ops/parse_example.hpp>    // features of tf.Example and tf.SequenceExample
 #include <tenon/ops/decode_image.hpp>     // images of files, and back
@@ -104,10 +106,12 @@
 #include <tenon/train/optimizers.hpp>        // gradient descent, momentum, Adam, ...; clipping
 #include <tenon/train/all_reduce.hpp>        // sums over devices
 #include <tenon/train/mirrored.hpp>          // one model on several devices
+#include <tenon/train/batch.hpp>             // batches of what a graph makes one by one
 #include <tenon/train/checkpoint.hpp>        // variables in files
 #include <tenon/train/manifest.hpp>          // what a checkpoint of several files says of itself
 #include <tenon/train/saver.hpp>             // checkpoints that the tasks write which hold the variables
 #include <tenon/train/coordinator.hpp>       // threads that end together
+#include <tenon/train/producers.hpp>         // queues filled with file names, numbers, slices of tensors
 #include <tenon/train/queue_runner.hpp>      // threads that keep queues filled
 #include <tenon/train/session_hook.hpp>      // what goes on beside the steps of the next
 #include <tenon/train/monitored_session.hpp> // a session that initialises, restores, saves, and lives through lost tasks
