@@ -13,16 +13,16 @@
 #include <tenon/core/array.hpp>        // host tensors
 #include <tenon/core/print.hpp>        // host tensors as text
 
-#include <tenon/io/file_system.hpp>   // files by name, here and elsewhere
-#include <tenon/io/compressed.hpp>    // gzip and zlib around them
-#include <tenon/io/records.hpp>       // files as records: lines, fixed lengths, TFRecord, IDX
-#include <tenon/io/record_source.hpp> // opening them
-#include <tenon/io/record_writer.hpp> // and written: TFRecord, CSV, lines of text
-#include <tenon/io/npy.hpp>           // NumPy's arrays
-#include <tenon/io/npz.hpp>           // several of them in a file
-#include <tenon/io/crc32c.hpp>        // the checksum of TFRecords
-#include <tenon/io/example.hpp> // tf.Example and tf.SequenceExample
-#include <tenon/io/image.hpp>   // PNG, JPEG and PNM images
+#include <tenon/io/file_system.hpp>        // files by name, here and elsewhere
+#include <tenon/io/compressed.hpp>         // gzip and zlib around them
+#include <tenon/io/records.hpp>            // files as records: lines, fixed lengths, TFRecord, IDX
+#include <tenon/io/record_source.hpp>      // opening them
+#include <tenon/io/record_writer.hpp>      // and written: TFRecord, CSV, lines of text
+#include <tenon/io/npy.hpp>                // NumPy's arrays
+#include <tenon/io/npz.hpp>                // several of them in a file
+#include <tenon/io/crc32c.hpp>             // the checksum of TFRecords
+#include <tenon/io/example.hpp>            // tf.Example and tf.SequenceExample
+#include <tenon/io/image.hpp>              // PNG, JPEG and PNM images
 #include <tenon/io/csv.hpp>                // records of comma-separated values
 #include <tenon/io/json_lines.hpp>         // records that are JSON objects
 #include <tenon/io/regular_expression.hpp> // patterns of texts
@@ -71,6 +71,7 @@
 #include <tenon/ops/random.hpp>           // random numbers, the same everywhere
 #include <tenon/ops/queue.hpp>            // queues of tuples, which outlive steps
 #include <tenon/ops/reader.hpp>           // readers: records of files, whose names come from a queue
+#include <tenon/ops/iterator.hpp>         // places in data sets
 #include <tenon/ops/files.hpp>            // files, where ops are
 #include <tenon/ops/parse_example.hpp>    // features of tf.Example and tf.SequenceExample
 #include <tenon/ops/decode_image.hpp>     // images of files, and back
@@ -119,3 +120,8 @@
 #include <tenon/data/idx.hpp>         // the files of MNIST and its relatives
 #include <tenon/data/minibatches.hpp> // shuffled minibatches
 #include <tenon/data/progress.hpp>    // a line that tells how far it is
+#include <tenon/data/data_set.hpp>    // elements one after another, and the steps between them
+#include <tenon/data/from.hpp>        // where they come from: arrays, files, functions
+#include <tenon/data/csv.hpp>         // tables of comma-separated values
+#include <tenon/data/generator.hpp>   // coroutines that give elements
+#include <tenon/data/iterator.hpp>    // data sets in graphs

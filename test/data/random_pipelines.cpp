@@ -19,7 +19,7 @@ namespace {
 
 struct pipeline {
     number_set set;
-    numbers expected;   // where `ordered`, in this order
+    numbers expected; // where `ordered`, in this order
     bool ordered = true;
     std::string text;
 };
@@ -53,7 +53,8 @@ public:
     void add(pipeline& p, int depth) {
         numbers& x = p.expected;
         const auto size = static_cast<std::int64_t>(x.size());
-        const tn::map_options how{.parallelism = std::vector{1, 1, 2, 3, tn::autotune}[static_cast<std::size_t>(below(5))]};
+        const tn::map_options how{.parallelism =
+                                      std::vector{1, 1, 2, 3, tn::autotune}[static_cast<std::size_t>(below(5))]};
         switch (below(18)) {
         case 0: {
             const std::int64_t n = below(size + 3);
@@ -128,7 +129,9 @@ public:
             return;
         case 10: {
             if (size > 60) return;
-            p.set = p.set.flat_map([](std::int64_t v) { return tn::data::range((v % 4 + 4) % 4).map_host([v](std::int64_t i) { return v + i; }); });
+            p.set = p.set.flat_map([](std::int64_t v) {
+                return tn::data::range((v % 4 + 4) % 4).map_host([v](std::int64_t i) { return v + i; });
+            });
             numbers made;
             for (const std::int64_t v : x)
                 for (std::int64_t i = 0; i < (v % 4 + 4) % 4; ++i) made.push_back(v + i);
@@ -160,7 +163,8 @@ public:
                             return sum;
                         });
             x = window_sums(x, n, shift, stride, drop);
-            p.text += " window " + std::to_string(n) + " " + std::to_string(shift) + " " + std::to_string(stride) + (drop ? " drop" : "");
+            p.text += " window " + std::to_string(n) + " " + std::to_string(shift) + " " + std::to_string(stride) +
+                      (drop ? " drop" : "");
             return;
         }
         case 14:
@@ -176,7 +180,8 @@ public:
             pipeline other = source();
             add(other, depth + 1);
             if (!p.ordered || !other.ordered) return;
-            p.set = tn::data::zip(p.set, other.set).map_host([](std::int64_t a, std::int64_t b) { return a - 100 * b; });
+            p.set =
+                tn::data::zip(p.set, other.set).map_host([](std::int64_t a, std::int64_t b) { return a - 100 * b; });
             x.resize(std::min(x.size(), other.expected.size()));
             for (std::size_t i = 0; i < x.size(); ++i) x[i] -= 100 * other.expected[i];
             p.text += " zip (" + other.text + ")";
@@ -224,7 +229,8 @@ private:
         const auto size = static_cast<std::int64_t>(x.size());
         for (std::int64_t begin = 0; begin < size; begin += shift) {
             std::int64_t count = 0, sum = 0;
-            for (std::int64_t i = begin; i < size && count < n; i += stride, ++count) sum += x[static_cast<std::size_t>(i)];
+            for (std::int64_t i = begin; i < size && count < n; i += stride, ++count)
+                sum += x[static_cast<std::size_t>(i)];
             if (drop && begin + (n - 1) * stride >= size) break;
             sums.push_back(sum + 1000 * count);
         }

@@ -96,6 +96,7 @@ public:
         const bool plain =
             rows && std::none_of(rows->begin(), rows->end(), [](const any_array& a) { return a.rank() == 0; });
         if (plain) return std::make_unique<rows_batch_stream>(*this, p);
+        if (auto made = padded_ ? nullptr : input().make_batches(p, n_, drop_)) return made;
         return std::make_unique<stream>(*this, p);
     }
     std::int64_t size() const override {

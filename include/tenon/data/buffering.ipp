@@ -4,12 +4,15 @@
 #include <deque>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
 #include <tenon/core/error.hpp>
 #include <tenon/data/buffering.hpp>
 #include <tenon/data/kept_failure.hpp>
+#include <tenon/io/record_source.hpp>
+#include <tenon/io/record_writer.hpp>
 
 namespace tenon::detail {
 
@@ -153,7 +156,11 @@ class cached_node final : public data_node {
 public:
     cached_node(pointer from, std::string path) :
         data_node("cache", from->components(), {from}), path_(std::move(path)) {}
-    std::unique_ptr<element_stream> make(pipeline& p) const override { return std::make_unique<stream>(*this, p); }
+    std::unique_ptr<element_stream> make(pipeline& p) const override {
+        if (path_.empty()) return std::make_unique<stream>(*this, p);
+        return std::make_unique<file_stream>(*this, p);
+    }
+    bool may_wait() const override { return !path_.empty() || input().may_wait(); }
     std::int64_t size() const override { return input().size(); }
 
 private:
@@ -219,6 +226,69 @@ private:
         std::size_t at_ = 0; // of it
         elements gathered_;  // until then
         std::unique_ptr<element_stream> from_;
+    };
+
+    // A TFRecord file of elements as state_writer writes them: whole, or not there.
+    class file_stream final : public element_stream {
+    public:
+        file_stream(const cached_node& n, pipeline& p) : node_(n), pipeline_(p) { begin(); }
+        bool next(data_element& x) override {
+            if (reads_) {
+                std::string_view record;
+                if (!reads_->next(record)) return false;
+                state_reader from(record, "'" + node_.path_ + "'");
+                x = from.element();
+                from.require_end();
+                bool fits = x.size() == node_.components().size();
+                for (std::size_t c = 0; fits && c < x.size(); ++c)
+                    fits = misfit(x[c].type(), node_.components()[c]).empty();
+                if (!fits) from.damaged("its elements have other types");
+                ++given_;
+                return true;
+            }
+            if (ended_) return false;
+            if (from_->next(x)) {
+                state_writer to;
+                to.element(x);
+                writes_->write(std::move(to).take());
+                ++given_;
+                return true;
+            }
+            writes_->commit();
+            ended_ = true;
+            return false;
+        }
+        // The elements that were given are gone through again: they are in the file, or come of the steps before.
+        void save(state_writer& to) override { to.number(given_); }
+        void restore(state_reader& from) override {
+            const std::uint64_t given = from.number();
+            begin();
+            data_element x;
+            while (given_ < given)
+                if (!next(x)) from.damaged("a cache has fewer elements than it had");
+        }
+
+    private:
+        void begin() {
+            given_ = 0;
+            ended_ = false;
+            reads_.reset();
+            writes_.reset();
+            if (file_system_of(node_.path_).exists(node_.path_))
+                reads_ = open_records("cache", node_.path_,
+                                      {.kind = record_kind::tfrecord, .largest_record = std::int64_t{1} << 40});
+            else {
+                from_ = open_step(node_.input(), pipeline_);
+                writes_.emplace(node_.path_, compression::none);
+            }
+        }
+        const cached_node& node_;
+        pipeline& pipeline_;
+        std::unique_ptr<record_source> reads_;
+        std::unique_ptr<element_stream> from_;
+        std::optional<tfrecord_writer> writes_;
+        std::uint64_t given_ = 0;
+        bool ended_ = false;
     };
 
     std::shared_ptr<const elements> whole() const {

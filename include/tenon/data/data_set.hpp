@@ -196,14 +196,14 @@ public:
         return stacked_t<N>(set_.batch(N, {.drop_remainder = true}, extent(N)));
     }
     /// n of them, of which the types say what Size says: dyn, or a named size. The last may be smaller.
-    template <auto Size = dyn> auto batch(std::int64_t n, const batch_options& o = {}) const {
+    template <auto Size = dyn> auto batch(std::int64_t n, const batching_options& o = {}) const {
         static_assert(!detail::is_count<Size>, "tenon::data_set::batch: write the number once: batch<32>()");
         return stacked_t<Size>(set_.batch(n, o, detail::extent_of<Size>()));
     }
     /// The same, but each component is filled up at its ends to the largest sizes in the batch (SEMANTICS 34): with zeros, false
     /// and empty strings, or with what is given, a value for each component. Sizes that are no numbers are dyn then.
     template <auto Size = dyn, class... Fill>
-    auto padded_batch(std::int64_t n, const batch_options& o = {}, const Fill&... fill) const {
+    auto padded_batch(std::int64_t n, const batching_options& o = {}, const Fill&... fill) const {
         static_assert(!detail::is_count<Size>,
                       "tenon::data_set::padded_batch: how many a batch holds is a number of the "
                       "call: padded_batch(32)");
@@ -214,7 +214,7 @@ public:
     /// on the host.
     template <auto Size = dyn, class F, class... Fill>
     auto bucket_by_length(F length, std::vector<std::int64_t> boundaries, std::vector<std::int64_t> batch_sizes,
-                          const batch_options& o = {}, const Fill&... fill) const {
+                          const batching_options& o = {}, const Fill&... fill) const {
         static_assert(schema::template can_call<F>,
                       "tenon::data_set::bucket_by_length: the function takes the element's components");
         const auto of = [length](const std::vector<any_array>& x) mutable {

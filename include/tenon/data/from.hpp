@@ -6,9 +6,27 @@
 #include <vector>
 
 #include <tenon/data/data_set.hpp>
+#include <tenon/data/idx.hpp>
 #include <tenon/data/sources.hpp>
+#include <tenon/io/npy.hpp>
 
 /// Where data sets come from.
+
+namespace tenon::detail {
+
+void require_rows(const any_array& rows, const tensor_type& type, const std::string& path);
+/// uint8[height, width, channels]
+any_array image_of_file(const std::string& path, int channels, std::int64_t largest_pixels);
+
+template <class T, class S> auto rows_of_file(any_array&& rows, const std::string& path) {
+    using set = typename data_set_of_operands<operand_list<operand_type<T, S>>>::type;
+    require_rows(rows, {element_type_of<T>, S::extents}, path);
+    std::vector<any_array> all;
+    all.push_back(std::move(rows));
+    return set(untyped::data_set(row_elements(std::move(all), set::types())));
+}
+
+} // namespace tenon::detail
 
 namespace tenon::data {
 
@@ -74,6 +92,42 @@ struct tf_record_options {
 /// The records of TFRecord files.
 data_set<std::string> tf_records(std::vector<std::string> files, const tf_record_options& o = {});
 
+/// The rows of an array in a file, IDX (MNIST's) or NumPy's: elements of T with sizes S. The file is read once, now. Two zipped are as
+/// slices of both. invalid_argument_error, naming both types, where the file holds others.
+template <Element T, Shape S = shape<>> auto idx(const std::string& path) {
+    return tenon::detail::rows_of_file<T, canonical_t<S>>(read_idx(path), path);
+}
+template <Element T, Shape S = shape<>> auto npy(const std::string& path) {
+    return tenon::detail::rows_of_file<T, canonical_t<S>>(read_npy(path), path);
+}
+
+struct image_folder_options {
+    int parallelism = 1;                                 ///< images that are decoded at the same time, as of map_host
+    std::int64_t largest_pixels = std::int64_t{1} << 26; ///< of an image: a larger one is a resource_exhausted_error
+};
+/// The names of the folders in a folder, sorted: of an image folder the classes.
+std::vector<std::string> class_names(const std::string& folder);
+/// The PNG, JPEG and PNM files of a folder that has a folder for each class, by class and name, and the numbers of their classes.
+/// not_found_error where there are none.
+data_set<std::string, std::int32_t> image_files(const std::string& folder);
+/// The images in files, uint8[height, width, Channels], and what stands beside their names.
+template <auto Channels = 3, class Label>
+auto decoded_images(const data_set<std::string, Label>& files, const image_folder_options& o = {}) {
+    static_assert(Channels == 1 || Channels == 3 || Channels == 4, "tenon::data: an image has 1, 3 or 4 channels");
+    using image = array<std::uint8_t, shape<dyn, dyn, Channels>>;
+    return files.map_host(
+        [pixels = o.largest_pixels](const std::string& file, const Label& label) {
+            return std::tuple(image(tenon::detail::image_of_file(file, static_cast<int>(Channels), pixels)), label);
+        },
+        {.parallelism = o.parallelism});
+}
+
+/// The images of such a folder, uint8[height, width, Channels], and their classes. To shuffle them, shuffle image_files(), which are
+/// small, and decode what comes: decoded_images(image_files(folder).shuffle(10'000)).
+template <auto Channels = 3> auto image_folder(const std::string& folder, const image_folder_options& o = {}) {
+    return decoded_images<Channels>(image_files(folder), o);
+}
+
 /// The files whose names match a pattern (matching_files), sorted; not_found_error where there are none.
 data_set<std::string> files(const std::string& pattern);
 
@@ -121,16 +175,16 @@ template <class Begin> auto generator(Begin begin) {
         using set = typename result::type;
         return set(untyped::data_set(tenon::detail::generated_elements(set::types(), [begin]() mutable {
             struct walk {
-                explicit walk(made&& r) : range(std::move(r)), at(range.begin()) {}
+                explicit walk(made&& r) : range(std::move(r)) {}
                 made range;
-                decltype(range.begin()) at;
-                bool begun = false;
+                std::optional<decltype(range.begin())> at; // none: it was not begun
             };
             return tenon::detail::element_generator(
                 [w = std::make_shared<walk>(begin())](std::vector<any_array>& x) mutable {
-                    if (std::exchange(w->begun, true)) ++w->at;
-                    if (w->at == w->range.end()) return false;
-                    x = set::arrays(given(*w->at));
+                    if (w->at) ++*w->at;
+                    else w->at.emplace(w->range.begin());
+                    if (*w->at == w->range.end()) return false;
+                    x = set::arrays(given(std::move(**w->at)));
                     return true;
                 });
         })));

@@ -1,9 +1,67 @@
 #pragma once
 
+#include <algorithm>
+#include <span>
+
 #include <tenon/core/error.hpp>
 #include <tenon/data/from.hpp>
+#include <tenon/io/image.hpp>
+
+namespace tenon::detail {
+
+TENON_INLINE void require_rows(const any_array& rows, const tensor_type& type, const std::string& path) {
+    tensor_type wanted = type;
+    wanted.extents.insert(0, dynamic_extent);
+    const std::string why = misfit(rows.type(), wanted);
+    if (!why.empty())
+        throw invalid_argument_error("'" + path + "' holds " + to_string(rows.type()) + ", whose rows are not " +
+                                     to_string(type) + ": " + why);
+}
+
+TENON_INLINE any_array image_of_file(const std::string& path, int channels, std::int64_t largest_pixels) {
+    const auto file =
+        open_records("image_folder", path, {.kind = record_kind::whole_file, .compressed = compression::none});
+    std::string_view bytes;
+    if (!file->next(bytes)) bytes = {};
+    return decode_image(bytes, {.channels = channels, .element = element_type::uint8, .largest_image = largest_pixels},
+                        "'" + path + "'");
+}
+
+} // namespace tenon::detail
 
 namespace tenon::data {
+
+TENON_INLINE std::vector<std::string> class_names(const std::string& folder) {
+    file_system& files = file_system_of(folder);
+    std::vector<std::string> names;
+    for (const std::string& name : files.list(folder))
+        if (files.is_folder(folder + "/" + name)) names.push_back(name);
+    return names;
+}
+
+TENON_INLINE data_set<std::string, std::int32_t> image_files(const std::string& folder) {
+    std::vector<std::string> paths;
+    std::vector<std::int32_t> labels;
+    const std::vector<std::string> classes = class_names(folder);
+    for (std::size_t c = 0; c < classes.size(); ++c)
+        for (const std::string& name : file_system_of(folder).list(folder + "/" + classes[c])) {
+            std::string end = name.substr(std::min(name.rfind('.'), name.size()));
+            for (char& letter : end)
+                if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+            if (end != ".png" && end != ".jpg" && end != ".jpeg" && end != ".ppm" && end != ".pgm" && end != ".pbm" &&
+                end != ".pnm")
+                continue;
+            paths.push_back(folder + "/" + classes[c] + "/" + name);
+            labels.push_back(static_cast<std::int32_t>(c));
+        }
+    if (paths.empty())
+        throw not_found_error("image_folder: '" + folder + "' has no images in its " + std::to_string(classes.size()) +
+                              " folders; it needs a folder for each class, with PNG, JPEG or PNM files");
+    const auto n = static_cast<std::int64_t>(paths.size());
+    array<std::string, shape<dyn>> names(std::span<const std::string>(paths), extents{n});
+    array<std::int32_t, shape<dyn>> numbers(std::span<const std::int32_t>(labels), extents{n});
+    return slices(names, numbers);
+}
 
 TENON_INLINE data_set<std::string> text_lines(std::vector<std::string> files, const text_options& o) {
     record_format f;

@@ -37,8 +37,8 @@ template <class... Operand> struct next_tensors<operand_list<Operand...>> {
 };
 } // namespace detail
 
-/// A member of an element of struct R, whose tensors get_next() gives as a tuple: member<&sample::label>(element).
-template <auto Member, class Tuple> constexpr const auto& member(const Tuple& element) {
+/// A member of an element of struct R, whose tensors get_next() gives as a tuple: tensor_of<&sample::label>(element).
+template <auto Member, class Tuple> constexpr const auto& tensor_of(const Tuple& element) {
     constexpr auto index = []<class R, class M>(M R::*of) {
         std::size_t at = 0, found = 0;
         const auto look = [&](const auto& f) {

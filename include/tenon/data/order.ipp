@@ -8,6 +8,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/data/order.hpp>
 #include <tenon/data/random_order.hpp>
+#include <tenon/data/sources.hpp>
 
 namespace tenon::detail {
 
@@ -391,6 +392,15 @@ TENON_INLINE data_node::pointer zipped(std::vector<data_node::pointer> all) {
     std::vector<tensor_type> types;
     for (const data_node::pointer& one : all)
         types.insert(types.end(), one->components().begin(), one->components().end());
+    // Arrays beside each other are more arrays.
+    if (std::all_of(all.begin(), all.end(), [](const auto& one) { return one->gives_rows_as_they_lie(); })) {
+        std::int64_t rows = all.front()->size();
+        for (const data_node::pointer& one : all) rows = std::min(rows, one->size());
+        std::vector<any_array> arrays;
+        for (const data_node::pointer& one : all)
+            for (const any_array& a : *one->rows()) arrays.push_back(a.share().slice(0, rows));
+        return row_elements(std::move(arrays), std::move(types));
+    }
     return std::make_shared<zipped_node>(std::move(types), std::move(all));
 }
 

@@ -139,6 +139,12 @@ public:
     /// Where its elements are rows of arrays in memory, in some order: the arrays, and that order. Else nullptr.
     virtual const std::vector<any_array>* rows() const { return nullptr; }
     virtual std::unique_ptr<index_stream> make_indices(pipeline&) const { return nullptr; }
+    /// Whether that order is the one in which they lie, from the first to the last.
+    virtual bool gives_rows_as_they_lie() const { return false; }
+    /// Where it can put elements together while it makes them: batches of n, without meter. Else nullptr.
+    virtual std::unique_ptr<element_stream> make_batches(pipeline&, std::int64_t /*n*/, bool /*drop_remainder*/) const {
+        return nullptr;
+    }
     /// How many elements it gives; -1: it is not known, or there is no end.
     virtual std::int64_t size() const { return -1; }
 

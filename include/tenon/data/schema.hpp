@@ -14,7 +14,7 @@
 ///     struct sample {
 ///         tn::array<std::uint8_t, tn::shape<28, 28>> image;
 ///         std::int32_t label;
-///         static constexpr auto fields() { return tn::fields("image", &sample::image, "label", &sample::label); }
+///         static constexpr auto fields() { return tn::record_fields("image", &sample::image, "label", &sample::label); }
 ///     };
 
 namespace tenon {
@@ -26,9 +26,10 @@ template <class R, class M> struct record_field {
 };
 
 /// The members of a struct that are components, in order, each with its name: what its fields() returns.
-constexpr std::tuple<> fields() { return {}; }
-template <class R, class M, class... Rest> constexpr auto fields(const char* name, M R::*member, const Rest&... rest) {
-    return std::tuple_cat(std::tuple<record_field<R, M>>{{name, member}}, fields(rest...));
+constexpr std::tuple<> record_fields() { return {}; }
+template <class R, class M, class... Rest>
+constexpr auto record_fields(const char* name, M R::*member, const Rest&... rest) {
+    return std::tuple_cat(std::tuple<record_field<R, M>>{{name, member}}, record_fields(rest...));
 }
 
 /// A struct whose fields() says what its members are called.
@@ -119,7 +120,7 @@ template <Record R> struct schema<R> {
     template <class Fields> struct split;
     template <class... F> struct split<std::tuple<F...>> {
         static_assert((!std::is_void_v<typename named_component<typename member_of<F>::type>::type> && ...),
-                      "tenon::fields: a member is a number, a text, or array<T, shape<...>>");
+                      "tenon::record_fields: a member is a number, a text, or array<T, shape<...>>");
         using operands = operand_list<typename named_component<typename member_of<F>::type>::type...>;
     };
     using operands = typename split<members>::operands;

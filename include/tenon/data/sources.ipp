@@ -6,6 +6,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/with_element.hpp>
+#include <tenon/data/file_walk.hpp>
 #include <tenon/data/random_order.hpp>
 #include <tenon/data/sources.hpp>
 #include <tenon/kernel/random_numbers.hpp>
@@ -43,6 +44,7 @@ public:
     std::unique_ptr<index_stream> make_indices(pipeline&) const override {
         return std::make_unique<counting_stream>(rows_);
     }
+    bool gives_rows_as_they_lie() const override { return true; }
     std::int64_t size() const override { return rows_; }
 
 private:
@@ -135,17 +137,11 @@ public:
 private:
     class stream final : public element_stream {
     public:
-        explicit stream(const record_node& n) : node_(n) {}
+        explicit stream(const record_node& n) : walk_(n.step(), n.files_, n.format_) {}
         bool next(data_element& x) override {
             std::string_view record;
-            for (;;) {
-                if (!source_) {
-                    if (file_ == node_.files_.size()) return false;
-                    open(file_++);
-                }
-                if (source_->next(record)) break;
-                source_.reset();
-            }
+            while (!walk_.next(record))
+                if (!walk_.open_next()) return false;
             if (x.size() != 1 || x[0].element() != element_type::string || x[0].rank() != 0 || !x[0].is_unique()) {
                 x.clear();
                 x.emplace_back(element_type::string, extents());
@@ -153,34 +149,13 @@ private:
             static_cast<std::string*>(x[0].data())->assign(record);
             return true;
         }
-        void save(state_writer& to) override {
-            to.number(file_);
-            to.number(source_ != nullptr);
-            if (!source_) return;
-            const record_position at = source_->position();
-            to.number(at.bytes);
-            to.number(at.records);
-            to.number(at.lines);
-        }
+        void save(state_writer& to) override { walk_.save(to); }
         void restore(state_reader& from) override {
-            file_ = static_cast<std::size_t>(from.number());
-            source_.reset();
-            if (file_ > node_.files_.size()) from.damaged("there are fewer files than there were");
-            if (from.number() == 0) return;
-            record_position at;
-            at.bytes = from.number();
-            at.records = from.number();
-            at.lines = from.number();
-            if (file_ == 0) from.damaged("no file was open");
-            open(file_ - 1);
-            source_->go_to(at);
+            walk_.restore(from, [] {});
         }
 
     private:
-        void open(std::size_t file) { source_ = open_records(node_.step(), node_.files_[file], node_.format_); }
-        const record_node& node_;
-        std::size_t file_ = 0; // the next
-        std::unique_ptr<record_source> source_;
+        file_walk walk_;
     };
     const std::vector<std::string> files_;
     const record_format format_;

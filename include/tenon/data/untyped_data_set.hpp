@@ -19,7 +19,7 @@ struct shuffle_options {
     /// Each time it is gone through, as in each round of repeat(), the order is another one.
     bool reshuffle_each_epoch = true;
 };
-struct batch_options {
+struct batching_options {
     bool drop_remainder = false; ///< leaves out a last batch that is not full
 };
 struct map_options {
@@ -61,12 +61,12 @@ public:
     data_set concatenate(const data_set& next) const;
     data_set enumerate(std::int64_t first = 0) const;
     /// `size`: what the types say of n.
-    data_set batch(std::int64_t n, const batch_options& o = {}, const extent& size = {}) const;
-    data_set padded_batch(std::int64_t n, const batch_options& o = {}, const extent& size = {},
+    data_set batch(std::int64_t n, const batching_options& o = {}, const extent& size = {}) const;
+    data_set padded_batch(std::int64_t n, const batching_options& o = {}, const extent& size = {},
                           std::vector<any_array> fill = {}) const;
     data_set bucket_by_length(shared_function<std::int64_t(const element&)> length,
                               std::vector<std::int64_t> boundaries, std::vector<std::int64_t> batch_sizes,
-                              const batch_options& o = {}, const extent& size = {},
+                              const batching_options& o = {}, const extent& size = {},
                               std::vector<any_array> fill = {}) const;
     data_set unbatch() const;
     data_set window(std::int64_t n, const window_options& o = {}, const extent& size = {}) const;

@@ -110,16 +110,16 @@ TENON_INLINE data_set data_set::concatenate(const data_set& next) const {
 TENON_INLINE data_set data_set::enumerate(std::int64_t first) const {
     return then(tenon::detail::enumerated(last_, first));
 }
-TENON_INLINE data_set data_set::batch(std::int64_t n, const batch_options& o, const extent& size) const {
+TENON_INLINE data_set data_set::batch(std::int64_t n, const batching_options& o, const extent& size) const {
     return then(tenon::detail::batched(last_, n, o.drop_remainder, size));
 }
-TENON_INLINE data_set data_set::padded_batch(std::int64_t n, const batch_options& o, const extent& size,
+TENON_INLINE data_set data_set::padded_batch(std::int64_t n, const batching_options& o, const extent& size,
                                              std::vector<any_array> fill) const {
     return then(tenon::detail::padded_batched(last_, n, o.drop_remainder, size, std::move(fill)));
 }
 TENON_INLINE data_set data_set::bucket_by_length(shared_function<std::int64_t(const element&)> length,
                                                  std::vector<std::int64_t> boundaries,
-                                                 std::vector<std::int64_t> batch_sizes, const batch_options& o,
+                                                 std::vector<std::int64_t> batch_sizes, const batching_options& o,
                                                  const extent& size, std::vector<any_array> fill) const {
     return then(tenon::detail::bucketed(last_, std::move(boundaries), std::move(batch_sizes), std::move(length),
                                         o.drop_remainder, size, std::move(fill)));

@@ -98,11 +98,11 @@ template <class S> constexpr bool has_rows() {
     return true;
 }
 
-any_array filled_with(any_array one, const extents& sizes);
+any_array filled_with(any_array value, const extents& sizes);
 template <Element T> std::shared_ptr<const any_array> filler_of(const T& value, const extents& sizes = {}) {
-    any_array one(element_type_of<T>, {});
-    *static_cast<T*>(one.data()) = value;
-    return std::make_shared<const any_array>(filled_with(std::move(one), sizes));
+    any_array single(element_type_of<T>, {});
+    *static_cast<T*>(single.data()) = value;
+    return std::make_shared<const any_array>(filled_with(std::move(single), sizes));
 }
 
 // What specifications have in common. The text of a default comes as a std::string.

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tenon/data/data_set.hpp>
+#include <tenon/io/compressed.hpp>
+#include <tenon/io/csv.hpp>
+
+/// Tables of comma-separated values (RFC 4180) as data sets.
+///
+///     struct flat {
+///         float price = 0;
+///         std::int32_t rooms = 0;
+///         tn::array<float, tn::shape<3>> scores; // three columns, from the one of this name on
+///         static constexpr auto fields() {
+///             return tn::record_fields("price", &flat::price, "rooms", &flat::rooms, "score_1", &flat::scores);
+///         }
+///     };
+///     auto flats = tn::data::csv<flat>("flats.csv");             // by the names in the file's first line
+///     auto rows = tn::data::csv<std::int32_t, tn::component<float, tn::shape<784>>>("train.csv", {.skip_header_lines = 1});
+
+namespace tenon::data {
+
+struct csv_read_options {
+    std::int64_t skip_header_lines = 0; ///< of columns in order; a struct's files have one line of names, which is read
+    char delimiter = ',';
+    bool quotes = true;                      ///< fields may stand in quotes
+    std::vector<std::string> na_values = {}; ///< what stands for a missing field beside an empty one
+    /// What missing fields are, a text for each component; empty: none may be missing. A component without: std::nullopt.
+    std::vector<std::optional<std::string>> defaults = {};
+    compression compressed = compression::automatic;
+    std::int64_t largest_line = std::int64_t{1} << 28; ///< bytes; a longer one is a resource_exhausted_error
+};
+
+} // namespace tenon::data
+
+namespace tenon::detail {
+
+/// A component of n columns in succession; in a struct they begin with the one of this name, else they follow one another.
+struct csv_field {
+    std::string name;
+    tensor_type type;
+};
+data_node::pointer csv_rows(std::vector<std::string> files, std::vector<csv_field> fields, bool named,
+                            const data::csv_read_options& o);
+
+template <class T> inline constexpr bool is_csv_operand = false;
+template <class T, auto... D>
+inline constexpr bool is_csv_operand<operand_type<T, shape<D...>>> = sizeof...(D) <= 1 && (is_count<D> && ...);
+template <class List> inline constexpr bool are_csv_operands = false;
+template <class... Operand>
+inline constexpr bool are_csv_operands<operand_list<Operand...>> = (is_csv_operand<Operand> && ...);
+
+} // namespace tenon::detail
+
+namespace tenon::data {
+
+/// The rows of files, one file after another. C...: what each column holds, in order: T, or component<T, shape<n>> for n columns; or one
+/// struct with fields(), whose names each file has in its first line, in any order and beside others. A row that is none throws
+/// invalid_argument_error with file, line and column, and who goes on gets the row behind it.
+template <class... C> data_set<C...> csv(std::vector<std::string> files, const csv_read_options& o = {}) {
+    using operands = typename data_set<C...>::operands;
+    static_assert(tenon::detail::are_csv_operands<operands>,
+                  "tenon::data::csv: a component is a number or a text, or component<T, shape<n>>: n columns");
+    std::vector<tenon::detail::csv_field> fields;
+    for (const tensor_type& t : data_set<C...>::types()) fields.push_back({{}, t});
+    bool named = false;
+    if constexpr (requires { tenon::detail::schema<C...>::names(); }) {
+        const std::vector<std::string> names = tenon::detail::schema<C...>::names();
+        for (std::size_t i = 0; i < names.size(); ++i) fields[i].name = names[i];
+        named = true;
+    }
+    return data_set<C...>(
+        untyped::data_set(tenon::detail::csv_rows(std::move(files), std::move(fields), named, o)));
+}
+template <class... C> data_set<C...> csv(const std::string& file, const csv_read_options& o = {}) {
+    return csv<C...>(std::vector<std::string>{file}, o);
+}
+
+} // namespace tenon::data
+
+#if TENON_HEADER_ONLY
+#include <tenon/data/csv.ipp>
+#endif

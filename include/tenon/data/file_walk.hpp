@@ -1,0 +1,57 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tenon/io/element_stream.hpp>
+#include <tenon/io/record_source.hpp>
+
+/// The records of several files, one file after another.
+
+namespace tenon::detail {
+
+/// For one thread at a time. What is given to it outlives it.
+class file_walk {
+public:
+    file_walk(const std::string& who, const std::vector<std::string>& files, const record_format& f) :
+        who_(who), files_(files), format_(f) {}
+
+    /// The next record of the file that is open; false: it is at its end, or none is open.
+    bool next(std::string_view& record) {
+        if (!source_) return false;
+        if (source_->next(record)) return true;
+        source_.reset();
+        return false;
+    }
+    /// Opens the next file; false: there are no more. What it throws is of that file, and the next call goes on behind it.
+    bool open_next();
+    bool is_open() const noexcept { return source_ != nullptr; }
+    const std::string& file() const noexcept { return files_[next_file_ - 1]; }
+    std::uint64_t number() const { return source_->number(); }
+
+    void save(state_writer& to) const;
+    /// `opened` is called when a file was opened, before it goes to its place there.
+    template <class F> void restore(state_reader& from, F opened) {
+        record_position at;
+        if (!read_place(from, at)) return;
+        (void)open_next();
+        opened();
+        source_->go_to(at);
+    }
+
+private:
+    bool read_place(state_reader& from, record_position& at);
+    const std::string& who_;
+    const std::vector<std::string>& files_;
+    const record_format& format_;
+    std::size_t next_file_ = 0;
+    std::unique_ptr<record_source> source_;
+};
+
+} // namespace tenon::detail
+
+#if TENON_HEADER_ONLY
+#include <tenon/data/file_walk.ipp>
+#endif
