@@ -113,6 +113,19 @@ TEST_CASE("wherever packed data is cut off, what came before is given, then data
     }
 }
 
+TEST_CASE("what zlib has unpacked is given to the last byte that it could be, in pieces of any size") {
+    const std::string bytes(100'000, 'a'), packed = pack(bytes, compression::zlib);
+    for (std::size_t size = packed.size() - 30; size < packed.size(); ++size) {
+        const outcome all = unpack(packed.substr(0, size), compression::zlib, 1 << 20);
+        CHECK(unpack(packed.substr(0, size), compression::zlib, 17).bytes.size() == all.bytes.size());
+    }
+    // Deflated data have nothing behind their last byte.
+    const auto file = tn::detail::inflated(std::make_unique<test_file>(packed.substr(2, packed.size() - 6)), "it");
+    const outcome o = drain(*file, 17);
+    CHECK(o.bytes == bytes);
+    CHECK(o.error == "");
+}
+
 TEST_CASE("whatever byte of gzipped data is damaged, nothing wrong is given without an error") {
     const std::string bytes = mixed(500), packed = pack(bytes, compression::gzip);
     std::size_t noticed = 0;

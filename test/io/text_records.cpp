@@ -102,6 +102,8 @@ TEST_CASE("a quote that never ends is named with its line; what came before is g
     CHECK(r[1] == "\"b\"\"\n\",c");
     CHECK(contains(r[2], "!data_loss read: 'it': a quote that begins in line 4 never ends"));
     CHECK(contains(r[2], "(line 4, which begins at byte 11)"));
+    for (const std::size_t buffer : {3U, 100U}) // closed in line 2 and opened again
+        CHECK(contains(all_of("\"a\nb\",\"c\nd", csv, buffer).at(0), "a quote that begins in line 2 never ends"));
     const auto ignoring = source_of("a\n\"b", with_limit(csv, 100, true));
     CHECK(all_of(*ignoring) == strings{"a"});
     CHECK(ignoring->ignored() == 1);

@@ -121,13 +121,14 @@ public:
                 if (done > 0) break; // what came before it is given first
                 std::rethrow_exception(fault_);
             }
-            if (stream_.avail_in == 0 && !refill()) continue;
+            if (stream_.avail_in == 0 && !more_waits_ && !refill()) continue;
             if (between_members_ && !begin_member()) continue;
             const auto room = static_cast<uInt>(std::min<std::size_t>(bytes - done, 1U << 30));
             stream_.next_out = static_cast<Bytef*>(to) + done;
             stream_.avail_out = room;
             const int result = ::inflate(&stream_, Z_NO_FLUSH);
             done += room - stream_.avail_out;
+            more_waits_ = stream_.avail_out == 0 && result == Z_OK; // in zlib, for which there was no room
             if (result == Z_STREAM_END) between_members_ = true;
             else if (result != Z_OK && result != Z_BUF_ERROR)
                 damaged("is damaged" + (stream_.msg ? std::string(" (") + stream_.msg + ")" : std::string()));
@@ -141,7 +142,7 @@ public:
             ::inflateReset(&stream_);
             stream_.avail_in = 0;
             at_ = taken_ = 0;
-            between_members_ = ended_ = false;
+            between_members_ = ended_ = more_waits_ = false;
             fault_ = nullptr;
         }
         std::vector<std::byte> passed(std::min<std::uint64_t>(position - at_, 1 << 16));
@@ -196,7 +197,7 @@ private:
     std::vector<Bytef> packed_;
     std::uint64_t at_ = 0;    // of what is unpacked
     std::uint64_t taken_ = 0; // of the file
-    bool between_members_ = false, ended_ = false;
+    bool between_members_ = false, ended_ = false, more_waits_ = false;
     std::exception_ptr fault_; // told when all that came before it has been given
 };
 

@@ -16,8 +16,10 @@ public:
         if (ended_) return false;
         if (at_beginning()) read_header();
         if (records_ == count_) {
-            ended_ = true;
-            if (!fill(1)) return false;
+            if (!fill(1)) {
+                ended_ = true;
+                return false;
+            }
             return lost("more bytes follow the " + std::to_string(count_) + " records that the header promises");
         }
         if (!fill(bytes_))

@@ -110,8 +110,9 @@ private:
             std::int64_t size = 0;
             if (peek() < '0' || peek() > '9') damaged("a size is needed");
             while (!rest_.empty() && rest_[0] >= '0' && rest_[0] <= '9') {
-                size = size * 10 + (rest_[0] - '0');
-                if (size >> 62) damaged("a size is more than 2^62");
+                const std::int64_t digit = rest_[0] - '0';
+                if (size > ((std::int64_t{1} << 62) - digit) / 10) damaged("a size is more than 2^62");
+                size = size * 10 + digit;
                 rest_.remove_prefix(1);
             }
             take('L'); // as Python 2 wrote it

@@ -1,0 +1,129 @@
+// Reading records (the targets of input): TFRecords of 784 bytes beside reading the same bytes into a buffer and their CRC32C,
+// both by the same function; lines of text beside memchr over the mapped file. Files are in the page cache.
+
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <tenon/core/file.hpp>
+#include <tenon/io/crc32c.hpp>
+#include <tenon/io/record_source.hpp>
+#include <tenon/io/record_writer.hpp>
+
+#include "ratio.hpp"
+
+namespace tn = tenon;
+
+namespace {
+
+constexpr int records = 50'000;
+constexpr std::size_t record_bytes = 784;
+constexpr int lines = 500'000;
+
+struct files {
+    std::filesystem::path folder =
+        std::filesystem::temp_directory_path() / ("tenon-records-" + std::to_string(::getpid()));
+    std::string tfrecords = folder / "a.tfrecord", text = folder / "a.txt";
+    std::size_t text_bytes = 0;
+
+    files() {
+        std::filesystem::create_directories(folder);
+        tn::tfrecord_writer out(tfrecords);
+        std::string record(record_bytes, 'x');
+        for (int i = 0; i < records; ++i) {
+            std::memcpy(record.data(), &i, sizeof i);
+            out.write(record);
+        }
+        out.commit();
+        tn::text_writer text_out(text);
+        for (int i = 0; i < lines; ++i) text_out.write(std::string(static_cast<std::size_t>(20 + i * 37 % 100), 'y'));
+        text_out.commit();
+        text_bytes = std::filesystem::file_size(text);
+    }
+    ~files() { std::filesystem::remove_all(folder); }
+};
+const files& there() {
+    static const files f;
+    return f;
+}
+
+std::size_t read_all(const std::string& path, tn::record_kind kind) {
+    const auto source = tn::open_records("benchmark", path, {.kind = kind});
+    std::string_view record;
+    std::size_t bytes = 0;
+    while (source->next(record)) bytes += record.size();
+    return bytes;
+}
+
+void our_tfrecords(benchmark::State& state) {
+    for (auto _ : state) benchmark::DoNotOptimize(read_all(there().tfrecords, tn::record_kind::tfrecord));
+}
+// What is within the file: of each record the length and the data, with a checksum each.
+void read_and_sum(benchmark::State& state) {
+    constexpr std::size_t all = 12 + record_bytes + 4, at_once = (std::size_t{1} << 18) / all * all;
+    const auto buffer = std::make_unique_for_overwrite<std::byte[]>(at_once);
+    for (auto _ : state) {
+        const int file = ::open(there().tfrecords.c_str(), O_RDONLY);
+        std::uint32_t sum = 0;
+        for (ssize_t n = 0; (n = ::read(file, buffer.get(), at_once)) > 0;)
+            for (std::size_t at = 0; at < static_cast<std::size_t>(n); at += all)
+                sum ^= tn::crc32c({buffer.get() + at, 8}) ^ tn::crc32c({buffer.get() + at + 12, record_bytes});
+        ::close(file);
+        benchmark::DoNotOptimize(sum);
+    }
+}
+
+void our_lines(benchmark::State& state) {
+    for (auto _ : state) benchmark::DoNotOptimize(read_all(there().text, tn::record_kind::text_lines));
+}
+void our_csv_lines(benchmark::State& state) {
+    for (auto _ : state) benchmark::DoNotOptimize(read_all(there().text, tn::record_kind::csv_lines));
+}
+void mapped_lines(benchmark::State& state) {
+    for (auto _ : state) {
+        const tn::detail::mapped_file file("benchmark", there().text);
+        const char* at = reinterpret_cast<const char*>(file.data());
+        const char* const end = at + file.size();
+        std::size_t bytes = 0;
+        while (at < end) {
+            const auto* const line_end =
+                static_cast<const char*>(std::memchr(at, '\n', static_cast<std::size_t>(end - at)));
+            bytes += static_cast<std::size_t>(line_end - at);
+            at = line_end + 1;
+        }
+        benchmark::DoNotOptimize(bytes);
+    }
+}
+
+template <std::uint32_t (*Sum)(std::span<const std::byte>, std::uint32_t) noexcept, std::size_t Bytes>
+void sum_of(benchmark::State& state) {
+    const auto bytes = std::make_unique<std::byte[]>(Bytes);
+    std::uint32_t sum = 0;
+    for (auto _ : state) benchmark::DoNotOptimize(sum = Sum({bytes.get(), Bytes}, sum));
+}
+
+} // namespace
+
+BENCHMARK(our_tfrecords)->Name("tfrecords");
+BENCHMARK(read_and_sum)->Name("tfrecords: read and CRC");
+BENCHMARK(our_lines)->Name("lines");
+BENCHMARK(our_csv_lines)->Name("csv lines");
+BENCHMARK(mapped_lines)->Name("lines: memchr");
+BENCHMARK(sum_of<tn::crc32c, 784>)->Name("crc 784");
+BENCHMARK(sum_of<tn::detail::crc32c_by_table, 784>)->Name("crc 784: tables");
+BENCHMARK(sum_of<tn::crc32c, 65536>)->Name("crc 64 KiB");
+BENCHMARK(sum_of<tn::detail::crc32c_by_table, 65536>)->Name("crc 64 KiB: tables");
+
+int main(int argc, char** argv) {
+    return ratio::run(
+        argc, argv,
+        {{"a TFRecord of 784 bytes, read() and CRC", "tfrecords", "tfrecords: read and CRC", 0.9, records},
+         {"a line of text of 70 bytes, memchr over the map", "lines", "lines: memchr", 0.9, lines},
+         {"the same as CSV, memchr over the map", "csv lines", "lines: memchr", 0, lines},
+         {"CRC32C of 784 bytes, by tables", "crc 784", "crc 784: tables"},
+         {"CRC32C of 64 KiB, by tables", "crc 64 KiB", "crc 64 KiB: tables"}});
+}

@@ -1,0 +1,61 @@
+// gzip and zlib of any bytes: at most as much comes out as deflate can have packed, the same in large pieces and in small ones,
+// and again from the middle.
+// covers: io/compressed
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include <io/sources.hpp>
+
+namespace {
+
+struct outcome {
+    std::string bytes, error;
+    friend bool operator==(const outcome&, const outcome&) = default;
+};
+
+outcome unpack(tenon::readable_file& file, std::size_t piece, std::size_t most) {
+    outcome o;
+    std::string part(piece, '\0');
+    try {
+        while (const std::size_t n = file.read(part.data(), piece)) {
+            o.bytes.append(part, 0, n);
+            if (o.bytes.size() > most) std::abort();
+        }
+    } catch (const tenon::error& e) {
+        o.error = e.what();
+        if (!o.error.starts_with("'it': ")) std::abort();
+        o.error.resize(std::min(o.error.size(), o.error.find(" (")));         // the words of zlib, which depend on
+        o.error.resize(std::min(o.error.size(), o.error.find(", at byte "))); // how much it is given, as does the byte
+    }
+    return o;
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    if (size == 0) return 0;
+    constexpr tenon::compression kinds[] = {tenon::compression::automatic, tenon::compression::gzip,
+                                            tenon::compression::zlib};
+    const std::string bytes(reinterpret_cast<const char*>(data + 1), size - 1);
+    const auto open = [&](bool pipe) {
+        auto file = std::make_unique<test_file>(bytes);
+        file->pipe = pipe;
+        file->at_once = pipe ? 3 : bytes.size();
+        return tenon::unpacked(std::move(file), "it", kinds[data[0] % 3]);
+    };
+    try {
+        const std::size_t most = 1032 * (size + 1);
+        const auto file = open(false);
+        const outcome all = unpack(*file, 1 << 16, most);
+        if (unpack(*open(true), 17, most) != all) std::abort();
+        const std::size_t at = all.bytes.empty() ? 0 : data[0] % all.bytes.size();
+        file->seek(at);
+        const outcome rest = unpack(*file, 1 << 10, most);
+        if (rest.bytes != all.bytes.substr(at) || rest.error != all.error) std::abort();
+    } catch (const tenon::unimplemented_error&) { // a build without zlib
+    }
+    return 0;
+}

@@ -1,0 +1,22 @@
+// Records of fixed length, whole files and IDX elements of any bytes, with sizes from the first four.
+// covers: io/fixed_length_records io/idx_records io/buffered_records
+
+#include <cstdint>
+
+#include "records.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    if (size < 4) return 0;
+    tenon::record_format f;
+    f.largest_record = 300;
+    if (data[0] % 4 == 0) f.kind = tenon::record_kind::whole_file;
+    else if (data[0] % 4 == 1) f.kind = tenon::record_kind::idx;
+    else {
+        f.kind = tenon::record_kind::fixed_length;
+        f.header_bytes = data[1];
+        f.record_bytes = 1 + data[2];
+        f.footer_bytes = data[3];
+    }
+    fuzz::check_records(std::string(reinterpret_cast<const char*>(data + 4), size - 4), f);
+    return 0;
+}
