@@ -72,6 +72,21 @@ if(TENON_WITH_ZLIB)
     endif()
 endif()
 
+# Images are decoded by what is installed; without it the functions are there and say what to install.
+foreach(package IN ITEMS PNG JPEG)
+    set(TENON_HAS_${package} OFF)
+    if(TENON_WITH_${package})
+        find_package(${package} QUIET)
+        if(TARGET ${package}::${package})
+            set(TENON_HAS_${package} ON)
+            set(TENON_${package}_ORIGIN "${${package}_VERSION}")
+            if(NOT TENON_${package}_ORIGIN)
+                set(TENON_${package}_ORIGIN "${${package}_VERSION_STRING}") # FindPNG before CMake 4
+            endif()
+        endif()
+    endif()
+endforeach()
+
 # oneDNN takes long to build, so it is fetched only when asked for by name.
 set(TENON_HAS_ONEDNN OFF)
 if(TENON_WITH_ONEDNN STREQUAL "AUTO")

@@ -55,6 +55,12 @@ if(TENON_WITH_ZLIB)
     list(APPEND tenon_libraries ZLIB::ZLIB)
     list(APPEND tenon_definitions TENON_WITH_ZLIB=1)
 endif()
+foreach(package IN ITEMS PNG JPEG)
+    if(TENON_HAS_${package})
+        list(APPEND tenon_libraries ${package}::${package})
+        list(APPEND tenon_definitions TENON_WITH_${package}=1)
+    endif()
+endforeach()
 
 # Libraries that are headers only are not needed any more once this one is built: an installed tenon::tenon
 # does not ask for them.

@@ -12,6 +12,8 @@ set(TENON_WITH_ONEDNN AUTO CACHE STRING
 set_property(CACHE TENON_WITH_ONEDNN PROPERTY STRINGS AUTO ON OFF)
 option(TENON_WITH_NET "Build tenon::net: servers and remote sessions (Asio, OpenSSL)" ${PROJECT_IS_TOP_LEVEL})
 option(TENON_WITH_ZLIB "Read gzipped files with zlib (find or fetch)" ON)
+option(TENON_WITH_PNG "Read and write PNG files with libpng, where it is found" ON)
+option(TENON_WITH_JPEG "Read and write JPEG files with libjpeg-turbo, where it is found" ON)
 
 set(TENON_SANITIZE "" CACHE STRING "Sanitizers for everything built: address,undefined or thread")
 set(TENON_TEST_FOLDERS "" CACHE STRING "Folders of test/ to build, separated by ';' (empty: all)")

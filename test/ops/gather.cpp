@@ -139,6 +139,18 @@ TEST_CASE_TEMPLATE("sum_equal_rows: rows of equal indices are added up, everywhe
         }
 }
 
+TEST_CASE("gather: texts") {
+    const std::string longer = "a text that is longer than fits in place";
+    const auto x = constant(array<std::string, shape<2, 2>>{{"a", "b"}, {longer, "d"}});
+    session sess;
+    const auto rows = sess.run(gather(x, constant({1, 0, 1})));
+    CHECK(std::vector<std::string>(rows.begin(), rows.end()) ==
+          std::vector<std::string>{longer, "d", "a", "b", longer, "d"});
+    const auto column = sess.run(gather<1>(x, constant(1)));
+    CHECK(std::vector<std::string>(column.begin(), column.end()) == std::vector<std::string>{"b", "d"});
+    CHECK_THROWS_AS((void)sess.run(gather(x, constant({2}))), invalid_argument_error);
+}
+
 TEST_CASE("gather: gradients agree with central differences, joined ones and their own too") {
     CHECK(check_gradients(
               [](const auto& x) {

@@ -9,12 +9,19 @@
 #define TENON_HEADER_ONLY 0
 #endif
 
-/// TENON_WITH_ONEDNN, TENON_WITH_ZLIB   1: the library is there to be used (and linked).
+/// TENON_WITH_ONEDNN, TENON_WITH_ZLIB, TENON_WITH_PNG (libpng), TENON_WITH_JPEG (libjpeg-turbo)   1: the library is there to
+/// be used (and linked).
 #ifndef TENON_WITH_ONEDNN
 #define TENON_WITH_ONEDNN 0
 #endif
 #ifndef TENON_WITH_ZLIB
 #define TENON_WITH_ZLIB 0
+#endif
+#ifndef TENON_WITH_PNG
+#define TENON_WITH_PNG 0
+#endif
+#ifndef TENON_WITH_JPEG
+#define TENON_WITH_JPEG 0
 #endif
 
 /// Marks a function that is defined in an .ipp file or behind TENON_KERNELS_OF_f.

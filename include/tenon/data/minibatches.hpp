@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <tenon/core/array.hpp>
+#include <tenon/data/rows.hpp>
 
 /// Shuffled minibatches of arrays that share dimension 0.
 ///
@@ -27,8 +28,6 @@ namespace detail {
 
 /// Fills `order` with 0 .. rows-1 in an order that depends on seed and epoch alone.
 void shuffle_rows(std::vector<std::int64_t>& order, std::int64_t rows, std::uint64_t seed, std::uint64_t epoch);
-/// Copies rows order[0] .. order[count-1] of `from` to the first rows of `to`.
-void gather_rows(const any_array& from, const std::int64_t* order, std::int64_t count, any_array& to);
 /// Throws invalid_argument_error unless the arrays can be cut into batches; returns how many there are.
 std::int64_t count_batches(const minibatch_options& options, const tensor_type* types, int count);
 

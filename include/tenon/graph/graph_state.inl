@@ -46,6 +46,7 @@ public:
     std::uint64_t seed = 0;
     // Names of its nodes' sizes, and what holds those that do not live for ever.
     std::unordered_map<const char*, std::shared_ptr<const char>> size_names;
+    std::vector<std::shared_ptr<const void>> attachments; // what nodes refer to by number: data sets
 
     // The caller holds `guard`.
     std::string unique_name(const std::string& wanted) {

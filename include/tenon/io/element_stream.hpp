@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,7 +34,10 @@ public:
     std::string text();
     any_array array();
     std::vector<any_array> element();
-    bool at_end() const noexcept { return rest_.empty(); }
+    /// What was written has been read: data_loss_error where more is there.
+    void require_end() const {
+        if (!rest_.empty()) damaged("it is too long");
+    }
     [[noreturn]] void damaged(const char* what) const;
 
 private:
@@ -45,6 +49,8 @@ private:
 /// For one thread at a time.
 class element_stream {
 public:
+    using item = std::vector<any_array>;
+
     element_stream() = default;
     element_stream(const element_stream&) = delete;
     element_stream& operator=(const element_stream&) = delete;
@@ -54,11 +60,37 @@ public:
     /// who writes to one copies it unless is_unique(). After an exception the stream goes on with the element behind, where
     /// there is one.
     virtual bool next(std::vector<any_array>& element) = 0;
+    /// Whether next() would have its answer at once; where nobody knows, false. Any thread.
+    virtual bool is_ready() const { return false; }
+    /// What has been measured of it, for people.
+    virtual std::string report() const { return {}; }
     /// Writes what restore() needs so that the elements that have not been taken come again, in the same order.
     virtual void save(state_writer& to) = 0;
     /// Of a stream that was just opened, and of the same data set.
     virtual void restore(state_reader& from) = 0;
 };
+
+/// What can be gone through, any number of times. Thread-safe.
+class element_source {
+public:
+    element_source() = default;
+    element_source(const element_source&) = delete;
+    element_source& operator=(const element_source&) = delete;
+    virtual ~element_source() = default;
+
+    /// Of each element; sizes that are no numbers may differ from element to element.
+    virtual const std::vector<tensor_type>& components() const = 0;
+    /// From the beginning. The stream may outlive the source.
+    virtual std::unique_ptr<element_stream> open() const = 0;
+    /// Whether next() may wait: for a file, another thread, or a function of the user.
+    virtual bool may_wait() const = 0;
+};
+
+/// Where a graph finds a source that a program made: by a number, in the same process. The source lives as long as the
+/// program holds it.
+std::uint64_t number_of(const std::shared_ptr<const element_source>& source);
+/// nullptr where there is none of this number (any more).
+std::shared_ptr<const element_source> source_of_number(std::uint64_t number);
 
 } // namespace tenon
 

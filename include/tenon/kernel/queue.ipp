@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
+#include <tenon/io/stacked.hpp>
 #include <tenon/kernel/philox.hpp>
 #include <tenon/kernel/queue.hpp>
 
@@ -281,56 +282,16 @@ TENON_INLINE void queue_resource::complete(queue_attempt* done) noexcept {
     }
 }
 
-namespace detail {
-
-// Copies an array into one that is as large in each dimension, or larger: to its beginning.
-inline void copy_into_corner(any_array& to, const any_array& from) {
-    if (from.elements() == 0) return;
-    const int rank = from.rank();
-    const std::int64_t row = rank == 0 ? 1 : from.extents()[rank - 1].size;
-    std::int64_t at[max_rank] = {};
-    for (std::int64_t begin = 0; begin < from.elements(); begin += row) {
-        std::int64_t offset = 0;
-        for (int d = 0; d < rank; ++d) offset = offset * to.extents()[d].size + at[d];
-        if (from.element() == element_type::string)
-            std::copy_n(from.data<std::string>() + begin, row, to.data<std::string>() + offset);
-        else {
-            const std::size_t bytes = size_of(from.element());
-            std::memcpy(static_cast<std::byte*>(to.data()) + static_cast<std::size_t>(offset) * bytes,
-                        static_cast<const std::byte*>(from.data()) + static_cast<std::size_t>(begin) * bytes,
-                        static_cast<std::size_t>(row) * bytes);
-        }
-        for (int d = rank - 2; d >= 0 && ++at[d] == from.extents()[d].size; --d) at[d] = 0;
-    }
-}
-
-} // namespace detail
-
 TENON_INLINE std::vector<any_array> queue_resource::batch(const std::vector<detail::queue_element>& elements) const {
     std::vector<any_array> all;
+    std::vector<const any_array*> parts(elements.size());
     for (std::size_t c = 0; c < description_.components.size(); ++c) {
-        const tensor_type& type = description_.components[c];
-        extents sizes = type.extents;
-        for (int d = 0; d < sizes.rank(); ++d) {
-            if (sizes[d].is_number()) continue;
-            std::int64_t largest = 0;
-            for (const detail::queue_element& e : elements) {
-                const std::int64_t size = e.tuple[c].extents()[d].size;
-                if (!description_.padded && size != elements.front().tuple[c].extents()[d].size)
-                    throw invalid_argument_error(
-                        "queue \"" + name_ + "\": elements with component " + std::to_string(c) + " as " +
-                        to_string(elements.front().tuple[c].type()) + " and " + to_string(e.tuple[c].type()) +
-                        " make no batch; dequeue them one by one, or use a padding queue");
-                largest = std::max(largest, size);
-            }
-            sizes[d] = extent(largest);
-        }
-        sizes.insert(0, static_cast<std::int64_t>(elements.size()));
-        any_array& made = all.emplace_back(any_array::zeros(type.element, sizes));
-        for (std::size_t i = 0; i < elements.size(); ++i) {
-            any_array place = made.row(static_cast<std::int64_t>(i));
-            detail::copy_into_corner(place, elements[i].tuple[c]);
-        }
+        for (std::size_t i = 0; i < elements.size(); ++i) parts[i] = &elements[i].tuple[c];
+        if (const any_array* other = description_.padded ? nullptr : detail::of_other_sizes(parts))
+            throw invalid_argument_error("queue \"" + name_ + "\": elements with component " + std::to_string(c) +
+                                         " as " + to_string(parts[0]->type()) + " and " + to_string(other->type()) +
+                                         " make no batch; dequeue them one by one, or use a padding queue");
+        all.push_back(detail::stacked(description_.components[c], parts));
     }
     return all;
 }

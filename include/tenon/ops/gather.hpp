@@ -25,7 +25,6 @@ struct gather_op {
         friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
     static constexpr inferred gathered(const attributes& a, const tensor_type& x, const tensor_type& indices) {
-        if (x.element == element_type::string) return fault::element_type_not_supported;
         if (indices.element != element_type::int32 && indices.element != element_type::int64)
             return fault::element_type_must_be_integer;
         const int axis = detail::axis_of(a.axis, x.extents.rank());

@@ -23,6 +23,10 @@ namespace tenon {
 ///      "table": {"dtype": "float", "shape": [1000, 64], "slices": [
 ///        {"tensor": "table/part_0", "first": 0, "rows": 500, "shard": 0},
 ///        {"tensor": "table/part_1", "first": 500, "rows": 500, "shard": 1}]}
+///
+/// Where the graph has iterators, each that was initialised has a file that says where it was, and the version is 3.
+///
+///      "iterators": {"iterator": {"file": "model-700.5f02c3aa-1-of-1.iterator", "bytes": 96, "hash": "xxh64:0f..."}}
 struct checkpoint_manifest {
     struct shard {
         std::string file; ///< in the folder of the manifest
@@ -44,10 +48,18 @@ struct checkpoint_manifest {
         std::vector<slice> slices{};
         friend bool operator==(const tensor&, const tensor&) = default;
     };
+    struct iterator {
+        std::string name;
+        std::string file; ///< in the folder of the manifest
+        std::int64_t bytes = 0;
+        std::uint64_t hash = 0;
+        friend bool operator==(const iterator&, const iterator&) = default;
+    };
     std::int64_t step = 0;
     std::string id; ///< that no other checkpoint of this name has: eight digits of base 16
     std::vector<shard> shards;
     std::vector<tensor> tensors;
+    std::vector<iterator> iterators{};
 
     /// nullptr where there is none of this name.
     const tensor* find(const std::string& name) const;
@@ -72,7 +84,7 @@ std::vector<kept_checkpoint> kept_of_json(const std::string& text, const std::st
 /// What a file of the checkpoints of a name, "model", is, by its own name; step -1: no file of theirs.
 struct checkpoint_file {
     std::int64_t step = -1;
-    std::string id;          ///< of a shard
+    std::string id;          ///< of a shard, or of an iterator's file
     bool is_partial = false; ///< what was left of one that was being written
 };
 checkpoint_file checkpoint_file_of(const std::string& file, const std::string& name);

@@ -112,7 +112,7 @@ TENON_INLINE checkpoint_file checkpoint_file_of(const std::string& file, const s
         f.id = file.substr(at, 8);
         at += 8;
         if (f.id.find_first_not_of("0123456789abcdef") != std::string::npos || !take("-") || number_at(file, at) < 1 ||
-            !take("-of-") || number_at(file, at) < 1 || !take(".safetensors"))
+            !take("-of-") || number_at(file, at) < 1 || !(take(".safetensors") || take(".iterator")))
             return none;
     }
     f.is_partial = take(".partial-");
@@ -166,19 +166,26 @@ TENON_INLINE std::string checkpoint_manifest::to_json() const {
         }
         all.push_back({t.name, std::move(is)});
     }
-    return detail::json_text(json_value::object{{"format", "tenon checkpoint"},
-                                                {"version", version},
-                                                {"step", step},
-                                                {"id", id},
-                                                {"shards", std::move(files)},
-                                                {"tensors", std::move(all)}},
-                             1) +
-           "\n";
+    json_value::object whole{{"format", "tenon checkpoint"},
+                             {"version", iterators.empty() ? version : 3},
+                             {"step", step},
+                             {"id", id},
+                             {"shards", std::move(files)},
+                             {"tensors", std::move(all)}};
+    if (!iterators.empty()) {
+        json_value::object places;
+        for (const iterator& it : iterators)
+            places.push_back(
+                {it.name,
+                 json_value::object{{"file", it.file}, {"bytes", it.bytes}, {"hash", detail::text_of_hash(it.hash)}}});
+        whole.push_back({"iterators", std::move(places)});
+    }
+    return detail::json_text(std::move(whole), 1) + "\n";
 }
 
 TENON_INLINE checkpoint_manifest checkpoint_manifest::from_json(const std::string& text, const std::string& source) {
     using detail::json_value;
-    const detail::manifest_reader r(text, source, "tenon checkpoint", 2);
+    const detail::manifest_reader r(text, source, "tenon checkpoint", 3);
     checkpoint_manifest m;
     m.step = r.number_in(r.all(), "step");
     m.id = r.id_in(r.all());
@@ -220,6 +227,13 @@ TENON_INLINE checkpoint_manifest checkpoint_manifest::from_json(const std::strin
         } else t.shard = shard_in(v.value);
         m.tensors.push_back(std::move(t));
     }
+    if (r.all().find("iterators"))
+        for (const detail::json_member& v : r.get<json_value::object>(r.all(), "iterators", "an object")) {
+            iterator it{v.name, r.file_in(v.value), r.number_in(v.value, "bytes"), 0};
+            if (!detail::hash_of_text(r.text_in(v.value, "hash"), it.hash))
+                r.damaged("the hash of " + it.file + " is none");
+            m.iterators.push_back(std::move(it));
+        }
     return m;
 }
 

@@ -22,6 +22,9 @@
 /// moment): training may go on meanwhile. The moments of several tasks differ by as much as a message takes, so steps that are in
 /// flight then may have updated one task's variables and not yet another's. Where there are none, as where one session trains and
 /// saves between its steps, or all updates are the chief's, all is of one moment.
+///
+/// Iterators of the graph that were initialised are saved and restored too: a training that goes on gets the elements that it
+/// had not got, in their order. One that the checkpoint does not have stays where it is.
 
 namespace tenon {
 

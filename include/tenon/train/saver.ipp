@@ -11,6 +11,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/ops/control.hpp>
 #include <tenon/ops/files.hpp>
+#include <tenon/ops/iterator.hpp>
 #include <tenon/ops/partition.hpp>
 #include <tenon/ops/state.hpp>
 #include <tenon/train/saver.hpp>
@@ -30,6 +31,12 @@ inline any_array text_array(const std::vector<std::string>& texts) {
     return a;
 }
 
+inline std::uint64_t hash_of(const std::string& text) {
+    content_hasher h;
+    h.add(text.data(), text.size());
+    return h.value();
+}
+
 // A part of a session's graph that uses the files of one task.
 struct file_nodes {
     any_tensor path, text, paths;
@@ -46,10 +53,18 @@ struct variable_shard {
     std::vector<std::vector<operation>> assignments; // by variable: its own, then those of its copies
 };
 
+// An iterator, and what tells and sets where it is.
+struct iterator_nodes {
+    std::string name;
+    any_tensor saved, state; // a text each; state is fed
+    operation restore;
+};
+
 // All that a saver adds to a graph for variables on these tasks.
 struct saver_nodes {
     std::vector<variable_shard> shards; // by task
     file_nodes files;                   // of the first
+    std::vector<iterator_nodes> iterators;
 };
 
 inline std::string task_of(device_name d) {
@@ -153,6 +168,7 @@ TENON_INLINE std::shared_ptr<detail::saver_nodes> saver::state::nodes_for(sessio
         key += "\n" + task;
         for (const any_tensor& v : shard.variables) key += " " + std::to_string(v.node()->number);
     }
+    for (const any_tensor& it : g.collection(iterators)) key += "\n" + it.name();
     const std::lock_guard lock(guard);
     std::shared_ptr<detail::saver_nodes>& found = made[key];
     if (!found) {
@@ -212,6 +228,14 @@ TENON_INLINE void saver::state::add_nodes(detail::saver_nodes& n, const graph& g
     f.listed = add<list_files_op>({}, {f.path}, "list");
     f.write = add<write_file_op>({}, {f.path, f.text}, "write").operation();
     f.remove = add<remove_files_op>({}, {f.paths}, "remove").operation();
+    for (const any_tensor& handle : g.collection(iterators)) {
+        const untyped::iterator it(handle);
+        detail::iterator_nodes& nodes = n.iterators.emplace_back();
+        nodes.name = it.name();
+        nodes.saved = it.save();
+        nodes.state = text("state");
+        nodes.restore = it.restore(nodes.state);
+    }
 }
 
 // Where there is no list of them, those whose manifests are there, by their steps.
@@ -292,6 +316,7 @@ TENON_INLINE saved_checkpoint saver::save(session& s, std::int64_t step) {
         fetches.push_back(shard.saved);
         for (const any_tensor& v : shard.variables) shard_of[v.node()] = static_cast<int>(i);
     }
+    for (const detail::iterator_nodes& it : nodes->iterators) fetches.push_back(it.saved);
     for (const detail::whole_variable& w : detail::whole_variables(variables)) {
         checkpoint_manifest::tensor t{w.variable.node()->name, w.variable.type(), 0, {}};
         if (w.parts.size() == 1) t.shard = shard_of.at(w.parts[0].node());
@@ -307,6 +332,16 @@ TENON_INLINE saved_checkpoint saver::save(session& s, std::int64_t step) {
         for (std::size_t i = 0; i < count; ++i) {
             m.shards[i].bytes = written[i].data<std::int64_t>()[0];
             m.shards[i].hash = static_cast<std::uint64_t>(written[i].data<std::int64_t>()[1]);
+        }
+        for (std::size_t i = 0; i < nodes->iterators.size(); ++i) {
+            const std::string& place = *written[count + i].data<std::string>();
+            if (place.empty()) continue; // it was not initialised
+            m.iterators.push_back({nodes->iterators[i].name,
+                                   file + "." + m.id + "-" + std::to_string(i + 1) + "-of-" +
+                                       std::to_string(nodes->iterators.size()) + ".iterator",
+                                   static_cast<std::int64_t>(place.size()), detail::hash_of(place)});
+            paths.push_back(self.folder + m.iterators.back().file);
+            self.write(s, nodes->files, paths.back(), place);
         }
         kept = self.kept(s, nodes->files);
         self.write(s, nodes->files, saved.path, m.to_json());
@@ -371,6 +406,18 @@ TENON_INLINE restored_checkpoint saver::restore(session& s, const restore_option
     const std::string beside = slash == std::string::npos ? "" : restored.path.substr(0, slash + 1);
     std::vector<std::pair<any_tensor, any_array>> fed;
     std::vector<operation> targets;
+    // Iterators first: what does not fit them is found before a variable has changed.
+    for (const detail::iterator_nodes& it : nodes->iterators)
+        for (const checkpoint_manifest::iterator& place : m.iterators) {
+            if (place.name != it.name) continue;
+            const std::string text = self.read(s, nodes->files, beside + place.file);
+            if (static_cast<std::int64_t>(text.size()) != place.bytes || detail::hash_of(text) != place.hash)
+                throw data_loss_error("saver::restore: '" + beside + place.file +
+                                      "' is not as it was written; restore another checkpoint");
+            fed.emplace_back(it.state, detail::text_array(text));
+            targets.push_back(it.restore);
+        }
+    if (!targets.empty()) (void)self.run(s, std::exchange(fed, {}), {}, std::exchange(targets, {}));
     for (const detail::variable_shard& shard : nodes->shards) {
         std::vector<std::string> files, tensors;
         std::vector<std::int64_t> pieces;

@@ -89,6 +89,7 @@ plain gathered(const setting& at, const arguments& in) {
 
 const add_entries gathers{
     {.op = "gather",
+     .elements = all_elements,
      .samples = {{.operands = {x("n=3 m=2"), places("k=4", {2, 0, 2, 1})},
                   .attributes = gather_op::attributes{0},
                   .expected = [](const setting& at, const arguments& in) -> arguments { return {gathered(at, in)}; },

@@ -1,6 +1,7 @@
 #include "../table.hpp"
 
 #include <tenon/ops/dropout.hpp>
+#include <tenon/ops/epochs.hpp>
 #include <tenon/ops/random.hpp>
 
 // Random numbers. All samples have a seed: every run of theirs in a new session gives the same numbers.
@@ -63,6 +64,21 @@ const add_entries randoms{
      .elements = all_elements,
      .samples = {{.operands = {like}, .attributes = random_shuffle_op::attributes{7}}},
      .no_gradient = "its rows are drawn"},
+    {.op = "epoch_order",
+     .elements = all_elements,
+     .samples = {{.about = "shuffled",
+                  .operands = {like},
+                  .attributes = epoch_order_op::attributes{0, 0, true, 7},
+                  .not_empty = "n"},
+                 {.about = "in order",
+                  .operands = {x("n=3 m=2")},
+                  .attributes = epoch_order_op::attributes{},
+                  .expected = [](const setting& at, const arguments&) -> arguments {
+                      return {tabulate({at["n"]}, [](const index& i) { return static_cast<double>(i[0]); })};
+                  },
+                  .not_empty = "n"}},
+     .no_gradient = "its numbers name elements",
+     .cpu_only = true},
     {.op = "random_bernoulli",
      .elements = all_elements,
      .samples = {{.operands = {like}, .attributes = random_bernoulli_op::attributes{0.25, 7, {}}}},

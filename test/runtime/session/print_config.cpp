@@ -49,4 +49,14 @@ TEST_CASE("config_text gives the version of what was found, and says what is don
 #else
     CHECK(line_of("zlib") == "not found: gzipped files cannot be read");
 #endif
+#if TENON_WITH_PNG
+    CHECK(line_of("libpng").starts_with("1."));
+#else
+    CHECK(line_of("libpng") == "not found: PNG images cannot be read");
+#endif
+#if TENON_WITH_JPEG
+    CHECK(line_of("libjpeg").starts_with("libjpeg"));
+#else
+    CHECK(line_of("libjpeg") == "not found: JPEG images cannot be read");
+#endif
 }

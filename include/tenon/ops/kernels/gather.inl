@@ -44,10 +44,19 @@ class gather_kernel final : public kernel {
 public:
     explicit gather_kernel(const kernel_setup& s) :
         l_(s, decode<gather_op::attributes>(s.attrs).axis, s.inputs[0].extents, s.inputs[1]),
-        row_bytes_(static_cast<std::size_t>(l_.inner) * size_of(s.inputs[0].element)) {}
+        row_bytes_(static_cast<std::size_t>(l_.inner) * size_of(s.inputs[0].element)),
+        texts_(s.inputs[0].element == element_type::string) {}
     void run(const kernel_run& r) override {
         l_.check(r.in[1]);
-        if (!r.out[0] || row_bytes_ == 0) return;
+        if (!r.out[0] || l_.inner == 0) return;
+        if (texts_) {
+            for (std::int64_t i = 0; i < l_.outer * l_.count; ++i) {
+                const std::int64_t from = i / l_.count * l_.size + l_.index(r.in[1], i % l_.count);
+                std::copy_n(r.input<std::string>(0) + from * l_.inner, l_.inner,
+                            r.output<std::string>(0) + i * l_.inner);
+            }
+            return;
+        }
         const std::byte* x = r.input<std::byte>(0);
         std::byte* out = r.output<std::byte>(0);
         const auto rows = [&](std::int64_t begin, std::int64_t end) {
@@ -72,6 +81,7 @@ public:
 private:
     gather_layout l_;
     std::size_t row_bytes_;
+    bool texts_;
 };
 
 /// 16-bit floats are added up in float, in scratch.

@@ -5,6 +5,7 @@
 #include <tenon/graph/node.hpp>
 #include <tenon/kernel/kernel.hpp>
 #include <tenon/kernel/philox.hpp>
+#include <tenon/kernel/random_run.hpp>
 #include <tenon/kernel/resources.hpp>
 
 /// Where a random kernel's numbers come from. For kernels only.
@@ -34,7 +35,10 @@ public:
         counter_(s.resources ? s.resources->counter(s.node.container, s.node.name) : std::make_shared<run_counter>()) {}
 
     /// The stream of the next run.
-    random_stream next() noexcept { return {key_, counter_->runs.fetch_add(1, std::memory_order_relaxed), 0}; }
+    random_stream next() noexcept {
+        if (const std::uint64_t* run = random_run_scope::current()) return {key_, *run, 0};
+        return {key_, counter_->runs.fetch_add(1, std::memory_order_relaxed), 0};
+    }
 
 private:
     std::uint64_t key_;

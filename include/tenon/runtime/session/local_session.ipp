@@ -293,11 +293,13 @@ TENON_INLINE std::string local_session::idle_runners(const runtime::parted_step&
     const std::vector<any_tensor> collected = graph.collection(queue_runners);
     for (const node* waited : s.expired()) {
         if (!waited->op->is(op_flags::uses)) continue;
-        const node* const queue = waited->inputs[0].node;
-        const auto is_it = [&](const any_tensor& t) { return t.node() == queue; };
-        if (std::any_of(collected.begin(), collected.end(), is_it) && !has_started_runner(queue))
-            return "; the queue runners of \"" + queue->name +
-                   "\" were never started in this session: call start_queue_runners(session, coordinator)";
+        for (const node_output& i : waited->inputs) { // a reader's queue of names is its input 1
+            const node* const queue = i.node;
+            const auto is_it = [&](const any_tensor& t) { return t.node() == queue; };
+            if (std::any_of(collected.begin(), collected.end(), is_it) && !has_started_runner(queue))
+                return "; the queue runners of \"" + queue->name +
+                       "\" were never started in this session: call start_queue_runners(session, coordinator)";
+        }
     }
     return {};
 }

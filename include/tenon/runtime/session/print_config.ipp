@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <thread>
 
+#include <tenon/io/jpeg.hpp>
+#include <tenon/io/png.hpp>
 #include <tenon/kernel/simd/isa.hpp>
 
 #if defined(__linux__)
@@ -80,6 +82,8 @@ TENON_INLINE std::string config_text() {
     line("library", TENON_HEADER_ONLY ? "header-only" : "compiled");
     line("oneDNN", detail::onednn_text());
     line("zlib", detail::zlib_text());
+    line("libpng", detail::png_library());
+    line("libjpeg", detail::jpeg_library());
     line("instruction set", name_of(simd::best_isa()));
     line("processors", std::to_string(detail::usable_processors()));
     return text;

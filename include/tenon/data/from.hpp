@@ -1,0 +1,160 @@
+#pragma once
+
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <tenon/data/data_set.hpp>
+#include <tenon/data/sources.hpp>
+
+/// Where data sets come from.
+
+namespace tenon::data {
+
+/// One element: these tensors.
+template <class... A> auto tensors(const A&... values) {
+    using operands = tenon::detail::operand_list<typename tenon::detail::named_component<A>::type...>;
+    static_assert(sizeof...(A) > 0 && (!std::is_void_v<typename tenon::detail::named_component<A>::type> && ...),
+                  "tenon::data::tensors: it takes numbers, texts, and arrays whose shape their type says");
+    using set = typename tenon::detail::data_set_of_operands<operands>::type;
+    std::vector<any_array> element;
+    (element.push_back(tenon::detail::array_from(values)), ...);
+    return set(untyped::data_set(tenon::detail::one_element(std::move(element), set::types())));
+}
+
+/// The elements along dimension 0 of the arrays, which is as long in all of them. Their memory is shared, and is not to be written
+/// meanwhile; views must outlive the data set.
+template <class... A> auto slices(const A&... arrays) {
+    static_assert(
+        sizeof...(A) > 0 &&
+            (!std::is_void_v<
+                 typename tenon::detail::row_operand<typename tenon::detail::named_component<A>::type>::type> &&
+             ...),
+        "tenon::data::slices: it takes arrays with a dimension 0 whose shape their type says: a.as<shape<dyn, 784>>()");
+    using operands = tenon::detail::operand_list<
+        typename tenon::detail::row_operand<typename tenon::detail::named_component<A>::type>::type...>;
+    using set = typename tenon::detail::data_set_of_operands<operands>::type;
+    std::vector<any_array> all;
+    (all.push_back(arrays.untyped().share()), ...);
+    return set(untyped::data_set(tenon::detail::row_elements(std::move(all), set::types())));
+}
+
+/// begin, begin + step, .. before end.
+inline data_set<std::int64_t> range(std::int64_t begin, std::int64_t end, std::int64_t step = 1) {
+    return data_set<std::int64_t>(untyped::data_set(tenon::detail::range_elements(begin, end, step)));
+}
+inline data_set<std::int64_t> range(std::int64_t end) { return range(0, end); }
+
+struct text_options {
+    std::int64_t skip_header_lines = 0; ///< of each file
+    compression compressed = compression::automatic;
+    std::int64_t largest_line = std::int64_t{1} << 28; ///< bytes; a longer one is a resource_exhausted_error
+};
+/// The lines of files, one file after another, without their ends.
+data_set<std::string> text_lines(std::vector<std::string> files, const text_options& o = {});
+inline data_set<std::string> text_lines(const std::string& file, const text_options& o = {}) {
+    return text_lines(std::vector<std::string>{file}, o);
+}
+
+struct fixed_length_options {
+    std::int64_t header_bytes = 0; ///< of each file
+    std::int64_t footer_bytes = 0;
+    compression compressed = compression::automatic;
+};
+/// Stretches of so many bytes.
+data_set<std::string> fixed_length_records(std::vector<std::string> files, std::int64_t record_bytes,
+                                           const fixed_length_options& o = {});
+
+struct tf_record_options {
+    compression compressed = compression::automatic;
+    bool ignore_errors = false; ///< damaged records are left out
+    std::int64_t largest_record = std::int64_t{1} << 28;
+};
+/// The records of TFRecord files.
+data_set<std::string> tf_records(std::vector<std::string> files, const tf_record_options& o = {});
+
+/// The files whose names match a pattern (matching_files), sorted; not_found_error where there are none.
+data_set<std::string> files(const std::string& pattern);
+
+/// Random numbers without end: of T even in [0, 1), integers even over all values of T. Of one seed the same; 0: one is drawn.
+template <Element T, Shape S = shape<>> auto random(std::uint64_t seed = 0) {
+    static_assert(!std::is_same_v<T, std::string> && S::extents.is_static(),
+                  "tenon::data::random: give an element type of numbers, and sizes that are numbers");
+    using set = typename tenon::detail::data_set_of_operands<
+        tenon::detail::operand_list<tenon::detail::operand_type<T, canonical_t<S>>>>::type;
+    return set(untyped::data_set(tenon::detail::random_elements({element_type_of<T>, S::extents}, seed)));
+}
+
+namespace detail {
+template <class X> struct generated { using type = void; };
+template <class X> struct generated<std::optional<X>> { using type = X; };
+} // namespace detail
+
+/// What begin() gives, called each time that the data set is gone through: a function that returns std::optional of an element, nothing
+/// at the end; or a range, such as a coroutine's (generator.hpp). Elements are as map_host's.
+template <class Begin> auto generator(Begin begin) {
+    using made = std::remove_cvref_t<decltype(begin())>;
+    if constexpr (std::is_invocable_v<made&>) {
+        using given = typename detail::generated<std::remove_cvref_t<decltype(std::declval<made&>()())>>::type;
+        static_assert(!std::is_void_v<given>, "tenon::data::generator: the function that begin() gives returns "
+                                              "std::optional of an element");
+        using result = tenon::detail::data_set_of_result<given>;
+        static_assert(result::good,
+                      "tenon::data::generator: an element is a number, a text, an array whose shape its type "
+                      "says, a std::tuple of them, or a struct with fields()");
+        using set = typename result::type;
+        return set(untyped::data_set(tenon::detail::generated_elements(set::types(), [begin]() mutable {
+            return tenon::detail::element_generator([next = begin()](std::vector<any_array>& x) mutable {
+                auto value = next();
+                if (!value) return false;
+                x = set::arrays(std::move(*value));
+                return true;
+            });
+        })));
+    } else {
+        using given = std::remove_cvref_t<decltype(*std::declval<made&>().begin())>;
+        using result = tenon::detail::data_set_of_result<given>;
+        static_assert(result::good,
+                      "tenon::data::generator: an element is a number, a text, an array whose shape its type "
+                      "says, a std::tuple of them, or a struct with fields()");
+        using set = typename result::type;
+        return set(untyped::data_set(tenon::detail::generated_elements(set::types(), [begin]() mutable {
+            struct walk {
+                explicit walk(made&& r) : range(std::move(r)), at(range.begin()) {}
+                made range;
+                decltype(range.begin()) at;
+                bool begun = false;
+            };
+            return tenon::detail::element_generator(
+                [w = std::make_shared<walk>(begin())](std::vector<any_array>& x) mutable {
+                    if (std::exchange(w->begun, true)) ++w->at;
+                    if (w->at == w->range.end()) return false;
+                    x = set::arrays(given(*w->at));
+                    return true;
+                });
+        })));
+    }
+}
+
+/// Tuples of the elements of each; it ends with the shortest.
+template <class... Set> auto zip(const Set&... sets) {
+    using result = typename tenon::detail::joined_lists<typename Set::operands...>::type;
+    return result(untyped::zip({sets.untyped()...}));
+}
+
+/// Each element from one of them, which is chosen at random by weights (none: all alike); of one that has ended no more. Of one seed
+/// the same; 0: one is drawn.
+template <class... C>
+data_set<C...> sample(const std::vector<data_set<C...>>& all, std::vector<double> weights = {},
+                      std::uint64_t seed = 0) {
+    std::vector<untyped::data_set> sets;
+    for (const data_set<C...>& one : all) sets.push_back(one.untyped());
+    return data_set<C...>(untyped::sample(sets, std::move(weights), seed));
+}
+
+} // namespace tenon::data
+
+#if TENON_HEADER_ONLY
+#include <tenon/data/from.ipp>
+#endif

@@ -1,0 +1,126 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <tenon/core/shared_function.hpp>
+#include <tenon/data/pipeline.hpp>
+#include <tenon/graph/tensor.hpp>
+
+/// Data sets whose element types are known at run time only, and what those with types are handles on.
+
+namespace tenon {
+
+struct shuffle_options {
+    /// The same seed gives the same orders; 0: one is drawn from the system.
+    std::uint64_t seed = 0;
+    /// Each time it is gone through, as in each round of repeat(), the order is another one.
+    bool reshuffle_each_epoch = true;
+};
+struct batch_options {
+    bool drop_remainder = false; ///< leaves out a last batch that is not full
+};
+struct map_options {
+    /// Elements that are computed at the same time, by threads of the data set's own; autotune: as many as it takes.
+    int parallelism = 1;
+    /// False: each as soon as it is ready, whatever the order.
+    bool ordered = true;
+};
+struct interleave_options {
+    std::int64_t cycle_length = 4; ///< data sets that are gone through at a time
+    std::int64_t block_length = 1; ///< elements of each in turn
+    /// Of those, so many are gone through ahead, by threads of their own, in the same order; autotune: all.
+    int parallelism = 1;
+};
+struct window_options {
+    std::int64_t shift = 0;  ///< elements from one window to the next; 0: the window's size
+    std::int64_t stride = 1; ///< elements from one in the window to the next
+    bool drop_remainder = false;
+};
+
+namespace untyped {
+
+/// The functions say what those of tenon::data_set say; what does not fit is an invalid_argument_error.
+class data_set {
+public:
+    using element = std::vector<any_array>;
+
+    explicit data_set(tenon::detail::data_node::pointer last, const data_options& o = {}) :
+        last_(std::move(last)), options_(o) {}
+
+    const std::vector<tensor_type>& components() const { return last_->components(); }
+    std::int64_t size() const { return last_->size(); }
+
+    data_set skip(std::int64_t n) const;
+    data_set take(std::int64_t n) const;
+    data_set shard(std::int64_t count, std::int64_t index) const;
+    data_set repeat(std::int64_t times = -1) const;
+    data_set shuffle(std::int64_t buffer, const shuffle_options& o = {}) const;
+    data_set concatenate(const data_set& next) const;
+    data_set enumerate(std::int64_t first = 0) const;
+    /// `size`: what the types say of n.
+    data_set batch(std::int64_t n, const batch_options& o = {}, const extent& size = {}) const;
+    data_set padded_batch(std::int64_t n, const batch_options& o = {}, const extent& size = {},
+                          std::vector<any_array> fill = {}) const;
+    data_set bucket_by_length(shared_function<std::int64_t(const element&)> length,
+                              std::vector<std::int64_t> boundaries, std::vector<std::int64_t> batch_sizes,
+                              const batch_options& o = {}, const extent& size = {},
+                              std::vector<any_array> fill = {}) const;
+    data_set unbatch() const;
+    data_set window(std::int64_t n, const window_options& o = {}, const extent& size = {}) const;
+    data_set prefetch(std::int64_t n = autotune) const;
+    data_set cache(const std::string& path = {}) const;
+    /// f gives tensors of those that it is given, in a graph of its own.
+    data_set map(const shared_function<std::vector<any_tensor>(const std::vector<any_tensor>&)>& f,
+                 const map_options& o = {}) const;
+    data_set filter(const shared_function<any_tensor(const std::vector<any_tensor>&)>& f,
+                    const map_options& o = {}) const;
+    /// f replaces the element; what it makes of it has these types. For several threads, where that is asked for.
+    data_set map_host(std::vector<tensor_type> types, const shared_function<void(element&)>& f,
+                      const map_options& o = {}) const;
+    data_set filter_host(const shared_function<bool(const element&)>& f, const map_options& o = {}) const;
+    data_set interleave(std::vector<tensor_type> types, const shared_function<data_set(const element&)>& f,
+                        const interleave_options& o = {}) const;
+    data_set flat_map(std::vector<tensor_type> types, const shared_function<data_set(const element&)>& f) const;
+    data_set with_options(const data_options& o) const { return data_set(last_, o); }
+
+    /// For iterators of graphs.
+    std::shared_ptr<const element_source> source() const;
+
+    const tenon::detail::data_node::pointer& last() const noexcept { return last_; }
+    const data_options& options() const noexcept { return options_; }
+
+private:
+    data_set then(tenon::detail::data_node::pointer step) const { return data_set(std::move(step), options_); }
+
+    tenon::detail::data_node::pointer last_;
+    data_options options_;
+};
+
+data_set zip(const std::vector<data_set>& all);
+data_set sample(const std::vector<data_set>& all, std::vector<double> weights = {}, std::uint64_t seed = 0);
+
+} // namespace untyped
+
+/// One going through a data set, of which untyped elements are taken. For one thread at a time.
+class data_run {
+public:
+    explicit data_run(const untyped::data_set& of) : stream_(of.last()->open(of.options(), &pipeline_)) {}
+
+    bool next(std::vector<any_array>& element) { return stream_->next(element); }
+    std::string save();
+    void restore(const std::string& state);
+    data_report report() const { return pipeline_->report(); }
+
+private:
+    std::shared_ptr<detail::pipeline> pipeline_;
+    std::unique_ptr<element_stream> stream_;
+};
+
+} // namespace tenon
+
+#if TENON_HEADER_ONLY
+#include <tenon/data/untyped_data_set.ipp>
+#endif

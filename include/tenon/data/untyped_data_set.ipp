@@ -1,0 +1,199 @@
+#pragma once
+
+#include <utility>
+
+#include <tenon/core/error.hpp>
+#include <tenon/data/batching.hpp>
+#include <tenon/data/buffering.hpp>
+#include <tenon/data/nested.hpp>
+#include <tenon/data/order.hpp>
+#include <tenon/data/transform.hpp>
+#include <tenon/data/untyped_data_set.hpp>
+#include <tenon/graph/graph.hpp>
+#include <tenon/ops/control.hpp>
+
+namespace tenon {
+
+namespace detail {
+
+class host_function final : public element_function {
+public:
+    explicit host_function(shared_function<void(data_element&)> f) : map_(std::move(f)) {}
+    explicit host_function(shared_function<bool(const data_element&)> f) : keep_(std::move(f)) {}
+    bool apply(data_element& x, std::uint64_t) const override {
+        if (keep_) return keep_(x);
+        map_(x);
+        return true;
+    }
+    bool may_wait() const override { return true; }
+
+private:
+    shared_function<void(data_element&)> map_;
+    shared_function<bool(const data_element&)> keep_;
+};
+
+inline std::vector<tensor_type> types_of_tensors(const std::vector<any_tensor>& all) {
+    std::vector<tensor_type> types;
+    for (const any_tensor& t : all) types.push_back(t.type());
+    return types;
+}
+
+// A graph that holds placeholders for an element, and what f makes of them.
+struct traced_function {
+    graph g;
+    std::vector<any_tensor> inputs, outputs;
+
+    traced_function(const char* step, const std::vector<tensor_type>& types,
+                    const shared_function<std::vector<any_tensor>(const std::vector<any_tensor>&)>& f) {
+        const graph_scope here(g);
+        for (std::size_t c = 0; c < types.size(); ++c)
+            inputs.push_back(
+                untyped::placeholder(types[c].element, types[c].extents, "component_" + std::to_string(c)));
+        outputs = f(inputs);
+        if (outputs.empty()) throw invalid_argument_error(std::string(step) + ": the function gives nothing");
+        for (const any_tensor& t : outputs) {
+            const node* const n = require_node(t.node(), "data set: what the function gives");
+            if (n->graph != g.state())
+                throw invalid_argument_error(std::string(step) + ": the function gives " + t.name() +
+                                             ", which is not computed of the element: it is of another graph");
+        }
+    }
+};
+
+// A data set as graphs know it: how it is gone through belongs to it.
+class data_set_source final : public element_source {
+public:
+    explicit data_set_source(const untyped::data_set& s) : set_(s) {}
+    const std::vector<tensor_type>& components() const override { return set_.components(); }
+    std::unique_ptr<element_stream> open() const override { return set_.last()->open(set_.options()); }
+    bool may_wait() const override { return set_.last()->may_wait(); }
+
+private:
+    const untyped::data_set set_;
+};
+
+inline std::vector<data_node::pointer> last_steps(const char* step, const std::vector<untyped::data_set>& all) {
+    if (all.empty()) throw invalid_argument_error(std::string(step) + ": of no data sets; give one at least");
+    std::vector<data_node::pointer> steps;
+    for (const untyped::data_set& one : all) steps.push_back(one.last());
+    return steps;
+}
+
+} // namespace detail
+
+TENON_INLINE std::string data_run::save() {
+    state_writer to;
+    stream_->save(to);
+    return std::move(to).take();
+}
+
+TENON_INLINE void data_run::restore(const std::string& state) {
+    state_reader from(state);
+    stream_->restore(from);
+    from.require_end();
+}
+
+namespace untyped {
+
+TENON_INLINE data_set data_set::skip(std::int64_t n) const { return then(tenon::detail::skipped(last_, n)); }
+TENON_INLINE data_set data_set::take(std::int64_t n) const { return then(tenon::detail::taken(last_, n)); }
+TENON_INLINE data_set data_set::shard(std::int64_t count, std::int64_t index) const {
+    return then(tenon::detail::sharded(last_, count, index));
+}
+TENON_INLINE data_set data_set::repeat(std::int64_t times) const { return then(tenon::detail::repeated(last_, times)); }
+TENON_INLINE data_set data_set::shuffle(std::int64_t buffer, const shuffle_options& o) const {
+    return then(tenon::detail::shuffled(last_, buffer, o.seed, o.reshuffle_each_epoch));
+}
+TENON_INLINE data_set data_set::concatenate(const data_set& next) const {
+    return then(tenon::detail::concatenated(last_, next.last_));
+}
+TENON_INLINE data_set data_set::enumerate(std::int64_t first) const {
+    return then(tenon::detail::enumerated(last_, first));
+}
+TENON_INLINE data_set data_set::batch(std::int64_t n, const batch_options& o, const extent& size) const {
+    return then(tenon::detail::batched(last_, n, o.drop_remainder, size));
+}
+TENON_INLINE data_set data_set::padded_batch(std::int64_t n, const batch_options& o, const extent& size,
+                                             std::vector<any_array> fill) const {
+    return then(tenon::detail::padded_batched(last_, n, o.drop_remainder, size, std::move(fill)));
+}
+TENON_INLINE data_set data_set::bucket_by_length(shared_function<std::int64_t(const element&)> length,
+                                                 std::vector<std::int64_t> boundaries,
+                                                 std::vector<std::int64_t> batch_sizes, const batch_options& o,
+                                                 const extent& size, std::vector<any_array> fill) const {
+    return then(tenon::detail::bucketed(last_, std::move(boundaries), std::move(batch_sizes), std::move(length),
+                                        o.drop_remainder, size, std::move(fill)));
+}
+TENON_INLINE data_set data_set::unbatch() const { return then(tenon::detail::unbatched(last_)); }
+TENON_INLINE data_set data_set::window(std::int64_t n, const window_options& o, const extent& size) const {
+    return then(tenon::detail::windowed(last_, n, o.shift == 0 ? n : o.shift, o.stride, o.drop_remainder, size));
+}
+TENON_INLINE data_set data_set::prefetch(std::int64_t n) const { return then(tenon::detail::prefetched(last_, n)); }
+TENON_INLINE data_set data_set::cache(const std::string& path) const {
+    return then(tenon::detail::cached(last_, path));
+}
+
+TENON_INLINE data_set data_set::map(const shared_function<std::vector<any_tensor>(const std::vector<any_tensor>&)>& f,
+                                    const map_options& o) const {
+    const tenon::detail::traced_function traced("map", components(), f);
+    return then(tenon::detail::transformed(
+        "map", last_, tenon::detail::types_of_tensors(traced.outputs),
+        tenon::detail::graph_function(traced.g, traced.inputs, traced.outputs, false), {o.parallelism, o.ordered}));
+}
+
+TENON_INLINE data_set data_set::filter(const shared_function<any_tensor(const std::vector<any_tensor>&)>& f,
+                                       const map_options& o) const {
+    const tenon::detail::traced_function traced(
+        "filter", components(), [&f](const std::vector<any_tensor>& in) { return std::vector<any_tensor>{f(in)}; });
+    const tensor_type says = traced.outputs[0].type();
+    if (!(says == tensor_type{element_type::boolean, {}}))
+        throw invalid_argument_error("filter: the function gives " + to_string(says) +
+                                     "; it must say of an element, as a bool without dimensions, whether it stays");
+    return then(tenon::detail::transformed("filter", last_, components(),
+                                           tenon::detail::graph_function(traced.g, traced.inputs, traced.outputs, true),
+                                           {o.parallelism, o.ordered}));
+}
+
+TENON_INLINE data_set data_set::map_host(std::vector<tensor_type> types, const shared_function<void(element&)>& f,
+                                         const map_options& o) const {
+    return then(tenon::detail::transformed("map_host", last_, std::move(types),
+                                           std::make_shared<const tenon::detail::host_function>(f),
+                                           {o.parallelism, o.ordered}));
+}
+
+TENON_INLINE data_set data_set::filter_host(const shared_function<bool(const element&)>& f,
+                                            const map_options& o) const {
+    return then(tenon::detail::transformed("filter_host", last_, components(),
+                                           std::make_shared<const tenon::detail::host_function>(f),
+                                           {o.parallelism, o.ordered}));
+}
+
+TENON_INLINE data_set data_set::interleave(std::vector<tensor_type> types,
+                                           const shared_function<data_set(const element&)>& f,
+                                           const interleave_options& o) const {
+    return then(tenon::detail::interleaved(
+        "interleave", last_, std::move(types), [f](const element& x) { return f(x).last(); }, o.cycle_length,
+        o.block_length, o.parallelism));
+}
+
+TENON_INLINE data_set data_set::flat_map(std::vector<tensor_type> types,
+                                         const shared_function<data_set(const element&)>& f) const {
+    return then(tenon::detail::interleaved(
+        "flat_map", last_, std::move(types), [f](const element& x) { return f(x).last(); }, 1, 1, 1));
+}
+
+TENON_INLINE std::shared_ptr<const element_source> data_set::source() const {
+    return std::make_shared<const tenon::detail::data_set_source>(*this);
+}
+
+TENON_INLINE data_set zip(const std::vector<data_set>& all) {
+    return data_set(tenon::detail::zipped(tenon::detail::last_steps("zip", all)), all.front().options());
+}
+
+TENON_INLINE data_set sample(const std::vector<data_set>& all, std::vector<double> weights, std::uint64_t seed) {
+    return data_set(tenon::detail::sampled(tenon::detail::last_steps("sample", all), std::move(weights), seed),
+                    all.front().options());
+}
+
+} // namespace untyped
+} // namespace tenon

@@ -1,0 +1,269 @@
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include <tenon/core/error.hpp>
+#include <tenon/kernel/iterator.hpp>
+
+namespace tenon {
+
+struct iterator_resource::state {
+    // What was taken for who then did not want it any more.
+    struct left_over {
+        std::vector<any_array> element;
+        std::exception_ptr failure;
+    };
+
+    std::mutex guard; // of all that follows, but the stream, which is whose `serving` is
+    std::condition_variable asked;
+    std::shared_ptr<const element_source> source;
+    std::shared_ptr<element_stream> stream; // made when the first element is asked for
+    std::string restored;                   // what it goes on from when it is initialised
+    bool has_restored = false;
+    std::uint64_t generation = 0; // of the stream
+    iterator_attempt *first = nullptr, *last = nullptr;
+    iterator_attempt* served = nullptr; // whose element is being taken; nullptr: nobody's any more
+    bool serving = false;
+    bool forgotten = false, stopping = false;
+    std::optional<left_over> over;
+    std::thread thread;
+
+    void push(iterator_attempt& a) noexcept {
+        a.next_ = nullptr;
+        (last ? last->next_ : first) = &a;
+        last = &a;
+    }
+    iterator_attempt* pop() noexcept {
+        iterator_attempt* const a = first;
+        first = a->next_;
+        if (!first) last = nullptr;
+        return a;
+    }
+    bool remove(iterator_attempt& a) noexcept {
+        iterator_attempt* before = nullptr;
+        for (iterator_attempt* at = first; at; before = at, at = at->next_) {
+            if (at != &a) continue;
+            (before ? before->next_ : first) = a.next_;
+            if (last == &a) last = before;
+            return true;
+        }
+        return false;
+    }
+    void serve(const std::string& name, std::unique_lock<std::mutex>& lock, bool may_wait);
+    void work(const std::string& name);
+};
+
+// Serves those that wait, by the thread that has `serving`: all of them where it may wait, else as long as that needs no waiting.
+TENON_INLINE void iterator_resource::state::serve(const std::string& name, std::unique_lock<std::mutex>& lock,
+                                                  bool may_wait) {
+    while (first) {
+        if (!may_wait && source && source->may_wait() && !first->saves_ && !over && !(stream && stream->is_ready()))
+            break;
+        iterator_attempt* const a = pop();
+        served = a;
+        std::exception_ptr failure;
+        std::vector<any_array> values;
+        const bool saves = a->saves_;
+        const std::uint64_t of = generation;
+        if (!saves && over) {
+            values = std::move(over->element);
+            failure = std::move(over->failure);
+            over.reset();
+        } else {
+            const std::shared_ptr<const element_source> from = source;
+            const std::shared_ptr<element_stream> old = stream;
+            const bool goes_on = has_restored;
+            const std::string begins_at = restored;
+            std::optional<left_over> before; // of what is saved
+            if (saves && over) {
+                before.emplace();
+                before->failure = over->failure;
+                for (const any_array& v : over->element) before->element.push_back(v.share());
+            }
+            lock.unlock();
+            std::shared_ptr<element_stream> now = old;
+            try {
+                if (!from && saves)
+                    *values.emplace_back(element_type::string, extents()).data<std::string>() = begins_at;
+                else if (!from)
+                    throw failed_precondition_error("iterator \"" + name +
+                                                    "\" was not initialised; run its initializer() first");
+                if (from && !now) {
+                    now = from->open();
+                    if (goes_on) {
+                        state_reader reader(begins_at, "the state of iterator \"" + name + "\"");
+                        if (reader.number() != 0) before.emplace().element = reader.element();
+                        const std::string rest = reader.text();
+                        state_reader own(rest, "the state of iterator \"" + name + "\"");
+                        now->restore(own);
+                        own.require_end();
+                    }
+                }
+                if (!from) {
+                } else if (saves) {
+                    state_writer writer, own;
+                    writer.number(before && !before->failure);
+                    if (before && !before->failure) writer.element(before->element);
+                    now->save(own);
+                    writer.text(std::move(own).take());
+                    *values.emplace_back(element_type::string, extents()).data<std::string>() =
+                        std::move(writer).take();
+                } else if (before && !old) values = std::move(before->element); // the state began with it
+                else if (!now->next(values))
+                    throw out_of_range_error("iterator \"" + name + "\" is at its end; initialise it to begin anew");
+            } catch (...) {
+                failure = std::current_exception();
+            }
+            lock.lock();
+            if (of == generation) {
+                stream = now;
+                if (now) has_restored = false;
+                if (saves && before && !old && !failure) over = std::move(before);
+            }
+        }
+        if (forgotten && !failure)
+            failure =
+                std::make_exception_ptr(cancelled_error("iterator \"" + name + "\" was cleared with its container"));
+        if (!served) { // stopped meanwhile
+            if (!saves && of == generation) over.emplace(left_over{std::move(values), std::move(failure)});
+            continue;
+        }
+        served = nullptr;
+        a->values = std::move(values);
+        lock.unlock();
+        a->completed(std::move(failure));
+        lock.lock();
+    }
+}
+
+TENON_INLINE void iterator_resource::state::work(const std::string& name) {
+    std::unique_lock lock(guard);
+    for (;;) {
+        asked.wait(lock, [&] { return stopping || (first && !serving); });
+        if (stopping) return;
+        serving = true;
+        serve(name, lock, true);
+        serving = false;
+    }
+}
+
+TENON_INLINE iterator_resource::iterator_resource(std::string name, std::vector<tensor_type> components,
+                                                  std::shared_ptr<const element_source> first) :
+    name_(std::move(name)), components_(std::move(components)), state_(std::make_unique<state>()) {
+    if (first) initialize(std::move(first));
+}
+
+TENON_INLINE iterator_resource::~iterator_resource() {
+    {
+        const std::lock_guard lock(state_->guard);
+        state_->stopping = true;
+    }
+    state_->asked.notify_all();
+    if (state_->thread.joinable()) state_->thread.join();
+}
+
+TENON_INLINE void iterator_resource::initialize(std::shared_ptr<const element_source> source) {
+    if (source->components() != components_)
+        throw invalid_argument_error("iterator \"" + name_ + "\" has elements of " + to_string(components_) +
+                                     ", and a data set of " + to_string(source->components()) + " is given to it");
+    std::shared_ptr<element_stream> old; // ends when the lock is free
+    const std::lock_guard lock(state_->guard);
+    old = std::exchange(state_->stream, nullptr);
+    state_->has_restored = state_->has_restored && !state_->source; // it was restored before it was initialised
+    state_->source = std::move(source);
+    state_->over.reset();
+    ++state_->generation;
+}
+
+TENON_INLINE void iterator_resource::ask(iterator_attempt& a, bool saves) {
+    state& s = *state_;
+    a.saves_ = saves;
+    a.values.clear();
+    std::unique_lock lock(s.guard);
+    if (s.forgotten) throw cancelled_error("iterator \"" + name_ + "\" was cleared with its container; make it anew");
+    const bool comes_alone = !s.serving && !s.first;
+    s.push(a);
+    if (!comes_alone) return; // who serves, or will, comes to it
+    s.serving = true;
+    s.serve(name_, lock, false);
+    s.serving = false;
+    if (!s.first) return;
+    if (!s.thread.joinable()) s.thread = std::thread([this] { state_->work(name_); });
+    lock.unlock();
+    s.asked.notify_one();
+}
+
+TENON_INLINE void iterator_resource::get_next(iterator_attempt& a) { ask(a, false); }
+TENON_INLINE void iterator_resource::save(iterator_attempt& a) { ask(a, true); }
+
+TENON_INLINE void iterator_resource::restore(const std::string& saved) {
+    const std::string name = "the state of iterator \"" + name_ + "\"";
+    state_reader reader(saved, name);
+    std::optional<state::left_over> over;
+    if (reader.number() != 0) over.emplace().element = reader.element();
+    const std::string rest = reader.text();
+    reader.require_end();
+    std::shared_ptr<const element_source> source;
+    {
+        const std::lock_guard lock(state_->guard);
+        source = state_->source;
+        if (!source) { // until then nobody knows whose it is
+            state_->restored = saved;
+            state_->has_restored = true;
+            return;
+        }
+    }
+    std::shared_ptr<element_stream> now = source->open();
+    state_reader own(rest, name);
+    now->restore(own);
+    own.require_end();
+    const std::lock_guard lock(state_->guard);
+    if (state_->source != source)
+        throw aborted_error("iterator \"" + name_ + "\" was initialised anew while it was restored; restore it again");
+    std::swap(state_->stream, now); // the old one ends when the lock is free
+    state_->over = std::move(over);
+    state_->has_restored = false;
+    ++state_->generation;
+}
+
+TENON_INLINE bool iterator_resource::stop(iterator_attempt& a) noexcept {
+    const std::lock_guard lock(state_->guard);
+    if (state_->served == &a) {
+        state_->served = nullptr;
+        return true;
+    }
+    return state_->remove(a);
+}
+
+TENON_INLINE std::string iterator_resource::awaited() const { return "the next element of iterator \"" + name_ + "\""; }
+
+TENON_INLINE std::string iterator_resource::report() const {
+    std::shared_ptr<element_stream> now;
+    {
+        const std::lock_guard lock(state_->guard);
+        now = state_->stream;
+    }
+    return now ? now->report() : std::string();
+}
+
+TENON_INLINE void iterator_resource::describe(resource_info& to) const {
+    to.description = "iterator of " + to_string(components_);
+}
+
+TENON_INLINE void iterator_resource::forgotten() noexcept {
+    std::unique_lock lock(state_->guard);
+    state_->forgotten = true;
+    while (state_->first) {
+        iterator_attempt* const a = state_->pop();
+        lock.unlock();
+        a->completed(
+            std::make_exception_ptr(cancelled_error("iterator \"" + name_ + "\" was cleared with its container")));
+        lock.lock();
+    }
+}
+
+} // namespace tenon

@@ -1,0 +1,32 @@
+// Whatever the bytes, a line is decoded into the elements that are asked for, or is an invalid_argument_error.
+// covers: io/json_lines io/element_text
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include <tenon/io/json_lines.hpp>
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    using tenon::element_type;
+    static const tenon::json_row_decoder decoder("json", {{"id", element_type::int32, {}, {}},
+                                                          {"scores", element_type::float32, {2, 3}, "0.5"},
+                                                          {"none", element_type::float64, {2, 0}, "1"},
+                                                          {"name", element_type::string, {}, "nobody"},
+                                                          {"tags", element_type::string, {2}, "no"},
+                                                          {"good", element_type::boolean, {}, "1"}});
+    std::int32_t id = 0;
+    float scores[6] = {};
+    double nothing = 0;
+    std::string texts[3];
+    bool good = false;
+    void* const out[] = {&id, scores, &nothing, texts, texts + 1, &good};
+    try {
+        decoder.decode({reinterpret_cast<const char*>(data), size}, {"fuzz", 1}, out, 0);
+        if (nothing != 0 || texts[0].size() > size + 6) std::abort();
+    } catch (const tenon::invalid_argument_error&) { // as it should be
+    }
+    return 0;
+}

@@ -1,0 +1,144 @@
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <tenon/tenon.hpp>
+
+#include "messages.hpp"
+
+namespace tn = tenon;
+
+namespace {
+
+inline constexpr struct batch : tn::dim<"batch"> {} batch;
+inline constexpr struct words : tn::dim<"words"> {} words;
+
+// A vector of texts, and what a function of it gives in a step.
+struct in_graph {
+    tn::graph made;
+    tn::graph_scope scope{made};
+    tn::session s;
+    tn::tensor<std::string, tn::shape<batch>> x = tn::placeholder<std::string, tn::shape<batch>>("x");
+
+    template <class Y> tn::any_array run(const Y& y, const std::vector<std::string>& texts) {
+        tn::any_array a(tn::element_type::string, {static_cast<std::int64_t>(texts.size())});
+        std::copy(texts.begin(), texts.end(), a.data<std::string>());
+        std::vector<tn::fed_value> feeds;
+        feeds.push_back({x, std::move(a)});
+        return std::move(s.run_untyped(std::move(feeds), {y})[0]);
+    }
+    template <class Y> auto values(const Y& y, const std::vector<std::string>& texts) {
+        using T = typename Y::element_type;
+        const tn::any_array a = run(y, texts);
+        return std::vector<T>(a.data<T>(), a.data<T>() + a.elements());
+    }
+    template <class Y> std::string complaint(const Y& y, const std::vector<std::string>& texts) {
+        return message_of<tn::invalid_argument_error>([&] { run(y, texts); });
+    }
+};
+using texts = std::vector<std::string>;
+using counts = std::vector<std::int64_t>;
+
+} // namespace
+
+TEST_CASE("string_strip, string_lower, string_upper") {
+    in_graph g;
+    CHECK(g.values(tn::string_strip(g.x), {" a b\t\r\n", "", " \n ", "c"}) == texts{"a b", "", "", "c"});
+    CHECK(g.values(tn::string_lower(g.x), {"AbZ[@", "\u00c9"}) == texts{"abz[@", "\u00c9"});
+    CHECK(g.values(tn::string_upper(g.x), {"aBz{`", "\u00e9"}) == texts{"ABZ{`", "\u00e9"});
+    CHECK(g.values(tn::string_upper(tn::string_strip(tn::string_lower(g.x))), {" aB "}) == texts{"AB"});
+}
+
+TEST_CASE("string_length counts bytes, or characters of UTF-8") {
+    in_graph g;
+    const texts given{"", "abc", "\u00e9t\u00e9", "\U0001F600", std::string("a\0b", 3)};
+    CHECK(g.values(tn::string_length(g.x), given) == counts{0, 3, 5, 4, 3});
+    CHECK(g.values(tn::string_length(g.x, tn::text_unit::utf8), given) == counts{0, 3, 3, 1, 3});
+}
+
+TEST_CASE("substr: positions from the beginning and from the end, in bytes or characters") {
+    in_graph g;
+    CHECK(g.values(tn::substr(g.x, 1, 2), {"abcd", "ab", "a"}) == texts{"bc", "b", ""});
+    CHECK(g.values(tn::substr(g.x, -2, 9), {"abcd", "ab"}) == texts{"cd", "ab"});
+    CHECK(g.values(tn::substr(g.x, 1, 1, tn::text_unit::utf8), {"\u00e9\u4e2da", "ab"}) == texts{"\u4e2d", "b"});
+    CHECK(g.values(tn::substr(g.x, -1, 1, tn::text_unit::utf8), {"a\u00e9"}) == texts{"\u00e9"});
+    CHECK(g.values(tn::substr(g.x, 0, 0), {"", "a"}) == texts{"", ""});
+    CHECK(contains(g.complaint(tn::substr(g.x, 3, 1), {"abc", "ab"}),
+                   "substr: element [1]: \"ab\" has 2 bytes, and no position 3"));
+    CHECK(contains(g.complaint(tn::substr(g.x, -3, 1, tn::text_unit::utf8), {"ab"}), "2 characters, and no position -3"));
+    CHECK(contains(g.complaint(tn::substr(g.x, 0, -1), {"ab"}), "a part cannot be -1 long"));
+}
+
+TEST_CASE("regex_replace: each match or the first, with its groups") {
+    in_graph g;
+    CHECK(g.values(tn::regex_replace(g.x, "<br */?>", " "), {"a<br />b<br>c", "d"}) == texts{"a b c", "d"});
+    CHECK(g.values(tn::regex_replace(g.x, "(\\w+)@(\\w+)", "$2 at $1", false), {"a@b c@d"}) == texts{"b at a c@d"});
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { tn::regex_replace(g.x, "(a", ""); }),
+                   "regex_replace: the pattern \"(a\" is not right at byte 2: a bracket does not end"));
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { tn::regex_replace(g.x, "a", "$1"); }),
+                   "regex_replace: $1 in \"$1\", and the pattern has 0 groups"));
+    // A graph that was read may say what no function has looked at.
+    const tn::any_tensor bad = tn::add<tn::regex_replace_op>({"(a", "", true}, {g.x});
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { g.run(bad, {"a"}); }), "a bracket does not end"));
+}
+
+TEST_CASE("to_hash_bucket is XXH64, by its published test values") {
+    in_graph g;
+    const std::int64_t large = std::int64_t{1} << 62;
+    const auto bucket = [&](std::uint64_t hash) { return static_cast<std::int64_t>(hash % static_cast<std::uint64_t>(large)); };
+    // https://github.com/Cyan4973/xxHash: of nothing, of "a", of "abc", of a sentence.
+    CHECK(g.values(tn::to_hash_bucket(g.x, large), {"", "a", "abc", "Nobody inspects the spammish repetition"}) ==
+          counts{bucket(0xef46db3751d8e999u), bucket(0xd24ec4f1a98c6e5bu), bucket(0x44bc2cf5ad770999u),
+                 bucket(0xfbcea83c8a378bf1u)});
+    CHECK(g.values(tn::to_hash_bucket(g.x, 10), {""}) == counts{static_cast<std::int64_t>(0xef46db3751d8e999u % 10)});
+    CHECK(g.values(tn::to_hash_bucket(g.x, 1), {"a", "b"}) == counts{0, 0});
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { tn::to_hash_bucket(g.x, 0); }), "there are 0 buckets"));
+}
+
+TEST_CASE("to_number is strict, and names the element") {
+    in_graph g;
+    CHECK(g.values(tn::to_number<float>(g.x), {"1.5", " -2e3 ", "+.5"}) == std::vector<float>{1.5f, -2000, 0.5f});
+    CHECK(g.values(tn::to_number<std::uint8_t>(g.x), {"0", "255"}) == std::vector<std::uint8_t>{0, 255});
+    CHECK(g.values(tn::to_number<bool>(g.x), {"true", "0"}) == std::vector<bool>{true, false});
+    CHECK(contains(g.complaint(tn::to_number<float>(g.x), {"1", "12x", "y"}), "to_number: element [1]: \"12x\" is no float"));
+    CHECK(contains(g.complaint(tn::to_number<std::uint8_t>(g.x), {"256"}),
+                   "to_number: element [0]: \"256\" is out of the range of uint8"));
+    CHECK(contains(g.complaint(tn::to_number<std::int32_t>(g.x), {""}), "\"\" is no int32"));
+}
+
+TEST_CASE("string_join: texts of the same sizes, and scalars with each of them") {
+    in_graph g;
+    const auto y = tn::string_join("-", tn::constant("id"), g.x, tn::string_upper(g.x));
+    CHECK(g.values(y, {"a", ""}) == texts{"id-a-A", "id--"});
+    CHECK(g.values(tn::string_join("", g.x), {"a"}) == texts{"a"});
+    CHECK(g.s.run(tn::string_join(", ", tn::constant("a"), tn::constant("b"))).item() == "a, b");
+}
+
+TEST_CASE("string_split: as many pieces as the text with most has") {
+    in_graph g;
+    const auto by_spaces = tn::string_split(g.x);
+    static_assert(std::is_same_v<decltype(by_spaces), const tn::tensor<std::string, tn::shape<batch, tn::dyn>>>);
+    CHECK(g.run(by_spaces, {" a  b\tc ", "", "d"}).extents() == tn::extents{3, 3});
+    CHECK(g.values(by_spaces, {" a  b\tc ", "", "d"}) == texts{"a", "b", "c", "", "", "", "d", "", ""});
+    CHECK(g.run(by_spaces, {" ", ""}).extents() == tn::extents{2, 0});
+    CHECK(g.run(by_spaces, {}).extents() == tn::extents{0, 0});
+
+    CHECK(g.values(tn::string_split(g.x, ","), {"a,,b", "c", ""}) == texts{"a", "", "b", "c", "", "", "", "", ""});
+    CHECK(g.values(tn::string_split(g.x, "--", {.skip_empty = true, .padding = "?"}), {"--a--b-c", "d--"}) ==
+          texts{"a", "b-c", "d", "?"});
+    CHECK(g.values(tn::string_split(g.x, ",", {.padding = "?"}), {"a,b,", "c"}) == texts{"a", "b", "", "c", "?", "?"});
+
+    // A vector of what a scalar holds, and what is computed of it.
+    const auto one = tn::string_split<words>(tn::string_join("", tn::constant("3 4 5")));
+    CHECK(g.s.run(sum(tn::to_number<float>(one))).item() == 12);
+}
+
+TEST_CASE("string_split: to a number of pieces, which no text exceeds") {
+    in_graph g;
+    const auto y = tn::string_split<3>(g.x, ",", {.padding = "0"});
+    CHECK(g.values(tn::to_number<float>(y), {"1,2", "3,4,5"}) == std::vector<float>{1, 2, 0, 3, 4, 5});
+    CHECK(contains(g.complaint(y, {"1", "1,2,3,4"}),
+                   "string_split: element [1]: \"1,2,3,4\" has 4 pieces, and there is room for 3"));
+}

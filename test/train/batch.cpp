@@ -1,0 +1,215 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <tenon/tenon.hpp>
+
+#include "messages.hpp"
+
+namespace tn = tenon;
+
+namespace {
+
+inline constexpr struct some : tn::dim<"some"> {} some;
+using numbers = std::vector<std::int64_t>;
+
+struct in_graph {
+    tn::graph made;
+    tn::graph_scope scope{made};
+};
+
+template <class A> numbers numbers_in(const A& a) { return {a.begin(), a.end()}; }
+// The batches that steps give, until the data end.
+template <class T> std::vector<numbers> drained(const T& next, tn::graph& g) {
+    std::vector<numbers> all;
+    tn::session sess(g, {.operation_timeout = 60});
+    tn::coordinator coord;
+    tn::start_queue_runners(sess, coord);
+    while (coord.stop_on_exception([&] { all.push_back(numbers_in(sess.run(next))); })) {
+    }
+    coord.join();
+    return all;
+}
+auto counted(std::int64_t limit, std::int64_t epochs = 1) {
+    return tn::range_input_producer(limit, {.num_epochs = epochs, .shuffle = false}).dequeue();
+}
+numbers joined(const std::vector<numbers>& batches) {
+    numbers all;
+    for (const numbers& b : batches) all.insert(all.end(), b.begin(), b.end());
+    return all;
+}
+numbers sorted(numbers all) {
+    std::sort(all.begin(), all.end());
+    return all;
+}
+numbers up_to(std::int64_t n) {
+    numbers all;
+    for (std::int64_t i = 0; i < n; ++i) all.push_back(i);
+    return all;
+}
+
+} // namespace
+
+TEST_CASE("SEMANTICS 37: batch stacks what comes one by one; what makes no full batch at the end is dropped") {
+    in_graph g;
+    const auto b = tn::batch<3>(counted(7));
+    static_assert(std::is_same_v<decltype(b), const tn::tensor<std::int64_t, tn::shape<3>>>);
+    CHECK(drained(b, g.made) == std::vector<numbers>{{0, 1, 2}, {3, 4, 5}});
+}
+
+TEST_CASE("SEMANTICS 37: with allow_smaller_final_batch the last batch has what is left") {
+    in_graph g;
+    const auto b = tn::batch<some>(counted(7), 3, {.allow_smaller_final_batch = true});
+    static_assert(std::is_same_v<decltype(b), const tn::tensor<std::int64_t, tn::shape<some>>>);
+    CHECK(drained(b, g.made) == std::vector<numbers>{{0, 1, 2}, {3, 4, 5}, {6}});
+}
+
+TEST_CASE("batches of a size that is known where the graph is made alone are dynamic in their types") {
+    in_graph g;
+    const auto b = tn::batch(counted(4), 2);
+    static_assert(std::is_same_v<decltype(b), const tn::tensor<std::int64_t, tn::shape<tn::dyn>>>);
+    CHECK(drained(b, g.made) == std::vector<numbers>{{0, 1}, {2, 3}});
+}
+
+TEST_CASE("a tuple stays together, with several threads") {
+    in_graph g;
+    const auto i = counted(100);
+    const auto [x, y] = tn::batch<10>(std::tuple{i, i * std::int64_t{2}}, {.threads = 4, .capacity = 7});
+    tn::session sess(g.made, {.operation_timeout = 60});
+    tn::coordinator coord;
+    CHECK(tn::start_queue_runners(sess, coord) == 5);
+    numbers all;
+    for (int k = 0; k < 10; ++k) {
+        const auto [a, b] = sess.run(x, y);
+        for (int j = 0; j < 10; ++j) {
+            CHECK(b(j) == 2 * a(j));
+            all.push_back(a(j));
+        }
+    }
+    CHECK(sorted(all) == up_to(100));
+    CHECK_THROWS_AS((void)sess.run(x), tn::out_of_range_error);
+    coord.request_stop();
+    coord.join();
+}
+
+TEST_CASE("elements along dimension 0 are enqueued as many") {
+    in_graph g;
+    const auto pairs = tn::range_input_producer(10, {.num_epochs = 1, .shuffle = false}).dequeue_many<2>();
+    const auto b = tn::batch<5, tn::enqueue_as::many>(pairs);
+    CHECK(drained(b, g.made) == std::vector<numbers>{{0, 1, 2, 3, 4}, {5, 6, 7, 8, 9}});
+}
+
+TEST_CASE(
+    "SEMANTICS 34: dynamic_pad fills up the elements of a batch; without it a batch of different ones is an error") {
+    for (const bool pads : {true, false}) {
+        CAPTURE(pads);
+        in_graph g;
+        const tn::padding_fifo_queue<tn::component<std::int64_t, tn::shape<tn::dyn>>> from(9);
+        const auto put = tn::placeholder<std::int64_t, tn::shape<tn::dyn>>("put");
+        const auto fill = from.enqueue(put);
+        const auto close = from.close();
+        const auto b = tn::batch<2>(from.dequeue(), {.dynamic_pad = pads});
+        static_assert(std::is_same_v<decltype(b), const tn::tensor<std::int64_t, tn::shape<2, tn::dyn>>>);
+        tn::session sess(g.made, {.operation_timeout = 60});
+        for (const std::int64_t n : {3, 1}) {
+            tn::any_array a(tn::element_type::int64, tn::extents(n));
+            std::fill_n(a.data<std::int64_t>(), n, n);
+            sess.run(tn::feed(put, a), fill);
+        }
+        sess.run(close);
+        tn::coordinator coord;
+        tn::start_queue_runners(sess, coord);
+        if (pads) CHECK(numbers_in(sess.run(b)) == numbers{3, 3, 3, 1, 0, 0});
+        else CHECK_THROWS_AS((void)sess.run(b), tn::invalid_argument_error);
+        coord.request_stop();
+        coord.join();
+    }
+}
+
+TEST_CASE("SEMANTICS 37: batch_join has threads for each of several sources, and ends with the last of them") {
+    in_graph g;
+    std::vector<tn::tensor<std::int64_t, tn::shape<>>> sources;
+    for (const std::int64_t n : {10, 0, 25}) {
+        if (n == 0) continue;
+        sources.push_back(counted(n) + std::int64_t{100} * n);
+    }
+    const auto b = tn::batch_join(sources, 4, {.threads = 2, .allow_smaller_final_batch = true});
+    numbers wanted;
+    for (const std::int64_t n : {10, 25})
+        for (std::int64_t i = 0; i < n; ++i) wanted.push_back(100 * n + i);
+    CHECK(sorted(joined(drained(b, g.made))) == sorted(wanted));
+}
+
+TEST_CASE("SEMANTICS 33, 37: shuffle_batch mixes; the same seeds and one thread give the same batches") {
+    const auto run = [](std::uint64_t seed) {
+        in_graph g;
+        return joined(drained(tn::shuffle_batch<5>(counted(40, 2), 30, 20, {.seed = seed}), g.made));
+    };
+    const numbers all = run(7);
+    CHECK(all.size() == 80);
+    for (std::int64_t i = 0; i < 40; ++i) CHECK(std::count(all.begin(), all.end(), i) == 2);
+    CHECK(all != joined({up_to(40), up_to(40)}));
+    CHECK(run(8) != all);
+}
+
+TEST_CASE("SEMANTICS 37: shuffle_batch_join gives each element of its sources once") {
+    in_graph g;
+    using record = std::tuple<tn::tensor<std::int64_t, tn::shape<>>, tn::tensor<std::int64_t, tn::shape<>>>;
+    std::vector<record> sources;
+    for (int s = 0; s < 3; ++s) {
+        const auto i = counted(20);
+        sources.emplace_back(i + std::int64_t{100 * s}, i * std::int64_t{0} + std::int64_t{s});
+    }
+    const auto [x, from] = tn::shuffle_batch_join<some>(sources, 4, 32, 16, {.allow_smaller_final_batch = true});
+    tn::session sess(g.made, {.operation_timeout = 60});
+    tn::coordinator coord;
+    tn::start_queue_runners(sess, coord);
+    std::set<std::int64_t> came;
+    std::size_t count = 0;
+    while (coord.stop_on_exception([&] {
+        const auto [a, s] = sess.run(x, from);
+        CHECK(a.size() == s.size());
+        for (std::int64_t i = 0; i < a.size(); ++i) {
+            CHECK(a.data()[i] / 100 == s.data()[i]);
+            came.insert(a.data()[i]);
+            ++count;
+        }
+    })) {
+    }
+    coord.join();
+    CHECK(count == 60);
+    CHECK(came.size() == 60);
+}
+
+TEST_CASE("what makes no batches is refused where the graph is made") {
+    in_graph g;
+    const auto refusal = [](auto f) { return message_of<tn::invalid_argument_error>(f); };
+    const auto i = counted(3);
+    const tn::any_tensor x(i), text(tn::constant("a"));
+    CHECK(contains(refusal([&] { tn::batch<3>(i, {.allow_smaller_final_batch = true}); }),
+                   "batch<3>: the types say that each batch has 3 elements"));
+    CHECK(contains(refusal([&] { tn::batch(i, 0); }), "batch: batches of 0 elements"));
+    CHECK(contains(refusal([&] { tn::batch(i, 2, {.threads = 0}); }), "0 threads"));
+    CHECK(contains(refusal([&] { tn::untyped::batch({}, 2); }), "one tensor at least"));
+    CHECK(contains(refusal([&] { tn::untyped::batch({x}, 2, {}, tn::enqueue_as::many); }), "has none"));
+    CHECK(contains(refusal([&] { tn::untyped::batch_join({{x}, {x, x}}, 2); }), "another 2"));
+    CHECK(contains(refusal([&] { tn::untyped::batch_join({{x}, {text}}, 2); }), "value does not fit its component"));
+    CHECK(contains(refusal([&] { tn::shuffle_batch<2>(i, 10, 10); }), "min_after_dequeue is 10"));
+}
+
+TEST_CASE("SEMANTICS 37: an error of what makes the elements ends the batches, and join() rethrows it") {
+    in_graph g;
+    const auto v = tn::variable("never_initialised", std::int64_t{1});
+    const auto b = tn::batch<2>(counted(5) + v);
+    tn::session sess(g.made, {.operation_timeout = 60});
+    tn::coordinator coord;
+    tn::start_queue_runners(sess, coord);
+    CHECK_FALSE(coord.stop_on_exception([&] { (void)sess.run(b); }));
+    const auto text = message_of<tn::failed_precondition_error>([&] { coord.join(); });
+    CHECK_MESSAGE(contains(text, "never_initialised"), text);
+}

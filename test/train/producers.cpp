@@ -1,0 +1,231 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <tenon/tenon.hpp>
+
+#include "messages.hpp"
+#include "temporary_folder.hpp"
+
+namespace tn = tenon;
+
+namespace {
+
+using numbers = std::vector<std::int64_t>;
+
+struct in_graph {
+    tn::graph made;
+    tn::graph_scope scope{made};
+};
+
+// What steps that fetch `next` give, until the data end.
+template <class T> auto drained(const T& next, tn::graph& g) {
+    std::vector<std::decay_t<decltype(std::declval<tn::session&>().run(next)())>> all;
+    tn::session sess(g, {.operation_timeout = 60});
+    tn::coordinator coord;
+    CHECK(tn::start_queue_runners(sess, coord) >= 1);
+    while (coord.stop_on_exception([&] { all.push_back(sess.run(next)()); })) {
+    }
+    coord.join();
+    return all;
+}
+numbers range_in(const tn::producer_options& o, std::int64_t limit = 20) {
+    in_graph g;
+    return drained(tn::range_input_producer(limit, o).dequeue(), g.made);
+}
+bool is_permutation_of_range(numbers part) {
+    std::sort(part.begin(), part.end());
+    for (std::size_t i = 0; i < part.size(); ++i)
+        if (part[i] != static_cast<std::int64_t>(i)) return false;
+    return true;
+}
+
+} // namespace
+
+TEST_CASE("SEMANTICS 37: string_input_producer gives the texts epoch after epoch, and closes its queue at the end") {
+    in_graph g;
+    const tn::queue<std::string> names =
+        tn::string_input_producer({"a", "b", "c"}, {.num_epochs = 2, .shuffle = false, .capacity = 2});
+    CHECK(drained(names.dequeue(), g.made) == std::vector<std::string>{"a", "b", "c", "a", "b", "c"});
+}
+
+TEST_CASE("SEMANTICS 37: shuffled, each epoch has another order, the same one for the same seeds") {
+    const numbers all = range_in({.num_epochs = 3, .seed = 5});
+    REQUIRE(all.size() == 60);
+    std::set<numbers> epochs;
+    for (int e = 0; e < 3; ++e) {
+        const numbers epoch(all.begin() + 20 * e, all.begin() + 20 * (e + 1));
+        CHECK(is_permutation_of_range(epoch));
+        epochs.insert(epoch);
+    }
+    CHECK(epochs.size() == 3);
+    CHECK(range_in({.num_epochs = 3, .seed = 5, .capacity = 3}) == all);
+    CHECK(range_in({.num_epochs = 3, .seed = 6}) != all);
+}
+
+TEST_CASE("SEMANTICS 21, 37: with the graph's seed the order is the same in each session, and epochs begin anew") {
+    in_graph g;
+    g.made.set_seed(11);
+    const auto next = tn::range_input_producer(10, {.num_epochs = 2}).dequeue();
+    const numbers once = drained(next, g.made);
+    CHECK(once.size() == 20);
+    CHECK(drained(next, g.made) == once);
+}
+
+TEST_CASE("without num_epochs there is no end") {
+    in_graph g;
+    const auto next = tn::range_input_producer(2, {.shuffle = false, .capacity = 3}).dequeue_many<2>();
+    tn::session sess(g.made, {.operation_timeout = 60});
+    tn::coordinator coord;
+    tn::start_queue_runners(sess, coord);
+    for (int i = 0; i < 50; ++i) {
+        const auto two = sess.run(next);
+        REQUIRE(two(0) == 0);
+        REQUIRE(two(1) == 1);
+    }
+    coord.request_stop();
+    coord.join();
+}
+
+TEST_CASE("SEMANTICS 37: input_producer gives the elements of a tensor along dimension 0") {
+    in_graph g;
+    const auto q = tn::input_producer(tn::constant({{1.0f, 2.0f}, {3.0f, 4.0f}, {5.0f, 6.0f}}),
+                                      {.num_epochs = 1, .shuffle = false, .name = "rows"});
+    CHECK(q.name() == "rows");
+    const auto next = q.dequeue();
+    tn::session sess(g.made, {.operation_timeout = 60});
+    tn::coordinator coord;
+    tn::start_queue_runners(sess, coord);
+    for (int i = 0; i < 3; ++i) {
+        const auto row = sess.run(next);
+        CHECK(row(0) == static_cast<float>(2 * i + 1));
+        CHECK(row(1) == static_cast<float>(2 * i + 2));
+    }
+    CHECK_THROWS_AS((void)sess.run(next), tn::out_of_range_error);
+    coord.request_stop();
+    coord.join();
+}
+
+TEST_CASE("a producer of as many elements as its tensor has in the step") {
+    in_graph g;
+    const tn::fifo_queue<std::int64_t> from(9);
+    const auto fill = from.enqueue_many(tn::constant({std::int64_t{4}, std::int64_t{5}, std::int64_t{6}}));
+    const auto close = from.close();
+    const auto next =
+        tn::input_producer(from.dequeue_up_to(8), {.num_epochs = 1, .shuffle = false, .name = "x"}).dequeue();
+    tn::session sess(g.made, {.operation_timeout = 60});
+    sess.run(fill);
+    sess.run(close);
+    tn::coordinator coord;
+    tn::start_queue_runners(sess, coord);
+    for (const std::int64_t i : {4, 5, 6}) CHECK(sess.run(next)() == i);
+    CHECK_THROWS_AS((void)sess.run(next), tn::out_of_range_error);
+    coord.request_stop();
+    coord.join();
+}
+
+TEST_CASE("SEMANTICS 37: slice_input_producer gives slices of several tensors that belong together, texts among them") {
+    in_graph g;
+    const auto images = tn::constant({{0.0f, 0.5f}, {1.0f, 1.5f}, {2.0f, 2.5f}, {3.0f, 3.5f}});
+    const auto names = tn::constant(tn::array<std::string, tn::shape<4>>{"zero", "one", "two", "three"});
+    const auto [image, name] = tn::slice_input_producer(std::tuple{images, names}, {.num_epochs = 5, .seed = 3});
+    tn::session sess(g.made, {.operation_timeout = 60});
+    tn::coordinator coord;
+    CHECK(tn::start_queue_runners(sess, coord) == 1);
+    const std::vector<std::string> all{"zero", "one", "two", "three"};
+    std::multiset<std::string> came;
+    for (int i = 0; i < 20; ++i) {
+        const auto [x, n] = sess.run(image, name);
+        CHECK(x(1) == x(0) + 0.5f);
+        CHECK(n() == all[static_cast<std::size_t>(x(0))]);
+        came.insert(n());
+    }
+    for (const std::string& n : all) CHECK(came.count(n) == 5);
+    CHECK_THROWS_AS((void)sess.run(image), tn::out_of_range_error);
+    coord.request_stop();
+    coord.join();
+}
+
+TEST_CASE("SEMANTICS 20: a training set in a variable that is neither trained nor saved") {
+    in_graph g;
+    const auto data = tn::variable<float, tn::shape<4>>("data", tn::zeros(), {.trainable = false, .collected = false});
+    const auto w = tn::variable("w", 1.0f);
+    const auto x = tn::slice_input_producer(data, {.num_epochs = 1, .shuffle = false});
+    const auto train = tn::gradient_descent(0.5f).minimize(w * x);
+    for (const char* collection : {tn::global_variables, tn::trainable_variables}) {
+        const auto all = g.made.collection(collection);
+        CHECK(std::none_of(all.begin(), all.end(), [&](const tn::any_tensor& v) { return v.name() == data.name(); }));
+    }
+    const auto loaded = tn::placeholder<float, tn::shape<4>>("loaded");
+    const auto load = data.assign(loaded);
+    const temporary_folder folder;
+    tn::session sess(g.made, {.operation_timeout = 60});
+    sess.run(tn::initialize_variables());
+    tn::array<float, tn::shape<4>> values{1.0f, 2.0f, 4.0f, 8.0f};
+    sess.run(tn::feed(loaded, values), load);
+    tn::saver saver(folder / "model");
+    const auto saved = saver.save(sess);
+    const auto& held = saved.manifest.tensors;
+    const auto holds = [&](const std::string& name) {
+        return std::any_of(held.begin(), held.end(), [&](const auto& t) { return t.name == name; });
+    };
+    CHECK(holds("w"));
+    CHECK_FALSE(holds("data"));
+    tn::coordinator coord;
+    tn::start_queue_runners(sess, coord);
+    while (coord.stop_on_exception([&] { sess.run(train); })) {
+    }
+    coord.join();
+    CHECK(sess.run(w)() == 1.0f - 0.5f * 15);
+    const auto kept = sess.run(data);
+    for (int i = 0; i < 4; ++i) CHECK(kept(i) == values(i));
+}
+
+TEST_CASE("SEMANTICS 37: who waits for a producer that was never started is told so") {
+    in_graph g;
+    const auto next = tn::string_input_producer({"a"}, {.name = "names"}).dequeue();
+    tn::session sess(g.made);
+    const auto text = message_of<tn::deadline_exceeded_error>([&] { (void)sess.run_for(0.2, next); });
+    CHECK_MESSAGE(contains(text, "the queue runners of \"names\" were never started"), text);
+}
+
+TEST_CASE("a graph with producers is written and read, and goes on in a session of its own") {
+    std::string text;
+    {
+        in_graph g;
+        const auto q = tn::string_input_producer({"a", "b"}, {.num_epochs = 2, .shuffle = false, .name = "names"});
+        text = tn::to_json(g.made);
+    }
+    tn::graph g = tn::graph_from_json(text);
+    const tn::graph_scope in(g);
+    const tn::queue<std::string> q(tn::untyped::queue(g.tensor("names")));
+    CHECK(drained(q.dequeue(), g) == std::vector<std::string>{"a", "b", "a", "b"});
+}
+
+TEST_CASE("what cannot be produced is refused where the graph is made, or where the step is") {
+    in_graph g;
+    const auto refusal = [](auto f) { return message_of<tn::invalid_argument_error>(f); };
+    CHECK(contains(refusal([] { tn::string_input_producer(std::vector<std::string>{}); }), "has no elements"));
+    CHECK(contains(refusal([] { tn::range_input_producer(0); }), "range_input_producer: there are no numbers below 0"));
+    CHECK(contains(refusal([] { tn::range_input_producer(3, {.num_epochs = -1}); }), "num_epochs is -1"));
+    CHECK(contains(refusal([] { tn::range_input_producer(3, {.capacity = 0}); }), "capacity is 0"));
+    const tn::any_tensor scalar(tn::constant(1.0f)), three(tn::constant({1.0f, 2.0f, 3.0f})),
+        two(tn::constant({1.0f, 2.0f}));
+    CHECK(contains(refusal([&] { tn::untyped::input_producer(scalar); }), "has none"));
+    CHECK(contains(refusal([&] { tn::untyped::string_input_producer(three); }), "texts are string[n]"));
+    CHECK(contains(refusal([&] { tn::untyped::slice_input_producer({}); }), "one tensor at least"));
+    CHECK(contains(refusal([&] { tn::untyped::slice_input_producer({three, two}); }), "same number of elements"));
+
+    const tn::fifo_queue<float> none(3);
+    const auto close = none.close();
+    const auto empty = tn::placeholder<float, tn::shape<tn::dyn>>("empty");
+    const auto order = tn::add<tn::epoch_order_op>({}, {empty});
+    tn::session sess(g.made);
+    tn::any_array nothing(tn::element_type::float32, tn::extents(0));
+    CHECK(contains(refusal([&] { (void)sess.run(tn::feed(empty, nothing), order); }), "nothing to go through"));
+}
