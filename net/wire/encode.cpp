@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <string>
 
-#include <tenon/io/crc32c.hpp>
 #include <net/wire/frame.hpp>
+#include <tenon/io/crc32c.hpp>
 
 namespace tenon::net {
 

@@ -26,7 +26,8 @@ void mend_checksums(bytes& all) {
         const std::span<const std::byte> rest = std::span(all).subspan(at);
         const std::size_t left = rest.size() - sizeof h;
         if (h.metadata_bytes > left) return;
-        h.checksum = crc32c(rest.subspan(sizeof h, h.metadata_bytes), crc32c(rest.first(sizeof h - sizeof h.checksum)));
+        h.checksum = tenon::crc32c(rest.subspan(sizeof h, h.metadata_bytes),
+                                   tenon::crc32c(rest.first(sizeof h - sizeof h.checksum)));
         std::memcpy(all.data() + at, &h, sizeof h);
         const std::uint64_t payload = h.flags & frame_flags::beside ? 0 : h.payload_bytes;
         if (payload > left - h.metadata_bytes) return;

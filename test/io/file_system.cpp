@@ -169,6 +169,7 @@ TEST_CASE("patterns: '*', '?' and sets stand for characters of one name") {
     CHECK(matching("*").size() == 5); // files only
     CHECK(matching("a1") == strings{"a1"});
     CHECK(matching("a3").empty());
+    CHECK(matching("sub") == strings{"sub"}); // who opens it is told that it is a folder
     CHECK(matching("nowhere/*").empty());
     CHECK(matching("a1/*").empty());
     CHECK(matching("*a*a*a*a*a*a*a*a*a*b").empty());

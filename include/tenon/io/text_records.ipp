@@ -85,17 +85,13 @@ private:
     std::size_t find_end(std::size_t& whole) {
         std::size_t seen = 0; // without an end that counts
         bool quoted = false;
-        std::uint64_t lines = 0, quoted_since = 0;
+        std::uint64_t lines = 0;
         for (;;) {
             const char* const from = data();
             const auto* const at = static_cast<const char*>(
                 available() > seen ? std::memchr(from + seen, '\n', available() - seen) : nullptr);
             const std::size_t here = at ? static_cast<std::size_t>(at - from) : available();
-            if (is_csv()) {
-                const auto quotes = count_quotes(from + seen, from + here);
-                quoted = quoted != (quotes % 2 != 0);
-                if (quotes > 0 && quoted) quoted_since = lines_ + lines + 1;
-            }
+            if (is_csv()) quoted = quoted != (count_quotes(from + seen, from + here) % 2 != 0);
             lines += at != nullptr;
             if (at && !quoted) {
                 whole = here + 1;
@@ -111,7 +107,7 @@ private:
             whole = seen;
             if (seen > limit_) return too_long();
             if (seen == 0) return none;
-            if (quoted) return never_ends(quoted_since);
+            if (quoted) return never_ends();
             lines_ += lines + 1;
             return seen;
         }
@@ -123,16 +119,25 @@ private:
         return first ? std::count(first, to, '"') : 0;
     }
 
+    // The line in which the quote begins that has not ended within so many bytes from data() on; 0 where none is open.
+    std::uint64_t open_quote(std::size_t bytes) const {
+        std::uint64_t line = lines_ + 1, since = 0;
+        const char* const from = data();
+        for (std::size_t i = 0; i < bytes; ++i) {
+            line += from[i] == '\n';
+            if (from[i] != '"') continue;
+            if (since > 0 && i + 1 < bytes && from[i + 1] == '"') ++i; // one that is meant as such
+            else since = since > 0 ? 0 : line;
+        }
+        return since;
+    }
+
     std::size_t too_long() {
         std::string what =
             "a line of more than " + std::to_string(limit_) + " bytes; raise largest_record if it is one";
-        std::uint64_t line = lines_ + 1, quoted_since = 0; // as far as the limit: what was read beyond it is chance
-        for (std::size_t i = 0; is_csv() && i < std::min(available(), limit_ + 1); ++i) {
-            if (data()[i] == '"') quoted_since = quoted_since > 0 ? 0 : line;
-            line += data()[i] == '\n';
-        }
-        if (quoted_since > 0)
-            what += "; a quote that begins in line " + std::to_string(quoted_since) + " has not ended so far";
+        // As far as the limit: what has been read beyond it is chance.
+        if (const std::uint64_t line = is_csv() ? open_quote(std::min(available(), limit_ + 1)) : 0; line > 0)
+            what += "; a quote that begins in line " + std::to_string(line) + " has not ended so far";
         const std::string said = say(what);
         number_ = lines_ + 1;
         ++records_;
@@ -140,8 +145,8 @@ private:
         leave_out(error_code::resource_exhausted, said);
         return none;
     }
-    std::size_t never_ends(std::uint64_t quoted_since) {
-        const std::string said = say("a quote that begins in line " + std::to_string(quoted_since) +
+    std::size_t never_ends() {
+        const std::string said = say("a quote that begins in line " + std::to_string(open_quote(available())) +
                                      " never ends; close it, or double a quote that is meant as one");
         number_ = lines_ + 1;
         ++records_;

@@ -68,7 +68,7 @@ template <class F> bytes changed_header(F change) {
     std::memcpy(sum.data(), &h, 52);
     const std::size_t metadata = std::min<std::size_t>(h.metadata_bytes, all.size() - sizeof h);
     sum.insert(sum.end(), all.begin() + sizeof h, all.begin() + static_cast<std::ptrdiff_t>(sizeof h + metadata));
-    h.checksum = crc32c(sum);
+    h.checksum = tenon::crc32c(sum);
     std::memcpy(all.data(), &h, sizeof h);
     return all;
 }

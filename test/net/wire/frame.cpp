@@ -3,8 +3,8 @@
 
 #include <doctest/doctest.h>
 
-#include <tenon/io/crc32c.hpp>
 #include <net/wire/frame.hpp>
+#include <tenon/io/crc32c.hpp>
 
 #include "../messages.hpp"
 
@@ -45,7 +45,8 @@ template <class Change> bytes changed(bytes frame, Change change) {
     std::memcpy(frame.data(), &h, sizeof h);
     const std::span<const std::byte> all = frame;
     const std::size_t metadata = std::min<std::size_t>(h.metadata_bytes, frame.size() - sizeof h);
-    h.checksum = crc32c(all.subspan(sizeof h, metadata), crc32c(all.first(offsetof(frame_header, checksum))));
+    h.checksum =
+        tenon::crc32c(all.subspan(sizeof h, metadata), tenon::crc32c(all.first(offsetof(frame_header, checksum))));
     std::memcpy(frame.data(), &h, sizeof h);
     return frame;
 }
