@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <deque>
 #include <functional>
 #include <string>
 #include <vector>
@@ -55,7 +54,8 @@ void framed(const float* x, float* y, const batch_of& b) {
     std::memset(y, 0, static_cast<std::size_t>(b.images) * static_cast<std::size_t>(h * w) * 3 * sizeof(float));
     for (int n = 0; n < b.images; ++n)
         for (int r = 0; r < b.height; ++r)
-            std::memcpy(y + ((std::int64_t{n} * h + r + 4) * w + 4) * 3, x + (std::int64_t{n} * b.height + r) * b.width * 3,
+            std::memcpy(y + ((std::int64_t{n} * h + r + 4) * w + 4) * 3,
+                        x + (std::int64_t{n} * b.height + r) * b.width * 3,
                         static_cast<std::size_t>(b.width) * 3 * sizeof(float));
 }
 void resized(const float* x, float* y, const batch_of& b) {
@@ -87,8 +87,9 @@ void turned(const float* x, float* y, const batch_of& b) {
     for (int n = 0; n < b.images; ++n) {
         const float* image = x + std::int64_t{n} * b.height * b.width * 3;
         const auto pixel = [&](int row, int column, int c) {
-            return row < 0 || row >= b.height || column < 0 || column >= b.width ? 0.0F
-                                                                                 : image[(row * b.width + column) * 3 + c];
+            return row < 0 || row >= b.height || column < 0 || column >= b.width
+                       ? 0.0F
+                       : image[(row * b.width + column) * 3 + c];
         };
         for (int r = 0; r < b.height; ++r)
             for (int i = 0; i < b.width; ++i) {
@@ -131,7 +132,7 @@ void saturated(const float* x, float* y, const batch_of& b) {
 void other_hue(const float* x, float* y, const batch_of& b) {
     for (std::int64_t i = 0; i < b.pixels(); ++i, x += 3, y += 3) {
         const float most = std::max({x[0], x[1], x[2]}), chroma = most - std::min({x[0], x[1], x[2]});
-        float hue = chroma == 0     ? 0
+        float hue = chroma == 0    ? 0
                     : most == x[0] ? (x[1] - x[2]) / chroma
                     : most == x[1] ? (x[2] - x[0]) / chroma + 2
                                    : (x[0] - x[1]) / chroma + 4;
@@ -145,7 +146,8 @@ void other_hue(const float* x, float* y, const batch_of& b) {
     }
 }
 void gray(const float* x, float* y, const batch_of& b) {
-    for (std::int64_t i = 0; i < b.pixels(); ++i) y[i] = 0.2989F * x[3 * i] + 0.587F * x[3 * i + 1] + 0.114F * x[3 * i + 2];
+    for (std::int64_t i = 0; i < b.pixels(); ++i)
+        y[i] = 0.2989F * x[3 * i] + 0.587F * x[3 * i + 1] + 0.114F * x[3 * i + 2];
 }
 void hidden(const float* x, float* y, const batch_of& b) {
     copied(x, y, b);
@@ -193,10 +195,10 @@ const std::vector<side_by_side> all = {
 
 void run_ours(benchmark::State& state, const side_by_side& s, const batch_of& b) {
     const tn::graph_scope scope{tn::graph()};
-    const tn::any_tensor x =
-        tn::untyped::placeholder(tn::element_type::float32, {b.images, b.height, b.width, 3});
+    const tn::any_tensor x = tn::untyped::placeholder(tn::element_type::float32, {b.images, b.height, b.width, 3});
     const tn::any_tensor y = s.ours(x, b);
-    tn::session session(tn::graph::current(), {.intra_op_threads = 1, .inter_op_threads = 1, .use_per_session_threads = true});
+    tn::session session(tn::graph::current(),
+                        {.intra_op_threads = 1, .inter_op_threads = 1, .use_per_session_threads = true});
     const tn::array<float> value = pictures(b);
     for (auto _ : state) {
         std::vector<tn::fed_value> feeds;
@@ -206,7 +208,8 @@ void run_ours(benchmark::State& state, const side_by_side& s, const batch_of& b)
 }
 void run_theirs(benchmark::State& state, const side_by_side& s, const batch_of& b) {
     const tn::array<float> value = pictures(b);
-    std::vector<float> to(static_cast<std::size_t>(b.images) * static_cast<std::size_t>((b.height + 8) * (b.width + 8) * 3));
+    std::vector<float> to(static_cast<std::size_t>(b.images) *
+                          static_cast<std::size_t>((b.height + 8) * (b.width + 8) * 3));
     for (auto _ : state) {
         s.theirs(value.span().data(), to.data(), b);
         benchmark::DoNotOptimize(to.data());

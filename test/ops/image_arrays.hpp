@@ -56,8 +56,7 @@ template <class T, class S, class F> std::vector<any_array> three_runs(const arr
 /// The same numbers for the same seed with 1 and with 3 threads, others in each run.
 template <class T, class S, class F> void check_seeded(const array<T>& value, F&& f) {
     const auto one = three_runs<T, S>(value, f, 1), three = three_runs<T, S>(value, f, 3);
-    for (std::size_t i = 0; i < 3; ++i)
-        CHECK(std::memcmp(one[i].data(), three[i].data(), one[i].bytes()) == 0);
+    for (std::size_t i = 0; i < 3; ++i) CHECK(std::memcmp(one[i].data(), three[i].data(), one[i].bytes()) == 0);
     CHECK(std::memcmp(one[0].data(), one[1].data(), one[0].bytes()) != 0);
     CHECK(std::memcmp(one[1].data(), one[2].data(), one[0].bytes()) != 0);
 }

@@ -75,7 +75,8 @@ TEST_CASE("a place outside fails the step and says of which image, which row and
     const auto y = tn::crop_at<4, 3>(x, p);
     tn::session s(tn::graph::current());
     const auto run = [&](std::int32_t row, std::int32_t column) {
-        return s.run(tn::feed(x, images<std::uint8_t>({2, 6, 5, 1})), tn::feed(p, array<std::int32_t>({{0, 0}, {row, column}})), y);
+        return s.run(tn::feed(x, images<std::uint8_t>({2, 6, 5, 1})),
+                     tn::feed(p, array<std::int32_t>({{0, 0}, {row, column}})), y);
     };
     CHECK(run(2, 2)[12] == images<std::uint8_t>({2, 6, 5, 1})[30 + 12]);
     CHECK_THROWS_WITH_AS(run(3, 0), doctest::Contains("image 1 is cut from row 3 on, which must be 0 .. 2"),
@@ -85,8 +86,9 @@ TEST_CASE("a place outside fails the step and says of which image, which row and
     const auto parts = tn::placeholder<float, shape<batch, 2>>("parts");
     const auto z = tn::crop_at<4, 3>(x, parts);
     for (const float bad : {-0.1F, 1.0F, std::nanf("")})
-        CHECK_THROWS_AS(s.run(tn::feed(x, images<std::uint8_t>({1, 6, 5, 1})), tn::feed(parts, array<float>({{bad, 0.0F}})), z),
-                        tn::invalid_argument_error);
+        CHECK_THROWS_AS(
+            s.run(tn::feed(x, images<std::uint8_t>({1, 6, 5, 1})), tn::feed(parts, array<float>({{bad, 0.0F}})), z),
+            tn::invalid_argument_error);
 }
 
 TEST_CASE("sizes that a step tells are checked in the step") {
@@ -109,8 +111,8 @@ TEST_CASE("a single image is mirrored and cut as a batch of one") {
     const auto x = tn::constant<shape<3, 4, 1>>(images<float>({3, 4, 1}));
     const auto one = tn::expand_dims<0>(x);
     tn::session s(tn::graph::current());
-    const auto [a, b, c, d] = s.run(tn::flip_left_right(x), tn::flip_left_right(one), tn::crop<1, 1, 2, 2>(x),
-                                    tn::crop<1, 1, 2, 2>(one));
+    const auto [a, b, c, d] =
+        s.run(tn::flip_left_right(x), tn::flip_left_right(one), tn::crop<1, 1, 2, 2>(x), tn::crop<1, 1, 2, 2>(one));
     CHECK(std::equal(a.span().begin(), a.span().end(), b.span().begin()));
     CHECK(a.span()[0] == images<float>({3, 4, 1})[3]);
     CHECK(std::equal(c.span().begin(), c.span().end(), d.span().begin()));

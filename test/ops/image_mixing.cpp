@@ -66,11 +66,12 @@ TEST_CASE_TEMPLATE("cutout hides a box about each pixel as often, cut off at the
         ++rows[static_cast<std::size_t>(middle)];
         ++columns[static_cast<std::size_t>(across)];
     }
-    for (const int n : rows) CHECK(std::abs(n - 1200) < 150); // deviation 31
+    for (const int n : rows) CHECK(std::abs(n - 1200) < 150);    // deviation 31
     for (const int n : columns) CHECK(std::abs(n - 1500) < 165); // deviation 34
 }
 
-TEST_CASE("random_erasing hides boxes within the image of the areas and aspects that are asked for, as often as asked for") {
+TEST_CASE(
+    "random_erasing hides boxes within the image of the areas and aspects that are asked for, as often as asked for") {
     const tn::graph_scope scope{tn::graph()};
     const auto x = tn::placeholder<float, shape<batch, 60, 60, 1>>("x");
     const auto y = tn::random_erasing(
@@ -142,7 +143,8 @@ TEST_CASE("cutmix puts a box of a partner into each image, and mixes the labels 
     const auto labels = tn::placeholder<float, shape<batch, 300>>("labels");
     const auto [images, mixed] = tn::cutmix(x, labels, {.seed = 6});
     tn::session s(tn::graph::current());
-    const auto [a, l] = s.run(tn::feed(x, numbered(300, {300, 12, 12, 1})), tn::feed(labels, one_of_each(300)), images, mixed);
+    const auto [a, l] =
+        s.run(tn::feed(x, numbered(300, {300, 12, 12, 1})), tn::feed(labels, one_of_each(300)), images, mixed);
     int foreign = 0;
     for (int b = 0; b < 300; ++b) {
         const float* image = a.span().data() + 144 * b;
