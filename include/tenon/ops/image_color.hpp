@@ -417,12 +417,6 @@ namespace tenon {
 
 namespace detail {
 
-// Numbers beside images: of one image's channels, in its element type.
-inline any_tensor channel_constant(element_type e, std::initializer_list<double> values) {
-    any_array a(element_type::float64, extents{static_cast<std::int64_t>(values.size())});
-    std::copy(values.begin(), values.end(), a.data<double>());
-    return untyped::cast(untyped::constant(std::move(a)), e);
-}
 inline any_tensor channel(const any_tensor& images, std::int64_t i) {
     std::vector<range> ranges(static_cast<std::size_t>(images.rank()));
     ranges.back() = {i, i + 1, 1};
@@ -438,28 +432,46 @@ inline any_tensor amount_beside(const any_tensor& images, const untyped::tensor_
     return shaped.tensor() ? *shaped.tensor() : untyped::scalar(shaped.number(), images.element());
 }
 
-/// The largest channel, its distance from the smallest, and the hue in sixths of a turn, -1 .. 5: each with one channel.
-struct hue_and_chroma {
-    explicit hue_and_chroma(const any_tensor& rgb) :
-        value(untyped::max(rgb, -1, true)), chroma(untyped::subtract(value, untyped::min(rgb, -1, true))) {
+// Colours are computed channel by channel, so that all that is computed together has the same sizes: to repeat one number for
+// each of three channels would take far longer than to take them apart and put them together.
+inline std::vector<any_tensor> channels_of(const any_tensor& images, std::int64_t n) {
+    std::vector<any_tensor> channels;
+    for (std::int64_t i = 0; i < n; ++i) channels.push_back(channel(images, i));
+    return channels;
+}
+
+/// Red, green and blue, the largest of them, and its distance from the smallest: each with one channel.
+struct value_and_chroma {
+    explicit value_and_chroma(const any_tensor& images) : rgb(channels_of(images, 3)) {
         using namespace untyped;
-        const any_tensor r = channel(rgb, 0), g = channel(rgb, 1), b = channel(rgb, 2);
+        value = maximum(maximum(rgb[0], rgb[1]), rgb[2]);
+        chroma = subtract(value, minimum(minimum(rgb[0], rgb[1]), rgb[2]));
+    }
+    /// The hue in sixths of a turn, -1 .. 5.
+    any_tensor sixths() const {
+        using namespace untyped;
+        const any_tensor &r = rgb[0], &g = rgb[1], &b = rgb[2];
         const any_tensor is_gray = equal(chroma, 0), c = select(is_gray, 1, chroma);
         const any_tensor from_green = add(divide(subtract(b, r), c), 2), from_blue = add(divide(subtract(r, g), c), 4);
-        sixths =
-            select(is_gray, 0,
-                   select(equal(value, r), divide(subtract(g, b), c), select(equal(value, g), from_green, from_blue)));
+        return select(
+            is_gray, 0,
+            select(equal(value, r), divide(subtract(g, b), c), select(equal(value, g), from_green, from_blue)));
     }
-    any_tensor value, chroma, sixths;
+    std::vector<any_tensor> rgb;
+    any_tensor value, chroma;
 };
 
 /// value - chroma * max(0, min(k, 4 - k, 1)), k = (5, 3, 1 + sixths) mod 6 for red, green, blue.
 inline any_tensor rgb_of(const any_tensor& sixths, const any_tensor& chroma, const any_tensor& value) {
     using namespace untyped;
-    const any_tensor turned = add(sixths, channel_constant(value.element(), {5, 3, 1}));
-    const any_tensor k = subtract(turned, multiply(floor(multiply(turned, 1.0 / 6)), 6));
-    const any_tensor less = maximum(minimum(minimum(k, subtract(4, k)), 1), 0);
-    return subtract(value, multiply(chroma, less));
+    std::vector<any_tensor> rgb;
+    for (const int first : {5, 3, 1}) {
+        const any_tensor turned = add(sixths, first);
+        const any_tensor k = subtract(turned, multiply(floor(multiply(turned, 1.0 / 6)), 6));
+        const any_tensor less = maximum(minimum(minimum(k, subtract(4, k)), 1), 0);
+        rgb.push_back(subtract(value, multiply(chroma, less)));
+    }
+    return concat(rgb, -1);
 }
 
 } // namespace detail
@@ -472,24 +484,35 @@ TENON_INLINE any_tensor adjust_brightness(const any_tensor& images, const tensor
 }
 TENON_INLINE any_tensor adjust_contrast(const any_tensor& images, const tensor_or_number& factor) {
     tenon::detail::check_color<tenon::detail::adjust_contrast_rule>(images, factor);
-    const any_tensor center = mean(images, {-3, -2}, true);
-    return add(multiply(subtract(images, center), tenon::detail::amount_beside(images, factor)), center);
+    const any_tensor by = tenon::detail::amount_beside(images, factor);
+    const auto away = [&](const any_tensor& x, const index_list& axes) {
+        const any_tensor center = mean(x, axes, true);
+        return add(multiply(subtract(x, center), by), center);
+    };
+    const extent channels = images.extents()[images.rank() - 1];
+    if (!channels.is_number() || channels.size < 1 || channels.size > 4) return away(images, {-3, -2});
+    std::vector<any_tensor> parts;
+    for (const any_tensor& c : tenon::detail::channels_of(images, channels.size))
+        parts.push_back(away(c, {-3, -2, -1}));
+    return parts.size() == 1 ? parts[0] : concat(parts, -1);
 }
 TENON_INLINE any_tensor adjust_hue(const any_tensor& images, const tensor_or_number& delta) {
     tenon::detail::check_color<tenon::detail::adjust_hue_rule>(images, delta);
-    const tenon::detail::hue_and_chroma of(images);
-    const any_tensor sixths = add(of.sixths, multiply(tenon::detail::amount_beside(images, delta), 6));
+    const tenon::detail::value_and_chroma of(images);
+    const any_tensor sixths = add(of.sixths(), multiply(tenon::detail::amount_beside(images, delta), 6));
     return tenon::detail::rgb_of(sixths, of.chroma, of.value);
 }
 TENON_INLINE any_tensor adjust_saturation(const any_tensor& images, const tensor_or_number& factor) {
     tenon::detail::check_color<tenon::detail::adjust_saturation_rule>(images, factor);
     // With hue and value kept, each channel's distance from the value grows as the saturation does: by the factor, or by
     // 1 / saturation = value / chroma, where that is less.
-    const any_tensor value = max(images, -1, true), chroma = subtract(value, min(images, -1, true));
-    const any_tensor is_gray = equal(chroma, 0);
+    const tenon::detail::value_and_chroma of(images);
+    const any_tensor is_gray = equal(of.chroma, 0);
     const any_tensor by = minimum(tenon::detail::amount_beside(images, factor),
-                                  select(is_gray, 1, divide(value, select(is_gray, 1, chroma))));
-    return subtract(value, multiply(subtract(value, images), by));
+                                  select(is_gray, 1, divide(of.value, select(is_gray, 1, of.chroma))));
+    std::vector<any_tensor> parts;
+    for (const any_tensor& c : of.rgb) parts.push_back(subtract(of.value, multiply(subtract(of.value, c), by)));
+    return concat(parts, -1);
 }
 TENON_INLINE any_tensor adjust_gamma(const any_tensor& images, const tensor_or_number& gamma,
                                      const tensor_or_number& gain) {
@@ -533,12 +556,14 @@ TENON_INLINE any_tensor random_gamma(const any_tensor& images, double low, doubl
 
 TENON_INLINE any_tensor rgb_to_grayscale(const any_tensor& images) {
     tenon::detail::check_color<tenon::detail::rgb_to_grayscale_rule>(images);
-    return sum(multiply(images, tenon::detail::channel_constant(images.element(), {0.2989, 0.5870, 0.1140})), -1, true);
+    const std::vector<any_tensor> rgb = tenon::detail::channels_of(images, 3);
+    return add(add(multiply(rgb[0], 0.2989), multiply(rgb[1], 0.5870)), multiply(rgb[2], 0.1140));
 }
 TENON_INLINE any_tensor rgb_to_hsv(const any_tensor& images) {
     tenon::detail::check_color<tenon::detail::rgb_to_hsv_rule>(images);
-    const tenon::detail::hue_and_chroma of(images);
-    const any_tensor hue = multiply(select(less(of.sixths, 0), add(of.sixths, 6), of.sixths), 1.0 / 6);
+    const tenon::detail::value_and_chroma of(images);
+    const any_tensor sixths = of.sixths();
+    const any_tensor hue = multiply(select(less(sixths, 0), add(sixths, 6), sixths), 1.0 / 6);
     const any_tensor is_black = equal(of.value, 0);
     const any_tensor saturation = select(is_black, 0, divide(of.chroma, select(is_black, 1, of.value)));
     return concat({hue, saturation, of.value}, -1);

@@ -51,6 +51,35 @@ struct box_mask_op {
 };
 TENON_OP(image_mixing, box_mask);
 
+/// in: images, boxes. The images with `value` in the boxes, which are those of box_mask.
+struct fill_boxes_op {
+    static constexpr const char* name = "fill_boxes";
+    static constexpr element_types gpu_types = no_elements;
+    struct attributes {
+        std::int64_t height = 0, width = 0;
+        bool inside = false;
+        number value = 0;
+        static constexpr void fields(auto&& field) {
+            field("height", &attributes::height);
+            field("width", &attributes::width);
+            field("inside", &attributes::inside);
+            field("value", &attributes::value);
+        }
+        constexpr box_mask_op::attributes boxes() const noexcept { return {height, width, inside}; }
+    };
+    static constexpr inferred infer(const attributes& a, type_list in, int) {
+        const inferred mask = box_mask_op::infer(a.boxes(), in, 0);
+        if (!mask) return mask;
+        if (!a.value.fits(in[0].element)) return fault::number_does_not_fit;
+        tensor_type result = in[0];
+        result.extents[0] = mask.type.extents[0]; // the boxes may know the batch
+        return result;
+    }
+    static void gradient(gradient_context& g);
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+TENON_OP(image_mixing, fill_boxes);
+
 /// What is put where pixels are hidden.
 struct cutout_options {
     number value = 0;
@@ -176,8 +205,12 @@ auto cutmix(const X& images, const Y& labels, const mixing_options& o = {}) {
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/with_element.hpp>
 #include <tenon/ops/assembly.hpp>
 #include <tenon/ops/dropout.hpp>
 #include <tenon/ops/elementwise.hpp>
@@ -212,9 +245,6 @@ inline void check_alpha(const char* function, double alpha) {
 inline any_tensor partners(const any_tensor& images, std::uint64_t seed) {
     return untyped::random_permutation_like(images, seed_of(drawn::partner, seed));
 }
-inline any_tensor hidden(const any_tensor& images, const any_tensor& mask, const number& value) {
-    return untyped::select(mask, untyped::scalar(value, images.element()), images);
-}
 inline any_tensor mixed(const any_tensor& a, const any_tensor& b, const any_tensor& weight) {
     using namespace untyped;
     return add(b, multiply(subtract(a, b), cast(weight, a.element())));
@@ -235,7 +265,7 @@ TENON_INLINE any_tensor cutout(const any_tensor& images, std::int64_t height, st
                                      " pixels; one or more are hidden");
     const any_tensor places =
         tenon::detail::uniform_per_image(images, tenon::detail::drawn::cutout, o.seed, 0, 1, index_list(2));
-    return tenon::detail::hidden(images, tenon::add<box_mask_op>({height, width, false}, {images, places}), o.value);
+    return tenon::add<fill_boxes_op>({height, width, false, o.value}, {images, places});
 }
 TENON_INLINE any_tensor random_erasing(const any_tensor& images, const erasing_options& o) {
     using tenon::detail::drawn, tenon::detail::uniform_per_image;
@@ -259,7 +289,7 @@ TENON_INLINE any_tensor random_erasing(const any_tensor& images, const erasing_o
     const any_tensor aspect = exp(between(drawn::erased_aspect, std::log(o.min_aspect), std::log(o.max_aspect)));
     const any_tensor places = uniform_per_image(images, drawn::erased_place, o.seed, 0, 1, index_list(2));
     const any_tensor boxes = concat({places, sqrt(multiply(area, aspect)), sqrt(divide(area, aspect))}, -1);
-    return tenon::detail::hidden(images, tenon::add<box_mask_op>({0, 0, true}, {images, boxes}), o.value);
+    return tenon::add<fill_boxes_op>({0, 0, true, o.value}, {images, boxes});
 }
 TENON_INLINE std::pair<any_tensor, any_tensor> mixup(const any_tensor& images, const any_tensor& labels,
                                                      const mixing_options& o) {
@@ -288,33 +318,34 @@ TENON_INLINE std::pair<any_tensor, any_tensor> cutmix(const any_tensor& images, 
 
 namespace detail {
 
-struct box_mask_kernel final : kernel {
-    explicit box_mask_kernel(const kernel_setup& s) :
-        sizes(s.outputs[0].extents), how(decode<box_mask_op::attributes>(s.attrs)) {}
-    void run(const kernel_run& r) override {
-        if (!r.out[0] || sizes.elements() == 0) return;
-        const int numbers = how.says_sizes() ? 2 : 4;
-        for_images(r.pool, sizes.batch, ns_each(), [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t b = begin; b < end; ++b) {
-                const float* box = r.input<float>(1) + numbers * b;
-                const stretch rows =
-                    along(box[0], numbers == 2 ? how.height : pixels(box[2], sizes.height), sizes.height);
-                const stretch columns =
-                    along(box[1], numbers == 2 ? how.width : pixels(box[3], sizes.width), sizes.width);
-                bool* to = r.output<bool>(0) + b * sizes.image();
-                std::fill_n(to, sizes.image(), false);
-                for (std::int64_t y = rows.begin; y < rows.end; ++y)
-                    std::fill_n(to + y * sizes.width + columns.begin, columns.end - columns.begin, true);
-            }
-        });
-    }
+/// Where the box of each image lies.
+class box_kernel : public kernel {
+public:
     double cost() const override { return 30 + ns_each() * static_cast<double>(sizes.batch); }
+
+protected:
+    box_kernel(const kernel_setup& s, const box_mask_op::attributes& a) :
+        sizes(s.outputs[0].extents),
+        bytes(static_cast<std::int64_t>(size_of(s.outputs[0].element))),
+        pixel(sizes.channels * bytes),
+        how(a) {}
+    /// fill(first byte, bytes) for each row of image b's box.
+    template <class F> void each_row(const float* boxes, std::int64_t b, F&& fill) const {
+        const int numbers = how.says_sizes() ? 2 : 4;
+        const float* box = boxes + numbers * b;
+        const stretch rows = along(box[0], numbers == 2 ? how.height : pixels(box[2], sizes.height), sizes.height);
+        const stretch columns = along(box[1], numbers == 2 ? how.width : pixels(box[3], sizes.width), sizes.width);
+        for (std::int64_t y = rows.begin; y < rows.end; ++y)
+            fill((y * sizes.width + columns.begin) * pixel, (columns.end - columns.begin) * pixel);
+    }
+    double ns_each() const { return 20 + 0.05 * static_cast<double>(sizes.height * sizes.width * pixel); }
+    image_sizes sizes;
+    std::int64_t bytes, pixel;
 
 private:
     struct stretch {
         std::int64_t begin, end; // begin <= end
     };
-    double ns_each() const { return 20 + 0.05 * static_cast<double>(sizes.image()); }
     // NaN: none.
     static std::int64_t pixels(float part, std::int64_t of) {
         if (!(part > 0)) return 0;
@@ -335,12 +366,61 @@ private:
         const std::int64_t end = size > 4 * n ? n : std::min(first + size, n);
         return {std::clamp<std::int64_t>(first, 0, n), std::max<std::int64_t>(end, 0)};
     }
-    image_sizes sizes;
     box_mask_op::attributes how;
+};
+
+struct box_mask_kernel final : box_kernel {
+    explicit box_mask_kernel(const kernel_setup& s) : box_kernel(s, decode<box_mask_op::attributes>(s.attrs)) {}
+    void run(const kernel_run& r) override {
+        if (!r.out[0] || sizes.elements() == 0) return;
+        for_images(r.pool, sizes.batch, ns_each(), [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t b = begin; b < end; ++b) {
+                bool* to = r.output<bool>(0) + b * sizes.image();
+                std::fill_n(to, sizes.image(), false);
+                each_row(r.input<float>(1), b, [&](std::int64_t at, std::int64_t n) { std::fill_n(to + at, n, true); });
+            }
+        });
+    }
+};
+
+struct fill_boxes_kernel final : box_kernel {
+    explicit fill_boxes_kernel(const kernel_setup& s) :
+        box_kernel(s, decode<fill_boxes_op::attributes>(s.attrs).boxes()) {
+        if (sizes.elements() == 0) return;
+        with_element(s.outputs[0].element, [&]<class T>(const T&) {
+            if constexpr (!std::is_same_v<T, std::string>) {
+                const T v = decode<fill_boxes_op::attributes>(s.attrs).value.template to<T>();
+                row.resize(static_cast<std::size_t>(sizes.width * pixel));
+                for (std::size_t i = 0; i < row.size(); i += sizeof(T)) std::memcpy(&row[i], &v, sizeof(T));
+            }
+        });
+    }
+    void run(const kernel_run& r) override {
+        if (!r.out[0] || sizes.elements() == 0) return;
+        const std::int64_t image = sizes.image() * bytes;
+        for_images(r.pool, sizes.batch, ns_each(), [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t b = begin; b < end; ++b) {
+                std::byte* to = r.output<std::byte>(0) + b * image;
+                if (r.out[0] != r.in[0])
+                    std::memcpy(to, r.input<std::byte>(0) + b * image, static_cast<std::size_t>(image));
+                each_row(r.input<float>(1), b, [&](std::int64_t at, std::int64_t n) {
+                    if (n > 0) std::memcpy(to + at, row.data(), static_cast<std::size_t>(n));
+                });
+            }
+        });
+    }
+    bool may_share(int i, int) const override { return i == 0; }
+    std::vector<std::byte> row; // of the value
 };
 
 } // namespace detail
 
+TENON_INLINE void fill_boxes_op::gradient(gradient_context& g) {
+    attributes a = g.attributes<attributes>();
+    a.value = 0;
+    g.set(0, tenon::add<fill_boxes_op>(a, {g.output_gradient(), g.input(1)}));
+}
+TENON_KERNEL(fill_boxes, detail::fill_boxes_kernel);
 TENON_KERNEL(box_mask, detail::box_mask_kernel);
 
 } // namespace tenon

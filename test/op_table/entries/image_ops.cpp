@@ -239,6 +239,22 @@ const add_entries transforms{
      .samples = {{.operands = {x("b=2 h=4 w=5 c=2"), of_matrices("b 6")},
                   .attributes = detail::transform_attributes{}}},
      .cpu_only = true},
+    {.op = "fill_boxes",
+     .samples = {{.about = "of a size in pixels",
+                  .operands = {x("b=2 5 4 c=2"),
+                               x("b 2", element_type::float32).given({0.5, 0.5, 0, 0.99}).without_slope()},
+                  .attributes = fill_boxes_op::attributes{3, 2, false, 1},
+                  .expected = [](const setting& at, const arguments& in) -> arguments {
+                      return {tabulate({at["b"], 5, 4, at["c"]}, [&](const index& i) {
+                          const bool hidden =
+                              i[0] == 0 ? i[1] >= 1 && i[1] < 4 && i[2] >= 1 && i[2] < 3 : i[1] < 2 && i[2] >= 2;
+                          return hidden ? 1.0 : in[0](i[0], i[1], i[2], i[3]);
+                      })};
+                  }},
+                 {.about = "with sizes of their own, of a single image",
+                  .operands = {x("5 4 c=2"), x("4", element_type::float32).given({0.5, 0.5, 0.5, 0.5}).without_slope()},
+                  .attributes = fill_boxes_op::attributes{0, 0, true, 0}}},
+     .cpu_only = true},
     {.op = "box_mask",
      .samples = {{.about = "boxes with sizes of their own",
                   .operands = {x("b=2 8 4 c=2"),
