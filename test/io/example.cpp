@@ -1,7 +1,6 @@
 #include <doctest/doctest.h>
 
 #include <bit>
-#include <limits>
 #include <random>
 
 #include <tenon/core/array.hpp>
@@ -221,7 +220,8 @@ TEST_CASE("features are made of what programs have") {
     CHECK(tn::feature(tn::array<bool>({true, false})) == tn::feature(std::vector<std::int64_t>{1, 0}));
     CHECK(tn::feature(tn::array<std::string>({"a", "b"})).bytes()[1] == "b");
     CHECK_THROWS_AS(tn::feature(tn::array<double>({1.5})), tn::invalid_argument_error);
-    CHECK_THROWS_AS(tn::feature(std::numeric_limits<std::uint64_t>::max()), tn::invalid_argument_error);
+    CHECK(contains(message_of<tn::invalid_argument_error>([] { tn::feature f(~std::uint64_t{}); }),
+                   "18446744073709551615 is more than int64 holds"));
     CHECK(message_of<tn::invalid_argument_error>([] { tn::feature(7).floats(); }) ==
           "feature: float_list is asked for, and int64_list is what it holds");
 }

@@ -85,7 +85,9 @@ tn::any_array smooth(std::int64_t height, std::int64_t width, int channels) {
 
 TEST_CASE("JPEG: gray and colours, baseline and progressive, are what the library gives") {
     for (const bool progressive : {false, true})
-        for (const auto& [height, width] : {std::pair{1, 1}, std::pair{17, 33}, std::pair{64, 48}, std::pair{37, 8}}) {
+        for (const std::pair<int, int>& size :
+             {std::pair{1, 1}, std::pair{17, 33}, std::pair{64, 48}, std::pair{37, 8}}) {
+            const int height = size.first, width = size.second;
             CAPTURE(progressive);
             CAPTURE(height);
             const std::string colour = jpeg(smooth(height, width, 3), {.progressive = progressive});

@@ -37,8 +37,8 @@ struct in_graph {
 
     tn::any_array run(const tn::any_tensor& fetched, const std::string& bytes) const {
         tn::session s;
-        std::vector<tn::feed> feeds;
-        feeds.emplace_back(file, text(bytes));
+        std::vector<tn::fed_value> feeds;
+        feeds.push_back({file, text(bytes)});
         return std::move(s.run_untyped(std::move(feeds), {fetched})[0]);
     }
     template <class Error> std::string said(const tn::any_tensor& fetched, const std::string& bytes) const {

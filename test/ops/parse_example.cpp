@@ -45,8 +45,8 @@ template <class... T>
 std::vector<tn::any_array> run(const tn::any_tensor& placeholder, const tn::any_array& in,
                                const std::tuple<T...>& parsed) {
     tn::session s;
-    std::vector<tn::feed> feeds;
-    feeds.emplace_back(placeholder, in.share());
+    std::vector<tn::fed_value> feeds;
+    feeds.push_back({placeholder, in.share()});
     return s.run_untyped(std::move(feeds),
                          std::apply([](const auto&... t) { return std::vector<tn::any_tensor>{t...}; }, parsed));
 }
@@ -197,8 +197,8 @@ TEST_CASE("a step goes on with sizes that the examples decide, and a named one i
                                  tn::tensor<std::int64_t, tn::shape<batch, longest>>>);
     tn::session s;
     const auto total = [&](const std::vector<tn::example>& examples) {
-        std::vector<tn::feed> feeds;
-        feeds.emplace_back(g.in, serialized(examples));
+        std::vector<tn::fed_value> feeds;
+        feeds.push_back({g.in, serialized(examples)});
         return std::move(s.run_untyped(std::move(feeds), {tn::detail::as_tensor(sum)})[0]);
     };
     CHECK(total({{{{"a", ints{1, 2}}, {"b", ints{3}}}}, {{{"b", ints{4, 5}}}}}) ==

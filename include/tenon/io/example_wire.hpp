@@ -34,10 +34,10 @@ struct wire_context {
 class wire_reader {
 public:
     wire_reader(std::string_view bytes, std::size_t at, const wire_context& in) :
-        in_(&in), begin_(bytes.data() - at), next_(bytes.data()), end_(bytes.data() + bytes.size()) {}
+        in_(&in), at_(at), begin_(bytes.data()), next_(bytes.data()), end_(bytes.data() + bytes.size()) {}
 
     bool more() const noexcept { return next_ != end_; }
-    std::size_t at() const noexcept { return static_cast<std::size_t>(next_ - begin_); }
+    std::size_t at() const noexcept { return at_ + static_cast<std::size_t>(next_ - begin_); }
     wire_tag tag();
     std::uint64_t varint() {
         if (next_ != end_ && static_cast<signed char>(*next_) >= 0) return static_cast<std::uint64_t>(*next_++);
@@ -53,6 +53,7 @@ private:
     std::string_view take(std::uint64_t bytes);
 
     const wire_context* in_;
+    std::size_t at_; // of begin_
     const char *begin_, *next_, *end_;
 };
 

@@ -85,12 +85,18 @@ std::vector<any_tensor> parse_single_sequence_example(const any_tensor& serializ
 } // namespace untyped
 
 namespace detail {
-
 template <class T>
 inline constexpr bool is_feature_element =
     std::is_same_v<T, float> || std::is_same_v<T, std::int64_t> || std::is_same_v<T, std::string>;
+} // namespace detail
 
-// Of a specification whose first size may be open.
+/// What features hold: float, std::int64_t or std::string.
+template <class T>
+concept FeatureElement = detail::is_feature_element<T>;
+
+namespace detail {
+
+// Of a shape whose first size may be open.
 template <class S> constexpr bool has_rows() {
     if (S::rank < 1) return false;
     for (int d = 1; d < S::rank; ++d)
@@ -103,12 +109,16 @@ template <Element T> std::shared_ptr<const any_array> filler_of(const T& value, 
     any_array single(element_type_of<T>, {});
     *static_cast<T*>(single.data()) = value;
     return std::make_shared<const any_array>(filled_with(std::move(single), sizes));
+any_array filled_with(any_array element, const extents& sizes);
+template <Element T> std::shared_ptr<const any_array> filler_of(const T& value, const extents& sizes = {}) {
+    any_array element(element_type_of<T>, {});
+    *static_cast<T*>(element.data()) = value;
+    return std::make_shared<const any_array>(filled_with(std::move(element), sizes));
 }
 
-// What specifications have in common. The text of a default comes as a std::string.
-template <Element T, Shape S> class feature_base {
+// What specifications have in common.
+template <FeatureElement T, Shape S> class feature_base {
 public:
-    static_assert(is_feature_element<T>, "tenon: features hold float, std::int64_t or std::string");
     using element_type = T;
     using shape_type = canonical_t<S>;
     const untyped::feature_spec& spec() const noexcept { return spec_; }
@@ -124,11 +134,16 @@ protected:
 
 } // namespace detail
 
+/// Sizes that are numbers: what has any number of rows is a padded_feature.
+template <class S>
+concept FixedShape = Shape<S> && S::extents.is_static();
+/// Sizes of which the first, the number of rows, may be dyn or a name: shape<dyn>, shape<dyn, 3>, shape<length, 28, 28>.
+template <class S>
+concept ShapeOfRows = Shape<S> && detail::has_rows<S>();
+
 /// A feature of as many values as S has elements, in row-major order. Without a default each example must have it.
-template <Element T, Shape S = shape<>> class fixed_feature : public detail::feature_base<T, S> {
+template <FeatureElement T, FixedShape S = shape<>> class fixed_feature : public detail::feature_base<T, S> {
 public:
-    static_assert(S::extents.is_static(),
-                  "tenon::fixed_feature: its sizes are numbers; padded_feature is one of any length");
     explicit fixed_feature(std::string name) : detail::feature_base<T, S>(std::move(name), feature_layout::fixed) {}
     /// `otherwise`: each element where the feature is missing.
     fixed_feature(std::string name, const T& otherwise) : fixed_feature(std::move(name)) {
@@ -147,10 +162,8 @@ private:
 
 /// A feature of any number of rows, each of S without its first size: shape<dyn> is a list. Where S begins with a number, so
 /// many rows are always given, and an example with more is an error. What is missing has no rows.
-template <Element T, Shape S = shape<dyn>> class padded_feature : public detail::feature_base<T, S> {
+template <FeatureElement T, ShapeOfRows S = shape<dyn>> class padded_feature : public detail::feature_base<T, S> {
 public:
-    static_assert(detail::has_rows<S>(),
-                  "tenon::padded_feature: all sizes but the first are numbers: shape<dyn>, shape<dyn, 3>");
     explicit padded_feature(std::string name, const T& padding = T()) :
         detail::feature_base<T, S>(std::move(name), feature_layout::padded) {
         this->spec_.required = false;
@@ -159,10 +172,8 @@ public:
 };
 
 /// A feature list of a SequenceExample: a row for each step, of S without its first size.
-template <Element T, Shape S = shape<dyn>> class sequence_feature : public detail::feature_base<T, S> {
+template <FeatureElement T, ShapeOfRows S = shape<dyn>> class sequence_feature : public detail::feature_base<T, S> {
 public:
-    static_assert(detail::has_rows<S>(),
-                  "tenon::sequence_feature: all sizes but the first are numbers: shape<dyn>, shape<dyn, 3>");
     explicit sequence_feature(std::string name, const T& padding = T()) :
         detail::feature_base<T, S>(std::move(name), feature_layout::sequence) {
         this->spec_.filler = detail::filler_of(padding);

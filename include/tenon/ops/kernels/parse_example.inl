@@ -10,13 +10,13 @@
 
 namespace tenon::detail {
 
-TENON_INLINE any_array filled_with(any_array one, const extents& sizes) {
-    if (sizes.rank() == 0) return one;
-    any_array all(one.element(), sizes);
+TENON_INLINE any_array filled_with(any_array element, const extents& sizes) {
+    if (sizes.rank() == 0) return element;
+    any_array all(element.element(), sizes);
     const auto fill = [&]<class T>(const T& value) { std::fill_n(all.data<T>(), all.elements(), value); };
-    if (one.element() == element_type::string) fill(*one.data<std::string>());
-    else if (one.element() == element_type::float32) fill(*one.data<float>());
-    else fill(*one.data<std::int64_t>());
+    if (element.element() == element_type::string) fill(*element.data<std::string>());
+    else if (element.element() == element_type::float32) fill(*element.data<float>());
+    else fill(*element.data<std::int64_t>());
     return all;
 }
 
@@ -160,7 +160,7 @@ private:
         const feature_kind kind = kind_of(f, b.in, from);
         if (kind != feature_kind::none && kind != feature_kind_of<T>)
             refuse(b,
-                   std::string("is a ") + name_of(kind) + ", where a " + name_of(feature_kind_of<T>) + " is asked for");
+                   std::string("holds ") + name_of(kind) + ", where " + name_of(feature_kind_of<T>) + " is asked for");
         return kind;
     }
     // Writes the values of a feature, of which there must be `count`; false where it holds nothing.
@@ -254,8 +254,8 @@ private:
                 continue;
             }
             std::int64_t step = 0;
-            for_each_step(f, b.in, [&](const feature_bytes& one) {
-                if (!write(b, one, w.row, to + step * w.row, "in step " + std::to_string(step) + ' '))
+            for_each_step(f, b.in, [&](const feature_bytes& values_of) {
+                if (!write(b, values_of, w.row, to + step * w.row, "in step " + std::to_string(step) + ' '))
                     refuse(b, "holds nothing in step " + std::to_string(step));
                 ++step;
             });
