@@ -45,8 +45,8 @@ TEST_CASE("SEMANTICS 36: decode_csv(\"1.,,44\", defaults 5., 6, 7) => 1.0, 6, 44
 TEST_CASE("decode_csv: columns that are named, of a batch of records, runs of fields as one row") {
     in_graph g;
     const auto lines = tn::placeholder<std::string, tn::shape<batch>>("lines");
-    const auto [pixels, label, name] =
-        tn::decode_csv<tn::fields<float, 3>, std::int32_t, std::string>(lines, 0.5f, tn::required<std::int32_t>, "none");
+    const auto [pixels, label, name] = tn::decode_csv<tn::fields<float, 3>, std::int32_t, std::string>(
+        lines, 0.5f, tn::required<std::int32_t>, "none");
     const auto given = tn::feed(lines, {"1,2,3,7,a", ",,6,8,", "7,8,,9,\"b,c\""});
     const auto [p, l, n] = g.s.run(given, pixels, label, name);
     CHECK(values_of(p) == std::vector<float>{1, 2, 3, 0.5f, 0.5f, 6, 7, 8, 0.5f});
@@ -114,8 +114,9 @@ TEST_CASE("decode_csv: defaults that their columns cannot hold") {
           "decode_csv: the default of column 1, \"300\", is out of the range of int8");
     CHECK(message_of<tn::invalid_argument_error>([&] { tn::decode_csv<float>(record, {.delimiter = '"'}); }) ==
           "decode_csv: fields cannot be delimited by \"\"\"");
-    CHECK(contains(message_of<tn::invalid_argument_error>(
-                       [&] { tn::untyped::decode_csv(tn::constant(1.f), {{tn::element_type::float32, {}}}); }),
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] {
+                       tn::untyped::decode_csv(tn::constant(1.f), {{tn::element_type::float32, {}}});
+                   }),
                    "element type is not supported: float[]"));
 }
 
@@ -134,7 +135,9 @@ TEST_CASE("decode_raw: numbers that lie in strings, in either order of bytes") {
     CHECK(values_of(g.s.run(given, one)) == std::vector<std::uint32_t>{0x102ff00, 0x80});
     const auto t = g.s.run(given, truth);
     CHECK((t(0, 2) && !t(0, 3) && t(1, 3)));
-    CHECK(contains(message_of<tn::invalid_argument_error>([&] { g.s.run(tn::feed(bytes, {"abcd", "abc"}), image); }),
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] {
+                       g.s.run(tn::feed(bytes, {"abcd", "abc"}), image);
+                   }),
                    "decode_raw: string [1]: 3 bytes, and uint8[2, 2] takes 4"));
 }
 
@@ -150,7 +153,8 @@ TEST_CASE("decode_json: members of one object a line") {
     CHECK(values_of(i) == std::vector<std::int64_t>{1, 2});
     CHECK(values_of(sc) == std::vector<float>{1, 2.5f, 0.5f, 0.5f});
     CHECK(values_of(n) == std::vector<std::string>{"nobody", "x"});
-    CHECK(contains(message_of<tn::invalid_argument_error>(
-                       [&] { g.s.run(tn::feed(lines, {R"({"id":1})", R"({"id":1.5})"}), id); }),
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] {
+                       g.s.run(tn::feed(lines, {R"({"id":1})", R"({"id":1.5})"}), id);
+                   }),
                    "decode_json: record [1]: member \"id\": 1.5 is no int64"));
 }

@@ -67,7 +67,8 @@ TEST_CASE("substr: positions from the beginning and from the end, in bytes or ch
     CHECK(g.values(tn::substr(g.x, 0, 0), {"", "a"}) == texts{"", ""});
     CHECK(contains(g.complaint(tn::substr(g.x, 3, 1), {"abc", "ab"}),
                    "substr: element [1]: \"ab\" has 2 bytes, and no position 3"));
-    CHECK(contains(g.complaint(tn::substr(g.x, -3, 1, tn::text_unit::utf8), {"ab"}), "2 characters, and no position -3"));
+    CHECK(
+        contains(g.complaint(tn::substr(g.x, -3, 1, tn::text_unit::utf8), {"ab"}), "2 characters, and no position -3"));
     CHECK(contains(g.complaint(tn::substr(g.x, 0, -1), {"ab"}), "a part cannot be -1 long"));
 }
 
@@ -87,7 +88,9 @@ TEST_CASE("regex_replace: each match or the first, with its groups") {
 TEST_CASE("to_hash_bucket is XXH64, by its published test values") {
     in_graph g;
     const std::int64_t large = std::int64_t{1} << 62;
-    const auto bucket = [&](std::uint64_t hash) { return static_cast<std::int64_t>(hash % static_cast<std::uint64_t>(large)); };
+    const auto bucket = [&](std::uint64_t hash) {
+        return static_cast<std::int64_t>(hash % static_cast<std::uint64_t>(large));
+    };
     // https://github.com/Cyan4973/xxHash: of nothing, of "a", of "abc", of a sentence.
     CHECK(g.values(tn::to_hash_bucket(g.x, large), {"", "a", "abc", "Nobody inspects the spammish repetition"}) ==
           counts{bucket(0xef46db3751d8e999u), bucket(0xd24ec4f1a98c6e5bu), bucket(0x44bc2cf5ad770999u),
@@ -102,7 +105,8 @@ TEST_CASE("to_number is strict, and names the element") {
     CHECK(g.values(tn::to_number<float>(g.x), {"1.5", " -2e3 ", "+.5"}) == std::vector<float>{1.5f, -2000, 0.5f});
     CHECK(g.values(tn::to_number<std::uint8_t>(g.x), {"0", "255"}) == std::vector<std::uint8_t>{0, 255});
     CHECK(g.values(tn::to_number<bool>(g.x), {"true", "0"}) == std::vector<bool>{true, false});
-    CHECK(contains(g.complaint(tn::to_number<float>(g.x), {"1", "12x", "y"}), "to_number: element [1]: \"12x\" is no float"));
+    CHECK(contains(g.complaint(tn::to_number<float>(g.x), {"1", "12x", "y"}),
+                   "to_number: element [1]: \"12x\" is no float"));
     CHECK(contains(g.complaint(tn::to_number<std::uint8_t>(g.x), {"256"}),
                    "to_number: element [0]: \"256\" is out of the range of uint8"));
     CHECK(contains(g.complaint(tn::to_number<std::int32_t>(g.x), {""}), "\"\" is no int32"));

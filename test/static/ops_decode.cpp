@@ -24,7 +24,8 @@ template <class S, class... T> using columns = std::tuple<tensor<T, S>...>;
 
 static_assert(is<decltype(decode_csv(record, 5.f, 6., 7, true, "x")),
                  columns<shape<>, float, double, std::int32_t, bool, std::string>>);
-static_assert(is<decltype(decode_csv(lines, required<std::int8_t>, std::string())), columns<shape<batch>, std::int8_t, std::string>>);
+static_assert(is<decltype(decode_csv(lines, required<std::int8_t>, std::string())),
+                 columns<shape<batch>, std::int8_t, std::string>>);
 static_assert(is<decltype(decode_csv<float, half, std::int64_t>(pairs, 5, 6.f, 7)),
                  columns<shape<batch, 2>, float, half, std::int64_t>>);
 static_assert(is<decltype(decode_csv<fields<float, 10>, std::int32_t>(lines)),
@@ -43,7 +44,8 @@ static_assert(is<decltype(string_join(" ", record, lines)), tensor<std::string, 
 static_assert(is<decltype(string_length(pairs)), tensor<std::int64_t, shape<batch, 2>>>);
 static_assert(is<decltype(to_number<float>(lines)), tensor<float, shape<batch>>>);
 static_assert(is<decltype(to_hash_bucket(record, 10)), tensor<std::int64_t, shape<>>>);
-static_assert(is<decltype(substr(string_upper(string_strip(string_lower(lines))), 0, 1)), tensor<std::string, shape<batch>>>);
+static_assert(
+    is<decltype(substr(string_upper(string_strip(string_lower(lines))), 0, 1)), tensor<std::string, shape<batch>>>);
 static_assert(is<decltype(regex_replace(lines, "a", "b")), tensor<std::string, shape<batch>>>);
 
 } // namespace
