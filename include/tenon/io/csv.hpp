@@ -68,6 +68,7 @@ private:
     std::vector<column> columns_;
     std::int64_t fields_ = 0;
     bool na_numbers_ = false; // an NA value could be read as a number
+    bool stops_[256] = {};    // characters that end a field without quotes, or must not be there
 };
 
 } // namespace tenon

@@ -120,12 +120,11 @@ private:
             return f;
         }
         const char* p = at_;
-        for (; p != end_ && *p != delimiter_; ++p) {
-            if (*p == '"' && d_.how_.quotes)
-                fail("a quote in a field that does not begin with one: " + detail::shown_text(rest()) +
-                     "; such a field stands in quotes, and its own are doubled; or set quotes to false");
-            if (*p == '\n' || *p == '\r') fail("a line ends in a field without quotes: " + detail::shown_text(rest()));
-        }
+        while (p != end_ && !d_.stops_[static_cast<unsigned char>(*p)]) ++p;
+        if (p != end_ && *p == '"')
+            fail("a quote in a field that does not begin with one: " + detail::shown_text(rest()) +
+                 "; such a field stands in quotes, and its own are doubled; or set quotes to false");
+        if (p != end_ && *p != delimiter_) fail("a line ends in a field without quotes: " + detail::shown_text(rest()));
         f.text = {at_, static_cast<std::size_t>(p - at_)};
         leave(p);
         return f;
@@ -186,6 +185,8 @@ TENON_INLINE char csv_row_decoder::checked_delimiter(const std::string& who, con
 TENON_INLINE csv_row_decoder::csv_row_decoder(std::string who, std::vector<csv_column> columns, csv_options options) :
     who_(std::move(who)), how_(std::move(options)) {
     how_.delimiter = checked_delimiter(who_, how_);
+    for (const char c : {how_.delimiter, '\n', '\r', how_.quotes ? '"' : '\n'})
+        stops_[static_cast<unsigned char>(c)] = true;
     for (const csv_column& c : columns) {
         const std::int64_t number = fields_ + 1;
         if (c.fields < 1 || c.fields > (std::int64_t{1} << 40))

@@ -3,8 +3,10 @@
 #include <bit>
 #include <charconv>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include <tenon/core/half.hpp>
 #include <tenon/io/text_fault.hpp>
@@ -21,11 +23,35 @@ const char* read_rare(const char* begin, const char* end, double& v, text_fault&
 inline constexpr double powers_of_ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                            1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
+/// 1e-22 to 1e22.
+inline constexpr double scales_of_ten[] = {
+    1e-22, 1e-21, 1e-20, 1e-19, 1e-18, 1e-17, 1e-16, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8,
+    1e-7,  1e-6,  1e-5,  1e-4,  1e-3,  1e-2,  1e-1,  1e0,   1e1,   1e2,   1e3,   1e4,   1e5,   1e6,  1e7,
+    1e8,   1e9,   1e10,  1e11,  1e12,  1e13,  1e14,  1e15,  1e16,  1e17,  1e18,  1e19,  1e20,  1e21, 1e22};
+
 inline bool is_digit(char c) noexcept { return static_cast<unsigned char>(c - '0') < 10; }
+
+/// The digits that the 8 characters at `p` begin with, at once: without a branch that depends on how many they are.
+struct few_digits {
+    std::uint64_t value;
+    unsigned count; ///< 8: there may be more, and the value is not told
+};
+inline few_digits read_few_digits(const char* p) noexcept {
+    std::uint64_t word;
+    std::memcpy(&word, p, 8); // the first is the lowest byte
+    word ^= 0x3030303030303030u;
+    const std::uint64_t others = (word | (word + 0x7676767676767676u)) & 0x8080808080808080u;
+    const auto count = static_cast<unsigned>(std::countr_zero(others)) / 8;
+    word = word << (56 - 8 * (count & 7)) << 8; // zeros before them
+    word = word * 10 + (word >> 8);             // pairs; then fours, and all
+    const std::uint64_t pairs = 0x000000FF000000FFu;
+    return {((word & pairs) * 0x000F424000000064u + ((word >> 16) & pairs) * 0x0000271000000001u) >> 32, count};
+}
+inline constexpr bool reads_few_digits = std::endian::native == std::endian::little;
 
 /// A decimal number, taken apart.
 struct decimal {
-    std::uint64_t digits = 0; ///< the first 19 that count
+    std::uint64_t digits = 0; ///< 19 at most
     int exponent = 0;         ///< of ten, for them
     bool negative = false, any = false;
     bool all = true; ///< no digit was left out
@@ -33,16 +59,38 @@ struct decimal {
 // Where it ends; a.any is false where there is none.
 inline const char* read_decimal(const char* p, const char* end, decimal& a) noexcept {
     const char* at = p;
-    if (at != end && (*at == '-' || *at == '+')) a.negative = *at++ == '-';
-    const char* const first = at;
+    if (at != end) {
+        a.negative = *at == '-';
+        at += static_cast<int>(a.negative) | static_cast<int>(*at == '+');
+    }
+    std::int64_t count = -1, exponent = 0;
     std::uint64_t digits = 0;
-    for (; at != end && is_digit(*at); ++at) digits = digits * 10 + static_cast<std::uint64_t>(*at - '0');
-    std::int64_t count = at - first, exponent = 0;
-    if (at != end && *at == '.') {
-        const char* const point = at++;
+    if (reads_few_digits && end - at >= 16) {
+        const few_digits whole = read_few_digits(at);
+        if (whole.count < 8) {
+            if (at[whole.count] != '.') {
+                digits = whole.value;
+                count = whole.count;
+                at += whole.count;
+            } else if (const few_digits part = read_few_digits(at + whole.count + 1); part.count < 8) {
+                constexpr std::uint64_t powers[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000};
+                digits = whole.value * powers[part.count] + part.value;
+                exponent = -static_cast<std::int64_t>(part.count);
+                count = whole.count + part.count;
+                at += whole.count + 1 + part.count;
+            }
+        }
+    }
+    if (count < 0) { // one by one
+        const char* const first = at;
         for (; at != end && is_digit(*at); ++at) digits = digits * 10 + static_cast<std::uint64_t>(*at - '0');
-        exponent = point + 1 - at;
-        count -= exponent;
+        count = at - first;
+        if (at != end && *at == '.') {
+            const char* const point = at++;
+            for (; at != end && is_digit(*at); ++at) digits = digits * 10 + static_cast<std::uint64_t>(*at - '0');
+            exponent = point + 1 - at;
+            count -= exponent;
+        }
     }
     if (count == 0) return p;
     a.any = true;
@@ -67,29 +115,32 @@ inline const char* read_decimal(const char* p, const char* end, decimal& a) noex
     return at;
 }
 
-// A product or a quotient of two doubles that are exact is rounded once, which for a double is the result. Of a float it is
-// the result, rounded twice, unless the double is next to where floats are rounded the other way: then from_chars decides.
+// A product or a quotient of two doubles that are exact is rounded once, which for a double is the result. For a float, a
+// double that is some units off gives the result too, unless it is next to where floats are rounded the other way: then
+// from_chars decides.
+inline double signed_as(bool negative, double v) noexcept {
+    return std::bit_cast<double>(std::bit_cast<std::uint64_t>(v) ^ static_cast<std::uint64_t>(negative) << 63);
+}
 inline const char* read_number(const char* p, const char* end, double& v, text_fault& f) {
     decimal a;
     const char* const behind = read_decimal(p, end, a);
     if (!a.any || !a.all || a.digits > (std::uint64_t{1} << 53) || a.exponent > 22 || a.exponent < -22)
         return read_rare(p, end, v, f);
     const double m = static_cast<double>(a.digits);
-    const double d = a.exponent < 0 ? m / powers_of_ten[-a.exponent] : m * powers_of_ten[a.exponent];
-    v = a.negative ? -d : d;
+    v = signed_as(a.negative, a.exponent < 0 ? m / powers_of_ten[-a.exponent] : m * powers_of_ten[a.exponent]);
     f = text_fault::none;
     return behind;
 }
 inline const char* read_number(const char* p, const char* end, float& v, text_fault& f) {
     decimal a;
     const char* const behind = read_decimal(p, end, a);
-    if (!a.any || !a.all || a.exponent > 18 || a.exponent < -22)
-        return read_rare(p, end, v, f);             // below 2^127, not denormal
-    const double m = static_cast<double>(a.digits); // may be rounded already, by half a unit, as the next line may
-    const double d = a.exponent < 0 ? m / powers_of_ten[-a.exponent] : m * powers_of_ten[a.exponent];
+    if (!a.any || !a.all || a.exponent > 18 || a.exponent < -22) // beyond 2^127, or what is denormal
+        return read_rare(p, end, v, f);
+    // The digits, the power and the product are rounded, each by half a unit at most.
+    const double d = static_cast<double>(a.digits) * scales_of_ten[a.exponent + 22];
     constexpr std::uint64_t below_float = (std::uint64_t{1} << 29) - 1, half_way = std::uint64_t{1} << 28;
     if (((std::bit_cast<std::uint64_t>(d) & below_float) - half_way + 4) <= 8) return read_rare(p, end, v, f);
-    v = static_cast<float>(a.negative ? -d : d);
+    v = static_cast<float>(signed_as(a.negative, d));
     f = text_fault::none;
     return behind;
 }
@@ -97,15 +148,32 @@ inline const char* read_number(const char* p, const char* end, float& v, text_fa
 template <class T>
     requires(std::is_integral_v<T> && !std::is_same_v<T, bool>)
 const char* read_number(const char* p, const char* end, T& v, text_fault& f) {
-    // from_chars knows no plus
-    const char* const from = p != end && *p == '+' && end - p > 1 && is_digit(p[1]) ? p + 1 : p;
-    T read{};
-    const std::from_chars_result r = std::from_chars(from, end, read);
-    if (r.ec == std::errc()) v = read;
-    f = r.ec == std::errc()                      ? text_fault::none
-        : r.ec == std::errc::result_out_of_range ? text_fault::out_of_range
-                                                 : text_fault::no_value;
-    return r.ec == std::errc::invalid_argument ? p : r.ptr;
+    const char* at = p;
+    const bool negative = at != end && *at == '-';
+    if (at != end) at += static_cast<int>(negative) | static_cast<int>(*at == '+');
+    const char* const first = at;
+    std::uint64_t digits = 0;
+    const few_digits few = reads_few_digits && end - at >= 8 ? read_few_digits(at) : few_digits{0, 8};
+    if (few.count < 8) {
+        digits = few.value;
+        at += few.count;
+    } else
+        for (; at != end && is_digit(*at); ++at) digits = digits * 10 + static_cast<std::uint64_t>(*at - '0');
+    if (at == first || (negative && std::is_unsigned_v<T>)) {
+        f = text_fault::no_value;
+        return p;
+    }
+    if (at - first > 18) { // it may be too large for 64 bits
+        T read{};
+        f = std::from_chars(negative ? p : first, end, read).ec == std::errc() ? text_fault::none
+                                                                               : text_fault::out_of_range;
+        if (f == text_fault::none) v = read;
+        return at;
+    }
+    const std::int64_t said = negative ? -static_cast<std::int64_t>(digits) : static_cast<std::int64_t>(digits);
+    f = std::in_range<T>(said) ? text_fault::none : text_fault::out_of_range;
+    if (f == text_fault::none) v = static_cast<T>(said);
+    return at;
 }
 
 template <class T>
