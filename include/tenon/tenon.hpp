@@ -13,14 +13,14 @@
 #include <tenon/core/array.hpp>        // host tensors
 #include <tenon/core/print.hpp>        // host tensors as text
 
-#include <tenon/io/file_system.hpp>   // files by name, here and elsewhere
-#include <tenon/io/compressed.hpp>    // gzip and zlib around them
-#include <tenon/io/records.hpp>       // files as records: lines, fixed lengths, TFRecord, IDX
-#include <tenon/io/record_source.hpp> // opening them
-#include <tenon/io/record_writer.hpp> // and written: TFRecord, CSV, lines of text
-#include <tenon/io/npy.hpp>           // NumPy's arrays
-#include <tenon/io/npz.hpp>           // several of them in a file
-#include <tenon/io/crc32c.hpp>        // the checksum of TFRecords
+#include <tenon/io/file_system.hpp>        // files by name, here and elsewhere
+#include <tenon/io/compressed.hpp>         // gzip and zlib around them
+#include <tenon/io/records.hpp>            // files as records: lines, fixed lengths, TFRecord, IDX
+#include <tenon/io/record_source.hpp>      // opening them
+#include <tenon/io/record_writer.hpp>      // and written: TFRecord, CSV, lines of text
+#include <tenon/io/npy.hpp>                // NumPy's arrays
+#include <tenon/io/npz.hpp>                // several of them in a file
+#include <tenon/io/crc32c.hpp>             // the checksum of TFRecords
 #include <tenon/io/csv.hpp>                // records of comma-separated values
 #include <tenon/io/json_lines.hpp>         // records that are JSON objects
 #include <tenon/io/regular_expression.hpp> // patterns of texts

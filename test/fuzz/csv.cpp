@@ -18,7 +18,7 @@ tenon::csv_row_decoder decoder(int how) {
     std::vector<tenon::csv_column> columns;
     if (how & 1) columns = {{element_type::float32, "0", 3}, {element_type::int64, {}}};
     else
-        columns = {{element_type::string, "x", 2},  {element_type::none, {}, 1},    {element_type::boolean, "1"},
+        columns = {{element_type::string, "x", 2}, {element_type::none, {}, 1},     {element_type::boolean, "1"},
                    {element_type::float64, {}, 1}, {element_type::float16, "1e-3"}, {element_type::uint8, "7"}};
     tenon::csv_options o;
     o.delimiter = how & 2 ? '\t' : ',';

@@ -17,7 +17,8 @@ namespace {
 constexpr element_type f32 = element_type::float32, i32 = element_type::int32, text = element_type::string;
 
 // What one record gives, as texts of the elements: floats by %.9g.
-std::vector<std::string> decoded(const csv_row_decoder& d, const std::vector<csv_column>& columns, const std::string& record) {
+std::vector<std::string> decoded(const csv_row_decoder& d, const std::vector<csv_column>& columns,
+                                 const std::string& record) {
     std::vector<any_array> outputs;
     std::vector<void*> out;
     for (const csv_column& c : columns) {
@@ -40,7 +41,8 @@ std::vector<std::string> decoded(const csv_row_decoder& d, const std::vector<csv
         }
     return all;
 }
-std::vector<std::string> decoded(const std::vector<csv_column>& columns, const std::string& record, const csv_options& o = {}) {
+std::vector<std::string> decoded(const std::vector<csv_column>& columns, const std::string& record,
+                                 const csv_options& o = {}) {
     return decoded(csv_row_decoder("csv", columns, o), columns, record);
 }
 using row = std::vector<std::string>;
@@ -101,17 +103,22 @@ TEST_CASE("csv: a row is written where it belongs, or nowhere") {
 TEST_CASE("SEMANTICS 36: what is wrong is named with line, column and text") {
     const csv_options named{.header = {"area", "rooms", "year"}};
     CHECK(complaint(three, "1,2,12x") == "csv: data.csv:17: column 3: \"12x\" is no int32");
-    CHECK(complaint(three, "1,1e999,12", named) == "csv: data.csv:17: column 2 (rooms): \"1e999\" is out of the range of float");
-    CHECK(complaint(three, "1,2,2147483648") == "csv: data.csv:17: column 3: \"2147483648\" is out of the range of int32");
-    CHECK(complaint({{f32, {}}, {f32, {}}}, "1, ") == "csv: data.csv:17: column 2: the field is missing, and has no default");
+    CHECK(complaint(three, "1,1e999,12", named) ==
+          "csv: data.csv:17: column 2 (rooms): \"1e999\" is out of the range of float");
+    CHECK(complaint(three, "1,2,2147483648") ==
+          "csv: data.csv:17: column 3: \"2147483648\" is out of the range of int32");
+    CHECK(complaint({{f32, {}}, {f32, {}}}, "1, ") ==
+          "csv: data.csv:17: column 2: the field is missing, and has no default");
     CHECK(complaint(texts, "a,b") == "csv: data.csv:17: 2 fields, and 3 fields are expected");
     CHECK(complaint(three, "") == "csv: data.csv:17: the record is empty, and 3 fields are expected");
     CHECK(complaint(three, "1,2,3,4,") == "csv: data.csv:17: 5 fields, and 3 are expected");
     CHECK(complaint(texts, "a,\"b,c") == "csv: data.csv:17: column 2: a quote that never ends: \"\"b,c\"");
     CHECK(complaint(texts, "a,\"b\"\"").find("never ends") != std::string::npos);
-    CHECK(complaint(texts, "\"a\"b,c,d").find("column 1: text after a closing quote: \"\"a\"b,c,d\"") != std::string::npos);
+    CHECK(complaint(texts, "\"a\"b,c,d").find("column 1: text after a closing quote: \"\"a\"b,c,d\"") !=
+          std::string::npos);
     CHECK(complaint(three, "1,\"2\"3,4").find("column 2: text after a closing quote") != std::string::npos);
-    CHECK(complaint(texts, "a,b\"c,d").find("column 2: a quote in a field that does not begin with one") != std::string::npos);
+    CHECK(complaint(texts, "a,b\"c,d").find("column 2: a quote in a field that does not begin with one") !=
+          std::string::npos);
     CHECK(complaint(texts, "a,b\nc,d").find("column 2: a line ends in a field without quotes") != std::string::npos);
     CHECK(complaint(three, std::string("1,2\0,3", 6)) == "csv: data.csv:17: column 2: \"2\\x00\" is no float");
     CHECK(complaint(three, std::string(100000, 'x')).size() < 200);
@@ -190,12 +197,14 @@ TEST_CASE("csv: random records, right and wrong, are read as by a plain reader")
         const csv_row_decoder d("csv", columns, o);
         for (int records = 0; records < 10; ++records) {
             std::string record;
-            const std::size_t fields = types.size() + (below(20) == 0 ? 1 : 0) - (types.size() > 1 && below(20) == 0 ? 1 : 0);
+            const std::size_t fields =
+                types.size() + (below(20) == 0 ? 1 : 0) - (types.size() > 1 && below(20) == 0 ? 1 : 0);
             for (std::size_t i = 0; i < fields; ++i) {
                 if (i > 0) record += delimiter;
                 std::string field;
                 if ((i < types.size() ? types[i] : f32) == f32) {
-                    if (below(5) != 0) field = std::to_string(below(100000)) + (below(2) ? "." + std::to_string(below(1000)) : "");
+                    if (below(5) != 0)
+                        field = std::to_string(below(100000)) + (below(2) ? "." + std::to_string(below(1000)) : "");
                     field.insert(0, below(3), ' ');
                     field.append(below(3), ' ');
                     if (below(60) == 0) field += 'x';

@@ -47,8 +47,8 @@ TEST_CASE("element_text: numbers, with what may stand around them") {
 }
 
 TEST_CASE("element_text: what is no number, and what is out of range") {
-    for (const char* text : {"", " ", "12x", "1e", "1.2.3", "--1", "+-1", "0x10", "1 2", ".", "e5", "1,5", "+", "-", "1e+",
-                             "na", "1_0", "\0001"}) {
+    for (const char* text : {"", " ", "12x", "1e", "1.2.3", "--1", "+-1", "0x10", "1 2", ".", "e5", "1,5", "+", "-",
+                             "1e+", "na", "1_0", "\0001"}) {
         CAPTURE(text);
         CHECK(read<float>(text).fault == text_fault::no_value);
         CHECK(read<double>(text).fault == text_fault::no_value);

@@ -36,7 +36,8 @@ std::string complaint(const std::string& record) {
 } // namespace
 
 TEST_CASE("json_lines: members by name, lists of lists, defaults, and members that are passed over") {
-    const results r(R"({"other":{"id":[1,{"scores":2}]},"scores":[[1,2.5],[-3e2,4]],"id":7,"name":"a\u00e9\"","good":false,"x":[[]]})");
+    const results r(
+        R"({"other":{"id":[1,{"scores":2}]},"scores":[[1,2.5],[-3e2,4]],"id":7,"name":"a\u00e9\"","good":false,"x":[[]]})");
     CHECK(r.id.data<std::int32_t>()[0] == 7);
     CHECK(r.all_scores() == std::vector<float>{1, 2.5, -300, 4});
     CHECK(r.name.data<std::string>()[0] == "a\u00e9\"");
@@ -54,7 +55,8 @@ TEST_CASE("json_lines: what is wrong is named with line, member and value") {
     CHECK(complaint(R"({"id":null})") == "json: data.json:3: member \"id\": it is null, and has no default");
     CHECK(complaint(R"({"id":1.5})") == "json: data.json:3: member \"id\": 1.5 is no int32");
     CHECK(complaint(R"({"id":"1"})") == "json: data.json:3: member \"id\": \"1\" is no int32");
-    CHECK(complaint(R"({"id":3000000000})") == "json: data.json:3: member \"id\": 3000000000 is out of the range of int32");
+    CHECK(complaint(R"({"id":3000000000})") ==
+          "json: data.json:3: member \"id\": 3000000000 is out of the range of int32");
     CHECK(complaint(R"({"id":18446744073709551615})") ==
           "json: data.json:3: member \"id\": 18446744073709551615 is out of the range of int32");
     CHECK(complaint(R"({"id":[1]})") == "json: data.json:3: member \"id\": a list, and one int32 is expected");
@@ -62,7 +64,8 @@ TEST_CASE("json_lines: what is wrong is named with line, member and value") {
     CHECK(complaint(R"({"id":1,"id":2})") == "json: data.json:3: member \"id\": it is there twice");
     CHECK(complaint(R"({"good":1})") == "json: data.json:3: member \"good\": 1 is no bool");
     CHECK(complaint(R"({"scores":1})") == "json: data.json:3: member \"scores\": 1, and a list of 2 is expected");
-    CHECK(complaint(R"({"scores":[[1,2]]})") == "json: data.json:3: member \"scores\": a list of 1, and 2 are expected");
+    CHECK(complaint(R"({"scores":[[1,2]]})") ==
+          "json: data.json:3: member \"scores\": a list of 1, and 2 are expected");
     CHECK(complaint(R"({"scores":[[1,2],[3,4],[5,6]]})") ==
           "json: data.json:3: member \"scores\": a list of more than the 2 that are expected");
     CHECK(complaint(R"({"scores":[[1,2],[3,null]]})") == "json: data.json:3: member \"scores\": null in a list");
@@ -70,7 +73,8 @@ TEST_CASE("json_lines: what is wrong is named with line, member and value") {
     CHECK(complaint(R"({"scores":[[1,2],[3,1e39]]})").find("is out of the range of float") != std::string::npos);
     CHECK(complaint("[1]") == "json: data.json:3: it is no JSON object");
     CHECK(complaint("7") == "json: data.json:3: it is no JSON object");
-    for (const char* text : {"", "{\"id\":1", "{\"id\":1}x", "{\"id\" 1}", "{\"id\":01}", "{\"name\":\"\xff\"}", "{\"a\":1e999}"})
+    for (const char* text :
+         {"", "{\"id\":1", "{\"id\":1}x", "{\"id\" 1}", "{\"id\":01}", "{\"name\":\"\xff\"}", "{\"a\":1e999}"})
         CHECK(complaint(text).find("json: data.json:3: it is no JSON at byte ") == 0);
     CHECK(complaint("{\"x\":" + std::string(200000, '[')).find("it is no JSON at byte 20000") != std::string::npos);
 }
@@ -80,7 +84,8 @@ TEST_CASE("json_lines: columns that make no sense") {
         return message_of<invalid_argument_error>([&] { json_row_decoder("json", std::move(c)); });
     };
     CHECK(made({{"a"}, {"a"}}) == "json: member \"a\" is asked for twice");
-    CHECK(made({{"a", element_type::int8, {}, "300"}}) == "json: member \"a\": its default, \"300\", is out of the range of int8");
+    CHECK(made({{"a", element_type::int8, {}, "300"}}) ==
+          "json: member \"a\": its default, \"300\", is out of the range of int8");
     CHECK(made({}) == "json: no members are asked for");
     CHECK(made({{"a", element_type::int8, {dynamic_extent}, {}}}) != "nothing was thrown");
 }

@@ -68,8 +68,9 @@ TEST_CASE("regular_expression: texts are characters of UTF-8") {
 
 TEST_CASE("regular_expression: what is no pattern") {
     CHECK(complaint("a(b") == "regex: the pattern \"a(b\" is not right at byte 3: a bracket does not end");
-    for (const char* pattern : {"(", ")", "[", "[a", "*", "a**", "a|*", "a{", "a{2", "a{3,2}", "a{1001}", "\\", "\\q", "(?=a)",
-                                "(?<a>b)", "(a)\\1", "[b-a]", "[\\d-z]", "\\x1", "\\u12", "(?"})
+    for (const char* pattern :
+         {"(",  ")",   "[",     "[a",      "*",      "a**",   "a|*",     "a{",   "a{2",   "a{3,2}", "a{1001}",
+          "\\", "\\q", "(?=a)", "(?<a>b)", "(a)\\1", "[b-a]", "[\\d-z]", "\\x1", "\\u12", "(?"})
         CHECK(complaint(pattern).find("regex: the pattern ") == 0);
     CHECK(complaint("((a{100}){100}){100}").find("it is too large") != std::string::npos);
     CHECK(complaint(std::string(300, '(') + std::string(300, ')')).find("nested") != std::string::npos);
@@ -109,7 +110,9 @@ TEST_CASE("regular_expression: random patterns find what std::regex finds") {
         for (std::uint64_t n = 1 + below(4); n > 0; --n) {
             if (below(12) == 0) pattern += below(2) ? "\\b" : below(2) ? "^" : "$";
             pattern += atom(atom, 2);
-            if (below(2)) pattern += std::vector<std::string>{"*", "+", "?", "{2}", "{1,2}", "{2,}"}[below(6)] + (below(3) ? "" : "?");
+            if (below(2))
+                pattern +=
+                    std::vector<std::string>{"*", "+", "?", "{2}", "{1,2}", "{2,}"}[below(6)] + (below(3) ? "" : "?");
         }
         const std::regex theirs(pattern);
         const regular_expression ours("regex", pattern);

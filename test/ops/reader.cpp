@@ -363,8 +363,8 @@ TEST_CASE("SEMANTICS 26: a shared_name makes readers of several sessions one; an
     session("two", [&](const auto& names) { CHECK(read(names) == "2"); });
     session("three", [&](const auto& names) {
         const tn::whole_file_reader files({.shared_name = "lines"});
-        const auto why = message_of<tn::invalid_argument_error>(
-            [&] { started s(std::get<0>(files.read(names)).node(), on); });
+        const auto why =
+            message_of<tn::invalid_argument_error>([&] { started s(std::get<0>(files.read(names)).node(), on); });
         CHECK_MESSAGE(contains(why, "reader \"lines\""), why);
     });
 }
@@ -377,7 +377,8 @@ TEST_CASE("who waits is told when the reader's container is cleared") {
     CHECK(contains(two.failure, "aborted"));
 }
 
-TEST_CASE("SEMANTICS 17, 37: a step that waits for a file name says so, and that nobody has started what brings names") {
+TEST_CASE(
+    "SEMANTICS 17, 37: a step that waits for a file name says so, and that nobody has started what brings names") {
     in_graph g;
     const auto names = tn::string_input_producer({"a"}, {.name = "names"});
     const tn::text_line_reader lines({.name = "lines"});
@@ -443,7 +444,8 @@ TEST_CASE("what is no reader, no queue of names or no format is refused where th
     CHECK(contains(refusal([] { tn::text_line_reader({.skip_header_lines = -1, .name = "x"}); }), "reader \"x\""));
 }
 
-TEST_CASE("paths with and without file:// are those that the task allows; other file systems are their owners' matter") {
+TEST_CASE(
+    "paths with and without file:// are those that the task allows; other file systems are their owners' matter") {
     const temporary_folder folder;
     std::filesystem::create_directory(folder.path() / "in");
     write_bytes(folder / "in/a", "1\n");

@@ -106,7 +106,8 @@ private:
             f.quoted = true;
             const char* p = at_ + 1;
             for (;; p += 2) {
-                p = p < end_ ? static_cast<const char*>(std::memchr(p, '"', static_cast<std::size_t>(end_ - p))) : nullptr;
+                p = p < end_ ? static_cast<const char*>(std::memchr(p, '"', static_cast<std::size_t>(end_ - p)))
+                             : nullptr;
                 if (!p) fail("a quote that never ends: " + detail::shown_text(rest()));
                 if (p + 1 == end_ || p[1] != '"') break;
                 f.doubled = true;
@@ -158,7 +159,8 @@ private:
     [[noreturn]] void fail(const std::string& why) const {
         const auto& names = d_.how_.header;
         const auto at = static_cast<std::size_t>(number_ - 1);
-        fail_record("column " + std::to_string(number_) + (at < names.size() ? " (" + names[at] + ")" : "") + ": " + why);
+        fail_record("column " + std::to_string(number_) + (at < names.size() ? " (" + names[at] + ")" : "") + ": " +
+                    why);
     }
     [[noreturn]] void fail_record(const std::string& why) const {
         throw invalid_argument_error(d_.who_ + ": " + to_string(where_) + why);
@@ -174,7 +176,8 @@ private:
 
 TENON_INLINE char csv_row_decoder::checked_delimiter(const std::string& who, const csv_options& o) {
     const char c = o.delimiter;
-    const bool in_numbers = detail::is_digit(c) || c == '+' || c == '-' || c == '.' || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+    const bool in_numbers =
+        detail::is_digit(c) || c == '+' || c == '-' || c == '.' || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
     if (in_numbers || c == '\n' || c == '\r' || (c == '"' && o.quotes))
         throw invalid_argument_error(who + ": fields cannot be delimited by " + detail::shown_text({&c, 1}));
     return c;
@@ -186,8 +189,8 @@ TENON_INLINE csv_row_decoder::csv_row_decoder(std::string who, std::vector<csv_c
     for (const csv_column& c : columns) {
         const std::int64_t number = fields_ + 1;
         if (c.fields < 1 || c.fields > (std::int64_t{1} << 40))
-            throw invalid_argument_error(who_ + ": column " + std::to_string(number) + " has " + std::to_string(c.fields) +
-                                         " fields");
+            throw invalid_argument_error(who_ + ": column " + std::to_string(number) + " has " +
+                                         std::to_string(c.fields) + " fields");
         column& made = columns_.emplace_back(column{c.element, c.fields, {}});
         if (c.otherwise && c.element != element_type::none) {
             made.otherwise = any_array(c.element, {});

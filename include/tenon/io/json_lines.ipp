@@ -60,8 +60,7 @@ public:
     }
     bool string(std::string& v) {
         if (passes_over()) return true;
-        void* const to =
-            place_for(detail::shown_text(v), [](element_type e) { return e == element_type::string; });
+        void* const to = place_for(detail::shown_text(v), [](element_type e) { return e == element_type::string; });
         if (out_[at_]) *static_cast<std::string*>(to) = std::move(v);
         return done();
     }
@@ -119,7 +118,8 @@ public:
         for (at_ = 0; at_ < plan_.columns.size(); ++at_) {
             if (state_[at_] == set) continue;
             const plan::column& c = column();
-            if (!c.otherwise) fail(state_[at_] == was_null ? "it is null, and has no default" : "it is missing, and has no default");
+            if (!c.otherwise)
+                fail(state_[at_] == was_null ? "it is null, and has no default" : "it is missing, and has no default");
             if (!out_[at_]) continue;
             detail::with_element(c.element, [&]<class T>(const T&) {
                 T* const to = static_cast<T*>(out_[at_]) + row_ * c.elements;
@@ -168,7 +168,8 @@ private:
     void one_more() {
         if (level_ == 0) return;
         const std::int64_t size = column().sizes[level_ - 1].size;
-        if (++counts_[level_ - 1] > size) fail("a list of more than the " + std::to_string(size) + " that are expected");
+        if (++counts_[level_ - 1] > size)
+            fail("a list of more than the " + std::to_string(size) + " that are expected");
     }
     bool done() { // with an element or a list
         if (inside_ && level_ == 0) {
@@ -195,10 +196,10 @@ private:
     void* const* out_;
     std::int64_t row_;
     std::vector<state> state_;
-    std::int64_t depth_ = 0;            // of objects and lists that are open, but those of the member that is read
-    bool inside_ = false;               // of a member that is asked for:
-    std::size_t at_ = 0;                // which
-    int level_ = 0;                     // of its lists
+    std::int64_t depth_ = 0;             // of objects and lists that are open, but those of the member that is read
+    bool inside_ = false;                // of a member that is asked for:
+    std::size_t at_ = 0;                 // which
+    int level_ = 0;                      // of its lists
     std::int64_t counts_[max_rank] = {}; // their elements
     std::int64_t filled_ = 0;            // elements of all
     alignas(8) char spare_[8] = {};

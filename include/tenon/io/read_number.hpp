@@ -83,7 +83,8 @@ inline const char* read_number(const char* p, const char* end, double& v, text_f
 inline const char* read_number(const char* p, const char* end, float& v, text_fault& f) {
     decimal a;
     const char* const behind = read_decimal(p, end, a);
-    if (!a.any || !a.all || a.exponent > 18 || a.exponent < -22) return read_rare(p, end, v, f); // below 2^127, not denormal
+    if (!a.any || !a.all || a.exponent > 18 || a.exponent < -22)
+        return read_rare(p, end, v, f);             // below 2^127, not denormal
     const double m = static_cast<double>(a.digits); // may be rounded already, by half a unit, as the next line may
     const double d = a.exponent < 0 ? m / powers_of_ten[-a.exponent] : m * powers_of_ten[a.exponent];
     constexpr std::uint64_t below_float = (std::uint64_t{1} << 29) - 1, half_way = std::uint64_t{1} << 28;
@@ -94,21 +95,22 @@ inline const char* read_number(const char* p, const char* end, float& v, text_fa
 }
 
 template <class T>
-    requires(std::is_integral_v<T> && !std::is_same_v<T, bool>) const char* read_number(const char* p, const char* end, T& v,
-                                                                                      text_fault& f) {
+    requires(std::is_integral_v<T> && !std::is_same_v<T, bool>)
+const char* read_number(const char* p, const char* end, T& v, text_fault& f) {
     // from_chars knows no plus
     const char* const from = p != end && *p == '+' && end - p > 1 && is_digit(p[1]) ? p + 1 : p;
     T read{};
     const std::from_chars_result r = std::from_chars(from, end, read);
     if (r.ec == std::errc()) v = read;
-    f = r.ec == std::errc() ? text_fault::none
-                            : r.ec == std::errc::result_out_of_range ? text_fault::out_of_range : text_fault::no_value;
+    f = r.ec == std::errc()                      ? text_fault::none
+        : r.ec == std::errc::result_out_of_range ? text_fault::out_of_range
+                                                 : text_fault::no_value;
     return r.ec == std::errc::invalid_argument ? p : r.ptr;
 }
 
 template <class T>
-    requires(std::is_same_v<T, half> || std::is_same_v<T, bfloat16>) const char* read_number(const char* p, const char* end,
-                                                                                           T& v, text_fault& f) {
+    requires(std::is_same_v<T, half> || std::is_same_v<T, bfloat16>)
+const char* read_number(const char* p, const char* end, T& v, text_fault& f) {
     float wide = 0;
     const char* const behind = read_number(p, end, wide, f);
     if (f != text_fault::none) return behind;
@@ -120,7 +122,8 @@ template <class T>
 }
 
 template <class T>
-    requires std::is_same_v<T, bool> const char* read_number(const char* p, const char* end, T& v, text_fault& f) {
+    requires std::is_same_v<T, bool>
+const char* read_number(const char* p, const char* end, T& v, text_fault& f) {
     const auto begins_with = [&](std::string_view word) {
         if (static_cast<std::size_t>(end - p) < word.size()) return false;
         for (std::size_t i = 0; i < word.size(); ++i)

@@ -48,7 +48,18 @@ public:
     std::string replace(std::string_view text, const rewrite& by, bool all = true) const;
 
 private:
-    enum class kind : std::uint8_t { character, set, split, jump, save, text_begin, text_end, word_edge, no_word_edge, match };
+    enum class kind : std::uint8_t {
+        character,
+        set,
+        split,
+        jump,
+        save,
+        text_begin,
+        text_end,
+        word_edge,
+        no_word_edge,
+        match
+    };
     struct instruction {
         kind what;
         std::int32_t a = 0, b = 0; // a character, a set, a slot, or how far to go: split, first to a, then to b

@@ -18,7 +18,9 @@ struct utf8_character {
 // A byte that is a part of no character is one beyond all characters.
 inline constexpr std::uint32_t last_character = 0x10FFFF, stray_byte = 0x110000;
 inline utf8_character character_at(std::string_view text, std::size_t at) noexcept {
-    const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(text[at + i])); };
+    const auto byte = [&](std::size_t i) {
+        return static_cast<std::uint32_t>(static_cast<unsigned char>(text[at + i]));
+    };
     const std::uint32_t first = byte(0);
     if (first < 0x80) return {first, 1};
     const std::uint32_t bytes = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
@@ -29,7 +31,8 @@ inline utf8_character character_at(std::string_view text, std::size_t at) noexce
         code = code << 6 | (byte(i) & 0x3F);
     }
     constexpr std::uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    if (code < least[bytes] || code > last_character || (code >= 0xD800 && code < 0xE000)) return {stray_byte + first, 1};
+    if (code < least[bytes] || code > last_character || (code >= 0xD800 && code < 0xE000))
+        return {stray_byte + first, 1};
     return {code, bytes};
 }
 inline std::uint32_t first_byte_of(std::uint32_t code) noexcept {
@@ -164,7 +167,8 @@ private:
     }
     std::int32_t count() {
         std::int32_t n = 0;
-        if (at_ == text_.size() || text_[at_] < '0' || text_[at_] > '9') fail("a number of times is {2}, {2,} or {2,4}");
+        if (at_ == text_.size() || text_[at_] < '0' || text_[at_] > '9')
+            fail("a number of times is {2}, {2,} or {2,4}");
         for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_) {
             n = n * 10 + (text_[at_] - '0');
             if (n > 1000) fail("it is repeated more than 1000 times");
@@ -245,7 +249,7 @@ private:
         case 'd': to = {{'0', '9'}}; break;
         case 'w': to = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}}; break;
         case 's':
-            to = {{'\t', '\r'},       {' ', ' '},           {0xA0, 0xA0},     {0x1680, 0x1680}, {0x2000, 0x200A},
+            to = {{'\t', '\r'},     {' ', ' '},       {0xA0, 0xA0},     {0x1680, 0x1680}, {0x2000, 0x200A},
                   {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000}, {0xFEFF, 0xFEFF}};
             break;
         default: return false;
@@ -282,7 +286,9 @@ private:
         std::uint32_t n = 0;
         for (; digits > 0; --digits, ++at_) {
             const char c = at_ < text_.size() ? text_[at_] : '?';
-            const int v = c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1;
+            const int v = c >= '0' && c <= '9'                     ? c - '0'
+                          : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
+                                                                   : -1;
             if (v < 0) fail("hexadecimal digits are missing");
             n = n * 16 + static_cast<std::uint32_t>(v);
         }
@@ -298,8 +304,8 @@ private:
             if (range) {
                 ++at_;
                 const ranges last = of_one();
-                if (one.size() != 1 || last.size() != 1 || one[0].first != one[0].second || last[0].first != last[0].second ||
-                    last[0].first < one[0].first)
+                if (one.size() != 1 || last.size() != 1 || one[0].first != one[0].second ||
+                    last[0].first != last[0].second || last[0].first < one[0].first)
                     fail("a range goes from one character to a later one");
                 one[0].second = last[0].first;
             }
@@ -329,7 +335,12 @@ private:
 class regular_expression::matcher {
 public:
     matcher(const regular_expression& e, std::string_view text, std::size_t slots) :
-        e_(e), text_(text), slots_(slots), now_(e.program_.size(), slots), next_(e.program_.size(), slots), own_(slots) {}
+        e_(e),
+        text_(text),
+        slots_(slots),
+        now_(e.program_.size(), slots),
+        next_(e.program_.size(), slots),
+        own_(slots) {}
 
     bool find(std::size_t from, std::vector<std::size_t>& ends) {
         bool found = false;
@@ -379,14 +390,16 @@ private:
             const std::size_t p = place[static_cast<std::size_t>(pc)];
             return p < count && threads[p] == pc;
         }
-        std::size_t* groups_of(std::int32_t pc) noexcept { return groups.data() + static_cast<std::size_t>(pc) * slots; }
+        std::size_t* groups_of(std::int32_t pc) noexcept {
+            return groups.data() + static_cast<std::size_t>(pc) * slots;
+        }
         std::vector<std::int32_t> threads;
         std::vector<std::size_t> place; // of an instruction in `threads`, if it is there
         std::vector<std::size_t> groups;
         std::size_t slots, count = 0;
     };
     struct visit {
-        std::int32_t pc;  // or -1: `slot` is again what it was
+        std::int32_t pc; // or -1: `slot` is again what it was
         std::int32_t slot;
         std::size_t was;
     };
@@ -426,7 +439,8 @@ private:
                 break;
             case kind::word_edge:
             case kind::no_word_edge:
-                if ((is_word(at - 1) != is_word(at)) == (is.what == kind::word_edge)) visits_.push_back({v.pc + 1, 0, 0});
+                if ((is_word(at - 1) != is_word(at)) == (is.what == kind::word_edge))
+                    visits_.push_back({v.pc + 1, 0, 0});
                 break;
             case kind::match:
             case kind::character:
@@ -457,8 +471,8 @@ TENON_INLINE regular_expression::regular_expression(const std::string& who, std:
 }
 
 TENON_INLINE bool regular_expression::holds(const ranges& set, std::uint32_t c) const noexcept {
-    const auto behind = std::upper_bound(set.begin(), set.end(), c,
-                                         [](std::uint32_t v, const auto& range) { return v < range.first; });
+    const auto behind =
+        std::upper_bound(set.begin(), set.end(), c, [](std::uint32_t v, const auto& range) { return v < range.first; });
     return behind != set.begin() && std::prev(behind)->second >= c;
 }
 
@@ -485,7 +499,8 @@ TENON_INLINE void regular_expression::find_first_bytes() {
     }
 }
 
-TENON_INLINE bool regular_expression::find(std::string_view text, std::size_t from, std::vector<std::size_t>& ends) const {
+TENON_INLINE bool regular_expression::find(std::string_view text, std::size_t from,
+                                           std::vector<std::size_t>& ends) const {
     if (from > text.size()) return false;
     if (ends.size() < 2) ends.resize(2);
     return matcher(*this, text, ends.size()).find(from, ends);
@@ -500,7 +515,9 @@ TENON_INLINE regular_expression::rewrite regular_expression::read_rewrite(const 
         plain.clear();
         all.push_back({{}, g});
     };
-    const auto digit = [&](std::size_t i) { return i < text.size() && text[i] >= '0' && text[i] <= '9' ? text[i] - '0' : -1; };
+    const auto digit = [&](std::size_t i) {
+        return i < text.size() && text[i] >= '0' && text[i] <= '9' ? text[i] - '0' : -1;
+    };
     for (std::size_t i = 0; i < text.size(); ++i) {
         const char behind = text[i] == '$' && i + 1 < text.size() ? text[i + 1] : '\0';
         if (behind == '$') plain += '$', ++i;

@@ -213,11 +213,13 @@ template <class Op> struct records_rule {
 template <class T, class X, class Sizes>
 using tensor_behind = tensor<T, typename joined_shape<typename X::shape_type, canonical_t<Sizes>>::type>;
 
-template <class... C, class X> auto decode_columns(const X& records, std::vector<csv_column> columns, const csv_options& how) {
+template <class... C, class X>
+auto decode_columns(const X& records, std::vector<csv_column> columns, const csv_options& how) {
     const std::vector<any_tensor> made = untyped::decode_csv(as_tensor(records), columns, how);
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
         return std::tuple(
-            tensor_behind<typename csv_column_of<C>::element, X, typename csv_column_of<C>::sizes>::unchecked(made[I])...);
+            tensor_behind<typename csv_column_of<C>::element, X, typename csv_column_of<C>::sizes>::unchecked(
+                made[I])...);
     }
     (std::index_sequence_for<C...>{});
 }
@@ -228,8 +230,8 @@ template <class... C> struct csv_decoding {
     using mistaken = std::tuple<absorbed<C>...>;
     template <class X, class... D> static auto of(const X& records, const csv_options& how, const D&... otherwise) {
         if constexpr (sizeof...(D) == 0)
-            return decode_columns<C...>(
-                records, {column_with<C>(required_field<typename csv_column_of<C>::element>{})...}, how);
+            return decode_columns<C...>(records,
+                                        {column_with<C>(required_field<typename csv_column_of<C>::element>{})...}, how);
         else return decode_columns<C...>(records, {column_with<C>(otherwise)...}, how);
     }
     template <class... D> static constexpr bool fit() {
@@ -258,7 +260,8 @@ auto decode_csv(const X& records, const csv_options& how, const D&... defaults) 
     static_assert(named == 0 || given <= named, "tenon::decode_csv: there are more defaults than columns");
     static_assert(named == 0 || given == 0 || given >= named,
                   "tenon::decode_csv: a default, or required<T>, for each column, or none at all");
-    static_assert(columns::template fit<std::decay_t<const D&>...>(), "tenon::decode_csv: a default is not of its column's kind");
+    static_assert(columns::template fit<std::decay_t<const D&>...>(),
+                  "tenon::decode_csv: a default is not of its column's kind");
     using verdict = detail::verdict_on_operands<detail::records_rule<decode_csv_op>, X>;
     static_assert(verdict::agree, "tenon: shapes do not agree");
     constexpr bool right = named + given > 0 && (named == 0 || given == 0 || given == named);
@@ -305,7 +308,8 @@ auto decode_raw(const X& bytes, byte_order order = byte_order::little) {
 template <Element T, Shape S>
 template <class V>
 member<T, S>::member(std::string name, const V& otherwise) : member(std::move(name)) {
-    static_assert(detail::is_default_of<T, std::decay_t<const V&>>, "tenon::member: a default is not of its member's kind");
+    static_assert(detail::is_default_of<T, std::decay_t<const V&>>,
+                  "tenon::member: a default is not of its member's kind");
     if constexpr (detail::is_default_of<T, std::decay_t<const V&>>)
         column_.otherwise = detail::text_of_default<T>(static_cast<const std::decay_t<const V&>&>(otherwise));
 }

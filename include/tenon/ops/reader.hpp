@@ -214,8 +214,7 @@ public:
         using sizes = typename detail::stacked_shape<Size, shape<>>::type;
         constexpr extent said = detail::extent_of<Size>();
         if constexpr (!of_names<C...>()) return std::tuple<ill_shaped, ill_shaped>();
-        else
-            return pair<sizes>(reader_.read_up_to(names.untyped(), n, said.is_named() ? extents(said) : extents()));
+        else return pair<sizes>(reader_.read_up_to(names.untyped(), n, said.is_named() ? extents(said) : extents()));
     }
     /// An operation: the file that is being read is left, and counts begin at 0.
     operation reset() const { return reader_.reset(); }
@@ -317,8 +316,9 @@ std::vector<any_tensor> add_reader_use(const any_tensor& reader, const char* nam
         return n->outputs.empty() ? std::vector<any_tensor>() : std::vector<any_tensor>{any_tensor({n, 0})};
     }
     if (names->components() != std::vector<tensor_type>{{element_type::string, {}}})
-        throw invalid_argument_error("reader \"" + reader.node()->name + "\": file names are scalar strings, and queue \"" +
-                                     names->name() + "\" has elements of " + to_string(names->components()));
+        throw invalid_argument_error("reader \"" + reader.node()->name +
+                                     "\": file names are scalar strings, and queue \"" + names->name() +
+                                     "\" has elements of " + to_string(names->components()));
     inputs.push_back(names->handle());
     const auto with = colocate_with(names->handle());
     node* const n = add_node(definition_of<Op>(), std::move(inputs), encode(a), name);
@@ -348,8 +348,7 @@ TENON_INLINE std::vector<any_tensor> reader::read_up_to(const queue& names, std:
 }
 TENON_INLINE operation reader::reset() const {
     const tenon::detail::owned_scope there(handle_);
-    return operation(
-        add_node(definition_of<reader_reset_op>(), {handle_}, encode(no_attributes()), "reset"));
+    return operation(add_node(definition_of<reader_reset_op>(), {handle_}, encode(no_attributes()), "reset"));
 }
 TENON_INLINE any_tensor reader::num_records_produced() const {
     return tenon::detail::add_reader_use<reader_count_op>(handle_, "num_records_produced",
@@ -392,8 +391,8 @@ TENON_INLINE reader tf_record_reader(const record_reader_options& o) {
                                             "tf_record_reader"));
 }
 TENON_INLINE reader idx_reader(const record_reader_options& o) {
-    return reader(tenon::detail::add_reader(tenon::detail::format_of(record_kind::idx, o), o.shared_name, o.name,
-                                            "idx_reader"));
+    return reader(
+        tenon::detail::add_reader(tenon::detail::format_of(record_kind::idx, o), o.shared_name, o.name, "idx_reader"));
 }
 
 } // namespace untyped

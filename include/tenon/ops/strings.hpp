@@ -159,7 +159,8 @@ struct string_join_op {
         for (const tensor_type& t : in) {
             if (t.element != element_type::string) return fault::element_type_not_supported;
             if (t.extents.rank() == 0) continue;
-            const merged_extents m = sizes.rank() == 0 ? merged_extents{fault::none, t.extents} : equal_shapes(sizes, t.extents);
+            const merged_extents m =
+                sizes.rank() == 0 ? merged_extents{fault::none, t.extents} : equal_shapes(sizes, t.extents);
             if (m.what != fault::none) return m.what;
             sizes = m.extents;
         }
@@ -227,7 +228,9 @@ any_tensor string_split(const any_tensor& x, const std::string& separator = {}, 
 namespace detail {
 template <class T, class X> using like_texts = tensor<T, typename X::shape_type>;
 template <auto Size, class S> struct with_pieces;
-template <auto Size, auto... D> struct with_pieces<Size, shape<D...>> { using type = shape<D..., canonical_dim<Size>()>; };
+template <auto Size, auto... D> struct with_pieces<Size, shape<D...>> {
+    using type = shape<D..., canonical_dim<Size>()>;
+};
 } // namespace detail
 
 /// x without the spaces, tabs and line ends (ASCII) that it begins and ends with.

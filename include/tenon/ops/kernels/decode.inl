@@ -118,8 +118,9 @@ struct decode_raw_kernel final : kernel {
         for_each_record(r.pool, strings, 20 + 0.2 * static_cast<double>(bytes), [&](std::int64_t i) {
             if (from[i].size() != bytes)
                 throw invalid_argument_error("decode_raw: " + to_string(record_place{{}, 0, i, &sizes, "string"}) +
-                                             std::to_string(from[i].size()) + " bytes, and " + to_string(tensor_type{how.element, how.sizes}) +
-                                             " takes " + std::to_string(bytes));
+                                             std::to_string(from[i].size()) + " bytes, and " +
+                                             to_string(tensor_type{how.element, how.sizes}) + " takes " +
+                                             std::to_string(bytes));
             if (bytes == 0) return;
             unsigned char* const to = out + static_cast<std::size_t>(i) * bytes;
             std::memcpy(to, from[i].data(), bytes);
@@ -129,7 +130,9 @@ struct decode_raw_kernel final : kernel {
                 for (std::size_t k = 0; k < bytes; ++k) to[k] = to[k] != 0;
         });
     }
-    double cost() const override { return 100 + static_cast<double>(strings) * (20 + 0.2 * static_cast<double>(bytes)); }
+    double cost() const override {
+        return 100 + static_cast<double>(strings) * (20 + 0.2 * static_cast<double>(bytes));
+    }
 
     const decode_raw_op::attributes how;
     const extents sizes;
@@ -165,7 +168,8 @@ TENON_INLINE std::vector<any_tensor> decode_json(const any_tensor& records, cons
     (void)json_row_decoder("decode_json", columns);
     return detail::outputs_of(add_node(definition_of<decode_json_op>(), {records}, encode(a)), columns.size());
 }
-TENON_INLINE any_tensor decode_raw(const any_tensor& bytes, element_type element, const extents& sizes, byte_order order) {
+TENON_INLINE any_tensor decode_raw(const any_tensor& bytes, element_type element, const extents& sizes,
+                                   byte_order order) {
     return tenon::add<decode_raw_op>({element, sizes, order}, {bytes});
 }
 } // namespace untyped

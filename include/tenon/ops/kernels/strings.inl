@@ -116,8 +116,7 @@ struct part_of_text {
 struct replace_in_text {
     using result = std::string;
     static constexpr double nanoseconds = 2000;
-    explicit replace_in_text(const kernel_setup& s) :
-        replace_in_text(decode<regex_replace_op::attributes>(s.attrs)) {}
+    explicit replace_in_text(const kernel_setup& s) : replace_in_text(decode<regex_replace_op::attributes>(s.attrs)) {}
     explicit replace_in_text(const regex_replace_op::attributes& a) :
         what("regex_replace", a.pattern), by(what.read_rewrite("regex_replace", a.rewrite)), all(a.all) {}
     std::string operator()(const std::string& text, std::string* to, std::int64_t i) const {
@@ -220,14 +219,14 @@ private:
             text.remove_prefix(end + (by_spaces ? 1 : how.separator.size()));
         }
     }
-    [[noreturn]] static void too_many(const any_array& x, const std::string* texts, const std::vector<std::size_t>& ends,
-                                      std::size_t wanted) {
+    [[noreturn]] static void too_many(const any_array& x, const std::string* texts,
+                                      const std::vector<std::size_t>& ends, std::size_t wanted) {
         std::size_t i = 0;
         while (ends[i] - (i == 0 ? 0 : ends[i - 1]) <= wanted) ++i;
         const record_place where{{}, 0, static_cast<std::int64_t>(i), &x.extents(), "element"};
         throw invalid_argument_error("string_split: " + to_string(where) + shown_text(texts[i]) + " has " +
-                                     std::to_string(ends[i] - (i == 0 ? 0 : ends[i - 1])) + " pieces, and there is room for " +
-                                     std::to_string(wanted));
+                                     std::to_string(ends[i] - (i == 0 ? 0 : ends[i - 1])) +
+                                     " pieces, and there is room for " + std::to_string(wanted));
     }
 
     string_split_op::attributes how;
@@ -245,14 +244,16 @@ TENON_INLINE any_tensor string_length(const any_tensor& x, text_unit unit) {
 TENON_INLINE any_tensor substr(const any_tensor& x, std::int64_t position, std::int64_t length, text_unit unit) {
     return tenon::add<substr_op>({position, length, unit}, {x});
 }
-TENON_INLINE any_tensor regex_replace(const any_tensor& x, const std::string& pattern, const std::string& rewrite, bool all) {
+TENON_INLINE any_tensor regex_replace(const any_tensor& x, const std::string& pattern, const std::string& rewrite,
+                                      bool all) {
     const regular_expression read("regex_replace", pattern); // what is wrong with it is said here, not in the step
     (void)read.read_rewrite("regex_replace", rewrite);
     return tenon::add<regex_replace_op>({pattern, rewrite, all}, {x});
 }
 TENON_INLINE any_tensor to_hash_bucket(const any_tensor& x, std::int64_t buckets) {
     if (buckets < 1)
-        throw invalid_argument_error("to_hash_bucket: there are " + std::to_string(buckets) + " buckets; 1 at least is needed");
+        throw invalid_argument_error("to_hash_bucket: there are " + std::to_string(buckets) +
+                                     " buckets; 1 at least is needed");
     return tenon::add<to_hash_bucket_op>({buckets}, {x});
 }
 TENON_INLINE any_tensor to_number(const any_tensor& x, element_type element) {
