@@ -35,6 +35,15 @@
 #define main mirrored_program
 #include "../../examples/tour/24_mirrored.cpp"
 #undef main
+#define main csv_reader_program
+#include "../../examples/tour/16_csv_reader.cpp"
+#undef main
+#define main queue_runners_program
+#include "../../examples/tour/17_queue_runners.cpp"
+#undef main
+#define main preloaded_program
+#include "../../examples/tour/18_preloaded.cpp"
+#undef main
 
 #include <doctest/doctest.h>
 
@@ -264,6 +273,21 @@ TEST_CASE("tour 15: SEMANTICS 16, 17: what is fed takes nothing, and what waits 
     CHECK(is_as_said(output, "15_timeout.cpp"));
     CHECK(holds(output, "after 1 s: "));
     CHECK(holds(output, "queue \"numbers\" to have 1 element; it has 0"));
+}
+
+TEST_CASE("tour 16: SEMANTICS 35, 36: lines of a CSV file, with defaults, through a shuffle queue by twos") {
+    CHECK(is_as_said(output_of(csv_reader_program), "16_csv_reader.cpp"));
+}
+
+TEST_CASE("tour 17: SEMANTICS 37: five threads on a reader, then five readers on five files, each instance once") {
+    CHECK(is_as_said(output_of(queue_runners_program), "17_queue_runners.cpp"));
+}
+
+TEST_CASE("tour 18: SEMANTICS 20: a training set in a variable that is neither trained nor saved") {
+    const std::string output = output_of(preloaded_program);
+    CHECK(is_as_said_without_numbers(output, "18_preloaded.cpp"));
+    CHECK(holds(output, "y = 2.0 x1 - 1.0 x2 + 0.5\n"));
+    CHECK(holds(output, "variables that are saved: w b global_step\n"));
 }
 
 TEST_CASE("tour 24: copies of a model on four devices learn the same weights, as one device would") {

@@ -50,7 +50,10 @@ std::vector<any_tensor> slice_input_producer(const std::vector<any_tensor>& tens
 
 namespace detail {
 
-template <class S> struct row_shape { static constexpr bool has_rows = false; };
+template <class S> struct row_shape {
+    static constexpr bool has_rows = false;
+    using type = shape<>; // so that there is one error
+};
 template <auto N, auto... D> struct row_shape<shape<N, D...>> {
     static constexpr bool has_rows = true;
     using type = shape<D...>;

@@ -1,0 +1,13 @@
+// Many elements at a time of what has no dimension to take them along.
+// error: tenon: elements are taken along dimension 0, and a scalar has none
+#include <tenon/tenon.hpp>
+
+namespace tn = tenon;
+
+auto f(const tn::tensor<float, tn::shape<>>& x) {
+#ifdef TENON_EXPECT_ERROR
+    return tn::batch<32, tn::enqueue_as::many>(x);
+#else
+    return tn::batch<32>(x);
+#endif
+}
