@@ -19,8 +19,7 @@ using numbers = std::vector<std::int64_t>;
 
 namespace {
 
-inline constexpr struct rows : tn::dim<"rows"> {
-} rows;
+inline constexpr struct rows : tn::dim<"rows"> {} rows;
 
 struct sample {
     tn::array<float, tn::shape<2>> image;
@@ -51,11 +50,9 @@ tn::generator<std::int64_t> fails_after(int n) {
 TEST_CASE("SEMANTICS 38: range, repeat and batch; the last batch may be smaller") {
     std::vector<numbers> batches;
     for (const auto& b : tn::data::range(10).repeat(3).batch(7)) batches.push_back(values(b));
-    CHECK(batches == std::vector<numbers>{{0, 1, 2, 3, 4, 5, 6},
-                                          {7, 8, 9, 0, 1, 2, 3},
-                                          {4, 5, 6, 7, 8, 9, 0},
-                                          {1, 2, 3, 4, 5, 6, 7},
-                                          {8, 9}});
+    CHECK(batches ==
+          std::vector<numbers>{
+              {0, 1, 2, 3, 4, 5, 6}, {7, 8, 9, 0, 1, 2, 3}, {4, 5, 6, 7, 8, 9, 0}, {1, 2, 3, 4, 5, 6, 7}, {8, 9}});
     batches.clear();
     for (const tn::array<std::int64_t, tn::shape<4>>& b : tn::data::range(10).batch<4>()) batches.push_back(values(b));
     CHECK(batches == std::vector<numbers>{{0, 1, 2, 3}, {4, 5, 6, 7}});
@@ -166,7 +163,8 @@ TEST_CASE("the order and what is drawn do not depend on the threads") {
 }
 
 TEST_CASE("without order all elements come, as soon as they are there") {
-    const auto set = tn::data::range(500).map_host([](std::int64_t x) { return 2 * x; }, {.parallelism = 4, .ordered = false});
+    const auto set =
+        tn::data::range(500).map_host([](std::int64_t x) { return 2 * x; }, {.parallelism = 4, .ordered = false});
     numbers x = all_of(set);
     std::sort(x.begin(), x.end());
     CHECK(x == all_of(tn::data::range(0, 1000, 2)));
@@ -185,10 +183,11 @@ TEST_CASE("SEMANTICS 34: padded batches are as large as their largest elements")
     }
     CHECK(found == std::vector<std::vector<std::int32_t>>{{1, 0, 0, 2, 2, 0, 3, 3, 3}, {4, 4, 4, 4}});
     for (const auto& b : set.padded_batch(4, {}, -1)) CHECK(b(0, 3) == -1);
-    CHECK_THROWS_WITH_AS((void)*set.batch(2).begin(),
-                         "batch(2): elements with component 0 as int32[1] and int32[2] make no batch; use padded_batch, or "
-                         "make them one size",
-                         tn::invalid_argument_error);
+    CHECK_THROWS_WITH_AS(
+        (void)*set.batch(2).begin(),
+        "batch(2): elements with component 0 as int32[1] and int32[2] make no batch; use padded_batch, or "
+        "make them one size",
+        tn::invalid_argument_error);
 }
 
 TEST_CASE("buckets hold elements of about one length") {
@@ -196,7 +195,8 @@ TEST_CASE("buckets hold elements of about one length") {
         return tn::array<float, tn::shape<dyn>>(i * 7 % 10); // 0 7 4 1 8 5 2 9 6 3, twice
     });
     std::vector<std::pair<std::int64_t, std::int64_t>> sizes;
-    for (const auto& b : set.bucket_by_length([](const tn::array<float, tn::shape<dyn>>& a) { return a.size(); }, {3, 6}, {4, 3, 2}))
+    for (const auto& b :
+         set.bucket_by_length([](const tn::array<float, tn::shape<dyn>>& a) { return a.size(); }, {3, 6}, {4, 3, 2}))
         sizes.emplace_back(b.extents()[0].size, b.extents()[1].size);
     // Of lengths below 3 four together, below 6 three, longer ones two; at the end what is left.
     std::int64_t elements = 0;
@@ -210,7 +210,8 @@ TEST_CASE("buckets hold elements of about one length") {
 }
 
 TEST_CASE("sampling follows the weights until one has ended") {
-    const auto ones = tn::data::tensors(std::int64_t{1}).repeat(3000), twos = tn::data::tensors(std::int64_t{2}).repeat();
+    const auto ones = tn::data::tensors(std::int64_t{1}).repeat(3000),
+               twos = tn::data::tensors(std::int64_t{2}).repeat();
     const numbers x = all_of(tn::data::sample<std::int64_t>({ones, twos}, {1, 3}, 4).take(8000));
     CHECK(x.size() == 8000);
     const auto count = std::count(x.begin(), x.begin() + 4000, 1);
@@ -222,9 +223,8 @@ TEST_CASE("sampling follows the weights until one has ended") {
 
 TEST_CASE("generators: coroutines, functions, and their failures in their places") {
     CHECK(all_of(tn::data::generator([] { return squares(4); }).repeat(2)) == numbers{0, 1, 4, 9, 0, 1, 4, 9});
-    const auto counted = tn::data::generator([] {
-        return [i = std::int64_t{0}]() mutable { return i < 3 ? std::optional(i++) : std::nullopt; };
-    });
+    const auto counted = tn::data::generator(
+        [] { return [i = std::int64_t{0}]() mutable { return i < 3 ? std::optional(i++) : std::nullopt; }; });
     CHECK(all_of(counted) == numbers{0, 1, 2});
     auto it = tn::data::generator([] { return fails_after(2); }).prefetch(1).iterate();
     CHECK(it.next() == 0);
@@ -262,7 +262,8 @@ TEST_CASE("text lines of several files, one that vanished among them") {
     const temporary_folder folder;
     std::ofstream(folder / "a.txt") << "head\none\ntwo\n";
     std::ofstream(folder / "c.txt") << "head\nthree";
-    const auto lines = tn::data::text_lines({folder / "a.txt", folder / "b.txt", folder / "c.txt"}, {.skip_header_lines = 1});
+    const auto lines =
+        tn::data::text_lines({folder / "a.txt", folder / "b.txt", folder / "c.txt"}, {.skip_header_lines = 1});
     auto it = lines.iterate();
     CHECK(it.next() == "one");
     CHECK(it.next() == "two");
@@ -341,7 +342,8 @@ TEST_CASE("a report says what each step takes, and which holds back") {
                   .batch(10)
                   .prefetch(2)
                   .iterate();
-    while (it.next()) {}
+    while (it.next()) {
+    }
     const tn::data_report r = it.report();
     REQUIRE(r.steps.size() == 4);
     CHECK(r.steps[0].step == "prefetch(2)");
@@ -361,17 +363,26 @@ TEST_CASE("a tuned map takes as many threads as it may, and no more than there i
         for (int i = 0; i < 20000; ++i) a(i % 1000) += std::sqrt(static_cast<double>(x + i));
         return a;
     };
-    auto free = tn::data::range(300).map_host(slow, {.parallelism = tn::autotune}).with_options({.threads = 3}).iterate();
-    while (free.next()) {}
+    auto free =
+        tn::data::range(300).map_host(slow, {.parallelism = tn::autotune}).with_options({.threads = 3}).iterate();
+    while (free.next()) {
+    }
     CHECK(free.report().steps[0].parallelism == 3);
-    auto tight = tn::data::range(300).map_host(slow, {.parallelism = tn::autotune}).with_options({.threads = 3, .memory = 1000}).iterate();
-    while (tight.next()) {}
+    auto tight = tn::data::range(300)
+                     .map_host(slow, {.parallelism = tn::autotune})
+                     .with_options({.threads = 3, .memory = 1000})
+                     .iterate();
+    while (tight.next()) {
+    }
     CHECK(tight.report().steps[0].parallelism == 1);
 }
 
 TEST_CASE("a trace has a row for each step") {
     tn::trace t;
-    const auto set = tn::data::range(10).map_host([](std::int64_t x) { return x; }, {.parallelism = 2}).batch(5).with_options({.trace = &t});
+    const auto set = tn::data::range(10)
+                         .map_host([](std::int64_t x) { return x; }, {.parallelism = 2})
+                         .batch(5)
+                         .with_options({.trace = &t});
     for (const auto& b : set) (void)b;
     const std::string text = t.to_text();
     CHECK(text.find("input: map_host") != std::string::npos);
@@ -390,7 +401,8 @@ TEST_CASE("numbers that make no sense are refused where the step is made") {
     CHECK_THROWS_AS((void)set.prefetch(0), tn::invalid_argument_error);
     CHECK_THROWS_AS((void)set.window(0), tn::invalid_argument_error);
     CHECK_THROWS_AS((void)tn::data::range(0, 5, 0), tn::invalid_argument_error);
-    CHECK_THROWS_AS((void)set.map_host([](std::int64_t x) { return x; }, {.parallelism = 0}), tn::invalid_argument_error);
+    CHECK_THROWS_AS((void)set.map_host([](std::int64_t x) { return x; }, {.parallelism = 0}),
+                    tn::invalid_argument_error);
     CHECK_THROWS_AS((void)set.with_options({.threads = -1}).begin(), tn::invalid_argument_error);
     CHECK(all_of(tn::data::range(5, 5)).empty());
     CHECK(all_of(tn::data::range(5, 0, -2)) == numbers{5, 3, 1});

@@ -72,8 +72,7 @@ template <class... C> data_set<C...> csv(std::vector<std::string> files, const c
         for (std::size_t i = 0; i < names.size(); ++i) fields[i].name = names[i];
         named = true;
     }
-    return data_set<C...>(
-        untyped::data_set(tenon::detail::csv_rows(std::move(files), std::move(fields), named, o)));
+    return data_set<C...>(untyped::data_set(tenon::detail::csv_rows(std::move(files), std::move(fields), named, o)));
 }
 template <class... C> data_set<C...> csv(const std::string& file, const csv_read_options& o = {}) {
     return csv<C...>(std::vector<std::string>{file}, o);

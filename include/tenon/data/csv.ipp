@@ -27,8 +27,7 @@ public:
         check_format("csv", format_);
         if (!options_.defaults.empty() && options_.defaults.size() != fields_.size())
             throw invalid_argument_error("csv: " + std::to_string(options_.defaults.size()) + " defaults for " +
-                                         std::to_string(fields_.size()) +
-                                         " components; give one for each, or none");
+                                         std::to_string(fields_.size()) + " components; give one for each, or none");
         options_.defaults.resize(fields_.size());
         if (!named_) (void)decoder_in_order(); // what is wrong with it is said now
     }
@@ -184,7 +183,8 @@ inline csv_node::columns csv_node::decoder_by_names(const std::string& file, std
     const std::string* const name = names.data<std::string>();
     const auto refuse = [&](const std::string& what) {
         std::string there;
-        for (std::int64_t i = 0; i < std::min<std::int64_t>(count, 20); ++i) there += (i ? ", " : "") + shown_text(name[i]);
+        for (std::int64_t i = 0; i < std::min<std::int64_t>(count, 20); ++i)
+            there += (i ? ", " : "") + shown_text(name[i]);
         throw invalid_argument_error("csv: '" + file + "': " + what + "; its first line names " + there +
                                      (count > 20 ? ", ..." : ""));
     };
@@ -192,7 +192,8 @@ inline csv_node::columns csv_node::decoder_by_names(const std::string& file, std
     std::vector<csv_column> all;
     csv_options o = how();
     for (std::int64_t i = 0; i < count;) {
-        const auto at = std::find_if(fields_.begin(), fields_.end(), [&](const csv_field& f) { return f.name == name[i]; });
+        const auto at =
+            std::find_if(fields_.begin(), fields_.end(), [&](const csv_field& f) { return f.name == name[i]; });
         if (at == fields_.end()) {
             all.push_back({element_type::none, std::nullopt, 1});
             o.header.push_back(name[i++]);

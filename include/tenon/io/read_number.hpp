@@ -138,10 +138,6 @@ inline const char* read_number(const char* p, const char* end, float& v, text_fa
         return read_rare(p, end, v, f);
     // The digits, the power and the product are rounded, each by half a unit at most.
     const double d = static_cast<double>(a.digits) * scales_of_ten[a.exponent + 22];
-    if (!a.any || !a.all || a.exponent > 18 || a.exponent < -22)
-        return read_rare(p, end, v, f);             // below 2^127, not denormal
-    const double m = static_cast<double>(a.digits); // may be rounded already, by half a unit, as the next line may
-    const double d = a.exponent < 0 ? m / powers_of_ten[-a.exponent] : m * powers_of_ten[a.exponent];
     constexpr std::uint64_t below_float = (std::uint64_t{1} << 29) - 1, half_way = std::uint64_t{1} << 28;
     if (((std::bit_cast<std::uint64_t>(d) & below_float) - half_way + 4) <= 8) return read_rare(p, end, v, f);
     v = static_cast<float>(signed_as(a.negative, d));
@@ -178,15 +174,6 @@ const char* read_number(const char* p, const char* end, T& v, text_fault& f) {
     f = std::in_range<T>(said) ? text_fault::none : text_fault::out_of_range;
     if (f == text_fault::none) v = static_cast<T>(said);
     return at;
-    // from_chars knows no plus
-    const char* const from = p != end && *p == '+' && end - p > 1 && is_digit(p[1]) ? p + 1 : p;
-    T read{};
-    const std::from_chars_result r = std::from_chars(from, end, read);
-    if (r.ec == std::errc()) v = read;
-    f = r.ec == std::errc()                      ? text_fault::none
-        : r.ec == std::errc::result_out_of_range ? text_fault::out_of_range
-                                                 : text_fault::no_value;
-    return r.ec == std::errc::invalid_argument ? p : r.ptr;
 }
 
 template <class T>

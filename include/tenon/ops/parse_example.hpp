@@ -104,11 +104,6 @@ template <class S> constexpr bool has_rows() {
     return true;
 }
 
-any_array filled_with(any_array value, const extents& sizes);
-template <Element T> std::shared_ptr<const any_array> filler_of(const T& value, const extents& sizes = {}) {
-    any_array single(element_type_of<T>, {});
-    *static_cast<T*>(single.data()) = value;
-    return std::make_shared<const any_array>(filled_with(std::move(single), sizes));
 any_array filled_with(any_array element, const extents& sizes);
 template <Element T> std::shared_ptr<const any_array> filler_of(const T& value, const extents& sizes = {}) {
     any_array element(element_type_of<T>, {});
