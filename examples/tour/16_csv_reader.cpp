@@ -20,8 +20,7 @@ inline constexpr struct csv_batch : tn::dim<"batch"> {} csv_batch;
 
 int main() {
     const own_folder folder("tenon-tour-16");
-    const std::string path =
-        folder.write("instances.csv", "x1, x2 , target\n1.,    , 0\n4., 5. , 1\n7., 8. , 0\n");
+    const std::string path = folder.write("instances.csv", "x1, x2 , target\n1.,    , 0\n4., 5. , 1\n7., 8. , 0\n");
 
     const tn::fifo_queue<std::string> names(10, {.name = "names"});
     const auto file = tn::placeholder<std::string, tn::shape<>>("file");

@@ -76,8 +76,7 @@ int main() {
         std::printf("five threads, one reader, one file\n");
         const tn::graph g;
         const tn::graph_scope in(g);
-        const std::string file =
-            folder.write("instances.csv", "x1, x2 , target\n1.,    , 0\n4., 5. , 1\n7., 8. , 0\n");
+        const std::string file = folder.write("instances.csv", "x1, x2 , target\n1.,    , 0\n4., 5. , 1\n7., 8. , 0\n");
         const auto [features, target] = next_instance(tn::string_input_producer({file}, {.num_epochs = 1}));
         const instance_queue instances(10, 2);
         tn::add_queue_runner(tn::queue_runner(instances, instances.enqueue(features, target), 5));
@@ -100,7 +99,8 @@ int main() {
         const auto names = tn::string_input_producer(files, {.num_epochs = 1, .seed = 7});
         std::vector<instance> readers;
         for (int r = 0; r < 5; ++r) readers.push_back(next_instance(names));
-        const auto [x, y] = tn::shuffle_batch_join<runner_batch>(readers, 4, 30, 10, {.allow_smaller_final_batch = true});
+        const auto [x, y] =
+            tn::shuffle_batch_join<runner_batch>(readers, 4, 30, 10, {.allow_smaller_final_batch = true});
         tn::session sess(g);
         tn::coordinator coord;
         const auto all = take_all(sess, coord, x, y);

@@ -82,7 +82,8 @@ void train() {
 void count_constants() {
     const tn::graph g;
     const tn::graph_scope in(g);
-    const auto next = tn::slice_input_producer(tn::constant({{1.0f, 2.0f}, {3.0f, 4.0f}, {5.0f, 6.0f}}), {.num_epochs = 2});
+    const auto next =
+        tn::slice_input_producer(tn::constant({{1.0f, 2.0f}, {3.0f, 4.0f}, {5.0f, 6.0f}}), {.num_epochs = 2});
     tn::session sess(g);
     tn::coordinator coord;
     tn::start_queue_runners(sess, coord);
