@@ -117,6 +117,24 @@ TEST_CASE("rows in memory are shuffled, repeated and batched without a copy befo
     CHECK(numbers(same.begin(), same.begin() + 100) == numbers(same.begin() + 100, same.end()));
 }
 
+TEST_CASE("who writes to an element writes to nobody else's") {
+    tn::array<float, tn::shape<dyn, 2>> x(3);
+    const auto spoil = [](tn::array<float, tn::shape<2>> row) {
+        row.fill(7);
+        return row;
+    };
+    const auto set = tn::data::slices(x);
+    for (auto row : set.map_host(spoil)) row.fill(8);
+    for (auto row : set.cache().map_host(spoil).repeat(2)) row.fill(8);
+    const auto kept = set.cache();
+    for (int i = 0; i < 3; ++i)
+        for (auto row : kept) {
+            CHECK(row(0) == 0);
+            row.fill(9);
+        }
+    CHECK(std::all_of(x.begin(), x.end(), [](float v) { return v == 0; }));
+}
+
 TEST_CASE("a shuffle draws each element from its buffer") {
     const numbers x = all_of(tn::data::range(1000).shuffle(10, {.seed = 1}));
     REQUIRE(std::set(x.begin(), x.end()).size() == 1000);
@@ -256,6 +274,34 @@ TEST_CASE("a function that throws: the element's place and the cause, and what i
     CHECK(it.next() == 1.0f);
     CHECK_THROWS_AS(it.next(), tn::invalid_argument_error);
     CHECK(it.next() == 3.0f);
+}
+
+TEST_CASE("what could not be made is left out, and counted, where that is asked for") {
+    const tn::array<std::string, tn::shape<5>> texts{"1", "one", "3", "", "5"};
+    auto it = tn::data::slices(texts).map([](auto x) { return tn::to_number<float>(x); }).ignore_errors().iterate();
+    std::vector<float> found;
+    while (const auto x = it.next()) found.push_back(*x);
+    CHECK(found == std::vector<float>{1, 3, 5});
+    CHECK(it.report().steps[0].left_out == 2);
+
+    // Records that are damaged: in the second the checksum is not that of its data.
+    const temporary_folder folder;
+    tn::tfrecord_writer out(folder / "a.tfrecord");
+    for (const char* text : {"first", "second", "third"}) out.write(text);
+    out.commit();
+    std::fstream file(folder / "a.tfrecord", std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(12 + 5 + 4 + 12);
+    file.put('S');
+    file.close();
+    auto records = tn::data::tf_records({folder / "a.tfrecord"}, {.ignore_errors = true}).iterate();
+    CHECK(records.next() == "first");
+    CHECK(records.next() == "third");
+    CHECK(!records.next());
+    CHECK(records.report().steps[0].left_out == 1);
+    auto strict = tn::data::tf_records({folder / "a.tfrecord"}).iterate();
+    CHECK(strict.next() == "first");
+    CHECK_THROWS_AS(strict.next(), tn::data_loss_error);
+    CHECK(strict.next() == "third");
 }
 
 TEST_CASE("text lines of several files, one that vanished among them") {

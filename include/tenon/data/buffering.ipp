@@ -165,9 +165,10 @@ public:
 
 private:
     using elements = std::vector<data_element>;
-    static data_element shared(const data_element& x) {
+    // Whoever takes an element may write to it.
+    static data_element copied(const data_element& x) {
         data_element same;
-        for (const any_array& a : x) same.push_back(a.share());
+        for (const any_array& a : x) same.push_back(a.copy());
         return same;
     }
 
@@ -179,11 +180,11 @@ private:
         bool next(data_element& x) override {
             if (whole_) {
                 if (at_ == whole_->size()) return false;
-                x = shared((*whole_)[at_++]);
+                x = copied((*whole_)[at_++]);
                 return true;
             }
             if (from_->next(x)) {
-                gathered_.push_back(shared(x));
+                gathered_.push_back(copied(x));
                 return true;
             }
             // Whoever comes to the end first has gathered what all will have.

@@ -316,6 +316,8 @@ public:
     /// The same of several at a time, some elements of each in turn.
     template <class F> auto interleave(F f, const interleave_options& o = {}) const { return nested(f, o, false); }
 
+    /// Without the elements that could not be made, such as rows of a table that are none: they are counted in the report.
+    data_set ignore_errors() const { return same(set_.ignore_errors()); }
     /// What was gone through once to its end is kept for the next time: in memory, or in a file, for later programs too.
     data_set cache(const std::string& path = {}) const { return same(set_.cache(path)); }
     /// A thread takes up to n elements ahead; not given: as many as it takes, within data_options::memory.

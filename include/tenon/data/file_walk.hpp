@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <tenon/io/element_stream.hpp>
@@ -21,10 +22,14 @@ public:
     /// The next record of the file that is open; false: it is at its end, or none is open.
     bool next(std::string_view& record) {
         if (!source_) return false;
-        if (source_->next(record)) return true;
-        source_.reset();
-        return false;
+        const bool got = source_->next(record);
+        if (const std::uint64_t all = source_->ignored(); all != ignored_here_)
+            left_out_ += all - std::exchange(ignored_here_, all);
+        if (!got) source_.reset();
+        return got;
     }
+    /// Damaged records that were left out, of all files.
+    std::uint64_t left_out() const noexcept { return left_out_; }
     /// Opens the next file; false: there are no more. What it throws is of that file, and the next call goes on behind it.
     bool open_next();
     bool is_open() const noexcept { return source_ != nullptr; }
@@ -47,6 +52,7 @@ private:
     const std::vector<std::string>& files_;
     const record_format& format_;
     std::size_t next_file_ = 0;
+    std::uint64_t ignored_here_ = 0, left_out_ = 0;
     std::unique_ptr<record_source> source_;
 };
 

@@ -41,6 +41,7 @@ struct data_step_report {
     int parallelism = 1;     ///< threads that it has now
     double fullness = -1;    ///< of its buffer, when an element was taken: 0 .. 1; -1: it has none
     std::int64_t buffer = 0; ///< elements that its buffer may hold now
+    std::uint64_t left_out = 0; ///< damaged records, and elements that could not be made, where that was asked for
 };
 /// Of all steps, the last one first.
 struct data_report {
@@ -68,6 +69,7 @@ struct step_meter {
     std::atomic<bool> is_parallel{false};   // its steps before it run on other threads
     std::atomic<int> parallelism{1};
     std::atomic<std::int64_t> buffer{0};
+    std::atomic<std::uint64_t> left_out{0};
     std::atomic<std::uint64_t> fill_samples{0}, fill_sum{0}, capacity_sum{0};
 };
 

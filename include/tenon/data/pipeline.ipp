@@ -8,6 +8,7 @@
 #include <thread>
 
 #include <tenon/data/pipeline.hpp>
+#include <tenon/data/rows.hpp>
 #include <tenon/kernel/thread_pool.hpp>
 #include <tenon/runtime/run/trace.hpp>
 
@@ -91,6 +92,7 @@ TENON_INLINE data_report pipeline::report() const {
         s.elements = m.elements.load(relaxed);
         s.parallelism = m.parallelism.load(relaxed);
         s.buffer = m.buffer.load(relaxed);
+        s.left_out = m.left_out.load(relaxed);
         const double count = s.elements > 0 ? static_cast<double>(s.elements) : 1;
         const std::int64_t all = m.inclusive.load(relaxed);
         if (m.is_parallel.load(relaxed)) {
@@ -180,20 +182,33 @@ private:
 class rows_stream final : public element_stream {
 public:
     rows_stream(const data_node& n, std::unique_ptr<index_stream> indices) :
-        holder_(n.shared_from_this()), rows_(*n.rows()), indices_(std::move(indices)) {}
+        rows_(*n.rows()), indices_(std::move(indices)) {
+        for (const any_array& a : rows_) {
+            tensor_type row = a.type();
+            row.extents.erase(0);
+            components_.push_back(row);
+        }
+    }
     bool next(std::vector<any_array>& element) override {
         std::int64_t i = 0;
         if (!indices_->next(i)) return false;
+        // Copies, since whoever takes an element may write to it; what was let go is used again.
         element.resize(rows_.size());
-        for (std::size_t c = 0; c < rows_.size(); ++c) element[c] = rows_[c].share().row(i);
+        for (std::size_t c = 0; c < rows_.size(); ++c) {
+            const any_array& all = rows_[c];
+            any_array& to = element[c];
+            if (!to || !to.is_unique() || !(to.type() == components_[c]))
+                to = any_array(all.element(), components_[c].extents);
+            gather_rows(all, &i, 1, to);
+        }
         return true;
     }
     void save(state_writer& to) override { indices_->save(to); }
     void restore(state_reader& from) override { indices_->restore(from); }
 
 private:
-    const data_node::pointer holder_;
     const std::vector<any_array>& rows_;
+    std::vector<tensor_type> components_; // their sizes are numbers
     std::unique_ptr<index_stream> indices_;
 };
 
@@ -284,6 +299,7 @@ TENON_INLINE std::string data_report::to_text() const {
             std::snprintf(line, sizeof line, "  %3.0f%%", s.fullness * 100);
             text += line;
         }
+        if (s.left_out > 0) text += "  " + std::to_string(s.left_out) + " left out";
         text += '\n';
     }
     const std::string slowest = holding_back();

@@ -131,17 +131,21 @@ class record_node final : public data_node {
 public:
     record_node(const char* source, std::vector<std::string> files, const record_format& f) :
         data_node(source, {tensor_type{element_type::string, {}}}), files_(std::move(files)), format_(f) {}
-    std::unique_ptr<element_stream> make(pipeline&) const override { return std::make_unique<stream>(*this); }
+    std::unique_ptr<element_stream> make(pipeline& p) const override { return std::make_unique<stream>(*this, p); }
     bool may_wait() const override { return true; }
 
 private:
     class stream final : public element_stream {
     public:
-        explicit stream(const record_node& n) : walk_(n.step(), n.files_, n.format_) {}
+        stream(const record_node& n, pipeline& p) : meter_(p.meter(n)), walk_(n.step(), n.files_, n.format_) {}
         bool next(data_element& x) override {
             std::string_view record;
-            while (!walk_.next(record))
-                if (!walk_.open_next()) return false;
+            bool got = false;
+            while (!(got = walk_.next(record)) && walk_.open_next()) {
+            }
+            if (const std::uint64_t all = walk_.left_out(); all != told_)
+                meter_.left_out.fetch_add(all - std::exchange(told_, all), std::memory_order_relaxed);
+            if (!got) return false;
             if (x.size() != 1 || x[0].element() != element_type::string || x[0].rank() != 0 || !x[0].is_unique()) {
                 x.clear();
                 x.emplace_back(element_type::string, extents());
@@ -155,7 +159,9 @@ private:
         }
 
     private:
+        step_meter& meter_;
         file_walk walk_;
+        std::uint64_t told_ = 0; // of what was left out
     };
     const std::vector<std::string> files_;
     const record_format format_;

@@ -37,6 +37,9 @@ struct transform_options {
 data_node::pointer transformed(const char* step, data_node::pointer from, std::vector<tensor_type> types,
                                std::shared_ptr<const element_function> f, const transform_options& o);
 
+/// Without the elements that could not be made: what is thrown is counted (data_step_report::left_out), and the next one is taken.
+data_node::pointer without_failures(data_node::pointer from);
+
 } // namespace tenon::detail
 
 #if TENON_HEADER_ONLY

@@ -72,6 +72,7 @@ public:
     data_set window(std::int64_t n, const window_options& o = {}, const extent& size = {}) const;
     data_set prefetch(std::int64_t n = autotune) const;
     data_set cache(const std::string& path = {}) const;
+    data_set ignore_errors() const;
     /// f gives tensors of those that it is given, in a graph of its own.
     data_set map(const shared_function<std::vector<any_tensor>(const std::vector<any_tensor>&)>& f,
                  const map_options& o = {}) const;

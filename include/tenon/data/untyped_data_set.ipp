@@ -129,6 +129,7 @@ TENON_INLINE data_set data_set::window(std::int64_t n, const window_options& o, 
     return then(tenon::detail::windowed(last_, n, o.shift == 0 ? n : o.shift, o.stride, o.drop_remainder, size));
 }
 TENON_INLINE data_set data_set::prefetch(std::int64_t n) const { return then(tenon::detail::prefetched(last_, n)); }
+TENON_INLINE data_set data_set::ignore_errors() const { return then(tenon::detail::without_failures(last_)); }
 TENON_INLINE data_set data_set::cache(const std::string& path) const {
     return then(tenon::detail::cached(last_, path));
 }

@@ -29,8 +29,8 @@ TEST_CASE("SEMANTICS 35: a reader on a server reads files below the folder that 
     const tn::text_line_reader lines;
     const auto [key, line] = lines.read(names);
     tn::session sess(all.target("worker", 0), g, {.operation_timeout = 60});
-    for (const std::string& name : {std::string("a"), folder / "secret", std::string("../secret"),
-                                    "file://" + (folder / "secret")})
+    for (const std::string& name :
+         {std::string("a"), folder / "secret", std::string("../secret"), "file://" + (folder / "secret")})
         sess.run(tn::feed(file, name), put);
     CHECK(sess.run(key)() == "a:1");
     CHECK(sess.run(line)() == "2");
