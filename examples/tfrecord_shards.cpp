@@ -70,7 +70,7 @@ int main() {
     const auto names = tn::string_input_producer(files, {.num_epochs = epochs, .seed = 7});
     std::vector<sample> samples;
     for (int r = 0; r < readers; ++r) samples.push_back(next_sample(names));
-    const auto [x, y] = tn::shuffle_batch_join<batch_size>(samples, 600, 400, {.seed = 7});
+    const auto [x, y] = tn::input::shuffle_batch_join<batch_size>(samples, 600, 400, {.seed = 7});
 
     const auto model = tn::nn::dense<classes>();
     const auto logits = model(x);

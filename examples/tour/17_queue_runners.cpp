@@ -100,7 +100,7 @@ int main() {
         std::vector<instance> readers;
         for (int r = 0; r < 5; ++r) readers.push_back(next_instance(names));
         const auto [x, y] =
-            tn::shuffle_batch_join<runner_batch>(readers, 4, 30, 10, {.allow_smaller_final_batch = true});
+            tn::input::shuffle_batch_join<runner_batch>(readers, 4, 30, 10, {.allow_smaller_final_batch = true});
         tn::session sess(g);
         tn::coordinator coord;
         const auto all = take_all(sess, coord, x, y);

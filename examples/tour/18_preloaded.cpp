@@ -40,7 +40,7 @@ void train() {
 
     const auto [one, its_target] =
         tn::slice_input_producer(std::tuple{features, targets}, {.num_epochs = epochs, .seed = 7});
-    const auto [x, y] = tn::batch<batch_size>(std::tuple{one, its_target});
+    const auto [x, y] = tn::input::batch<batch_size>(std::tuple{one, its_target});
 
     const auto w = tn::variable<float, tn::shape<2, 1>>("w", tn::zeros());
     const auto b = tn::variable("b", 0.0f);

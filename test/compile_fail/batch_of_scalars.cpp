@@ -6,8 +6,8 @@ namespace tn = tenon;
 
 auto f(const tn::tensor<float, tn::shape<>>& x) {
 #ifdef TENON_EXPECT_ERROR
-    return tn::batch<32, tn::enqueue_as::many>(x);
+    return tn::input::batch<32, tn::enqueue_as::many>(x);
 #else
-    return tn::batch<32>(x);
+    return tn::input::batch<32>(x);
 #endif
 }

@@ -33,13 +33,13 @@ static_assert(is<decltype(slice_input_producer(std::declval<std::tuple<image, la
                  std::tuple<tensor<float, shape<28, dyn>>, tensor<std::int32_t, shape<>>>>);
 
 using sample = std::tuple<tensor<float, shape<784>>, tensor<std::int32_t, shape<>>>;
-static_assert(is<decltype(batch<32>(std::declval<sample>())),
+static_assert(is<decltype(input::batch<32>(std::declval<sample>())),
                  std::tuple<tensor<float, shape<32, 784>>, tensor<std::int32_t, shape<32>>>>);
-static_assert(is<decltype(batch(std::declval<text>(), 32)), tensor<std::string, shape<dyn>>>);
-static_assert(is<decltype(batch<some>(std::declval<text>(), 32)), tensor<std::string, shape<some>>>);
-static_assert(is<decltype(batch<4, enqueue_as::many>(std::declval<std::tuple<image, label>>())),
+static_assert(is<decltype(input::batch(std::declval<text>(), 32)), tensor<std::string, shape<dyn>>>);
+static_assert(is<decltype(input::batch<some>(std::declval<text>(), 32)), tensor<std::string, shape<some>>>);
+static_assert(is<decltype(input::batch<4, enqueue_as::many>(std::declval<std::tuple<image, label>>())),
                  std::tuple<tensor<float, shape<4, 28, dyn>>, tensor<std::int32_t, shape<4>>>>);
-static_assert(is<decltype(shuffle_batch_join<some>(std::declval<std::vector<sample>>(), 32, 100, 50)),
+static_assert(is<decltype(input::shuffle_batch_join<some>(std::declval<std::vector<sample>>(), 32, 100, 50)),
                  std::tuple<tensor<float, shape<some, 784>>, tensor<std::int32_t, shape<some>>>>);
 
 } // namespace

@@ -57,21 +57,21 @@ numbers up_to(std::int64_t n) {
 
 TEST_CASE("SEMANTICS 37: batch stacks what comes one by one; what makes no full batch at the end is dropped") {
     in_graph g;
-    const auto b = tn::batch<3>(counted(7));
+    const auto b = tn::input::batch<3>(counted(7));
     static_assert(std::is_same_v<decltype(b), const tn::tensor<std::int64_t, tn::shape<3>>>);
     CHECK(drained(b, g.made) == std::vector<numbers>{{0, 1, 2}, {3, 4, 5}});
 }
 
 TEST_CASE("SEMANTICS 37: with allow_smaller_final_batch the last batch has what is left") {
     in_graph g;
-    const auto b = tn::batch<some>(counted(7), 3, {.allow_smaller_final_batch = true});
+    const auto b = tn::input::batch<some>(counted(7), 3, {.allow_smaller_final_batch = true});
     static_assert(std::is_same_v<decltype(b), const tn::tensor<std::int64_t, tn::shape<some>>>);
     CHECK(drained(b, g.made) == std::vector<numbers>{{0, 1, 2}, {3, 4, 5}, {6}});
 }
 
 TEST_CASE("batches of a size that is known where the graph is made alone are dynamic in their types") {
     in_graph g;
-    const auto b = tn::batch(counted(4), 2);
+    const auto b = tn::input::batch(counted(4), 2);
     static_assert(std::is_same_v<decltype(b), const tn::tensor<std::int64_t, tn::shape<tn::dyn>>>);
     CHECK(drained(b, g.made) == std::vector<numbers>{{0, 1}, {2, 3}});
 }
@@ -79,7 +79,7 @@ TEST_CASE("batches of a size that is known where the graph is made alone are dyn
 TEST_CASE("a tuple stays together, with several threads") {
     in_graph g;
     const auto i = counted(100);
-    const auto [x, y] = tn::batch<10>(std::tuple{i, i * std::int64_t{2}}, {.threads = 4, .capacity = 7});
+    const auto [x, y] = tn::input::batch<10>(std::tuple{i, i * std::int64_t{2}}, {.threads = 4, .capacity = 7});
     tn::session sess(g.made, {.operation_timeout = 60});
     tn::coordinator coord;
     CHECK(tn::start_queue_runners(sess, coord) == 5);
@@ -100,7 +100,7 @@ TEST_CASE("a tuple stays together, with several threads") {
 TEST_CASE("elements along dimension 0 are enqueued as many") {
     in_graph g;
     const auto pairs = tn::range_input_producer(10, {.num_epochs = 1, .shuffle = false}).dequeue_many<2>();
-    const auto b = tn::batch<5, tn::enqueue_as::many>(pairs);
+    const auto b = tn::input::batch<5, tn::enqueue_as::many>(pairs);
     CHECK(drained(b, g.made) == std::vector<numbers>{{0, 1, 2, 3, 4}, {5, 6, 7, 8, 9}});
 }
 
@@ -113,7 +113,7 @@ TEST_CASE(
         const auto put = tn::placeholder<std::int64_t, tn::shape<tn::dyn>>("put");
         const auto fill = from.enqueue(put);
         const auto close = from.close();
-        const auto b = tn::batch<2>(from.dequeue(), {.dynamic_pad = pads});
+        const auto b = tn::input::batch<2>(from.dequeue(), {.dynamic_pad = pads});
         static_assert(std::is_same_v<decltype(b), const tn::tensor<std::int64_t, tn::shape<2, tn::dyn>>>);
         tn::session sess(g.made, {.operation_timeout = 60});
         for (const std::int64_t n : {3, 1}) {
@@ -138,7 +138,7 @@ TEST_CASE("SEMANTICS 37: batch_join has threads for each of several sources, and
         if (n == 0) continue;
         sources.push_back(counted(n) + std::int64_t{100} * n);
     }
-    const auto b = tn::batch_join(sources, 4, {.threads = 2, .allow_smaller_final_batch = true});
+    const auto b = tn::input::batch_join(sources, 4, {.threads = 2, .allow_smaller_final_batch = true});
     numbers wanted;
     for (const std::int64_t n : {10, 25})
         for (std::int64_t i = 0; i < n; ++i) wanted.push_back(100 * n + i);
@@ -148,7 +148,7 @@ TEST_CASE("SEMANTICS 37: batch_join has threads for each of several sources, and
 TEST_CASE("SEMANTICS 33, 37: shuffle_batch mixes; the same seeds and one thread give the same batches") {
     const auto run = [](std::uint64_t seed) {
         in_graph g;
-        return joined(drained(tn::shuffle_batch<5>(counted(40, 2), 30, 20, {.seed = seed}), g.made));
+        return joined(drained(tn::input::shuffle_batch<5>(counted(40, 2), 30, 20, {.seed = seed}), g.made));
     };
     const numbers all = run(7);
     CHECK(all.size() == 80);
@@ -165,7 +165,7 @@ TEST_CASE("SEMANTICS 37: shuffle_batch_join gives each element of its sources on
         const auto i = counted(20);
         sources.emplace_back(i + std::int64_t{100 * s}, i * std::int64_t{0} + std::int64_t{s});
     }
-    const auto [x, from] = tn::shuffle_batch_join<some>(sources, 4, 32, 16, {.allow_smaller_final_batch = true});
+    const auto [x, from] = tn::input::shuffle_batch_join<some>(sources, 4, 32, 16, {.allow_smaller_final_batch = true});
     tn::session sess(g.made, {.operation_timeout = 60});
     tn::coordinator coord;
     tn::start_queue_runners(sess, coord);
@@ -191,21 +191,21 @@ TEST_CASE("what makes no batches is refused where the graph is made") {
     const auto refusal = [](auto f) { return message_of<tn::invalid_argument_error>(f); };
     const auto i = counted(3);
     const tn::any_tensor x(i), text(tn::constant("a"));
-    CHECK(contains(refusal([&] { tn::batch<3>(i, {.allow_smaller_final_batch = true}); }),
+    CHECK(contains(refusal([&] { tn::input::batch<3>(i, {.allow_smaller_final_batch = true}); }),
                    "batch<3>: the types say that each batch has 3 elements"));
-    CHECK(contains(refusal([&] { tn::batch(i, 0); }), "batch: batches of 0 elements"));
-    CHECK(contains(refusal([&] { tn::batch(i, 2, {.threads = 0}); }), "0 threads"));
+    CHECK(contains(refusal([&] { tn::input::batch(i, 0); }), "batch: batches of 0 elements"));
+    CHECK(contains(refusal([&] { tn::input::batch(i, 2, {.threads = 0}); }), "0 threads"));
     CHECK(contains(refusal([&] { tn::untyped::batch({}, 2); }), "one tensor at least"));
     CHECK(contains(refusal([&] { tn::untyped::batch({x}, 2, {}, tn::enqueue_as::many); }), "has none"));
     CHECK(contains(refusal([&] { tn::untyped::batch_join({{x}, {x, x}}, 2); }), "another 2"));
     CHECK(contains(refusal([&] { tn::untyped::batch_join({{x}, {text}}, 2); }), "value does not fit its component"));
-    CHECK(contains(refusal([&] { tn::shuffle_batch<2>(i, 10, 10); }), "min_after_dequeue is 10"));
+    CHECK(contains(refusal([&] { tn::input::shuffle_batch<2>(i, 10, 10); }), "min_after_dequeue is 10"));
 }
 
 TEST_CASE("SEMANTICS 37: an error of what makes the elements ends the batches, and join() rethrows it") {
     in_graph g;
     const auto v = tn::variable("never_initialised", std::int64_t{1});
-    const auto b = tn::batch<2>(counted(5) + v);
+    const auto b = tn::input::batch<2>(counted(5) + v);
     tn::session sess(g.made, {.operation_timeout = 60});
     tn::coordinator coord;
     tn::start_queue_runners(sess, coord);

@@ -11,12 +11,12 @@
 
 /// Batches of what a graph makes one by one: a queue, threads that fill it, and what is taken out of it.
 ///
-///     auto [x, y] = tn::batch<32>(std::tuple{image, label}, {.threads = 4, .capacity = 200}); // [32, 784] and [32]
-///     auto [u, v] = tn::shuffle_batch<32>(std::tuple{image, label}, 1000, 500, {.seed = 7});  // capacity, min_after_dequeue
-///     auto rest = tn::batch<some>(line, 32, {.allow_smaller_final_batch = true});             // string[some]
-///     auto all = tn::batch<32, tn::enqueue_as::many>(rows);                                   // of rows [n, 5]: [32, 5]
+///     auto [x, y] = tn::input::batch<32>(std::tuple{image, label}, {.threads = 4, .capacity = 200}); // [32, 784] and [32]
+///     auto [u, v] = tn::input::shuffle_batch<32>(std::tuple{image, label}, 1000, 500, {.seed = 7});  // capacity, min_after_dequeue
+///     auto rest = tn::input::batch<some>(line, 32, {.allow_smaller_final_batch = true});             // string[some]
+///     auto all = tn::input::batch<32, tn::enqueue_as::many>(rows);                                   // of rows [n, 5]: [32, 5]
 ///     std::vector<record> readers;                                                            // of five readers, say
-///     auto [k, r] = tn::shuffle_batch_join<32>(readers, 1000, 500);                           // a thread for each
+///     auto [k, r] = tn::input::shuffle_batch_join<32>(readers, 1000, 500);                           // a thread for each
 ///
 /// Each adds its queue's runner to the graph, where start_queue_runners finds it; a thread runs what it takes to make an element,
 /// and puts that into the queue. At the end of the data the queue is closed: what is left and makes no full batch is dropped,
@@ -127,6 +127,9 @@ concept BatchSize = !is_count<Size>;
 
 } // namespace detail
 
+// Not beside the rest: many a program calls a size batch.
+namespace input {
+
 /// Batches of N elements: of a tensor [...] an [N, ...], of a std::tuple of tensors a tuple of those.
 template <auto N, enqueue_as How = enqueue_as::one, class T>
     requires detail::BatchNumber<N>
@@ -194,6 +197,7 @@ auto shuffle_batch_join(const std::vector<T>& tuples, std::int64_t n, std::int64
         detail::batch_lists(tuples), n, capacity, min_after_dequeue, o, How, detail::batch_size<Size>()));
 }
 
+} // namespace input
 } // namespace tenon
 
 #if TENON_HEADER_ONLY
