@@ -59,8 +59,32 @@ TEST_CASE("a manifest tells the slices of what is in parts, as a later version; 
     wrong.tensors[2].slices[1].shard = 7;
     CHECK_THROWS_WITH_AS(tn::checkpoint_manifest::from_json(wrong.to_json(), "m"), doctest::Contains("shard 7 of 2"),
                          tn::data_loss_error);
-    CHECK_THROWS_WITH_AS(tn::checkpoint_manifest::from_json(replaced(good, "\"version\": 2", "\"version\": 3"), "m"),
-                         doctest::Contains("version 2"), tn::unimplemented_error);
+    CHECK_THROWS_WITH_AS(tn::checkpoint_manifest::from_json(replaced(good, "\"version\": 2", "\"version\": 4"), "m"),
+                         doctest::Contains("reads version 3"), tn::unimplemented_error);
+}
+
+TEST_CASE("SEMANTICS 46: a manifest tells where iterators are, as a later version; without any it is as it was") {
+    tn::checkpoint_manifest m = some();
+    CHECK(m.to_json().find("iterators") == std::string::npos);
+    m.iterators = {{"train \"1\"", "model-700.5f02c3aa-1-of-2.iterator", 96, 0xfedcba9876543210u},
+                   {"test", "model-700.5f02c3aa-2-of-2.iterator", 8, 0}};
+    const std::string good = m.to_json();
+    CHECK(good.find("\"version\": 3") != std::string::npos);
+    CHECK(tn::checkpoint_manifest::from_json(good, "m") == m);
+    const auto refuses = [&](const std::string& what, const std::string& by, const char* words) {
+        INFO(by);
+        CHECK_THROWS_WITH_AS(tn::checkpoint_manifest::from_json(replaced(good, what, by), "m"),
+                             doctest::Contains(words), tn::data_loss_error);
+    };
+    refuses("\"bytes\": 96", "\"bytes\": -1", "negative");
+    refuses("\"bytes\": 96", "\"bytes\": \"96\"", "an integer");
+    refuses("\"model-700.5f02c3aa-2-of-2.iterator\"", "7", "a text");
+    refuses("\"model-700.5f02c3aa-2-of-2.iterator\"", "\"../secret\"", "file");
+    refuses("\"iterators\": {", "\"iterators\": 3, \"others\": {", "an object");
+    // With parts of variables beside them.
+    m.tensors.push_back(
+        {"table", {tn::element_type::float32, {10, 4}}, 0, {{"table/part_0", 0, 6, 1}, {"t1", 6, 4, 0}}});
+    CHECK(tn::checkpoint_manifest::from_json(m.to_json(), "m") == m);
 }
 
 TEST_CASE("what is no manifest is a data_loss_error that names the file and what is wrong") {
@@ -86,7 +110,7 @@ TEST_CASE("what is no manifest is a data_loss_error that names the file and what
     refuses("\"model-700.5f02c3aa-1", "\"/etc/model-1", "no name of a file");
     CHECK_THROWS_AS(tn::checkpoint_manifest::from_json(good.substr(0, good.size() / 2), "m"), tn::data_loss_error);
     CHECK_THROWS_AS(tn::checkpoint_manifest::from_json("", "m"), tn::data_loss_error);
-    CHECK_THROWS_AS(tn::checkpoint_manifest::from_json(replaced(good, "\"version\": 1", "\"version\": 3"), "m"),
+    CHECK_THROWS_AS(tn::checkpoint_manifest::from_json(replaced(good, "\"version\": 1", "\"version\": 4"), "m"),
                     tn::unimplemented_error);
 }
 

@@ -135,10 +135,9 @@ private:
             from_->save(to);
         }
         void restore(state_reader& from) override {
-            const std::uint64_t count = from.number();
-            if (count > static_cast<std::uint64_t>(node_.n_)) from.damaged("a batch holds more than it may");
+            const std::uint64_t count = from.number(0, static_cast<std::uint64_t>(node_.n_));
             slots_.clear();
-            for (filled_ = 0; filled_ < count; ++filled_) slots_.push_back(from.element());
+            for (filled_ = 0; filled_ < count; ++filled_) slots_.push_back(from.element(node_.input().components()));
             from_->restore(from);
         }
 
@@ -253,12 +252,11 @@ private:
             from_->save(to);
         }
         void restore(state_reader& from) override {
-            ended_ = from.number() != 0;
+            ended_ = from.number(0, 1) != 0;
             for (std::size_t b = 0; b < buckets_.size(); ++b) {
-                const std::uint64_t count = from.number();
-                if (count >= static_cast<std::uint64_t>(node_.sizes_[b]))
-                    from.damaged("a bucket holds more than it may");
-                for (std::uint64_t i = 0; i < count; ++i) buckets_[b].push_back(from.element());
+                const std::uint64_t count = from.number(0, static_cast<std::uint64_t>(node_.sizes_[b] - 1));
+                for (std::uint64_t i = 0; i < count; ++i)
+                    buckets_[b].push_back(from.element(node_.input().components()));
             }
             from_->restore(from);
         }
@@ -318,7 +316,7 @@ private:
     }
     class stream final : public element_stream {
     public:
-        stream(const unbatched_node& n, pipeline& p) : from_(open_step(n.input(), p)) {}
+        stream(const unbatched_node& n, pipeline& p) : types_(n.input().components()), from_(open_step(n.input(), p)) {}
         bool next(data_element& x) override {
             while (batch_.empty() || row_ == batch_[0].extents()[0].size) {
                 batch_.clear();
@@ -338,19 +336,23 @@ private:
             return true;
         }
         void save(state_writer& to) override {
-            to.element(batch_);
+            to.number(!batch_.empty());
+            if (!batch_.empty()) to.element(batch_);
             to.number(static_cast<std::uint64_t>(row_));
             from_->save(to);
         }
         void restore(state_reader& from) override {
-            batch_ = from.element();
-            row_ = static_cast<std::int64_t>(from.number());
-            if (!batch_.empty() && (batch_[0].rank() == 0 || row_ > batch_[0].extents()[0].size))
-                from.damaged("a batch is not what it was");
+            if (from.number(0, 1) != 0) batch_ = from.element(types_);
+            else batch_.clear();
+            const std::int64_t rows = batch_.empty() ? 0 : batch_[0].extents()[0].size;
+            row_ = static_cast<std::int64_t>(from.number(0, static_cast<std::uint64_t>(rows)));
+            for (const any_array& a : batch_)
+                if (a.extents()[0].size != rows) from.damaged("a batch has components of different sizes");
             from_->restore(from);
         }
 
     private:
+        const std::vector<tensor_type>& types_; // of batches
         std::unique_ptr<element_stream> from_;
         data_element batch_;
         std::int64_t row_ = 0; // the next
@@ -389,10 +391,13 @@ private:
             for (std::size_t i = 0; i < held_.size() && static_cast<std::int64_t>(elements.size()) < node_.n_;
                  i += static_cast<std::size_t>(node_.stride_))
                 elements.push_back(&held_[i]);
-            maker_.make(elements, x);
-            const auto gone = std::min(static_cast<std::int64_t>(held_.size()), node_.shift_);
-            held_.erase(held_.begin(), held_.begin() + gone);
-            skipped_ = node_.shift_ - gone;
+            try {
+                maker_.make(elements, x);
+            } catch (...) { // what makes no window is left behind
+                go_on();
+                throw;
+            }
+            go_on();
             return true;
         }
         void save(state_writer& to) override {
@@ -403,16 +408,19 @@ private:
             from_->save(to);
         }
         void restore(state_reader& from) override {
-            ended_ = from.number() != 0;
-            skipped_ = static_cast<std::int64_t>(from.number());
-            const std::uint64_t count = from.number();
-            if (count > static_cast<std::uint64_t>((node_.n_ - 1) * node_.stride_ + 1))
-                from.damaged("a window holds more than it may");
-            for (std::uint64_t i = 0; i < count; ++i) held_.push_back(from.element());
+            ended_ = from.number(0, 1) != 0;
+            skipped_ = static_cast<std::int64_t>(from.number(0, static_cast<std::uint64_t>(node_.shift_)));
+            const std::uint64_t count = from.number(0, static_cast<std::uint64_t>((node_.n_ - 1) * node_.stride_ + 1));
+            for (std::uint64_t i = 0; i < count; ++i) held_.push_back(from.element(node_.input().components()));
             from_->restore(from);
         }
 
     private:
+        void go_on() {
+            const auto gone = std::min(static_cast<std::int64_t>(held_.size()), node_.shift_);
+            held_.erase(held_.begin(), held_.begin() + gone);
+            skipped_ = node_.shift_ - gone;
+        }
         const windowed_node& node_;
         std::unique_ptr<element_stream> from_;
         batch_maker maker_;

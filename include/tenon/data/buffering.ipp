@@ -30,6 +30,7 @@ private:
     class stream final : public element_stream {
     public:
         stream(const prefetched_node& n, pipeline& p) :
+            types_(n.components()),
             pipeline_(p),
             meter_(p.meter(n)),
             tuned_(n.n_ == autotune),
@@ -84,9 +85,9 @@ private:
         }
         void restore(state_reader& from) override {
             const std::lock_guard lock(guard_); // no thread was started
-            ended_ = from.number() != 0;
+            ended_ = from.number(0, 1) != 0;
             const std::uint64_t count = from.number();
-            for (std::uint64_t i = 0; i < count; ++i) held_.push_back(restored_kept(from));
+            for (std::uint64_t i = 0; i < count; ++i) held_.push_back(restored_kept(from, types_));
             from_->restore(from);
         }
 
@@ -128,6 +129,7 @@ private:
             }
         }
 
+        const std::vector<tensor_type>& types_;
         pipeline& pipeline_;
         step_meter& meter_;
         const bool tuned_;
@@ -202,14 +204,15 @@ private:
             if (!whole_) from_->save(to);
         }
         void restore(state_reader& from) override {
-            const bool is_whole = from.number() != 0;
+            const bool is_whole = from.number(0, 1) != 0;
             elements held;
             const std::uint64_t count = from.number();
-            for (std::uint64_t i = 0; i < count; ++i) held.push_back(from.element());
+            for (std::uint64_t i = 0; i < count; ++i) held.push_back(from.element(node_.components()));
             const std::uint64_t at = from.number();
             if (is_whole) {
                 if (at > held.size()) from.damaged("a cache is smaller than it was");
                 whole_ = node_.keep(std::move(held));
+                if (at > whole_->size()) from.damaged("what is kept is not what was kept");
                 from_.reset();
                 at_ = static_cast<std::size_t>(at);
                 return;
@@ -238,12 +241,8 @@ private:
                 std::string_view record;
                 if (!reads_->next(record)) return false;
                 state_reader from(record, "'" + node_.path_ + "'");
-                x = from.element();
+                x = from.element(node_.components());
                 from.require_end();
-                bool fits = x.size() == node_.components().size();
-                for (std::size_t c = 0; fits && c < x.size(); ++c)
-                    fits = misfit(x[c].type(), node_.components()[c]).empty();
-                if (!fits) from.damaged("its elements have other types");
                 ++given_;
                 return true;
             }

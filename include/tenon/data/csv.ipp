@@ -111,10 +111,9 @@ private:
             rows_ = static_cast<std::int64_t>(from.number());
             if (rows_ < 0 || rows_ > batch_) from.damaged("a batch holds more than it may");
             if (rows_ > 0) {
-                begin();
-                memory_ = from.element();
-                for (std::size_t c = 0; c < memory_.size(); ++c)
-                    if (!(memory_[c].type() == type_of(c))) from.damaged("a batch is of other types");
+                std::vector<tensor_type> types;
+                for (std::size_t c = 0; c < memory_.size(); ++c) types.push_back(type_of(c));
+                memory_ = from.element(types);
             }
             walk_.restore(from, [this] { opened(); });
         }
@@ -147,7 +146,12 @@ private:
             }
             std::string_view names;
             columns_ = {};
-            if (walk_.next(names)) columns_ = node_.decoder_by_names(walk_.file(), names);
+            try {
+                if (walk_.next(names)) columns_ = node_.decoder_by_names(walk_.file(), names);
+            } catch (...) { // nobody knows what its columns are
+                walk_.close();
+                throw;
+            }
         }
 
         const csv_node& node_;

@@ -33,6 +33,8 @@ public:
     /// Opens the next file; false: there are no more. What it throws is of that file, and the next call goes on behind it.
     bool open_next();
     bool is_open() const noexcept { return source_ != nullptr; }
+    /// What is left of the file that is open is passed over.
+    void close() noexcept { source_.reset(); }
     const std::string& file() const noexcept { return files_[next_file_ - 1]; }
     std::uint64_t number() const { return source_->number(); }
 
@@ -43,11 +45,12 @@ public:
         if (!read_place(from, at)) return;
         (void)open_next();
         opened();
-        source_->go_to(at);
+        go_to(from, at);
     }
 
 private:
     bool read_place(state_reader& from, record_position& at);
+    void go_to(const state_reader& from, const record_position& at);
     const std::string& who_;
     const std::vector<std::string>& files_;
     const record_format& format_;

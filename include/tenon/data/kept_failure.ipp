@@ -23,14 +23,13 @@ TENON_INLINE void save_kept(state_writer& to, const kept& k) {
     to.text(words);
 }
 
-TENON_INLINE kept restored_kept(state_reader& from) {
+TENON_INLINE kept restored_kept(state_reader& from, const std::vector<tensor_type>& types) {
     kept k;
-    if (from.number() == 0) {
-        k.element = from.element();
+    if (from.number(0, 1) == 0) {
+        k.element = from.element(types);
         return k;
     }
-    const std::uint64_t code = from.number();
-    if (code > static_cast<std::uint64_t>(error_code::data_loss)) from.damaged("there is no such error");
+    const std::uint64_t code = from.number(0, static_cast<std::uint64_t>(error_code::data_loss));
     const std::string words = from.text();
     try {
         throw_error(static_cast<error_code>(code), words);

@@ -69,14 +69,13 @@ private:
             epoch_ = from.number();
             pipeline_.set_epoch(node_, epoch_ + 1);
             number_ = from.number();
-            at_ = static_cast<std::size_t>(from.number());
-            in_block_ = static_cast<std::int64_t>(from.number());
-            ended_ = from.number() != 0;
-            if (at_ >= open_.size() || in_block_ >= node_.block_) from.damaged("fewer data sets were open");
+            at_ = static_cast<std::size_t>(from.number(0, open_.size() - 1));
+            in_block_ = static_cast<std::int64_t>(from.number(0, static_cast<std::uint64_t>(node_.block_ - 1)));
+            ended_ = from.number(0, 1) != 0;
             for (inner& i : open_) {
                 i = {};
-                if (from.number() == 0) continue;
-                data_element made_of = from.element();
+                if (from.number(0, 1) == 0) continue;
+                data_element made_of = from.element(node_.input().components());
                 open(i, std::move(made_of), from.number());
                 i.stream->restore(from);
             }

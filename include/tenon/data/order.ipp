@@ -47,7 +47,7 @@ data_node::pointer ordering(std::string step, data_node::pointer from, std::int6
 
 template <class Stream> class skip_stream final : public Stream {
 public:
-    skip_stream(std::unique_ptr<Stream> from, std::int64_t n) : from_(std::move(from)), left_(n) {}
+    skip_stream(std::unique_ptr<Stream> from, std::int64_t n) : from_(std::move(from)), all_(n), left_(n) {}
     bool next(typename Stream::item& x) override {
         for (; left_ > 0; --left_)
             if (!from_->next(x)) return false;
@@ -58,18 +58,19 @@ public:
         from_->save(to);
     }
     void restore(state_reader& from) override {
-        left_ = static_cast<std::int64_t>(from.number());
+        left_ = static_cast<std::int64_t>(from.number(0, static_cast<std::uint64_t>(all_)));
         from_->restore(from);
     }
 
 private:
     std::unique_ptr<Stream> from_;
+    const std::int64_t all_;
     std::int64_t left_;
 };
 
 template <class Stream> class take_stream final : public Stream {
 public:
-    take_stream(std::unique_ptr<Stream> from, std::int64_t n) : from_(std::move(from)), left_(n) {}
+    take_stream(std::unique_ptr<Stream> from, std::int64_t n) : from_(std::move(from)), all_(n), left_(n) {}
     bool next(typename Stream::item& x) override {
         if (left_ == 0 || !from_->next(x)) return false;
         --left_;
@@ -80,12 +81,13 @@ public:
         from_->save(to);
     }
     void restore(state_reader& from) override {
-        left_ = static_cast<std::int64_t>(from.number());
+        left_ = static_cast<std::int64_t>(from.number(0, static_cast<std::uint64_t>(all_)));
         from_->restore(from);
     }
 
 private:
     std::unique_ptr<Stream> from_;
+    const std::int64_t all_;
     std::int64_t left_;
 };
 
@@ -105,7 +107,7 @@ public:
         from_->save(to);
     }
     void restore(state_reader& from) override {
-        before_ = static_cast<std::int64_t>(from.number());
+        before_ = static_cast<std::int64_t>(from.number(0, static_cast<std::uint64_t>(count_ - 1)));
         from_->restore(from);
     }
 
@@ -117,7 +119,8 @@ private:
 
 template <class Stream> class repeat_stream final : public Stream {
 public:
-    repeat_stream(const data_node& from, pipeline& p, std::int64_t times) : node_(from), pipeline_(p), left_(times) {}
+    repeat_stream(const data_node& from, pipeline& p, std::int64_t times) :
+        node_(from), pipeline_(p), times_(times), left_(times) {}
     bool next(typename Stream::item& x) override {
         for (;;) {
             if (!now_) {
@@ -139,9 +142,11 @@ public:
     }
     void restore(state_reader& from) override {
         left_ = static_cast<std::int64_t>(from.number());
-        given_ = from.number() != 0;
+        if (left_ < std::min<std::int64_t>(times_, 0) || left_ > std::max<std::int64_t>(times_, 0))
+            from.damaged("it is repeated less often");
+        given_ = from.number(0, 1) != 0;
         now_.reset();
-        if (from.number() == 0) return;
+        if (from.number(0, 1) == 0) return;
         now_ = open_as<Stream>(node_, pipeline_);
         now_->restore(from);
     }
@@ -149,6 +154,7 @@ public:
 private:
     const data_node& node_;
     pipeline& pipeline_;
+    const std::int64_t times_;
     std::int64_t left_; // times that it is not open yet; -1: no end
     bool given_ = false;
     std::unique_ptr<Stream> now_;
@@ -156,8 +162,12 @@ private:
 
 inline void save_item(state_writer& to, std::int64_t x) { to.number(static_cast<std::uint64_t>(x)); }
 inline void save_item(state_writer& to, const data_element& x) { to.element(x); }
-inline void restore_item(state_reader& from, std::int64_t& x) { x = static_cast<std::int64_t>(from.number()); }
-inline void restore_item(state_reader& from, data_element& x) { x = from.element(); }
+// Of node n's input: a place there, or an element.
+inline void restore_item(state_reader& from, const data_node& n, std::int64_t& x) {
+    x = static_cast<std::int64_t>(from.number());
+    if (x < 0 || x >= n.rows()->front().extents()[0].size) from.damaged("the arrays have fewer rows than they had");
+}
+inline void restore_item(state_reader& from, const data_node& n, data_element& x) { x = from.element(n.components()); }
 
 template <class Stream> class shuffle_stream final : public Stream {
 public:
@@ -196,11 +206,10 @@ public:
         epoch_ = from.number();
         if (anew_) pipeline_.set_epoch(self_, epoch_ + 1);
         random_.set_state(from.number());
-        ended_ = from.number() != 0;
-        const std::uint64_t count = from.number();
-        if (count > room_) from.damaged("a shuffled step holds more than its buffer may");
+        ended_ = from.number(0, 1) != 0;
+        const std::uint64_t count = from.number(0, room_);
         held_.clear();
-        for (std::uint64_t i = 0; i < count; ++i) restore_item(from, held_.emplace_back());
+        for (std::uint64_t i = 0; i < count; ++i) restore_item(from, self_, held_.emplace_back());
         from_->restore(from);
     }
 
@@ -321,8 +330,7 @@ private:
             now_->save(to);
         }
         void restore(state_reader& from) override {
-            at_ = from.number();
-            if (at_ > 1) from.damaged("there are two data sets one after another");
+            at_ = from.number(0, 1);
             if (at_ == 1) now_ = open_step(node_.input(1), pipeline_);
             now_->restore(from);
         }
@@ -377,7 +385,7 @@ private:
             for (auto& part : parts_) part->save(to);
         }
         void restore(state_reader& from) override {
-            ended_ = from.number() != 0;
+            ended_ = from.number(0, 1) != 0;
             for (auto& part : parts_) part->restore(from);
         }
 
@@ -503,7 +511,7 @@ private:
             pipeline_.set_epoch(node_, epoch_ + 1);
             random_.set_state(from.number());
             for (std::size_t i = 0; i < parts_.size(); ++i) {
-                if (from.number() != 0) weights_[i] = 0;
+                if (from.number(0, 1) != 0) weights_[i] = 0;
                 parts_[i]->restore(from);
             }
         }

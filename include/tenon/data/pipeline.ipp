@@ -221,6 +221,13 @@ TENON_INLINE std::unique_ptr<element_stream> open_step(const data_node& n, pipel
     return std::make_unique<metered_stream>(std::move(made), p.meter(n), p);
 }
 
+// "batch(2) of map of range": what a state is of.
+inline std::string all_steps(const data_node& n) {
+    std::string all = n.step();
+    for (std::size_t i = 0; i < n.inputs().size(); ++i) all += (i ? " and " : " of ") + all_steps(n.input(i));
+    return all;
+}
+
 // All of one going through: what a data set's open() gives.
 class opened_data_set final : public element_stream {
 public:
@@ -245,12 +252,14 @@ public:
     std::string report() const override { return pipeline_->report().to_text(); }
     void save(state_writer& to) override {
         to.text("data set 1");
-        to.text(root_->step());
+        to.text(all_steps(*root_));
         last_->save(to);
     }
     void restore(state_reader& from) override {
         if (from.text() != "data set 1") from.damaged("it does not begin as one");
-        if (from.text() != root_->step()) from.damaged("its last step is another");
+        const std::string was = from.text(), is = all_steps(*root_);
+        if (was != is)
+            from.damaged(("it is of " + (was.size() > 1000 ? "other steps" : was) + ", not of " + is).c_str());
         last_->restore(from);
     }
 

@@ -84,22 +84,39 @@ private:
 
 class serial_transform final : public element_stream {
 public:
-    serial_transform(const transformed_node& n, pipeline& p) : from_(open_step(n.input(), p)), numbers_(n, p) {}
+    serial_transform(const transformed_node& n, pipeline& p) :
+        types_(n.components()), from_(open_step(n.input(), p)), numbers_(n, p) {}
     bool next(data_element& x) override {
+        if (!held_.empty()) {
+            kept first = std::move(held_.front());
+            held_.pop_front();
+            if (first.failure) std::rethrow_exception(first.failure);
+            x = std::move(first.element);
+            return true;
+        }
         while (from_->next(x))
             if (numbers_.apply(x, numbers_.take_number())) return true;
         return false;
     }
+    // As parallel_transform does: it may go on with more threads than it had, or fewer.
     void save(state_writer& to) override {
         numbers_.save(to);
+        to.number(0);
+        to.number(held_.size());
+        for (const kept& k : held_) save_kept(to, k);
         from_->save(to);
     }
     void restore(state_reader& from) override {
         numbers_.restore(from);
+        (void)from.number(0, 1);
+        const std::uint64_t count = from.number();
+        for (std::uint64_t i = 0; i < count; ++i) held_.push_back(restored_kept(from, types_));
         from_->restore(from);
     }
 
 private:
+    const std::vector<tensor_type>& types_;
+    std::list<kept> held_; // of a state: what was computed ahead
     std::unique_ptr<element_stream> from_;
     numbered_elements numbers_;
 };
@@ -172,10 +189,10 @@ public:
     void restore(state_reader& from) override {
         const std::unique_lock lock(guard_); // no thread was started
         numbers_.restore(from);
-        ended_ = from.number() != 0;
+        ended_ = from.number(0, 1) != 0;
         const std::uint64_t count = from.number();
         for (std::uint64_t i = 0; i < count; ++i) {
-            slots_.push_back({restored_kept(from), true});
+            slots_.push_back({restored_kept(from, node_.components()), true});
             ++ready_;
         }
         from_->restore(from);
@@ -235,7 +252,6 @@ private:
             });
             if (stopping_ || ended_) return;
             slot* mine = &slots_.emplace_back();
-            const std::uint64_t number = numbers_.take_number();
             taking_ = true;
             ++busy_;
             lock.unlock();
@@ -256,6 +272,8 @@ private:
                 done_.notify_all();
                 return;
             }
+            // What failed before it came here is no element, as where one thread does it all.
+            const std::uint64_t number = mine->failure ? 0 : numbers_.take_number();
             lock.unlock();
             work_.notify_all();
             const std::int64_t begin = now_ns();

@@ -18,11 +18,18 @@ namespace detail {
 
 class host_function final : public element_function {
 public:
-    explicit host_function(shared_function<void(data_element&)> f) : map_(std::move(f)) {}
+    host_function(shared_function<void(data_element&)> f, std::vector<tensor_type> types) :
+        map_(std::move(f)), types_(std::move(types)) {}
     explicit host_function(shared_function<bool(const data_element&)> f) : keep_(std::move(f)) {}
     bool apply(data_element& x, std::uint64_t) const override {
         if (keep_) return keep_(x);
         map_(x);
+        if (x.size() != types_.size())
+            throw invalid_argument_error("the function gives " + std::to_string(x.size()) + " components, not " +
+                                         to_string(types_));
+        for (std::size_t c = 0; c < x.size(); ++c)
+            if (const std::string why = misfit(x[c].type(), types_[c]); !why.empty())
+                throw invalid_argument_error("component " + std::to_string(c) + " of what the function gives: " + why);
         return true;
     }
     bool may_wait() const override { return true; }
@@ -30,6 +37,7 @@ public:
 private:
     shared_function<void(data_element&)> map_;
     shared_function<bool(const data_element&)> keep_;
+    std::vector<tensor_type> types_; // of what map_ gives
 };
 
 inline std::vector<tensor_type> types_of_tensors(const std::vector<any_tensor>& all) {
@@ -157,9 +165,8 @@ TENON_INLINE data_set data_set::filter(const shared_function<any_tensor(const st
 
 TENON_INLINE data_set data_set::map_host(std::vector<tensor_type> types, const shared_function<void(element&)>& f,
                                          const map_options& o) const {
-    return then(tenon::detail::transformed("map_host", last_, std::move(types),
-                                           std::make_shared<const tenon::detail::host_function>(f),
-                                           {o.parallelism, o.ordered}));
+    const auto function = std::make_shared<const tenon::detail::host_function>(f, types);
+    return then(tenon::detail::transformed("map_host", last_, std::move(types), function, {o.parallelism, o.ordered}));
 }
 
 TENON_INLINE data_set data_set::filter_host(const shared_function<bool(const element&)>& f,

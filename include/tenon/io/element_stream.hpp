@@ -34,6 +34,10 @@ public:
     std::string text();
     any_array array();
     std::vector<any_array> element();
+    /// One of these types.
+    std::vector<any_array> element(const std::vector<tensor_type>& types);
+    /// A number that can only be one of first .. last.
+    std::uint64_t number(std::uint64_t first, std::uint64_t last);
     /// What was written has been read: data_loss_error where more is there.
     void require_end() const {
         if (!rest_.empty()) damaged("it is too long");

@@ -78,7 +78,12 @@ TENON_INLINE any_array state_reader::array() {
     if (type == element_type::string) {
         std::string* const texts = a.data<std::string>();
         for (std::size_t i = 0; i < elements; ++i) texts[i] = text();
-    } else if (a.bytes() > 0) std::memcpy(a.data(), take(a.bytes()).data(), a.bytes());
+    } else if (a.bytes() > 0) {
+        const std::string_view from = take(a.bytes());
+        if (type == element_type::boolean && from.find_first_not_of(std::string_view("\0\1", 2)) != from.npos)
+            damaged("what is neither true nor false stands for a bool");
+        std::memcpy(a.data(), from.data(), a.bytes());
+    }
     return a;
 }
 
@@ -87,6 +92,20 @@ TENON_INLINE std::vector<any_array> state_reader::element() {
     if (count > rest_.size()) damaged("an element has too many components");
     std::vector<any_array> value;
     for (std::uint64_t i = 0; i < count; ++i) value.push_back(array());
+    return value;
+}
+
+TENON_INLINE std::vector<any_array> state_reader::element(const std::vector<tensor_type>& types) {
+    std::vector<any_array> value = element();
+    bool fits = value.size() == types.size();
+    for (std::size_t c = 0; fits && c < value.size(); ++c) fits = misfit(value[c].type(), types[c]).empty();
+    if (!fits) damaged("its elements have other types");
+    return value;
+}
+
+TENON_INLINE std::uint64_t state_reader::number(std::uint64_t first, std::uint64_t last) {
+    const std::uint64_t value = number();
+    if (value < first || value > last) damaged("a place or a count is none that there can be");
     return value;
 }
 

@@ -75,7 +75,7 @@ private:
     void ask(iterator_attempt& a, bool saves);
     const std::string name_;
     const std::vector<tensor_type> components_;
-    std::unique_ptr<state> state_;
+    const std::shared_ptr<state> state_; // also its thread's, and who is being served by one that asks
 };
 
 } // namespace tenon

@@ -12,6 +12,12 @@
 namespace tenon {
 
 struct iterator_resource::state {
+    state(std::string iterator_name, std::vector<tensor_type> iterator_components) :
+        name(std::move(iterator_name)), components(std::move(iterator_components)) {}
+
+    const std::string name;
+    const std::vector<tensor_type> components;
+
     // What was taken for who then did not want it any more.
     struct left_over {
         std::vector<any_array> element;
@@ -53,29 +59,34 @@ struct iterator_resource::state {
         }
         return false;
     }
-    void serve(const std::string& name, std::unique_lock<std::mutex>& lock, bool may_wait);
-    void work(const std::string& name);
+    // Nobody waits where this takes no waiting: what may be given at once, or is refused.
+    bool has_at_once(const iterator_attempt& a) const {
+        if (!source || !source->may_wait()) return true;
+        return !a.saves_ && (over || (stream && stream->is_ready()));
+    }
+    void serve(std::unique_lock<std::mutex>& lock, bool may_wait);
+    void work();
 };
 
 // Serves those that wait, by the thread that has `serving`: all of them where it may wait, else as long as that needs no waiting.
-TENON_INLINE void iterator_resource::state::serve(const std::string& name, std::unique_lock<std::mutex>& lock,
-                                                  bool may_wait) {
+TENON_INLINE void iterator_resource::state::serve(std::unique_lock<std::mutex>& lock, bool may_wait) {
     while (first) {
-        if (!may_wait && source && source->may_wait() && !first->saves_ && !over && !(stream && stream->is_ready()))
-            break;
+        if (!may_wait && !has_at_once(*first)) break;
         iterator_attempt* const a = pop();
         served = a;
         std::exception_ptr failure;
         std::vector<any_array> values;
         const bool saves = a->saves_;
         const std::uint64_t of = generation;
+        std::shared_ptr<const element_source> from;
+        std::shared_ptr<element_stream> old, now; // end when the lock is free
         if (!saves && over) {
             values = std::move(over->element);
             failure = std::move(over->failure);
             over.reset();
         } else {
-            const std::shared_ptr<const element_source> from = source;
-            const std::shared_ptr<element_stream> old = stream;
+            from = source;
+            old = now = stream;
             const bool goes_on = has_restored;
             const std::string begins_at = restored;
             std::optional<left_over> before; // of what is saved
@@ -85,7 +96,6 @@ TENON_INLINE void iterator_resource::state::serve(const std::string& name, std::
                 for (const any_array& v : over->element) before->element.push_back(v.share());
             }
             lock.unlock();
-            std::shared_ptr<element_stream> now = old;
             try {
                 if (!from && saves)
                     *values.emplace_back(element_type::string, extents()).data<std::string>() = begins_at;
@@ -93,15 +103,16 @@ TENON_INLINE void iterator_resource::state::serve(const std::string& name, std::
                     throw failed_precondition_error("iterator \"" + name +
                                                     "\" was not initialised; run its initializer() first");
                 if (from && !now) {
-                    now = from->open();
+                    std::shared_ptr<element_stream> opened = from->open();
                     if (goes_on) {
                         state_reader reader(begins_at, "the state of iterator \"" + name + "\"");
-                        if (reader.number() != 0) before.emplace().element = reader.element();
+                        if (reader.number(0, 1) != 0) before.emplace().element = reader.element(components);
                         const std::string rest = reader.text();
                         state_reader own(rest, "the state of iterator \"" + name + "\"");
-                        now->restore(own);
+                        opened->restore(own);
                         own.require_end();
                     }
+                    now = std::move(opened); // what could not be restored is no stream
                 }
                 if (!from) {
                 } else if (saves) {
@@ -128,32 +139,35 @@ TENON_INLINE void iterator_resource::state::serve(const std::string& name, std::
         if (forgotten && !failure)
             failure =
                 std::make_exception_ptr(cancelled_error("iterator \"" + name + "\" was cleared with its container"));
-        if (!served) { // stopped meanwhile
-            if (!saves && of == generation) over.emplace(left_over{std::move(values), std::move(failure)});
-            continue;
-        }
+        const bool stopped = served == nullptr;
         served = nullptr;
-        a->values = std::move(values);
+        if (stopped && !saves && of == generation) over.emplace(left_over{std::move(values), std::move(failure)});
         lock.unlock();
-        a->completed(std::move(failure));
+        old.reset();
+        now.reset();
+        from.reset();
+        if (!stopped) {
+            a->values = std::move(values);
+            a->completed(std::move(failure));
+        }
         lock.lock();
     }
 }
 
-TENON_INLINE void iterator_resource::state::work(const std::string& name) {
+TENON_INLINE void iterator_resource::state::work() {
     std::unique_lock lock(guard);
     for (;;) {
         asked.wait(lock, [&] { return stopping || (first && !serving); });
         if (stopping) return;
         serving = true;
-        serve(name, lock, true);
+        serve(lock, true);
         serving = false;
     }
 }
 
 TENON_INLINE iterator_resource::iterator_resource(std::string name, std::vector<tensor_type> components,
                                                   std::shared_ptr<const element_source> first) :
-    name_(std::move(name)), components_(std::move(components)), state_(std::make_unique<state>()) {
+    name_(std::move(name)), components_(std::move(components)), state_(std::make_shared<state>(name_, components_)) {
     if (first) initialize(std::move(first));
 }
 
@@ -163,24 +177,29 @@ TENON_INLINE iterator_resource::~iterator_resource() {
         state_->stopping = true;
     }
     state_->asked.notify_all();
-    if (state_->thread.joinable()) state_->thread.join();
+    if (!state_->thread.joinable()) return;
+    // Who it served last may have been the last that had it.
+    if (state_->thread.get_id() == std::this_thread::get_id()) state_->thread.detach();
+    else state_->thread.join();
 }
 
 TENON_INLINE void iterator_resource::initialize(std::shared_ptr<const element_source> source) {
     if (source->components() != components_)
         throw invalid_argument_error("iterator \"" + name_ + "\" has elements of " + to_string(components_) +
                                      ", and a data set of " + to_string(source->components()) + " is given to it");
-    std::shared_ptr<element_stream> old; // ends when the lock is free
+    std::shared_ptr<element_stream> old; // ends when the lock is free, as does the old source
+    std::optional<state::left_over> over;
     const std::lock_guard lock(state_->guard);
     old = std::exchange(state_->stream, nullptr);
     state_->has_restored = state_->has_restored && !state_->source; // it was restored before it was initialised
-    state_->source = std::move(source);
-    state_->over.reset();
+    std::swap(state_->source, source);
+    std::swap(state_->over, over);
     ++state_->generation;
 }
 
 TENON_INLINE void iterator_resource::ask(iterator_attempt& a, bool saves) {
-    state& s = *state_;
+    const std::shared_ptr<state> kept = state_; // who is served may be the last that has the iterator
+    state& s = *kept;
     a.saves_ = saves;
     a.values.clear();
     std::unique_lock lock(s.guard);
@@ -189,10 +208,10 @@ TENON_INLINE void iterator_resource::ask(iterator_attempt& a, bool saves) {
     s.push(a);
     if (!comes_alone) return; // who serves, or will, comes to it
     s.serving = true;
-    s.serve(name_, lock, false);
+    s.serve(lock, false);
     s.serving = false;
-    if (!s.first) return;
-    if (!s.thread.joinable()) s.thread = std::thread([this] { state_->work(name_); });
+    if (!s.first || s.stopping) return;
+    if (!s.thread.joinable()) s.thread = std::thread([kept] { kept->work(); });
     lock.unlock();
     s.asked.notify_one();
 }
@@ -204,7 +223,7 @@ TENON_INLINE void iterator_resource::restore(const std::string& saved) {
     const std::string name = "the state of iterator \"" + name_ + "\"";
     state_reader reader(saved, name);
     std::optional<state::left_over> over;
-    if (reader.number() != 0) over.emplace().element = reader.element();
+    if (reader.number(0, 1) != 0) over.emplace().element = reader.element(components_);
     const std::string rest = reader.text();
     reader.require_end();
     std::shared_ptr<const element_source> source;
@@ -225,7 +244,7 @@ TENON_INLINE void iterator_resource::restore(const std::string& saved) {
     if (state_->source != source)
         throw aborted_error("iterator \"" + name_ + "\" was initialised anew while it was restored; restore it again");
     std::swap(state_->stream, now); // the old one ends when the lock is free
-    state_->over = std::move(over);
+    std::swap(state_->over, over);
     state_->has_restored = false;
     ++state_->generation;
 }
@@ -257,8 +276,9 @@ TENON_INLINE void iterator_resource::describe(resource_info& to) const {
 TENON_INLINE void iterator_resource::forgotten() noexcept {
     std::unique_lock lock(state_->guard);
     state_->forgotten = true;
-    while (state_->first) {
-        iterator_attempt* const a = state_->pop();
+    // Also whose element is being taken: it is nobody's any more.
+    while (state_->served || state_->first) {
+        iterator_attempt* const a = state_->served ? std::exchange(state_->served, nullptr) : state_->pop();
         lock.unlock();
         a->completed(
             std::make_exception_ptr(cancelled_error("iterator \"" + name_ + "\" was cleared with its container")));
