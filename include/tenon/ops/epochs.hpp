@@ -32,6 +32,7 @@ struct epoch_order_op {
         if (in.size() == 0)
             return a.limit < 0 ? inferred(fault::size_must_be_known)
                                : inferred(element_type::int64, extents(extent(a.limit)));
+        if (in.size() != 1) return fault::expects_more_operands;
         return in[0].extents.rank() < 1 ? inferred(fault::rank_too_low)
                                         : inferred(element_type::int64, extents(in[0].extents[0]));
     }
