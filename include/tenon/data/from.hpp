@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -77,7 +78,9 @@ struct text_options {
 };
 /// The lines of files, one file after another, without their ends.
 data_set<std::string> text_lines(std::vector<std::string> files, const text_options& o = {});
-inline data_set<std::string> text_lines(const std::string& file, const text_options& o = {}) {
+// A template, so that two names in braces are two files.
+template <std::convertible_to<std::string> File>
+data_set<std::string> text_lines(const File& file, const text_options& o = {}) {
     return text_lines(std::vector<std::string>{file}, o);
 }
 
