@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <optional>
 #include <string>
 #include <vector>
@@ -74,7 +75,9 @@ template <class... C> data_set<C...> csv(std::vector<std::string> files, const c
     }
     return data_set<C...>(untyped::data_set(tenon::detail::csv_rows(std::move(files), std::move(fields), named, o)));
 }
-template <class... C> data_set<C...> csv(const std::string& file, const csv_read_options& o = {}) {
+// A template, so that two names in braces are two files.
+template <class... C>
+data_set<C...> csv(const std::convertible_to<std::string> auto& file, const csv_read_options& o = {}) {
     return csv<C...>(std::vector<std::string>{file}, o);
 }
 

@@ -193,12 +193,14 @@ public:
     /// invalid_argument_error.
     template <auto N> auto batch() const {
         static_assert(detail::is_count<N>, "tenon::data_set::batch: a named size needs a number: batch<rows>(32)");
-        return stacked_t<N>(set_.batch(N, {.drop_remainder = true}, extent(N)));
+        if constexpr (!detail::is_count<N>) return same(set_);
+        else return stacked_t<N>(set_.batch(N, {.drop_remainder = true}, extent(N)));
     }
     /// n of them, of which the types say what Size says: dyn, or a named size. The last may be smaller.
     template <auto Size = dyn> auto batch(std::int64_t n, const batching_options& o = {}) const {
         static_assert(!detail::is_count<Size>, "tenon::data_set::batch: write the number once: batch<32>()");
-        return stacked_t<Size>(set_.batch(n, o, detail::extent_of<Size>()));
+        if constexpr (detail::is_count<Size>) return same(set_);
+        else return stacked_t<Size>(set_.batch(n, o, detail::extent_of<Size>()));
     }
     /// The same, but each component is filled up at its ends to the largest sizes in the batch (SEMANTICS 34): with zeros, false
     /// and empty strings, or with what is given, a value for each component. Sizes that are no numbers are dyn then.
@@ -227,7 +229,8 @@ public:
     auto unbatch() const {
         using rows = detail::row_list<operands>;
         static_assert(rows::good, "tenon::data_set::unbatch: a component is a scalar and has no rows");
-        return typename rows::template of<rows::good>::type(set_.unbatch());
+        if constexpr (!rows::good) return same(set_);
+        else return typename rows::template of<rows::good>::type(set_.unbatch());
     }
     /// n elements along a new dimension 0 that follow one another, as `o` says how.
     template <auto Size = dyn> auto window(std::int64_t n, const window_options& o = {}) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -32,30 +33,36 @@ namespace tenon::data {
 
 /// One element: these tensors.
 template <class... A> auto tensors(const A&... values) {
-    using operands = tenon::detail::operand_list<typename tenon::detail::named_component<A>::type...>;
-    static_assert(sizeof...(A) > 0 && (!std::is_void_v<typename tenon::detail::named_component<A>::type> && ...),
-                  "tenon::data::tensors: it takes numbers, texts, and arrays whose shape their type says");
-    using set = typename tenon::detail::data_set_of_operands<operands>::type;
-    std::vector<any_array> element;
-    (element.push_back(tenon::detail::array_from(values)), ...);
-    return set(untyped::data_set(tenon::detail::one_element(std::move(element), set::types())));
+    constexpr bool good =
+        sizeof...(A) > 0 && (!std::is_void_v<typename tenon::detail::named_component<A>::type> && ...);
+    static_assert(good, "tenon::data::tensors: it takes numbers, texts, and arrays whose shape their type says");
+    if constexpr (good) {
+        using operands = tenon::detail::operand_list<typename tenon::detail::named_component<A>::type...>;
+        using set = typename tenon::detail::data_set_of_operands<operands>::type;
+        std::vector<any_array> element;
+        (element.push_back(tenon::detail::array_from(values)), ...);
+        return set(untyped::data_set(tenon::detail::one_element(std::move(element), set::types())));
+    }
 }
 
 /// The elements along dimension 0 of the arrays, which is as long in all of them. Their memory is shared, and is not to be written
 /// meanwhile; views must outlive the data set.
 template <class... A> auto slices(const A&... arrays) {
-    static_assert(
+    constexpr bool good =
         sizeof...(A) > 0 &&
-            (!std::is_void_v<
-                 typename tenon::detail::row_operand<typename tenon::detail::named_component<A>::type>::type> &&
-             ...),
+        (!std::is_void_v<typename tenon::detail::row_operand<typename tenon::detail::named_component<A>::type>::type> &&
+         ...);
+    static_assert(
+        good,
         "tenon::data::slices: it takes arrays with a dimension 0 whose shape their type says: a.as<shape<dyn, 784>>()");
-    using operands = tenon::detail::operand_list<
-        typename tenon::detail::row_operand<typename tenon::detail::named_component<A>::type>::type...>;
-    using set = typename tenon::detail::data_set_of_operands<operands>::type;
-    std::vector<any_array> all;
-    (all.push_back(arrays.untyped().share()), ...);
-    return set(untyped::data_set(tenon::detail::row_elements(std::move(all), set::types())));
+    if constexpr (good) {
+        using operands = tenon::detail::operand_list<
+            typename tenon::detail::row_operand<typename tenon::detail::named_component<A>::type>::type...>;
+        using set = typename tenon::detail::data_set_of_operands<operands>::type;
+        std::vector<any_array> all;
+        (all.push_back(arrays.untyped().share()), ...);
+        return set(untyped::data_set(tenon::detail::row_elements(std::move(all), set::types())));
+    }
 }
 
 /// begin, begin + step, .. before end.
@@ -71,7 +78,9 @@ struct text_options {
 };
 /// The lines of files, one file after another, without their ends.
 data_set<std::string> text_lines(std::vector<std::string> files, const text_options& o = {});
-inline data_set<std::string> text_lines(const std::string& file, const text_options& o = {}) {
+// A template, so that two names in braces are two files.
+template <std::convertible_to<std::string> File>
+data_set<std::string> text_lines(const File& file, const text_options& o = {}) {
     return text_lines(std::vector<std::string>{file}, o);
 }
 

@@ -69,8 +69,10 @@ public:
     /// The next element: a tensor for each component, of one that, of several a tuple. The same tensors each time, so that what
     /// a step computes of them is computed of one element.
     auto get_next() const { return detail::next_tensors<operands>::of(iterator_.get_next()); }
-    /// An operation after which it goes through `s` from its beginning.
-    operation make_initializer(const data_set<C...>& s) const {
+    /// An operation after which it goes through `s`, whose components are the same, from its beginning.
+    template <class... D> operation make_initializer(const data_set<D...>& s) const {
+        static_assert(std::is_same_v<typename detail::schema<D...>::operands, operands>,
+                      "tenon::iterator::make_initializer: the data set has other components than the iterator");
         return iterator_.make_initializer(s.untyped().source());
     }
     /// A text by which feedable_iterator finds it.
