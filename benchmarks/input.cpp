@@ -23,6 +23,7 @@
 #include <tenon/io/record_writer.hpp>
 #include <tenon/tenon.hpp>
 
+#include "baseline/images.hpp"
 #include "models.hpp"
 #include "ratio.hpp"
 
@@ -101,9 +102,8 @@ void copied_batches(benchmark::State& state) {
                                   [](std::uint8_t* to, const std::uint8_t* from) { std::memcpy(to, from, pixels); });
 }
 void copied_float_batches(benchmark::State& state) {
-    batches_by_hand<float>(state, [](float* to, const std::uint8_t* from) {
-        for (std::int64_t i = 0; i < pixels; ++i) to[i] = static_cast<float>(from[i]) / 255.0f;
-    });
+    batches_by_hand<float>(state,
+                           [](float* to, const std::uint8_t* from) { baseline::scaled_pixels(to, from, pixels); });
 }
 
 // ---- files
