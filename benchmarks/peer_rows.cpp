@@ -4,43 +4,18 @@
 
 #define TENON_COMPILE_EXPRESSIONS 1 // the fused rows are about compiled kernels
 
-#include <algorithm>
-#include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <string>
 
 #include "models.hpp"
+#include "peer_row.hpp"
 
 namespace tn = tenon;
 
 namespace {
 
-// Median seconds of one call, over at least half a second of calls in at least 9 rounds.
-template <class F> double seconds(F&& call) {
-    using clock = std::chrono::steady_clock;
-    const auto time = [&](int n) {
-        const auto begin = clock::now();
-        for (int i = 0; i < n; ++i) call();
-        return std::chrono::duration<double>(clock::now() - begin).count();
-    };
-    int n = 1;
-    while (time(n) < 0.02 && n < 1 << 24) n *= 2;
-    std::vector<double> rounds;
-    double spent = 0;
-    while (rounds.size() < 9 || (spent < 0.5 && rounds.size() < 1000)) {
-        rounds.push_back(time(n));
-        spent += rounds.back();
-    }
-    std::nth_element(rounds.begin(), rounds.begin() + static_cast<std::ptrdiff_t>(rounds.size() / 2), rounds.end());
-    return rounds[rounds.size() / 2] / n;
-}
-
-struct measured {
-    double value;
-    const char* unit;
-};
+using peer_row::measured;
+using peer_row::seconds;
 
 template <class S> tn::array<float, S> random_values() {
     tn::array<float, S> a;
@@ -123,8 +98,7 @@ template <int N> measured product(int threads) {
     return {2.0 * N * N * N / seconds([&] { step(va, vb); }) / 1e9, "GFLOP/s"};
 }
 
-using row = measured (*)(int threads);
-const std::map<std::string, row> rows = {
+const std::map<std::string, peer_row::row> rows = {
     {"two_nodes", two_nodes},
     {"chain", [](int t) { return chain(t, false); }},
     {"chain_gradient", [](int t) { return chain(t, true); }},
@@ -140,29 +114,4 @@ const std::map<std::string, row> rows = {
 
 } // namespace
 
-int main(int argc, char** argv) {
-    std::string name;
-    int threads = 1;
-    for (int i = 1; i < argc; ++i) {
-        const std::string a = argv[i];
-        if (a == "--list") {
-            for (const auto& [n, f] : rows) std::puts(n.c_str());
-            return 0;
-        }
-        if (a == "--row" && i + 1 < argc) name = argv[++i];
-        else if (a == "--threads" && i + 1 < argc) threads = std::atoi(argv[++i]);
-        else {
-            std::fprintf(stderr, "peer_rows: unknown argument %s; there are --list, --row NAME, --threads N\n",
-                         a.c_str());
-            return 2;
-        }
-    }
-    const auto at = rows.find(name);
-    if (at == rows.end() || threads < 1) {
-        std::fprintf(stderr, "peer_rows: no row \"%s\" on %d threads; --list names the rows\n", name.c_str(), threads);
-        return 2;
-    }
-    const measured m = at->second(threads);
-    std::printf("{\"row\": \"%s\", \"threads\": %d, \"value\": %.6g, \"unit\": \"%s\"}\n", name.c_str(), threads,
-                m.value, m.unit);
-}
+int main(int argc, char** argv) { return peer_row::run("peer_rows", argc, argv, rows); }

@@ -12,7 +12,10 @@ ROWS = ["two_nodes", "chain", "chain_gradient", "fused", "fused_gradient", "mlp_
         "matmul_64", "matmul_256", "matmul_1024"]
 CLUSTER_ROWS = ["cluster_run", "cluster_through", "cluster_pull_1", "cluster_pull_64", "cluster_push_1",
                 "cluster_push_64", "cluster_mlp_1", "cluster_mlp_2"]  # each a process a task, on all the threads' cores
+INPUT_ROWS = ["input_csv", "input_tfrecord", "input_image", "input_indexed", "input_map", "input_get_next"]
 PEERS = ["tensorflow", "torch", "jax"]
+INPUT_PEERS = {row: ["tensorflow", "torch"] for row in INPUT_ROWS}
+INPUT_PEERS["input_tfrecord"] = INPUT_PEERS["input_get_next"] = ["tensorflow"]  # PyTorch has no such thing
 CLUSTER_PEERS = ["tensorflow", "torch", "ray"]
 HIGHER_IS_BETTER = {"steps/s", "GFLOP/s", "GB/s"}
 
@@ -38,16 +41,20 @@ def show(value):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--tenon", required=True, help="the program peer_rows; net_peer_rows is beside it")
+    parser.add_argument("--tenon", required=True, help="the program peer_rows; input_peer_rows and net_peer_rows are beside it")
     parser.add_argument("--python", action="append", default=[], metavar="PEER=INTERPRETER",
                         help="the interpreter that has the peer; a peer without one is left out")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--rows", nargs="+", default=ROWS + CLUSTER_ROWS)
+    parser.add_argument("--rows", nargs="+", default=ROWS + INPUT_ROWS + CLUSTER_ROWS)
     options = parser.parse_args()
     interpreters = dict(entry.split("=", 1) for entry in options.python)
     peers = [peer for peer in PEERS + ["ray"] if peer in interpreters]
     cluster_program = os.path.join(os.path.dirname(options.tenon), "net_peer_rows")
+    input_program = os.path.join(os.path.dirname(options.tenon), "input_peer_rows")
+    if not os.access(input_program, os.X_OK):
+        print(f"there is no {input_program}: the rows of input are left out", file=sys.stderr)
+        options.rows = [row for row in options.rows if row not in INPUT_ROWS]
     if not os.access(cluster_program, os.X_OK):
         print(f"there is no {cluster_program}: the cluster rows are left out", file=sys.stderr)
         options.rows = [row for row in options.rows if not is_cluster(row)]
@@ -57,13 +64,14 @@ def main():
 
     def command_of(row, system):
         if system == "tenon":
-            return [cluster_program if is_cluster(row) else options.tenon]
+            return [cluster_program if is_cluster(row) else input_program if row in INPUT_ROWS else options.tenon]
         return [interpreters[system], os.path.join(HERE, f"{system}_{'cluster' if is_cluster(row) else 'rows'}.py")]
 
     def takes_part(row, system):
         if system == "ray" and row.startswith("cluster_mlp"):
             return False
-        return system == "tenon" or system in (CLUSTER_PEERS if is_cluster(row) else PEERS)
+        peers_of_row = CLUSTER_PEERS if is_cluster(row) else INPUT_PEERS.get(row, PEERS)
+        return system == "tenon" or system in peers_of_row
 
     found = {}  # (row, threads, system, way): values
     units = {}

@@ -10,6 +10,13 @@
 #     mlp_50, mlp_128           a training step of 784-300-100-10 with that batch                          steps/s
 #     conv_64                   one of 28x28 -> 32 5x5 -> pool -> 64 5x5 -> pool -> 256 -> 10              steps/s
 #     matmul_64, _256, _1024    a product of square matrices                                               GFLOP/s
+# of input, tf.data and PyTorch's DataLoader; on two threads with a parallel step, two workers, or a step that takes ahead:
+#     input_csv                 a row of ten floats from a file, in batches of 256                         us
+#     input_tfrecord            a TFRecord of 784 bytes, in batches of 50                                  us
+#     input_image               a 28x28 uint8 image in memory: shuffled, in batches of 50, as float / 255  us
+#     input_indexed             the same without a data set: by indexing with a random order               us
+#     input_map                 a number and 1 more, by a map function, one at a time                      us
+#     input_get_next            a session's step that fetches get_next() of a range                        us
 # and of clusters on loopback, a process a task (TensorFlow's grpc servers, PyTorch's RPC, Ray's actors), on all the cores:
 #     cluster_run, _through     x + 1 on a worker; and the result through a parameter server               us
 #     cluster_pull_1, _64       a worker reads so many MB of a parameter server                            GB/s
@@ -17,8 +24,8 @@
 #     cluster_mlp_1, _2         that MLP, batch 128, asynchronous on 2 parameter servers, of 1 and 2
 #                               workers together                                                           steps/s
 #
-# Tenon's side are the programs benchmarks/peer_rows and benchmarks/net_peer_rows of the build folder (default: build/release),
-# called as `peer_rows --row mlp_128 --threads 2`; without the second the cluster rows are left out. The peers are installed
+# Tenon's side are the programs benchmarks/peer_rows, input_peer_rows and net_peer_rows of the build folder (default:
+# build/release), called as `peer_rows --row mlp_128 --threads 2`; without the others their rows are left out. The peers are installed
 # from PyPI, each in a virtual environment of its own below ${XDG_CACHE_HOME:-$HOME/.cache}/tenon-peers, outside the source
 # tree; PYTHON names the interpreter to make them with, PEERS the ones wanted. PyTorch's wheel on PyPI is built for CUDA,
 # whose libraries are several GB. It is installed without them, save four smaller ones; where CUDA itself is not installed

@@ -6,8 +6,10 @@ import os
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
-from timing import (CHAIN, ELEMENTS, RATE, arguments, conv_parameters, images, labels, mlp_parameters, numbers,
-                    report, seconds)
+import tempfile
+
+from timing import (BATCH, CHAIN, CSV_BATCH, CSV_COLUMNS, ELEMENTS, INPUTS, RATE, arguments, conv_parameters, csv_files,
+                    images, labels, mlp_parameters, numbers, pictures, records, report, seconds)
 
 args = arguments()
 
@@ -117,6 +119,88 @@ def matmul(n):
     return {"graph": seconds(lambda: f(a, b))}
 
 
+def drained(data):
+    """The time of going through a tf.data data set."""
+    settings = tf.data.Options()
+    settings.threading.private_threadpool_size = args.threads
+    settings.threading.max_intra_op_parallelism = 1
+    data = data.with_options(settings)
+
+    def call():
+        for _ in data:
+            pass
+
+    return seconds(call)
+
+
+def ahead(data):
+    return data.prefetch(tf.data.AUTOTUNE) if args.threads > 1 else data
+
+
+def input_csv():
+    kinds = [tf.constant([0.0])] * CSV_COLUMNS
+
+    def spread(names, open_one):
+        if len(names) == 1:
+            return open_one(names[0])
+        return tf.data.Dataset.from_tensor_slices(names).interleave(open_one, cycle_length=args.threads,
+                                                                    num_parallel_calls=args.threads)
+
+    def decoded(lines):
+        return tf.stack(tf.io.decode_csv(lines, kinds), axis=1)
+
+    with tempfile.TemporaryDirectory() as folder:
+        names = csv_files(folder, args.threads)
+        return {
+            "CsvDataset": drained(spread(names, lambda n: tf.data.experimental.CsvDataset(n, kinds)).batch(CSV_BATCH)),
+            "decode_csv": drained(spread(names, tf.data.TextLineDataset).batch(CSV_BATCH)
+                                  .map(decoded, num_parallel_calls=args.threads)),
+        }
+
+
+def input_tfrecord():
+    with tempfile.TemporaryDirectory() as folder:
+        name = os.path.join(folder, "a.tfrecord")
+        with tf.io.TFRecordWriter(name) as writer:
+            for record in records():
+                writer.write(record)
+        return {"tf.data": drained(ahead(tf.data.TFRecordDataset(name).batch(BATCH)))}
+
+
+def input_image():
+    def scaled(x, y):
+        return tf.cast(x, tf.float32) / 255.0, y
+
+    data = tf.data.Dataset.from_tensor_slices(pictures()).shuffle(INPUTS["input_image"], seed=1).batch(BATCH)
+    return {"tf.data": drained(ahead(data.map(scaled, num_parallel_calls=args.threads)))}
+
+
+def input_indexed():
+    x, y = (tf.constant(a) for a in pictures())
+
+    def call():
+        order = tf.random.shuffle(tf.range(INPUTS["input_indexed"]))
+        for at in range(0, INPUTS["input_indexed"], BATCH):
+            some = order[at:at + BATCH]
+            tf.cast(tf.gather(x, some), tf.float32) / 255.0, tf.gather(y, some)
+
+    return {"eager": seconds(call)}
+
+
+def input_map():
+    data = tf.data.Dataset.range(INPUTS["input_map"])
+    return {"tf.data": drained(data.map(lambda x: x + 1, num_parallel_calls=args.threads))}
+
+
+def input_get_next():
+    with tf.Graph().as_default():
+        data = ahead(tf.data.Dataset.range(1 << 40))
+        following = v1.data.make_one_shot_iterator(data).get_next()
+        settings = v1.ConfigProto(intra_op_parallelism_threads=args.threads, inter_op_parallelism_threads=args.threads)
+        step = v1.Session(config=settings).make_callable(following)
+        return {"graph": seconds(step)}
+
+
 kind, _, size = args.row.partition("_")
 ways = {
     "two": two_nodes,
@@ -125,6 +209,7 @@ ways = {
     "mlp": lambda: mlp(int(size)),
     "conv": lambda: conv(int(size)),
     "matmul": lambda: matmul(int(size)),
+    "input": lambda: globals()[args.row](),
 }[kind]()
 for way, time_of_call in ways.items():
     report(args.row, args.threads, way, time_of_call)

@@ -6,6 +6,7 @@ doing the row's work: {"row": "mlp_128", "threads": 2, "way": "eager", "value": 
 
 import argparse
 import json
+import os
 import statistics
 import time
 
@@ -23,10 +24,20 @@ UNITS = {
     "matmul_64": "GFLOP/s",
     "matmul_256": "GFLOP/s",
     "matmul_1024": "GFLOP/s",
+    "input_csv": "us",
+    "input_tfrecord": "us",
+    "input_image": "us",
+    "input_indexed": "us",
+    "input_map": "us",
+    "input_get_next": "us",
 }
 CHAIN = 1000
 ELEMENTS = 100000
 RATE = 0.01
+# Of input, where a call goes through a data set to its end: how many elements that has, as in input_peer_rows.cpp.
+INPUTS = {"input_csv": 40000, "input_tfrecord": 40000, "input_image": 60000, "input_indexed": 60000,
+          "input_map": 20000, "input_get_next": 1}
+CSV_COLUMNS, CSV_BATCH, RECORD_BYTES, BATCH = 10, 256, 784, 50
 
 
 def arguments():
@@ -59,6 +70,8 @@ def value_of(row, time_of_call):
     """The row's figure, in the row's unit, from the time of one call."""
     if row == "two_nodes":
         return time_of_call * 1e6
+    if row in INPUTS:
+        return time_of_call * 1e6 / INPUTS[row]
     if row.startswith("chain"):
         return time_of_call * 1e9 / CHAIN
     if row.startswith("fused"):
@@ -103,3 +116,25 @@ def conv_parameters():
     """Of 28x28x1 -> 32 5x5 -> pool -> 64 5x5 -> pool -> 256 -> 10: kernels [h, w, in, out], dense weights, biases."""
     weights = [glorot(1, 5, 5, 1, 32), glorot(2, 5, 5, 32, 64), glorot(3, 7 * 7 * 64, 256), glorot(4, 256, 10)]
     return weights + [numpy.zeros(n, numpy.float32) for n in (32, 64, 256, 10)]
+
+
+def csv_files(folder, count):
+    """The rows of input_csv in so many files."""
+    names = []
+    for i in range(count):
+        names.append(os.path.join(folder, f"{i}.csv"))
+        numpy.savetxt(names[-1], numbers(i, INPUTS["input_csv"] // count, CSV_COLUMNS), fmt="%.6g", delimiter=",")
+    return names
+
+
+def records():
+    """The records of input_tfrecord."""
+    all_bytes = numpy.random.default_rng(9).integers(0, 256, (INPUTS["input_tfrecord"], RECORD_BYTES), numpy.uint8)
+    return [r.tobytes() for r in all_bytes]
+
+
+def pictures():
+    """The images and labels of input_image."""
+    generator = numpy.random.default_rng(10)
+    count = INPUTS["input_image"]
+    return (generator.integers(0, 256, (count, 28, 28), numpy.uint8), generator.integers(0, 10, count, numpy.int32))

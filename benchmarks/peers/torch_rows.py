@@ -1,9 +1,10 @@
 """PyTorch's side: eager, and compiled by torch.compile where the table has it."""
 
 import os
+import tempfile
 
-from timing import (CHAIN, ELEMENTS, RATE, arguments, conv_parameters, images, labels, mlp_parameters, numbers,
-                    report, seconds)
+from timing import (BATCH, CHAIN, CSV_BATCH, ELEMENTS, INPUTS, RATE, arguments, conv_parameters, csv_files, images,
+                    labels, mlp_parameters, numbers, pictures, report, seconds)
 
 import torch
 import torch.nn.functional as F
@@ -98,6 +99,75 @@ def matmul(n):
         return {"eager": seconds(lambda: torch.mm(a, b, out=c))}
 
 
+def drained(loader):
+    def call():
+        for _ in loader:
+            pass
+
+    return seconds(call)
+
+
+def workers():
+    """A DataLoader's: processes of their own where there is more than one thread."""
+    return {"num_workers": args.threads, "persistent_workers": True} if args.threads > 1 else {}
+
+
+class csv_lines(torch.utils.data.IterableDataset):
+    """Rows of numbers, of which each worker reads a file of its own."""
+
+    def __init__(self, names):
+        super().__init__()
+        self.names = names
+
+    def __iter__(self):
+        worker = torch.utils.data.get_worker_info()
+        for name in self.names if worker is None else self.names[worker.id::worker.num_workers]:
+            with open(name) as file:
+                for line in file:
+                    yield torch.tensor([float(field) for field in line.split(",")])
+
+
+def input_csv():
+    with tempfile.TemporaryDirectory() as folder:
+        data = csv_lines(csv_files(folder, args.threads))
+        return {"DataLoader": drained(torch.utils.data.DataLoader(data, batch_size=CSV_BATCH, **workers()))}
+
+
+def input_image():
+    x, y = (torch.from_numpy(a) for a in pictures())
+
+    def together(samples):
+        return torch.stack([s[0] for s in samples]).float() / 255, torch.stack([s[1] for s in samples])
+
+    data = torch.utils.data.TensorDataset(x, y)
+    loader = torch.utils.data.DataLoader(data, batch_size=BATCH, shuffle=True, collate_fn=together, **workers())
+    return {"DataLoader": drained(loader)}
+
+
+def input_indexed():
+    x, y = (torch.from_numpy(a) for a in pictures())
+
+    def call():
+        order = torch.randperm(len(x))
+        for at in range(0, len(x), BATCH):
+            some = order[at:at + BATCH]
+            x[some].float() / 255, y[some]
+
+    return {"eager": seconds(call)}
+
+
+class following(torch.utils.data.Dataset):
+    def __len__(self):
+        return INPUTS["input_map"]
+
+    def __getitem__(self, index):
+        return index + 1
+
+
+def input_map():
+    return {"DataLoader": drained(torch.utils.data.DataLoader(following(), batch_size=None, **workers()))}
+
+
 kind, _, size = args.row.partition("_")
 ways = {
     "two": two_nodes,
@@ -106,6 +176,7 @@ ways = {
     "mlp": lambda: mlp(int(size)),
     "conv": lambda: conv(int(size)),
     "matmul": lambda: matmul(int(size)),
+    "input": lambda: globals()[args.row](),
 }[kind]()
 for way, time_of_call in ways.items():
     report(args.row, args.threads, way, time_of_call)

@@ -455,3 +455,37 @@ TEST_CASE("numbers that make no sense are refused where the step is made") {
     CHECK(all_of(set.repeat().take(0)).empty());
     CHECK(all_of(set.skip(3).repeat()).empty()); // nothing without end
 }
+
+TEST_CASE("SEMANTICS 38: records in batches; what was read before a damaged one stays, also in a saved state") {
+    const temporary_folder folder;
+    const std::string path = folder / "a.tfrecord";
+    {
+        tn::tfrecord_writer out(path);
+        for (int i = 0; i < 10; ++i) out.write("record " + std::to_string(i));
+        out.commit();
+    }
+    {
+        std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+        file.seekp(5 * (12 + 8 + 4) + 12); // the first byte of record 5's data
+        file.put('R');
+    }
+    using texts = std::vector<std::string>;
+    const auto set = tn::data::tf_records({path}).batch(4);
+    const auto values_of = [](const auto& batch) { return texts(batch->begin(), batch->end()); };
+    auto it = set.iterate();
+    const auto first = it.next();
+    CHECK(values_of(first) == texts{"record 0", "record 1", "record 2", "record 3"});
+    CHECK_THROWS_AS(it.next(), tn::data_loss_error);
+    auto again = set.iterate();
+    again.restore(it.save());
+    for (auto* const one : {&it, &again}) {
+        CHECK(values_of(one->next()) == texts{"record 4", "record 6", "record 7", "record 8"});
+        CHECK(values_of(one->next()) == texts{"record 9"});
+        CHECK(!one->next());
+    }
+    CHECK(values_of(first)[3] == "record 3"); // it was held meanwhile
+    int count = 0;
+    for (const auto& batch : tn::data::tf_records({path}, {.ignore_errors = true}).batch<4>())
+        count += batch.begin()->size() == 8;
+    CHECK(count == 2); // the ninth good one fills no batch
+}

@@ -125,8 +125,10 @@ private:
             elements_.clear();
             for (std::size_t i = 0; i < count; ++i) elements_.push_back(&slots_[i]);
             maker_.make(elements_, x);
+            // The memory of small ones is used again.
             for (std::size_t i = 0; i < count; ++i)
-                for (any_array& a : slots_[i]) a = any_array();
+                for (any_array& a : slots_[i])
+                    if (a.bytes() > 4096 || !a.is_unique()) a = any_array();
             return true;
         }
         void save(state_writer& to) override {

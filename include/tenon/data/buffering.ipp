@@ -61,8 +61,9 @@ private:
             if (held_.empty()) return false;
             kept got = std::move(held_.front());
             held_.pop_front();
+            const bool is_low = held_.size() <= room_ / 2; // not woken for each element, nor too late
             lock.unlock();
-            take_.notify_one();
+            if (is_low) take_.notify_one();
             if (got.failure) std::rethrow_exception(got.failure);
             x = std::move(got.element);
             return true;

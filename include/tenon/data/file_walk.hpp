@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -16,20 +17,21 @@ namespace tenon::detail {
 /// For one thread at a time. What is given to it outlives it.
 class file_walk {
 public:
-    file_walk(const std::string& who, const std::vector<std::string>& files, const record_format& f) :
-        who_(who), files_(files), format_(f) {}
+    /// `left_out`: counts damaged records that the format says to leave out; nullptr: nobody does.
+    file_walk(const std::string& who, const std::vector<std::string>& files, const record_format& f,
+              std::atomic<std::uint64_t>* left_out = nullptr) :
+        who_(who), files_(files), format_(f), left_out_(f.ignore_errors ? left_out : nullptr) {}
 
     /// The next record of the file that is open; false: it is at its end, or none is open.
     bool next(std::string_view& record) {
         if (!source_) return false;
         const bool got = source_->next(record);
-        if (const std::uint64_t all = source_->ignored(); all != ignored_here_)
-            left_out_ += all - std::exchange(ignored_here_, all);
+        if (left_out_)
+            left_out_->fetch_add(source_->ignored() - std::exchange(ignored_, source_->ignored()),
+                                 std::memory_order_relaxed);
         if (!got) source_.reset();
         return got;
     }
-    /// Damaged records that were left out, of all files.
-    std::uint64_t left_out() const noexcept { return left_out_; }
     /// Opens the next file; false: there are no more. What it throws is of that file, and the next call goes on behind it.
     bool open_next();
     bool is_open() const noexcept { return source_ != nullptr; }
@@ -55,7 +57,8 @@ private:
     const std::vector<std::string>& files_;
     const record_format& format_;
     std::size_t next_file_ = 0;
-    std::uint64_t ignored_here_ = 0, left_out_ = 0;
+    std::atomic<std::uint64_t>* const left_out_;
+    std::uint64_t ignored_ = 0; // of this file, told already
     std::unique_ptr<record_source> source_;
 };
 

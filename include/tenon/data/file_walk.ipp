@@ -7,7 +7,7 @@ namespace tenon::detail {
 TENON_INLINE bool file_walk::open_next() {
     if (next_file_ == files_.size()) return false;
     const std::string& file = files_[next_file_++];
-    ignored_here_ = 0;
+    ignored_ = 0;
     source_ = open_records(who_, file, format_);
     return true;
 }

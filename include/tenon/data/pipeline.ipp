@@ -116,7 +116,7 @@ TENON_INLINE data_report pipeline::report() const {
 }
 
 // Measures every call at first, then one of so many: looking at the clock takes longer than what some steps do.
-inline constexpr std::uint64_t calls_all_measured = 32, calls_a_measurement = 16;
+inline constexpr std::uint64_t calls_all_measured = 32, calls_measured_often = 4096;
 
 class call_sampler {
 public:
@@ -124,7 +124,8 @@ public:
     std::int64_t weight() noexcept {
         const std::uint64_t call = calls_++;
         if (call < calls_all_measured) return 1;
-        return call % calls_a_measurement == 0 ? static_cast<std::int64_t>(calls_a_measurement) : 0;
+        const std::uint64_t each = call < calls_measured_often ? 16 : 64;
+        return call % each == 0 ? static_cast<std::int64_t>(each) : 0;
     }
 
 private:

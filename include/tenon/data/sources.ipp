@@ -132,20 +132,26 @@ public:
     record_node(const char* source, std::vector<std::string> files, const record_format& f) :
         data_node(source, {tensor_type{element_type::string, {}}}), files_(std::move(files)), format_(f) {}
     std::unique_ptr<element_stream> make(pipeline& p) const override { return std::make_unique<stream>(*this, p); }
+    std::unique_ptr<element_stream> make_batches(pipeline& p, std::int64_t n, bool drop_remainder) const override {
+        if (n > 65536) return nullptr; // that many may not be there
+        return std::make_unique<batch_stream>(*this, p, n, drop_remainder);
+    }
     bool may_wait() const override { return true; }
 
 private:
+    static bool next_record(file_walk& walk, std::string_view& record) {
+        while (!walk.next(record))
+            if (!walk.open_next()) return false;
+        return true;
+    }
+
     class stream final : public element_stream {
     public:
-        stream(const record_node& n, pipeline& p) : meter_(p.meter(n)), walk_(n.step(), n.files_, n.format_) {}
+        stream(const record_node& n, pipeline& p) :
+            walk_(n.step(), n.files_, n.format_, &p.meter(n).left_out) {}
         bool next(data_element& x) override {
             std::string_view record;
-            bool got = false;
-            while (!(got = walk_.next(record)) && walk_.open_next()) {
-            }
-            if (const std::uint64_t all = walk_.left_out(); all != told_)
-                meter_.left_out.fetch_add(all - std::exchange(told_, all), std::memory_order_relaxed);
-            if (!got) return false;
+            if (!next_record(walk_, record)) return false;
             if (x.size() != 1 || x[0].element() != element_type::string || x[0].rank() != 0 || !x[0].is_unique()) {
                 x.clear();
                 x.emplace_back(element_type::string, extents());
@@ -159,9 +165,51 @@ private:
         }
 
     private:
-        step_meter& meter_;
         file_walk walk_;
-        std::uint64_t told_ = 0; // of what was left out
+    };
+
+    // Records are written to where they stay; the memory of a batch that was let go is used again.
+    class batch_stream final : public element_stream {
+    public:
+        batch_stream(const record_node& n, pipeline& p, std::int64_t batch, bool drop) :
+            walk_(n.step(), n.files_, n.format_, &p.meter(n).left_out), batch_(batch), drop_(drop) {}
+        bool next(data_element& x) override {
+            x.clear();
+            if (count_ == 0 && (!memory_ || !memory_.is_unique())) memory_ = any_array(element_type::string, {batch_});
+            auto* const to = memory_.data<std::string>();
+            std::string_view record;
+            // What was read when a record fails stays for the next call.
+            while (count_ < batch_ && next_record(walk_, record)) to[count_++].assign(record);
+            const std::int64_t count = std::exchange(count_, 0);
+            if (count == 0 || (drop_ && count < batch_)) return false;
+            x.push_back(count == batch_ ? memory_.share() : memory_.slice(0, count));
+            return true;
+        }
+        void save(state_writer& to) override {
+            to.number(static_cast<std::uint64_t>(count_));
+            if (count_ > 0) to.array(memory_.slice(0, count_));
+            walk_.save(to);
+        }
+        void restore(state_reader& from) override {
+            const std::uint64_t count = from.number();
+            if (count > static_cast<std::uint64_t>(batch_)) from.damaged("a batch holds more than it may");
+            count_ = static_cast<std::int64_t>(count);
+            if (count_ > 0) {
+                const any_array held = from.array();
+                if (!(held.type() == tensor_type{element_type::string, {count_}}))
+                    from.damaged("a batch is of other types");
+                memory_ = any_array(element_type::string, {batch_});
+                std::copy_n(held.data<std::string>(), count_, memory_.data<std::string>());
+            }
+            walk_.restore(from, [] {});
+        }
+
+    private:
+        file_walk walk_;
+        const std::int64_t batch_;
+        const bool drop_;
+        any_array memory_;
+        std::int64_t count_ = 0; // records in it
     };
     const std::vector<std::string> files_;
     const record_format format_;

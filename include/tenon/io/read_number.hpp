@@ -36,9 +36,7 @@ struct few_digits {
     std::uint64_t value;
     unsigned count; ///< 8: there may be more, and the value is not told
 };
-inline few_digits read_few_digits(const char* p) noexcept {
-    std::uint64_t word;
-    std::memcpy(&word, p, 8); // the first is the lowest byte
+inline few_digits few_digits_of(std::uint64_t word) noexcept {
     word ^= 0x3030303030303030u;
     const std::uint64_t others = (word | (word + 0x7676767676767676u)) & 0x8080808080808080u;
     const auto count = static_cast<unsigned>(std::countr_zero(others)) / 8;
@@ -46,6 +44,17 @@ inline few_digits read_few_digits(const char* p) noexcept {
     word = word * 10 + (word >> 8);             // pairs; then fours, and all
     const std::uint64_t pairs = 0x000000FF000000FFu;
     return {((word & pairs) * 0x000F424000000064u + ((word >> 16) & pairs) * 0x0000271000000001u) >> 32, count};
+}
+inline std::uint64_t next_8(const char* p) noexcept {
+    std::uint64_t word;
+    std::memcpy(&word, p, 8); // the first is the lowest byte
+    return word;
+}
+inline few_digits read_few_digits(const char* p) noexcept { return few_digits_of(next_8(p)); }
+/// The same where fewer may be left, 0 to 7 or more, and at least 8 characters stand before `end`.
+inline few_digits read_few_digits(const char* p, const char* end) noexcept {
+    if (end - p >= 8) return read_few_digits(p);
+    return few_digits_of(next_8(end - 8) >> 8 >> (56 - 8 * (end - p))); // zeros behind them, which are no digits
 }
 inline constexpr bool reads_few_digits = std::endian::native == std::endian::little;
 
@@ -65,14 +74,14 @@ inline const char* read_decimal(const char* p, const char* end, decimal& a) noex
     }
     std::int64_t count = -1, exponent = 0;
     std::uint64_t digits = 0;
-    if (reads_few_digits && end - at >= 16) {
+    if (reads_few_digits && end - at >= 8) {
         const few_digits whole = read_few_digits(at);
         if (whole.count < 8) {
             if (at[whole.count] != '.') {
                 digits = whole.value;
                 count = whole.count;
                 at += whole.count;
-            } else if (const few_digits part = read_few_digits(at + whole.count + 1); part.count < 8) {
+            } else if (const few_digits part = read_few_digits(at + whole.count + 1, end); part.count < 8) {
                 constexpr std::uint64_t powers[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000};
                 digits = whole.value * powers[part.count] + part.value;
                 exponent = -static_cast<std::int64_t>(part.count);

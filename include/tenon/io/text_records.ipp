@@ -35,6 +35,11 @@ public:
         return false;
     }
 
+    void go_to(const record_position& p) override {
+        no_quote_before_ = 0;
+        buffered_records::go_to(p);
+    }
+
 private:
     static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
@@ -49,7 +54,7 @@ private:
         const auto* const at = static_cast<const char*>(std::memchr(from, '\n', available()));
         if (!at) return false;
         std::size_t size = static_cast<std::size_t>(at - from);
-        if (is_csv() && std::memchr(from, '"', size)) return false;
+        if (is_csv() && has_quote(size)) return false;
         const std::size_t whole = size + 1;
         size -= size > 0 && from[size - 1] == '\r';
         if (size > limit_) return false;
@@ -58,6 +63,17 @@ private:
         ++records_;
         number_ = ++lines_;
         return true;
+    }
+
+    // Whether one is in the next so many bytes. Once it looks through all that has been read, instead of each line.
+    bool has_quote(std::size_t size) {
+        const std::uint64_t here = position().bytes;
+        if (here + size <= no_quote_before_) return false;
+        const char* const from = data();
+        const auto* const at = static_cast<const char*>(std::memchr(from, '"', available()));
+        const std::size_t free = at ? static_cast<std::size_t>(at - from) : available();
+        no_quote_before_ = here + free;
+        return free < size;
     }
 
     // The byte order mark and the header lines, of whatever length.
@@ -156,6 +172,7 @@ private:
     }
 
     const std::size_t limit_;
+    std::uint64_t no_quote_before_ = 0; // from position() to there, in the file
 };
 
 TENON_INLINE std::unique_ptr<record_source> text_records(record_file f) {
