@@ -1,5 +1,5 @@
-// Records of fixed length, whole files and IDX elements of any bytes, with sizes from the first four.
-// covers: io/fixed_length_records io/idx_records io/buffered_records
+// Records of fixed length, whole files and elements of IDX and .npy files of any bytes, with sizes from the first four.
+// covers: io/fixed_length_records io/array_records io/buffered_records
 
 #include <cstdint>
 
@@ -10,7 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     tenon::record_format f;
     f.largest_record = 300;
     if (data[0] % 4 == 0) f.kind = tenon::record_kind::whole_file;
-    else if (data[0] % 4 == 1) f.kind = tenon::record_kind::idx;
+    else if (data[0] % 4 == 1) f.kind = data[1] % 2 == 0 ? tenon::record_kind::idx : tenon::record_kind::npy;
     else {
         f.kind = tenon::record_kind::fixed_length;
         f.header_bytes = data[1];

@@ -35,8 +35,9 @@ inline reading read_records(const std::string& bytes, const tenon::record_format
             r.records.push_back(std::string("!") + e.what());
         }
         if (r.records.size() > bytes.size() + 2) {
-            if (f.kind == tenon::record_kind::idx && r.records.back().empty()) break; // as many as the header promises
-            std::abort();                                                             // it never ends
+            if ((f.kind == tenon::record_kind::idx || f.kind == tenon::record_kind::npy) && r.records.back().empty())
+                break;    // as many as the header promises
+            std::abort(); // it never ends
         }
         if (more) r.places.push_back(source->position());
     }

@@ -96,32 +96,3 @@ TEST_CASE("a whole file is one record, an empty one too") {
     source->go_to(behind);
     CHECK_FALSE(source->next(r));
 }
-
-TEST_CASE("SEMANTICS 35: an IDX file's records are its elements along dimension 0, as they are stored") {
-    const tn::record_format idx{.kind = record_kind::idx};
-    const std::string head = "\0\0\x0B\x02\0\0\0\x02\0\0\0\x03"s;
-    for (const std::size_t buffer : {1U, 13U, 1000U}) {
-        CHECK(all_of(head + "abcdefABCDEF", idx, buffer) == strings{"abcdef", "ABCDEF"});
-        const auto source = source_of(head + "abcdefABCDEF", idx, buffer);
-        std::string_view r;
-        source->go_to({18, 1, 0});
-        CHECK(source->next(r));
-        CHECK(r == "ABCDEF");
-        CHECK(source->number() == 2);
-        CHECK_FALSE(source->next(r));
-        source->go_to({});
-        CHECK(source->next(r));
-        CHECK(r == "abcdef");
-    }
-    CHECK(contains(all_of(head + "abcdefABCDE", idx).at(1),
-                   "!data_loss read: 'it': the file ends within a record: 5 bytes "
-                   "are left of 6, and the header promises 2 records (record 2"));
-    CHECK(contains(all_of(head + "abcdefABCDEFx", idx).at(2), "more bytes follow"));
-    CHECK(contains(all_of("PK\3\4abcd", idx).at(0), "!invalid_argument read: 'it': not an IDX file"));
-    CHECK(all_of("PK\3\4abcd", idx).size() == 1);
-    CHECK(contains(all_of("\0\0\x0B"s, idx).at(0), "!data_loss"));
-    CHECK(contains(all_of("\0\0\x08\0a"s, idx).at(0), "a scalar"));
-    CHECK(
-        contains(all_of("\0\0\x0E\x03\0\0\0\x01\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF"s, idx).at(0), "!resource_exhausted"));
-    CHECK(contains(all_of("\0\0\x08\x01"s, idx).at(0), "within its header"));
-}

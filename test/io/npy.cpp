@@ -203,7 +203,7 @@ TEST_CASE("npy: a bool is any byte but 0") {
 }
 
 TEST_CASE("npy: elements that are no numbers are refused by name") {
-    CHECK(contains(said<tn::unimplemented_error>(texts), "read_npy: 'bytes' holds elements of NumPy's type '<U2'"));
+    CHECK(contains(said<tn::unimplemented_error>(texts), "read_npy: 'bytes': it holds elements of NumPy's type '<U2'"));
     CHECK(contains(said<tn::unimplemented_error>(complexes), "'<c16'"));
     CHECK(contains(
         said<tn::unimplemented_error>(npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': ()}", "")),

@@ -136,7 +136,7 @@ TEST_CASE("SEMANTICS 35: a reader gives lines of the files that a queue names, a
           texts{a + ":2=1,2", a + ":3=3,4", b + ":2=5,6"});
 }
 
-TEST_CASE("SEMANTICS 35: whole files, records of fixed length, TFRecords and IDX elements, packed or not") {
+TEST_CASE("SEMANTICS 35: whole files, records of fixed length, TFRecords, IDX and .npy elements, packed or not") {
     const temporary_folder folder;
     const std::string a = folder / "a", b = folder / "b";
     in_graph g;
@@ -152,6 +152,10 @@ TEST_CASE("SEMANTICS 35: whole files, records of fixed length, TFRecords and IDX
     CHECK(all_of(tn::tf_record_reader({.compressed = tn::compression::gzip}), {b}) == texts{b + ":1=four"});
     write_bytes(a, std::string("\0\0\x08\x02\0\0\0\x02\0\0\0\x03", 12) + "abcdef");
     CHECK(all_of(tn::idx_reader(), {a}) == texts{a + ":1=abc", a + ":2=def"});
+    const tn::array<std::int16_t> pairs{{1, 2}, {3, 4}};
+    tn::write_npy(a, pairs);
+    CHECK(all_of(tn::npy_reader(), {a}) ==
+          texts{a + ":1=" + std::string("\1\0\2\0", 4), a + ":2=" + std::string("\3\0\4\0", 4)});
     write_bytes(a, "1,\"a\nb\"\n2,c\n");
     CHECK(all_of(tn::text_line_reader({.csv_rows = true}), {a}).size() == 2);
 }

@@ -24,7 +24,7 @@ std::unique_ptr<record_source> text_records(record_file f); ///< text_lines, csv
 std::unique_ptr<record_source> whole_file_record(record_file f);
 std::unique_ptr<record_source> fixed_length_records(record_file f);
 std::unique_ptr<record_source> tfrecords(record_file f);
-std::unique_ptr<record_source> idx_records(record_file f);
+std::unique_ptr<record_source> array_records(record_file f); ///< idx, npy
 std::unique_ptr<record_source> make_record_source(record_file f);
 
 class buffered_records : public record_source {

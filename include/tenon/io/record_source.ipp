@@ -44,7 +44,8 @@ TENON_INLINE std::unique_ptr<record_source> make_record_source(record_file f) {
     case record_kind::whole_file: return whole_file_record(std::move(f));
     case record_kind::fixed_length: return fixed_length_records(std::move(f));
     case record_kind::tfrecord: return tfrecords(std::move(f));
-    case record_kind::idx: return idx_records(std::move(f));
+    case record_kind::idx:
+    case record_kind::npy: return array_records(std::move(f));
     }
     throw invalid_argument_error(f.who + ": there is no kind " + std::to_string(static_cast<int>(f.format.kind)) +
                                  " of records");
@@ -67,8 +68,8 @@ TENON_INLINE std::unique_ptr<record_source> open_records(const std::string& who,
 } // namespace tenon
 
 #if TENON_HEADER_ONLY
+#include <tenon/io/array_records.ipp>
 #include <tenon/io/fixed_length_records.ipp>
-#include <tenon/io/idx_records.ipp>
 #include <tenon/io/text_records.ipp>
 #include <tenon/io/tfrecords.ipp>
 #endif

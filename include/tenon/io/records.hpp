@@ -17,6 +17,7 @@ enum class record_kind {
     fixed_length, ///< so many bytes each, between a header and a footer of the file
     tfrecord,     ///< length, its masked CRC32C, data, their masked CRC32C
     idx,          ///< the elements along dimension 0 of an IDX file, as they are stored
+    npy,          ///< the same of an .npy file, which is stored by rows
 };
 
 struct record_format {

@@ -192,6 +192,7 @@ reader whole_file_reader(const record_reader_options& o = {});
 reader fixed_length_record_reader(std::int64_t record_bytes, const fixed_length_record_reader_options& o = {});
 reader tf_record_reader(const record_reader_options& o = {});
 reader idx_reader(const record_reader_options& o = {});
+reader npy_reader(const record_reader_options& o = {});
 
 } // namespace untyped
 
@@ -282,6 +283,13 @@ public:
 class idx_reader : public reader {
 public:
     explicit idx_reader(const record_reader_options& o = {}) : reader(untyped::idx_reader(o)) {}
+};
+
+/// Elements along dimension 0 of .npy files, as they are stored (decode_raw is told the byte order). Those
+/// stored by columns, of more than one dimension, are an unimplemented_error.
+class npy_reader : public reader {
+public:
+    explicit npy_reader(const record_reader_options& o = {}) : reader(untyped::npy_reader(o)) {}
 };
 
 } // namespace tenon
@@ -393,6 +401,10 @@ TENON_INLINE reader tf_record_reader(const record_reader_options& o) {
 TENON_INLINE reader idx_reader(const record_reader_options& o) {
     return reader(
         tenon::detail::add_reader(tenon::detail::format_of(record_kind::idx, o), o.shared_name, o.name, "idx_reader"));
+}
+TENON_INLINE reader npy_reader(const record_reader_options& o) {
+    return reader(
+        tenon::detail::add_reader(tenon::detail::format_of(record_kind::npy, o), o.shared_name, o.name, "npy_reader"));
 }
 
 } // namespace untyped

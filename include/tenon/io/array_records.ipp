@@ -5,12 +5,29 @@
 
 #include <tenon/io/buffered_records.hpp>
 #include <tenon/io/idx_header.hpp>
+#include <tenon/io/npy_header.hpp>
 
 namespace tenon::detail {
 
-class idx_source final : public buffered_records {
+// What the elements of an array in a file are; its records are those along dimension 0.
+inline tensor_type read_type_of_idx(const auto& read, const auto& say) {
+    std::size_t header_bytes = 0;
+    return read_idx_header(read, say, header_bytes);
+}
+inline tensor_type read_type_of_npy(const auto& read, const auto& say) {
+    std::size_t header_bytes = 0;
+    const npy_header h = read_npy_header(read, say, header_bytes);
+    if (h.fortran && h.type.extents.rank() > 1)
+        throw unimplemented_error(
+            say("the elements, " + to_string(h.type) +
+                ", are stored by columns (fortran_order), so that those along dimension 0 do not lie "
+                "together; write them by rows: numpy.save(file, numpy.ascontiguousarray(x))"));
+    return h.type;
+}
+
+class array_source final : public buffered_records {
 public:
-    explicit idx_source(record_file f) : buffered_records(std::move(f)) {}
+    explicit array_source(record_file f) : buffered_records(std::move(f)) {}
 
     bool next(std::string_view& record) override {
         if (ended_) return false;
@@ -44,18 +61,18 @@ private:
             ended_ = true;
             throw_error(code, say(what));
         };
-        std::size_t header_bytes = 0;
+        const auto read = [&](void* to, std::size_t bytes) {
+            ended_ = false;
+            const std::size_t n = fill(bytes) ? bytes : available();
+            std::memcpy(to, data(), n);
+            take(n);
+            ended_ = true;
+            return n;
+        };
+        const auto named = [&](const std::string& what) { return say(what); };
         ended_ = true; // unless all is well
-        const tensor_type type = read_idx_header(
-            [&](void* to, std::size_t bytes) {
-                ended_ = false;
-                const std::size_t n = fill(bytes) ? bytes : available();
-                std::memcpy(to, data(), n);
-                take(n);
-                ended_ = true;
-                return n;
-            },
-            [&](const std::string& what) { return say(what); }, header_bytes);
+        const tensor_type type =
+            format_.kind == record_kind::npy ? read_type_of_npy(read, named) : read_type_of_idx(read, named);
         if (type.extents.rank() == 0)
             refuse(error_code::invalid_argument, "the elements are a scalar, which has no dimension to go along");
         checked_size bytes = static_cast<std::int64_t>(size_of(type.element));
@@ -82,8 +99,8 @@ private:
     std::uint64_t count_ = 0;
 };
 
-TENON_INLINE std::unique_ptr<record_source> idx_records(record_file f) {
-    return std::make_unique<idx_source>(std::move(f));
+TENON_INLINE std::unique_ptr<record_source> array_records(record_file f) {
+    return std::make_unique<array_source>(std::move(f));
 }
 
 } // namespace tenon::detail
