@@ -87,6 +87,23 @@ foreach(package IN ITEMS PNG JPEG)
     endif()
 endforeach()
 
+# The same of regular expressions. RE2 speaks in strings of a C++ standard library, which must be the one used here.
+set(TENON_HAS_RE2 OFF)
+if(TENON_WITH_RE2)
+    find_package(RE2 QUIET)
+    if(TARGET RE2::RE2)
+        include(CheckCXXSourceCompiles)
+        set(CMAKE_REQUIRED_LIBRARIES RE2::RE2)
+        check_cxx_source_compiles("
+            #include <string>
+            #include <re2/re2.h>
+            int main() { std::string text; return RE2::GlobalReplace(&text, text, text); }"
+            TENON_LINKS_RE2)
+        unset(CMAKE_REQUIRED_LIBRARIES)
+        set(TENON_HAS_RE2 ${TENON_LINKS_RE2})
+    endif()
+endif()
+
 # oneDNN takes long to build, so it is fetched only when asked for by name.
 set(TENON_HAS_ONEDNN OFF)
 if(TENON_WITH_ONEDNN STREQUAL "AUTO")

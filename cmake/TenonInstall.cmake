@@ -28,6 +28,7 @@ install(FILES
     "${PROJECT_BINARY_DIR}/tenon-config.cmake"
     "${PROJECT_BINARY_DIR}/tenon-config-version.cmake"
     "${CMAKE_CURRENT_LIST_DIR}/FindoneDNN.cmake"
+    "${CMAKE_CURRENT_LIST_DIR}/FindRE2.cmake"
     DESTINATION "${tenon_cmake_dir}")
 
 # What a static library leaves to the program's link line (pkg-config --static).
@@ -45,6 +46,10 @@ endif()
 if(TENON_HAS_JPEG)
     list(APPEND tenon_pc_requires "libjpeg")
     string(APPEND tenon_pc_cflags " -DTENON_WITH_JPEG=1")
+endif()
+if(TENON_HAS_RE2)
+    list(APPEND tenon_pc_requires "re2")
+    string(APPEND tenon_pc_cflags " -DTENON_WITH_RE2=1")
 endif()
 list(JOIN tenon_pc_requires ", " tenon_pc_requires)
 if(TENON_HAS_ONEDNN)

@@ -14,6 +14,7 @@ option(TENON_WITH_NET "Build tenon::net: servers and remote sessions (Asio, Open
 option(TENON_WITH_ZLIB "Read gzipped files with zlib (find or fetch)" ON)
 option(TENON_WITH_PNG "Read and write PNG files with libpng, where it is found" ON)
 option(TENON_WITH_JPEG "Read and write JPEG files with libjpeg-turbo, where it is found" ON)
+option(TENON_WITH_RE2 "Replace regular expressions with RE2, where it is found" ON)
 
 set(TENON_SANITIZE "" CACHE STRING "Sanitizers for everything built: address,undefined or thread")
 set(TENON_TEST_FOLDERS "" CACHE STRING "Folders of test/ to build, separated by ';' (empty: all)")

@@ -72,18 +72,31 @@ TEST_CASE("substr: positions from the beginning and from the end, in bytes or ch
     CHECK(contains(g.complaint(tn::substr(g.x, 0, -1), {"ab"}), "a part cannot be -1 long"));
 }
 
+#if TENON_WITH_RE2
 TEST_CASE("regex_replace: each match or the first, with its groups") {
     in_graph g;
     CHECK(g.values(tn::regex_replace(g.x, "<br */?>", " "), {"a<br />b<br>c", "d"}) == texts{"a b c", "d"});
-    CHECK(g.values(tn::regex_replace(g.x, "(\\w+)@(\\w+)", "$2 at $1", false), {"a@b c@d"}) == texts{"b at a c@d"});
+    CHECK(g.values(tn::regex_replace(g.x, "(\\w+)@(\\w+)", "\\2 at \\1", false), {"a@b c@d"}) == texts{"b at a c@d"});
     CHECK(contains(message_of<tn::invalid_argument_error>([&] { tn::regex_replace(g.x, "(a", ""); }),
-                   "regex_replace: the pattern \"(a\" is not right at byte 2: a bracket does not end"));
-    CHECK(contains(message_of<tn::invalid_argument_error>([&] { tn::regex_replace(g.x, "a", "$1"); }),
-                   "regex_replace: $1 in \"$1\", and the pattern has 0 groups"));
+                   "regex_replace: the pattern \"(a\" is no regular expression: missing "));
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { tn::regex_replace(g.x, "a", "\\1"); }),
+                   "regex_replace: the rewrite \"\\1\" does not go with the pattern \"a\": "));
+    CHECK(contains(message_of<tn::resource_exhausted_error>([&] { tn::regex_replace(g.x, "\\pL{1000}", ""); }),
+                   "regex_replace: the pattern \"\\pL{1000}\" is too large"));
     // A graph that was read may say what no function has looked at.
     const tn::any_tensor bad = tn::add<tn::regex_replace_op>({"(a", "", true}, {g.x});
-    CHECK(contains(message_of<tn::invalid_argument_error>([&] { g.run(bad, {"a"}); }), "a bracket does not end"));
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { g.run(bad, {"a"}); }), "is no regular expression"));
 }
+#else
+TEST_CASE("regex_replace: without RE2 it says what to install") {
+    in_graph g;
+    CHECK(contains(message_of<tn::unimplemented_error>([&] { tn::regex_replace(g.x, "a", "b"); }),
+                   "regex_replace: this build of Tenon has no RE2, which regular expressions need: install it (Debian: "
+                   "libre2-dev)"));
+    const tn::any_tensor y = tn::add<tn::regex_replace_op>({"a", "b", true}, {g.x});
+    CHECK(contains(message_of<tn::unimplemented_error>([&] { g.run(y, {"a"}); }), "TENON_WITH_RE2=ON"));
+}
+#endif
 
 TEST_CASE("to_hash_bucket is XXH64, by its published test values") {
     in_graph g;

@@ -5,8 +5,8 @@
 
 #include <tenon/graph/json_value.hpp>
 
-/// What JSON texts say, for readers that trust none of it. All that parses JSON does it here; nlohmann's parser is in
-/// json_parse.ipp alone.
+/// What JSON texts say, for readers that trust none of it. All of graph/ and above that parses JSON does it here: nlohmann's
+/// parser is in json_parse.ipp, and below in io/json_lines.ipp.
 
 namespace tenon::detail {
 

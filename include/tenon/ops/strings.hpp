@@ -97,16 +97,16 @@ struct substr_op : detail::of_texts<element_type::string> {
 };
 TENON_OP(strings, substr);
 
-/// in: x. With `rewrite` in place of what matches a regular expression (io/regular_expression.hpp).
+/// in: x. With `rewrite` in place of what matches a regular expression (io/regex_replacer.hpp).
 struct regex_replace_op : detail::of_texts<element_type::string> {
     static constexpr const char* name = "regex_replace";
     struct attributes {
         std::string pattern, rewrite;
-        bool all = true; ///< each match, not the first only
+        bool replace_global = true; ///< each match, not the first only
         static constexpr void fields(auto&& field) {
             field("pattern", &attributes::pattern);
             field("rewrite", &attributes::rewrite);
-            field("all", &attributes::all);
+            field("replace_global", &attributes::replace_global);
         }
     };
     static kernel_pointer prepare(const kernel_setup& s);
@@ -215,7 +215,8 @@ any_tensor string_lower(const any_tensor& x);
 any_tensor string_upper(const any_tensor& x);
 any_tensor string_length(const any_tensor& x, text_unit unit = text_unit::bytes);
 any_tensor substr(const any_tensor& x, std::int64_t position, std::int64_t length, text_unit unit = text_unit::bytes);
-any_tensor regex_replace(const any_tensor& x, const std::string& pattern, const std::string& rewrite, bool all = true);
+any_tensor regex_replace(const any_tensor& x, const std::string& pattern, const std::string& rewrite,
+                         bool replace_global = true);
 any_tensor to_hash_bucket(const any_tensor& x, std::int64_t buckets);
 any_tensor to_number(const any_tensor& x, element_type element);
 any_tensor string_join(const std::string& separator, const std::vector<any_tensor>& texts);
@@ -272,16 +273,18 @@ auto substr(const X& x, std::int64_t position, std::int64_t length, text_unit un
         return detail::like_texts<std::string, X>::unchecked(
             untyped::substr(detail::as_tensor(x), position, length, unit));
 }
-/// x with `rewrite` in place of each match of a regular expression, or of the first only. io/regular_expression.hpp says what
-/// both may hold; a pattern that is none is an invalid_argument_error.
+/// x with `rewrite` in place of each match of a regular expression, or of the first only. Both are RE2's, as in TensorFlow: in
+/// the rewrite, \1 is what the pattern's first group matched, \0 all of the match. A pattern that is none is an
+/// invalid_argument_error, and one that is too large a resource_exhausted_error (io/regex_replacer.hpp); where this build has
+/// no RE2, each is an unimplemented_error.
 template <OperandOrIllShaped X>
-auto regex_replace(const X& x, const std::string& pattern, const std::string& rewrite, bool all = true) {
+auto regex_replace(const X& x, const std::string& pattern, const std::string& rewrite, bool replace_global = true) {
     using verdict = detail::verdict_on_operands<detail::text_rule<regex_replace_op>, X>;
     static_assert(verdict::agree, "tenon: shapes do not agree");
     if constexpr (!verdict::fits) return ill_shaped{};
     else
         return detail::like_texts<std::string, X>::unchecked(
-            untyped::regex_replace(detail::as_tensor(x), pattern, rewrite, all));
+            untyped::regex_replace(detail::as_tensor(x), pattern, rewrite, replace_global));
 }
 /// A number below `buckets` for each text, int64: XXH64 (seed 0) of its bytes, modulo `buckets`; the same on every machine.
 template <OperandOrIllShaped X> auto to_hash_bucket(const X& x, std::int64_t buckets) {

@@ -59,4 +59,5 @@ TEST_CASE("config_text gives the version of what was found, and says what is don
 #else
     CHECK(line_of("libjpeg") == "not found: JPEG images cannot be read");
 #endif
+    CHECK(line_of("RE2") == (TENON_WITH_RE2 ? "found" : "not found: regular expressions cannot be replaced"));
 }

@@ -8,7 +8,7 @@
 
 #include <tenon/core/content_hash.hpp>
 #include <tenon/io/element_text.hpp>
-#include <tenon/io/regular_expression.hpp>
+#include <tenon/io/regex_replacer.hpp>
 #include <tenon/ops/kernels/immediate.hpp>
 #include <tenon/ops/kernels/records.hpp>
 
@@ -118,14 +118,12 @@ struct replace_in_text {
     static constexpr double nanoseconds = 2000;
     explicit replace_in_text(const kernel_setup& s) : replace_in_text(decode<regex_replace_op::attributes>(s.attrs)) {}
     explicit replace_in_text(const regex_replace_op::attributes& a) :
-        what("regex_replace", a.pattern), by(what.read_rewrite("regex_replace", a.rewrite)), all(a.all) {}
+        replaced("regex_replace", a.pattern, a.rewrite, a.replace_global) {}
     std::string operator()(const std::string& text, std::string* to, std::int64_t i) const {
-        to[i] = what.replace(text, by, all);
+        to[i] = replaced(text);
         return {};
     }
-    regular_expression what;
-    regular_expression::rewrite by;
-    bool all;
+    regex_replacer replaced;
 };
 
 struct bucket_of_text {
@@ -245,10 +243,9 @@ TENON_INLINE any_tensor substr(const any_tensor& x, std::int64_t position, std::
     return tenon::add<substr_op>({position, length, unit}, {x});
 }
 TENON_INLINE any_tensor regex_replace(const any_tensor& x, const std::string& pattern, const std::string& rewrite,
-                                      bool all) {
-    const regular_expression read("regex_replace", pattern); // what is wrong with it is said here, not in the step
-    (void)read.read_rewrite("regex_replace", rewrite);
-    return tenon::add<regex_replace_op>({pattern, rewrite, all}, {x});
+                                      bool replace_global) {
+    (void)regex_replacer("regex_replace", pattern, rewrite); // what is wrong with them is said here, not in the step
+    return tenon::add<regex_replace_op>({pattern, rewrite, replace_global}, {x});
 }
 TENON_INLINE any_tensor to_hash_bucket(const any_tensor& x, std::int64_t buckets) {
     if (buckets < 1)

@@ -7,6 +7,7 @@
 
 #include <tenon/io/jpeg.hpp>
 #include <tenon/io/png.hpp>
+#include <tenon/io/regex_replacer.hpp>
 #include <tenon/kernel/simd/isa.hpp>
 
 #if defined(__linux__)
@@ -84,6 +85,7 @@ TENON_INLINE std::string config_text() {
     line("zlib", detail::zlib_text());
     line("libpng", detail::png_library());
     line("libjpeg", detail::jpeg_library());
+    line("RE2", detail::re2_library());
     line("instruction set", name_of(simd::best_isa()));
     line("processors", std::to_string(detail::usable_processors()));
     return text;

@@ -1,0 +1,39 @@
+// Whatever the bytes, a pattern and a rewrite are refused, or replace what they find: a text stays as it is where a match is
+// replaced by itself, and grows by none that is left out. The pattern ends with the first 0, the rewrite with the second; behind that is the text.
+// covers: io/regex_replacer io/element_text
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include <tenon/core/error.hpp>
+#include <tenon/io/regex_replacer.hpp>
+
+namespace {
+
+std::string part(std::string_view& rest) {
+    const std::string_view p = rest.substr(0, rest.find('\0'));
+    rest.remove_prefix(std::min(p.size() + 1, rest.size()));
+    return std::string(p);
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    std::string_view text(reinterpret_cast<const char*>(data), size);
+    const std::string pattern = part(text), rewrite = part(text);
+    try {
+        for (const bool global : {false, true}) {
+            if (tenon::regex_replacer("fuzz", pattern, "\\0", global)(text) != text) std::abort();
+            if (tenon::regex_replacer("fuzz", pattern, "", global)(text).size() > text.size()) std::abort();
+            tenon::regex_replacer("fuzz", pattern, rewrite, global)(text);
+        }
+    } catch (const tenon::invalid_argument_error&) { // as it should be
+    } catch (const tenon::resource_exhausted_error&) {
+    } catch (const tenon::unimplemented_error&) { // without RE2
+    }
+    return 0;
+}
