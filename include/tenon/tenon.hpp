@@ -114,6 +114,7 @@
 #include <tenon/train/coordinator.hpp>       // threads that end together
 #include <tenon/train/producers.hpp>         // queues filled with file names, numbers, slices of tensors
 #include <tenon/train/queue_runner.hpp>      // threads that keep queues filled
+#include <tenon/train/device_prefetch.hpp>   // elements that lie on a device before the step that uses them
 #include <tenon/train/session_hook.hpp>      // what goes on beside the steps of the next
 #include <tenon/train/monitored_session.hpp> // a session that initialises, restores, saves, and lives through lost tasks
 

@@ -149,3 +149,52 @@ TEST_CASE("a runner without an operation, or with one of another graph, is refus
     const tn::operation elsewhere = tn::no_op();
     CHECK_THROWS_AS(tn::queue_runner(q, elsewhere, 1), tn::invalid_argument_error);
 }
+
+TEST_CASE("SEMANTICS 37: what a runner runs first is run once, before the others, however many threads it has") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    tn::fifo_queue<std::int64_t> q(3);
+    auto v = tn::variable("v", std::int64_t{0}, {.collected = false});
+    const tn::tensor<std::int64_t, tn::shape<1>> once =
+        tn::tensor<std::int64_t, tn::shape<1>>::unchecked(tn::add<tn::epoch_order_op>({1, 1, false, 0}, {}));
+    const auto first = [&] {
+        const tn::control_dependencies after(once);
+        return v.assign(std::int64_t{5}).operation();
+    }();
+    tn::add_queue_runner(tn::queue_runner(q, {q.enqueue(v), q.enqueue(v), q.enqueue(v)}, {.first = first}));
+    auto next = q.dequeue();
+    auto other = v.assign(std::int64_t{7});
+    tn::session sess(g);
+    tn::coordinator coord;
+    CHECK(tn::start_queue_runners(sess, coord) == 3);
+    for (int i = 0; i < 10; ++i) CHECK(sess.run(next)() == 5);
+    sess.run(other.operation());
+    CHECK(tn::start_queue_runners(sess, coord) == 3);
+    for (int i = 0; i < 20; ++i) (void)sess.run(next);
+    CHECK(sess.run(next)() == 7);
+    coord.request_stop();
+    coord.join(20);
+}
+
+TEST_CASE("SEMANTICS 37: a stop ends a runner that waits for room in another queue, which keeps what it holds") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    tn::fifo_queue<std::int64_t> filled(100), room(2);
+    const auto put = [&] {
+        const tn::control_dependencies after(room.enqueue(std::int64_t{3}));
+        return filled.enqueue(std::int64_t{4});
+    }();
+    tn::add_queue_runner(tn::queue_runner(filled, {put}, {.waited_for = {room.untyped()}}));
+    auto size = filled.size();
+    auto held = room.dequeue();
+    tn::session sess(g);
+    tn::coordinator coord;
+    tn::start_queue_runners(sess, coord);
+    while (sess.run(size)() < 2) {
+    }
+    coord.request_stop();
+    coord.join(20);
+    CHECK(sess.run(held)() == 3);
+    CHECK(sess.run(held)() == 3);
+    CHECK_THROWS_AS(sess.run(held), tn::out_of_range_error);
+}

@@ -19,6 +19,14 @@
 
 namespace tenon {
 
+struct queue_runner_options {
+    /// Run once in a session, before the others: an out_of_range_error of it says that it has been run. It must not wait.
+    operation first = {};
+    /// Queues in which the operations wait for room, and from which others take. Once a stop is asked for they are closed, too, as
+    /// the one that is filled is: who waits there is cancelled, and what they hold can still be taken.
+    std::vector<untyped::queue> waited_for = {};
+};
+
 /// What fills a queue: a thread for each of these operations, which runs it again and again (SEMANTICS 37). One that meets
 /// the end of what it reads (out_of_range_error), or finds the queue closed, ends; the last of them closes the queue, so that
 /// who dequeues comes to the end, too. Another error stops them all, by way of the coordinator. Once a stop is asked for the
@@ -26,12 +34,12 @@ namespace tenon {
 class queue_runner {
 public:
     /// invalid_argument_error where there is no operation, or one is of another graph than the queue.
-    queue_runner(const untyped::queue& filled, std::vector<operation> enqueue);
+    queue_runner(const untyped::queue& filled, std::vector<operation> enqueue, const queue_runner_options& o = {});
     /// n times the same.
     queue_runner(const untyped::queue& filled, const operation& enqueue, int threads);
     template <class... C>
-    queue_runner(const queue<C...>& filled, std::vector<operation> enqueue) :
-        queue_runner(filled.untyped(), std::move(enqueue)) {}
+    queue_runner(const queue<C...>& filled, std::vector<operation> enqueue, const queue_runner_options& o = {}) :
+        queue_runner(filled.untyped(), std::move(enqueue), o) {}
     template <class... C>
     queue_runner(const queue<C...>& filled, const operation& enqueue, int threads) :
         queue_runner(filled.untyped(), enqueue, threads) {}
@@ -41,11 +49,14 @@ public:
     void start(session& s, coordinator& c) const;
     const untyped::queue& filled() const noexcept { return queue_; }
     const std::vector<operation>& enqueue_operations() const noexcept { return enqueue_; }
+    const queue_runner_options& options() const noexcept { return options_; }
 
 private:
     untyped::queue queue_;
     std::vector<operation> enqueue_;
-    operation close_, cancel_;
+    queue_runner_options options_;
+    operation close_;
+    std::vector<operation> cancel_; // of the one that is filled, and of those that are waited for
 };
 
 /// Enters a runner into its graph, so that start_queue_runners finds it, also in a graph that was read from a file.
