@@ -99,8 +99,8 @@ TEST_CASE("regex_replacer: texts are UTF-8, and other bytes stay") {
 
 TEST_CASE("regex_replacer: what is no pattern is refused with RE2's words") {
     CHECK(complaint("a(b").find("regex: the pattern \"a(b\" is no regular expression: missing ") == 0);
-    for (const char* pattern : {"(", ")", "[", "[a", "*", "a**", "a{3,2}", "a{1001}", "((a{100}){100})", "\\", "\\q", "(?=a)", "(a)\\1",
-                                "[b-a]", "(?", "\xff"})
+    for (const char* pattern : {"(", ")", "[", "[a", "*", "a**", "a{3,2}", "a{1001}", "((a{100}){100})", "\\", "\\q",
+                                "(?=a)", "(a)\\1", "[b-a]", "(?", "\xff"})
         CHECK(complaint(pattern).find("regex: the pattern ") == 0);
 }
 
@@ -152,7 +152,8 @@ TEST_CASE("regex_replacer: threads share one") {
 
 TEST_CASE("regex_replacer: a build without RE2 says what to install") {
     CHECK(message_of<unimplemented_error>([&] { regex_replacer("regex", "a", "b"); }) ==
-          "regex: this build of Tenon has no RE2, which regular expressions need: install it (Debian: libre2-dev) and build "
+          "regex: this build of Tenon has no RE2, which regular expressions need: install it (Debian: libre2-dev) and "
+          "build "
           "Tenon again with TENON_WITH_RE2=ON");
 }
 

@@ -228,16 +228,16 @@ private:
             maker_(n.step(), n.input().components(), true, &n.fill_),
             buckets_(n.sizes_.size()) {}
         bool next(data_element& x) override {
-            data_element one;
+            data_element single;
             while (!ended_) {
-                if (!from_->next(one)) {
+                if (!from_->next(single)) {
                     ended_ = true;
                     break;
                 }
-                const std::int64_t length = node_.length_(one);
+                const std::int64_t length = node_.length_(single);
                 const auto above = std::upper_bound(node_.boundaries_.begin(), node_.boundaries_.end(), length);
                 const auto b = static_cast<std::size_t>(above - node_.boundaries_.begin());
-                buckets_[b].push_back(std::move(one));
+                buckets_[b].push_back(std::move(single));
                 if (static_cast<std::int64_t>(buckets_[b].size()) == node_.sizes_[b]) return give(b, x);
             }
             if (node_.drop_) return false;
@@ -383,10 +383,10 @@ private:
         bool next(data_element& x) override {
             const std::int64_t wanted = (node_.n_ - 1) * node_.stride_ + 1;
             while (!ended_ && static_cast<std::int64_t>(held_.size()) < wanted) {
-                data_element one;
-                if (!from_->next(one)) ended_ = true;
+                data_element single;
+                if (!from_->next(single)) ended_ = true;
                 else if (skipped_ > 0) --skipped_;
-                else held_.push_back(std::move(one));
+                else held_.push_back(std::move(single));
             }
             if (held_.empty() || (node_.drop_ && static_cast<std::int64_t>(held_.size()) < wanted)) return false;
             std::vector<const data_element*> elements;

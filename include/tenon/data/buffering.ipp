@@ -111,19 +111,19 @@ private:
                 if (stopping_) return;
                 taking_ = true;
                 lock.unlock();
-                kept one;
+                kept single;
                 bool got = false;
                 const std::int64_t begin = now_ns();
                 try {
-                    got = from_->next(one.element);
+                    got = from_->next(single.element);
                 } catch (...) {
-                    one.failure = std::current_exception();
+                    single.failure = std::current_exception();
                     got = true;
                 }
                 pipeline_.note(meter_, begin, now_ns());
                 lock.lock();
                 taking_ = false;
-                if (got) held_.push_back(std::move(one));
+                if (got) held_.push_back(std::move(single));
                 else ended_ = true;
                 given_.notify_all();
                 if (ended_) return;

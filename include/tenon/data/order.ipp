@@ -398,15 +398,15 @@ private:
 
 TENON_INLINE data_node::pointer zipped(std::vector<data_node::pointer> all) {
     std::vector<tensor_type> types;
-    for (const data_node::pointer& one : all)
-        types.insert(types.end(), one->components().begin(), one->components().end());
+    for (const data_node::pointer& single : all)
+        types.insert(types.end(), single->components().begin(), single->components().end());
     // Arrays beside each other are more arrays.
-    if (std::all_of(all.begin(), all.end(), [](const auto& one) { return one->gives_rows_as_they_lie(); })) {
+    if (std::all_of(all.begin(), all.end(), [](const auto& single) { return single->gives_rows_as_they_lie(); })) {
         std::int64_t rows = all.front()->size();
-        for (const data_node::pointer& one : all) rows = std::min(rows, one->size());
+        for (const data_node::pointer& single : all) rows = std::min(rows, single->size());
         std::vector<any_array> arrays;
-        for (const data_node::pointer& one : all)
-            for (const any_array& a : *one->rows()) arrays.push_back(a.share().slice(0, rows));
+        for (const data_node::pointer& single : all)
+            for (const any_array& a : *single->rows()) arrays.push_back(a.share().slice(0, rows));
         return row_elements(std::move(arrays), std::move(types));
     }
     return std::make_shared<zipped_node>(std::move(types), std::move(all));
@@ -542,7 +542,7 @@ TENON_INLINE data_node::pointer sampled(std::vector<data_node::pointer> all, std
                                      std::to_string(weights.size()) +
                                      " weights; give one for each, 0 or more, and not all 0");
     std::vector<tensor_type> types = all[0]->components();
-    for (const data_node::pointer& one : all) types = common_types("sample", types, one->components());
+    for (const data_node::pointer& single : all) types = common_types("sample", types, single->components());
     return std::make_shared<sampled_node>(std::move(types), std::move(all), std::move(weights), seed_or_any(seed));
 }
 

@@ -147,8 +147,7 @@ private:
 
     class stream final : public element_stream {
     public:
-        stream(const record_node& n, pipeline& p) :
-            walk_(n.step(), n.files_, n.format_, &p.meter(n).left_out) {}
+        stream(const record_node& n, pipeline& p) : walk_(n.step(), n.files_, n.format_, &p.meter(n).left_out) {}
         bool next(data_element& x) override {
             std::string_view record;
             if (!next_record(walk_, record)) return false;

@@ -83,7 +83,7 @@ private:
 inline std::vector<data_node::pointer> last_steps(const char* step, const std::vector<untyped::data_set>& all) {
     if (all.empty()) throw invalid_argument_error(std::string(step) + ": of no data sets; give one at least");
     std::vector<data_node::pointer> steps;
-    for (const untyped::data_set& one : all) steps.push_back(one.last());
+    for (const untyped::data_set& single : all) steps.push_back(single.last());
     return steps;
 }
 

@@ -176,7 +176,7 @@ private:
 TENON_INLINE char csv_row_decoder::checked_delimiter(const std::string& who, const csv_options& o) {
     const char c = o.delimiter;
     const bool in_numbers =
-        detail::is_digit(c) || c == '+' || c == '-' || c == '.' || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+        detail::is_decimal_digit(c) || c == '+' || c == '-' || c == '.' || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
     if (in_numbers || c == '\n' || c == '\r' || (c == '"' && o.quotes))
         throw invalid_argument_error(who + ": fields cannot be delimited by " + detail::shown_text({&c, 1}));
     return c;

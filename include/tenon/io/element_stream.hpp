@@ -92,9 +92,9 @@ public:
 
 /// Where a graph finds a source that a program made: by a number, in the same process. The source lives as long as the
 /// program holds it.
-std::uint64_t number_of(const std::shared_ptr<const element_source>& source);
+std::uint64_t source_number(const std::shared_ptr<const element_source>& source);
 /// nullptr where there is none of this number (any more).
-std::shared_ptr<const element_source> source_of_number(std::uint64_t number);
+std::shared_ptr<const element_source> numbered_source(std::uint64_t number);
 
 } // namespace tenon
 

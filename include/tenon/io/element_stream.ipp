@@ -127,7 +127,7 @@ struct numbered_sources {
 };
 } // namespace detail
 
-TENON_INLINE std::uint64_t number_of(const std::shared_ptr<const element_source>& source) {
+TENON_INLINE std::uint64_t source_number(const std::shared_ptr<const element_source>& source) {
     auto& all = detail::numbered_sources::all();
     const std::lock_guard lock(all.guard);
     for (auto at = all.by_number.begin(); at != all.by_number.end();) {
@@ -139,7 +139,7 @@ TENON_INLINE std::uint64_t number_of(const std::shared_ptr<const element_source>
     return all.last;
 }
 
-TENON_INLINE std::shared_ptr<const element_source> source_of_number(std::uint64_t number) {
+TENON_INLINE std::shared_ptr<const element_source> numbered_source(std::uint64_t number) {
     auto& all = detail::numbered_sources::all();
     const std::lock_guard lock(all.guard);
     const auto at = all.by_number.find(number);

@@ -41,7 +41,7 @@ namespace detail {
 template <class T> const char* read_by_library(const char* begin, const char* end, T& v, text_fault& f) {
     const bool plus = begin != end && *begin == '+';
     const char* const from = plus ? begin + 1 : begin;
-    if (plus && (from == end || (!is_digit(*from) && *from != '.'))) {
+    if (plus && (from == end || (!is_decimal_digit(*from) && *from != '.'))) {
         f = text_fault::no_value;
         return begin;
     }
@@ -56,8 +56,8 @@ template <class T> const char* read_by_library(const char* begin, const char* en
     }
 #else
     const char* stop = from;
-    while (stop != end && (is_digit(*stop) || *stop == '.' || *stop == '-' || *stop == '+' || (*stop | 0x20) == 'e' ||
-                           ((*stop | 0x20) >= 'a' && (*stop | 0x20) <= 'z')))
+    while (stop != end && (is_decimal_digit(*stop) || *stop == '.' || *stop == '-' || *stop == '+' ||
+                           (*stop | 0x20) == 'e' || ((*stop | 0x20) >= 'a' && (*stop | 0x20) <= 'z')))
         ++stop;
     const std::string text(from, stop);
     static const locale_t c_locale = newlocale(LC_ALL_MASK, "C", locale_t{});
@@ -85,7 +85,7 @@ template <class T> const char* read_by_library(const char* begin, const char* en
     const char* at = from;
     const bool negative = at != behind && *at == '-';
     if (negative) ++at;
-    for (; at != behind && (is_digit(*at) || *at == '.'); ++at) {
+    for (; at != behind && (is_decimal_digit(*at) || *at == '.'); ++at) {
         if (*at == '.') point = true;
         else {
             found = found || *at != '0';
@@ -96,7 +96,7 @@ template <class T> const char* read_by_library(const char* begin, const char* en
     if (at != behind && ++at != behind) { // behind an e
         down = *at == '-';
         if (*at == '-' || *at == '+') ++at;
-        for (; at != behind && is_digit(*at); ++at)
+        for (; at != behind && is_decimal_digit(*at); ++at)
             if (said < (std::int64_t{1} << 40)) said = said * 10 + (*at - '0');
     }
     if (found && place + (down ? -said : said) > 0) f = text_fault::out_of_range;

@@ -29,7 +29,7 @@ inline constexpr double scales_of_ten[] = {
     1e-7,  1e-6,  1e-5,  1e-4,  1e-3,  1e-2,  1e-1,  1e0,   1e1,   1e2,   1e3,   1e4,   1e5,   1e6,  1e7,
     1e8,   1e9,   1e10,  1e11,  1e12,  1e13,  1e14,  1e15,  1e16,  1e17,  1e18,  1e19,  1e20,  1e21, 1e22};
 
-inline bool is_digit(char c) noexcept { return static_cast<unsigned char>(c - '0') < 10; }
+inline bool is_decimal_digit(char c) noexcept { return static_cast<unsigned char>(c - '0') < 10; }
 
 /// The digits that the 8 characters at `p` begin with, at once: without a branch that depends on how many they are.
 struct few_digits {
@@ -92,11 +92,12 @@ inline const char* read_decimal(const char* p, const char* end, decimal& a) noex
     }
     if (count < 0) { // one by one
         const char* const first = at;
-        for (; at != end && is_digit(*at); ++at) digits = digits * 10 + static_cast<std::uint64_t>(*at - '0');
+        for (; at != end && is_decimal_digit(*at); ++at) digits = digits * 10 + static_cast<std::uint64_t>(*at - '0');
         count = at - first;
         if (at != end && *at == '.') {
             const char* const point = at++;
-            for (; at != end && is_digit(*at); ++at) digits = digits * 10 + static_cast<std::uint64_t>(*at - '0');
+            for (; at != end && is_decimal_digit(*at); ++at)
+                digits = digits * 10 + static_cast<std::uint64_t>(*at - '0');
             exponent = point + 1 - at;
             count -= exponent;
         }
@@ -112,9 +113,9 @@ inline const char* read_decimal(const char* p, const char* end, decimal& a) noex
         const char* e = at + 1;
         const bool down = e != end && *e == '-';
         if (e != end && (*e == '-' || *e == '+')) ++e;
-        if (e != end && is_digit(*e)) {
+        if (e != end && is_decimal_digit(*e)) {
             std::int64_t said = 0;
-            for (; e != end && is_digit(*e); ++e)
+            for (; e != end && is_decimal_digit(*e); ++e)
                 if (said < 100000) said = said * 10 + (*e - '0');
             exponent += down ? -said : said;
             at = e;
@@ -167,7 +168,7 @@ const char* read_number(const char* p, const char* end, T& v, text_fault& f) {
         digits = few.value;
         at += few.count;
     } else
-        for (; at != end && is_digit(*at); ++at) digits = digits * 10 + static_cast<std::uint64_t>(*at - '0');
+        for (; at != end && is_decimal_digit(*at); ++at) digits = digits * 10 + static_cast<std::uint64_t>(*at - '0');
     if (at == first || (negative && std::is_unsigned_v<T>)) {
         f = text_fault::no_value;
         return p;

@@ -51,8 +51,8 @@ TENON_INLINE regex_replacer::regex_replacer(const std::string& who, const std::s
                                      " is no regular expression: " + made->pattern.error());
     std::string why;
     if (!made->pattern.CheckRewriteString(rewrite, &why))
-        throw invalid_argument_error(who + ": the rewrite " + detail::shown_text(rewrite) + " does not go with the pattern " +
-                                     detail::shown_text(pattern) + ": " + why +
+        throw invalid_argument_error(who + ": the rewrite " + detail::shown_text(rewrite) +
+                                     " does not go with the pattern " + detail::shown_text(pattern) + ": " + why +
                                      " (groups are \\1 to \\9, all of the match is \\0, a backslash is \\\\)");
     compiled_ = made;
 }

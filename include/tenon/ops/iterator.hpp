@@ -189,6 +189,7 @@ std::vector<any_tensor> next_of_handle(const any_tensor& string_handle, const st
 
 #include <tenon/graph/attachments.hpp>
 #include <tenon/graph/graph_state.inl>
+#include <tenon/ops/assembly.hpp>
 #include <tenon/ops/kernels/iterator.inl>
 
 namespace tenon {
@@ -199,7 +200,7 @@ namespace detail {
 inline std::int64_t number_in(const graph& g, const std::shared_ptr<const element_source>& source) {
     if (!source) return 0;
     attach(g, source);
-    return static_cast<std::int64_t>(number_of(source));
+    return static_cast<std::int64_t>(source_number(source));
 }
 
 template <class Op>
@@ -209,13 +210,6 @@ node* add_iterator_use(const any_tensor& it, std::vector<any_tensor> more, const
     const owned_scope there(it);
     const std::string op_name = Op::name, prefix = "iterator_"; // "iterator/get_next"
     return add_node(definition_of<Op>(), std::move(inputs), encode(a), op_name.substr(prefix.size()));
-}
-
-inline std::vector<any_tensor> outputs_of(node* n) {
-    std::vector<any_tensor> parts;
-    for (std::size_t o = 0; o < n->outputs.size(); ++o)
-        parts.push_back(any_tensor(node_output{n, static_cast<int>(o)}));
-    return parts;
 }
 
 } // namespace detail

@@ -17,7 +17,7 @@ namespace tenon::detail {
 
 inline std::shared_ptr<const element_source> source_for(const kernel_setup& s, std::int64_t number) {
     if (number == 0) return nullptr;
-    auto source = source_of_number(static_cast<std::uint64_t>(number));
+    auto source = numbered_source(static_cast<std::uint64_t>(number));
     if (!source)
         throw failed_precondition_error(
             s.node.name +
