@@ -31,8 +31,6 @@ namespace tn = tenon;
 
 namespace {
 
-inline constexpr struct batch_rows : tn::dim<"batch"> {} batch_rows;
-
 // What there is to take is taken, and counted, lest it be left out.
 template <class Set> std::int64_t drain(const Set& set) {
     std::int64_t count = 0;

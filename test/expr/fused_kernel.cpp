@@ -219,3 +219,18 @@ TEST_CASE("neighbouring dimensions that are repeated alike are one") {
     l = layout({extents(), extents(1)});
     CHECK(l.elements() == 1);
 }
+
+TEST_CASE("pixels become the floats that they are, on every instruction set") {
+    constexpr int n = 256 + 13;
+    std::vector<std::uint8_t> pixels(n);
+    for (int i = 0; i < n; ++i) pixels[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(i);
+    for (const simd::isa isa : available()) {
+        std::vector<float> made(n, -1);
+        detail::apply_step(detail::find_cast(isa, element_type::uint8, element_type::float32), made.data(),
+                           sizeof(float), n, {pixels.data(), 1});
+        for (int i = 0; i < n; ++i) {
+            INFO(name_of(isa), " element ", i);
+            REQUIRE(made[static_cast<std::size_t>(i)] == static_cast<float>(i % 256));
+        }
+    }
+}

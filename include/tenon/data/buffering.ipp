@@ -59,7 +59,7 @@ private:
             if (tuned_ && held_.empty() && was_full_ && !ended_) enlarge(x);
             given_.wait(lock, [&] { return !held_.empty() || ended_; });
             if (held_.empty()) return false;
-            kept got = std::move(held_.front());
+            kept_element got = std::move(held_.front());
             held_.pop_front();
             const bool is_low = held_.size() <= room_ / 2; // not woken for each element, nor too late
             lock.unlock();
@@ -78,7 +78,7 @@ private:
             given_.wait(lock, [&] { return !taking_; });
             to.number(ended_);
             to.number(held_.size());
-            for (const kept& k : held_) save_kept(to, k);
+            for (const kept_element& k : held_) save_kept(to, k);
             from_->save(to);
             paused_ = false;
             lock.unlock();
@@ -111,7 +111,7 @@ private:
                 if (stopping_) return;
                 taking_ = true;
                 lock.unlock();
-                kept single;
+                kept_element single;
                 bool got = false;
                 const std::int64_t begin = now_ns();
                 try {
@@ -138,7 +138,7 @@ private:
         mutable std::mutex guard_; // of all that follows
         std::condition_variable take_, given_;
         std::size_t room_;
-        std::deque<kept> held_;
+        std::deque<kept_element> held_;
         bool taking_ = false, ended_ = false, paused_ = false, stopping_ = false;
         bool was_full_ = false;
         std::size_t taken_memory_ = 0;

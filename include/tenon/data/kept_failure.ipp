@@ -5,7 +5,7 @@
 
 namespace tenon::detail {
 
-TENON_INLINE void save_kept(state_writer& to, const kept& k) {
+TENON_INLINE void save_kept(state_writer& to, const kept_element& k) {
     to.number(k.failure != nullptr);
     if (!k.failure) return to.element(k.element);
     auto code = error_code::unknown;
@@ -23,8 +23,8 @@ TENON_INLINE void save_kept(state_writer& to, const kept& k) {
     to.text(words);
 }
 
-TENON_INLINE kept restored_kept(state_reader& from, const std::vector<tensor_type>& types) {
-    kept k;
+TENON_INLINE kept_element restored_kept(state_reader& from, const std::vector<tensor_type>& types) {
+    kept_element k;
     if (from.number(0, 1) == 0) {
         k.element = from.element(types);
         return k;

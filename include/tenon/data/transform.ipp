@@ -88,7 +88,7 @@ public:
         types_(n.components()), from_(open_step(n.input(), p)), numbers_(n, p) {}
     bool next(data_element& x) override {
         if (!held_.empty()) {
-            kept first = std::move(held_.front());
+            kept_element first = std::move(held_.front());
             held_.pop_front();
             if (first.failure) std::rethrow_exception(first.failure);
             x = std::move(first.element);
@@ -103,7 +103,7 @@ public:
         numbers_.save(to);
         to.number(0);
         to.number(held_.size());
-        for (const kept& k : held_) save_kept(to, k);
+        for (const kept_element& k : held_) save_kept(to, k);
         from_->save(to);
     }
     void restore(state_reader& from) override {
@@ -116,7 +116,7 @@ public:
 
 private:
     const std::vector<tensor_type>& types_;
-    std::list<kept> held_; // of a state: what was computed ahead
+    std::list<kept_element> held_; // of a state: what was computed ahead
     std::unique_ptr<element_stream> from_;
     numbered_elements numbers_;
 };
@@ -163,8 +163,10 @@ public:
                 ++given_;
                 gave_ = now_ns();
                 if (tuned_) tune(got.element);
+                adapt_room(got.element);
+                const bool is_low = slots_.size() <= room() / 2; // not woken for each element, nor too late
                 lock.unlock();
-                work_.notify_all(); // of those that wait some may not be wanted
+                if (is_low) work_.notify_all(); // of those that wait some may not be wanted
                 if (got.failure) std::rethrow_exception(got.failure);
                 x = std::move(got.element);
                 return true;
@@ -199,7 +201,7 @@ public:
     }
 
 private:
-    struct slot : kept {
+    struct slot : kept_element {
         bool is_ready = false;
     };
     // An average in which what is older counts less.
@@ -210,7 +212,16 @@ private:
     };
 
     // Elements that may be worked on or wait to be taken.
-    std::uint64_t room() const { return 2 * static_cast<std::uint64_t>(wanted_); }
+    std::uint64_t room() const { return room_of_a_thread_ * static_cast<std::uint64_t>(wanted_); }
+    // Of small ones that take less than to wake a thread there may be more, so that it is not woken for each.
+    void adapt_room(const data_element& x) {
+        std::size_t bytes = 0;
+        for (const any_array& a : x) bytes += a.bytes();
+        const std::uint64_t best = bytes <= 4096 && works_.count > 0 && works_.value < 20e3 ? 16 : 2;
+        if (best == room_of_a_thread_) return;
+        room_of_a_thread_ = best;
+        tell();
+    }
     std::list<slot>::iterator first_ready() {
         if (node_.options.ordered) return !slots_.empty() && slots_.front().is_ready ? slots_.begin() : slots_.end();
         return std::find_if(slots_.begin(), slots_.end(), [](const slot& s) { return s.is_ready; });
@@ -274,8 +285,9 @@ private:
             }
             // What failed before it came here is no element, as where one thread does it all.
             const std::uint64_t number = mine->failure ? 0 : numbers_.take_number();
+            const bool more = slots_.size() < room();
             lock.unlock();
-            work_.notify_all();
+            if (more) work_.notify_all();
             const std::int64_t begin = now_ns();
             if (!mine->failure) {
                 try {
@@ -290,12 +302,16 @@ private:
             pipeline_.note(meter_, begin, end);
             lock.lock();
             works_.add(static_cast<double>(end - begin));
+            const bool is_awaited = !node_.options.ordered || mine == &slots_.front() || paused_;
             if (stays) {
                 mine->is_ready = true;
                 ++ready_;
-            } else slots_.remove_if([mine](const slot& s) { return &s == mine; });
+            } else {
+                slots_.remove_if([mine](const slot& s) { return &s == mine; });
+                if (slots_.size() <= room() / 2) work_.notify_all();
+            }
             --busy_;
-            done_.notify_all();
+            if (is_awaited) done_.notify_all();
         }
     }
 
@@ -306,7 +322,8 @@ private:
 
     std::mutex guard_; // of all that follows
     std::condition_variable work_, done_;
-    int wanted_;              // threads
+    int wanted_; // threads
+    std::uint64_t room_of_a_thread_ = 2;
     std::list<slot> slots_;   // in the order in which their elements were taken
     std::uint64_t ready_ = 0; // of them
     int busy_ = 0;            // threads that take or compute an element

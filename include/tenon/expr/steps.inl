@@ -35,6 +35,16 @@ template <class From, class To> struct cast_step {
     using A = From;
     TENON_SIMD_INLINE static pack<R> apply(pack<From> a) { return evaluate_cast<To>(a); }
 };
+#if !TENON_SIMD_IS_BASELINE
+// cast_step<std::uint8_t, float>, which images go through, by way of 16 and 32 bits: g++ 12 converts one by one at once.
+struct pixel_step {
+    using R = float;
+    using A = std::uint8_t;
+    TENON_SIMD_INLINE static pack<float> apply(pack<std::uint8_t> a) {
+        return convert<float>(convert<std::int32_t>(convert<std::uint16_t>(a)));
+    }
+};
+#endif
 template <class Stored> struct load_step {
     using R = compute_t<Stored>;
     using A = Stored;
@@ -195,6 +205,9 @@ inline tenon::detail::step_function step_for(opcode op, element_type e) {
     return s ? s->ops[static_cast<int>(op)] : nullptr;
 }
 inline tenon::detail::step_function cast_for(element_type from, element_type to) {
+#if !TENON_SIMD_IS_BASELINE
+    if (from == element_type::uint8 && to == element_type::float32) return &run_step_1<pixel_step>;
+#endif
     const steps_of_type* s = steps_of(tenon::compute_type(from));
     return s ? s->casts[static_cast<int>(to)] : nullptr;
 }
