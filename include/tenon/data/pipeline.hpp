@@ -88,6 +88,7 @@ public:
     step_meter& meter(const data_node& of);
     /// How often this step was opened before.
     std::uint64_t next_epoch(const data_node& of);
+    std::uint64_t epoch(const data_node& of) const;
     /// It is to be opened next as the one of this number.
     void set_epoch(const data_node& of, std::uint64_t next);
     /// Takes memory for a tuned buffer where there is some left.
@@ -181,6 +182,10 @@ template <class Stream> std::unique_ptr<Stream> open_as(const data_node& n, pipe
     if constexpr (std::is_same_v<Stream, index_stream>) return open_indices(n, p);
     else return open_step(n, p);
 }
+
+/// How often the steps up to n were opened: part of the state of a step that will open them anew.
+void save_epochs(state_writer& to, const data_node& n, const pipeline& p);
+void restore_epochs(state_reader& from, const data_node& n, pipeline& p);
 
 /// Nanoseconds of the steady clock.
 std::int64_t now_ns() noexcept;
