@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <stdexcept>
@@ -28,6 +29,12 @@ struct sample {
     static constexpr auto fields() {
         return tn::record_fields("image", &sample::image, "label", &sample::label, "name", &sample::name);
     }
+};
+
+struct pair_row {
+    float x = 0;
+    std::int32_t n = 0;
+    static constexpr auto fields() { return tn::record_fields("x", &pair_row::x, "n", &pair_row::n); }
 };
 
 numbers all_of(const tn::data_set<std::int64_t>& s) {
@@ -488,4 +495,124 @@ TEST_CASE("SEMANTICS 38: records in batches; what was read before a damaged one 
     for (const auto& batch : tn::data::tf_records({path}, {.ignore_errors = true}).batch<4>())
         count += batch.begin()->size() == 8;
     CHECK(count == 2); // the ninth good one fills no batch
+}
+
+TEST_CASE("what is given to a loop or a function is its own: writing to it changes neither arrays nor what is kept") {
+    tn::array<float, tn::shape<dyn, 2>> x(3);
+    x.fill(1);
+    const auto doubled = [](tn::array<float, tn::shape<2>> a) {
+        a(0) *= 2;
+        return a;
+    };
+    const auto rows = tn::data::slices(x);
+    const auto kept = rows.map([](auto v) { return v * 3.0f; }).cache();
+    for (int epoch = 0; epoch < 3; ++epoch) {
+        for (const auto& a : rows.map_host(doubled)) CHECK(a(0) == 2);
+        for (const auto& a : kept.map_host(doubled).prefetch(1)) CHECK(a(0) == 6);
+        for (auto a : rows.shuffle(3)) a(0) = 7;
+        for (auto a : kept) a(0) = 7;
+        for (auto a : tn::data::zip(rows, kept).take(2)) std::get<0>(a)(1) = std::get<1>(a)(1) = 7;
+        for (const auto& b : rows.batch(2).unbatch().map_host(doubled)) CHECK(b(0) == 2);
+    }
+    for (const float v : x) CHECK(v == 1);
+}
+
+TEST_CASE("a file whose first line does not fit is passed over, and who goes on gets the next one") {
+    const temporary_folder folder;
+    const auto file = [&](const char* name, const char* text) {
+        return std::ofstream(folder / name) << text, folder / name;
+    };
+    const auto set = tn::data::csv<pair_row>({file("a.csv", "n,x\n1,0.5\n"), file("b.csv", "n,y\n2,3\n"),
+                                              file("c.csv", ""), file("d.csv", "x,other,n\n1.5,?,3\n")});
+    auto it = set.iterate();
+    CHECK(it.next()->x == 0.5f);
+    CHECK_THROWS_WITH_AS(it.next(), doctest::Contains("there is no column called"), tn::invalid_argument_error);
+    const std::string state = it.save();
+    CHECK(it.next()->n == 3);
+    CHECK(!it.next());
+    auto later = set.iterate();
+    later.restore(state);
+    CHECK(later.next()->x == 1.5f);
+}
+
+TEST_CASE("a file that has become shorter is no end of the data: its place is refused") {
+    const temporary_folder folder;
+    std::ofstream(folder / "a.txt") << "one\ntwo\nthree\n";
+    const auto lines = tn::data::text_lines(folder / "a.txt");
+    auto it = lines.iterate();
+    (void)it.next();
+    (void)it.next();
+    const std::string state = it.save();
+    std::ofstream(folder / "a.txt") << "one\n";
+    auto later = lines.iterate();
+    CHECK_THROWS_WITH_AS(later.restore(state), doctest::Contains("is not the file that it was"), tn::data_loss_error);
+}
+
+TEST_CASE("a window that cannot be made is left behind") {
+    const auto set = tn::data::range(6)
+                         .map_host([](std::int64_t i) { return tn::array<float, tn::shape<dyn>>(i == 2 ? 5 : 1); })
+                         .window(2);
+    auto it = set.iterate();
+    CHECK(it.next());
+    CHECK_THROWS_AS(it.next(), tn::invalid_argument_error);
+    CHECK(it.next());
+    CHECK(!it.next());
+}
+
+TEST_CASE("a source that fails takes no number from the elements behind it, whatever the threads") {
+    for (const int parallelism : {1, 2}) {
+        CAPTURE(parallelism);
+        const tn::array<std::string, tn::shape<4>> texts{"0", "one", "2", "three"};
+        auto it = tn::data::slices(texts)
+                      .map([](auto x) { return tn::to_number<float>(x); })
+                      .map_host(
+                          [](float x) {
+                              if (x == 2) throw tn::data_loss_error("two");
+                              return x;
+                          },
+                          {.parallelism = parallelism})
+                      .iterate();
+        CHECK(it.next() == 0.0f);
+        CHECK_THROWS_AS(it.next(), tn::invalid_argument_error);
+        CHECK_THROWS_WITH_AS(it.next(), "map_host: element 1: two", tn::data_loss_error);
+        CHECK_THROWS_AS(it.next(), tn::invalid_argument_error);
+        CHECK(!it.next());
+    }
+}
+
+TEST_CASE("what a function whose types are not checked by the compiler gives is checked by the step") {
+    auto set = tn::data::range(3).untyped().map_host({{tn::element_type::float32, {2}}},
+                                                     [](std::vector<tn::any_array>& x) { x[0] = x[0].copy(); });
+    tn::data_run run(set);
+    std::vector<tn::any_array> element;
+    CHECK_THROWS_WITH_AS(run.next(element), doctest::Contains("component 0 of what the function gives"),
+                         tn::invalid_argument_error);
+}
+
+TEST_CASE("a pipeline over a file of ten gigabytes holds its buffers and no more") {
+    const temporary_folder folder;
+    const std::string file = folder / "large";
+    std::ofstream(file) << "begin";
+    std::error_code failure;
+    std::filesystem::resize_file(file, std::uintmax_t{10} << 30, failure); // a hole, which takes no space
+    if (failure) return;
+    const auto resident = [] {
+        std::ifstream from("/proc/self/statm");
+        std::int64_t all = 0, pages = 0;
+        from >> all >> pages;
+        return pages * 4096;
+    };
+    constexpr std::int64_t record = 1 << 16;
+    auto it =
+        tn::data::fixed_length_records({file}, record)
+            .map_host([](const std::string& r) { return static_cast<std::int64_t>(r.size()); }, {.parallelism = 2})
+            .iterate();
+    auto whole = tn::data::fixed_length_records({file}, record).shuffle(8, {.seed = 1}).batch(8).prefetch(2).iterate();
+    for (int i = 0; i < 16; ++i) CHECK((it.next() == record && whole.next()));
+    const std::int64_t before = resident();
+    for (int i = 0; i < 8'000; ++i) (void)it.next(); // half a gigabyte
+    for (int i = 0; i < 500; ++i) (void)whole.next();
+    if (before > 0) CHECK(resident() - before < 64 << 20);
+    CHECK(it.next() == record);
+    CHECK(it.save().size() < 16 * record);
 }

@@ -55,7 +55,7 @@ public:
         const auto size = static_cast<std::int64_t>(x.size());
         const tn::map_options how{.parallelism =
                                       std::vector{1, 1, 2, 3, tn::autotune}[static_cast<std::size_t>(below(5))]};
-        switch (below(18)) {
+        switch (below(21)) {
         case 0: {
             const std::int64_t n = below(size + 3);
             p.set = p.set.skip(n);
@@ -187,6 +187,45 @@ public:
             p.text += " zip (" + other.text + ")";
             return;
         }
+        case 17: { // padded: what is filled up is taken out again
+            const std::int64_t n = 1 + below(5);
+            p.set = p.set
+                        .map_host([](std::int64_t v) {
+                            tn::array<std::int64_t, tn::shape<tn::dyn>> a((v % 3 + 3) % 3 + 1);
+                            a.fill(v);
+                            return a;
+                        })
+                        .padded_batch(n, {}, std::int64_t{-77})
+                        .unbatch()
+                        .map_host([](const tn::array<std::int64_t, tn::shape<tn::dyn>>& a) {
+                            const std::int64_t v = a(0), rest = (v % 3 + 3) % 3 + 1;
+                            for (std::int64_t i = 0; i < a.size(); ++i)
+                                if (a(i) != (i < rest ? v : -77)) return std::int64_t{-1};
+                            return v;
+                        });
+            p.text += " padded_batch " + std::to_string(n);
+            return;
+        }
+        case 18: { // each of both once, in some order that a seed says
+            if (depth > 2 || !shuffles) return;
+            pipeline other = source();
+            add(other, depth + 1);
+            p.set = tn::data::sample<std::int64_t>({p.set, other.set}, {1.0 + static_cast<double>(below(3)), 1.0},
+                                                   1 + random_() % 1000);
+            p.ordered = p.ordered && other.ordered && (x.empty() || other.expected.empty());
+            x.insert(x.end(), other.expected.begin(), other.expected.end());
+            p.text += " sample (" + other.text + ")";
+            return;
+        }
+        case 19: {
+            if (!free_order) return;
+            p.set = p.set.map_host([](std::int64_t v) { return 5 - v; },
+                                   {.parallelism = 1 + static_cast<int>(below(4)), .ordered = false});
+            for (std::int64_t& v : x) v = 5 - v;
+            p.ordered = false;
+            p.text += " unordered map_host";
+            return;
+        }
         default: {
             if (shuffles == 0) return;
             const std::int64_t buffer = 1 + below(50);
@@ -198,6 +237,7 @@ public:
         }
     }
     bool shuffles = true;
+    bool free_order = false; // also steps of which nobody knows the order
 
 private:
     static numbers interleaved(const numbers& x, std::size_t cycle, std::int64_t block) {
@@ -287,5 +327,111 @@ TEST_CASE("a random chain that was saved anywhere goes on exactly there") {
             auto third = p.set.iterate();
             CHECK_THROWS_AS(third.restore(state.substr(0, random() % state.size())), tn::data_loss_error);
         }
+    }
+}
+
+// Steps for which the order of what comes does not matter, in any number of threads: together it is what it should be, also
+// where it goes on from a place.
+TEST_CASE("SEMANTICS 38: of steps without order each element comes once") {
+    for (std::uint64_t seed = 2000; seed < 2200; ++seed) {
+        maker m(seed);
+        m.free_order = true;
+        pipeline p = m.source();
+        const std::int64_t steps = 1 + m.below(4);
+        for (std::int64_t i = 0; i < steps; ++i) {
+            pipeline tried = p;
+            m.add(tried, 0);
+            // Behind a step without order only those that look at one element at a time.
+            const bool by_one = tried.text.find(" map", p.text.size()) == p.text.size() ||
+                                tried.text.find(" filter", p.text.size()) == p.text.size() ||
+                                tried.text.find(" unordered", p.text.size()) == p.text.size() ||
+                                tried.text.find(" prefetch", p.text.size()) == p.text.size() ||
+                                tried.text.find(" flat_map", p.text.size()) == p.text.size() ||
+                                tried.text.find(" shuffle", p.text.size()) == p.text.size() ||
+                                tried.text.find(" sample", p.text.size()) == p.text.size() ||
+                                tried.text.find(" padded_batch", p.text.size()) == p.text.size();
+            if (p.ordered || by_one) p = tried;
+        }
+        CAPTURE(seed);
+        CAPTURE(p.text);
+        numbers expected = p.expected;
+        std::sort(expected.begin(), expected.end());
+        numbers whole = all_of(p.set);
+        std::sort(whole.begin(), whole.end());
+        REQUIRE(whole == expected);
+        auto first = p.set.iterate();
+        numbers parts;
+        for (std::int64_t i = m.below(static_cast<std::int64_t>(expected.size()) + 1); i > 0; --i)
+            parts.push_back(first.next().value());
+        auto second = p.set.iterate();
+        second.restore(first.save());
+        while (const auto v = second.next()) parts.push_back(*v);
+        std::sort(parts.begin(), parts.end());
+        REQUIRE(parts == expected);
+    }
+}
+
+TEST_CASE(
+    "elements that cannot be made are errors in their places; those before and behind come once, whatever the steps") {
+    std::mt19937_64 random(5);
+    for (int round = 0; round < 150; ++round) {
+        const auto below = [&](std::uint64_t n) { return static_cast<std::int64_t>(random() % n); };
+        const std::int64_t n = 1 + below(40), every = 2 + below(6);
+        auto set = tn::data::range(n);
+        numbers expected(static_cast<std::size_t>(n)); // -1: an error
+        for (std::int64_t i = 0; i < n; ++i) expected[static_cast<std::size_t>(i)] = i;
+        std::string text = std::to_string(n) + " every " + std::to_string(every);
+        const auto fail = [&](std::int64_t place) {
+            set = set.map_host(
+                [every, place](std::int64_t v) {
+                    if (v % every == place % every) throw tn::data_loss_error("no " + std::to_string(v));
+                    return v;
+                },
+                {.parallelism = static_cast<int>(1 + below(3))});
+            for (std::int64_t& v : expected)
+                if (v % every == place % every) v = -1;
+            text += " fail";
+        };
+        fail(below(10));
+        for (std::int64_t steps = below(4); steps > 0; --steps) {
+            switch (below(5)) {
+            case 0: set = set.prefetch(1 + below(4)); break;
+            case 1: set = set.map_host([](std::int64_t v) { return v; }, {.parallelism = 2}); break;
+            case 2:
+                set = set.map([](auto v) { return v + std::int64_t{0}; },
+                              {.parallelism = static_cast<int>(1 + below(2))});
+                break;
+            case 3: fail(below(10)); break;
+            default:
+                set = set.interleave([](std::int64_t v) { return tn::data::range(v, v + 1); }, {.cycle_length = 1});
+                break;
+            }
+        }
+        CAPTURE(round);
+        CAPTURE(text);
+        const auto gather = [](tn::data_iterator<std::int64_t>& it, std::int64_t most) {
+            numbers got;
+            while (static_cast<std::int64_t>(got.size()) < most) {
+                try {
+                    const auto v = it.next();
+                    if (!v) break;
+                    got.push_back(*v);
+                } catch (const tn::data_loss_error&) {
+                    got.push_back(-1);
+                }
+            }
+            return got;
+        };
+        auto it = set.iterate();
+        REQUIRE(gather(it, 1000) == expected);
+        CHECK(!it.next());
+        // And with a save between: what failed ahead of it fails behind it.
+        auto first = set.iterate();
+        numbers parts = gather(first, below(static_cast<std::uint64_t>(n)));
+        auto second = set.iterate();
+        second.restore(first.save());
+        const numbers rest = gather(second, 1000);
+        parts.insert(parts.end(), rest.begin(), rest.end());
+        REQUIRE(parts == expected);
     }
 }

@@ -89,7 +89,7 @@ bool next(tn::data_run& run, const tn::untyped::data_set& set, std::vector<tn::a
 std::string changed(std::string state, std::string_view by) {
     while (by.size() >= 4 && !state.empty()) {
         const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(by[i]); };
-        const std::size_t at = (byte(0) | byte(1) << 8) % state.size();
+        const std::size_t at = (std::size_t{byte(0)} | std::size_t{byte(1)} << 8) % state.size();
         switch (byte(2) % 6) {
         case 0: state[at] = static_cast<char>(state[at] ^ by[3]); break;
         case 1: state[at] = by[3]; break;

@@ -20,7 +20,9 @@ public:
         block_(block),
         parallelism_(parallelism) {}
     std::unique_ptr<element_stream> make(pipeline& p) const override { return std::make_unique<stream>(*this, p); }
-    bool may_wait() const override { return true; } // nobody knows what the function will give
+    // Nobody knows what the function will give.
+    bool may_wait() const override { return true; }
+    bool shares() const override { return true; }
 
 private:
     class stream final : public element_stream {

@@ -139,6 +139,7 @@ public:
         to.number(given_);
         to.number(now_ != nullptr);
         if (now_) now_->save(to);
+        else save_epochs(to, node_, pipeline_); // it may be opened anew by a step behind
     }
     void restore(state_reader& from) override {
         left_ = static_cast<std::int64_t>(from.number());
@@ -146,7 +147,7 @@ public:
             from.damaged("it is repeated less often");
         given_ = from.number(0, 1) != 0;
         now_.reset();
-        if (from.number(0, 1) == 0) return;
+        if (from.number(0, 1) == 0) return restore_epochs(from, node_, pipeline_);
         now_ = open_as<Stream>(node_, pipeline_);
         now_->restore(from);
     }
@@ -328,11 +329,13 @@ private:
         void save(state_writer& to) override {
             to.number(at_);
             now_->save(to);
+            save_epochs(to, node_.input(1 - at_), pipeline_); // which is not open
         }
         void restore(state_reader& from) override {
             at_ = from.number(0, 1);
             if (at_ == 1) now_ = open_step(node_.input(1), pipeline_);
             now_->restore(from);
+            restore_epochs(from, node_.input(1 - at_), pipeline_);
         }
 
     private:

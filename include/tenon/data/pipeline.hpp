@@ -90,6 +90,7 @@ public:
     step_meter& meter(const data_node& of);
     /// How often this step was opened before.
     std::uint64_t next_epoch(const data_node& of);
+    std::uint64_t epoch(const data_node& of) const;
     /// It is to be opened next as the one of this number.
     void set_epoch(const data_node& of, std::uint64_t next);
     /// Takes memory for a tuned buffer where there is some left.
@@ -147,6 +148,14 @@ public:
     virtual std::unique_ptr<element_stream> make_batches(pipeline&, std::int64_t /*n*/, bool /*drop_remainder*/) const {
         return nullptr;
     }
+    /// Whether somebody else may go on reading the arrays of its elements: they are rows of arrays, or kept. Who writes to
+    /// those copies them before.
+    virtual bool shares() const {
+        if (rows()) return true;
+        for (const pointer& i : inputs_)
+            if (i->shares()) return true;
+        return false;
+    }
     /// How many elements it gives; -1: it is not known, or there is no end.
     virtual std::int64_t size() const { return -1; }
 
@@ -175,6 +184,10 @@ template <class Stream> std::unique_ptr<Stream> open_as(const data_node& n, pipe
     if constexpr (std::is_same_v<Stream, index_stream>) return open_indices(n, p);
     else return open_step(n, p);
 }
+
+/// How often the steps up to n were opened: part of the state of a step that will open them anew.
+void save_epochs(state_writer& to, const data_node& n, const pipeline& p);
+void restore_epochs(state_reader& from, const data_node& n, pipeline& p);
 
 /// Nanoseconds of the steady clock.
 std::int64_t now_ns() noexcept;

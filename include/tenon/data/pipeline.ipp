@@ -65,6 +65,22 @@ TENON_INLINE std::uint64_t pipeline::next_epoch(const data_node& of) {
     return state_->epochs.try_emplace(&of, first_epoch_).first->second++;
 }
 
+TENON_INLINE std::uint64_t pipeline::epoch(const data_node& of) const {
+    const std::lock_guard lock(state_->guard);
+    const auto found = state_->epochs.find(&of);
+    return found == state_->epochs.end() ? first_epoch_ : found->second;
+}
+
+TENON_INLINE void save_epochs(state_writer& to, const data_node& n, const pipeline& p) {
+    to.number(p.epoch(n));
+    for (const data_node::pointer& i : n.inputs()) save_epochs(to, *i, p);
+}
+
+TENON_INLINE void restore_epochs(state_reader& from, const data_node& n, pipeline& p) {
+    p.set_epoch(n, from.number());
+    for (const data_node::pointer& i : n.inputs()) restore_epochs(from, *i, p);
+}
+
 TENON_INLINE void pipeline::set_epoch(const data_node& of, std::uint64_t next) {
     const std::lock_guard lock(state_->guard);
     state_->epochs[&of] = next;
