@@ -1,4 +1,6 @@
-// Trains two networks on Fashion-MNIST, tests them, and saves their weights; or loads weights and predicts.
+// Trains two networks on Fashion-MNIST, tests them, and saves their weights; or loads weights and predicts. The images come as
+// bytes and in a new order each epoch through a data set, which makes floats of them, and mirrors and moves them if it is asked to,
+// while the last batch is learned.
 // needs: the data set (examples/run.sh installs it)
 #include <tenon/tenon.hpp>
 
@@ -9,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <unistd.h>
@@ -28,6 +31,7 @@ struct options {
     std::string model = "both";
     int epochs = 0; // 0: what each network needs
     int threads = 0;
+    bool augment = false;
 };
 
 constexpr const char* usage = "fashion_mnist [options]\n"
@@ -35,6 +39,7 @@ constexpr const char* usage = "fashion_mnist [options]\n"
                               "  --model dense|conv|both\n"
                               "  --epochs N             times that each image is seen (dense: 12, conv: 5)\n"
                               "  --threads N            of one kernel; 0: all cores\n"
+                              "  --augment              mirrors half of the images, and moves all by up to 2 pixels\n"
                               "  --save FILE            writes the weights there, as safetensors\n"
                               "  --load FILE            reads them from there, and predicts without training\n";
 
@@ -58,6 +63,10 @@ options read_options(int argc, char** argv) {
         if (name == "--help" || name == "-h") {
             std::fputs(usage, stdout);
             std::exit(0);
+        }
+        if (name == "--augment") {
+            o.augment = true;
+            continue;
         }
         const std::size_t equals = name.find('=');
         if (equals != std::string::npos) {
@@ -113,6 +122,35 @@ void draw_wrong_guesses(const tn::image_data& data, const std::vector<int>& gues
     }
 }
 
+using images_and_labels =
+    tn::data_set<tn::component<float, tn::shape<batch, 28, 28>>, tn::component<std::uint8_t, tn::shape<batch>>>;
+
+auto rows_of(const tn::array<std::uint8_t>& images, const tn::array<std::uint8_t>& labels) {
+    return tn::data::slices(images.as<tn::shape<tn::dyn, 28, 28>>(), labels.as<tn::shape<tn::dyn>>());
+}
+
+// Batches without end, each epoch's in an order of its own.
+images_and_labels batches_to_train(const tn::image_data& data, std::int64_t size, bool augment) {
+    const auto scaled = [](auto images, auto labels) { return std::tuple(tn::cast<float>(images) / 255.0f, labels); };
+    const auto moved = [](auto images, auto labels) {
+        auto mirrored = tn::random_flip_left_right(tn::expand_dims<-1>(images), {.seed = 2});
+        auto cut = tn::random_crop<28, 28>(tn::pad_to<32, 32>(mirrored), {.seed = 3});
+        return std::tuple(tn::squeeze<-1>(cut), labels);
+    };
+    auto batches = rows_of(data.train_images, data.train_labels)
+                       .shuffle(data.train_labels.size(), {.seed = 4})
+                       .batch<batch>(size)
+                       .repeat();
+    if (augment) batches = batches.map(moved);
+    return batches.map(scaled).prefetch(2);
+}
+
+images_and_labels batches_to_test(const tn::image_data& data) {
+    return rows_of(data.test_images, data.test_labels).batch<batch>(500).map([](auto images, auto labels) {
+        return std::tuple(tn::cast<float>(images) / 255.0f, labels);
+    });
+}
+
 // A network as this program uses it: a step of training, and predictions.
 template <class Step, class Predict> struct experiment {
     std::string title;
@@ -121,29 +159,24 @@ template <class Step, class Predict> struct experiment {
     Step step;       // images, labels, learning rate -> loss
     Predict predict; // images -> classes
 
-    void train(const tn::image_data& data) const {
+    void train(const tn::image_data& data, bool augment) const {
         constexpr std::int64_t size = 100;
-        tn::minibatches batches({.size = size, .seed = 1}, tn::scaled<float>(data.train_images, 1 / 255.0f),
-                                data.train_labels);
-        const double steps = static_cast<double>(batches.size() * epochs);
-        tn::progress_bar bar(batches.size() * epochs, "training", {.samples_per_step = size});
+        const std::int64_t in_epoch = (data.train_labels.size() + size - 1) / size, steps = in_epoch * epochs;
+        tn::progress_bar bar(steps, "training", {.samples_per_step = size});
         double mean_loss = 0;
-        for (int epoch = 1; epoch <= epochs; ++epoch)
-            for (auto [images, labels] : batches) {
-                const double done = static_cast<double>(bar.done()) / steps;
-                auto [loss] = step(images, labels, rate * (1 + std::cos(3.14159265 * done)) / 2);
-                const double l = static_cast<double>(loss.item());
-                mean_loss = bar.done() == 0 ? l : 0.99 * mean_loss + 0.01 * l;
-                bar.advance(1, {{"epoch", epoch}, {"loss", mean_loss}});
-            }
+        for (const auto& [images, labels] : batches_to_train(data, size, augment).take(steps)) {
+            const double done = static_cast<double>(bar.done()) / static_cast<double>(steps);
+            auto [loss] = step(images, labels, rate * (1 + std::cos(3.14159265 * done)) / 2);
+            const double l = static_cast<double>(loss.item());
+            mean_loss = bar.done() == 0 ? l : 0.99 * mean_loss + 0.01 * l;
+            bar.advance(1, {{"epoch", static_cast<int>(bar.done() / in_epoch) + 1}, {"loss", mean_loss}});
+        }
     }
 
     void test(const tn::image_data& data) const {
-        tn::minibatches batches({.size = 500, .shuffle = false}, tn::scaled<float>(data.test_images, 1 / 255.0f),
-                                data.test_labels);
         nn::confusion_matrix confusion(static_cast<int>(classes.size()));
         std::vector<int> guesses;
-        for (auto [images, labels] : batches) {
+        for (const auto& [images, labels] : batches_to_test(data)) {
             auto [predicted] = predict(images);
             confusion.add(labels, predicted);
             guesses.insert(guesses.end(), predicted.begin(), predicted.end());
@@ -171,7 +204,7 @@ auto make_experiment(tn::session& sess, const std::string& title, const Model& m
 template <class E> void run(const E& e, const options& o, const tn::image_data& data) {
     std::printf("\n== %s\n", e.title.c_str());
     const auto start = std::chrono::steady_clock::now();
-    if (o.load.empty()) e.train(data);
+    if (o.load.empty()) e.train(data, o.augment);
     e.test(data);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
     std::printf("\ntook %.1f s\n", took.count());

@@ -125,4 +125,5 @@
 #include <tenon/data/from.hpp>        // where they come from: arrays, files, functions
 #include <tenon/data/csv.hpp>         // tables of comma-separated values
 #include <tenon/data/generator.hpp>   // coroutines that give elements
+#include <tenon/data/statistics.hpp>  // what their numbers are like
 #include <tenon/data/iterator.hpp>    // data sets in graphs

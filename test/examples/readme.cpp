@@ -31,6 +31,21 @@ TEST_CASE("the README's program for devices is the tour's, and prints what the R
     CHECK(holds(readme, "```text\n" + output.substr(output.find("\na: ") + 1) + "```"));
 }
 
+TEST_CASE("the README's data set is that of examples/csv_table.cpp, part by part") {
+    const std::string readme = read_bytes(project + "README.md"), code = program("csv_table.cpp");
+    const std::string opening = "```cpp\n", cut = "// ...\n";
+    const std::size_t begin = readme.find(opening, readme.find("\n## Input\n")) + opening.size();
+    std::string block = readme.substr(begin, readme.find("```", begin) - begin);
+    int parts = 0;
+    for (std::size_t end = 0; end != std::string::npos; ++parts) {
+        end = block.find(cut);
+        const std::string part = block.substr(0, end);
+        CHECK_MESSAGE(holds(code, part), part);
+        if (end != std::string::npos) block.erase(0, end + cut.size());
+    }
+    CHECK(parts == 3);
+}
+
 TEST_CASE("the README's compile error is the one that test/compile_fail/nn_wrong_shape.cpp holds the compiler to") {
     const std::string readme = read_bytes(project + "README.md");
     const std::string example = read_bytes(project + "examples/wrong_shape.cpp");

@@ -44,88 +44,22 @@
 #define main preloaded_program
 #include "../../examples/tour/18_preloaded.cpp"
 #undef main
+#define main data_sets_program
+#include "../../examples/tour/19_data_sets.cpp"
+#undef main
 
 #include <doctest/doctest.h>
 
 #include <map>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "examples/said_output.hpp"
 #include "examples/support.hpp"
 
 namespace {
-
-// What a program prints that is run in a graph of its own, as if nothing had been before it.
-template <class Main> std::string output_of(Main run) {
-    const tn::graph g;
-    const tn::graph_scope in(g);
-    return printed([&] { CHECK(run() == 0); });
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-    std::vector<std::string> lines;
-    std::istringstream in(text);
-    for (std::string line; std::getline(in, line);) lines.push_back(line);
-    return lines;
-}
-
-// The lines that the comment above a program says it prints.
-std::vector<std::string> said_output(const std::string& name) {
-    const std::string begin = "//     ";
-    std::vector<std::string> said;
-    for (const std::string& line : lines_of(read_bytes(project + "examples/tour/" + name))) {
-        if (!line.starts_with("//")) break;
-        if (line.starts_with(begin)) said.push_back(line.substr(begin.size()));
-    }
-    return said;
-}
-
-// Whether the output is what was said, where "..." stands for any lines, or for the rest of one.
-bool is_as_said(const std::string& output, const std::string& name) {
-    const std::string dots = "...";
-    const std::vector<std::string> lines = lines_of(output), said = said_output(name);
-    std::size_t at = 0;
-    bool any = false;
-    for (const std::string& s : said) {
-        if (s == dots) {
-            any = true;
-            continue;
-        }
-        const auto fits = [&](const std::string& line) {
-            return s.ends_with(dots) ? line.starts_with(s.substr(0, s.size() - dots.size())) : line == s;
-        };
-        while (any && at < lines.size() && !fits(lines[at])) ++at;
-        if (at == lines.size() || !fits(lines[at])) {
-            MESSAGE("\"" << s << "\" is not the next line of\n" << output);
-            return false;
-        }
-        ++at;
-        any = false;
-    }
-    return !said.empty() && (any || at == lines.size());
-}
-
-// Text without what differs from run to run: one '#' for each number, one space for several.
-std::string without_numbers(const std::string& text) {
-    std::string plain;
-    for (const char c : text) {
-        const char shown = c >= '0' && c <= '9' ? '#' : c;
-        if ((shown == '#' || shown == ' ') && !plain.empty() && plain.back() == shown) continue;
-        plain += shown;
-    }
-    return plain;
-}
-
-bool is_as_said_without_numbers(const std::string& output, const std::string& name) {
-    std::string said;
-    for (const std::string& line : said_output(name)) said += line + "\n";
-    const bool same = without_numbers(output) == without_numbers(said);
-    if (!same) MESSAGE(output);
-    return same;
-}
 
 struct span {
     std::string name, row;
@@ -163,23 +97,23 @@ const span& span_called(const std::vector<span>& spans, const std::string& name)
 } // namespace
 
 TEST_CASE("tour 2: what is pinned to the CPU is there, what is not on the GPU; a second run places nothing") {
-    CHECK(is_as_said(output_of(placement_program), "02_placement.cpp"));
+    CHECK(is_as_said(output_of(placement_program), "tour/02_placement.cpp"));
 }
 
 TEST_CASE("tour 3: a function that places variables on the CPU, all else on the GPU") {
-    CHECK(is_as_said(output_of(placement_function_program), "03_placement_function.cpp"));
+    CHECK(is_as_said(output_of(placement_function_program), "tour/03_placement_function.cpp"));
 }
 
 TEST_CASE("tour 4: SEMANTICS 5 and 7: an int32 variable pinned to a GPU is an error, or softly on the CPU") {
     const std::string output = output_of(soft_placement_program);
-    CHECK(is_as_said(output, "04_soft_placement.cpp"));
+    CHECK(is_as_said(output, "tour/04_soft_placement.cpp"));
     CHECK(holds(output, "Cannot assign a device for operation 'n': Could not satisfy explicit device specification "
                         "'/device:GPU:0' because no supported kernel for GPU devices is available"));
 }
 
 TEST_CASE("tour 5: SEMANTICS 6 and 7: one product on one, two and four GPUs; one that is not there") {
     const std::string output = output_of(many_devices_program);
-    CHECK(is_as_said(output, "05_many_devices.cpp"));
+    CHECK(is_as_said(output, "tour/05_many_devices.cpp"));
     CHECK(holds(output, "Could not satisfy explicit device specification '/device:GPU:2' because no such device "
                         "exists; the devices of this session are:\n"));
     CHECK_FALSE(holds(output, "device:GPU:3"));
@@ -190,7 +124,7 @@ TEST_CASE("tour 6: two branches give the same numbers on one device and on two, 
     std::string name = "two_branches", path = folder / "trace.json";
     char* arguments[] = {name.data(), path.data(), nullptr};
     const std::string output = output_of([&] { return two_branches_program(2, arguments); });
-    CHECK(is_as_said_without_numbers(output, "06_two_branches.cpp"));
+    CHECK(is_as_said_without_numbers(output, "tour/06_two_branches.cpp"));
     const std::vector<span> spans = spans_of(read_bytes(path));
     CHECK(spans_in(spans, "GPU:0").size() == exponent - 1);
     CHECK(spans_in(spans, "GPU:1").size() == exponent - 1);
@@ -238,7 +172,7 @@ TEST_CASE("tour 8: SEMANTICS 15: x and y run after a and b, z after x and y, by 
     std::string name = "control_dependencies", path = folder / "trace.json";
     char* arguments[] = {name.data(), path.data(), nullptr};
     const std::string output = output_of([&] { return control_dependencies_program(2, arguments); });
-    CHECK(is_as_said_without_numbers(output, "08_control_dependencies.cpp"));
+    CHECK(is_as_said_without_numbers(output, "tour/08_control_dependencies.cpp"));
     CHECK(holds(output, "z = 7\n"));
 
     const std::vector<span> spans = spans_of(read_bytes(path));
@@ -255,41 +189,47 @@ TEST_CASE("tour 8: SEMANTICS 15: x and y run after a and b, z after x and y, by 
 }
 
 TEST_CASE("tour 10: SEMANTICS 9: variables go to the parameter servers in turn, what is computed to the workers") {
-    CHECK(is_as_said(output_of(replicas_program), "10_replicas.cpp"));
+    CHECK(is_as_said(output_of(replicas_program), "tour/10_replicas.cpp"));
 }
 
 TEST_CASE("tour 13: a shuffle queue keeps ten, and a dequeue of three too many waits for exactly three") {
     const std::string output = output_of(random_shuffle_queue_program);
-    CHECK(is_as_said(output, "13_random_shuffle_queue.cpp"));
+    CHECK(is_as_said(output, "tour/13_random_shuffle_queue.cpp"));
     CHECK(holds(output, "queue \"numbers\" to have 15 elements, of which 10 stay; it has 12"));
 }
 
 TEST_CASE("tour 14: a padding queue makes one batch of 3x2, 1x1 and 2x4") {
-    CHECK(is_as_said(output_of(padding_queue_program), "14_padding_queue.cpp"));
+    CHECK(is_as_said(output_of(padding_queue_program), "tour/14_padding_queue.cpp"));
 }
 
 TEST_CASE("tour 15: SEMANTICS 16, 17: what is fed takes nothing, and what waits ends in time") {
     const std::string output = output_of(timeout_program);
-    CHECK(is_as_said(output, "15_timeout.cpp"));
+    CHECK(is_as_said(output, "tour/15_timeout.cpp"));
     CHECK(holds(output, "after 1 s: "));
     CHECK(holds(output, "queue \"numbers\" to have 1 element; it has 0"));
 }
 
 TEST_CASE("tour 16: SEMANTICS 35, 36: lines of a CSV file, with defaults, through a shuffle queue by twos") {
-    CHECK(is_as_said(output_of(csv_reader_program), "16_csv_reader.cpp"));
+    CHECK(is_as_said(output_of(csv_reader_program), "tour/16_csv_reader.cpp"));
 }
 
 TEST_CASE("tour 17: SEMANTICS 37: five threads on a reader, then five readers on five files, each instance once") {
-    CHECK(is_as_said(output_of(queue_runners_program), "17_queue_runners.cpp"));
+    CHECK(is_as_said(output_of(queue_runners_program), "tour/17_queue_runners.cpp"));
 }
 
 TEST_CASE("tour 18: SEMANTICS 20: a training set in a variable that is neither trained nor saved") {
     const std::string output = output_of(preloaded_program);
-    CHECK(is_as_said_without_numbers(output, "18_preloaded.cpp"));
+    CHECK(is_as_said(output, "tour/18_preloaded.cpp"));
     CHECK(holds(output, "y = 2.0 x1 - 1.0 x2 + 0.5\n"));
     CHECK(holds(output, "variables that are saved: w b global_step\n"));
 }
 
+TEST_CASE("tour 19: SEMANTICS 38: repeated, batched, interleaved; one element a step; lines that ops take apart") {
+    const std::string output = output_of(data_sets_program);
+    CHECK(is_as_said(output, "tour/19_data_sets.cpp"));
+    CHECK(holds(output, "iterator \"iterator\" is at its end"));
+}
+
 TEST_CASE("tour 24: copies of a model on four devices learn the same weights, as one device would") {
-    CHECK(is_as_said(output_of(mirrored_program), "24_mirrored.cpp"));
+    CHECK(is_as_said(output_of(mirrored_program), "tour/24_mirrored.cpp"));
 }

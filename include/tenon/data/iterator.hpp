@@ -39,19 +39,7 @@ template <class... Operand> struct next_tensors<operand_list<Operand...>> {
 
 /// A member of an element of struct R, whose tensors get_next() gives as a tuple: tensor_of<&sample::label>(element).
 template <auto Member, class Tuple> constexpr const auto& tensor_of(const Tuple& element) {
-    constexpr auto index = []<class R, class M>(M R::*of) {
-        std::size_t at = 0, found = 0;
-        const auto look = [&](const auto& f) {
-            if constexpr (std::is_same_v<decltype(f.member), M R::*const> ||
-                          std::is_same_v<decltype(f.member), M R::*>) {
-                if (f.member == of) found = at;
-            }
-            ++at;
-        };
-        std::apply([&](const auto&... f) { (look(f), ...); }, R::fields());
-        return found;
-    }(Member);
-    return std::get<index>(element);
+    return std::get<detail::field_index<Member>()>(element);
 }
 
 /// A place in a data set of elements with components C... (data_set).

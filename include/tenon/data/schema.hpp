@@ -160,6 +160,23 @@ template <Record R> struct schema<R> {
     }
 };
 
+// Which of its struct's fields() a member is; one that fields() does not name does not compile.
+template <auto Member> constexpr std::size_t field_index() {
+    constexpr auto of = []<class R, class M>(M R::*member) {
+        std::size_t at = 0, found = std::tuple_size_v<decltype(R::fields())>;
+        const auto look = [&](const auto& f) {
+            if constexpr (std::is_same_v<std::remove_cvref_t<decltype(f.member)>, M R::*>) {
+                if (f.member == member) found = at;
+            }
+            ++at;
+        };
+        std::apply([&](const auto&... f) { (look(f), ...); }, R::fields());
+        return std::pair(found, at);
+    }(Member);
+    static_assert(of.first < of.second, "tenon: fields() of the element's struct does not name this member");
+    return of.first;
+}
+
 template <class... Operand> std::vector<tensor_type> types_of(operand_list<Operand...>) { return {Operand::type...}; }
 
 // Sizes of components along a new dimension 0, without theirs, and where those that differ are filled up.

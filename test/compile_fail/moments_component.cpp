@@ -1,0 +1,13 @@
+// Elements have one component, and that is number 0.
+// error: tenon::data::moments: give a component's number, from 0, or a member of the struct that elements are
+#include <tenon/tenon.hpp>
+
+namespace tn = tenon;
+
+void f() {
+#ifdef TENON_EXPECT_ERROR
+    (void)tn::data::moments<1>(tn::data::range(10));
+#else
+    (void)tn::data::moments<0>(tn::data::range(10));
+#endif
+}
