@@ -99,7 +99,6 @@ public:
         if (auto made = padded_ ? nullptr : input().make_batches(p, n_, drop_)) return made;
         return std::make_unique<stream>(*this, p);
     }
-    bool shares() const override { return false; }
     std::int64_t size() const override {
         const std::int64_t size = input().size();
         return size < 0 ? -1 : drop_ ? size / n_ : (size + n_ - 1) / n_;
@@ -219,7 +218,6 @@ public:
         drop_(drop),
         fill_(std::move(fill)) {}
     std::unique_ptr<element_stream> make(pipeline& p) const override { return std::make_unique<stream>(*this, p); }
-    bool shares() const override { return false; }
 
 private:
     class stream final : public element_stream {
@@ -376,7 +374,6 @@ public:
         stride_(stride),
         drop_(drop) {}
     std::unique_ptr<element_stream> make(pipeline& p) const override { return std::make_unique<stream>(*this, p); }
-    bool shares() const override { return false; }
 
 private:
     class stream final : public element_stream {

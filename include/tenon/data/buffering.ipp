@@ -164,7 +164,6 @@ public:
         return std::make_unique<file_stream>(*this, p);
     }
     bool may_wait() const override { return !path_.empty() || input().may_wait(); }
-    bool shares() const override { return path_.empty() || input().shares(); }
     std::int64_t size() const override { return input().size(); }
 
 private:

@@ -24,8 +24,8 @@
 ///
 /// Elements have components: a scalar is its element type on the host (float, std::string), others are arrays; several are a
 /// tuple. Elements can be structs that say what their members are called (schema.hpp); after steps that change sizes they are
-/// tuples. Functions of the host take components (or the struct), functions of a graph take tensors. What a loop, map_host or
-/// next() is given is its own, to be written too.
+/// tuples. Functions of the host take components (or the struct), functions of a graph take tensors. What a loop or a function
+/// of the host is given is its own, to be written too.
 
 namespace tenon {
 
@@ -133,11 +133,11 @@ template <class... C> class data_iterator {
 public:
     using value_type = typename detail::schema<C...>::host;
 
-    explicit data_iterator(const untyped::data_set& of) : run_(of), shares_(of.last()->shares()) {}
+    explicit data_iterator(const untyped::data_set& of) : run_(of) {}
     /// The next element; nothing at the end.
     std::optional<value_type> next() {
         if (!run_.next(element_)) return std::nullopt;
-        return detail::schema<C...>::to_host(element_, shares_);
+        return detail::schema<C...>::to_host(element_);
     }
     /// What restore() needs so that the elements which have not been taken come again.
     std::string save() { return run_.save(); }
@@ -148,7 +148,6 @@ public:
 
 private:
     data_run run_;
-    const bool shares_;
     std::vector<any_array> element_;
 };
 
@@ -302,9 +301,7 @@ public:
                           "tenon::data_set::map_host: the function gives a number, a text, an array whose "
                           "shape its type says, a std::tuple of them, or a struct with fields()");
             if constexpr (!result::good) return same(set_);
-            else
-                return typename result::type(
-                    set_.map_host(result::type::types(), host_function<given>(f, set_.last()->shares()), o));
+            else return typename result::type(set_.map_host(result::type::types(), host_function<given>(f), o));
         }
     }
     /// Those elements for which f, a function of the host, gives true.
@@ -369,9 +366,9 @@ private:
     data_set(untyped::data_set&& s, trusted) : set_(std::move(s)) {}
 
     // g++ 12 makes a copy of a function for each lambda that holds it: one place for all.
-    template <class Given, class F> static auto host_function(F f, bool shares) {
-        return [f, shares](std::vector<any_array>& x) mutable {
-            x = detail::data_set_of_result<Given>::type::arrays(schema::consume(f, x, shares));
+    template <class Given, class F> static auto host_function(F f) {
+        return [f](std::vector<any_array>& x) mutable {
+            x = detail::data_set_of_result<Given>::type::arrays(schema::consume(f, x));
         };
     }
     template <class F> auto nested(F f, const interleave_options& o, bool flat) const {

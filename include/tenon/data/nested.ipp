@@ -20,9 +20,7 @@ public:
         block_(block),
         parallelism_(parallelism) {}
     std::unique_ptr<element_stream> make(pipeline& p) const override { return std::make_unique<stream>(*this, p); }
-    // Nobody knows what the function will give.
-    bool may_wait() const override { return true; }
-    bool shares() const override { return true; }
+    bool may_wait() const override { return true; } // nobody knows what the function will give
 
 private:
     class stream final : public element_stream {

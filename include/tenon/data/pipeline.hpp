@@ -148,14 +148,6 @@ public:
     virtual std::unique_ptr<element_stream> make_batches(pipeline&, std::int64_t /*n*/, bool /*drop_remainder*/) const {
         return nullptr;
     }
-    /// Whether somebody else may go on reading the arrays of its elements: they are rows of arrays, or kept. Who writes to
-    /// those copies them before.
-    virtual bool shares() const {
-        if (rows()) return true;
-        for (const pointer& i : inputs_)
-            if (i->shares()) return true;
-        return false;
-    }
     /// How many elements it gives; -1: it is not known, or there is no end.
     virtual std::int64_t size() const { return -1; }
 

@@ -64,10 +64,9 @@ template <class T> T scalar_of(any_array& a) {
     }
     return *static_cast<const T*>(a.data());
 }
-// `shares`: others may read the array, and whoever it is for may write to it.
-template <class Host> Host host_from(any_array& a, bool shares = false) {
+template <class Host> Host host_from(any_array& a) {
     if constexpr (Element<Host>) return scalar_of<Host>(a);
-    else return Host(shares && !a.is_unique() ? a.copy() : std::move(a));
+    else return Host(std::move(a));
 }
 template <Element T> any_array array_from(const T& value) {
     any_array a(element_type_of<T>, extents());
@@ -85,10 +84,10 @@ template <class... C> struct schema {
     static constexpr bool is_single = sizeof...(C) == 1;
     using host = std::conditional_t<is_single, std::tuple_element_t<0, hosts>, hosts>;
 
-    static host to_host(std::vector<any_array>& element, bool shares = false) {
+    static host to_host(std::vector<any_array>& element) {
         return [&]<std::size_t... I>(std::index_sequence<I...>) {
-            if constexpr (is_single) return host_from<host>(element[0], shares);
-            else return host(host_from<std::tuple_element_t<I, hosts>>(element[I], shares)...);
+            if constexpr (is_single) return host_from<host>(element[0]);
+            else return host(host_from<std::tuple_element_t<I, hosts>>(element[I])...);
         }
         (std::index_sequence_for<C...>{});
     }
@@ -100,9 +99,9 @@ template <class... C> struct schema {
         else return std::apply(f, to_host(shares));
     }
     /// The same, of an element that is not needed any more.
-    template <class F> static decltype(auto) consume(F& f, std::vector<any_array>& element, bool shares) {
-        if constexpr (is_single) return f(to_host(element, shares));
-        else return std::apply(f, to_host(element, shares));
+    template <class F> static decltype(auto) consume(F& f, std::vector<any_array>& element) {
+        if constexpr (is_single) return f(to_host(element));
+        else return std::apply(f, to_host(element));
     }
     template <class F> static constexpr bool can_call = std::is_invocable_v<F&, host_t<component_t<C>>...>;
     template <class F> struct called { using type = std::invoke_result_t<F&, host_t<component_t<C>>...>; };
@@ -127,14 +126,12 @@ template <Record R> struct schema<R> {
     using operands = typename split<members>::operands;
     using host = R;
 
-    static R to_host(std::vector<any_array>& element, bool shares = false) {
+    static R to_host(std::vector<any_array>& element) {
         R value{};
         std::size_t i = 0;
         std::apply(
             [&](const auto&... f) {
-                ((value.*(f.member) =
-                      host_from<std::remove_cvref_t<decltype(value.*(f.member))>>(element[i++], shares)),
-                 ...);
+                ((value.*(f.member) = host_from<std::remove_cvref_t<decltype(value.*(f.member))>>(element[i++])), ...);
             },
             R::fields());
         return value;
@@ -144,8 +141,8 @@ template <Record R> struct schema<R> {
         for (const any_array& a : element) shares.push_back(a.share());
         return f(to_host(shares));
     }
-    template <class F> static decltype(auto) consume(F& f, std::vector<any_array>& element, bool shares) {
-        return f(to_host(element, shares));
+    template <class F> static decltype(auto) consume(F& f, std::vector<any_array>& element) {
+        return f(to_host(element));
     }
     template <class F> static constexpr bool can_call = std::is_invocable_v<F&, R>;
     template <class F> struct called { using type = std::invoke_result_t<F&, R>; };
