@@ -22,7 +22,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include <tenon/io/csv.hpp>
+#include <tenon/io/text/csv.hpp>
 
 #include "ratio.hpp"
 

@@ -9,7 +9,7 @@
 #include <tuple>
 #include <vector>
 
-#include <tenon/io/image.hpp>
+#include <tenon/io/image/image.hpp>
 
 #include "ratio.hpp"
 

@@ -19,8 +19,8 @@
 #include <tenon/data/csv.hpp>
 #include <tenon/data/from.hpp>
 #include <tenon/data/iterator.hpp>
-#include <tenon/io/crc32c.hpp>
-#include <tenon/io/record_writer.hpp>
+#include <tenon/io/files/crc32c.hpp>
+#include <tenon/io/records/record_writer.hpp>
 #include <tenon/tenon.hpp>
 
 #include "baseline/images.hpp"

@@ -17,7 +17,7 @@
 #include <tenon/data/from.hpp>
 #include <tenon/data/iterator.hpp>
 #include <tenon/data/minibatches.hpp>
-#include <tenon/io/record_writer.hpp>
+#include <tenon/io/records/record_writer.hpp>
 #include <tenon/tenon.hpp>
 
 #include "models.hpp"

@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include <tenon/core/file.hpp>
-#include <tenon/io/crc32c.hpp>
-#include <tenon/io/record_source.hpp>
-#include <tenon/io/record_writer.hpp>
+#include <tenon/io/files/crc32c.hpp>
+#include <tenon/io/records/record_source.hpp>
+#include <tenon/io/records/record_writer.hpp>
 
 #include "ratio.hpp"
 

@@ -13,19 +13,19 @@
 #include <tenon/core/array.hpp>        // host tensors
 #include <tenon/core/print.hpp>        // host tensors as text
 
-#include <tenon/io/file_system.hpp>    // files by name, here and elsewhere
-#include <tenon/io/compressed.hpp>     // gzip and zlib around them
-#include <tenon/io/records.hpp>        // files as records: lines, fixed lengths, TFRecord, IDX
-#include <tenon/io/record_source.hpp>  // opening them
-#include <tenon/io/record_writer.hpp>  // and written: TFRecord, CSV, lines of text
-#include <tenon/io/npy.hpp>            // NumPy's arrays
-#include <tenon/io/npz.hpp>            // several of them in a file
-#include <tenon/io/crc32c.hpp>         // the checksum of TFRecords
-#include <tenon/io/example.hpp>        // tf.Example and tf.SequenceExample
-#include <tenon/io/image.hpp>          // PNG, JPEG and PNM images
-#include <tenon/io/csv.hpp>            // records of comma-separated values
-#include <tenon/io/json_lines.hpp>     // records that are JSON objects
-#include <tenon/io/regex_replacer.hpp> // replaces what matches a pattern
+#include <tenon/io/files/file_system.hpp>     // files by name, here and elsewhere
+#include <tenon/io/files/compressed.hpp>      // gzip and zlib around them
+#include <tenon/io/records/records.hpp>       // files as records: lines, fixed lengths, TFRecord, IDX
+#include <tenon/io/records/record_source.hpp> // opening them
+#include <tenon/io/records/record_writer.hpp> // and written: TFRecord, CSV, lines of text
+#include <tenon/io/numpy/npy.hpp>             // NumPy's arrays
+#include <tenon/io/numpy/npz.hpp>             // several of them in a file
+#include <tenon/io/files/crc32c.hpp>          // the checksum of TFRecords
+#include <tenon/io/example/example.hpp>       // tf.Example and tf.SequenceExample
+#include <tenon/io/image/image.hpp>           // PNG, JPEG and PNM images
+#include <tenon/io/text/csv.hpp>              // records of comma-separated values
+#include <tenon/io/text/json_lines.hpp>       // records that are JSON objects
+#include <tenon/io/text/regex_replacer.hpp>   // replaces what matches a pattern
 
 #include <tenon/graph/scope.hpp>                 // the scopes in which nodes are made: devices, names, what runs before
 #include <tenon/graph/graph.hpp>                 // graphs

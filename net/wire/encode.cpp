@@ -2,7 +2,7 @@
 #include <string>
 
 #include <net/wire/frame.hpp>
-#include <tenon/io/crc32c.hpp>
+#include <tenon/io/files/crc32c.hpp>
 
 namespace tenon::net {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include <tenon/io/csv.hpp>
+#include <tenon/io/text/csv.hpp>
 
 namespace {
 

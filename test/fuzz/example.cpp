@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <tenon/io/example.hpp>
+#include <tenon/io/example/example.hpp>
 #include <tenon/ops/control.hpp>
 #include <tenon/ops/parse_example.hpp>
 #include <tenon/runtime/session/session.hpp>

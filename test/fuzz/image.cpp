@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string>
 
-#include <tenon/io/image.hpp>
+#include <tenon/io/image/image.hpp>
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include <tenon/io/json_lines.hpp>
+#include <tenon/io/text/json_lines.hpp>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using tenon::element_type;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
-#include <tenon/io/file_system.hpp>
+#include <tenon/io/files/file_system.hpp>
 
 /// Files that a fuzz target holds: "fuzz://0" is the first. Not written while one is open.
 

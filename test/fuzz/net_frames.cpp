@@ -10,7 +10,7 @@
 #include <new>
 #include <vector>
 
-#include <tenon/io/crc32c.hpp>
+#include <tenon/io/files/crc32c.hpp>
 
 #include "../net/messages.hpp"
 

@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <span>
 
-#include <tenon/io/npy.hpp>
-#include <tenon/io/npz.hpp>
+#include <tenon/io/numpy/npy.hpp>
+#include <tenon/io/numpy/npz.hpp>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const auto bytes = std::as_bytes(std::span(data, size));

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include <tenon/core/error.hpp>
-#include <tenon/io/regex_replacer.hpp>
+#include <tenon/io/text/regex_replacer.hpp>
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include <tenon/io/example.hpp>
+#include <tenon/io/example/example.hpp>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     try {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include <tenon/io/tfrecord.hpp>
+#include <tenon/io/records/tfrecord.hpp>
 
 #include "records.hpp"
 

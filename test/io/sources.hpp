@@ -10,8 +10,8 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
-#include <tenon/io/buffered_records.hpp>
-#include <tenon/io/record_source.hpp>
+#include <tenon/io/records/buffered_records.hpp>
+#include <tenon/io/records/record_source.hpp>
 
 /// Sources of records over bytes that a test holds.
 

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include <tenon/io/example.hpp>
+#include <tenon/io/example/example.hpp>
 #include <tenon/tenon.hpp>
 
 #include "messages.hpp"

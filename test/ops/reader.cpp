@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include <tenon/io/tfrecord.hpp>
+#include <tenon/io/records/tfrecord.hpp>
 #include <tenon/kernel/input_path.hpp>
 #include <tenon/tenon.hpp>
 

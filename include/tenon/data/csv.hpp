@@ -6,8 +6,8 @@
 #include <vector>
 
 #include <tenon/data/data_set.hpp>
-#include <tenon/io/compressed.hpp>
-#include <tenon/io/csv.hpp>
+#include <tenon/io/files/compressed.hpp>
+#include <tenon/io/text/csv.hpp>
 
 /// Tables of comma-separated values (RFC 4180) as data sets.
 ///

@@ -5,9 +5,9 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/data/csv.hpp>
-#include <tenon/data/file_walk.hpp>
-#include <tenon/data/sources.hpp>
-#include <tenon/io/element_text.hpp>
+#include <tenon/data/steps/file_walk.hpp>
+#include <tenon/data/steps/sources.hpp>
+#include <tenon/io/text/element_text.hpp>
 
 namespace tenon::detail {
 

@@ -8,8 +8,8 @@
 
 #include <tenon/data/data_set.hpp>
 #include <tenon/data/idx.hpp>
-#include <tenon/data/sources.hpp>
-#include <tenon/io/npy.hpp>
+#include <tenon/data/steps/sources.hpp>
+#include <tenon/io/numpy/npy.hpp>
 
 /// Where data sets come from.
 

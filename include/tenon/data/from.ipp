@@ -5,7 +5,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/data/from.hpp>
-#include <tenon/io/image.hpp>
+#include <tenon/io/image/image.hpp>
 
 namespace tenon::detail {
 

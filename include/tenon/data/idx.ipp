@@ -6,9 +6,9 @@
 #include <vector>
 
 #include <tenon/data/idx.hpp>
-#include <tenon/io/compressed.hpp>
-#include <tenon/io/elements.hpp>
-#include <tenon/io/idx_header.hpp>
+#include <tenon/io/files/compressed.hpp>
+#include <tenon/io/numpy/elements.hpp>
+#include <tenon/io/records/idx_header.hpp>
 
 namespace tenon {
 

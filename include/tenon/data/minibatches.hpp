@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <tenon/core/array.hpp>
-#include <tenon/data/rows.hpp>
+#include <tenon/data/steps/rows.hpp>
 
 /// Shuffled minibatches of arrays that share dimension 0.
 ///

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include <tenon/data/minibatches.hpp>
-#include <tenon/data/random_order.hpp>
+#include <tenon/data/steps/random_order.hpp>
 
 namespace tenon::detail {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <tenon/core/shared_function.hpp>
-#include <tenon/data/pipeline.hpp>
+#include <tenon/data/steps/pipeline.hpp>
 #include <tenon/graph/tensor.hpp>
 
 /// Data sets whose element types are known at run time only, and what those with types are handles on.

@@ -3,11 +3,11 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
-#include <tenon/data/batching.hpp>
-#include <tenon/data/buffering.hpp>
-#include <tenon/data/nested.hpp>
-#include <tenon/data/order.hpp>
-#include <tenon/data/transform.hpp>
+#include <tenon/data/steps/batching.hpp>
+#include <tenon/data/steps/buffering.hpp>
+#include <tenon/data/steps/nested.hpp>
+#include <tenon/data/steps/order.hpp>
+#include <tenon/data/steps/transform.hpp>
 #include <tenon/data/untyped_data_set.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/ops/control.hpp>

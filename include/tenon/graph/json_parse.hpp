@@ -6,7 +6,7 @@
 #include <tenon/graph/json_value.hpp>
 
 /// What JSON texts say, for readers that trust none of it. All of graph/ and above that parses JSON does it here: nlohmann's
-/// parser is in json_parse.ipp, and below in io/json_lines.ipp.
+/// parser is in json_parse.ipp, and below in io/text/json_lines.ipp.
 
 namespace tenon::detail {
 

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include <tenon/io/file_system.hpp>
+#include <tenon/io/files/file_system.hpp>
 #include <tenon/kernel/input_path.hpp>
 
 namespace tenon {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <tenon/io/element_stream.hpp>
+#include <tenon/io/stream/element_stream.hpp>
 #include <tenon/kernel/resources.hpp>
 
 /// A place in a data set that steps share (SEMANTICS 38): what the ops of iterators are made of.

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
-#include <tenon/io/stacked.hpp>
+#include <tenon/io/stream/stacked.hpp>
 #include <tenon/kernel/philox.hpp>
 #include <tenon/kernel/queue.hpp>
 

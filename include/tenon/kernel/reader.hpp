@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <tenon/core/any_array.hpp>
-#include <tenon/io/records.hpp>
+#include <tenon/io/records/records.hpp>
 #include <tenon/kernel/file_access.hpp>
 #include <tenon/kernel/queue.hpp>
 

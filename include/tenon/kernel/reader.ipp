@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include <tenon/core/error.hpp>
-#include <tenon/io/record_source.hpp>
+#include <tenon/io/records/record_source.hpp>
 #include <tenon/kernel/input_path.hpp>
 #include <tenon/kernel/reader.hpp>
 

@@ -10,8 +10,8 @@
 
 #include <tenon/graph/op.hpp>
 #include <tenon/graph/tensor.hpp>
-#include <tenon/io/csv.hpp>
-#include <tenon/io/json_lines.hpp>
+#include <tenon/io/text/csv.hpp>
+#include <tenon/io/text/json_lines.hpp>
 
 /// What records hold, as tensors. A record is a string; of a tensor of records each output has its sizes, and behind them those
 /// of what one record gives. What a record should not hold is an invalid_argument_error that names the record by its index,
@@ -245,7 +245,7 @@ template <class FromDefaults> struct csv_columns<csv_decoding<>, FromDefaults> {
 
 } // namespace detail
 
-/// The fields of records of comma-separated values (RFC 4180; io/csv.hpp says exactly), as a std::tuple of a tensor a column.
+/// The fields of records of comma-separated values (RFC 4180; io/text/csv.hpp says exactly), as a std::tuple of a tensor a column.
 /// A column's type is given, or is that of its default, which is the value of a field that is missing; required<T> in its place
 /// says that none may be. Without any defaults all are required.
 ///

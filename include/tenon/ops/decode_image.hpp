@@ -4,11 +4,11 @@
 #include <string>
 
 #include <tenon/graph/tensor.hpp>
-#include <tenon/io/image_format.hpp>
-#include <tenon/io/jpeg.hpp>
-#include <tenon/io/png.hpp>
+#include <tenon/io/image/image_format.hpp>
+#include <tenon/io/image/jpeg.hpp>
+#include <tenon/io/image/png.hpp>
 
-/// Images of what files hold, and back (io/image.hpp says what is read, and which errors there are).
+/// Images of what files hold, and back (io/image/image.hpp says what is read, and which errors there are).
 ///
 ///     auto file = tn::read_file(path);                            // in ops/files.hpp: string[]
 ///     auto photo = tn::decode_jpeg<3>(file);                      // uint8[?, ?, 3]
@@ -192,7 +192,7 @@ template <OperandOrIllShaped X> auto encode_jpeg(const X& image, const encode_jp
 
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_decode_image)
 
-#include <tenon/io/image.hpp>
+#include <tenon/io/image/image.hpp>
 #include <tenon/ops/kernels/immediate.hpp>
 
 namespace tenon {

@@ -10,7 +10,7 @@
 
 #include <tenon/ops/constant.hpp>
 
-/// Serialized examples (io/example.hpp) as tensors: which features, of which types, is said by specifications.
+/// Serialized examples (io/example/example.hpp) as tensors: which features, of which types, is said by specifications.
 ///
 ///     const auto words = tn::padded_feature<std::int64_t>("words");
 ///     auto [image, label, text, length] = tn::parse_example(serialized,               // string[batch]

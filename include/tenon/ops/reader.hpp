@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include <tenon/io/records.hpp>
+#include <tenon/io/records/records.hpp>
 #include <tenon/ops/queue.hpp>
 
 /// Readers: records of files, whose names come from a queue (SEMANTICS 35).

@@ -97,7 +97,7 @@ struct substr_op : detail::of_texts<element_type::string> {
 };
 TENON_OP(strings, substr);
 
-/// in: x. With `rewrite` in place of what matches a regular expression (io/regex_replacer.hpp).
+/// in: x. With `rewrite` in place of what matches a regular expression (io/text/regex_replacer.hpp).
 struct regex_replace_op : detail::of_texts<element_type::string> {
     static constexpr const char* name = "regex_replace";
     struct attributes {
@@ -275,7 +275,7 @@ auto substr(const X& x, std::int64_t position, std::int64_t length, text_unit un
 }
 /// x with `rewrite` in place of each match of a regular expression, or of the first only. Both are RE2's, as in TensorFlow: in
 /// the rewrite, \1 is what the pattern's first group matched, \0 all of the match. A pattern that is none is an
-/// invalid_argument_error, and one that is too large a resource_exhausted_error (io/regex_replacer.hpp); where this build has
+/// invalid_argument_error, and one that is too large a resource_exhausted_error (io/text/regex_replacer.hpp); where this build has
 /// no RE2, each is an unimplemented_error.
 template <OperandOrIllShaped X>
 auto regex_replace(const X& x, const std::string& pattern, const std::string& rewrite, bool replace_global = true) {

@@ -11,7 +11,7 @@
 #include <net/transport/certificates.hpp>
 #include <net/transport/peers.hpp>
 #include <net/transport/raw_socket.hpp>
-#include <tenon/io/crc32c.hpp>
+#include <tenon/io/files/crc32c.hpp>
 
 // Who connects to a live server and says what nobody should: it is refused, and named in the server's log; all others are served.
 

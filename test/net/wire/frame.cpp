@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <net/wire/frame.hpp>
-#include <tenon/io/crc32c.hpp>
+#include <tenon/io/files/crc32c.hpp>
 
 #include "../messages.hpp"
 

@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include <tenon/io/example_wire.hpp>
+#include <tenon/io/example/example_wire.hpp>
 #include <tenon/ops/kernels/immediate.hpp>
 
 // The kernel of parse_example: where each feature of each example lies, then one tensor after another.

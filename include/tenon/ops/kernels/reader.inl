@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include <tenon/io/record_source.hpp>
+#include <tenon/io/records/record_source.hpp>
 #include <tenon/kernel/reader.hpp>
 #include <tenon/kernel/wait.hpp>
 #include <tenon/ops/kernels/queue.inl>

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include <tenon/core/content_hash.hpp>
-#include <tenon/io/element_text.hpp>
-#include <tenon/io/regex_replacer.hpp>
+#include <tenon/io/text/element_text.hpp>
+#include <tenon/io/text/regex_replacer.hpp>
 #include <tenon/ops/kernels/immediate.hpp>
 #include <tenon/ops/kernels/records.hpp>
 

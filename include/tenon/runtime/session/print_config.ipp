@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <thread>
 
-#include <tenon/io/jpeg.hpp>
-#include <tenon/io/png.hpp>
-#include <tenon/io/regex_replacer.hpp>
+#include <tenon/io/image/jpeg.hpp>
+#include <tenon/io/image/png.hpp>
+#include <tenon/io/text/regex_replacer.hpp>
 #include <tenon/kernel/simd/isa.hpp>
 
 #if defined(__linux__)

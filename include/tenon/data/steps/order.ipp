@@ -1,0 +1,552 @@
+#pragma once
+
+#include <algorithm>
+#include <exception>
+#include <limits>
+#include <utility>
+
+#include <tenon/core/error.hpp>
+#include <tenon/data/steps/order.hpp>
+#include <tenon/data/steps/random_order.hpp>
+#include <tenon/data/steps/sources.hpp>
+
+namespace tenon::detail {
+
+inline void require_at_least(const char* what, std::int64_t given, std::int64_t least) {
+    if (given < least)
+        throw invalid_argument_error(std::string(what) + " is " + std::to_string(given) + "; give " +
+                                     std::to_string(least) + " or more");
+}
+
+inline std::string step_name(const char* name, std::int64_t n) {
+    return std::string(name) + "(" + std::to_string(n) + ")";
+}
+
+// What moves the input's elements as they are: rows stay rows. Make(stream kind, pipeline, node) gives the stream.
+template <class Make> class ordering_node final : public data_node {
+public:
+    ordering_node(std::string step, pointer from, std::int64_t size, Make make) :
+        data_node(std::move(step), from->components(), {from}), size_(size), make_(std::move(make)) {}
+    std::unique_ptr<element_stream> make(pipeline& p) const override {
+        return make_.template operator()<element_stream>(*this, p);
+    }
+    const std::vector<any_array>* rows() const override { return input().rows(); }
+    std::unique_ptr<index_stream> make_indices(pipeline& p) const override {
+        return make_.template operator()<index_stream>(*this, p);
+    }
+    std::int64_t size() const override { return size_; }
+
+private:
+    const std::int64_t size_;
+    const Make make_;
+};
+template <class Make>
+data_node::pointer ordering(std::string step, data_node::pointer from, std::int64_t size, Make make) {
+    return std::make_shared<ordering_node<Make>>(std::move(step), std::move(from), size, std::move(make));
+}
+
+template <class Stream> class skip_stream final : public Stream {
+public:
+    skip_stream(std::unique_ptr<Stream> from, std::int64_t n) : from_(std::move(from)), all_(n), left_(n) {}
+    bool next(typename Stream::item& x) override {
+        for (; left_ > 0; --left_)
+            if (!from_->next(x)) return false;
+        return from_->next(x);
+    }
+    void save(state_writer& to) override {
+        to.number(static_cast<std::uint64_t>(left_));
+        from_->save(to);
+    }
+    void restore(state_reader& from) override {
+        left_ = static_cast<std::int64_t>(from.number(0, static_cast<std::uint64_t>(all_)));
+        from_->restore(from);
+    }
+
+private:
+    std::unique_ptr<Stream> from_;
+    const std::int64_t all_;
+    std::int64_t left_;
+};
+
+template <class Stream> class take_stream final : public Stream {
+public:
+    take_stream(std::unique_ptr<Stream> from, std::int64_t n) : from_(std::move(from)), all_(n), left_(n) {}
+    bool next(typename Stream::item& x) override {
+        if (left_ == 0 || !from_->next(x)) return false;
+        --left_;
+        return true;
+    }
+    void save(state_writer& to) override {
+        to.number(static_cast<std::uint64_t>(left_));
+        from_->save(to);
+    }
+    void restore(state_reader& from) override {
+        left_ = static_cast<std::int64_t>(from.number(0, static_cast<std::uint64_t>(all_)));
+        from_->restore(from);
+    }
+
+private:
+    std::unique_ptr<Stream> from_;
+    const std::int64_t all_;
+    std::int64_t left_;
+};
+
+template <class Stream> class shard_stream final : public Stream {
+public:
+    shard_stream(std::unique_ptr<Stream> from, std::int64_t count, std::int64_t index) :
+        from_(std::move(from)), count_(count), before_(index) {}
+    bool next(typename Stream::item& x) override {
+        for (; before_ > 0; --before_)
+            if (!from_->next(x)) return false;
+        if (!from_->next(x)) return false;
+        before_ = count_ - 1;
+        return true;
+    }
+    void save(state_writer& to) override {
+        to.number(static_cast<std::uint64_t>(before_));
+        from_->save(to);
+    }
+    void restore(state_reader& from) override {
+        before_ = static_cast<std::int64_t>(from.number(0, static_cast<std::uint64_t>(count_ - 1)));
+        from_->restore(from);
+    }
+
+private:
+    std::unique_ptr<Stream> from_;
+    const std::int64_t count_;
+    std::int64_t before_; // elements of others that come before the next
+};
+
+template <class Stream> class repeat_stream final : public Stream {
+public:
+    repeat_stream(const data_node& from, pipeline& p, std::int64_t times) :
+        node_(from), pipeline_(p), times_(times), left_(times) {}
+    bool next(typename Stream::item& x) override {
+        for (;;) {
+            if (!now_) {
+                if (left_ == 0) return false;
+                if (left_ > 0) --left_;
+                now_ = open_as<Stream>(node_, pipeline_);
+                given_ = false;
+            }
+            if (now_->next(x)) return given_ = true;
+            now_.reset();
+            if (!given_ && left_ < 0) left_ = 0; // nothing without end is nothing
+        }
+    }
+    void save(state_writer& to) override {
+        to.number(static_cast<std::uint64_t>(left_));
+        to.number(given_);
+        to.number(now_ != nullptr);
+        if (now_) now_->save(to);
+        else save_epochs(to, node_, pipeline_); // it may be opened anew by a step behind
+    }
+    void restore(state_reader& from) override {
+        left_ = static_cast<std::int64_t>(from.number());
+        if (left_ < std::min<std::int64_t>(times_, 0) || left_ > std::max<std::int64_t>(times_, 0))
+            from.damaged("it is repeated less often");
+        given_ = from.number(0, 1) != 0;
+        now_.reset();
+        if (from.number(0, 1) == 0) return restore_epochs(from, node_, pipeline_);
+        now_ = open_as<Stream>(node_, pipeline_);
+        now_->restore(from);
+    }
+
+private:
+    const data_node& node_;
+    pipeline& pipeline_;
+    const std::int64_t times_;
+    std::int64_t left_; // times that it is not open yet; -1: no end
+    bool given_ = false;
+    std::unique_ptr<Stream> now_;
+};
+
+inline void save_item(state_writer& to, std::int64_t x) { to.number(static_cast<std::uint64_t>(x)); }
+inline void save_item(state_writer& to, const data_element& x) { to.element(x); }
+// Of node n's input: a place there, or an element.
+inline void restore_item(state_reader& from, const data_node& n, std::int64_t& x) {
+    x = static_cast<std::int64_t>(from.number());
+    if (x < 0 || x >= n.rows()->front().extents()[0].size) from.damaged("the arrays have fewer rows than they had");
+}
+inline void restore_item(state_reader& from, const data_node& n, data_element& x) { x = from.element(n.components()); }
+
+template <class Stream> class shuffle_stream final : public Stream {
+public:
+    shuffle_stream(const data_node& self, pipeline& p, std::int64_t room, std::uint64_t seed, bool anew) :
+        self_(self),
+        pipeline_(p),
+        room_(static_cast<std::size_t>(room)),
+        seed_(seed),
+        epoch_(anew ? p.next_epoch(self) : 0),
+        anew_(anew),
+        random_(seed, epoch_),
+        from_(open_as<Stream>(self.input(), p)) {}
+    bool next(typename Stream::item& x) override {
+        while (!ended_ && held_.size() < room_) {
+            typename Stream::item more{};
+            if (from_->next(more)) held_.push_back(std::move(more));
+            else ended_ = true;
+        }
+        if (held_.empty()) return false;
+        std::swap(held_[random_.below(held_.size())], held_.back());
+        x = std::move(held_.back());
+        held_.pop_back();
+        return true;
+    }
+    void save(state_writer& to) override {
+        to.number(seed_);
+        to.number(epoch_);
+        to.number(random_.state());
+        to.number(ended_);
+        to.number(held_.size());
+        for (const auto& x : held_) save_item(to, x);
+        from_->save(to);
+    }
+    void restore(state_reader& from) override {
+        seed_ = from.number();
+        epoch_ = from.number();
+        if (anew_) pipeline_.set_epoch(self_, epoch_ + 1);
+        random_.set_state(from.number());
+        ended_ = from.number(0, 1) != 0;
+        const std::uint64_t count = from.number(0, room_);
+        held_.clear();
+        for (std::uint64_t i = 0; i < count; ++i) restore_item(from, self_, held_.emplace_back());
+        from_->restore(from);
+    }
+
+private:
+    const data_node& self_;
+    pipeline& pipeline_;
+    const std::size_t room_;
+    std::uint64_t seed_, epoch_;
+    const bool anew_;
+    order_generator random_;
+    std::vector<typename Stream::item> held_;
+    bool ended_ = false;
+    std::unique_ptr<Stream> from_;
+};
+
+TENON_INLINE data_node::pointer skipped(data_node::pointer from, std::int64_t n) {
+    require_at_least("skip: the number of elements", n, 0);
+    const std::int64_t size = from->size();
+    return ordering(step_name("skip", n), std::move(from), size < 0 ? -1 : std::max<std::int64_t>(0, size - n),
+                    [n]<class Stream>(const data_node& self, pipeline& p) {
+                        return std::make_unique<skip_stream<Stream>>(open_as<Stream>(self.input(), p), n);
+                    });
+}
+
+TENON_INLINE data_node::pointer taken(data_node::pointer from, std::int64_t n) {
+    require_at_least("take: the number of elements", n, 0);
+    const std::int64_t size = from->size();
+    return ordering(step_name("take", n), std::move(from), size < 0 ? -1 : std::min(size, n),
+                    [n]<class Stream>(const data_node& self, pipeline& p) {
+                        return std::make_unique<take_stream<Stream>>(open_as<Stream>(self.input(), p), n);
+                    });
+}
+
+TENON_INLINE data_node::pointer sharded(data_node::pointer from, std::int64_t count, std::int64_t index) {
+    require_at_least("shard: the number of shards", count, 1);
+    if (index < 0 || index >= count)
+        throw invalid_argument_error("shard: there is no shard " + std::to_string(index) + " of " +
+                                     std::to_string(count) + "; they are numbered from 0");
+    const std::int64_t size = from->size();
+    return ordering("shard(" + std::to_string(index) + " of " + std::to_string(count) + ")", std::move(from),
+                    size < 0 ? -1 : (size - index + count - 1) / count,
+                    [count, index]<class Stream>(const data_node& self, pipeline& p) {
+                        return std::make_unique<shard_stream<Stream>>(open_as<Stream>(self.input(), p), count, index);
+                    });
+}
+
+TENON_INLINE data_node::pointer repeated(data_node::pointer from, std::int64_t times) {
+    if (times < -1)
+        throw invalid_argument_error("repeat: " + std::to_string(times) +
+                                     " times; give how often, or nothing for without end");
+    const std::int64_t size = from->size();
+    const bool known =
+        times >= 0 && size >= 0 &&
+        (size == 0 || times <= std::numeric_limits<std::int64_t>::max() / std::max<std::int64_t>(1, size));
+    return ordering(times < 0 ? "repeat" : step_name("repeat", times), std::move(from), known ? size * times : -1,
+                    [times]<class Stream>(const data_node& self, pipeline& p) {
+                        return std::make_unique<repeat_stream<Stream>>(self.input(), p, times);
+                    });
+}
+
+TENON_INLINE data_node::pointer shuffled(data_node::pointer from, std::int64_t buffer, std::uint64_t seed,
+                                         bool each_epoch_anew) {
+    require_at_least("shuffle: the buffer", buffer, 1);
+    const std::int64_t size = from->size();
+    seed = seed_or_any(seed);
+    return ordering(step_name("shuffle", buffer), std::move(from), size,
+                    [buffer, seed, each_epoch_anew]<class Stream>(const data_node& self, pipeline& p) {
+                        return std::make_unique<shuffle_stream<Stream>>(self, p, buffer, seed, each_epoch_anew);
+                    });
+}
+
+// Types that hold both, where they may follow one another: sizes that differ are not known.
+inline std::vector<tensor_type> common_types(const char* step, const std::vector<tensor_type>& x,
+                                             const std::vector<tensor_type>& y) {
+    bool fit = x.size() == y.size();
+    for (std::size_t c = 0; fit && c < x.size(); ++c)
+        fit = x[c].element == y[c].element && x[c].extents.rank() == y[c].extents.rank();
+    if (!fit)
+        throw invalid_argument_error(std::string(step) + ": elements of " + to_string(x) + " and of " + to_string(y) +
+                                     " make no data set; they need the same element types and numbers of dimensions");
+    std::vector<tensor_type> both = x;
+    for (std::size_t c = 0; c < x.size(); ++c)
+        for (int d = 0; d < x[c].extents.rank(); ++d)
+            if (!(x[c].extents[d] == y[c].extents[d])) both[c].extents[d] = dynamic_extent;
+    return both;
+}
+
+// Streams of a node's inputs.
+inline std::vector<std::unique_ptr<element_stream>> open_inputs(const data_node& n, pipeline& p) {
+    std::vector<std::unique_ptr<element_stream>> all;
+    for (const data_node::pointer& i : n.inputs()) all.push_back(open_step(*i, p));
+    return all;
+}
+
+class concatenated_node final : public data_node {
+public:
+    concatenated_node(std::vector<tensor_type> types, std::vector<pointer> all) :
+        data_node("concatenate", std::move(types), std::move(all)) {}
+    std::unique_ptr<element_stream> make(pipeline& p) const override { return std::make_unique<stream>(*this, p); }
+    std::int64_t size() const override {
+        const std::int64_t a = input(0).size(), b = input(1).size();
+        return a < 0 || b < 0 ? -1 : a + b;
+    }
+
+private:
+    class stream final : public element_stream {
+    public:
+        stream(const data_node& n, pipeline& p) : node_(n), pipeline_(p), now_(open_step(n.input(0), p)) {}
+        bool next(data_element& x) override {
+            if (now_->next(x)) return true;
+            if (at_ == 1) return false;
+            at_ = 1;
+            now_ = open_step(node_.input(1), pipeline_);
+            return now_->next(x);
+        }
+        void save(state_writer& to) override {
+            to.number(at_);
+            now_->save(to);
+            save_epochs(to, node_.input(1 - at_), pipeline_); // which is not open
+        }
+        void restore(state_reader& from) override {
+            at_ = from.number(0, 1);
+            if (at_ == 1) now_ = open_step(node_.input(1), pipeline_);
+            now_->restore(from);
+            restore_epochs(from, node_.input(1 - at_), pipeline_);
+        }
+
+    private:
+        const data_node& node_;
+        pipeline& pipeline_;
+        std::uint64_t at_ = 0;
+        std::unique_ptr<element_stream> now_;
+    };
+};
+
+TENON_INLINE data_node::pointer concatenated(data_node::pointer first, data_node::pointer second) {
+    auto types = common_types("concatenate", first->components(), second->components());
+    return std::make_shared<concatenated_node>(std::move(types), std::vector{std::move(first), std::move(second)});
+}
+
+class zipped_node final : public data_node {
+public:
+    zipped_node(std::vector<tensor_type> types, std::vector<pointer> all) :
+        data_node("zip", std::move(types), std::move(all)) {}
+    std::unique_ptr<element_stream> make(pipeline& p) const override { return std::make_unique<stream>(*this, p); }
+    std::int64_t size() const override {
+        std::int64_t least = -1;
+        for (const pointer& i : inputs())
+            if (const std::int64_t size = i->size(); size >= 0 && (least < 0 || size < least)) least = size;
+        return least;
+    }
+
+private:
+    class stream final : public element_stream {
+    public:
+        stream(const data_node& n, pipeline& p) : parts_(open_inputs(n, p)) {}
+        bool next(data_element& x) override {
+            data_element all;
+            std::exception_ptr failure;
+            for (auto& part : parts_) {
+                if (ended_) return false;
+                try { // all go on by one, so that they stay beside each other
+                    ended_ = !part->next(one_);
+                    for (any_array& a : one_) all.push_back(std::move(a));
+                } catch (...) {
+                    if (!failure) failure = std::current_exception();
+                }
+            }
+            if (failure) std::rethrow_exception(failure);
+            x = std::move(all);
+            return !ended_;
+        }
+        void save(state_writer& to) override {
+            to.number(ended_);
+            for (auto& part : parts_) part->save(to);
+        }
+        void restore(state_reader& from) override {
+            ended_ = from.number(0, 1) != 0;
+            for (auto& part : parts_) part->restore(from);
+        }
+
+    private:
+        std::vector<std::unique_ptr<element_stream>> parts_;
+        data_element one_;
+        bool ended_ = false;
+    };
+};
+
+TENON_INLINE data_node::pointer zipped(std::vector<data_node::pointer> all) {
+    std::vector<tensor_type> types;
+    for (const data_node::pointer& single : all)
+        types.insert(types.end(), single->components().begin(), single->components().end());
+    // Arrays beside each other are more arrays.
+    if (std::all_of(all.begin(), all.end(), [](const auto& single) { return single->gives_rows_as_they_lie(); })) {
+        std::int64_t rows = all.front()->size();
+        for (const data_node::pointer& single : all) rows = std::min(rows, single->size());
+        std::vector<any_array> arrays;
+        for (const data_node::pointer& single : all)
+            for (const any_array& a : *single->rows()) arrays.push_back(a.share().slice(0, rows));
+        return row_elements(std::move(arrays), std::move(types));
+    }
+    return std::make_shared<zipped_node>(std::move(types), std::move(all));
+}
+
+class enumerated_node final : public data_node {
+public:
+    enumerated_node(pointer from, std::int64_t first) :
+        data_node("enumerate", with_number(from->components()), {from}), first_(first) {}
+    std::unique_ptr<element_stream> make(pipeline& p) const override { return std::make_unique<stream>(*this, p); }
+    std::int64_t size() const override { return input().size(); }
+
+private:
+    static std::vector<tensor_type> with_number(std::vector<tensor_type> types) {
+        types.insert(types.begin(), tensor_type{element_type::int64, {}});
+        return types;
+    }
+    class stream final : public element_stream {
+    public:
+        stream(const enumerated_node& n, pipeline& p) : from_(open_step(n.input(), p)), number_(n.first_) {}
+        bool next(data_element& x) override {
+            if (!from_->next(x)) return false;
+            any_array number(element_type::int64, {});
+            *static_cast<std::int64_t*>(number.data()) = number_++;
+            x.insert(x.begin(), std::move(number));
+            return true;
+        }
+        void save(state_writer& to) override {
+            to.number(static_cast<std::uint64_t>(number_));
+            from_->save(to);
+        }
+        void restore(state_reader& from) override {
+            number_ = static_cast<std::int64_t>(from.number());
+            from_->restore(from);
+        }
+
+    private:
+        std::unique_ptr<element_stream> from_;
+        std::int64_t number_;
+    };
+    const std::int64_t first_;
+};
+
+TENON_INLINE data_node::pointer enumerated(data_node::pointer from, std::int64_t first) {
+    return std::make_shared<enumerated_node>(std::move(from), first);
+}
+
+class sampled_node final : public data_node {
+public:
+    sampled_node(std::vector<tensor_type> types, std::vector<pointer> all, std::vector<double> weights,
+                 std::uint64_t seed) :
+        data_node("sample", std::move(types), std::move(all)), weights_(std::move(weights)), seed_(seed) {}
+    std::unique_ptr<element_stream> make(pipeline& p) const override { return std::make_unique<stream>(*this, p); }
+    std::int64_t size() const override {
+        std::int64_t sum = 0;
+        for (std::size_t i = 0; i < inputs().size(); ++i) {
+            if (weights_[i] == 0) continue;
+            const std::int64_t size = input(i).size();
+            if (size < 0) return -1;
+            sum += size;
+        }
+        return sum;
+    }
+
+private:
+    class stream final : public element_stream {
+    public:
+        stream(const sampled_node& n, pipeline& p) :
+            node_(n),
+            pipeline_(p),
+            parts_(open_inputs(n, p)),
+            weights_(n.weights_),
+            epoch_(p.next_epoch(n)),
+            random_(n.seed_, epoch_) {}
+        bool next(data_element& x) override {
+            for (;;) {
+                double sum = 0;
+                for (const double w : weights_) sum += w;
+                if (!(sum > 0)) return false;
+                double at = random_.fraction() * sum;
+                std::size_t chosen = weights_.size();
+                for (std::size_t i = 0; i < weights_.size(); ++i) {
+                    if (weights_[i] == 0) continue;
+                    chosen = i; // the last one, where rounding leaves something over
+                    if (at < weights_[i]) break;
+                    at -= weights_[i];
+                }
+                if (parts_[chosen]->next(x)) return true;
+                weights_[chosen] = 0;
+            }
+        }
+        void save(state_writer& to) override {
+            to.number(epoch_);
+            to.number(random_.state());
+            for (std::size_t i = 0; i < parts_.size(); ++i) {
+                to.number(weights_[i] == 0);
+                parts_[i]->save(to);
+            }
+        }
+        void restore(state_reader& from) override {
+            epoch_ = from.number();
+            pipeline_.set_epoch(node_, epoch_ + 1);
+            random_.set_state(from.number());
+            for (std::size_t i = 0; i < parts_.size(); ++i) {
+                if (from.number(0, 1) != 0) weights_[i] = 0;
+                parts_[i]->restore(from);
+            }
+        }
+
+    private:
+        const data_node& node_;
+        pipeline& pipeline_;
+        std::vector<std::unique_ptr<element_stream>> parts_;
+        std::vector<double> weights_; // 0: it has ended
+        std::uint64_t epoch_;
+        order_generator random_;
+    };
+    const std::vector<double> weights_;
+    const std::uint64_t seed_;
+};
+
+TENON_INLINE data_node::pointer sampled(std::vector<data_node::pointer> all, std::vector<double> weights,
+                                        std::uint64_t seed) {
+    if (weights.empty()) weights.assign(all.size(), 1.0);
+    double sum = 0;
+    bool good = weights.size() == all.size();
+    for (const double w : weights) {
+        good = good && w >= 0 && w <= std::numeric_limits<double>::max();
+        sum += w;
+    }
+    if (!good || !(sum > 0) || sum > std::numeric_limits<double>::max())
+        throw invalid_argument_error("sample: " + std::to_string(all.size()) + " data sets and " +
+                                     std::to_string(weights.size()) +
+                                     " weights; give one for each, 0 or more, and not all 0");
+    std::vector<tensor_type> types = all[0]->components();
+    for (const data_node::pointer& single : all) types = common_types("sample", types, single->components());
+    return std::make_shared<sampled_node>(std::move(types), std::move(all), std::move(weights), seed_or_any(seed));
+}
+
+} // namespace tenon::detail

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <utility>
+
+#include <tenon/core/array.hpp>
+#include <tenon/io/files/compressed.hpp>
+
+/// NumPy's files of one array: .npy, versions 1 to 3 (numpy.lib.format).
+
+namespace tenon {
+
+/// Reads an array of bools, integers, halfs, floats or doubles, of either byte order, stored by rows or by columns (Fortran); by
+/// rows in memory. Packed files (gzip, zlib) too.
+///
+/// Throws not_found_error (and permission_denied_error, ...) when the file cannot be opened, invalid_argument_error when it is no
+/// .npy file, data_loss_error when it is cut off, has more bytes than it should, or is damaged, unimplemented_error for other
+/// elements: texts, complex numbers, dates, objects, records.
+any_array read_npy(const std::string& path);
+/// The same from memory; `name` stands in messages.
+any_array parse_npy(std::span<const std::byte> bytes, const std::string& name = "npy data");
+
+/// Writes an array as NumPy does: version 1.0, little-endian, by rows; whole or not at all. unimplemented_error for strings and
+/// for bfloat16, which NumPy does not have.
+void write_npy(const std::string& path, const any_array& a);
+
+namespace detail {
+void require_npy_element(const std::string& path, const any_array& a, element_type wanted);
+/// `there`: how many bytes the file has at most, or exactly; -1: nobody knows.
+any_array read_npy_from(readable_file& from, const std::string& name, std::int64_t there, bool exact);
+} // namespace detail
+
+/// Reads elements of type T; invalid_argument_error when they are of another.
+template <Element T> array<T> read_npy(const std::string& path) {
+    any_array a = read_npy(path);
+    detail::require_npy_element(path, a, element_type_of<T>);
+    return array<T>(std::move(a));
+}
+
+} // namespace tenon
+
+#if TENON_HEADER_ONLY
+#include <tenon/io/numpy/npy.ipp>
+#endif

@@ -1,0 +1,117 @@
+#pragma once
+
+#include <bit>
+#include <cstring>
+#include <string_view>
+
+#include <tenon/core/with_element.hpp>
+#include <tenon/io/numpy/elements.hpp>
+#include <tenon/io/numpy/npy.hpp>
+#include <tenon/io/records/npy_header.hpp>
+
+namespace tenon {
+
+namespace detail {
+
+// From by columns to by rows.
+inline any_array transposed(const any_array& a, const extents& sizes) {
+    any_array result(a.element(), sizes);
+    const int rank = sizes.rank();
+    std::int64_t step[max_rank] = {}, at[max_rank] = {};
+    for (std::int64_t i = 0, n = 1; i < rank; n *= sizes[static_cast<int>(i++)].size) step[i] = n;
+    with_element(a.element(), [&]<class T>(const T&) {
+        const T* const from = static_cast<const T*>(a.data());
+        T* const to = static_cast<T*>(result.data());
+        std::int64_t source = 0;
+        for (std::int64_t i = 0; i < a.elements(); ++i) {
+            to[i] = from[source];
+            for (int d = rank - 1; d >= 0; --d) {
+                source += step[d];
+                if (++at[d] < sizes[d].size) break;
+                source -= step[d] * at[d];
+                at[d] = 0;
+            }
+        }
+    });
+    return result;
+}
+
+TENON_INLINE any_array read_npy_from(readable_file& from, const std::string& name, std::int64_t there, bool exact) {
+    std::size_t header_bytes = 0;
+    const npy_header h =
+        read_npy_header([&](char* to, std::size_t bytes) { return read_fully(from, to, bytes); },
+                        [&](const std::string& what) { return "'" + name + "': " + what; }, header_bytes);
+    any_array a =
+        read_elements(from, h.type, name, there < 0 ? -1 : there - static_cast<std::int64_t>(header_bytes), exact);
+    if (h.swapped) swap_bytes(a);
+    if (h.type.element == element_type::boolean) { // any other byte is no bool
+        auto* const bytes = static_cast<unsigned char*>(a.data());
+        for (std::size_t i = 0; i < a.bytes(); ++i) bytes[i] = bytes[i] != 0;
+    }
+    if (h.fortran && h.type.extents.rank() > 1) return transposed(a, h.type.extents);
+    return std::move(a).reshape(h.type.extents);
+}
+
+inline any_array read_npy_file(const auto& open, const std::string& name) {
+    try {
+        std::unique_ptr<readable_file> file = open();
+        const std::int64_t stored = file->size();
+        if (!is_packed(file)) return read_npy_from(*file, name, stored, stored >= 0);
+        const std::unique_ptr<readable_file> plain = unpacked(std::move(file), name);
+        return read_npy_from(*plain, name, stored < 0 ? -1 : (stored + 1) * best_compression, false);
+    } catch (const error& e) {
+        throw_error(e.code(), std::string("read_npy: ") + e.what());
+    }
+}
+
+TENON_INLINE void require_npy_element(const std::string& path, const any_array& a, element_type wanted) {
+    if (a.element() != wanted)
+        throw invalid_argument_error("read_npy: '" + path + "' holds " + to_string(a.type()) +
+                                     ", not elements of type " + name_of(wanted));
+}
+
+} // namespace detail
+
+TENON_INLINE any_array read_npy(const std::string& path) {
+    return detail::read_npy_file([&] { return file_system_of(path).open(path); }, path);
+}
+
+TENON_INLINE any_array parse_npy(std::span<const std::byte> bytes, const std::string& name) {
+    return detail::read_npy_file([&] { return detail::file_of_bytes(bytes.data(), bytes.size()); }, name);
+}
+
+TENON_INLINE void write_npy(const std::string& path, const any_array& a) {
+    std::string_view code;
+    for (const detail::npy_element& e : detail::npy_elements)
+        if (e.element == a.element()) code = e.code;
+    if (code.empty())
+        throw unimplemented_error("write_npy: '" + path + "': " + to_string(a.type()) +
+                                  " cannot be an .npy file, which holds bools, integers, halfs, floats and doubles");
+    std::string header = std::string("{'descr': '") + (code[1] == '1' ? '|' : '<') + std::string(code) +
+                         "', 'fortran_order': False, 'shape': (";
+    for (int i = 0; i < a.rank(); ++i) header += (i > 0 ? ", " : "") + std::to_string(a.extents()[i].size);
+    header += a.rank() == 1 ? ",), }" : "), }";
+    // So that the elements begin at a multiple of 64 bytes.
+    const std::size_t before = detail::npy_magic.size() + 4;
+    header.append(63 - (before + header.size()) % 64, ' ');
+    header += '\n';
+    std::string head = std::string(detail::npy_magic) + '\1' + '\0';
+    head += static_cast<char>(header.size() & 0xFF);
+    head += static_cast<char>(header.size() >> 8);
+    head += header;
+    try {
+        const std::unique_ptr<writable_file> file = packed(file_system_of(path).create(path), path);
+        file->write(head.data(), head.size());
+        if constexpr (std::endian::native == std::endian::little) file->write(a.data(), a.bytes());
+        else {
+            any_array turned = a.copy();
+            detail::swap_bytes(turned);
+            file->write(turned.data(), turned.bytes());
+        }
+        file->commit();
+    } catch (const error& e) {
+        throw_error(e.code(), std::string("write_npy: ") + e.what());
+    }
+}
+
+} // namespace tenon

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <tenon/io/records/buffered_records.hpp>
+
+namespace tenon::detail {
+
+TENON_INLINE buffered_records::buffered_records(record_file f) :
+    format_(f.format),
+    who_(std::move(f.who)),
+    path_(std::move(f.path)),
+    file_(std::move(f.file)),
+    first_capacity_(std::max<std::size_t>(f.buffer_bytes, 1)) {}
+
+TENON_INLINE bool buffered_records::more(std::size_t most) {
+    if (at_end_ || ended_) return false;
+    const std::size_t left = available();
+    if (capacity_ == 0) {
+        capacity_ = first_capacity_;
+        buffer_ = std::make_unique_for_overwrite<char[]>(capacity_);
+    }
+    if (left == capacity_) {
+        const std::size_t larger = capacity_ > most / 2 ? std::max(most, capacity_ + 1) : 2 * capacity_;
+        std::unique_ptr<char[]> moved = std::make_unique_for_overwrite<char[]>(larger);
+        std::memcpy(moved.get(), data(), left);
+        buffer_ = std::move(moved);
+        capacity_ = larger;
+    } else if (begin_ > 0 && left > 0) std::memmove(buffer_.get(), data(), left);
+    base_ += begin_;
+    begin_ = 0;
+    end_ = left;
+    std::size_t got = 0;
+    try {
+        got = file_->read(buffer_.get() + end_, capacity_ - end_);
+    } catch (const error& e) {
+        cannot_read(e);
+    }
+    if (got == 0) at_end_ = true;
+    end_ += got;
+    return got > 0;
+}
+
+TENON_INLINE void buffered_records::cannot_read(const error& e) {
+    ended_ = true;
+    throw_error(e.code(), who_ + ": " + e.what() + " (" + place() + ')');
+}
+
+TENON_INLINE void buffered_records::seek(std::uint64_t position) {
+    begin_ = end_ = 0;
+    base_ = position;
+    at_end_ = false;
+    try {
+        file_->seek(position);
+    } catch (const error& e) {
+        cannot_read(e);
+    }
+}
+
+TENON_INLINE bool buffered_records::skip(std::uint64_t bytes) {
+    const std::int64_t size = file_->size();
+    if (bytes > available() + first_capacity_ && size >= 0 && base_ + begin_ <= static_cast<std::uint64_t>(size) &&
+        bytes <= static_cast<std::uint64_t>(size) - base_ - begin_) {
+        seek(base_ + begin_ + bytes);
+        return true;
+    }
+    for (;;) {
+        const auto here = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, available()));
+        take(here);
+        bytes -= here;
+        if (bytes == 0) return true;
+        if (!more(1)) return false;
+    }
+}
+
+TENON_INLINE void buffered_records::end() {
+    // To the very end, so that who goes to this place later finds it.
+    try {
+        const std::int64_t size = file_->size();
+        if (size > 0 && static_cast<std::uint64_t>(size) > base_ + end_) seek(static_cast<std::uint64_t>(size));
+        while (skip(available() + 1)) {
+        }
+    } catch (const error&) { // it cannot be read: that is its end
+    }
+    ended_ = true;
+}
+
+TENON_INLINE void buffered_records::go_to(const record_position& p) {
+    records_ = p.records;
+    lines_ = p.lines;
+    number_ = 0;
+    ended_ = false;
+    if (p.bytes >= base_ && p.bytes - base_ <= end_) {
+        begin_ = static_cast<std::size_t>(p.bytes - base_);
+        return;
+    }
+    seek(p.bytes - (p.bytes > 0)); // a byte before tells whether the file reaches as far
+    if (p.bytes == 0 || skip(1)) return;
+    ended_ = true;
+    throw out_of_range_error(who_ + ": '" + path_ + "' is shorter than " + std::to_string(p.bytes) +
+                             " bytes, where record " + std::to_string(p.records + 1) +
+                             " was: it is not the file that it was");
+}
+
+TENON_INLINE std::string buffered_records::place() const {
+    return "record " + std::to_string(records_ + 1) + ", which begins at byte " + std::to_string(base_ + begin_);
+}
+
+TENON_INLINE std::string buffered_records::say(const std::string& what) const {
+    return who_ + ": '" + path_ + "': " + what + " (" + place() + ')';
+}
+
+TENON_INLINE void buffered_records::leave_out(error_code code, const std::string& said) {
+    if (!format_.ignore_errors) throw_error(code, said);
+    ++ignored_;
+}
+
+} // namespace tenon::detail

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <vector>
+
+#include <tenon/core/any_array.hpp>
+
+/// Batches of arrays.
+
+namespace tenon::detail {
+
+/// One whose sizes differ from the first's; nullptr where there is none.
+const any_array* of_other_sizes(const std::vector<const any_array*>& parts);
+
+/// The arrays, which fit `type`, along a new dimension 0. Where their sizes differ each is filled up at its ends to the
+/// largest size of each dimension, with zeros, false and empty strings, or with `fill`, which has one element. No parts: sizes that
+/// are no numbers are 0. `to`: memory for it, taken anew where it is somebody else's too or of other sizes; nullptr: new.
+any_array stacked(const tensor_type& type, const std::vector<const any_array*>& parts, const any_array* fill = nullptr,
+                  any_array* to = nullptr);
+
+} // namespace tenon::detail
+
+#if TENON_HEADER_ONLY
+#include <tenon/io/stream/stacked.ipp>
+#endif

@@ -1,0 +1,240 @@
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include <tenon/core/with_element.hpp>
+#include <tenon/io/text/json_lines.hpp>
+
+namespace tenon {
+
+struct json_row_decoder::plan {
+    struct column {
+        std::string name;
+        element_type element;
+        extents sizes;
+        std::int64_t elements;
+        any_array otherwise; // one element, or nothing
+    };
+    std::string who;
+    std::vector<column> columns;
+    std::unordered_map<std::string, std::size_t> named;
+};
+
+// Takes what nlohmann's parser reads, and writes the elements. Members that nobody asks for are counted in and out.
+class json_row_decoder::handler {
+public:
+    using number_integer_t = std::int64_t;
+    using number_unsigned_t = std::uint64_t;
+    using number_float_t = double;
+    using string_t = std::string;
+    using binary_t = nlohmann::json::binary_t;
+
+    handler(const plan& p, const record_place& where, void* const* out, std::int64_t row) :
+        plan_(p), where_(where), out_(out), row_(row), state_(p.columns.size(), missing) {}
+
+    bool null() {
+        if (passes_over()) return true;
+        if (level_ > 0) fail("null in a list");
+        state_[at_] = was_null;
+        inside_ = false;
+        return true;
+    }
+    bool boolean(bool v) {
+        if (passes_over()) return true;
+        *static_cast<bool*>(place_for("a bool", [](element_type e) { return e == element_type::boolean; })) = v;
+        return done();
+    }
+    bool number_integer(std::int64_t v) { return whole(v); }
+    bool number_unsigned(std::uint64_t v) { return whole(v); }
+    bool number_float(double, std::string text) {
+        if (passes_over()) return true;
+        for (char& c : text) // the parser writes the decimal point of the locale
+            if (!(c >= '0' && c <= '9') && c != '-' && c != '+' && c != 'e' && c != 'E') c = '.';
+        void* const to = place_for(text, is_floating);
+        floating(text, to);
+        return done();
+    }
+    bool string(std::string& v) {
+        if (passes_over()) return true;
+        void* const to = place_for(detail::shown_text(v), [](element_type e) { return e == element_type::string; });
+        if (out_[at_]) *static_cast<std::string*>(to) = std::move(v);
+        return done();
+    }
+    bool binary(binary_t&) { return false; } // not of texts
+
+    bool start_object(std::size_t) {
+        if (depth_++ == 0) return true;
+        if (inside_) fail("an object, and " + wanted() + " is expected");
+        return true;
+    }
+    bool key(std::string& name) {
+        if (depth_ != 1) return true;
+        const auto found = plan_.named.find(name);
+        if (found == plan_.named.end()) return true;
+        at_ = found->second;
+        if (state_[at_] != missing) fail("it is there twice");
+        inside_ = true;
+        level_ = 0;
+        filled_ = 0;
+        return true;
+    }
+    bool end_object() {
+        --depth_;
+        return true;
+    }
+    bool start_array(std::size_t) {
+        if (depth_ == 0) no_object();
+        if (inside_) {
+            if (level_ == column().sizes.rank()) fail("a list, and " + wanted() + " is expected");
+            one_more();
+            counts_[level_++] = 0;
+            return true;
+        }
+        ++depth_;
+        return true;
+    }
+    bool end_array() {
+        if (!inside_) {
+            --depth_;
+            return true;
+        }
+        --level_;
+        if (const std::int64_t size = column().sizes[level_].size; counts_[level_] != size)
+            fail("a list of " + std::to_string(counts_[level_]) + ", and " + std::to_string(size) + " are expected");
+        return done();
+    }
+    bool parse_error(std::size_t position, const std::string&, const nlohmann::json::exception& e) {
+        const std::string text = e.what();
+        const std::size_t words = text.find("] ");
+        fail_record("it is no JSON at byte " + std::to_string(position) + ": " +
+                    (words == std::string::npos ? text : text.substr(words + 2)));
+    }
+
+    void finish() {
+        for (at_ = 0; at_ < plan_.columns.size(); ++at_) {
+            if (state_[at_] == set) continue;
+            const plan::column& c = column();
+            if (!c.otherwise)
+                fail(state_[at_] == was_null ? "it is null, and has no default" : "it is missing, and has no default");
+            if (!out_[at_]) continue;
+            detail::with_element(c.element, [&]<class T>(const T&) {
+                T* const to = static_cast<T*>(out_[at_]) + row_ * c.elements;
+                std::fill(to, to + c.elements, *static_cast<const T*>(c.otherwise.data()));
+            });
+        }
+    }
+
+private:
+    enum state : char { missing, was_null, set };
+
+    const plan::column& column() const { return plan_.columns[at_]; }
+    // A value outside of all objects is none.
+    bool passes_over() {
+        if (depth_ == 0) no_object();
+        return !inside_;
+    }
+    template <class V> bool whole(V v) {
+        if (passes_over()) return true;
+        void* const to = place_for(std::to_string(v), is_numeric);
+        const element_type e = column().element;
+        if (is_floating(e)) floating(std::to_string(v), to);
+        else
+            detail::with_element(e, [&]<class T>(const T&) {
+                if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+                    if (!std::in_range<T>(v)) fail(std::to_string(v) + " is out of the range of " + name_of(e));
+                    *static_cast<T*>(to) = static_cast<T>(v);
+                }
+            });
+        return done();
+    }
+    void floating(const std::string& text, void* to) {
+        const element_type e = column().element;
+        if (const auto f = detail::element_of_text(text, e, to); f != detail::text_fault::none)
+            fail(text + " " + detail::words(f, e));
+    }
+    // Where the next element goes; where nobody wants it, memory for a number.
+    template <class Fits> void* place_for(const std::string& what, const Fits& fits) {
+        const plan::column& c = column();
+        if (!fits(c.element)) fail(what + " is no " + name_of(c.element));
+        if (level_ < c.sizes.rank()) fail(what + ", and " + wanted() + " is expected");
+        one_more();
+        const std::int64_t n = row_ * c.elements + filled_++;
+        return out_[at_] ? static_cast<char*>(out_[at_]) + static_cast<std::size_t>(n) * size_of(c.element) : spare_;
+    }
+    void one_more() {
+        if (level_ == 0) return;
+        const std::int64_t size = column().sizes[level_ - 1].size;
+        if (++counts_[level_ - 1] > size)
+            fail("a list of more than the " + std::to_string(size) + " that are expected");
+    }
+    bool done() { // with an element or a list
+        if (inside_ && level_ == 0) {
+            state_[at_] = set;
+            inside_ = false;
+        }
+        return true;
+    }
+    std::string wanted() const {
+        const int left = column().sizes.rank() - level_;
+        if (left == 0) return std::string("one ") + name_of(column().element);
+        return "a list of " + std::to_string(column().sizes[level_].size);
+    }
+    [[noreturn]] void no_object() const { fail_record("it is no JSON object"); }
+    [[noreturn]] void fail(const std::string& why) const {
+        fail_record("member " + detail::shown_text(column().name) + ": " + why);
+    }
+    [[noreturn]] void fail_record(const std::string& why) const {
+        throw invalid_argument_error(plan_.who + ": " + to_string(where_) + why);
+    }
+
+    const plan& plan_;
+    const record_place& where_;
+    void* const* out_;
+    std::int64_t row_;
+    std::vector<state> state_;
+    std::int64_t depth_ = 0;             // of objects and lists that are open, but those of the member that is read
+    bool inside_ = false;                // of a member that is asked for:
+    std::size_t at_ = 0;                 // which
+    int level_ = 0;                      // of its lists
+    std::int64_t counts_[max_rank] = {}; // their elements
+    std::int64_t filled_ = 0;            // elements of all
+    alignas(8) char spare_[8] = {};
+};
+
+TENON_INLINE json_row_decoder::json_row_decoder(std::string who, std::vector<json_column> columns) {
+    auto made = std::make_unique<plan>();
+    made->who = std::move(who);
+    for (json_column& c : columns) {
+        const std::string member = made->who + ": member " + detail::shown_text(c.name);
+        if (!made->named.emplace(c.name, made->columns.size()).second)
+            throw invalid_argument_error(member + " is asked for twice");
+        const std::int64_t elements = checked_elements(c.element, c.sizes);
+        any_array otherwise;
+        if (c.otherwise) {
+            otherwise = any_array(c.element, {});
+            const detail::text_fault f = detail::element_of_text(*c.otherwise, c.element, otherwise.data());
+            if (f != detail::text_fault::none)
+                throw invalid_argument_error(member + ": its default, " + detail::shown_text(*c.otherwise) + ", " +
+                                             detail::words(f, c.element));
+        }
+        made->columns.push_back({std::move(c.name), c.element, c.sizes, elements, std::move(otherwise)});
+    }
+    if (made->columns.empty()) throw invalid_argument_error(made->who + ": no members are asked for");
+    plan_ = std::move(made);
+}
+TENON_INLINE json_row_decoder::json_row_decoder(json_row_decoder&&) noexcept = default;
+TENON_INLINE json_row_decoder& json_row_decoder::operator=(json_row_decoder&&) noexcept = default;
+TENON_INLINE json_row_decoder::~json_row_decoder() = default;
+
+TENON_INLINE void json_row_decoder::decode(std::string_view record, const record_place& where, void* const* out,
+                                           std::int64_t row) const {
+    handler h(*plan_, where, out, row);
+    nlohmann::json::sax_parse(record.begin(), record.end(), &h);
+    h.finish();
+}
+
+} // namespace tenon

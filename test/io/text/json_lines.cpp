@@ -1,0 +1,111 @@
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <messages.hpp>
+#include <nlohmann/json.hpp>
+
+#include <tenon/io/text/json_lines.hpp>
+
+using namespace tenon;
+
+namespace {
+
+const std::vector<json_column> columns{{"id", element_type::int32, {}, {}},
+                                       {"scores", element_type::float32, {2, 2}, "0.5"},
+                                       {"name", element_type::string, {}, "nobody"},
+                                       {"good", element_type::boolean, {}, "1"}};
+
+struct results {
+    any_array id{element_type::int32, extents{1}}, scores{element_type::float32, extents{1, 2, 2}},
+        name{element_type::string, extents{1}}, good{element_type::boolean, extents{1}};
+    explicit results(const std::string& record) {
+        void* out[] = {id.data(), scores.data(), name.data(), good.data()};
+        json_row_decoder("json", columns).decode(record, {"data.json", 3}, out, 0);
+    }
+    std::vector<float> all_scores() const { return {scores.data<float>(), scores.data<float>() + 4}; }
+};
+
+std::string complaint(const std::string& record) {
+    return message_of<invalid_argument_error>([&] { results r(record); });
+}
+
+} // namespace
+
+TEST_CASE("json_lines: members by name, lists of lists, defaults, and members that are passed over") {
+    const results r(
+        R"({"other":{"id":[1,{"scores":2}]},"scores":[[1,2.5],[-3e2,4]],"id":7,"name":"a\u00e9\"","good":false,"x":[[]]})");
+    CHECK(r.id.data<std::int32_t>()[0] == 7);
+    CHECK(r.all_scores() == std::vector<float>{1, 2.5, -300, 4});
+    CHECK(r.name.data<std::string>()[0] == "a\u00e9\"");
+    CHECK(!r.good.data<bool>()[0]);
+
+    const results little(R"( { "id" : -1 , "name" : null , "scores" : null } )");
+    CHECK(little.id.data<std::int32_t>()[0] == -1);
+    CHECK(little.all_scores() == std::vector<float>{0.5, 0.5, 0.5, 0.5});
+    CHECK(little.name.data<std::string>()[0] == "nobody");
+    CHECK(little.good.data<bool>()[0]);
+}
+
+TEST_CASE("json_lines: what is wrong is named with line, member and value") {
+    CHECK(complaint("{}") == "json: data.json:3: member \"id\": it is missing, and has no default");
+    CHECK(complaint(R"({"id":null})") == "json: data.json:3: member \"id\": it is null, and has no default");
+    CHECK(complaint(R"({"id":1.5})") == "json: data.json:3: member \"id\": 1.5 is no int32");
+    CHECK(complaint(R"({"id":"1"})") == "json: data.json:3: member \"id\": \"1\" is no int32");
+    CHECK(complaint(R"({"id":3000000000})") ==
+          "json: data.json:3: member \"id\": 3000000000 is out of the range of int32");
+    CHECK(complaint(R"({"id":18446744073709551615})") ==
+          "json: data.json:3: member \"id\": 18446744073709551615 is out of the range of int32");
+    CHECK(complaint(R"({"id":[1]})") == "json: data.json:3: member \"id\": a list, and one int32 is expected");
+    CHECK(complaint(R"({"id":{}})") == "json: data.json:3: member \"id\": an object, and one int32 is expected");
+    CHECK(complaint(R"({"id":1,"id":2})") == "json: data.json:3: member \"id\": it is there twice");
+    CHECK(complaint(R"({"good":1})") == "json: data.json:3: member \"good\": 1 is no bool");
+    CHECK(complaint(R"({"scores":1})") == "json: data.json:3: member \"scores\": 1, and a list of 2 is expected");
+    CHECK(complaint(R"({"scores":[[1,2]]})") ==
+          "json: data.json:3: member \"scores\": a list of 1, and 2 are expected");
+    CHECK(complaint(R"({"scores":[[1,2],[3,4],[5,6]]})") ==
+          "json: data.json:3: member \"scores\": a list of more than the 2 that are expected");
+    CHECK(complaint(R"({"scores":[[1,2],[3,null]]})") == "json: data.json:3: member \"scores\": null in a list");
+    CHECK(complaint(R"({"scores":[[1,2],[3,true]]})") == "json: data.json:3: member \"scores\": a bool is no float");
+    CHECK(complaint(R"({"scores":[[1,2],[3,1e39]]})").find("is out of the range of float") != std::string::npos);
+    CHECK(complaint("[1]") == "json: data.json:3: it is no JSON object");
+    CHECK(complaint("7") == "json: data.json:3: it is no JSON object");
+    for (const char* text :
+         {"", "{\"id\":1", "{\"id\":1}x", "{\"id\" 1}", "{\"id\":01}", "{\"name\":\"\xff\"}", "{\"a\":1e999}"})
+        CHECK(complaint(text).find("json: data.json:3: it is no JSON at byte ") == 0);
+    CHECK(complaint("{\"x\":" + std::string(200000, '[')).find("it is no JSON at byte 20000") != std::string::npos);
+}
+
+TEST_CASE("json_lines: columns that make no sense") {
+    const auto made = [](std::vector<json_column> c) {
+        return message_of<invalid_argument_error>([&] { json_row_decoder("json", std::move(c)); });
+    };
+    CHECK(made({{"a"}, {"a"}}) == "json: member \"a\" is asked for twice");
+    CHECK(made({{"a", element_type::int8, {}, "300"}}) ==
+          "json: member \"a\": its default, \"300\", is out of the range of int8");
+    CHECK(made({}) == "json: no members are asked for");
+    CHECK(made({{"a", element_type::int8, {dynamic_extent}, {}}}) != "nothing was thrown");
+}
+
+TEST_CASE("json_lines: random objects say what they were made of") {
+    for (std::uint64_t seed = 1; seed <= 500; ++seed) {
+        CAPTURE(seed);
+        std::mt19937_64 random(seed);
+        nlohmann::json object;
+        std::vector<float> scores;
+        for (int i = 0; i < 4; ++i) scores.push_back(static_cast<float>(static_cast<std::int32_t>(random())) / 4096);
+        object["id"] = static_cast<std::int32_t>(random());
+        object["scores"] = {{scores[0], scores[1]}, {scores[2], scores[3]}};
+        object[std::to_string(random())] = {{"id", 3}, {"list", {1, nullptr, {{"scores", "x"}}}}};
+        std::string name;
+        for (std::uint64_t n = random() % 5; n > 0; --n) name += static_cast<char>(random() % 128);
+        object["name"] = name;
+        const results r(object.dump());
+        CHECK(r.id.data<std::int32_t>()[0] == object["id"].get<std::int32_t>());
+        CHECK(r.all_scores() == scores);
+        CHECK(r.name.data<std::string>()[0] == name);
+    }
+}
