@@ -612,7 +612,11 @@ TEST_CASE("a pipeline over a file of ten gigabytes holds its buffers and no more
     const std::int64_t before = resident();
     for (int i = 0; i < 8'000; ++i) (void)it.next(); // half a gigabyte
     for (int i = 0; i < 500; ++i) (void)whole.next();
+#if !defined(__SANITIZE_ADDRESS__) // which keeps what was freed for a while
     if (before > 0) CHECK(resident() - before < 64 << 20);
+#else
+    (void)before;
+#endif
     CHECK(it.next() == record);
     CHECK(it.save().size() < 16 * record);
 }
