@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 #include "ratio.hpp"
 

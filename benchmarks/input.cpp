@@ -21,7 +21,7 @@
 #include <tenon/data/iterator.hpp>
 #include <tenon/io/files/crc32c.hpp>
 #include <tenon/io/records/record_writer.hpp>
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 #include "baseline/images.hpp"
 #include "models.hpp"

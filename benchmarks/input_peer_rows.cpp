@@ -18,7 +18,7 @@
 #include <tenon/data/iterator.hpp>
 #include <tenon/data/minibatches.hpp>
 #include <tenon/io/records/record_writer.hpp>
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 #include "models.hpp"
 #include "peer_row.hpp"

@@ -9,7 +9,7 @@
 //     area: mean 57.0, deviation 25.3 square metres
 //     1000 steps of 20 flats
 //     rent = 9.0 area +60 rooms +4 balcony -5 floor +150
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 #include <cmath>
 #include <cstdint>

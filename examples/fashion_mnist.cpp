@@ -2,7 +2,7 @@
 // bytes and in a new order each epoch through a data set, which makes floats of them, and mirrors and moves them if it is asked to,
 // while the last batch is learned.
 // needs: the data set (examples/run.sh installs it)
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -10,7 +10,7 @@
 //     epoch 4: loss ...
 //     ...
 //     90 % of the test lines are told right: yes
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 #include <algorithm>
 #include <cstdint>

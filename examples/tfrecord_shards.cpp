@@ -6,7 +6,7 @@
 //     6 shards, 768 images
 //     192 steps of 32 images, each image 8 times
 //     95 % of the images are told right: yes
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 #include <algorithm>
 #include <cstdint>

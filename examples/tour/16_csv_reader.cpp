@@ -6,7 +6,7 @@
 //     2 instances: [7, 8] 0, [1, -1] 0
 //     1 instance: [4, 5] 1
 //     the end: queue "instances" is closed and has insufficient elements (requested 2, current size 0)...
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 #include <cstdint>
 #include <cstdio>

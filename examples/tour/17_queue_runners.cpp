@@ -18,7 +18,7 @@
 //       [8, 16] 4
 //       [9, 18] 4
 //     every thread has ended: yes
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 #include <cstdint>
 #include <cstdio>

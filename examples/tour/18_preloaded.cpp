@@ -8,7 +8,7 @@
 //     epoch 20: loss ...
 //     y = 2.0 x1 - 1.0 x2 + 0.5
 //     a constant of the graph: 3 instances an epoch, 6 in two
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 #include <cstdint>
 #include <cstdio>

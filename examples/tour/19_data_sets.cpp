@@ -11,7 +11,7 @@
 //     [1, -1] 0
 //     [4, 5] 1
 //     [7, 8] 0
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 #include <cstdint>
 #include <cstdio>

@@ -1,7 +1,7 @@
 #pragma once
 
 /// Tenon: typed lazy tensors for C++20. All public headers, in the order in which they build on each other; each can be
-/// included alone.
+/// included alone. Those of input (files, readers, data sets, images) have a table of their own, input.hpp, which includes this one.
 
 #include <tenon/core/config.hpp>       // how this program uses Tenon
 #include <tenon/core/error.hpp>        // exceptions, one type for each canonical code
@@ -12,20 +12,6 @@
 #include <tenon/core/device_name.hpp>  // names of devices: "/job:ps/task:1/device:GPU:0"
 #include <tenon/core/array.hpp>        // host tensors
 #include <tenon/core/print.hpp>        // host tensors as text
-
-#include <tenon/io/files/file_system.hpp>     // files by name, here and elsewhere
-#include <tenon/io/files/compressed.hpp>      // gzip and zlib around them
-#include <tenon/io/records/records.hpp>       // files as records: lines, fixed lengths, TFRecord, IDX
-#include <tenon/io/records/record_source.hpp> // opening them
-#include <tenon/io/records/record_writer.hpp> // and written: TFRecord, CSV, lines of text
-#include <tenon/io/numpy/npy.hpp>             // NumPy's arrays
-#include <tenon/io/numpy/npz.hpp>             // several of them in a file
-#include <tenon/io/files/crc32c.hpp>          // the checksum of TFRecords
-#include <tenon/io/example/example.hpp>       // tf.Example and tf.SequenceExample
-#include <tenon/io/image/image.hpp>           // PNG, JPEG and PNM images
-#include <tenon/io/text/csv.hpp>              // records of comma-separated values
-#include <tenon/io/text/json_lines.hpp>       // records that are JSON objects
-#include <tenon/io/text/regex_replacer.hpp>   // replaces what matches a pattern
 
 #include <tenon/graph/scope.hpp>                 // the scopes in which nodes are made: devices, names, what runs before
 #include <tenon/graph/graph.hpp>                 // graphs
@@ -40,7 +26,6 @@
 #include <tenon/ops/state.hpp>            // variable, assign, initialisers
 #include <tenon/ops/partition.hpp>        // variables in parts, over several tasks
 #include <tenon/ops/elementwise.hpp>      // + - * /, exp, tanh, relu, comparisons, select, cast, ...
-#include <tenon/ops/epochs.hpp>           // the order of an epoch
 #include <tenon/ops/formulas.hpp>         // square, clip, floor_divide, logaddexp, logit, ...
 #include <tenon/ops/activations.hpp>      // gelu, elu, leaky_relu, silu, ...
 #include <tenon/ops/untyped_formulas.hpp> // these, where types are known at run time only
@@ -54,27 +39,15 @@
 #include <tenon/ops/indexing.hpp>         // slice, pad, tile, ...
 #include <tenon/ops/gather.hpp>           // gather, and sparse gradients
 #include <tenon/ops/selection.hpp>        // boolean_mask, nonzero, unique
-#include <tenon/ops/strings.hpp>          // string_split, to_number, regex_replace, ...
-#include <tenon/ops/decode.hpp>           // decode_csv, decode_json, decode_raw
 #include <tenon/ops/fill.hpp>             // zeros, ones, eye, arange, linspace
 #include <tenon/ops/convolution.hpp>      // conv2d
 #include <tenon/ops/pooling.hpp>          // max_pool, average_pool
-#include <tenon/ops/image_geometry.hpp>   // images mirrored, cut and framed
-#include <tenon/ops/image_resize.hpp>     // in other sizes: nearest, bilinear, area
-#include <tenon/ops/image_transform.hpp>  // turned, moved, stretched
-#include <tenon/ops/image_color.hpp>      // brightness, contrast, hue, saturation, HSV, normalize
-#include <tenon/ops/image_mixing.hpp>     // cutout, random erasing, mixup, cutmix
-#include <tenon/ops/images.hpp>           // what these share
 #include <tenon/ops/softmax.hpp>          // softmax and the cross entropies
 #include <tenon/ops/normalization.hpp>    // layer normalisation
 #include <tenon/ops/dropout.hpp>          // dropout
 #include <tenon/ops/random.hpp>           // random numbers, the same everywhere
 #include <tenon/ops/queue.hpp>            // queues of tuples, which outlive steps
-#include <tenon/ops/reader.hpp>           // readers: records of files, whose names come from a queue
-#include <tenon/ops/iterator.hpp>         // places in data sets
 #include <tenon/ops/files.hpp>            // files, where ops are
-#include <tenon/ops/parse_example.hpp>    // features of tf.Example and tf.SequenceExample
-#include <tenon/ops/decode_image.hpp>     // images of files, and back
 #include <tenon/ops/gradients.hpp>        // reverse-mode differentiation
 #include <tenon/ops/hints.hpp>            // what to write where sum(x, 1) does not compile
 
@@ -107,23 +80,14 @@
 #include <tenon/train/optimizers.hpp>        // gradient descent, momentum, Adam, ...; clipping
 #include <tenon/train/all_reduce.hpp>        // sums over devices
 #include <tenon/train/mirrored.hpp>          // one model on several devices
-#include <tenon/train/batch.hpp>             // batches of what a graph makes one by one
 #include <tenon/train/checkpoint.hpp>        // variables in files
 #include <tenon/train/manifest.hpp>          // what a checkpoint of several files says of itself
 #include <tenon/train/saver.hpp>             // checkpoints that the tasks write which hold the variables
 #include <tenon/train/coordinator.hpp>       // threads that end together
-#include <tenon/train/producers.hpp>         // queues filled with file names, numbers, slices of tensors
 #include <tenon/train/queue_runner.hpp>      // threads that keep queues filled
-#include <tenon/train/device_prefetch.hpp>   // elements that lie on a device before the step that uses them
 #include <tenon/train/session_hook.hpp>      // what goes on beside the steps of the next
 #include <tenon/train/monitored_session.hpp> // a session that initialises, restores, saves, and lives through lost tasks
 
 #include <tenon/data/idx.hpp>         // the files of MNIST and its relatives
 #include <tenon/data/minibatches.hpp> // shuffled minibatches
 #include <tenon/data/progress.hpp>    // a line that tells how far it is
-#include <tenon/data/data_set.hpp>    // elements one after another, and the steps between them
-#include <tenon/data/from.hpp>        // where they come from: arrays, files, functions
-#include <tenon/data/csv.hpp>         // tables of comma-separated values
-#include <tenon/data/generator.hpp>   // coroutines that give elements
-#include <tenon/data/statistics.hpp>  // what their numbers are like
-#include <tenon/data/iterator.hpp>    // data sets in graphs

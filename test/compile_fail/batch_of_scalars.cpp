@@ -1,6 +1,6 @@
 // Many elements at a time of what has no dimension to take them along.
 // error: tenon: elements are taken along dimension 0, and a scalar has none
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 namespace tn = tenon;
 

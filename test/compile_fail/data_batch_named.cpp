@@ -1,7 +1,7 @@
 // A batch of a named size that does not say how many.
 // error[gcc]: In instantiation of .*batch
 // error: tenon::data_set::batch: a named size needs a number: batch<rows>\(32\)
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 namespace tn = tenon;
 

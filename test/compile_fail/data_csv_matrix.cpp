@@ -1,7 +1,7 @@
 // A line of a CSV file that is to hold a matrix.
 // error[gcc]: In instantiation of .*csv
 // error: tenon::data::csv: a component is a number or a text, or component<T, shape<n>>: n columns
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 namespace tn = tenon;
 

@@ -1,7 +1,7 @@
 // A filter whose function says no yes or no.
 // error[gcc]: In instantiation of .*filter
 // error: tenon::data_set::filter: the function gives a bool tensor without dimensions
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 namespace tn = tenon;
 

@@ -1,7 +1,7 @@
 // An iterator, and a data set of other elements.
 // error[gcc]: In instantiation of .*make_initializer
 // error: tenon::iterator::make_initializer: the data set has other components than the iterator
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 namespace tn = tenon;
 

@@ -1,7 +1,7 @@
 // A function of arrays where a map computes with tensors.
 // error[gcc]: In instantiation of .*map
 // error: tenon::data_set::map: the function takes a tensor for each component of an element; one that takes arrays and numbers goes to map_host
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 namespace tn = tenon;
 

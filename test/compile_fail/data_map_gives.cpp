@@ -3,7 +3,7 @@
 // error: tenon::data_set::map_host: the function gives a number, a text, an array whose shape its type says
 #include <vector>
 
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 namespace tn = tenon;
 

@@ -1,7 +1,7 @@
 // A function of tensors where one of the host is asked for.
 // error[gcc]: In instantiation of .*map_host
 // error: tenon::data_set::map_host: the function takes the element's components
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 namespace tn = tenon;
 

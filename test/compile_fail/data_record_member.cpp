@@ -4,7 +4,7 @@
 // error: tenon::record_fields: a member is a number, a text, or array<T, shape<...>>
 #include <vector>
 
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 namespace tn = tenon;
 

@@ -1,7 +1,7 @@
 // Rows of a scalar.
 // error[gcc]: In instantiation of .*slices
 // error: tenon::data::slices: it takes arrays with a dimension 0 whose shape their type says
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 namespace tn = tenon;
 

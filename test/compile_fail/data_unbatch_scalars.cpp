@@ -1,7 +1,7 @@
 // Rows of elements that have none.
 // error[gcc]: In instantiation of .*unbatch
 // error: tenon::data_set::unbatch: a component is a scalar and has no rows
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 namespace tn = tenon;
 

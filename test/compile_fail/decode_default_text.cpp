@@ -2,7 +2,7 @@
 // error[gcc]: auto tenon::decode_csv\(.*\[with Columns = .*float\}
 // error[gcc]: tenon::decode_csv: a default is not of its column's kind
 // error[clang]: tenon::decode_csv: a default is not of its column's kind
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 namespace tn = tenon;
 

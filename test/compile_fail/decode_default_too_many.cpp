@@ -2,7 +2,7 @@
 // error[gcc]: auto tenon::decode_csv\(.*\[with Columns = \{float, float\}
 // error[gcc]: tenon::decode_csv: there are more defaults than columns
 // error[clang]: tenon::decode_csv: there are more defaults than columns
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 namespace tn = tenon;
 

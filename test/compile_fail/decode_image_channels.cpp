@@ -1,7 +1,7 @@
 // An image has 1 to 4 channels.
 // error[gcc]: decode_image: numbers of channels differ: \[\]
 // error[clang]: decode_image_rule<.*>, tenon::fault::channels_differ
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 namespace tn = tenon;
 

@@ -1,7 +1,7 @@
 // The sizes of an image are three.
 // error[gcc]: with S = tenon::shape<28, 28>
 // error: tenon: an image has three sizes
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 namespace tn = tenon;
 

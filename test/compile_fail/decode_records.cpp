@@ -1,7 +1,7 @@
 // Records are strings.
 // error[gcc]: decode_csv: element type is not supported: float\[7\]
 // error[clang]: decode_csv_op>, tenon::fault::element_type_not_supported, .*<float, .*size<7> ?>
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 namespace tn = tenon;
 

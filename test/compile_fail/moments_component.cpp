@@ -1,6 +1,6 @@
 // Elements have one component, and that is number 0.
 // error: tenon::data::moments: give a component's number, from 0, or a member of the struct that elements are
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 namespace tn = tenon;
 

@@ -1,6 +1,6 @@
 // Scalars in batches lie along a dimension whose size is not known, and are no channels.
 // error: tenon::data::moments: how many channels there are, the last size of the component, must be a number
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 namespace tn = tenon;
 

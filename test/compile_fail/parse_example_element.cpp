@@ -3,7 +3,7 @@
 // error[clang]: constraints not satisfied for class template 'fixed_feature' .with T = int
 // error[clang]: does not satisfy 'FeatureElement'
 // lines: 16
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 namespace tn = tenon;
 

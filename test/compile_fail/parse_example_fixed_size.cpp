@@ -3,7 +3,7 @@
 // error[clang]: constraints not satisfied for class template 'fixed_feature'
 // error[clang]: does not satisfy 'FixedShape'
 // lines: 16
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 namespace tn = tenon;
 

@@ -1,7 +1,7 @@
 // Feature lists are a tf.SequenceExample's.
 // error[gcc]: tenon::parse_example\(.*sequence_feature<float,
 // error: tenon::parse_example: a sequence_feature is read by parse_sequence_example
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 namespace tn = tenon;
 inline constexpr struct batch : tn::dim<"batch"> {} batch;

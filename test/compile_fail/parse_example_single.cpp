@@ -1,7 +1,7 @@
 // One example is parsed by a function of its own.
 // error[gcc]: parse_example: rank is too low: \[\]
 // error[clang]: serialized_rule<1>, tenon::fault::rank_too_low
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 namespace tn = tenon;
 

@@ -1,7 +1,7 @@
 // Elements whose sizes are known in the step have no places on a device.
 // error[gcc]: In instantiation of .constexpr bool tenon::detail::can_be_prefetched
 // error: tenon::prefetch_to_device: the places on the device have sizes that are numbers
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 namespace tn = tenon;
 

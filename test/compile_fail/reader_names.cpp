@@ -1,7 +1,7 @@
 // File names that are no texts.
 // error[gcc]: In instantiation of .*of_names
 // error: tenon::reader: file names come from a queue of scalar texts: queue<std::string>
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 namespace tn = tenon;
 

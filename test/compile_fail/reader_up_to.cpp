@@ -1,7 +1,7 @@
 // How many records there are is known in the step only.
 // error[gcc]: In instantiation of .*read_up_to
 // error: tenon::read_up_to: how many it gives is known in the step; write read_up_to\(names, 32\), or read_up_to<batch>\(names, 32\)
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 namespace tn = tenon;
 

@@ -1,7 +1,7 @@
 // Slices of tensors that are not equally long.
 // error[gcc]: slice_input_producer: sizes differ: \[10, 3\] x \[9\]
 // error[clang]: equally_long_rule, tenon::fault::sizes_differ
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 namespace tn = tenon;
 

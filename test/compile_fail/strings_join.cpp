@@ -1,7 +1,7 @@
 // Texts are joined element by element.
 // error[gcc]: string_join: sizes differ: string\[3\] x string\[4\]|string_join: sizes differ: \[3\] x \[4\]
 // error[clang]: string_join_op>, tenon::fault::sizes_differ, .*size<3> ?>, .*size<4> ?>
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 namespace tn = tenon;
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 #include "temporary_folder.hpp"
 

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 #include "messages.hpp"
 #include "runtime/every_session.hpp"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <tenon/data/from.hpp>
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 // Chains of steps, made at random, against the same steps on a plain vector of numbers.
 

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 namespace tn = tenon;
 using tn::dyn;

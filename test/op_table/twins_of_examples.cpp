@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 #include "twins.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 #include "twins.hpp"
 

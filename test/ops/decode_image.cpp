@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 #include "messages.hpp"
 

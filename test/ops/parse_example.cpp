@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <tenon/io/example/example.hpp>
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 #include "messages.hpp"
 

@@ -17,7 +17,7 @@
 
 #include <tenon/io/records/tfrecord.hpp>
 #include <tenon/kernel/input_path.hpp>
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 #include "messages.hpp"
 #include "ops/waiting.hpp"

@@ -11,7 +11,7 @@
 
 #include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/runtime/run/trace.hpp>
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 #include "messages.hpp"
 

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 #include "messages.hpp"
 #include "temporary_folder.hpp"
