@@ -19,27 +19,27 @@
 #include <tenon/io/text/json_lines.hpp>       // records that are JSON objects
 #include <tenon/io/text/regex_replacer.hpp>   // replaces what matches a pattern
 
-#include <tenon/ops/epochs.hpp>           // the order of an epoch
-#include <tenon/ops/strings.hpp>          // string_split, to_number, regex_replace, ...
-#include <tenon/ops/decode.hpp>           // decode_csv, decode_json, decode_raw
-#include <tenon/ops/image_geometry.hpp>   // images mirrored, cut and framed
-#include <tenon/ops/image_resize.hpp>     // in other sizes: nearest, bilinear, area
-#include <tenon/ops/image_transform.hpp>  // turned, moved, stretched
-#include <tenon/ops/image_color.hpp>      // brightness, contrast, hue, saturation, HSV, normalize
-#include <tenon/ops/image_mixing.hpp>     // cutout, random erasing, mixup, cutmix
-#include <tenon/ops/images.hpp>           // what these share
-#include <tenon/ops/reader.hpp>           // readers: records of files, whose names come from a queue
-#include <tenon/ops/iterator.hpp>         // places in data sets
-#include <tenon/ops/parse_example.hpp>    // features of tf.Example and tf.SequenceExample
-#include <tenon/ops/decode_image.hpp>     // images of files, and back
+#include <tenon/ops/epochs.hpp>          // the order of an epoch
+#include <tenon/ops/strings.hpp>         // string_split, to_number, regex_replace, ...
+#include <tenon/ops/decode.hpp>          // decode_csv, decode_json, decode_raw
+#include <tenon/ops/image_geometry.hpp>  // images mirrored, cut and framed
+#include <tenon/ops/image_resize.hpp>    // in other sizes: nearest, bilinear, area
+#include <tenon/ops/image_transform.hpp> // turned, moved, stretched
+#include <tenon/ops/image_color.hpp>     // brightness, contrast, hue, saturation, HSV, normalize
+#include <tenon/ops/image_mixing.hpp>    // cutout, random erasing, mixup, cutmix
+#include <tenon/ops/images.hpp>          // what these share
+#include <tenon/ops/reader.hpp>          // readers: records of files, whose names come from a queue
+#include <tenon/ops/iterator.hpp>        // places in data sets
+#include <tenon/ops/parse_example.hpp>   // features of tf.Example and tf.SequenceExample
+#include <tenon/ops/decode_image.hpp>    // images of files, and back
 
-#include <tenon/train/batch.hpp>             // batches of what a graph makes one by one
-#include <tenon/train/producers.hpp>         // queues filled with file names, numbers, slices of tensors
-#include <tenon/train/device_prefetch.hpp>   // elements that lie on a device before the step that uses them
+#include <tenon/train/batch.hpp>           // batches of what a graph makes one by one
+#include <tenon/train/producers.hpp>       // queues filled with file names, numbers, slices of tensors
+#include <tenon/train/device_prefetch.hpp> // elements that lie on a device before the step that uses them
 
-#include <tenon/data/data_set.hpp>    // elements one after another, and the steps between them
-#include <tenon/data/from.hpp>        // where they come from: arrays, files, functions
-#include <tenon/data/csv.hpp>         // tables of comma-separated values
-#include <tenon/data/generator.hpp>   // coroutines that give elements
-#include <tenon/data/statistics.hpp>  // what their numbers are like
-#include <tenon/data/iterator.hpp>    // data sets in graphs
+#include <tenon/data/data_set.hpp>   // elements one after another, and the steps between them
+#include <tenon/data/from.hpp>       // where they come from: arrays, files, functions
+#include <tenon/data/csv.hpp>        // tables of comma-separated values
+#include <tenon/data/generator.hpp>  // coroutines that give elements
+#include <tenon/data/statistics.hpp> // what their numbers are like
+#include <tenon/data/iterator.hpp>   // data sets in graphs

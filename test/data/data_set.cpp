@@ -504,15 +504,15 @@ TEST_CASE("what is given to a loop or a function is its own: writing to it chang
         a(0) *= 2;
         return a;
     };
-    const auto rows = tn::data::slices(x);
-    const auto kept = rows.map([](auto v) { return v * 3.0f; }).cache();
+    const auto all = tn::data::slices(x);
+    const auto kept = all.map([](auto v) { return v * 3.0f; }).cache();
     for (int epoch = 0; epoch < 3; ++epoch) {
-        for (const auto& a : rows.map_host(doubled)) CHECK(a(0) == 2);
+        for (const auto& a : all.map_host(doubled)) CHECK(a(0) == 2);
         for (const auto& a : kept.map_host(doubled).prefetch(1)) CHECK(a(0) == 6);
-        for (auto a : rows.shuffle(3)) a(0) = 7;
+        for (auto a : all.shuffle(3)) a(0) = 7;
         for (auto a : kept) a(0) = 7;
-        for (auto a : tn::data::zip(rows, kept).take(2)) std::get<0>(a)(1) = std::get<1>(a)(1) = 7;
-        for (const auto& b : rows.batch(2).unbatch().map_host(doubled)) CHECK(b(0) == 2);
+        for (auto a : tn::data::zip(all, kept).take(2)) std::get<0>(a)(1) = std::get<1>(a)(1) = 7;
+        for (const auto& b : all.batch(2).unbatch().map_host(doubled)) CHECK(b(0) == 2);
     }
     for (const float v : x) CHECK(v == 1);
 }

@@ -153,7 +153,7 @@ TEST_CASE("decode_json: members of one object a line") {
     CHECK(values_of(i) == std::vector<std::int64_t>{1, 2});
     CHECK(values_of(sc) == std::vector<float>{1, 2.5f, 0.5f, 0.5f});
     CHECK(values_of(n) == std::vector<std::string>{"nobody", "x"});
-    CHECK(contains(message_of<tn::invalid_argument_error>([&] {
+    CHECK(contains(message_of<tn::invalid_argument_error>([&, &id = id] {
                        g.s.run(tn::feed(lines, {R"({"id":1})", R"({"id":1.5})"}), id);
                    }),
                    "decode_json: record [1]: member \"id\": 1.5 is no int64"));

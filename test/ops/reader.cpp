@@ -86,7 +86,8 @@ template <class Reader> struct reading {
 template <class Reader> texts all_of(const Reader& r, const texts& files) {
     tn::session sess({.operation_timeout = 60});
     reading<Reader> from(sess, r, files);
-    const auto [key, value] = r.read(from.names);
+    const auto given = r.read(from.names);
+    [[maybe_unused]] const auto &key = std::get<0>(given), &value = std::get<1>(given);
     texts all;
     try {
         for (;;) {
@@ -194,7 +195,8 @@ TEST_CASE("a reader counts records and files, and can be reset") {
     const auto reset = from.reader.reset();
     CHECK(records.name() == "lines/num_records_produced");
     CHECK(reset.name() == "lines/reset");
-    const auto [key, value] = from.reader.read(from.names);
+    const auto given = from.reader.read(from.names);
+    [[maybe_unused]] const auto &key = std::get<0>(given), &value = std::get<1>(given);
     CHECK(key.name() == "lines/read");
     for (int i = 0; i < 4; ++i) (void)sess.run(value);
     CHECK(sess.run(records)() == 4);
@@ -213,7 +215,8 @@ TEST_CASE("one step takes one record, whatever of it is fetched") {
     in_graph g;
     tn::session sess({.operation_timeout = 60});
     const reading from(sess, tn::text_line_reader(), {a});
-    const auto [key, value] = from.reader.read(from.names);
+    const auto given = from.reader.read(from.names);
+    [[maybe_unused]] const auto &key = std::get<0>(given), &value = std::get<1>(given);
     CHECK(sess.run(key)() == a + ":1");
     const auto [k, v, again] = sess.run(key, value, value);
     CHECK(k() == a + ":2");
@@ -231,7 +234,8 @@ TEST_CASE("a file that cannot be opened is an error that names it, once; then co
     tn::session sess({.operation_timeout = 60});
     const reading from(sess, tn::text_line_reader({.name = "lines"}),
                        {gone, folder.path().string(), hidden, good, "nobody://has/it"});
-    const auto [key, value] = from.reader.read(from.names);
+    const auto given = from.reader.read(from.names);
+    [[maybe_unused]] const auto &key = std::get<0>(given), &value = std::get<1>(given);
     const auto missing = message_of<tn::not_found_error>([&] { (void)sess.run(value); });
     CHECK_MESSAGE(contains(missing, gone), missing);
     CHECK_MESSAGE(contains(missing, "reader \"lines\""), missing);
@@ -257,7 +261,7 @@ TEST_CASE("what comes before damage is given first, then the error, then what is
         const reading from(sess, tn::tf_record_reader(), {a, b});
         const auto [keys, values] = from.reader.read_up_to(from.names, 10);
         CHECK(texts_of(sess.run(values)) == texts{"one", "two"});
-        const auto damage = message_of<tn::data_loss_error>([&] { (void)sess.run(values); });
+        const auto damage = message_of<tn::data_loss_error>([&, &values = values] { (void)sess.run(values); });
         CHECK_MESSAGE(contains(damage, a), damage);
         CHECK(texts_of(sess.run(values)) == texts{"four", "five"});
     }
@@ -388,7 +392,7 @@ TEST_CASE(
     const tn::text_line_reader lines({.name = "lines"});
     const auto [key, line] = lines.read(names);
     tn::session sess;
-    const auto why = message_of<tn::deadline_exceeded_error>([&] { (void)sess.run_for(0.2, line); });
+    const auto why = message_of<tn::deadline_exceeded_error>([&, &line = line] { (void)sess.run_for(0.2, line); });
     CHECK_MESSAGE(contains(why, "a file name for reader \"lines\": queue \"names\" to have 1 element; it has 0"), why);
     CHECK_MESSAGE(contains(why, "the queue runners of \"names\" were never started"), why);
 }
@@ -408,7 +412,7 @@ TEST_CASE("a reader and the queue of its names are on one device: one that is as
     tn::session sess(g.made, {.operation_timeout = 60, .cpu_devices = 2});
     // Both are placed by the first step that needs them.
     CHECK(sess.run(v1, follows.enqueue(tn::constant(a)))() == "1");
-    const auto why = message_of<tn::invalid_argument_error>([&] { (void)sess.run(v2); });
+    const auto why = message_of<tn::invalid_argument_error>([&, &v2 = v2] { (void)sess.run(v2); });
     CHECK_MESSAGE(contains(why, "which they must share"), why);
     CHECK_MESSAGE(contains(why, "fixed"), why);
 }
@@ -540,7 +544,7 @@ TEST_CASE("threads that read, and are stopped in mid-wait, get each record once"
     std::multiset<std::string> came;
     std::vector<std::thread> all;
     for (int r = 0; r < readers; ++r)
-        all.emplace_back([&, r] {
+        all.emplace_back([&, r, &many = many, &one = one] {
             auto read_one = sess.callable(tn::feeds(), tn::fetches(one));
             auto read_many = sess.callable(tn::feeds(), tn::fetches(many));
             try {

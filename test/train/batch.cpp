@@ -165,7 +165,8 @@ TEST_CASE("SEMANTICS 37: shuffle_batch_join gives each element of its sources on
         const auto i = counted(20);
         sources.emplace_back(i + std::int64_t{100 * s}, i * std::int64_t{0} + std::int64_t{s});
     }
-    const auto [x, from] = tn::input::shuffle_batch_join<some>(sources, 4, 32, 16, {.allow_smaller_final_batch = true});
+    const auto joined = tn::input::shuffle_batch_join<some>(sources, 4, 32, 16, {.allow_smaller_final_batch = true});
+    const auto &x = std::get<0>(joined), &from = std::get<1>(joined);
     tn::session sess(g.made, {.operation_timeout = 60});
     tn::coordinator coord;
     tn::start_queue_runners(sess, coord);

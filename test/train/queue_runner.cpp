@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <tenon/ops/epochs.hpp>
 #include <tenon/tenon.hpp>
 
 #include "messages.hpp"

@@ -36,9 +36,9 @@ struct any_moments {
 any_moments moments_of(const untyped::data_set& set, std::size_t component);
 
 // Channels are the places along the last axis; a scalar is one. void: their number is not known.
-template <class Operand> struct channels_of;
-template <class T> struct channels_of<operand_type<T, shape<>>> { using type = shape<>; };
-template <class T, auto First, auto... Rest> struct channels_of<operand_type<T, shape<First, Rest...>>> {
+template <class Operand> struct channel_shape;
+template <class T> struct channel_shape<operand_type<T, shape<>>> { using type = shape<>; };
+template <class T, auto First, auto... Rest> struct channel_shape<operand_type<T, shape<First, Rest...>>> {
     static constexpr auto last = dim_table<shape<First, Rest...>>::template at<sizeof...(Rest)>();
     template <auto D> static auto shape_of() {
         if constexpr (is_count<D>) return std::type_identity<shape<D>>{};
@@ -88,7 +88,7 @@ template <auto Component = 0, class... C> auto moments(const data_set<C...>& set
         index::good && !std::is_void_v<operand>,
         "tenon::data::moments: give a component's number, from 0, or a member of the struct that elements are");
     if constexpr (index::good && !std::is_void_v<operand>) {
-        using sizes = typename tenon::detail::channels_of<operand>::type;
+        using sizes = typename tenon::detail::channel_shape<operand>::type;
         constexpr bool known = !std::is_void_v<sizes>;
         static_assert(!std::is_same_v<typename operand::element, std::string>,
                       "tenon::data::moments: texts have no mean");

@@ -234,7 +234,7 @@ inline any_tensor beta_per_image(const any_tensor& images, double alpha, std::ui
     const any_tensor v = uniform_per_image(images, drawn::weight_angle, seed);
     const any_tensor cosine = cos(multiply(v, 6.283185307179586));
     const any_tensor squares = multiply(subtract(pow(u, -1 / alpha), 1), multiply(cosine, cosine));
-    return add(multiply(divide(sign(cosine), sqrt(add(divide(1, squares), 1))), 0.5), 0.5);
+    return add(multiply(divide(sign(cosine), untyped::sqrt(add(divide(1, squares), 1))), 0.5), 0.5);
 }
 inline void check_alpha(const char* function, double alpha) {
     if (!(alpha > 0) || !std::isfinite(alpha))

@@ -36,7 +36,7 @@ TEST_CASE("SEMANTICS 35: a reader on a server reads files below the folder that 
     CHECK(sess.run(key)() == "a:1");
     CHECK(sess.run(line)() == "2");
     for (int i = 0; i < 3; ++i) {
-        const auto why = message_of<tn::permission_denied_error>([&] { (void)sess.run(line); });
+        const auto why = message_of<tn::permission_denied_error>([&, &line = line] { (void)sess.run(line); });
         CHECK_MESSAGE(contains(why, "is outside"), why);
     }
 }
