@@ -1,4 +1,5 @@
 // Elements have one component, and that is number 0.
+// error[gcc]: In instantiation of .auto tenon::data::moments
 // error: tenon::data::moments: give a component's number, from 0, or a member of the struct that elements are
 #include <tenon/input.hpp>
 

@@ -1,4 +1,5 @@
 // Scalars in batches lie along a dimension whose size is not known, and are no channels.
+// error[gcc]: In instantiation of .auto tenon::data::moments
 // error: tenon::data::moments: how many channels there are, the last size of the component, must be a number
 #include <tenon/input.hpp>
 
