@@ -1,6 +1,6 @@
 // gzip and zlib of any bytes: at most as much comes out as deflate can have packed, the same in large pieces and in small ones,
 // and again from the middle.
-// covers: io/compressed
+// covers: io/files/compressed
 
 #include <algorithm>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Whatever the bytes, a record of comma-separated values is decoded into the elements that its columns have, or is an
 // invalid_argument_error. The first byte says how records are written.
-// covers: io/csv io/element_text
+// covers: io/text/csv io/text/element_text
 
 #include <cstddef>
 #include <cstdint>

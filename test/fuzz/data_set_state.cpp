@@ -1,7 +1,7 @@
 // Going on from a place in a data set that was damaged: it is a data_loss_error or an invalid_argument_error, or what comes then
 // has the types that the data set says. The first byte says which data set, the second how far it was gone through; the others
 // change the state, or are it.
-// covers: io/element_stream data/order data/batching data/buffering data/transform data/nested data/sources data/file_walk data/csv
+// covers: io/stream/element_stream data/steps/order data/steps/batching data/steps/buffering data/steps/transform data/steps/nested data/steps/sources data/steps/file_walk data/csv
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Whatever the bytes, an example that is parsed is written and parsed again as the same, and parse_example gives the same
 // values, or each throws a tenon::error.
-// covers: io/example io/example_wire
+// covers: io/example/example io/example/example_wire
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Records of fixed length, whole files and elements of IDX and .npy files of any bytes, with sizes from the first four.
-// covers: io/fixed_length_records io/array_records io/buffered_records
+// covers: io/records/fixed_length_records io/records/array_records io/records/buffered_records
 
 #include <cstdint>
 

@@ -1,6 +1,6 @@
 // Whatever the bytes, decode_image gives an image of the sizes that its header says, or throws a tenon::error. The check sums of
 // PNG chunks are made right first, half of the times: hardly anything would get behind them.
-// covers: io/image io/image_codecs io/png io/jpeg io/pnm
+// covers: io/image/image io/image/image_codecs io/image/png io/image/jpeg io/image/pnm
 
 #include <cstddef>
 #include <cstdint>

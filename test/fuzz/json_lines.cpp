@@ -1,5 +1,5 @@
 // Whatever the bytes, a line is decoded into the elements that are asked for, or is an invalid_argument_error.
-// covers: io/json_lines io/element_text
+// covers: io/text/json_lines io/text/element_text
 
 #include <cstddef>
 #include <cstdint>

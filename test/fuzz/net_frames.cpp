@@ -1,6 +1,6 @@
 // Reads a connection's bytes, in pieces that the first byte decides: what is no frame is an error of two kinds; a message that
 // comes out is written and read again, and is the same.
-// covers: net/wire/decode net/wire/encode io/crc32c net/wire/message
+// covers: net/wire/decode net/wire/encode io/files/crc32c net/wire/message
 
 #include <algorithm>
 #include <cstdint>

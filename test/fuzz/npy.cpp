@@ -1,5 +1,5 @@
 // Whatever the bytes, parse_npy and parse_npz return arrays that have what they promise, or throw a tenon::error.
-// covers: io/npy io/npz io/elements
+// covers: io/numpy/npy io/numpy/npz io/numpy/elements
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Whatever the bytes, a pattern and a rewrite are refused, or replace what they find: a text stays as it is where a match is
 // replaced by itself, and grows by none that is left out. The pattern ends with the first 0, the rewrite with the second; behind that is the text.
-// covers: io/regex_replacer io/element_text
+// covers: io/text/regex_replacer io/text/element_text
 
 #include <algorithm>
 #include <cstddef>

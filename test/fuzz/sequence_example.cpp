@@ -1,5 +1,5 @@
 // Whatever the bytes, a sequence example that is parsed is written and parsed again as the same, or a tenon::error is thrown.
-// covers: io/example io/example_wire
+// covers: io/example/example io/example/example_wire
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Lines and CSV rows of any bytes: the first byte says which, how many header lines and how long they may be.
-// covers: io/text_records io/buffered_records
+// covers: io/records/text_records io/records/buffered_records
 
 #include <cstdint>
 

@@ -1,5 +1,5 @@
 // TFRecords of any bytes. The first byte says whether checksums are put right first, so that what is behind them is reached.
-// covers: io/tfrecords io/buffered_records io/crc32c
+// covers: io/records/tfrecords io/records/buffered_records io/files/crc32c
 
 #include <cstdint>
 
