@@ -1,5 +1,6 @@
 // Many elements at a time of what has no dimension to take them along.
 // error[gcc]: In instantiation of .struct tenon::detail::batched_element
+// lines: 17
 // error: tenon: elements are taken along dimension 0, and a scalar has none
 #include <tenon/input.hpp>
 
