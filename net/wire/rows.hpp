@@ -208,6 +208,7 @@ template <> struct fields_of<device_attributes> {
         field("name", &device_attributes::name);
         field("memory", &device_attributes::memory);
         field("description", &device_attributes::description);
+        field("simulated", &device_attributes::simulated);
     }
 };
 template <> struct fields_of<tenon::memory_info> {

@@ -40,6 +40,8 @@ struct op_definition {
     void (*gradient)(gradient_context&) = nullptr;               ///< nullptr: no gradient flows
     bool (*needs_value)(const attributes&, int input) = nullptr; ///< nullptr: needs the values of all inputs
     kernel_factory cpu = nullptr;                                ///< nullptr: has none
+    /// Its own for real GPUs, whatever library they are of; nullptr: that library's for an op of this name (gpu_kernels.hpp).
+    kernel_factory gpu = nullptr;
     /// The types of its first output's elements (of its first input's, where it has none) for which GPUs have kernels.
     element_types gpu_types = fixed_size_elements;
     /// The same attributes in the op's own order; throws invalid_argument_error naming one that is missing or of
@@ -110,6 +112,7 @@ template <class Op> constexpr op_definition make_definition() {
     else if constexpr (requires(const attributes& a) { Op::needs_value(decode<A>(a), 0); })
         d.needs_value = [](const attributes& a, int input) -> bool { return Op::needs_value(decode<A>(a), input); };
     if constexpr (requires(const kernel_setup& s) { Op::prepare(s); }) d.cpu = &Op::prepare;
+    if constexpr (requires(const kernel_setup& s) { Op::prepare_gpu(s); }) d.gpu = &Op::prepare_gpu;
     if constexpr (requires { Op::gpu_types; }) d.gpu_types = Op::gpu_types;
     if constexpr (requires(const std::vector<any_tensor>& x) { Op::join(x); }) d.join = &Op::join;
     if constexpr (requires { Op::with_bias; }) d.with_bias = Op::with_bias;

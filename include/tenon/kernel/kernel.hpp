@@ -14,6 +14,7 @@ class attributes;
 class thread_pool;
 class resource_manager;
 class file_access;
+class gpu_context; // what a GPU library's kernels know of their device: its own business
 class step;
 struct node;
 
@@ -29,6 +30,7 @@ struct kernel_setup {
     /// The container of what one session alone uses: queues without a shared name.
     const char* session_container = "";
     const file_access* files = nullptr; ///< which it may read and write; lives as long as the kernel; nullptr: all
+    gpu_context* gpu = nullptr;         ///< of the device that it is prepared for; lives as long as the kernel
 };
 
 /// What a kernel is given in a step.
@@ -42,6 +44,8 @@ struct kernel_run {
     std::byte* scratch;                ///< kernel::scratch_bytes() bytes, aligned to 64
     thread_pool* pool;                 ///< nullptr: serial
     const tenon::step* step = nullptr; ///< nullptr: it runs by itself, while a step is planned
+    void* stream = nullptr;            ///< of a GPU's kernel: where it puts its work, which it does not wait for
+    const std::byte* told = nullptr;   ///< what tell() wrote in this step
 
     template <class T> const T* input(int i) const noexcept { return static_cast<const T*>(in[i]); }
     template <class T> T* output(int o) const noexcept { return static_cast<T*>(out[o]); }
@@ -54,7 +58,7 @@ public:
     kernel& operator=(const kernel&) = delete;
     virtual ~kernel() = default;
 
-    /// Computes the outputs. Thread-safe. Ops that wait do otherwise (wait.hpp).
+    /// Computes the outputs. Thread-safe. Ops that wait do otherwise (wait.hpp). Of a GPU: gives its stream what computes them.
     virtual void run(const kernel_run&) = 0;
 
     /// Working memory that run() needs.
@@ -63,6 +67,14 @@ public:
     virtual double cost() const { return 100; }
     /// True when output `o` may be written where input `i` lies.
     virtual bool may_share(int /*i*/, int /*o*/) const { return false; }
+
+    // Of a GPU: what is given to a stream is recorded once and given again in later steps, without run(). So it may depend on
+    // the run's pointers alone, and on what tell() writes, which the device reads where `kernel_run::told` points.
+    virtual bool may_be_recorded() const { return true; }
+    /// What tell() writes.
+    virtual std::size_t told_bytes() const { return 0; }
+    /// Called on the host in each step, before the device runs it.
+    virtual void tell(std::byte* /*to*/) {}
 };
 
 using kernel_pointer = std::unique_ptr<kernel>;

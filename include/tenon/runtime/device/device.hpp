@@ -96,6 +96,9 @@ public:
     /// nullptr: kernels have ended when they return, and read and write the host's memory.
     virtual device_streams* streams() noexcept { return nullptr; }
 
+    /// What kernels of a GPU library are prepared with; nullptr: it has none of its own.
+    virtual gpu_context* gpu() noexcept { return nullptr; }
+
     /// Their memory is this device's.
     virtual resource_manager& resources() = 0;
     /// Counts what is allocated.

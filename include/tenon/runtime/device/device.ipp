@@ -8,6 +8,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/large_memory.hpp>
+#include <tenon/graph/gpu_kernels.hpp>
 #include <tenon/graph/op.hpp>
 #include <tenon/kernel/simd/isa.hpp>
 #include <tenon/runtime/device/device.hpp>
@@ -88,7 +89,9 @@ private:
 
 TENON_INLINE bool has_kernel(const device_attributes& of, const op_definition& op, element_type e) {
     if (of.name.type != "GPU") return op.cpu != nullptr;
-    return op.cpu && (e == element_type::none ? !op.gpu_types.empty() : op.gpu_types.has(e));
+    if (!(e == element_type::none ? !op.gpu_types.empty() : op.gpu_types.has(e))) return false;
+    if (of.simulated) return op.cpu != nullptr;
+    return find_gpu_kernel(op) != nullptr || (op.cpu && !knows_gpu_kernels()); // another process knows those of its GPUs
 }
 
 TENON_INLINE std::unique_ptr<device> make_cpu_device(std::size_t memory_limit, int index) {

@@ -12,6 +12,7 @@ struct device_attributes {
     device_name name;        ///< complete: "/job:localhost/replica:0/task:0/device:GPU:0"
     std::int64_t memory = 0; ///< bytes
     std::string description;
+    bool simulated = false; ///< a GPU that the CPU plays: its kernels are the CPU's
 };
 
 /// The devices of this machine: its CPU, and the GPUs of a linked GPU library.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <tenon/kernel/memory_policy.hpp>
@@ -19,6 +20,8 @@ public:
     virtual ~gpu_backend() = default;
     /// The GPUs that there are.
     virtual std::vector<device_attributes> physical() const = 0;
+    /// Where there are none, why: "the CUDA driver was not found; ...". Programs that use the CPU alone need not ask.
+    virtual std::string why_none() const { return {}; }
     /// One device for each, whose memory is taken as the policy says. Those that work on this machine's threads use
     /// the pool's beside those that wait for them; nullptr: only these.
     virtual std::vector<std::unique_ptr<device>> make(const memory_policy& policy, thread_pool* pool) const = 0;

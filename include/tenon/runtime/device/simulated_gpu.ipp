@@ -5,8 +5,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/op.hpp>
-#include <tenon/kernel/memory_pool.hpp>
-#include <tenon/runtime/device/device.hpp>
+#include <tenon/runtime/device/pooled_device.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/runtime/device/simulated_streams.hpp>
 
@@ -14,35 +13,12 @@ namespace tenon {
 
 namespace detail {
 
-class simulated_gpu_device final : public device {
+class simulated_gpu_device final : public pooled_device {
 public:
     simulated_gpu_device(device_attributes a, const memory_policy& policy, std::shared_ptr<simulated_machine> m,
                          double bandwidth, double latency) :
-        attributes_(std::move(a)),
-        name_(short_name(attributes_.name)),
-        pool_(make_pool(policy)),
-        resources_(this),
-        streams_(std::move(m), bandwidth, latency) {}
+        pooled_device(std::move(a), policy, host_memory()), streams_(std::move(m), bandwidth, latency) {}
 
-    const device_attributes& attributes() const override { return attributes_; }
-    const std::string& name() const override { return name_; }
-    void belong_to(const device_name& task) override {
-        attributes_.name.job = task.job;
-        attributes_.name.task = task.task;
-        name_ = to_string(attributes_.name);
-    }
-
-    void* allocate(std::size_t bytes) override {
-        for (;;) {
-            if (void* memory = pool_->allocate(bytes)) return memory;
-            if (give_back_ && give_back_(context_)) continue;
-            const memory_statistics s = pool_->statistics();
-            throw resource_exhausted_error(name_ + ": " + std::to_string(bytes) + " bytes are too many: of the " +
-                                           std::to_string(s.limit) + " that may be used, " + std::to_string(s.in_use) +
-                                           " are in use, " + std::to_string(resources_.bytes()) + " by variables");
-        }
-    }
-    void deallocate(void* memory, std::size_t bytes) noexcept override { pool_->deallocate(memory, bytes); }
     void copy_from_host(void* to, const void* from, std::size_t bytes) override {
         if (bytes) std::memcpy(to, from, bytes);
     }
@@ -53,33 +29,9 @@ public:
         return has_kernel(attributes(), op, e) ? op.cpu : nullptr;
     }
     device_streams* streams() noexcept override { return &streams_; }
-    resource_manager& resources() override { return resources_; }
-    tenon::memory_info memory() const override {
-        const memory_statistics s = pool_->statistics();
-        return {.in_use = s.in_use, .peak = s.peak, .limit = s.limit};
-    }
-    void when_short(bool (*give_back)(void*), void* context) noexcept override {
-        give_back_ = give_back;
-        context_ = context;
-    }
 
 private:
-    std::unique_ptr<memory_pool> make_pool(const memory_policy& policy) const {
-        const std::size_t bytes = usable_bytes(policy, static_cast<std::size_t>(attributes_.memory));
-        try {
-            return std::make_unique<memory_pool>(host_memory(), bytes, policy.growth);
-        } catch (const resource_exhausted_error& e) {
-            throw resource_exhausted_error(name_ + ": " + e.what());
-        }
-    }
-
-    device_attributes attributes_;
-    std::string name_;
-    const std::unique_ptr<memory_pool> pool_;
-    resource_manager resources_;
     simulated_streams streams_;
-    bool (*give_back_)(void*) = nullptr;
-    void* context_ = nullptr;
 };
 
 class simulated_gpu_backend final : public gpu_backend {
@@ -95,6 +47,7 @@ public:
             a.name.index = i;
             a.memory = static_cast<std::int64_t>(memory_);
             a.description = "simulated GPU, played by the CPU";
+            a.simulated = true;
             all.push_back(std::move(a));
         }
         return all;

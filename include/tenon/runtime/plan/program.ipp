@@ -51,7 +51,8 @@ TENON_INLINE kernel_pointer prepare_kernel(const program& p, const program_item&
                          .resources = &d.resources(),
                          .graph_seed = o.graph_seed,
                          .session_container = o.session_container.c_str(),
-                         .files = &d.files()};
+                         .files = &d.files(),
+                         .gpu = d.gpu()};
     return factory(s);
 }
 

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <initializer_list>
+#include <string>
+
+/// Libraries of CUDA that are opened when they are first needed, so that a program without them starts, and is told what is missing
+/// where it asks for it.
+
+namespace tenon::cuda {
+
+class library {
+public:
+    /// `what` names it in messages; `files` are tried in turn: "libcublasLt.so.13". What the program has linked itself comes first.
+    library(const char* what, std::initializer_list<const char*> files);
+    library(const library&) = delete;
+    library& operator=(const library&) = delete;
+
+    /// The function, found once a call. Throws unavailable_error, which says which files were tried and why they could not be
+    /// opened, or that the library is too old to have it.
+    void* find(const char* symbol);
+    template <class F> F* get(const char* symbol) { return reinterpret_cast<F*>(find(symbol)); }
+    /// Empty where it can be opened.
+    const std::string& why_not() const noexcept { return why_not_; }
+
+private:
+    const char* what_;
+    void* handle_ = nullptr;
+    std::string why_not_;
+};
+
+} // namespace tenon::cuda

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <initializer_list>
+
+#include <tenon/graph/gpu_kernels.hpp>
+
+/// How the kernels of an op family come into the library: NAME.cpp in this folder defines
+///     void tenon::cuda::register_NAME() { enter({{"transpose", prepare_transpose}, ...}); }
+/// and nothing else has to know of it: the build finds the files.
+
+namespace tenon::cuda {
+
+struct kernel_entry {
+    const char* op;
+    kernel_factory make;
+};
+inline void enter(std::initializer_list<kernel_entry> kernels) {
+    for (const kernel_entry& k : kernels) register_gpu_kernel(k.op, k.make);
+}
+
+} // namespace tenon::cuda
