@@ -10,6 +10,9 @@ option(TENON_INSTALL "Make install rules" ${PROJECT_IS_TOP_LEVEL})
 set(TENON_WITH_ONEDNN AUTO CACHE STRING
     "Use oneDNN for matrix products and convolutions: AUTO (when found), ON (find or fetch), OFF")
 set_property(CACHE TENON_WITH_ONEDNN PROPERTY STRINGS AUTO ON OFF)
+set(TENON_WITH_CUDA AUTO CACHE STRING
+    "Build tenon::cuda: the machine's NVIDIA GPUs (CUDA Toolkit 13): AUTO (when found), ON, OFF")
+set_property(CACHE TENON_WITH_CUDA PROPERTY STRINGS AUTO ON OFF)
 option(TENON_WITH_NET "Build tenon::net: servers and remote sessions (Asio, OpenSSL)" ${PROJECT_IS_TOP_LEVEL})
 option(TENON_WITH_ZLIB "Read gzipped files with zlib (find or fetch)" ON)
 option(TENON_WITH_PNG "Read and write PNG files with libpng, where it is found" ON)
@@ -43,6 +46,7 @@ if(TENON_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
     # Paths relative to the sources let copies of them, and presets, share what is compiled in the same way.
     set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env
         "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1 "${TENON_CCACHE}")
+    set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
 
 if(TENON_SANITIZE)

@@ -74,6 +74,10 @@ public:
     virtual void flush() = 0;
     /// Commands that only wait for time to pass ask wanted() now.
     virtual void ask_again() noexcept = 0;
+    /// Memory of the host for what kernels tell their device in each step (kernel::tell).
+    virtual std::shared_ptr<std::byte> told_memory(std::size_t bytes) {
+        return {new std::byte[bytes], [](std::byte* p) { delete[] p; }};
+    }
 };
 
 /// Whether a device of this kind has a kernel for an op whose first output (its first input, where it has none) has elements of

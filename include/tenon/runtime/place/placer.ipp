@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
+#include <tenon/runtime/device/gpu_backend.hpp>
 #include <tenon/runtime/place/placer.hpp>
 
 namespace tenon {
@@ -177,9 +178,12 @@ TENON_INLINE void placer::no_such_device(const placement_group& g) const {
         any_gpu = any_gpu || d.name.type == "GPU";
         may_be_soft = may_be_soft || place.allows(d.name);
     }
-    if (g.wanted.type == "GPU" && !any_gpu)
-        text += "\nThis program has no GPUs: link a GPU library of Tenon, or try the program on simulated ones with "
-                "session_options::gpus = simulated_gpu(count, bytes)";
+    if (g.wanted.type == "GPU" && !any_gpu) {
+        const auto linked = linked_gpu_backend();
+        std::string why = linked ? linked->why_none() : "link a GPU library of Tenon";
+        if (why.empty()) why = "its options leave none of this machine's";
+        text += "\nThis program has no GPUs: " + why + ", or try the program on simulated ones with session_options::gpus = simulated_gpu(count, bytes)";
+    }
     if (g.wanted.type == "CPU" && may_be_soft)
         text += "\nThe CPU is several devices where session_options::cpu_devices says so";
     throw invalid_argument_error(text + "\nName another device" +

@@ -402,6 +402,12 @@ TENON_INLINE std::unique_ptr<plan::frame> plan::make_frame() {
                            arena(operations_[s].device) + schedule_.memory.scratch[s], nullptr});
     if (!streams_.empty()) {
         f->events.resize(operations_.size());
+        f->told.resize(operations_.size());
+        for (std::size_t s = 0; s < operations_.size(); ++s)
+            if (const std::size_t bytes = operations_[s].kernel->told_bytes(); bytes > 0 && operations_[s].line >= 0) {
+                f->told[s] = devices_[static_cast<std::size_t>(operations_[s].device)]->streams()->told_memory(bytes);
+                f->runs[s].told = f->told[s].get();
+            }
         for (std::size_t s = 0; s < operations_.size(); ++s)
             if (operations_[s].awaited)
                 f->events[s] = devices_[static_cast<std::size_t>(operations_[s].by.device)]->streams()->make_event();

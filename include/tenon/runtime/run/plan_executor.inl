@@ -300,7 +300,8 @@ TENON_INLINE void plan::executor::call_threads(int count, locked& lock) noexcept
 }
 
 // An event that the host waits for.
-TENON_INLINE void plan::executor::reached(int operation) noexcept {
+TENON_INLINE void plan::executor::reached(int operation, std::exception_ptr why) noexcept {
+    if (why) failed(operation >= 0 ? operation : p_.on_streams_.back(), std::move(why));
     locked lock(guard_);
     untold_.fetch_sub(1, std::memory_order_acq_rel);
     if (operation >= 0 && !stopped()) {
@@ -387,6 +388,7 @@ TENON_INLINE void plan::executor::give_operation(std::size_t s) noexcept {
             to.copy(stream_of(l), f_.out[p_.out_begin_[s]], f_.in[p_.in_begin_[s]], op.bytes, *this, number);
         else {
             f_.runs[s].step = e_.in;
+            if (f_.told[s]) op.kernel->tell(f_.told[s].get());
             to.launch(*op.kernel, f_.runs[s], *this, number);
         }
     } catch (...) {

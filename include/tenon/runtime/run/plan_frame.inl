@@ -38,7 +38,7 @@ public:
 private:
     using locked = std::unique_lock<tenon::detail::spin_lock>;
     struct report final : completion {
-        void completed(std::exception_ptr) noexcept override { of->reached(operation); }
+        void completed(std::exception_ptr why) noexcept override { of->reached(operation, std::move(why)); }
         executor* of = nullptr;
         int operation = -1; // or the end of a stream
     };
@@ -63,7 +63,7 @@ private:
     void work_on_streams(locked& lock);
     void run_operation(std::size_t s) noexcept;
     void leave(locked& lock, bool is_caller) noexcept;
-    void reached(int operation) noexcept;
+    void reached(int operation, std::exception_ptr why) noexcept;
     void make_ready(int s);
     void release(const std::vector<int>& next);
     int take_ready();
@@ -134,6 +134,7 @@ struct plan::frame {
     any_array* fetched = nullptr;
     std::vector<std::unique_ptr<device_event>> events; // by operation: of those that are awaited
     std::vector<std::unique_ptr<device_event>> ends;   // by stream that is used
+    std::vector<std::shared_ptr<std::byte>> told;      // by operation: what its kernel tells its device
     held_variables variables;
     std::vector<std::array<const void*, 3>> pointed; // by variable: where the pointers to its memories point
     void set_updated(int variable) noexcept { variables.set_written(static_cast<std::size_t>(variable)); }

@@ -1,0 +1,195 @@
+#include <cuda/device/machine.hpp>
+
+#include <algorithm>
+
+#include <cuda/device/error.hpp>
+
+namespace tenon::cuda {
+
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+// How long who waits asks again and again before it sleeps between two questions: small steps are over by then.
+constexpr std::chrono::microseconds eager{100};
+constexpr std::chrono::microseconds nap{30};
+
+std::exception_ptr failure_of(cudaError_t answer) {
+    try {
+        check(answer, "cudaEventQuery");
+    } catch (...) {
+        return std::current_exception();
+    }
+    return nullptr;
+}
+
+} // namespace
+
+machine::~machine() {
+    {
+        const std::lock_guard lock(guard_);
+        ending_ = true;
+    }
+    changed_.notify_all();
+    if (watcher_.get_id() == std::this_thread::get_id()) {
+        *ended_by_watcher_ = true; // it has ended the last step, and with it the last session
+        watcher_.detach();
+    } else if (watcher_.joinable()) watcher_.join();
+    for (const auto& [card, e] : timers_) (void)cudaEventDestroy(e);
+    for (const auto& [card, m] : moments_) (void)cudaEventDestroy(m.event);
+}
+
+void machine::tell(int card, cudaStream_t stream, cudaEvent_t event, completion& told) {
+    const std::lock_guard lock(guard_);
+    auto at = std::find_if(lines_.begin(), lines_.end(), [&](const line& l) { return l.stream == stream; });
+    if (at == lines_.end()) at = lines_.insert(lines_.end(), {card, stream, {}});
+    at->events.push_back({event, &told});
+    ++outstanding_;
+    changed_.notify_all(); // somebody may sleep because there was nothing to look at
+}
+
+void machine::time(const timed_command& c) {
+    const std::lock_guard lock(guard_);
+    timed_.push_back(c);
+}
+
+cudaEvent_t machine::take_timer(int card) {
+    {
+        const std::lock_guard lock(guard_);
+        const auto at = std::find_if(timers_.begin(), timers_.end(), [&](const auto& t) { return t.first == card; });
+        if (at != timers_.end()) {
+            const cudaEvent_t e = at->second;
+            timers_.erase(at);
+            return e;
+        }
+    }
+    cudaEvent_t e = nullptr;
+    check(cudaSetDevice(card), "cudaSetDevice");
+    check(cudaEventCreate(&e), "cudaEventCreate");
+    return e;
+}
+
+// When e was reached, in nanoseconds of the steady clock. A float counts milliseconds since `moment`, so that is taken anew now and then.
+std::int64_t machine::time_of(int card, cudaEvent_t e) {
+    auto at = std::find_if(moments_.begin(), moments_.end(), [&](const auto& m) { return m.first == card; });
+    if (at == moments_.end()) at = moments_.insert(moments_.end(), {card, {}});
+    moment& m = at->second;
+    float since = 0;
+    if (!m.event || clock::now() - m.taken > std::chrono::seconds(10)) {
+        check(cudaSetDevice(card), "cudaSetDevice");
+        if (!m.event) check(cudaEventCreate(&m.event), "cudaEventCreate");
+        check(cudaEventRecord(m.event, cudaStreamPerThread), "cudaEventRecord");
+        check(cudaEventSynchronize(m.event), "cudaEventSynchronize");
+        m.taken = clock::now();
+        m.at = m.taken.time_since_epoch() / std::chrono::nanoseconds(1);
+    }
+    check(cudaEventElapsedTime(&since, m.event, e), "cudaEventElapsedTime");
+    return m.at + static_cast<std::int64_t>(static_cast<double>(since) * 1e6);
+}
+
+// Those whose end was reached: before anybody is told of an event that comes after them.
+void machine::tell_times(std::unique_lock<std::mutex>&) {
+    for (std::size_t i = 0; i < timed_.size();) {
+        const timed_command c = timed_[i];
+        const cudaError_t answer = cudaEventQuery(c.ended);
+        if (answer == cudaErrorNotReady) {
+            ++i;
+            continue;
+        }
+        timed_.erase(timed_.begin() + static_cast<std::ptrdiff_t>(i));
+        if (answer == cudaSuccess) {
+            try {
+                c.monitor->ended(c.number, time_of(c.card, c.began), time_of(c.card, c.ended));
+            } catch (...) {
+                c.monitor->failed(c.number, std::current_exception());
+            }
+        }
+        timers_.emplace_back(c.card, c.began);
+        timers_.emplace_back(c.card, c.ended);
+    }
+}
+
+// Asks the driver once about the first event of each stream, and tells who waits for those that are reached; true where there were
+// some. One thread at a time, so that those of a stream are told in order.
+bool machine::look(std::unique_lock<std::mutex>& held) {
+    if (looking_ || outstanding_ == 0) return false;
+    looking_ = true;
+    bool any = false;
+    for (auto l = lines_.begin(); l != lines_.end(); ++l) { // lines stay, and are added at the end only
+        while (!l->events.empty()) {
+            const awaited first = l->events.front();
+            const cudaError_t answer = cudaEventQuery(first.event);
+            if (answer == cudaErrorNotReady) break;
+            if (!timed_.empty()) tell_times(held);
+            l->events.pop_front();
+            --outstanding_;
+            any = true;
+            held.unlock();
+            first.told->completed(answer == cudaSuccess ? nullptr : failure_of(answer));
+            held.lock();
+        }
+    }
+    looking_ = false;
+    if (any) changed_.notify_all();
+    return any;
+}
+
+void machine::work_until(function_ref<bool()> done) {
+    std::unique_lock held(guard_);
+    ++waiting_;
+    for (auto since = clock::now();;) {
+        const std::uint64_t seen = wakes_;
+        held.unlock();
+        const bool over = done();
+        held.lock();
+        if (over) break;
+        if (seen != wakes_) continue;
+        if (look(held)) {
+            since = clock::now();
+            continue;
+        }
+        if (outstanding_ > 0 && clock::now() - since < eager) {
+            held.unlock();
+            std::this_thread::yield();
+            held.lock();
+        } else if (outstanding_ > 0) changed_.wait_for(held, nap);
+        else changed_.wait(held, [&] { return seen != wakes_ || outstanding_ > 0; });
+    }
+    --waiting_;
+    if (outstanding_ > 0 && waiting_ == 0) changed_.notify_all(); // the watcher goes on
+}
+
+void machine::wake() noexcept {
+    {
+        const std::lock_guard lock(guard_);
+        ++wakes_;
+    }
+    changed_.notify_all();
+}
+
+void machine::leave() {
+    const std::lock_guard lock(guard_);
+    if (!watcher_.joinable()) watcher_ = std::thread([this] { watch(); });
+    changed_.notify_all();
+}
+
+void machine::watch() {
+    std::unique_lock held(guard_);
+    const std::shared_ptr<bool> ended = ended_by_watcher_;
+    while (!ending_) {
+        if (outstanding_ == 0 || waiting_ > 0) {
+            changed_.wait(held);
+            continue;
+        }
+        std::shared_ptr<machine> self = weak_from_this().lock();
+        if (!self) return; // it is being ended
+        const bool any = look(held);
+        if (!any) changed_.wait_for(held, nap);
+        held.unlock();
+        self.reset();
+        if (*ended) return;
+        held.lock();
+    }
+}
+
+} // namespace tenon::cuda

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+
+#include <cuda/device/context.hpp>
+#include <cuda/device/machine.hpp>
+
+/// The streams of one GPU: one for kernels, one for copies to it, one for copies from it.
+
+namespace tenon::cuda {
+
+class streams final : public device_streams {
+public:
+    streams(std::shared_ptr<machine> m, gpu_context& on);
+    ~streams() override;
+
+    void launch(kernel& k, const kernel_run& r, step_monitor& m, int number) override;
+    void copy(stream l, void* to, const void* from, std::size_t bytes, step_monitor& m, int number) override;
+    std::unique_ptr<device_event> make_event() override;
+    void record(stream l, device_event& e, completion* told) override;
+    void wait(stream l, device_event& e) override;
+    void work_until(function_ref<bool()> done) override { machine_->work_until(done); }
+    void wake() noexcept override { machine_->wake(); }
+    void flush() override { machine_->leave(); }
+    void ask_again() noexcept override {} // what was given to a GPU goes on to its end
+    std::shared_ptr<std::byte> told_memory(std::size_t bytes) override;
+
+    cudaStream_t native(stream l) const noexcept { return streams_[l]; }
+
+private:
+    template <class F> void give(stream l, step_monitor& m, int number, const F& work);
+    void copy_in(cudaStream_t by, std::byte* to, const std::byte* from, std::size_t bytes);
+    void copy_out(cudaStream_t by, std::byte* to, const std::byte* from, std::size_t bytes);
+
+    const std::shared_ptr<machine> machine_;
+    gpu_context& on_;
+    cudaStream_t streams_[count]{};
+};
+
+} // namespace tenon::cuda
