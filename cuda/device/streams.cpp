@@ -56,7 +56,6 @@ struct staged {
 
 streams::streams(std::shared_ptr<machine> m, gpu_context& on) : machine_(std::move(m)), on_(on), recording_(on) {
     on_.use();
-<<<<<<< HEAD
     try {
         for (cudaStream_t& s : streams_)
             check(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
@@ -64,10 +63,6 @@ streams::streams(std::shared_ptr<machine> m, gpu_context& on) : machine_(std::mo
         destroy();
         throw;
     }
-=======
-    for (cudaStream_t& s : streams_)
-        check(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
->>>>>>> cuda
 }
 
 streams::~streams() { destroy(); }
