@@ -1,8 +1,9 @@
-// Ops that hand their input on: where one cannot be left out of a plan, it is a copy.
+// Ops that hand their input on: where one cannot be left out of a plan, it is a copy. Other sizes of the same elements, too.
 
 #include <cuda/device/error.hpp>
 #include <cuda/ops/kernel_table.hpp>
-#include <tenon/core/element_type.hpp>
+#include <cuda/ops/placed_copy.hpp>
+#include <tenon/ops/control.hpp>
 
 namespace tenon::cuda {
 
@@ -23,8 +24,24 @@ struct copy_kernel final : kernel {
 
 kernel_pointer prepare_copy(const kernel_setup& s) { return std::make_unique<copy_kernel>(s); }
 
+kernel_pointer prepare_fill_like(const kernel_setup& s) {
+    const tensor_type& type = s.outputs[0];
+    return std::make_unique<fill_kernel>(type, bits_of(decode<fill_like_op::attributes>(s.attrs).value, type.element));
+}
+
 } // namespace
 
-void register_control() { enter({{"identity", prepare_copy}, {"stop_gradient", prepare_copy}, {"ensure_shape", prepare_copy}}); }
+void register_control() {
+    enter({{"identity", prepare_copy},
+           {"stop_gradient", prepare_copy},
+           {"ensure_shape", prepare_copy},
+           {"placeholder_with_default", prepare_copy},
+           {"reshape", prepare_copy},
+           {"reshape_like", prepare_copy},
+           {"squeeze", prepare_copy},
+           {"expand_dims", prepare_copy},
+           {"fill_like", prepare_fill_like},
+           {"no_op", no_op_op::prepare}}); // which does nothing, anywhere
+}
 
 } // namespace tenon::cuda
