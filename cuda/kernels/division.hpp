@@ -11,7 +11,7 @@ namespace tenon::cuda {
 /// Divides numbers below 2^31 by a number from 1 to 2^31 - 1.
 struct divider {
     divider() = default;
-    explicit divider(std::uint32_t by) : by(by) {
+    explicit divider(std::uint32_t n) : by(n) {
         while (shift < 31 && (std::uint32_t{1} << shift) < by) ++shift;
         const std::uint64_t rest = (std::uint64_t{1} << shift) - by;
         factor = static_cast<std::uint32_t>((rest << 32) / by + 1);

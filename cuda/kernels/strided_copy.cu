@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include <cuda/kernels/division.hpp>
+#include <cuda/kernels/index_walk.hpp>
 #include <cuda/kernels/launch.hpp>
 
 namespace tenon::cuda {
@@ -22,30 +22,8 @@ struct alignas(16) sixteen_bytes {
 template <> struct unit_of<16> { using type = sixteen_bytes; };
 template <int Bytes> using unit = typename unit_of<Bytes>::type;
 
-// Dimensions from the innermost one on; steps are in units of the source and of the destination.
-struct walk {
-    int rank = 0;
-    divider sizes[strided_copy::most_dimensions];
-    std::int64_t from_steps[strided_copy::most_dimensions]{};
-    std::int64_t to_steps[strided_copy::most_dimensions]{};
-
-    void add(std::int64_t size, std::int64_t from_step, std::int64_t to_step) {
-        sizes[rank] = divider(static_cast<std::uint32_t>(size));
-        from_steps[rank] = from_step;
-        to_steps[rank++] = to_step;
-    }
-    // Where index i lies.
-    __device__ void find(std::uint32_t i, std::int64_t& from, std::int64_t& to) const {
-        for (int d = 0; d < rank; ++d) {
-            std::uint32_t k = i;
-            i = sizes[d].divide(k);
-            from += k * from_steps[d];
-            to += k * to_steps[d];
-        }
-    }
-};
-
-template <class U> __global__ void copy_units(const U* __restrict__ from, U* __restrict__ to, std::uint32_t n, walk w) {
+template <class U>
+__global__ void copy_units(const U* __restrict__ from, U* __restrict__ to, std::uint32_t n, index_walk w) {
     const std::uint32_t all = gridDim.x * blockDim.x; // n + all stays below 2^32
     for (std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += all) {
         std::int64_t f = 0, t = 0;
@@ -56,7 +34,7 @@ template <class U> __global__ void copy_units(const U* __restrict__ from, U* __r
 
 // Elements that fill a unit each.
 template <class T, class U>
-__global__ void repeat_elements(const T* __restrict__ from, U* __restrict__ to, std::uint32_t n, walk w) {
+__global__ void repeat_elements(const T* __restrict__ from, U* __restrict__ to, std::uint32_t n, index_walk w) {
     const std::uint32_t all = gridDim.x * blockDim.x;
     for (std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += all) {
         std::int64_t f = 0, t = 0;
@@ -75,7 +53,7 @@ struct crossing {
     std::int64_t from_step, to_step; // from row to row: of the source, of the destination
     divider row_tiles, column_tiles;
     std::uint32_t tiles; // of all matrices
-    walk w;
+    index_walk w;
 };
 constexpr int tile = 32, tile_threads_down = 8;
 
@@ -127,7 +105,7 @@ template <int Bytes>
 void copy_in_units(const copied_dimension* dims, int rank, std::int64_t element_bytes, const char* from, char* to,
                    void* stream) {
     const std::int64_t in_unit = Bytes / element_bytes;
-    walk w;
+    index_walk w;
     std::int64_t n = 1;
     for (int i = rank; i-- > 0;) {
         const bool last = i == rank - 1;
@@ -142,7 +120,7 @@ void copy_in_units(const copied_dimension* dims, int rank, std::int64_t element_
 
 template <class T> void repeat(const copied_dimension* dims, int rank, const char* from, char* to, void* stream) {
     constexpr std::int64_t in_unit = 16 / sizeof(T);
-    walk w;
+    index_walk w;
     std::int64_t n = 1;
     for (int i = rank; i-- > 0;) {
         const bool last = i == rank - 1;
