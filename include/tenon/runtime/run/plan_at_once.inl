@@ -21,7 +21,10 @@ TENON_INLINE bool plan::may_be_at_once() const {
     for (const int s : on_streams_) {
         const operation& op = operations_[static_cast<std::size_t>(s)];
         const program_item& it = program_.item(schedule_.order[static_cast<std::size_t>(s)]);
-        if (op.by.device != device || is_elsewhere(it.device) || !op.kernel->may_be_recorded()) return false;
+        const auto is_on_stream = [&](int n) { return operations_[static_cast<std::size_t>(n)].line >= 0; };
+        if (op.by.device != device || is_elsewhere(it.device) || !op.kernel->may_be_recorded() ||
+            std::any_of(op.then.begin(), op.then.end(), is_on_stream))
+            return false;
         for (std::size_t k = 0; k < it.inputs.size(); ++k)
             if (it.read[k] && is_elsewhere(program_.value(program_.root(it.inputs[k])).device)) return false;
         any_kernel = any_kernel || op.by.stream == device_streams::compute;
