@@ -1,6 +1,8 @@
 #include <cuda/device/device.hpp>
 
 #include <cuda/device/error.hpp>
+#include <cuda/device/program_kernels.hpp>
+#include <tenon/graph/op.hpp>
 #include <tenon/graph/gpu_kernels.hpp>
 
 namespace tenon::cuda {
@@ -32,7 +34,8 @@ void device::copy_to_host(void* to, const void* from, std::size_t bytes) {
 }
 
 kernel_factory device::kernel_of(const op_definition& op, element_type e) const {
-    return has_kernel(attributes(), op, e) ? find_gpu_kernel(op) : nullptr;
+    if (!has_kernel(attributes(), op, e)) return nullptr;
+    return op.gpu ? prepare_program_kernel : find_gpu_kernel(op);
 }
 
 } // namespace tenon::cuda
