@@ -7,9 +7,10 @@
 #
 # TENON_JOBS: compilers at a time. TENON_CHECK_SECONDS: how long random graphs run (60). TENON_CHECK_STEPS: steps of the endurance
 # run (1000000).
+# shellcheck disable=SC2317 # parts are called by their names
 set -uo pipefail
 
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 root=$PWD
 build=$root/build/cuda
 logs=$build/logs

@@ -29,7 +29,8 @@ void copy(benchmark::State& state, double moved) {
     gpu::check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
     for (auto _ : state) {
         for (int i = 0; i < gpu::times_over; ++i)
-            gpu::check(cudaMemcpyAsync(to.data(), from.data(), each, cudaMemcpyDeviceToDevice, stream), "cudaMemcpyAsync");
+            gpu::check(cudaMemcpyAsync(to.data(), from.data(), each, cudaMemcpyDeviceToDevice, stream),
+                       "cudaMemcpyAsync");
         gpu::check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
     }
     gpu::check(cudaStreamDestroy(stream), "cudaStreamDestroy");
@@ -68,8 +69,9 @@ template <class Optimizer> void optimizer(benchmark::State& state, const Optimiz
     std::vector<tn::operation> targets;
     for (unsigned i = 0; i < gpu::times_over; ++i) {
         const matrix w = random_matrix("w", i), gradient = random_matrix("g", i);
-        targets.push_back(how.minimize(tn::sum(w * tn::stop_gradient(gradient)),
-                                       {.variables = {w}, .advance_global_step = false, .name = "train" + std::to_string(i)}));
+        targets.push_back(
+            how.minimize(tn::sum(w * tn::stop_gradient(gradient)),
+                         {.variables = {w}, .advance_global_step = false, .name = "train" + std::to_string(i)}));
     }
     tn::session s(g);
     s.run(tn::initialize_variables());
@@ -84,7 +86,9 @@ std::vector<ratio::row> rows_of;
 void compare(const std::string& title, double moved, double target, std::function<void(benchmark::State&)> ours) {
     const std::string a = title + "/tenon", b = title + "/copy";
     benchmark::RegisterBenchmark(a.c_str(), std::move(ours))->UseRealTime();
-    benchmark::RegisterBenchmark(b.c_str(), [moved](benchmark::State& state) { copy(state, moved * bytes); })->UseRealTime();
+    benchmark::RegisterBenchmark(b.c_str(), [moved](benchmark::State& state) {
+        copy(state, moved * bytes);
+    })->UseRealTime();
     rows_of.push_back({title, a, b, target, gpu::times_over * 1e3, "us"});
 }
 void compare(const std::string& title, double moved, double target, const formula& f) {

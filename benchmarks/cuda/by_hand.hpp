@@ -20,7 +20,8 @@ class buffer {
 public:
     explicit buffer(std::size_t bytes) : bytes_(bytes) {
         check(cudaMalloc(&data_, bytes), "cudaMalloc");
-        check(cudaMemset(data_, 0x3d, bytes), "cudaMemset"); // floats near 0.05: never zeros, which move for less energy
+        check(cudaMemset(data_, 0x3d, bytes),
+              "cudaMemset"); // floats near 0.05: never zeros, which move for less energy
     }
     ~buffer() { cudaFree(data_); }
     buffer(const buffer&) = delete;

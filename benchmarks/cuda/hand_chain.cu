@@ -16,7 +16,8 @@ hand_chain::hand_chain(int kernels, std::int64_t elements) :
     graph_.record([&] {
         float *from = a_.as<float>(), *to = b_.as<float>();
         for (int k = 0; k < kernels; ++k, std::swap(from, to))
-            hyperbolic_tangent<<<static_cast<unsigned>((elements + 255) / 256), 256, 0, graph_.stream()>>>(from, to, elements);
+            hyperbolic_tangent<<<static_cast<unsigned>((elements + 255) / 256), 256, 0, graph_.stream()>>>(from, to,
+                                                                                                           elements);
     });
 }
 

@@ -43,8 +43,8 @@ public:
         activated_gradient_(activated_.bytes()),
         result_(activated_.bytes() / 4),
         input_gradient_(is_first ? nullptr
-                                 : std::make_unique<gpu::buffer>(static_cast<std::size_t>(pixels_) * static_cast<std::size_t>(in) *
-                                                                 sizeof(float))) {
+                                 : std::make_unique<gpu::buffer>(static_cast<std::size_t>(pixels_) *
+                                                                 static_cast<std::size_t>(in) * sizeof(float))) {
         check(cudnnCreateFilterDescriptor(&f_));
         check(cudnnSetFilter4dDescriptor(f_, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NHWC, out, in, 5, 5));
         check(cudnnCreateConvolutionDescriptor(&c_));
@@ -53,7 +53,8 @@ public:
         check(cudnnCreateActivationDescriptor(&a_));
         check(cudnnSetActivationDescriptor(a_, CUDNN_ACTIVATION_RELU, CUDNN_NOT_PROPAGATE_NAN, 0));
         check(cudnnCreatePoolingDescriptor(&p_));
-        check(cudnnSetPooling2dDescriptor(p_, CUDNN_POOLING_MAX_DETERMINISTIC, CUDNN_NOT_PROPAGATE_NAN, 2, 2, 0, 0, 2, 2));
+        check(cudnnSetPooling2dDescriptor(p_, CUDNN_POOLING_MAX_DETERMINISTIC, CUDNN_NOT_PROPAGATE_NAN, 2, 2, 0, 0, 2,
+                                          2));
         int found = 0;
         cudnnConvolutionFwdAlgoPerf_t forward{};
         check(cudnnFindConvolutionForwardAlgorithm(handle, x_.as, f_, c_, y_.as, 1, &found, &forward));
@@ -89,11 +90,13 @@ public:
                                    activated_.data(), &zero, y_.as, g));
         relu_gradient(activated_.as<float>(), g, pixels_ * out_, s);
         if (input_gradient_)
-            check(cudnnConvolutionBackwardData(handle_, &one, f_, filter_.data(), y_.as, g, c_, to_input_, workspace_->data(),
-                                               workspace_->bytes(), &zero, x_.as, input_gradient_->data()));
+            check(cudnnConvolutionBackwardData(handle_, &one, f_, filter_.data(), y_.as, g, c_, to_input_,
+                                               workspace_->data(), workspace_->bytes(), &zero, x_.as,
+                                               input_gradient_->data()));
         check(cudnnConvolutionBackwardFilter(handle_, &one, x_.as, x, y_.as, g, c_, to_filter_, workspace_->data(),
                                              workspace_->bytes(), &zero, f_, filter_gradient_.data()));
-        subtract(filter_.as<float>(), filter_gradient_.as<float>(), rate, static_cast<std::int64_t>(out_) * 25 * in_, s);
+        subtract(filter_.as<float>(), filter_gradient_.as<float>(), rate, static_cast<std::int64_t>(out_) * 25 * in_,
+                 s);
         subtract_sums(g, bias_.as<float>(), rate, pixels_, out_, s);
     }
     float* output() const { return result_.as<float>(); }
@@ -144,7 +147,8 @@ struct hand_gpu_conv::state {
         second(libraries.dnn, batch, 14, 32, 64, false),
         third(libraries.lt, batch, 3136, 256, true, false),
         fourth(libraries.lt, batch, 256, 10, false, false) {
-        gpu::check(cudaHostAlloc(&host, images.bytes() + labels.bytes() + sizeof(float), cudaHostAllocDefault), "cudaHostAlloc");
+        gpu::check(cudaHostAlloc(&host, images.bytes() + labels.bytes() + sizeof(float), cudaHostAllocDefault),
+                   "cudaHostAlloc");
         graph.record([&] { give(rate, graph.stream()); });
     }
     ~state() { cudaFreeHost(host); }
@@ -154,18 +158,21 @@ struct hand_gpu_conv::state {
 
     void give(float rate, cudaStream_t s) const {
         gpu::check(cudaMemcpyAsync(images.data(), host, images.bytes(), cudaMemcpyHostToDevice, s), "cudaMemcpyAsync");
-        gpu::check(cudaMemcpyAsync(labels.data(), host_labels(), labels.bytes(), cudaMemcpyHostToDevice, s), "cudaMemcpyAsync");
+        gpu::check(cudaMemcpyAsync(labels.data(), host_labels(), labels.bytes(), cudaMemcpyHostToDevice, s),
+                   "cudaMemcpyAsync");
         void* const w = workspace.data();
         first.forward(images.as<float>());
         second.forward(first.output());
         third.forward(second.output(), w, s);
         fourth.forward(third.output(), w, s);
-        softmax_cross_entropy(fourth.output(), labels.as<std::int32_t>(), gradient.as<float>(), loss.as<float>(), batch, 10, s);
+        softmax_cross_entropy(fourth.output(), labels.as<std::int32_t>(), gradient.as<float>(), loss.as<float>(), batch,
+                              10, s);
         fourth.backward(third.output(), gradient.as<float>(), rate, w, s);
         third.backward(second.output(), fourth.input_gradient(), rate, w, s);
         second.backward(first.output(), third.input_gradient(), rate, s);
         first.backward(images.as<float>(), second.input_gradient(), rate, s);
-        gpu::check(cudaMemcpyAsync(host_loss(), loss.data(), sizeof(float), cudaMemcpyDeviceToHost, s), "cudaMemcpyAsync");
+        gpu::check(cudaMemcpyAsync(host_loss(), loss.data(), sizeof(float), cudaMemcpyDeviceToHost, s),
+                   "cudaMemcpyAsync");
     }
 
     int batch;

@@ -49,7 +49,8 @@ __global__ void step_down(float* w, const float* g, float rate, std::int64_t n) 
 
 } // namespace
 
-product::product(cublasLtHandle_t handle, int m, int k, int n, bool ta, bool tb, const float* bias, bool relu, bool adds) :
+product::product(cublasLtHandle_t handle, int m, int k, int n, bool ta, bool tb, const float* bias, bool relu,
+                 bool adds) :
     handle_(handle), adds_(adds) {
     check(cublasLtMatmulDescCreate(&what_, CUBLAS_COMPUTE_32F, CUDA_R_32F));
     // The transposed product: b' a' = c', column-major n x m.
@@ -62,7 +63,8 @@ product::product(cublasLtHandle_t handle, int m, int k, int n, bool ta, bool tb,
         check(cublasLtMatmulDescSetAttribute(what_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias));
     }
     const auto layout = [](cublasLtMatrixLayout_t& l, int rows, int columns) {
-        check(cublasLtMatrixLayoutCreate(&l, CUDA_R_32F, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns), rows));
+        check(cublasLtMatrixLayoutCreate(&l, CUDA_R_32F, static_cast<std::uint64_t>(rows),
+                                         static_cast<std::uint64_t>(columns), rows));
     };
     layout(a_, tb ? k : n, tb ? n : k);
     layout(b_, ta ? m : k, ta ? k : m);
@@ -88,7 +90,8 @@ product::~product() {
 
 void product::run(float alpha, const float* a, const float* b, float* c, void* workspace, cudaStream_t stream) const {
     const float beta = adds_ ? 1 : 0;
-    check(cublasLtMatmul(handle_, what_, &alpha, b, a_, a, b_, &beta, c, c_, c, c_, &how_, workspace, workspace_bytes, stream));
+    check(cublasLtMatmul(handle_, what_, &alpha, b, a_, a, b_, &beta, c, c_, c, c_, &how_, workspace, workspace_bytes,
+                         stream));
 }
 
 dense_layer::dense_layer(cublasLtHandle_t handle, int batch, int in, int out, bool relu, bool is_first) :
@@ -100,7 +103,8 @@ dense_layer::dense_layer(cublasLtHandle_t handle, int batch, int in, int out, bo
     b_(static_cast<std::size_t>(out) * sizeof(float)),
     y_(static_cast<std::size_t>(batch) * static_cast<std::size_t>(out) * sizeof(float)),
     dx_(is_first ? nullptr
-                 : std::make_unique<gpu::buffer>(static_cast<std::size_t>(batch) * static_cast<std::size_t>(in) * sizeof(float))),
+                 : std::make_unique<gpu::buffer>(static_cast<std::size_t>(batch) * static_cast<std::size_t>(in) *
+                                                 sizeof(float))),
     forward_(handle, batch, in, out, false, false, b_.as<float>(), relu, false),
     to_input_(handle, batch, out, in, false, true, nullptr, false, false),
     to_weights_(handle, in, batch, out, true, false, nullptr, false, true) {}
@@ -126,7 +130,8 @@ void relu_gradient(const float* y, float* gradient, std::int64_t n, cudaStream_t
 }
 void subtract_sums(const float* gradient, float* bias, float rate, std::int64_t rows, int columns, cudaStream_t s) {
     const unsigned down = static_cast<unsigned>(rows < 8 * 64 ? 1 : rows / (8 * 64) > 64 ? 64 : rows / (8 * 64));
-    column_sums<<<dim3(static_cast<unsigned>(columns + 31) / 32, down), dim3(32, 8), 0, s>>>(gradient, bias, rate, rows, columns);
+    column_sums<<<dim3(static_cast<unsigned>(columns + 31) / 32, down), dim3(32, 8), 0, s>>>(gradient, bias, rate, rows,
+                                                                                             columns);
 }
 void subtract(float* w, const float* g, float rate, std::int64_t n, cudaStream_t s) {
     step_down<<<blocks_of(n), 256, 0, s>>>(w, g, rate, n);

@@ -24,7 +24,8 @@ struct hand_gpu_mlp::state {
         first(lt.handle, batch, 784, 300, true, true),
         second(lt.handle, batch, 300, 100, true, false),
         third(lt.handle, batch, 100, 10, false, false) {
-        gpu::check(cudaHostAlloc(&host, images.bytes() + labels.bytes() + sizeof(float), cudaHostAllocDefault), "cudaHostAlloc");
+        gpu::check(cudaHostAlloc(&host, images.bytes() + labels.bytes() + sizeof(float), cudaHostAllocDefault),
+                   "cudaHostAlloc");
         graph.record([&] { give(rate, graph.stream()); });
     }
     ~state() { cudaFreeHost(host); }
@@ -34,16 +35,19 @@ struct hand_gpu_mlp::state {
 
     void give(float rate, cudaStream_t s) const {
         gpu::check(cudaMemcpyAsync(images.data(), host, images.bytes(), cudaMemcpyHostToDevice, s), "cudaMemcpyAsync");
-        gpu::check(cudaMemcpyAsync(labels.data(), host_labels(), labels.bytes(), cudaMemcpyHostToDevice, s), "cudaMemcpyAsync");
+        gpu::check(cudaMemcpyAsync(labels.data(), host_labels(), labels.bytes(), cudaMemcpyHostToDevice, s),
+                   "cudaMemcpyAsync");
         void* const w = workspace.data();
         first.forward(images.as<float>(), w, s);
         second.forward(first.output(), w, s);
         third.forward(second.output(), w, s);
-        softmax_cross_entropy(third.output(), labels.as<std::int32_t>(), gradient.as<float>(), loss.as<float>(), batch, 10, s);
+        softmax_cross_entropy(third.output(), labels.as<std::int32_t>(), gradient.as<float>(), loss.as<float>(), batch,
+                              10, s);
         third.backward(second.output(), gradient.as<float>(), rate, w, s);
         second.backward(first.output(), third.input_gradient(), rate, w, s);
         first.backward(images.as<float>(), second.input_gradient(), rate, w, s);
-        gpu::check(cudaMemcpyAsync(host_loss(), loss.data(), sizeof(float), cudaMemcpyDeviceToHost, s), "cudaMemcpyAsync");
+        gpu::check(cudaMemcpyAsync(host_loss(), loss.data(), sizeof(float), cudaMemcpyDeviceToHost, s),
+                   "cudaMemcpyAsync");
     }
 
     int batch;

@@ -44,5 +44,6 @@ int main(int argc, char** argv) {
     if (!gpu::is_there()) return 0;
     benchmark::RegisterBenchmark("chain/tenon", through_graph)->UseRealTime();
     benchmark::RegisterBenchmark("chain/graph", by_hand)->UseRealTime();
-    return ratio::run(argc, argv, {{"chain of 1,000 kernels, a node", "chain/tenon", "chain/graph", 0.83, nodes, "ns"}});
+    return ratio::run(argc, argv,
+                      {{"chain of 1,000 kernels, a node", "chain/tenon", "chain/graph", 0.83, nodes, "ns"}});
 }
