@@ -33,12 +33,12 @@ inline std::uint64_t drawn_seed() {
 using build_function = std::function<std::vector<any_tensor>(const std::vector<any_tensor>&)>;
 
 /// The outputs of what `build` makes of placeholders for the values: on the GPU, but for what has no kernel there where `soft`.
-inline std::vector<any_array> run_on_gpu(const std::vector<any_array>& values, const build_function& build,
+inline std::vector<any_array> run_on_gpu(const std::vector<const any_array*>& values, const build_function& build,
                                          bool soft = false) {
     const graph g;
     const graph_scope scope(g);
     std::vector<any_tensor> in, out;
-    for (const any_array& v : values) in.push_back(untyped::placeholder(v.element(), v.extents()));
+    for (const any_array* v : values) in.push_back(untyped::placeholder(v->element(), v->extents()));
     {
         const device_scope there("/gpu:0");
         out = build(in);
@@ -47,7 +47,7 @@ inline std::vector<any_array> run_on_gpu(const std::vector<any_array>& values, c
     options.allow_soft_placement = soft;
     session s(g, options);
     std::vector<fed_value> feeds;
-    for (std::size_t i = 0; i < in.size(); ++i) feeds.push_back({in[i], values[i].share()});
+    for (std::size_t i = 0; i < in.size(); ++i) feeds.push_back({in[i], values[i]->share()});
     return s.run_untyped(std::move(feeds), out);
 }
 
