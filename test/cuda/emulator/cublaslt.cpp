@@ -115,8 +115,12 @@ std::size_t bytes_of(std::uint32_t type) {
     }
 }
 
-bool adds_bias(const operation& o) { return o.epilogue == CUBLASLT_EPILOGUE_BIAS || o.epilogue == CUBLASLT_EPILOGUE_RELU_BIAS; }
-bool clips(const operation& o) { return o.epilogue == CUBLASLT_EPILOGUE_RELU || o.epilogue == CUBLASLT_EPILOGUE_RELU_BIAS; }
+bool adds_bias(const operation& o) {
+    return o.epilogue == CUBLASLT_EPILOGUE_BIAS || o.epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
+}
+bool clips(const operation& o) {
+    return o.epilogue == CUBLASLT_EPILOGUE_RELU || o.epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
+}
 
 // Whether the table of types has this row: compute type, scale type, A and B, C and D.
 bool has_types(const operation& o, std::uint32_t a, std::uint32_t b, std::uint32_t c) {
@@ -145,9 +149,11 @@ cublasStatus_t judge(const operation& o, const layout& a, const layout& b, const
         if (l->leading < 0 || static_cast<std::uint64_t>(l->leading) < least) return CUBLAS_STATUS_INVALID_VALUE;
         if (l->count < 1 || l->count != d.count) return CUBLAS_STATUS_INVALID_VALUE;
     }
-    if (o.pointer_mode != CUBLASLT_POINTER_MODE_HOST || o.transpose_c != CUBLAS_OP_N) return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (o.pointer_mode != CUBLASLT_POINTER_MODE_HOST || o.transpose_c != CUBLAS_OP_N)
+        return CUBLAS_STATUS_NOT_SUPPORTED;
     const bool ta = o.transpose_a == CUBLAS_OP_T, tb = o.transpose_b == CUBLAS_OP_T;
-    if ((!ta && o.transpose_a != CUBLAS_OP_N) || (!tb && o.transpose_b != CUBLAS_OP_N)) return CUBLAS_STATUS_NOT_SUPPORTED;
+    if ((!ta && o.transpose_a != CUBLAS_OP_N) || (!tb && o.transpose_b != CUBLAS_OP_N))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
     const std::uint64_t m = ta ? a.columns : a.rows, k = ta ? a.rows : a.columns;
     const std::uint64_t k_of_b = tb ? b.columns : b.rows, n = tb ? b.rows : b.columns;
     if (k != k_of_b) return CUBLAS_STATUS_INVALID_VALUE;
@@ -160,12 +166,14 @@ cublasStatus_t judge(const operation& o, const layout& a, const layout& b, const
         const auto in_line = static_cast<std::int64_t>(d.order == CUBLASLT_ORDER_COL ? m : n);
         const std::int64_t matrix = (lines - 1) * d.leading + in_line;
         // Matrices beside each other, or interleaved line by line.
-        if (d.stride < matrix && !(d.stride >= in_line && d.stride * d.count <= d.leading)) return CUBLAS_STATUS_INVALID_VALUE;
+        if (d.stride < matrix && !(d.stride >= in_line && d.stride * d.count <= d.leading))
+            return CUBLAS_STATUS_INVALID_VALUE;
     }
     if (!has_types(o, a.type, b.type, d.type)) return CUBLAS_STATUS_NOT_SUPPORTED;
     if (o.epilogue != CUBLASLT_EPILOGUE_DEFAULT && !adds_bias(o) && !clips(o)) return CUBLAS_STATUS_NOT_SUPPORTED;
     if (o.epilogue != CUBLASLT_EPILOGUE_DEFAULT && d.order == CUBLASLT_ORDER_ROW) return CUBLAS_STATUS_NOT_SUPPORTED;
-    if (adds_bias(o) && o.bias_type != -1 && static_cast<std::uint32_t>(o.bias_type) != d.type) return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (adds_bias(o) && o.bias_type != -1 && static_cast<std::uint32_t>(o.bias_type) != d.type)
+        return CUBLAS_STATUS_NOT_SUPPORTED;
     sizes = {static_cast<std::int64_t>(m), static_cast<std::int64_t>(n), static_cast<std::int64_t>(k)};
     return CUBLAS_STATUS_SUCCESS;
 }
@@ -234,7 +242,8 @@ struct matmul {
         std::memset(workspace, 0xee, workspace_bytes);
         const bool ta = o.transpose_a == CUBLAS_OP_T, tb = o.transpose_b == CUBLAS_OP_T;
         const bool tf32 = o.compute_type == CUBLAS_COMPUTE_32F_FAST_TF32;
-        const auto element = [tf32](const layout& l, const void* from, std::int64_t batch, std::int64_t i, std::int64_t j) {
+        const auto element = [tf32](const layout& l, const void* from, std::int64_t batch, std::int64_t i,
+                                    std::int64_t j) {
             const double x = read(l.type, from, batch * l.stride + l.at(i, j));
             return tf32 ? rounded_to_tf32(x) : x;
         };
@@ -340,7 +349,8 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
     return destroy<context>(handle, kind::context, &living::handles);
 }
 
-cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* to, cublasComputeType_t compute_type, cudaDataType_t scale_type) {
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* to, cublasComputeType_t compute_type,
+                                        cudaDataType_t scale_type) {
     TENON_REFUSE(cublasLtMatmulDescCreate);
     return create<operation>(to, &living::operations, kind::operation, static_cast<std::int32_t>(compute_type),
                              static_cast<std::int32_t>(scale_type));
@@ -348,8 +358,8 @@ cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* to, cublasComputeT
 cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t p) {
     return destroy<operation>(p, kind::operation, &living::operations);
 }
-cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t p, cublasLtMatmulDescAttributes_t which, const void* from,
-                                              size_t bytes) {
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t p, cublasLtMatmulDescAttributes_t which,
+                                              const void* from, size_t bytes) {
     TENON_REFUSE(cublasLtMatmulDescSetAttribute);
     operation* const o = known<operation>(p, kind::operation);
     if (!o) return CUBLAS_STATUS_INVALID_VALUE;
@@ -368,8 +378,8 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t p, cublasLtMa
     }
 }
 
-cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* to, cudaDataType type, uint64_t rows, uint64_t columns,
-                                          int64_t leading) {
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* to, cudaDataType type, uint64_t rows,
+                                          uint64_t columns, int64_t leading) {
     TENON_REFUSE(cublasLtMatrixLayoutCreate);
     return create<layout>(to, &living::layouts, kind::layout, static_cast<std::uint32_t>(type),
                           static_cast<std::int32_t>(CUBLASLT_ORDER_COL), rows, columns, leading);
@@ -401,8 +411,9 @@ cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* to) {
 cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t p) {
     return destroy<preference>(p, kind::preference, &living::preferences);
 }
-cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p, cublasLtMatmulPreferenceAttributes_t which,
-                                                    const void* from, size_t bytes) {
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p,
+                                                    cublasLtMatmulPreferenceAttributes_t which, const void* from,
+                                                    size_t bytes) {
     TENON_REFUSE(cublasLtMatmulPreferenceSetAttribute);
     preference* const f = known<preference>(p, kind::preference);
     if (!f) return CUBLAS_STATUS_INVALID_VALUE;
@@ -417,8 +428,9 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
     }
 }
 
-cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t op, cublasLtMatrixLayout_t a,
-                                              cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t op,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
                                               cublasLtMatmulPreference_t preferred, int wanted,
                                               cublasLtMatmulHeuristicResult_t results[], int* found) {
     TENON_REFUSE(cublasLtMatmulAlgoGetHeuristic);
@@ -434,16 +446,20 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     product_sizes sizes{};
     const cublasStatus_t verdict = judge(*of(op), *of(a), *of(b), *of(c), *of(d), sizes);
     if (verdict != CUBLAS_STATUS_SUCCESS) return verdict;
-    if (!s.any || (!s.with_epilogue && of(op)->epilogue != CUBLASLT_EPILOGUE_DEFAULT)) return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (!s.any || (!s.with_epilogue && of(op)->epilogue != CUBLASLT_EPILOGUE_DEFAULT))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
     // Parts of a sum that are rounded to the result's type, which a caller of 16-bit floats may not want.
-    const bool may_round = (f->reductions & (CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE | CUBLASLT_REDUCTION_SCHEME_INPLACE)) != 0;
+    const bool may_round =
+        (f->reductions & (CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE | CUBLASLT_REDUCTION_SCHEME_INPLACE)) != 0;
     if (may_round && bytes_of(of(d)->type) == 2) return CUBLAS_STATUS_NOT_SUPPORTED;
     if (s.workspace > f->most_workspace) return CUBLAS_STATUS_SUCCESS; // and none found
     const std::uint64_t number = number_of(*of(op), {of(a), of(b), of(c), of(d)});
     const std::uint64_t limit = std::min<std::uint64_t>(f->most_workspace, 65536);
     const algorithm chosen{algorithm_magic,
                            number,
-                           s.workspace ? s.workspace : number % 3 == 0 ? 0 : number % (limit + 1),
+                           s.workspace       ? s.workspace
+                           : number % 3 == 0 ? 0
+                                             : number % (limit + 1),
                            f->align_a,
                            f->align_b,
                            f->align_c,
@@ -459,9 +475,10 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
 }
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t op, const void* alpha, const void* A,
-                              cublasLtMatrixLayout_t a, const void* B, cublasLtMatrixLayout_t b, const void* beta, const void* C,
-                              cublasLtMatrixLayout_t c, void* D, cublasLtMatrixLayout_t d, const cublasLtMatmulAlgo_t* algo,
-                              void* workspace, size_t workspace_bytes, cudaStream_t stream) {
+                              cublasLtMatrixLayout_t a, const void* B, cublasLtMatrixLayout_t b, const void* beta,
+                              const void* C, cublasLtMatrixLayout_t c, void* D, cublasLtMatrixLayout_t d,
+                              const cublasLtMatmulAlgo_t* algo, void* workspace, size_t workspace_bytes,
+                              cudaStream_t stream) {
     TENON_REFUSE(cublasLtMatmul);
     const context* const h = known<context>(handle, kind::context);
     if (!h) return CUBLAS_STATUS_NOT_INITIALIZED;

@@ -14,7 +14,8 @@ namespace tenon::emulator::cublaslt {
 /// As new: no faults, all algorithms, nothing counted.
 void reset();
 /// `function` ("cublasLtMatmul") answers `status`, and does nothing, from its call number `after` + 1 on, for `times` calls.
-void fail(const std::string& function, cublasStatus_t status, std::uint64_t after = 0, std::uint64_t times = ~std::uint64_t{0});
+void fail(const std::string& function, cublasStatus_t status, std::uint64_t after = 0,
+          std::uint64_t times = ~std::uint64_t{0});
 /// Whether the heuristic finds algorithms at all, and for products with an epilogue (true at the start).
 void has_algorithms(bool any, bool with_epilogue = true);
 /// The workspace that each algorithm needs; 0: what the heuristic draws, within the limit that it is given.
