@@ -26,7 +26,10 @@ kernel_pointer prepare_copy(const kernel_setup& s) { return std::make_unique<cop
 } // namespace
 
 void register_control() {
-    enter({{"identity", prepare_copy}, {"stop_gradient", prepare_copy}, {"ensure_shape", prepare_copy}});
+    enter({{"identity", prepare_copy},
+           {"stop_gradient", prepare_copy},
+           {"ensure_shape", prepare_copy},
+           {"transfer", prepare_copy}}); // streams copy by themselves: it says what that costs
 }
 
 } // namespace tenon::cuda
