@@ -106,6 +106,8 @@ constexpr std::int64_t most_batched = 65535; // of a grid's third dimension, whi
 
 bool has_size(const gemm_description& d) {
     constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+    for (int i = 0; i < d.dimensions; ++i)
+        if (d.batch[i].size == 0) return false;
     return d.m > 0 && d.n > 0 && d.k > 0 && d.m <= most && d.n <= most && d.k <= most;
 }
 
