@@ -31,6 +31,7 @@ struct kernel_setup {
     const char* session_container = "";
     const file_access* files = nullptr; ///< which it may read and write; lives as long as the kernel; nullptr: all
     gpu_context* gpu = nullptr;         ///< of the device that it is prepared for; lives as long as the kernel
+    bool allow_tf32 = false;            ///< as session_options says
 };
 
 /// What a kernel is given in a step.
