@@ -54,9 +54,7 @@ __device__ compute_t<T> add_in_order(compute_t<T> sum, const T* x, const std::in
     constexpr int some = 8;
     for (; begin + some <= end; begin += some) {
         T values[some];
-#pragma unroll
         for (int k = 0; k < some; ++k) values[k] = x[places[begin + k] * inner];
-#pragma unroll
         for (int k = 0; k < some; ++k) sum = added<T>(sum, values[k]);
     }
     for (; begin < end; ++begin) sum = added<T>(sum, x[places[begin] * inner]);

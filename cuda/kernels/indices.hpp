@@ -41,7 +41,7 @@ constexpr std::size_t key_bytes_of(std::int64_t size, bool wide) {
 /// The lower bits by which such keys differ.
 constexpr int key_bits_of(std::int64_t size, bool wide) {
     if (size == any_index) return wide ? 64 : 32;
-    return size == 0 ? 1 : std::bit_width(static_cast<std::uint64_t>(size));
+    return size == 0 ? 1 : static_cast<int>(std::bit_width(static_cast<std::uint64_t>(size)));
 }
 
 /// For a sort: keys[i] = index i as a number without sign of key_bytes_of(size) bytes, `size` for one that is out of range;

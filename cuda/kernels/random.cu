@@ -24,11 +24,9 @@ __global__ void fill_blocks(T* to, std::int64_t n, random_place at, Blocks block
     for (std::int64_t b = begin + std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; b < end; b += all) {
         together<T, size> made;
         if (plain) {
-#pragma unroll
             for (int k = 0; k < size; ++k) made.element[k] = T(1);
         } else {
             const auto numbers = blocks(s.block(static_cast<std::uint64_t>(b)));
-#pragma unroll
             for (int k = 0; k < size; ++k) made.element[k] = narrow<T>(numbers.number[k]);
         }
         const std::int64_t to_first = b * size - at.first;
@@ -36,7 +34,6 @@ __global__ void fill_blocks(T* to, std::int64_t n, random_place at, Blocks block
             *reinterpret_cast<together<T, size>*>(to + to_first) = made;
             continue;
         }
-#pragma unroll
         for (int k = 0; k < size; ++k)
             if (to_first + k >= 0 && to_first + k < n) to[to_first + k] = made.element[k];
     }

@@ -45,7 +45,7 @@ struct kernel_run {
     thread_pool* pool;                 ///< nullptr: serial
     const tenon::step* step = nullptr; ///< nullptr: it runs by itself, while a step is planned
     void* stream = nullptr;            ///< of a GPU's kernel: where it puts its work, which it does not wait for
-    std::byte* told = nullptr;         ///< what tell() wrote in this step, and where a GPU writes what check() is to find
+    std::byte* told = nullptr;         ///< what tell() wrote in this step, and where a GPU writes what refuse() is to find
 
     template <class T> const T* input(int i) const noexcept { return static_cast<const T*>(in[i]); }
     template <class T> T* output(int o) const noexcept { return static_cast<T*>(out[o]); }
@@ -81,7 +81,7 @@ public:
     virtual bool may_refuse() const { return false; }
     /// Called on the host in each step when the device has run it, with what is told then: throws what run() would. The host
     /// sees nothing that was computed of its outputs, and no other variable is updated by it, before that.
-    virtual void check(const std::byte* /*told*/) const {}
+    virtual void refuse(const std::byte* /*told*/) const {}
 };
 
 using kernel_pointer = std::unique_ptr<kernel>;

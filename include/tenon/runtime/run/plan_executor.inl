@@ -304,7 +304,7 @@ TENON_INLINE void plan::executor::check(const std::vector<int>& operations) noex
     for (const int s : operations) {
         if (stopped()) return;
         try {
-            p_.operations_[static_cast<std::size_t>(s)].kernel->check(f_.told[static_cast<std::size_t>(s)].get());
+            p_.operations_[static_cast<std::size_t>(s)].kernel->refuse(f_.told[static_cast<std::size_t>(s)].get());
         } catch (...) {
             failed(s, std::current_exception());
         }

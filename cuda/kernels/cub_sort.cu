@@ -1,4 +1,4 @@
-#include <cuda/kernels/sort_pairs.hpp>
+#include <cuda/kernels/cub_sort.hpp>
 
 #include <cub/device/device_radix_sort.cuh>
 
