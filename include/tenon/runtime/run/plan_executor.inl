@@ -299,9 +299,22 @@ TENON_INLINE void plan::executor::call_threads(int count, locked& lock) noexcept
     }
 }
 
+// Operations that have ended and may have refused what they were given: the first of them is to blame.
+TENON_INLINE void plan::executor::check(const std::vector<int>& operations) noexcept {
+    for (const int s : operations) {
+        if (stopped()) return;
+        try {
+            p_.operations_[static_cast<std::size_t>(s)].kernel->refuse(f_.told[static_cast<std::size_t>(s)].get());
+        } catch (...) {
+            failed(s, std::current_exception());
+        }
+    }
+}
+
 // An event that the host waits for.
 TENON_INLINE void plan::executor::reached(int operation, std::exception_ptr why) noexcept {
     if (why) failed(operation >= 0 ? operation : p_.on_streams_.back(), std::move(why));
+    else if (operation >= 0) check(p_.operations_[static_cast<std::size_t>(operation)].checked);
     locked lock(guard_);
     untold_.fetch_sub(1, std::memory_order_acq_rel);
     if (operation >= 0 && !stopped()) {
@@ -328,6 +341,7 @@ TENON_INLINE void plan::executor::leave(locked& lock, bool is_caller) noexcept {
 }
 
 TENON_INLINE void plan::executor::end() {
+    if (!p_.streams_.empty()) check(p_.may_refuse_);
     std::exception_ptr why = failure();
     if (!why && p_.end_updates_ > 0) f_.variables.set_all_written();
     f_.variables.end();
