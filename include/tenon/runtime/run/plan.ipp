@@ -78,10 +78,14 @@ TENON_INLINE plan::plan(program&& placed, const plan_options& o) : devices_(o.de
 
     lent_.resize(program_.fetches.size());
     for (std::size_t f = 0; f < lent_.size(); ++f) lent_[f] = program_.value(program_.fetches[f]).fetch < 0;
-    if (o.has_streams()) plan_waits();
+    if (o.has_streams()) {
+        plan_waits();
+        plan_work_at_once();
+    }
     if (!schedule_.waits_for.empty()) side_by_side_ = o.side_by_side;
     if (side_by_side_ > 1 && streams_.empty()) successors_ = schedule_.waits_for.reversed();
     find_variables();
+    find_recorded_pointers();
     for (loan& l : loans_) {
         const auto at = std::find_if(program_.variables.begin(), program_.variables.end(),
                                      [&](const auto& v) { return v.get() == variables_[l.variable].variable; });
@@ -488,5 +492,6 @@ TENON_INLINE bool plan::accepts(const any_array* const* feeds) const {
 
 } // namespace tenon::runtime
 
+#include <tenon/runtime/run/plan_at_once.inl>
 #include <tenon/runtime/run/plan_executor.inl>
 #include <tenon/runtime/run/plan_run.inl>
