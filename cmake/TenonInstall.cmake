@@ -1,4 +1,4 @@
-# install, find_package(tenon [COMPONENTS tenon header_only net]), pkg-config tenon, pkg-config tenon-net
+# install, find_package(tenon [COMPONENTS tenon header_only net cuda]), pkg-config tenon, pkg-config tenon-net
 
 include(CMakePackageConfigHelpers)
 set(tenon_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tenon")
@@ -16,6 +16,12 @@ if(TENON_WITH_NET)
     install(TARGETS tenon_net EXPORT tenon_net)
     install(EXPORT tenon_net FILE tenon-net-targets.cmake NAMESPACE tenon:: DESTINATION "${tenon_cmake_dir}")
     install(TARGETS tenon_command) # `tenon`
+endif()
+
+if(TENON_HAS_CUDA)
+    install(DIRECTORY "${PROJECT_SOURCE_DIR}/cuda/include/tenon" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+    install(TARGETS tenon_cuda EXPORT tenon_cuda)
+    install(EXPORT tenon_cuda FILE tenon-cuda-targets.cmake NAMESPACE tenon:: DESTINATION "${tenon_cmake_dir}")
 endif()
 
 get_target_property(tenon_type tenon TYPE)

@@ -10,7 +10,11 @@ option(TENON_INSTALL "Make install rules" ${PROJECT_IS_TOP_LEVEL})
 set(TENON_WITH_ONEDNN AUTO CACHE STRING
     "Use oneDNN for matrix products and convolutions: AUTO (when found), ON (find or fetch), OFF")
 set_property(CACHE TENON_WITH_ONEDNN PROPERTY STRINGS AUTO ON OFF)
-set(TENON_WITH_CUDA AUTO CACHE STRING
+set(tenon_with_cuda OFF)
+if(PROJECT_IS_TOP_LEVEL)
+    set(tenon_with_cuda AUTO)
+endif()
+set(TENON_WITH_CUDA ${tenon_with_cuda} CACHE STRING
     "Build tenon::cuda: the machine's NVIDIA GPUs (CUDA Toolkit 13): AUTO (when found), ON, OFF")
 set_property(CACHE TENON_WITH_CUDA PROPERTY STRINGS AUTO ON OFF)
 option(TENON_WITH_NET "Build tenon::net: servers and remote sessions (Asio, OpenSSL)" ${PROJECT_IS_TOP_LEVEL})

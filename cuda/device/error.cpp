@@ -36,15 +36,17 @@ void check(cudaError_t answer, const char* call) {
     const std::string text = text_of(answer, call);
     switch (answer) {
     case cudaErrorMemoryAllocation: throw resource_exhausted_error(text);
-    case cudaErrorNoDevice: throw unavailable_error(text + "; no GPU can be seen: is CUDA_VISIBLE_DEVICES set to none?");
+    case cudaErrorNoDevice:
+        throw unavailable_error(text + "; no GPU can be seen: is CUDA_VISIBLE_DEVICES set to none?");
     case cudaErrorInsufficientDriver:
         throw unavailable_error(text + "; install the NVIDIA driver, or a newer one: this program needs one for CUDA " +
                                 std::to_string(CUDART_VERSION / 1000));
     default: break;
     }
     if (is_sticky(answer))
-        throw internal_error(text + "; this process can use the GPU no more: start it again. CUDA_LAUNCH_BLOCKING=1 has the node "
-                                    "named that did it");
+        throw internal_error(
+            text + "; this process can use the GPU no more: start it again. CUDA_LAUNCH_BLOCKING=1 has the node "
+                   "named that did it");
     throw internal_error(text);
 }
 

@@ -72,8 +72,8 @@ private:
     std::mutex guard_; // of what follows
     std::condition_variable changed_;
     std::list<line> lines_;
-    int outstanding_ = 0; // events that are to be told
-    int waiting_ = 0;     // threads in work_until()
+    int outstanding_ = 0;  // events that are to be told
+    int waiting_ = 0;      // threads in work_until()
     bool looking_ = false; // one of them, or the watcher, asks the driver and tells
     std::uint64_t wakes_ = 0;
     std::vector<timed_command> timed_;

@@ -55,7 +55,8 @@ struct staged {
 
 streams::streams(std::shared_ptr<machine> m, gpu_context& on) : machine_(std::move(m)), on_(on) {
     on_.use();
-    for (cudaStream_t& s : streams_) check(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    for (cudaStream_t& s : streams_)
+        check(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
 }
 
 streams::~streams() {

@@ -25,6 +25,8 @@ kernel_pointer prepare_copy(const kernel_setup& s) { return std::make_unique<cop
 
 } // namespace
 
-void register_control() { enter({{"identity", prepare_copy}, {"stop_gradient", prepare_copy}, {"ensure_shape", prepare_copy}}); }
+void register_control() {
+    enter({{"identity", prepare_copy}, {"stop_gradient", prepare_copy}, {"ensure_shape", prepare_copy}});
+}
 
 } // namespace tenon::cuda

@@ -91,7 +91,8 @@ TENON_INLINE bool has_kernel(const device_attributes& of, const op_definition& o
     if (of.name.type != "GPU") return op.cpu != nullptr;
     if (!(e == element_type::none ? !op.gpu_types.empty() : op.gpu_types.has(e))) return false;
     if (of.simulated) return op.cpu != nullptr;
-    return find_gpu_kernel(op) != nullptr || (op.cpu && !knows_gpu_kernels()); // another process knows those of its GPUs
+    return find_gpu_kernel(op) != nullptr ||
+           (op.cpu && !knows_gpu_kernels()); // another process knows those of its GPUs
 }
 
 TENON_INLINE std::unique_ptr<device> make_cpu_device(std::size_t memory_limit, int index) {

@@ -6,10 +6,11 @@
 namespace tenon {
 
 namespace detail {
-inline std::unique_ptr<memory_pool> make_pool(const std::string& device, const memory_policy& policy, std::int64_t memory,
-                                              memory_source& from) {
+inline std::unique_ptr<memory_pool> make_pool(const std::string& device, const memory_policy& policy,
+                                              std::int64_t memory, memory_source& from) {
     try {
-        return std::make_unique<memory_pool>(from, usable_bytes(policy, static_cast<std::size_t>(memory)), policy.growth);
+        return std::make_unique<memory_pool>(from, usable_bytes(policy, static_cast<std::size_t>(memory)),
+                                             policy.growth);
     } catch (const resource_exhausted_error& e) {
         throw resource_exhausted_error(device + ": " + e.what());
     }

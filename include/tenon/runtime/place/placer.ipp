@@ -182,7 +182,8 @@ TENON_INLINE void placer::no_such_device(const placement_group& g) const {
         const auto linked = linked_gpu_backend();
         std::string why = linked ? linked->why_none() : "link a GPU library of Tenon";
         if (why.empty()) why = "its options leave none of this machine's";
-        text += "\nThis program has no GPUs: " + why + ", or try the program on simulated ones with session_options::gpus = simulated_gpu(count, bytes)";
+        text += "\nThis program has no GPUs: " + why +
+                ", or try the program on simulated ones with session_options::gpus = simulated_gpu(count, bytes)";
     }
     if (g.wanted.type == "CPU" && may_be_soft)
         text += "\nThe CPU is several devices where session_options::cpu_devices says so";

@@ -1,0 +1,117 @@
+// What only moves memory, beside a copy of the same bytes on the same GPU (PERFORMANCE G2 and the rows kernels): a fused chain of 1e8
+// floats, reductions along each axis, softmax, layer normalisation, optimiser steps. A speed of 1 is the copy's bandwidth; an op that
+// only reads counts what it reads. Four matrices of 512 MB a step, so that starting a step is little of it.
+
+#include <tenon/ops/elementwise.hpp>
+#include <tenon/ops/formulas.hpp>
+#include <tenon/ops/normalization.hpp>
+#include <tenon/ops/random.hpp>
+#include <tenon/ops/reduction.hpp>
+#include <tenon/ops/softmax.hpp>
+#include <tenon/ops/state.hpp>
+#include <tenon/train/optimizers.hpp>
+
+#include "cuda/gpu.hpp"
+#include "ratio.hpp"
+
+namespace tn = tenon;
+
+namespace {
+
+constexpr std::int64_t rows = 16384, columns = 8192; // 512 MB of floats
+constexpr double bytes = static_cast<double>(rows) * static_cast<double>(columns) * 4;
+
+// A copy that reads and writes so many bytes in all.
+void copy(benchmark::State& state, double moved) {
+    const auto each = static_cast<std::size_t>(moved / 2);
+    const gpu::buffer from(each), to(each);
+    cudaStream_t stream{};
+    gpu::check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    for (auto _ : state) {
+        for (int i = 0; i < gpu::times_over; ++i)
+            gpu::check(cudaMemcpyAsync(to.data(), from.data(), each, cudaMemcpyDeviceToDevice, stream),
+                       "cudaMemcpyAsync");
+        gpu::check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+    }
+    gpu::check(cudaStreamDestroy(stream), "cudaStreamDestroy");
+}
+
+using matrix = decltype(tn::variable<float, tn::shape<rows, columns>>("", tn::normal()));
+using formula = std::function<tn::any_tensor(const matrix& x)>;
+
+matrix random_matrix(const char* name, unsigned i) {
+    return tn::variable<float, tn::shape<rows, columns>>(name + std::to_string(i), tn::normal(0, 1, i + 1));
+}
+
+// The formula of matrices on the GPU, whose results are written to variables there.
+void through_graph(benchmark::State& state, const formula& f) {
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const auto on_gpu = tn::on("/gpu:0");
+    std::vector<tn::operation> targets;
+    for (unsigned i = 0; i < gpu::times_over; ++i) {
+        const tn::any_tensor y = f(random_matrix("x", i));
+        const tn::any_tensor kept = tn::untyped::variable("y" + std::to_string(i), y.type(), tn::zeros());
+        targets.push_back(tn::untyped::group({tn::untyped::assign(kept, y)}));
+    }
+    tn::session s(g);
+    s.run(tn::initialize_variables());
+    const auto step = s.callable_untyped({}, {}, targets);
+    step({});
+    for (auto _ : state) step({});
+}
+
+// One optimiser step of that many parameters, whose gradient is a variable too.
+template <class Optimizer> void optimizer(benchmark::State& state, const Optimizer& how) {
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const auto on_gpu = tn::on("/gpu:0");
+    std::vector<tn::operation> targets;
+    for (unsigned i = 0; i < gpu::times_over; ++i) {
+        const matrix w = random_matrix("w", i), gradient = random_matrix("g", i);
+        targets.push_back(
+            how.minimize(tn::sum(w * tn::stop_gradient(gradient)),
+                         {.variables = {w}, .advance_global_step = false, .name = "train" + std::to_string(i)}));
+    }
+    tn::session s(g);
+    s.run(tn::initialize_variables());
+    const auto step = s.callable_untyped({}, {}, targets);
+    step({});
+    for (auto _ : state) step({});
+}
+
+std::vector<ratio::row> rows_of;
+
+// What it moves, in parts of the matrix' bytes: 1 is read once, 2 is read and written.
+void compare(const std::string& title, double moved, double target, std::function<void(benchmark::State&)> ours) {
+    const std::string a = title + "/tenon", b = title + "/copy";
+    benchmark::RegisterBenchmark(a.c_str(), std::move(ours))->UseRealTime();
+    benchmark::RegisterBenchmark(b.c_str(), [moved](benchmark::State& state) {
+        copy(state, moved * bytes);
+    })->UseRealTime();
+    rows_of.push_back({title, a, b, target, gpu::times_over * 1e3, "us"});
+}
+void compare(const std::string& title, double moved, double target, const formula& f) {
+    compare(title, moved, target, [f](benchmark::State& state) { through_graph(state, f); });
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    if (!gpu::is_there()) return 0;
+    compare("G2: relu(2 x + 1) * sigmoid(3 - x)", 2, 0.9,
+            [](const matrix& x) -> tn::any_tensor { return relu(2.0F * x + 1.0F) * sigmoid(3.0F - x); });
+    compare("sum of all", 1, 0.85, [](const matrix& x) -> tn::any_tensor { return tn::sum(x); });
+    compare("sum of rows", 1, 0.85, [](const matrix& x) -> tn::any_tensor { return tn::sum<1>(x); });
+    compare("sum of columns", 1, 0.85, [](const matrix& x) -> tn::any_tensor { return tn::sum<0>(x); });
+    compare("max of rows", 1, 0.85, [](const matrix& x) -> tn::any_tensor { return tn::max<1>(x); });
+    compare("softmax of rows", 2, 0.85, [](const matrix& x) -> tn::any_tensor { return tn::softmax<1>(x); });
+    compare("layer_norm of rows", 2, 0.85, [](const matrix& x) -> tn::any_tensor {
+        const auto gamma = tn::variable<float, tn::shape<columns>>("gamma", tn::ones());
+        const auto beta = tn::variable<float, tn::shape<columns>>("beta", tn::zeros());
+        return tn::layer_norm(x, gamma, beta);
+    });
+    compare("gradient descent step", 3, 0.85, [](benchmark::State& s) { optimizer(s, tn::gradient_descent(0.01)); });
+    compare("Adam step", 7, 0.85, [](benchmark::State& s) { optimizer(s, tn::adam(0.001)); });
+    return ratio::run(argc, argv, rows_of);
+}

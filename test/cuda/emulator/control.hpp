@@ -1,0 +1,121 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <cuda_runtime_api.h>
+
+/// An NVIDIA GPU that is none: kernels and CUDA's runtime run on the host, in orders that a GPU might choose.
+///
+/// How a test is written on it, in test/cuda/NAME.cpp (built into test_cuda):
+///
+///     #include <doctest/doctest.h>
+///     #include <cuda/kernels/softmax.hpp>       // what is tested: plain functions that put kernels on a stream
+///     #include "emulator/control.hpp"           // only where a test wants a seed, faults or counts: without it
+///                                               // the same file runs on a real GPU
+///     TEST_CASE("softmax of a row sums to one") {
+///         tenon::emulator::reset();             // no faults, one card, work that is left done; then
+///         tenon::emulator::seed(7);             // streams, blocks and threads in another order
+///         float* x; cudaMalloc(&x, n * sizeof(float));    // 0xff everywhere; the host may not touch it:
+///         cudaMemcpy(x, host.data(), n * sizeof(float), cudaMemcpyHostToDevice);
+///         tenon::cuda::softmax(x, ..., nullptr);
+///         CHECK(cudaMemcpy(host.data(), x, n * sizeof(float), cudaMemcpyDeviceToHost) == cudaSuccess);
+///         CHECK(tenon::emulator::violations().empty());   // writes beyond allocations, deadlocks, bad addresses
+///     }
+///
+/// A kernel that does what it may not gives cudaErrorIllegalAddress to all calls that follow, as a GPU does, and says
+/// on standard error what it did, and which launch it was; reset() mends that.
+
+namespace tenon::emulator {
+
+/// A GPU as tests want it to be.
+struct card {
+    std::string name = "Emulated GPU";
+    int major = 9, minor = 0;
+    std::size_t memory = std::size_t{8} << 30;
+    int multiprocessors = 8;
+    std::size_t shared_bytes = 99 * 1024; ///< of dynamic shared memory that a block may ask for
+    bool reaches_peers = true;            ///< cudaDeviceCanAccessPeer
+    bool has_pools = true;
+};
+inline constexpr int most_cards = 8;
+
+/// What follows is drawn from `n`: orders of streams, of a graph's nodes, of blocks and threads.
+void seed(std::uint64_t n);
+/// Waits for all work, then: one card, no faults, an empty log, no violations, a seed of 1. What was allocated stays.
+void reset();
+/// The machine's cards, which takes effect at once: ask before a program looks for devices.
+void cards(const std::vector<card>& all);
+
+/// `call` ("cudaMalloc") answers `error`, and does nothing, from its call number `after` + 1 on, for `times` calls.
+/// With `above`: only where it would bring a card's allocated bytes above that.
+struct fault {
+    std::uint64_t after = 0;
+    std::uint64_t times = ~std::uint64_t{0};
+    std::optional<std::size_t> above = {};
+};
+void fail(const std::string& call, cudaError_t error, const fault& when = {});
+/// The card is lost when it has run `commands` more commands: every later call gives the same error.
+void lose_card(int card, std::uint64_t commands, cudaError_t error = cudaErrorIllegalAddress);
+/// Every call answers `error` (cudaErrorInsufficientDriver, cudaErrorNoDevice); cudaSuccess: there is a driver.
+void driver(cudaError_t error);
+/// Whether the host is kept from touching device memory (true at the start).
+void protect(bool on);
+
+/// A call of the runtime, in the order of calls.
+struct call {
+    std::string name;   ///< cudaLaunchKernel
+    std::string detail; ///< of a launch: the source file and line that asked for it; of copies: bytes
+    cudaStream_t stream;
+};
+std::vector<call> calls();
+/// How many calls of that name.
+std::size_t count_calls(const std::string& name);
+/// What kernels and copies did that they may not.
+std::vector<std::string> violations();
+
+struct counts {
+    std::size_t device_bytes, device_allocations, host_allocations;     ///< now
+    std::size_t streams, events, graphs, executables, pools, libraries; ///< that live
+    std::uint64_t commands;                                             ///< run since the program began
+};
+counts count();
+
+// ---- for stand-ins of libraries ----
+
+/// Puts work on a stream as one command, which a capture records. `run` is called when its turn comes, by the thread
+/// that runs commands, with device memory open: it returns true when it is done, false to be asked again after others
+/// have got on (for what several GPUs do together). It makes no calls of the runtime.
+cudaError_t enqueue(cudaStream_t stream, const std::string& name, std::function<bool()> run);
+/// An error of a library's work: what violations() lists; the card is lost.
+void report(const std::string& what);
+
+/// A shared object with kernels, as cudaLibraryLoadData takes it: this, then `bytes` bytes of it. Its source is
+/// compiled with -include device.hpp, -fPIC -shared, and ends with TENON_EMULATED_KERNEL(name) for each kernel.
+struct kernel_image {
+    char magic[8] = {'T', 'N', 'I', 'M', 'A', 'G', 'E', '1'};
+    std::uint64_t bytes = 0;
+};
+/// What TENON_EMULATED_KERNEL defines under the name tenon_emulated_NAME.
+struct library_kernel {
+    void (*run)(void** arguments);
+    const std::size_t* sizes;
+    const std::size_t* alignments;
+    std::size_t count;
+};
+
+// ---- for cuda/kernels/launch.hpp ----
+
+struct kernel_argument {
+    const void* pointer; ///< of an argument that is a pointer
+    int index;
+};
+cudaError_t launch(const void* kernel, const std::string& where, dim3 grid, dim3 block, std::size_t shared_bytes,
+                   cudaStream_t stream, std::vector<kernel_argument> pointers, std::function<void()> thread_body);
+
+} // namespace tenon::emulator

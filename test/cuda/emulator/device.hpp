@@ -1,0 +1,276 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <math.h>
+#include <type_traits>
+
+#define __DEVICE_LAUNCH_PARAMETERS_H__ // threadIdx and the like are variables here
+#include <cuda_runtime_api.h>
+#include <vector_functions.h>
+
+#include "block.hpp"
+
+/// CUDA C++ for the host's compiler: what device code of the library may use beside the language.
+
+#undef __global__
+#undef __device__
+#undef __host__
+#undef __shared__
+#undef __constant__
+#undef __grid_constant__
+#undef __forceinline__
+#undef __launch_bounds__
+#undef __restrict__
+#define __global__
+#define __device__
+#define __host__
+#define __shared__ static // blocks run one at a time
+#define __constant__
+#define __grid_constant__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __launch_bounds__(...)
+#define __restrict__ __restrict
+
+#define TENON_EMULATOR_PLACE const char *file = __builtin_FILE(), int line = __builtin_LINE()
+
+// ---- barriers ----
+
+inline void __syncthreads(TENON_EMULATOR_PLACE) { tenon::emulator::block_barrier(false, file, line); }
+inline int __syncthreads_count(int predicate, TENON_EMULATOR_PLACE) {
+    return tenon::emulator::block_barrier(predicate != 0, file, line);
+}
+inline int __syncthreads_and(int predicate, TENON_EMULATOR_PLACE) {
+    return tenon::emulator::block_barrier(predicate == 0, file, line) == 0;
+}
+inline int __syncthreads_or(int predicate, TENON_EMULATOR_PLACE) {
+    return tenon::emulator::block_barrier(predicate != 0, file, line) != 0;
+}
+inline void __syncwarp(unsigned mask = 0xffffffffu, TENON_EMULATOR_PLACE) {
+    tenon::emulator::warp_meet(mask, tenon::emulator::warp_op::sync, 0, 0, file, line);
+}
+inline void __threadfence() {}
+inline void __threadfence_block() {}
+inline void __threadfence_system() {}
+
+// ---- warps ----
+
+namespace tenon::emulator {
+template <class T> T shuffle(unsigned mask, T value, int source, const char* file, int line) {
+    static_assert(std::is_arithmetic_v<T> && sizeof(T) <= 8, "shuffles move numbers of 1 to 8 bytes");
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, &value, sizeof value);
+    bits = warp_meet(mask, warp_op::shuffle, bits, source, file, line);
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+}
+} // namespace tenon::emulator
+
+template <class T> T __shfl_sync(unsigned mask, T value, int source, int width = 32, TENON_EMULATOR_PLACE) {
+    const int first = tenon::emulator::lane() & ~(width - 1);
+    return tenon::emulator::shuffle(mask, value, first | (source & (width - 1)), file, line);
+}
+template <class T> T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, TENON_EMULATOR_PLACE) {
+    const int lane = tenon::emulator::lane(), first = lane & ~(width - 1), source = lane - static_cast<int>(delta);
+    return tenon::emulator::shuffle(mask, value, source < first ? lane : source, file, line);
+}
+template <class T> T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, TENON_EMULATOR_PLACE) {
+    const int lane = tenon::emulator::lane(), end = (lane & ~(width - 1)) + width;
+    const int source = lane + static_cast<int>(delta);
+    return tenon::emulator::shuffle(mask, value, source >= end ? lane : source, file, line);
+}
+template <class T> T __shfl_xor_sync(unsigned mask, T value, int with, int width = 32, TENON_EMULATOR_PLACE) {
+    const int lane = tenon::emulator::lane(), end = (lane & ~(width - 1)) + width, source = lane ^ with;
+    return tenon::emulator::shuffle(mask, value, source >= end ? lane : source, file, line);
+}
+inline unsigned __ballot_sync(unsigned mask, int predicate, TENON_EMULATOR_PLACE) {
+    return static_cast<unsigned>(
+        tenon::emulator::warp_meet(mask, tenon::emulator::warp_op::ballot, predicate != 0, 0, file, line));
+}
+inline int __any_sync(unsigned mask, int predicate, TENON_EMULATOR_PLACE) {
+    return __ballot_sync(mask, predicate, file, line) != 0;
+}
+inline int __all_sync(unsigned mask, int predicate, TENON_EMULATOR_PLACE) {
+    return __ballot_sync(mask, !predicate, file, line) == 0;
+}
+template <class T> unsigned __match_any_sync(unsigned mask, T value, TENON_EMULATOR_PLACE) {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, &value, sizeof value);
+    return static_cast<unsigned>(
+        tenon::emulator::warp_meet(mask, tenon::emulator::warp_op::match, bits, 0, file, line));
+}
+inline unsigned __activemask() { return tenon::emulator::living_lanes(); }
+
+// ---- atomics: threads change only at barriers and warp operations ----
+
+namespace tenon::emulator {
+template <class T>
+concept atomic_number = std::is_same_v<T, int> || std::is_same_v<T, unsigned> || std::is_same_v<T, unsigned long long>;
+template <class T>
+concept added_number = atomic_number<T> || std::is_same_v<T, float> || std::is_same_v<T, double>;
+template <class T>
+concept ordered_number = atomic_number<T> || std::is_same_v<T, long long>;
+template <class T>
+concept swapped_number = atomic_number<T> || std::is_same_v<T, unsigned short>;
+template <class T> T replace(T* at, T value) {
+    const T old = *at;
+    *at = value;
+    return old;
+}
+} // namespace tenon::emulator
+
+template <tenon::emulator::added_number T> T atomicAdd(T* at, std::type_identity_t<T> value) {
+    return tenon::emulator::replace(at, static_cast<T>(*at + value));
+}
+template <class T>
+    requires std::is_same_v<T, int> || std::is_same_v<T, unsigned> T atomicSub(T* at, std::type_identity_t<T> value) {
+        return tenon::emulator::replace(at, static_cast<T>(*at - value));
+    }
+template <tenon::emulator::ordered_number T> T atomicMax(T* at, std::type_identity_t<T> value) {
+    return tenon::emulator::replace(at, *at < value ? value : *at);
+}
+template <tenon::emulator::ordered_number T> T atomicMin(T* at, std::type_identity_t<T> value) {
+    return tenon::emulator::replace(at, value < *at ? value : *at);
+}
+template <tenon::emulator::atomic_number T> T atomicOr(T* at, std::type_identity_t<T> value) {
+    return tenon::emulator::replace(at, *at | value);
+}
+template <tenon::emulator::atomic_number T> T atomicAnd(T* at, std::type_identity_t<T> value) {
+    return tenon::emulator::replace(at, *at & value);
+}
+template <tenon::emulator::atomic_number T> T atomicXor(T* at, std::type_identity_t<T> value) {
+    return tenon::emulator::replace(at, *at ^ value);
+}
+template <class T>
+    requires tenon::emulator::atomic_number<T> || std::is_same_v<T, float> T atomicExch(T* at,
+                                                                                        std::type_identity_t<T> value) {
+        return tenon::emulator::replace(at, value);
+    }
+template <tenon::emulator::swapped_number T>
+T atomicCAS(T* at, std::type_identity_t<T> expected, std::type_identity_t<T> value) {
+    return tenon::emulator::replace(at, *at == expected ? value : *at);
+}
+inline unsigned atomicInc(unsigned* at, unsigned most) {
+    return tenon::emulator::replace(at, *at >= most ? 0u : *at + 1);
+}
+
+// ---- memory ----
+
+template <class T> T __ldg(const T* at) { return *at; }
+template <class T> T __ldcs(const T* at) { return *at; }
+template <class T> T __ldcg(const T* at) { return *at; }
+template <class T> void __stcs(T* at, std::type_identity_t<T> value) { *at = value; }
+template <class T> void __stcg(T* at, std::type_identity_t<T> value) { *at = value; }
+
+// ---- bits ----
+
+inline int __popc(unsigned x) { return __builtin_popcount(x); }
+inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
+inline int __clz(int x) { return x ? __builtin_clz(static_cast<unsigned>(x)) : 32; }
+inline int __clzll(long long x) { return x ? __builtin_clzll(static_cast<unsigned long long>(x)) : 64; }
+inline int __ffs(int x) { return __builtin_ffs(x); }
+inline int __ffsll(long long x) { return __builtin_ffsll(x); }
+inline unsigned __brev(unsigned x) {
+    unsigned r = 0;
+    for (int i = 0; i < 32; ++i) r |= (x >> i & 1u) << (31 - i);
+    return r;
+}
+inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
+    const std::uint64_t bytes = std::uint64_t{y} << 32 | x;
+    unsigned r = 0;
+    for (unsigned i = 0; i < 4; ++i) r |= static_cast<unsigned>(bytes >> ((selector >> i * 4 & 7) * 8) & 255) << i * 8;
+    return r;
+}
+inline unsigned __umulhi(unsigned x, unsigned y) { return static_cast<unsigned>(std::uint64_t{x} * y >> 32); }
+inline int __mulhi(int x, int y) { return static_cast<int>(std::int64_t{x} * y >> 32); }
+__extension__ typedef unsigned __int128 tenon_emulator_uint128;
+inline unsigned long long __umul64hi(unsigned long long x, unsigned long long y) {
+    return static_cast<unsigned long long>(static_cast<tenon_emulator_uint128>(x) * y >> 64);
+}
+
+namespace tenon::emulator {
+template <class To, class From> To same_bits(From from) {
+    static_assert(sizeof(To) == sizeof(From));
+    To to;
+    std::memcpy(&to, &from, sizeof to);
+    return to;
+}
+} // namespace tenon::emulator
+inline unsigned __float_as_uint(float x) { return tenon::emulator::same_bits<unsigned>(x); }
+inline int __float_as_int(float x) { return tenon::emulator::same_bits<int>(x); }
+inline float __uint_as_float(unsigned x) { return tenon::emulator::same_bits<float>(x); }
+inline float __int_as_float(int x) { return tenon::emulator::same_bits<float>(x); }
+inline long long __double_as_longlong(double x) { return tenon::emulator::same_bits<long long>(x); }
+inline double __longlong_as_double(long long x) { return tenon::emulator::same_bits<double>(x); }
+
+// ---- mathematics that the C library lacks; fast forms are exact here, within what they promise ----
+
+inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
+inline double rsqrt(double x) { return 1.0 / std::sqrt(x); }
+inline float __fdividef(float x, float y) { return x / y; }
+inline float __fdiv_rn(float x, float y) { return x / y; }
+inline double __ddiv_rn(double x, double y) { return x / y; }
+inline float __frcp_rn(float x) { return 1.0f / x; }
+inline float __fsqrt_rn(float x) { return std::sqrt(x); }
+inline float __frsqrt_rn(float x) { return 1.0f / std::sqrt(x); }
+inline float __saturatef(float x) { return x > 1.0f ? 1.0f : x > 0.0f ? x : 0.0f; }
+inline int __float2int_rn(float x) { return static_cast<int>(std::nearbyint(x)); }
+inline int __float2int_rz(float x) { return static_cast<int>(x); }
+inline int __float2int_rd(float x) { return static_cast<int>(std::floor(x)); }
+inline float __int2float_rn(int x) { return static_cast<float>(x); }
+inline float __double2float_rn(double x) { return static_cast<float>(x); }
+// These keep a product and a sum from being fused.
+__attribute__((noinline)) inline float __fmul_rn(float x, float y) { return x * y; }
+__attribute__((noinline)) inline float __fadd_rn(float x, float y) { return x + y; }
+__attribute__((noinline)) inline float __fsub_rn(float x, float y) { return x - y; }
+__attribute__((noinline)) inline double __dmul_rn(double x, double y) { return x * y; }
+__attribute__((noinline)) inline double __dadd_rn(double x, double y) { return x + y; }
+__attribute__((noinline)) inline double __dsub_rn(double x, double y) { return x - y; }
+inline float __fmaf_rn(float x, float y, float z) { return std::fma(x, y, z); }
+inline double __fma_rn(double x, double y, double z) { return std::fma(x, y, z); }
+// The C library has names of its own that begin so.
+#define __expf(x) (::expf(x))
+#define __exp10f(x) (::powf(10.0f, x))
+#define __logf(x) (::logf(x))
+#define __log2f(x) (::log2f(x))
+#define __log10f(x) (::log10f(x))
+#define __powf(x, y) (::powf(x, y))
+#define __sinf(x) (::sinf(x))
+#define __cosf(x) (::cosf(x))
+#define __tanf(x) (::tanf(x))
+
+namespace tenon::emulator {
+template <class T, class U>
+using common_number = std::enable_if_t<std::is_arithmetic_v<T> && std::is_arithmetic_v<U>, std::common_type_t<T, U>>;
+}
+template <class T, class U> tenon::emulator::common_number<T, U> min(T x, U y) {
+    using C = std::common_type_t<T, U>;
+    if constexpr (std::is_floating_point_v<C>) return std::fmin(static_cast<C>(x), static_cast<C>(y));
+    else return static_cast<C>(y) < static_cast<C>(x) ? static_cast<C>(y) : static_cast<C>(x);
+}
+template <class T, class U> tenon::emulator::common_number<T, U> max(T x, U y) {
+    using C = std::common_type_t<T, U>;
+    if constexpr (std::is_floating_point_v<C>) return std::fmax(static_cast<C>(x), static_cast<C>(y));
+    else return static_cast<C>(x) < static_cast<C>(y) ? static_cast<C>(y) : static_cast<C>(x);
+}
+
+// ---- kernels of libraries that are loaded at run time ----
+
+#include "control.hpp"
+
+namespace tenon::emulator {
+template <auto K> struct exported_kernel;
+template <class... P, void (*K)(P...)> struct exported_kernel<K> {
+    static constexpr std::size_t sizes[] = {sizeof(P)..., 0}, alignments[] = {alignof(P)..., 0};
+    template <std::size_t... I> static void call(void** arguments, std::index_sequence<I...>) {
+        K(*static_cast<P*>(arguments[I])...);
+    }
+    static void run(void** arguments) { call(arguments, std::index_sequence_for<P...>{}); }
+    static constexpr library_kernel description{&run, sizes, alignments, sizeof...(P)};
+};
+} // namespace tenon::emulator
+#define TENON_EMULATED_KERNEL(name)                                                                                 \
+    extern "C" __attribute__((visibility("default"))) const tenon::emulator::library_kernel tenon_emulated_##name = \
+        tenon::emulator::exported_kernel<&name>::description;

@@ -1,0 +1,266 @@
+#include "machine.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+
+#include "signals.hpp"
+
+namespace tenon::emulator {
+
+thread_local int current_card = 0;
+thread_local cudaError_t last_error = cudaSuccess;
+
+namespace {
+thread_local bool is_worker = false;
+/// How long nobody may ask for anything before work goes on by itself.
+constexpr std::chrono::milliseconds quiet(2);
+constexpr std::chrono::seconds too_long(60);
+} // namespace
+
+bool on_worker() { return is_worker; }
+
+machine& the_machine() {
+    static machine* const m = new machine; // what ends after main() may still call
+    return *m;
+}
+
+machine::machine() {
+    for (int c = 0; c < most_cards; ++c) {
+        card_state& card = all[static_cast<std::size_t>(c)];
+        card.legacy = std::make_shared<stream>(stream{c, 0, 0});
+        card.per_thread = std::make_shared<stream>(stream{c, 0, 0});
+        card.default_pool = std::make_unique<pool>();
+        card.default_pool->card = c;
+        card.default_pool->is_default = true;
+        streams.push_back(card.legacy);
+        streams.push_back(card.per_thread);
+    }
+    std::thread([this] {
+        is_worker = true;
+        make_signal_stack();
+        work_on();
+    }).detach();
+}
+
+void machine::work_on() {
+    lock_type lock(guard);
+    const auto waited_for = [&] { return std::any_of(waits.begin(), waits.end(), [](auto* w) { return !(*w)(); }); };
+    for (;;) {
+        if (waited_for() || nudges) {
+            if (nudges) --nudges;
+            if (run_one(lock)) continue;
+            nudges = 0;
+            progressed.notify_all();
+            const std::uint64_t then = activity;
+            if (!waited_for()) continue;
+            if (!wake_worker.wait_for(lock, too_long, [&] { return activity != then || !waited_for(); })) {
+                std::fprintf(stderr, "emulated GPU: the host waits for work that cannot go on:\n");
+                for (const auto& s : streams)
+                    if (!s->queue.empty())
+                        std::fprintf(stderr, "  stream %p of card %d: %s\n", static_cast<void*>(s.get()), s->card,
+                                     s->queue.front().what.name.c_str());
+                std::abort();
+            }
+            continue;
+        }
+        progressed.notify_all();
+        close_memory();
+        const std::uint64_t then = activity;
+        const auto asked = [&] { return activity != then || waited_for() || nudges; };
+        if (std::all_of(streams.begin(), streams.end(), [](const auto& s) { return s->queue.empty(); })) {
+            wake_worker.wait(lock, asked);
+        } else if (!wake_worker.wait_for(lock, quiet, asked)) {
+            // A host that looks at memory or waits for a host function gets there too.
+            while (activity == then && run_one(lock)) progressed.notify_all();
+            if (activity == then) {
+                close_memory();
+                wake_worker.wait(lock, asked);
+            }
+        }
+    }
+}
+
+bool machine::run_one(lock_type& lock) {
+    struct candidate {
+        std::shared_ptr<stream> in;
+        std::size_t node; // of the graph at its front
+    };
+    std::vector<candidate> candidates;
+    for (const auto& s : streams) {
+        if (s->queue.empty() || s->busy) continue;
+        stream::entry& front = s->queue.front();
+        if (!front.graph) {
+            if (front.what.tried != progress) candidates.push_back({s, 0});
+            continue;
+        }
+        replay& g = *front.graph;
+        if (g.from->running && g.left == g.nodes.size() && !g.nodes.empty() && front.what.tried == 0) continue;
+        for (std::size_t n = 0; n < g.nodes.size(); ++n)
+            if (!g.done[n] && g.nodes[n].what.tried != progress &&
+                std::all_of(g.nodes[n].after.begin(), g.nodes[n].after.end(), [&](std::size_t b) { return g.done[b]; }))
+                candidates.push_back({s, n});
+        if (g.nodes.empty()) candidates.push_back({s, 0});
+    }
+    if (candidates.empty()) return false;
+    // Some streams run far ahead of others for a while.
+    if (!favourite || draw(8) == 0) favourite = candidates[draw(candidates.size())].in;
+    std::size_t chosen = draw(candidates.size());
+    if (draw(4))
+        for (std::size_t tries = 0; tries < candidates.size() && candidates[chosen].in != favourite; ++tries)
+            chosen = (chosen + 1) % candidates.size();
+    const std::shared_ptr<stream> s = candidates[chosen].in;
+    const std::size_t n = candidates[chosen].node;
+    stream::entry& front = s->queue.front();
+
+    do_chores();
+    const std::shared_ptr<replay> graph = front.graph;
+    command* const c = !graph ? &front.what : graph->nodes.empty() ? nullptr : &graph->nodes[n].what;
+    if (graph && !graph->from->running) {
+        graph->from->running = true;
+        front.what.tried = 1; // it is this one that runs
+    }
+    bool done = true;
+    const auto lost = [&](int card) { return all[static_cast<std::size_t>(card)].lost != cudaSuccess; };
+    if (c && !lost(c->card)) {
+        card_state& card = all[static_cast<std::size_t>(c->card)];
+        if (card.lost_after && (*card.lost_after)-- == 0) {
+            card.lost_after.reset();
+            lose(c->card, card.lost_as, "");
+        } else {
+            open_memory(c->card);
+            if (c->kind == work::kernel) catch_signals();
+            s->busy = true;
+            running_card = c->card;
+            lock.unlock();
+            done = c->run();
+            lock.lock();
+            s->busy = false;
+            ++commands;
+            if (c->kind == work::kernel || c->kind == work::library) {
+                do_chores();
+                const std::string broken = broken_red_zones();
+                if (!broken.empty()) lose(c->card, cudaErrorIllegalAddress, c->name + " " + broken);
+            }
+        }
+    } else if (c && c->kind == work::event) {
+        c->run(); // who waits for it learns of the error elsewhere
+    }
+    if (!done) {
+        if (c->tried == 0) ++progress; // it has come: others may have waited for that
+        c->tried = progress;
+        return true;
+    }
+    ++progress;
+    if (graph) {
+        if (c) {
+            graph->done[n] = true;
+            --graph->left;
+        }
+        if (graph->left == 0) {
+            graph->from->running = false;
+            s->queue.pop_front();
+        }
+    } else {
+        s->queue.pop_front();
+    }
+    if (s->queue.empty() && s->destroyed) streams.remove(s);
+    if (favourite == s && s->queue.empty()) favourite.reset();
+    return true;
+}
+
+void machine::do_chores() {
+    if (chores.empty()) return;
+    open_memory(-1);
+    for (const auto& chore : chores) chore();
+    chores.clear();
+}
+
+void machine::wait(lock_type& lock, const std::function<bool()>& until) {
+    if (until()) return;
+    waits.push_back(&until);
+    ++activity;
+    wake_worker.notify_all();
+    progressed.wait(lock, until);
+    waits.remove(&until);
+    ++activity;
+    wake_worker.notify_all();
+}
+
+void machine::nudge(lock_type& lock) {
+    nudges += draw(4);
+    if (!nudges) {
+        nudges = draw(2); // a host that only asks gets there, but not at once
+        if (!nudges) return;
+    }
+    ++activity;
+    wake_worker.notify_all();
+    progressed.wait(lock, [&] { return nudges == 0; });
+}
+
+void machine::put(stream& s, command c) {
+    ++activity;
+    if (const auto& r = s.recording) {
+        r->nodes.push_back({std::move(c), s.last});
+        s.last = {r->nodes.size() - 1};
+        return;
+    }
+    s.queue.push_back({std::move(c), nullptr});
+    wake_worker.notify_all();
+}
+
+void machine::lose(int card, cudaError_t error, const std::string& why) {
+    if (!why.empty()) {
+        violations.push_back(why);
+        std::fprintf(stderr, "emulated GPU: %s\n", why.c_str());
+    }
+    all[static_cast<std::size_t>(card)].lost = error;
+}
+
+std::shared_ptr<stream> machine::find_stream(cudaStream_t handle) {
+    card_state& card = all[static_cast<std::size_t>(current_card)];
+    if (handle == nullptr || handle == cudaStreamLegacy) return card.legacy;
+    if (handle == cudaStreamPerThread) return card.per_thread;
+    for (const auto& s : streams)
+        if (static_cast<void*>(s.get()) == static_cast<void*>(handle)) return s->destroyed ? nullptr : s;
+    return nullptr;
+}
+
+bool machine::has_work(int card) const {
+    return std::any_of(streams.begin(), streams.end(),
+                       [&](const auto& s) { return s->card == card && !s->queue.empty(); });
+}
+
+cudaError_t enter(machine& m, const char* name, const std::string& detail, cudaStream_t stream, int card) {
+    if (on_worker()) return cudaErrorNotPermitted; // a host function may not call CUDA
+    m.log.push_back({name, detail, stream});
+    if (m.log.size() > 100000) m.log.pop_front();
+    ++m.call_counts[name];
+    if (m.driver != cudaSuccess) return m.driver;
+    if (const auto f = m.faults.find(name); f != m.faults.end() && !f->second.when.above) {
+        const std::uint64_t n = f->second.calls++, after = f->second.when.after;
+        if (n >= after && n - after < f->second.when.times) return f->second.error;
+    }
+    return m.all[static_cast<std::size_t>(card)].lost;
+}
+
+cudaError_t refused_bytes(machine& m, const char* call, std::size_t used, std::size_t more) {
+    const auto f = m.faults.find(call);
+    if (f == m.faults.end() || !f->second.when.above || used + more <= *f->second.when.above) return cudaSuccess;
+    const std::uint64_t n = f->second.calls++, after = f->second.when.after;
+    return n >= after && n - after < f->second.when.times ? f->second.error : cudaSuccess;
+}
+
+cudaError_t refused_by_capture(machine& m) {
+    for (const auto& c : m.captures) {
+        const bool mine = c->thread == std::this_thread::get_id();
+        if (c->mode == cudaStreamCaptureModeGlobal || (c->mode == cudaStreamCaptureModeThreadLocal && mine)) {
+            c->invalid = cudaErrorStreamCaptureInvalidated;
+            return cudaErrorStreamCaptureUnsupported;
+        }
+    }
+    return cudaSuccess;
+}
+
+} // namespace tenon::emulator

@@ -1,0 +1,215 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <list>
+#include <map>
+#include <mutex>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "control.hpp"
+
+/// What the emulated machine consists of. All of it is guarded by machine::guard.
+
+namespace tenon::emulator {
+
+using lock_type = std::unique_lock<std::mutex>;
+using clock_type = std::chrono::steady_clock;
+
+/// A place in a stream that work reaches.
+struct marker {
+    bool reached = false;
+    clock_type::time_point at{};
+};
+
+enum class work { kernel, copy, fill, host, event, wait, library, memory };
+
+struct command {
+    std::string name;
+    work kind;
+    int card;
+    std::function<bool()> run; ///< false: ask again when others have got on
+    std::uint64_t tried = 0;   ///< the machine's progress when it was last asked
+};
+
+struct graph_node {
+    command what;
+    std::vector<std::size_t> after; ///< nodes before it
+    const void* function = nullptr; ///< a kernel's
+};
+using graph_nodes = std::vector<graph_node>;
+
+struct graph {
+    graph_nodes nodes;
+};
+struct executable {
+    std::shared_ptr<const graph_nodes> nodes;
+    bool running = false;
+};
+/// A graph at work in a stream.
+struct replay {
+    std::shared_ptr<executable> from;
+    graph_nodes nodes;
+    std::vector<bool> done;
+    std::size_t left;
+};
+
+struct stream;
+struct capture {
+    stream* origin;
+    cudaStreamCaptureMode mode;
+    std::thread::id thread;
+    graph_nodes nodes;
+    std::set<stream*> joined;
+    cudaError_t invalid = cudaSuccess;
+};
+
+struct stream {
+    int card;
+    unsigned flags;
+    int priority;
+    struct entry {
+        command what;
+        std::shared_ptr<replay> graph; ///< instead
+    };
+    std::deque<entry> queue = {};
+    bool busy = false, destroyed = false;
+    std::shared_ptr<capture> recording = {};
+    std::vector<std::size_t> last = {}; ///< nodes that the next one comes after
+};
+
+struct event {
+    int card;
+    unsigned flags;
+    std::shared_ptr<marker> last;        ///< none: never recorded
+    std::shared_ptr<capture> recording;  ///< it was last recorded in a capture,
+    std::vector<std::size_t> nodes = {}; ///< behind these
+};
+
+struct pool {
+    int card;
+    std::uint64_t threshold = 0, used = 0, used_high = 0, kept = 0, reserved_high = 0;
+    bool is_default = false;
+};
+
+struct allocation {
+    int card;
+    std::size_t bytes;
+    std::string call;
+    pool* from = nullptr;
+    bool freed = false; ///< by the host's calls; the device may not yet have got there
+};
+
+struct card_state {
+    card is;
+    char* base = nullptr; ///< of its range of addresses
+    std::map<char*, std::size_t> holes;
+    std::map<char*, allocation> allocations; ///< by the first byte that the program sees
+    std::size_t used = 0;
+    cudaError_t lost = cudaSuccess;
+    std::optional<std::uint64_t> lost_after; ///< so many commands, as `lost_as`
+    cudaError_t lost_as = cudaErrorIllegalAddress;
+    std::array<bool, most_cards> reaches{};
+    std::shared_ptr<stream> legacy, per_thread;
+    std::unique_ptr<pool> default_pool;
+    bool open = false; ///< its memory may be touched
+};
+
+struct machine {
+    std::mutex guard;
+    std::condition_variable wake_worker, progressed;
+    std::array<card_state, most_cards> all;
+    int cards = 1;
+    std::list<std::shared_ptr<stream>> streams; ///< until they are destroyed and empty
+    std::set<event*> events;
+    std::set<graph*> graphs;
+    std::map<executable*, std::shared_ptr<executable>> executables;
+    std::map<pool*, std::unique_ptr<pool>> pools;
+    std::map<char*, std::size_t> host_allocations;
+    std::map<const void*, std::size_t> shared_limits; ///< that kernels asked for
+    std::size_t libraries = 0;
+    std::set<std::shared_ptr<capture>> captures;
+
+    std::mt19937_64 random{1};
+    std::uint64_t progress = 1, commands = 0, activity = 0;
+    std::list<const std::function<bool()>*> waits; ///< the worker goes on until all of them hold
+    std::size_t nudges = 0;                        ///< commands that were asked for in passing
+    std::vector<std::function<void()>> chores;     ///< of memory, done before the next command
+    std::shared_ptr<stream> favourite;
+    int running_card = 0; ///< of the command at work
+
+    cudaError_t driver = cudaSuccess;
+    bool protects = true;
+    struct fault_state {
+        cudaError_t error;
+        fault when;
+        std::uint64_t calls = 0;
+    };
+    std::map<std::string, fault_state> faults;
+    std::deque<call> log;
+    std::map<std::string, std::size_t> call_counts;
+    std::vector<std::string> violations;
+
+    machine();
+    std::uint64_t draw(std::uint64_t below) { return random() % below; }
+
+    // machine.cpp
+    void work_on();
+    bool run_one(lock_type& lock);
+    void do_chores();
+    void wait(lock_type& lock, const std::function<bool()>& until);
+    void nudge(lock_type& lock);
+    void put(stream& s, command c);
+    void lose(int card, cudaError_t error, const std::string& why);
+    std::shared_ptr<stream> find_stream(cudaStream_t handle);
+    bool has_work(int card) const;
+
+    // memory.cpp
+    /// For a card's work: its memory and that of the cards that it reaches; -1: all of it.
+    void open_memory(int for_card);
+    void close_memory();
+    /// The allocation that holds `at`, and its first byte; null: no device memory that is allocated.
+    std::pair<char*, allocation*> find(const void* at);
+    int card_of(const void* at) const; ///< -1: no device memory
+    char* allocate(int card, std::size_t bytes, const std::string& call, pool* from);
+    void release(char* at);
+    std::string broken_red_zones();
+    bool is_pinned(const void* at, std::size_t bytes) const;
+    /// Whether so many bytes can be read or written by a copy.
+    cudaError_t check_range(const void* at, std::size_t bytes, const char* call);
+};
+
+machine& the_machine();
+extern thread_local int current_card;
+extern thread_local cudaError_t last_error;
+bool on_worker();
+
+/// What every call of the runtime does first and last: counts it, refuses it where a test wants that, keeps the error.
+cudaError_t enter(machine& m, const char* name, const std::string& detail, cudaStream_t stream, int card);
+/// What has been caught gives no error any more.
+inline cudaError_t answer(cudaError_t e) {
+    if (e != cudaSuccess && e != cudaErrorNotReady) last_error = e;
+    return e;
+}
+
+/// Wraps the body of a function of the runtime: body(machine&, lock&).
+template <class F> cudaError_t api(const char* name, cudaStream_t stream, const std::string& detail, F&& body) {
+    machine& m = the_machine();
+    lock_type lock(m.guard);
+    if (const cudaError_t e = enter(m, name, detail, stream, current_card)) return answer(e);
+    return answer(body(m, lock));
+}
+template <class F> cudaError_t api(const char* name, F&& body) { return api(name, nullptr, "", std::forward<F>(body)); }
+
+/// Refused while a capture is under way that forbids it.
+cudaError_t refused_by_capture(machine& m);
+/// An injected fault that depends on bytes.
+cudaError_t refused_bytes(machine& m, const char* call, std::size_t used, std::size_t more);
+
+inline constexpr unsigned char fresh_byte = 0xff, freed_byte = 0xdd, red_byte = 0xa5;
+
+} // namespace tenon::emulator
