@@ -89,6 +89,8 @@ public:
     bool may_be_recorded() const override { return own_->may_be_recorded(); }
     std::size_t told_bytes() const override { return own_->told_bytes(); }
     void tell(std::byte* to) override { own_->tell(to); }
+    bool may_refuse() const override { return own_->may_refuse(); }
+    void refuse(const std::byte* told) const override { own_->refuse(told); }
 
 private:
     marks& marks_;

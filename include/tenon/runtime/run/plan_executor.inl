@@ -285,7 +285,8 @@ TENON_INLINE void plan::executor::work_on_streams(locked& lock) {
 TENON_INLINE void plan::executor::run_operation(std::size_t s) noexcept {
     const int number = static_cast<int>(s);
     if (number == after_streams()) {
-        if (staged_) p_.stage_out(f_);
+        check(p_.may_refuse_);
+        if (staged_ && !stopped()) p_.stage_out(f_);
         return;
     }
     const kept_back::running running;
@@ -334,9 +335,22 @@ TENON_INLINE void plan::executor::call_threads(int count, locked& lock) noexcept
     }
 }
 
+// Operations that have ended and may have refused what they were given: the first of them is to blame.
+TENON_INLINE void plan::executor::check(const std::vector<int>& operations) noexcept {
+    for (const int s : operations) {
+        if (stopped()) return;
+        try {
+            p_.operations_[static_cast<std::size_t>(s)].kernel->refuse(f_.told[static_cast<std::size_t>(s)].get());
+        } catch (...) {
+            failed(s, std::current_exception());
+        }
+    }
+}
+
 // An event that the host waits for.
 TENON_INLINE void plan::executor::reached(int operation, std::exception_ptr why) noexcept {
     if (why) failed(nowhere, std::move(why)); // of what, among all that was given, nobody knows
+    else if (operation >= 0) check(p_.operations_[static_cast<std::size_t>(operation)].checked);
     locked lock(guard_);
     const bool was_last = untold_.fetch_sub(1, std::memory_order_acq_rel) == 1;
     if (at_once_ && was_last && !stopped()) {
@@ -367,6 +381,7 @@ TENON_INLINE void plan::executor::leave(locked& lock, bool is_caller) noexcept {
 }
 
 TENON_INLINE void plan::executor::end() {
+    if (!p_.streams_.empty()) check(p_.may_refuse_);
     std::exception_ptr why = failure();
     if (!why && p_.end_updates_ > 0) f_.variables.set_all_written();
     if (why && all_ended_) // something of the host failed

@@ -65,6 +65,7 @@ private:
     void run_operation(std::size_t s) noexcept;
     void leave(locked& lock, bool is_caller) noexcept;
     void reached(int operation, std::exception_ptr why) noexcept;
+    void check(const std::vector<int>& operations) noexcept;
     void make_ready(int s);
     void release(const std::vector<int>& next);
     void release_host(const std::vector<int>& next);

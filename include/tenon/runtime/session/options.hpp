@@ -53,6 +53,10 @@ struct session_options {
     /// session run, on every thread that runs them; the thread that runs a step computes afterwards as before. Where data
     /// have many, processors for which each is an exception are many times faster so. GPUs do as they do.
     bool flush_denormals = false;
+    /// Operands of products of float matrices may be rounded to TF32 on GPUs, 10 bits of fraction instead of 23, which is some times
+    /// faster there: of a result two or three digits are right, not six. Sums are float all the same. No other op and no other type
+    /// changes, and the CPU computes as it does.
+    bool allow_tf32 = false;
     /// Bytes that variables and steps may take together; 0: no limit. Memory kept for further steps counts, and is
     /// given back, least recently used first, where a step or a variable needs it. A step that needs more than the
     /// variables leave is refused before it runs, and a variable that does not fit before it is made:
