@@ -1,5 +1,6 @@
 #include "random_graphs/sessions.hpp"
 
+#include <tenon/runtime/device/gpu_backend.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
 
 namespace tn = tenon;
@@ -16,6 +17,30 @@ std::vector<session_kind> every_session() {
         change(k);
         all.push_back(std::move(k));
     };
+    // Where a GPU library is linked and has GPUs, these are its; what has none is tested without it.
+    if (const auto linked = tn::linked_gpu_backend(); linked && !linked->physical().empty()) {
+        add("gpu", [](session_kind& k) { k.written = true; });
+        add("gpu_not_fused", [](session_kind& k) { k.options.fuse = k.options.fold_constants = false; });
+        add("gpu_callable", [](session_kind& k) { k.callable = true; });
+        add("gpu_started", [](session_kind& k) {
+            k.options.inter_op_threads = k.options.intra_op_threads = 3;
+            k.options.use_per_session_threads = true;
+            k.placed = k.started = true;
+        });
+        add("gpu_started_on_one_thread", [](session_kind& k) {
+            k.options.intra_op_threads = 1;
+            k.options.use_per_session_threads = true;
+            k.started = true;
+        });
+        add("gpu_placed_at_random", [](session_kind& k) {
+            k.options.cpu_devices = 2;
+            k.placed = k.callable = true;
+        });
+        add("gpu_traced", [](session_kind& k) { k.trace = k.placed = true; });
+        add("gpu_measured", [](session_kind& k) { k.measure = true; });
+        add("gpu_check_numerics", [](session_kind& k) { k.options.check_numerics = true; });
+        return all;
+    }
     add("plain", [](session_kind& k) { k.written = true; });
     add("not_fused", [](session_kind& k) { k.options.fuse = false; });
     add("not_folded", [](session_kind& k) { k.options.fold_constants = false; });
