@@ -13,7 +13,8 @@ __device__ inline double root_of(double x) { return sqrt(x); }
 
 /// What a vector along a row has beside the elements that a thread holds of it.
 template <class T, class C>
-__device__ void load_along(const line_place<T, true>& place, const T* vector, std::int64_t tile, C (&v)[held_elements]) {
+__device__ void load_along(const line_place<T, true>& place, const T* vector, std::int64_t tile,
+                           C (&v)[held_elements]) {
     line_place<T, true> of_vector = place;
     of_vector.start = 0;
     of_vector.load(vector, tile, v, C{0});
