@@ -285,7 +285,8 @@ TENON_INLINE void plan::executor::work_on_streams(locked& lock) {
 TENON_INLINE void plan::executor::run_operation(std::size_t s) noexcept {
     const int number = static_cast<int>(s);
     if (number == after_streams()) {
-        if (staged_) p_.stage_out(f_);
+        check(p_.may_refuse_);
+        if (staged_ && !stopped()) p_.stage_out(f_);
         return;
     }
     const kept_back::running running;
