@@ -92,7 +92,7 @@ private:
     }
 };
 
-void check(ncclResult_t answer, const char* call, const std::string& asked) {
+void require(ncclResult_t answer, const char* call, const std::string& asked) {
     if (answer == ncclSuccess) return;
     const std::string text = std::string(call) + ", for " + asked + ": " +
                              found_library::get().found->ncclGetErrorString(answer) +
@@ -128,10 +128,9 @@ struct communicators {
 };
 
 void sum_by_nccl(element_type element, std::int64_t elements, const std::vector<participant>& leads) {
-    const found_library& library = found_library::get();
-    if (!library.found)
-        throw unavailable_error("the sum over " + std::to_string(leads.size()) + " GPUs: " + library.why_not);
-    const functions& f = *library.found;
+    const found_library& nccl = found_library::get();
+    if (!nccl.found) throw unavailable_error("the sum over " + std::to_string(leads.size()) + " GPUs: " + nccl.why_not);
+    const functions& f = *nccl.found;
     std::vector<int> cards;
     std::string asked = std::to_string(elements) + " elements of " + name_of(element) + " on cards";
     for (const participant& p : leads) {
@@ -142,7 +141,7 @@ void sum_by_nccl(element_type element, std::int64_t elements, const std::vector<
     std::vector<ncclComm_t>& ranks = all.of[cards];
     if (ranks.empty()) {
         std::vector<ncclComm_t> made(cards.size());
-        check(f.ncclCommInitAll(made.data(), static_cast<int>(cards.size()), cards.data()), "ncclCommInitAll", asked);
+        require(f.ncclCommInitAll(made.data(), static_cast<int>(cards.size()), cards.data()), "ncclCommInitAll", asked);
         ranks = std::move(made);
     }
     for (const participant& p : leads) {
@@ -152,7 +151,7 @@ void sum_by_nccl(element_type element, std::int64_t elements, const std::vector<
         else check(cudaStreamWaitEvent(stream_of(p), last, 0), "cudaStreamWaitEvent");
     }
     // A group: one thread works for all ranks.
-    check(f.ncclGroupStart(), "ncclGroupStart", asked);
+    require(f.ncclGroupStart(), "ncclGroupStart", asked);
     ncclResult_t answer = ncclSuccess;
     for (std::size_t i = 0; i < leads.size() && answer == ncclSuccess; ++i)
         answer = f.ncclAllReduce(leads[i].memory, leads[i].memory, static_cast<std::size_t>(elements), type_of(element),
@@ -161,8 +160,8 @@ void sum_by_nccl(element_type element, std::int64_t elements, const std::vector<
     if (answer != ncclSuccess || ended != ncclSuccess) { // of no more use
         for (const ncclComm_t c : ranks) (void)f.ncclCommAbort(c);
         all.of.erase(cards);
-        check(answer, "ncclAllReduce", asked);
-        check(ended, "ncclGroupEnd", asked);
+        require(answer, "ncclAllReduce", asked);
+        require(ended, "ncclGroupEnd", asked);
     }
     for (const participant& p : leads) {
         p.gpu->use();
