@@ -87,9 +87,12 @@ template <class T> struct fed_tensors {
         for (const tn::any_array& s : sums)
             for (std::int64_t i = 0; i < s.elements(); ++i) {
                 double sum = 0;
-                for (const tn::any_array& v : values) sum += static_cast<double>(v.template data<T>()[i]);
-                if constexpr (std::is_integral_v<T>)
-                    REQUIRE(s.template data<T>()[i] == static_cast<T>(static_cast<std::int64_t>(sum)));
+                std::uint64_t wrapped = 0;
+                for (const tn::any_array& v : values) {
+                    sum += static_cast<double>(v.template data<T>()[i]);
+                    if constexpr (std::is_integral_v<T>) wrapped += static_cast<std::uint64_t>(v.template data<T>()[i]);
+                }
+                if constexpr (std::is_integral_v<T>) REQUIRE(s.template data<T>()[i] == static_cast<T>(wrapped));
                 else REQUIRE(static_cast<double>(s.template data<T>()[i]) == doctest::Approx(sum).epsilon(1e-2));
             }
     }

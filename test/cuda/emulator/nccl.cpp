@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <cuda_runtime_api.h>
@@ -74,6 +75,7 @@ struct asked_sum {
 };
 thread_local int depth = 0;
 thread_local std::vector<asked_sum> group;
+thread_local ncclResult_t group_error = ncclSuccess; // of a call in it, which the end of the group gives again
 
 std::size_t bytes_of(ncclDataType_t t) {
     switch (t) {
@@ -212,8 +214,8 @@ ncclResult_t ncclGroupStart() {
     ++depth;
     return ncclSuccess;
 }
-ncclResult_t ncclAllReduce(const void* from, void* to, size_t elements, ncclDataType_t type, ncclRedOp_t op,
-                           ncclComm_t comm, cudaStream_t stream) {
+static ncclResult_t add_to_group(const void* from, void* to, size_t elements, ncclDataType_t type, ncclRedOp_t op,
+                                 ncclComm_t comm, cudaStream_t stream) {
     TENON_REFUSE(ncclAllReduce);
     if (!from || !to || !comm || op != ncclSum || type < 0 || type > ncclBfloat16) return ncclInvalidArgument;
     cudaPointerAttributes about{};
@@ -229,11 +231,18 @@ ncclResult_t ncclAllReduce(const void* from, void* to, size_t elements, ncclData
     }
     return ncclSuccess;
 }
+ncclResult_t ncclAllReduce(const void* from, void* to, size_t elements, ncclDataType_t type, ncclRedOp_t op,
+                           ncclComm_t comm, cudaStream_t stream) {
+    const ncclResult_t result = add_to_group(from, to, elements, type, op, comm, stream);
+    if (depth > 0 && group_error == ncclSuccess) group_error = result;
+    return result;
+}
 ncclResult_t ncclGroupEnd() {
     if (depth == 0) return ncclInvalidUsage;
     if (--depth > 0) return ncclSuccess;
     const std::vector<asked_sum> asked = std::move(group);
     group.clear();
+    if (const ncclResult_t failed = std::exchange(group_error, ncclSuccess)) return failed;
     TENON_REFUSE(ncclGroupEnd);
     std::map<clique*, std::set<int>> ranks;
     for (const asked_sum& s : asked) ranks[s.by->all.get()].insert(s.by->rank);
