@@ -36,6 +36,7 @@ session_settings settings_of(const session_options& o) {
     require(o.cpu_devices == 1, "cpu_devices");
     require(!o.gpus, "gpus");
     require(o.gpu_memory == memory_policy{}, "gpu_memory");
+    require(o.gpu_devices == gpu_selection{}, "gpu_devices");
     session_settings s;
     s.operation_timeout = o.operation_timeout;
     s.inter_op_threads = o.inter_op_threads;
