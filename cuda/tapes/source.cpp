@@ -1,0 +1,234 @@
+#include <cuda/tapes/source.hpp>
+
+#include <cstdio>
+
+#include <cuda/tapes/hash.hpp>
+
+namespace tenon::cuda::tapes {
+
+namespace {
+
+// As tape_functions.hpp calls them.
+const char* stored_name(element_type e) {
+    switch (e) {
+    case element_type::float32: return "float";
+    case element_type::float64: return "double";
+    case element_type::float16: return "float16";
+    case element_type::bfloat16: return "bfloat16";
+    case element_type::boolean: return "boolean";
+    default: return name_of(e);
+    }
+}
+const char* computed_name(element_type e) { return e == element_type::boolean ? "bool" : stored_name(compute_type(e)); }
+
+std::string hexadecimal(std::uint64_t bits, const char* suffix) {
+    char text[32];
+    std::snprintf(text, sizeof text, "0x%llx%s", static_cast<unsigned long long>(bits), suffix);
+    return text;
+}
+std::string literal(const instruction& i) {
+    const number n = i.literal();
+    switch (i.type) {
+    case element_type::float32:
+        return "float_of(" + hexadecimal(std::bit_cast<std::uint32_t>(n.to<float>()), "U") + ")";
+    case element_type::float64:
+        return "double_of(" + hexadecimal(std::bit_cast<std::uint64_t>(n.to<double>()), "ULL") + ")";
+    case element_type::boolean: return i.bits != 0 ? "true" : "false";
+    default: return "static_cast<" + std::string(computed_name(i.type)) + ">(" + hexadecimal(i.bits, "ULL") + ")";
+    }
+}
+// From the bits in which a constant is given: its lowest bytes.
+std::string constant(element_type e, int place) {
+    const std::string bits = "a.constants[" + std::to_string(place) + "]";
+    switch (e) {
+    case element_type::float32: return "float_of(static_cast<uint32>(" + bits + "))";
+    case element_type::float64: return "double_of(static_cast<uint64>(" + bits + "))";
+    case element_type::boolean: return "(" + bits + " & 0xff) != 0";
+    default: return "static_cast<" + std::string(computed_name(e)) + ">(" + bits + ")";
+    }
+}
+
+struct places {
+    int input[max_tape_inputs];    // among those that are read; -1
+    int constant[max_tape_inputs]; // among those that are used; -1
+    int inputs = 0, constants = 0;
+};
+places places_of(const tape& t) {
+    places p;
+    for (int i = 0; i < max_tape_inputs; ++i) p.input[i] = p.constant[i] = -1;
+    for (int r = 0; r < t.length; ++r) {
+        const instruction& i = t.code[r];
+        if (i.op == opcode::input && p.input[i.a] < 0) p.input[i.a] = p.inputs++;
+        if (i.op == opcode::constant && p.constant[i.a] < 0) p.constant[i.a] = p.constants++;
+    }
+    return p;
+}
+
+class writer {
+public:
+    writer(const tape& t, const form& f) : t_(t), f_(f), at_(places_of(t)) {}
+
+    std::string body() {
+        types();
+        run();
+        store_sums();
+        return std::move(text_);
+    }
+
+private:
+    template <class... S> void line(int depth, const S&... parts) {
+        text_.append(static_cast<std::size_t>(4 * depth), ' ');
+        ((text_ += parts), ...);
+        text_ += '\n';
+    }
+    static std::string text(int n) { return std::to_string(n); }
+
+    void types() {
+        const int sums = f_.count(fate::summed, t_), totals = f_.count(fate::totalled, t_);
+        bool is_double = false;
+        for (int o = 0; o < t_.output_count; ++o)
+            is_double = is_double || (f_.fates[o] != fate::stored && t_.outputs[o].type == element_type::float64);
+        line(1, "using index = ", f_.wide_index ? "uint64" : "uint32", ";");
+        line(1, "using sum_type = ", is_double ? "double" : "float", ";");
+        line(1, "static constexpr int width = ", text(f_.width), ", dims = ", text(f_.dims), ", kept = ", text(f_.kept),
+             ";");
+        line(1, "static constexpr bool columns = ", f_.columns ? "true" : "false", ";");
+        line(1, "static constexpr int most_sums = ", text(sums), ", most_totals = ", text(totals),
+             ", most_groups = ", text(f_.groups), ";");
+        line(1, "using arguments = arguments_of<", text(at_.inputs), ", ", text(t_.output_count), ", ",
+             text(at_.constants), ", ", text(sums + totals), ", ", text(f_.groups), ", ", text(f_.dims), ">;");
+        line(1, "static constexpr __device__ int groups(const arguments&) { return most_groups; }");
+        line(1, "static constexpr __device__ int sums(const arguments&) { return most_sums; }");
+        line(1, "static constexpr __device__ int totals(const arguments&) { return most_totals; }");
+    }
+
+    std::string value(int r) const { return "r" + text(r); }
+    std::string computed(const instruction& i) const {
+        if (i.op == opcode::input) return "widen(x" + text(i.a) + ".v[k])";
+        if (i.op == opcode::constant) return constant(i.type, at_.constant[i.a]);
+        if (i.op == opcode::literal) return literal(i);
+        std::string call = info_of(i.op).name;
+        if (i.op == opcode::cast) call += std::string("<") + stored_name(i.type) + ">";
+        call += "(";
+        for (int k = 0; k < register_operands(i); ++k) call += (k ? ", " : "") + value(operand_of(i, k));
+        return call + ")";
+    }
+
+    void run() {
+        line(1, "template <int N>");
+        line(1, "static __device__ __forceinline__ void run(const arguments& a, const index* at, sum_type "
+                "(*sum)[columns ? N : 1], "
+                "sum_type* total) {");
+        for (int i = 0; i < t_.input_count; ++i) {
+            if (at_.input[i] < 0) continue;
+            const int group = f_.group_of[i];
+            const char* how = group >= 0 && f_.along[group] ? "load" : "load_repeated";
+            const std::string where = group < 0 ? "0" : "at[" + text(group) + "]";
+            const std::string type = stored_name(t_.inputs[i]);
+            line(2, "const pack<", type, ", N> x", text(i), " = ", how, "<", type, ", N>(a.in[", text(at_.input[i]),
+                 "], ", where, ");");
+        }
+        for (int o = 0; o < t_.output_count; ++o)
+            if (f_.fates[o] == fate::stored) line(2, "pack<", stored_name(t_.outputs[o].type), ", N> y", text(o), ";");
+        text_ += "#pragma unroll\n";
+        line(2, "for (int k = 0; k < N; ++k) {");
+        for (int r = 0; r < t_.length; ++r)
+            line(3, "const ", computed_name(t_.code[r].type), " ", value(r), " = ", computed(t_.code[r]), ";");
+        for (int o = 0, s = 0, total = 0; o < t_.output_count; ++o) {
+            const std::string v = value(t_.outputs[o].reg);
+            switch (f_.fates[o]) {
+            case fate::stored:
+                line(3, "y", text(o), ".v[k] = narrow<", stored_name(t_.outputs[o].type), ">(", v, ");");
+                break;
+            case fate::summed: line(3, "sum[", text(s++), "][columns ? k : 0] += ", v, ";"); break;
+            case fate::totalled: line(3, "total[", text(total++), "] += ", v, ";"); break;
+            }
+        }
+        line(2, "}");
+        for (int o = 0; o < t_.output_count; ++o)
+            if (f_.fates[o] == fate::stored)
+                line(2, "store<", stored_name(t_.outputs[o].type), ", N>(a.out[", text(o), "], at[0], y", text(o),
+                     ");");
+        line(1, "}");
+    }
+
+    void store_sums() {
+        line(1,
+             "static __device__ __forceinline__ void store_sum(const arguments& a, int s, index at, double value) {");
+        for (int o = 0, s = 0; o < t_.output_count; ++o)
+            if (f_.fates[o] == fate::summed)
+                line(2, "if (s == ", text(s++), ") store_rounded<", stored_name(t_.outputs[o].type), ">(a.out[",
+                     text(o), "], at, value);");
+        line(1, "}");
+    }
+
+    const tape& t_;
+    const form& f_;
+    const places at_;
+    std::string text_;
+};
+
+} // namespace
+
+kernel_source write_kernel(const tape& code, const form& f) {
+    const bool sums = f.kept < f.dims;
+    std::string body = writer(code, f).body();
+    const std::string id = hash_of(body + (sums ? "sums" : "")).text();
+    kernel_source k;
+    k.name = "tape_" + id;
+    k.text = "namespace tenon::cuda::tapes {\nstruct code_" + id + " {\n" + std::move(body) +
+             "};\n} // namespace tenon::cuda::tapes\n" + "extern \"C\" __global__ void __launch_bounds__(256) " +
+             k.name + "(const __grid_constant__ tenon::cuda::tapes::code_" + id +
+             "::arguments a) {\n    tenon::cuda::tapes::" + (sums ? "run_sums" : "run_elements") +
+             "<tenon::cuda::tapes::code_" + id + ">(a);\n}\n";
+    return k;
+}
+
+namespace {
+
+// Counts and writes at once, so that both agree: `word` is called for each word in order.
+template <class F> void for_each_word(const pass& p, const kernel_call* c, const F& word) {
+    const tape& t = p.code;
+    const places at = places_of(t);
+    const auto bits = [](const void* pointer) {
+        return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(pointer));
+    };
+    const auto in_order = [&](const int(&place)[max_tape_inputs], int count, auto&& value) {
+        if (count == 0) word([] { return std::uint64_t{0}; });
+        for (int k = 0; k < count; ++k)
+            for (int i = 0; i < max_tape_inputs; ++i)
+                if (place[i] == k) word([&] { return value(i); });
+    };
+    in_order(at.input, at.inputs, [&](int i) { return bits(c->in[i]); });
+    for (int o = 0; o < t.output_count; ++o) word([&] { return bits(c->out[p.made[static_cast<std::size_t>(o)]]); });
+    in_order(at.constant, at.constants, [&](int i) { return static_cast<std::uint64_t>(c->constants[i]); });
+    const int sums = p.shape.count(fate::summed, t) + p.shape.count(fate::totalled, t);
+    if (sums == 0) word([] { return std::uint64_t{0}; });
+    for (int s = 0; s < sums; ++s) word([&] { return bits(c->partial[s]); });
+    word([&] { return static_cast<std::uint64_t>(p.kept); });
+    word([&] { return static_cast<std::uint64_t>(p.summed); });
+    word([&] { return static_cast<std::uint64_t>(c->packed); });
+    word([&] { return static_cast<std::uint64_t>(c->lanes); });
+    word([&] { return static_cast<std::uint64_t>(c->chunks); });
+    for (const std::int64_t size : p.sizes) {
+        word([&] { return static_cast<std::uint64_t>(size); });
+        word([&] { return divisor_of(size); });
+    }
+    for (const std::int64_t stride : p.strides) word([&] { return static_cast<std::uint64_t>(stride); });
+}
+
+} // namespace
+
+std::vector<std::uint64_t> write_arguments(const pass& p, const kernel_call& c) {
+    std::vector<std::uint64_t> words;
+    for_each_word(p, &c, [&](const auto& value) { words.push_back(value()); });
+    return words;
+}
+
+std::size_t argument_words(const pass& p) {
+    std::size_t n = 0;
+    for_each_word(p, nullptr, [&](const auto&) { ++n; });
+    return n;
+}
+
+} // namespace tenon::cuda::tapes
