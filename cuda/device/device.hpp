@@ -18,8 +18,9 @@ struct device_base {
 
 class device final : private device_base, public pooled_device {
 public:
+    /// Throws resource_exhausted_error, with the bytes, where the policy says how much and the card has not so much free.
     device(device_attributes a, int card, const std::vector<int>& peers, const memory_policy& policy,
-           std::shared_ptr<machine> m);
+           std::shared_ptr<const void> in_use, std::shared_ptr<machine> m);
     ~device() override;
 
     void copy_from_host(void* to, const void* from, std::size_t bytes) override;

@@ -14,9 +14,9 @@ using clock = std::chrono::steady_clock;
 constexpr std::chrono::microseconds eager{100};
 constexpr std::chrono::microseconds nap{30};
 
-std::exception_ptr failure_of(cudaError_t answer) {
+std::exception_ptr failure_of(cudaError_t answer, int card) {
     try {
-        check(answer, "cudaEventQuery");
+        check(answer, ("GPU " + std::to_string(card) + ": cudaEventQuery").c_str());
     } catch (...) {
         return std::current_exception();
     }
@@ -42,10 +42,21 @@ machine::~machine() {
 void machine::tell(int card, cudaStream_t stream, cudaEvent_t event, completion& told) {
     const std::lock_guard lock(guard_);
     auto at = std::find_if(lines_.begin(), lines_.end(), [&](const line& l) { return l.stream == stream; });
-    if (at == lines_.end()) at = lines_.insert(lines_.end(), {card, stream, {}});
+    if (at == lines_.end())
+        at = std::find_if(lines_.begin(), lines_.end(), [](const line& l) { return !l.stream && l.events.empty(); });
+    if (at == lines_.end()) at = lines_.insert(lines_.end(), line{});
+    at->card = card;
+    at->stream = stream;
     at->events.push_back({event, &told});
     ++outstanding_;
     changed_.notify_all(); // somebody may sleep because there was nothing to look at
+}
+
+// Its line stays: somebody may be looking along them.
+void machine::forget(cudaStream_t stream) noexcept {
+    const std::lock_guard lock(guard_);
+    for (line& l : lines_)
+        if (l.stream == stream) l.stream = nullptr;
 }
 
 void machine::time(const timed_command& c) {
@@ -54,35 +65,42 @@ void machine::time(const timed_command& c) {
 }
 
 cudaEvent_t machine::take_timer(int card) {
-    {
-        const std::lock_guard lock(guard_);
-        const auto at = std::find_if(timers_.begin(), timers_.end(), [&](const auto& t) { return t.first == card; });
-        if (at != timers_.end()) {
-            const cudaEvent_t e = at->second;
-            timers_.erase(at);
-            return e;
-        }
-    }
-    cudaEvent_t e = nullptr;
+    const std::lock_guard lock(guard_);
     check(cudaSetDevice(card), "cudaSetDevice");
-    check(cudaEventCreate(&e), "cudaEventCreate");
+    take_moment(card);
+    const auto at = std::find_if(timers_.begin(), timers_.end(), [&](const auto& t) { return t.first == card; });
+    cudaEvent_t e = nullptr;
+    if (at != timers_.end()) {
+        e = at->second;
+        timers_.erase(at);
+    } else check(cudaEventCreate(&e), "cudaEventCreate");
     return e;
 }
 
-// When e was reached, in nanoseconds of the steady clock. A float counts milliseconds since `moment`, so that is taken anew now and then.
-std::int64_t machine::time_of(int card, cudaEvent_t e) {
+machine::moment& machine::moment_of(int card) {
     auto at = std::find_if(moments_.begin(), moments_.end(), [&](const auto& m) { return m.first == card; });
     if (at == moments_.end()) at = moments_.insert(moments_.end(), {card, {}});
-    moment& m = at->second;
+    return at->second;
+}
+
+// A float counts milliseconds since then, so it is taken anew now and then: before all that is timed by it.
+void machine::take_moment(int card) {
+    moment& m = moment_of(card);
+    const auto is_timed = [&](const timed_command& c) { return c.card == card; };
+    if (m.event && (clock::now() - m.taken < std::chrono::seconds(10) ||
+                    std::any_of(timed_.begin(), timed_.end(), is_timed)))
+        return;
+    if (!m.event) check(cudaEventCreate(&m.event), "cudaEventCreate");
+    check(cudaEventRecord(m.event, cudaStreamPerThread), "cudaEventRecord");
+    check(cudaEventSynchronize(m.event), "cudaEventSynchronize");
+    m.taken = clock::now();
+    m.at = m.taken.time_since_epoch() / std::chrono::nanoseconds(1);
+}
+
+// When e was reached, in nanoseconds of the steady clock.
+std::int64_t machine::time_of(int card, cudaEvent_t e) {
+    const moment& m = moment_of(card);
     float since = 0;
-    if (!m.event || clock::now() - m.taken > std::chrono::seconds(10)) {
-        check(cudaSetDevice(card), "cudaSetDevice");
-        if (!m.event) check(cudaEventCreate(&m.event), "cudaEventCreate");
-        check(cudaEventRecord(m.event, cudaStreamPerThread), "cudaEventRecord");
-        check(cudaEventSynchronize(m.event), "cudaEventSynchronize");
-        m.taken = clock::now();
-        m.at = m.taken.time_since_epoch() / std::chrono::nanoseconds(1);
-    }
     check(cudaEventElapsedTime(&since, m.event, e), "cudaEventElapsedTime");
     return m.at + static_cast<std::int64_t>(static_cast<double>(since) * 1e6);
 }
@@ -115,9 +133,11 @@ bool machine::look(std::unique_lock<std::mutex>& held) {
     if (looking_ || outstanding_ == 0) return false;
     looking_ = true;
     bool any = false;
+    int current = -1; // a thread that asks without having chosen a card would make another one ready for use
     for (auto l = lines_.begin(); l != lines_.end(); ++l) { // lines stay, and are added at the end only
         while (!l->events.empty()) {
             const awaited first = l->events.front();
+            if (current != l->card) (void)cudaSetDevice(current = l->card);
             const cudaError_t answer = cudaEventQuery(first.event);
             if (answer == cudaErrorNotReady) break;
             if (!timed_.empty()) tell_times(held);
@@ -125,7 +145,8 @@ bool machine::look(std::unique_lock<std::mutex>& held) {
             --outstanding_;
             any = true;
             held.unlock();
-            first.told->completed(answer == cudaSuccess ? nullptr : failure_of(answer));
+            first.told->completed(answer == cudaSuccess ? nullptr : failure_of(answer, l->card));
+            current = -1; // who was told may have chosen another
             held.lock();
         }
     }

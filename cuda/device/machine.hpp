@@ -33,6 +33,8 @@ public:
     /// `told` is called once, on any thread, when `event`, which was recorded on `stream` of `card`, is reached; with what went wrong where
     /// the GPU can be used no more. Those of one stream are told in the order in which they came.
     void tell(int card, cudaStream_t stream, cudaEvent_t event, completion& told);
+    /// The stream, on which nothing is awaited any more, is about to be destroyed.
+    void forget(cudaStream_t stream) noexcept;
     /// A command between two events, of which `m` is told the times when they are reached; `began` and `ended` are given back then.
     struct timed_command {
         int card = 0;
@@ -55,7 +57,7 @@ private:
     };
     struct line { // of one stream, in order
         int card;
-        cudaStream_t stream;
+        cudaStream_t stream; // nullptr: of none any more
         std::deque<awaited> events;
     };
     // A moment that both clocks know: of a card, and of this machine in nanoseconds.
@@ -66,6 +68,8 @@ private:
     };
     bool look(std::unique_lock<std::mutex>& held);
     void tell_times(std::unique_lock<std::mutex>& held);
+    moment& moment_of(int card);
+    void take_moment(int card);
     std::int64_t time_of(int card, cudaEvent_t e);
     void watch();
 

@@ -5,6 +5,7 @@
 
 #include <cuda/device/error.hpp>
 #include <cuda/device/staging.hpp>
+#include <tenon/core/error.hpp>
 
 namespace tenon::cuda {
 
@@ -53,19 +54,27 @@ struct staged {
 
 } // namespace
 
-streams::streams(std::shared_ptr<machine> m, gpu_context& on) : machine_(std::move(m)), on_(on) {
+streams::streams(std::shared_ptr<machine> m, gpu_context& on) : machine_(std::move(m)), on_(on), recording_(on) {
     on_.use();
-    for (cudaStream_t& s : streams_)
-        check(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    try {
+        for (cudaStream_t& s : streams_)
+            check(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    } catch (...) {
+        destroy();
+        throw;
+    }
 }
 
-streams::~streams() {
+streams::~streams() { destroy(); }
+
+void streams::destroy() noexcept {
     (void)cudaSetDevice(on_.card);
-    for (const cudaStream_t s : streams_)
-        if (s) {
-            (void)cudaStreamSynchronize(s);
-            (void)cudaStreamDestroy(s);
-        }
+    for (const cudaStream_t s : streams_) {
+        if (!s) continue;
+        (void)cudaStreamSynchronize(s);
+        machine_->forget(s); // another may have its address
+        (void)cudaStreamDestroy(s);
+    }
 }
 
 // A command of a step, between two events where its times are asked for.
@@ -135,6 +144,11 @@ void streams::copy_out(cudaStream_t by, std::byte* to, const std::byte* from, st
     }
 }
 
+void streams::replay(recorded_work& w, const step&, step_monitor&) {
+    on_.use();
+    cuda::launch(w, streams_[compute]);
+}
+
 std::unique_ptr<device_event> streams::make_event() { return std::make_unique<event>(on_); }
 
 void streams::record(stream l, device_event& e, completion* told) {
@@ -156,7 +170,10 @@ void streams::wait(stream l, device_event& e) {
 
 std::shared_ptr<std::byte> streams::told_memory(std::size_t bytes) {
     void* const block = staging::shared().take(bytes);
-    if (!block) return device_streams::told_memory(bytes);
+    if (!block)
+        throw resource_exhausted_error("no page-locked memory of the host for " + std::to_string(bytes) +
+                                       " bytes that a GPU reads by itself; give it smaller feeds, or the process more "
+                                       "locked memory (ulimit -l)");
     return {static_cast<std::byte*>(block), [bytes](std::byte* p) { staging::shared().give(p, bytes); }};
 }
 

@@ -4,6 +4,7 @@
 
 #include <cuda/device/context.hpp>
 #include <cuda/device/machine.hpp>
+#include <cuda/device/recording.hpp>
 
 /// The streams of one GPU: one for kernels, one for copies to it, one for copies from it.
 
@@ -24,10 +25,13 @@ public:
     void flush() override { machine_->leave(); }
     void ask_again() noexcept override {} // what was given to a GPU goes on to its end
     std::shared_ptr<std::byte> told_memory(std::size_t bytes) override;
+    std::unique_ptr<stream_recorder> begin_recording() override { return recording_.begin(); }
+    void replay(recorded_work& w, const step& in, step_monitor& m) override;
 
     cudaStream_t native(stream l) const noexcept { return streams_[l]; }
 
 private:
+    void destroy() noexcept;
     template <class F> void give(stream l, step_monitor& m, int number, const F& work);
     void copy_in(cudaStream_t by, std::byte* to, const std::byte* from, std::size_t bytes);
     void copy_out(cudaStream_t by, std::byte* to, const std::byte* from, std::size_t bytes);
@@ -35,6 +39,7 @@ private:
     const std::shared_ptr<machine> machine_;
     gpu_context& on_;
     cudaStream_t streams_[count]{};
+    recording_streams recording_;
 };
 
 } // namespace tenon::cuda

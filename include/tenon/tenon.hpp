@@ -53,6 +53,7 @@
 
 #include <tenon/kernel/memory_policy.hpp>             // how much of a device's memory is used
 #include <tenon/runtime/device/device_attributes.hpp> // the devices there are
+#include <tenon/runtime/device/gpu_selection.hpp>     // which of the GPUs, and as how many devices
 #include <tenon/runtime/device/gpu_backend.hpp>       // where GPUs come from
 #include <tenon/runtime/device/simulated_gpu.hpp>     // GPUs that the CPU plays
 #include <tenon/runtime/place/explanation.hpp>        // why each node runs where it does

@@ -42,6 +42,7 @@ struct server::state {
         s.of_task.cpu_devices = o.cpu_devices;
         s.of_task.gpus = o.gpus;
         s.of_task.gpu_memory = o.gpu_memory;
+        s.of_task.gpu_devices = o.gpu_devices;
         s.of_task.files = o.files.empty() ? file_access::none() : file_access::below(o.files);
         s.of_master.sessions = o.sessions;
         s.of_master.sessions_of_client = o.client.sessions;

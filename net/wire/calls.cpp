@@ -36,12 +36,14 @@ session_settings settings_of(const session_options& o) {
     require(o.cpu_devices == 1, "cpu_devices");
     require(!o.gpus, "gpus");
     require(o.gpu_memory == memory_policy{}, "gpu_memory");
+    require(o.gpu_devices == gpu_selection{}, "gpu_devices");
     session_settings s;
     s.operation_timeout = o.operation_timeout;
     s.inter_op_threads = o.inter_op_threads;
     s.kept_plans = o.kept_plans;
     s.check_numerics = o.check_numerics;
     s.flush_denormals = o.flush_denormals;
+    s.allow_tf32 = o.allow_tf32;
     s.allow_soft_placement = o.allow_soft_placement;
     s.log_device_placement = o.log_device_placement;
     s.fold_constants = o.fold_constants;
@@ -70,6 +72,7 @@ session_options options_of(const session_settings& s) {
     o.kept_plans = s.kept_plans;
     o.check_numerics = s.check_numerics;
     o.flush_denormals = s.flush_denormals;
+    o.allow_tf32 = s.allow_tf32;
     o.allow_soft_placement = s.allow_soft_placement;
     o.log_device_placement = s.log_device_placement;
     o.fold_constants = s.fold_constants;

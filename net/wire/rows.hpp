@@ -28,6 +28,7 @@ struct session_settings {
     std::int32_t kept_plans = 64;
     bool check_numerics = false;
     bool flush_denormals = false;
+    bool allow_tf32 = false;
     bool allow_soft_placement = false;
     bool log_device_placement = false; ///< placement_lines are sent
     bool fold_constants = true;
@@ -47,6 +48,7 @@ struct session_settings {
         field("kept_plans", &s::kept_plans);
         field("check_numerics", &s::check_numerics);
         field("flush_denormals", &s::flush_denormals);
+        field("allow_tf32", &s::allow_tf32);
         field("allow_soft_placement", &s::allow_soft_placement);
         field("log_device_placement", &s::log_device_placement);
         field("fold_constants", &s::fold_constants);

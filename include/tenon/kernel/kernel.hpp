@@ -31,6 +31,7 @@ struct kernel_setup {
     const char* session_container = "";
     const file_access* files = nullptr; ///< which it may read and write; lives as long as the kernel; nullptr: all
     gpu_context* gpu = nullptr;         ///< of the device that it is prepared for; lives as long as the kernel
+    bool allow_tf32 = false;            ///< as session_options says
 };
 
 /// What a kernel is given in a step.
@@ -45,7 +46,7 @@ struct kernel_run {
     thread_pool* pool;                 ///< nullptr: serial
     const tenon::step* step = nullptr; ///< nullptr: it runs by itself, while a step is planned
     void* stream = nullptr;            ///< of a GPU's kernel: where it puts its work, which it does not wait for
-    const std::byte* told = nullptr;   ///< what tell() wrote in this step
+    std::byte* told = nullptr;         ///< what tell() wrote in this step, and where a GPU writes what refuse() is to find
 
     template <class T> const T* input(int i) const noexcept { return static_cast<const T*>(in[i]); }
     template <class T> T* output(int o) const noexcept { return static_cast<T*>(out[o]); }
@@ -75,6 +76,13 @@ public:
     virtual std::size_t told_bytes() const { return 0; }
     /// Called on the host in each step, before the device runs it.
     virtual void tell(std::byte* /*to*/) {}
+    /// True where the device may find its inputs wrong, an index out of range, say. It cannot throw: it computes something
+    /// harmless, reads and writes nothing that is not its own, leaves a variable that it updates as it was, and writes what it
+    /// found to `kernel_run::told`, where tell() has said that there is nothing.
+    virtual bool may_refuse() const { return false; }
+    /// Called on the host in each step when the device has run it, with what is told then: throws what run() would. The host
+    /// sees nothing that was computed of its outputs, and no other variable is updated by it, before that.
+    virtual void refuse(const std::byte* /*told*/) const {}
 };
 
 using kernel_pointer = std::unique_ptr<kernel>;

@@ -96,7 +96,6 @@ TENON_OP(random, random_normal);
 struct random_part_op {
     static constexpr const char* name = "random_part";
     static constexpr op_flags flags = op_flags::stateful;
-    static constexpr element_types gpu_types = no_elements;
     enum class distribution { uniform, normal, truncated_normal, count_ };
     struct attributes {
         element_type element = element_type::none;

@@ -6,10 +6,11 @@
 #include <cstring>
 #include <vector>
 
-#include <setjmp.h>
 #include <sys/mman.h>
 
 #if defined(__SANITIZE_ADDRESS__)
+#include <pthread.h>
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -94,8 +95,6 @@ struct block_state {
     int line = 0;
     std::string wrong;
     std::uint64_t random = 1;
-    sigjmp_buf escape;
-    bool running = false;
 };
 
 block_state& state() {
@@ -118,6 +117,21 @@ void enter_thread(unsigned t) {
     threadIdx.z = t / (blockDim.x * blockDim.y);
 }
 
+/// What the address sanitizer wants to know of the stack that comes next.
+void before_switch([[maybe_unused]] void** kept, [[maybe_unused]] const fiber& next) {
+#if defined(__SANITIZE_ADDRESS__)
+    static void* main_bottom = nullptr;
+    static std::size_t main_bytes = 0;
+    if (!main_bottom) {
+        pthread_attr_t attributes;
+        pthread_getattr_np(pthread_self(), &attributes);
+        pthread_attr_getstack(&attributes, &main_bottom, &main_bytes);
+        pthread_attr_destroy(&attributes);
+    }
+    __sanitizer_start_switch_fiber(kept, next.stack ? next.stack : main_bottom,
+                                   next.stack ? stack_bytes - page : main_bytes);
+#endif
+}
 void after_switch([[maybe_unused]] fiber& now) {
 #if defined(__SANITIZE_ADDRESS__)
     __sanitizer_finish_switch_fiber(now.fake_stack, nullptr, nullptr);
@@ -130,20 +144,7 @@ void switch_to(fiber& next) {
     if (&now == &next) return;
     b.current = &next;
     enter_thread(next.thread);
-#if defined(__SANITIZE_ADDRESS__)
-    static const void* main_bottom = nullptr;
-    static std::size_t main_bytes = 0;
-    if (!main_bottom) {
-        pthread_attr_t attributes;
-        void* bottom = nullptr;
-        pthread_getattr_np(pthread_self(), &attributes);
-        pthread_attr_getstack(&attributes, &bottom, &main_bytes);
-        pthread_attr_destroy(&attributes);
-        main_bottom = bottom;
-    }
-    __sanitizer_start_switch_fiber(&now.fake_stack, next.stack ? next.stack : main_bottom,
-                                   next.stack ? stack_bytes - page : main_bytes);
-#endif
+    before_switch(&now.fake_stack, next);
 #if defined(__x86_64__)
     tenon_emulator_switch(&now.stack_pointer, next.stack_pointer);
 #else
@@ -272,6 +273,9 @@ void make_fibers(block_state& b) {
         mprotect(shared + most_shared_bytes, page, PROT_NONE);
         dynamic_shared_memory = shared + most_shared_bytes;
     }
+#if defined(__SANITIZE_ADDRESS__)
+    for (fiber& f : b.fibers) __asan_unpoison_memory_region(f.stack, stack_bytes - page); // of calls that never return
+#endif
     b.free.clear();
     for (fiber& f : b.fibers) make_fiber(f);
     for (fiber& f : b.fibers) b.free.push_back(&f);
@@ -310,10 +314,9 @@ void run_block(block_state& b) {
     if (b.ended != b.threads && b.wrong.empty()) b.wrong = deadlock(b);
 }
 
-[[noreturn]] void leave(std::string why) {
-    block_state& b = state();
-    b.wrong = std::move(why);
-    switch_to(b.main);
+/// Ends the kernel for what block_state::wrong says. What the caller's frames own is never destroyed.
+[[noreturn]] void leave() {
+    switch_to(state().main);
     std::abort();
 }
 
@@ -326,9 +329,10 @@ int block_barrier(bool predicate, const char* file, int line) {
         b.line = line;
         b.predicates = 0;
     } else if (line != b.line || std::strcmp(file, b.file) != 0) {
-        leave("threads of block (" + std::to_string(blockIdx.x) + ", " + std::to_string(blockIdx.y) + ", " +
-              std::to_string(blockIdx.z) + ") wait at two barriers: __syncthreads at " + place(b.file, b.line) +
-              " and at " + place(file, line));
+        b.wrong = "threads of block (" + std::to_string(blockIdx.x) + ", " + std::to_string(blockIdx.y) + ", " +
+                  std::to_string(blockIdx.z) + ") wait at two barriers: __syncthreads at " + place(b.file, b.line) +
+                  " and at " + place(file, line);
+        leave();
     }
     b.predicates += predicate;
     if (b.at_barrier.size() + 1 == b.threads) {
@@ -357,9 +361,11 @@ std::uint64_t warp_meet(unsigned mask, warp_op op, std::uint64_t value, int sour
     block_state& b = state();
     const unsigned t = b.current->thread, l = t % 32;
     warp_state& w = b.warps[t / 32];
-    if (!(mask >> l & 1))
-        leave("a warp operation at " + place(file, line) + " is called by lane " + std::to_string(l) +
-              ", which its mask does not name");
+    if (!(mask >> l & 1)) {
+        b.wrong = "a warp operation at " + place(file, line) + " is called by lane " + std::to_string(l) +
+                  ", which its mask does not name";
+        leave();
+    }
     lane_state& mine = w.lanes[l];
     mine.value = value;
     mine.mask = mask;
@@ -376,7 +382,7 @@ bool in_kernel() { return inside; }
 
 void leave_kernel(const char* why) {
     state().wrong = why;
-    siglongjmp(state().escape, 1);
+    leave();
 }
 
 std::string run_grid(const std::function<void()>& thread_body, const std::string&, dim3 grid, dim3 block,
@@ -394,15 +400,13 @@ std::string run_grid(const std::function<void()>& thread_body, const std::string
     const bool back = draw(b) & 1;
     const std::uint64_t blocks = std::uint64_t{grid.x} * grid.y * grid.z;
     inside = true;
-    if (sigsetjmp(b.escape, 0) == 0) {
-        for (std::uint64_t k = 0; k < blocks && b.wrong.empty(); ++k) {
-            const std::uint64_t i = back ? blocks - 1 - k : k;
-            blockIdx.x = static_cast<unsigned>(i % grid.x);
-            blockIdx.y = static_cast<unsigned>(i / grid.x % grid.y);
-            blockIdx.z = static_cast<unsigned>(i / grid.x / grid.y);
-            if (shared_bytes) std::memset(dynamic_shared_memory, 0xff, (shared_bytes + 15) / 16 * 16);
-            run_block(b);
-        }
+    for (std::uint64_t k = 0; k < blocks && b.wrong.empty(); ++k) {
+        const std::uint64_t i = back ? blocks - 1 - k : k;
+        blockIdx.x = static_cast<unsigned>(i % grid.x);
+        blockIdx.y = static_cast<unsigned>(i / grid.x % grid.y);
+        blockIdx.z = static_cast<unsigned>(i / grid.x / grid.y);
+        if (shared_bytes) std::memset(dynamic_shared_memory, 0xff, (shared_bytes + 15) / 16 * 16);
+        run_block(b);
     }
     inside = false;
     dynamic_shared_memory = end;

@@ -7,6 +7,10 @@
 
 #include <sys/mman.h>
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
+
 namespace tenon::emulator {
 
 namespace {
@@ -14,6 +18,18 @@ namespace {
 constexpr std::size_t range_bytes = std::size_t{1} << 38, red_bytes = 256, granule = 256;
 /// Of larger regions only so much at either end is filled: the rest may never be touched.
 constexpr std::size_t most_filled = std::size_t{16} << 20;
+
+/// Has the address sanitizer, where there is one, say which instruction reads or writes what is nobody's.
+void forbid([[maybe_unused]] const char* at, [[maybe_unused]] std::size_t bytes) {
+#if defined(__SANITIZE_ADDRESS__)
+    __asan_poison_memory_region(at, bytes);
+#endif
+}
+void allow([[maybe_unused]] const char* at, [[maybe_unused]] std::size_t bytes) {
+#if defined(__SANITIZE_ADDRESS__)
+    __asan_unpoison_memory_region(at, bytes);
+#endif
+}
 
 std::size_t block_bytes(std::size_t bytes) { return red_bytes + (bytes + granule - 1) / granule * granule + red_bytes; }
 
@@ -104,6 +120,8 @@ char* machine::allocate(int c, std::size_t bytes, const std::string& call, pool*
         std::memset(block, red_byte, red_bytes);
         fill_region(at, bytes, fresh_byte);
         std::memset(at + bytes, red_byte, needed - red_bytes - bytes);
+        forbid(block, red_bytes);
+        forbid(at + bytes, needed - red_bytes - bytes);
     });
     return at;
 }
@@ -115,7 +133,8 @@ void machine::release(char* at) {
     char* const block = at - red_bytes;
     card.used -= bytes;
     card.allocations.erase(found);
-    chores.push_back([at, bytes] {
+    chores.push_back([at, block, bytes, needed] {
+        allow(block, needed);
         fill_region(at, bytes, freed_byte);
         forget_region(at, bytes);
     });
@@ -138,12 +157,17 @@ std::string machine::broken_red_zones() {
         if (!card.open) continue;
         for (const auto& [at, a] : card.allocations) {
             const std::size_t behind = block_bytes(a.bytes) - red_bytes - a.bytes;
+            allow(at - red_bytes, block_bytes(a.bytes));
             const char* side = nullptr;
             if (std::memcmp(at - red_bytes, whole.data(), red_bytes) != 0) side = "before";
             else if (std::memcmp(at + a.bytes, whole.data(), behind) != 0) side = "behind";
+            if (side) {
+                std::memset(at - red_bytes, red_byte, red_bytes);
+                std::memset(at + a.bytes, red_byte, behind);
+            }
+            forbid(at - red_bytes, red_bytes);
+            forbid(at + a.bytes, behind);
             if (!side) continue;
-            std::memset(at - red_bytes, red_byte, red_bytes);
-            std::memset(at + a.bytes, red_byte, behind);
             return std::string("wrote ") + side + " an allocation of " + std::to_string(a.bytes) + " bytes (" + a.call +
                    ")";
         }

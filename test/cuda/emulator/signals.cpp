@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "block.hpp"
@@ -14,7 +15,6 @@ namespace tenon::emulator {
 namespace {
 
 struct sigaction before_segv, before_bus, before_ill;
-thread_local char other_stack[64 * 1024];
 
 struct sigaction& before(int signal) {
     return signal == SIGSEGV ? before_segv : signal == SIGBUS ? before_bus : before_ill;
@@ -42,8 +42,8 @@ void handle(int signal, siginfo_t* info, void*) {
 
 void make_signal_stack() {
     stack_t stack{};
-    stack.ss_sp = other_stack;
-    stack.ss_size = sizeof other_stack;
+    stack.ss_size = 64 * 1024;
+    stack.ss_sp = mmap(nullptr, stack.ss_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     sigaltstack(&stack, nullptr);
 }
 

@@ -161,7 +161,7 @@ TEST_CASE("calls: what of a session's options travels, and what is left to the t
     o.operation_timeout = 2.5;
     o.inter_op_threads = 3;
     o.kept_plans = 5;
-    o.check_numerics = o.flush_denormals = o.allow_soft_placement = o.log_device_placement = true;
+    o.check_numerics = o.flush_denormals = o.allow_tf32 = o.allow_soft_placement = o.log_device_placement = true;
     o.fold_constants = o.fuse = false;
     tn::cost_measurements costs;
     costs.add_kernel("CPU", "add", 1000);
@@ -170,7 +170,8 @@ TEST_CASE("calls: what of a session's options travels, and what is left to the t
     CHECK(back.operation_timeout == 2.5);
     CHECK(back.inter_op_threads == 3);
     CHECK(back.kept_plans == 5);
-    CHECK((back.check_numerics && back.flush_denormals && back.allow_soft_placement && back.log_device_placement));
+    CHECK((back.check_numerics && back.flush_denormals && back.allow_tf32 && back.allow_soft_placement &&
+           back.log_device_placement));
     CHECK_FALSE((back.fold_constants || back.fuse));
     CHECK(back.cost_measurements->to_json() == o.cost_measurements->to_json());
 

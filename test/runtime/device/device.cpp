@@ -61,7 +61,7 @@ TEST_CASE("a device knows the kernels of ops, by the type of their elements") {
     const auto cpu = tn::make_cpu_device();
     CHECK((cpu->kernel_of(tn::identity_definition, tn::element_type::string) != nullptr));
     CHECK((cpu->kernel_of(tn::placeholder_definition, tn::element_type::float32) == nullptr));
-    const auto gpu = std::move(tn::simulated_gpu(1, 1 << 20)->make({}, nullptr).front());
+    const auto gpu = std::move(tn::simulated_gpu(1, 1 << 20)->make({}).front());
     CHECK((gpu->kernel_of(tn::identity_definition, tn::element_type::int32) != nullptr));
     CHECK((gpu->kernel_of(tn::identity_definition, tn::element_type::string) == nullptr));
     CHECK((gpu->kernel_of(tn::variable_definition, tn::element_type::float32) != nullptr));

@@ -34,9 +34,7 @@ struct gather_layout {
     std::int64_t index(const void* data, std::int64_t i) const { return indices.at(data, i); }
     void check(const void* data) const {
         if (const std::int64_t i = indices.first_outside(data, size); i >= 0)
-            throw invalid_argument_error("gather (" + node + "): index " + indices.shown(data, i) +
-                                         " is out of range for axis " + std::to_string(axis) + " of size " +
-                                         std::to_string(size));
+            throw invalid_argument_error(outside_axis(node, indices.shown(data, i), axis, size));
     }
 };
 

@@ -115,13 +115,17 @@ struct random_normal_kernel final : random_fill_kernel {
             a.mean, a.deviation, a.seed) {}
 };
 
+inline void check_stretch(const random_part_op::attributes& a, const tensor_type& type) {
+    if (a.first > std::numeric_limits<std::int64_t>::max() - type.extents.elements())
+        number_out_of_range("first", a.first);
+}
+
 struct random_part_kernel final : kernel {
     explicit random_part_kernel(const kernel_setup& s) :
         random_part_kernel(s, decode<random_part_op::attributes>(s.attrs)) {}
     random_part_kernel(const kernel_setup& s, const random_part_op::attributes& a) :
         values(s, a.kind, a.a, a.b), first(a.first), source(s, a.seed, a.of) {
-        if (first > std::numeric_limits<std::int64_t>::max() - values.type().extents.elements())
-            number_out_of_range("first", first);
+        check_stretch(a, values.type());
     }
     void run(const kernel_run& r) override {
         const random_stream stream = source.next();
@@ -150,13 +154,17 @@ struct random_integers_kernel final : kernel {
     random_source source;
 };
 
+// Throws where its element type does not have the numbers of a permutation.
+inline void check_permutation(const std::string& node, const tensor_type& type) {
+    const std::int64_t n = type.extents.elements();
+    if (type.element == element_type::int32 && n > std::numeric_limits<std::int32_t>::max())
+        throw invalid_argument_error(node + ": int32 does not have " + std::to_string(n) + " numbers; ask for int64");
+}
+
 struct random_permutation_kernel final : kernel {
     explicit random_permutation_kernel(const kernel_setup& s) :
         type(s.outputs[0]), source(s, s.attrs.get<std::int64_t>("seed")) {
-        const std::int64_t n = type.extents.elements();
-        if (type.element == element_type::int32 && n > std::numeric_limits<std::int32_t>::max())
-            throw invalid_argument_error(s.node.name + ": int32 does not have " + std::to_string(n) +
-                                         " numbers; ask for int64");
+        check_permutation(s.node.name, type);
     }
     void run(const kernel_run& r) override {
         const random_stream stream = source.next();

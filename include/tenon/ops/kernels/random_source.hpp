@@ -34,6 +34,7 @@ public:
         key_(key_of_seeds(s.graph_seed, static_cast<std::uint64_t>(seed), name)),
         counter_(s.resources ? s.resources->counter(s.node.container, s.node.name) : std::make_shared<run_counter>()) {}
 
+    std::uint64_t key() const noexcept { return key_; }
     /// The stream of the next run.
     random_stream next() noexcept {
         if (const std::uint64_t* run = random_run_scope::current()) return {key_, *run, 0};

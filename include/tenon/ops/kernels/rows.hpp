@@ -30,8 +30,9 @@ struct row_indices {
         return -1;
     }
     /// "7 at [2, 1]"
-    std::string shown(const void* indices, std::int64_t i) const {
-        const std::int64_t value = at(indices, i);
+    std::string shown(const void* indices, std::int64_t i) const { return shown(at(indices, i), i); }
+    /// Of index number i with this value.
+    std::string shown(std::int64_t value, std::int64_t i) const {
         std::string place;
         for (int d = sizes.rank(); d-- > 0; i /= sizes[d].size)
             place = std::to_string(i % sizes[d].size) + (place.empty() ? "" : ", " + place);
@@ -40,6 +41,21 @@ struct row_indices {
     /// Bits that are spread evenly, the high ones best.
     static std::uint64_t hash(std::int64_t index) { return static_cast<std::uint64_t>(index) * 0x9E3779B97F4A7C15u; }
 };
+
+// What a step fails with that is given an index out of range, `shown` as above.
+inline std::string outside_axis(const std::string& node, const std::string& shown, int axis, std::int64_t size) {
+    return "gather (" + node + "): index " + shown + " is out of range for axis " + std::to_string(axis) + " of size " +
+           std::to_string(size);
+}
+inline std::string outside_variable(const std::string& update, const std::string& shown, std::int64_t rows,
+                                    const std::string& variable) {
+    return update + ": index " + shown + " is out of range for the " + std::to_string(rows) + " rows of variable \"" +
+           variable + "\"";
+}
+inline std::string changed_without_value(const std::string& update, const std::string& variable) {
+    return update + ": variable \"" + variable +
+           "\" is changed before it has a value; run initialize_variables() or its initializer() first";
+}
 
 /// Which of n indices are equal: chains of their places, each in order, in memory given. Takes time proportional to n.
 class equal_indices {

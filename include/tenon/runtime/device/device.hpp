@@ -16,6 +16,7 @@
 #include <tenon/kernel/memory_allocator.hpp>
 #include <tenon/kernel/wait.hpp>
 #include <tenon/kernel/resources.hpp>
+#include <tenon/kernel/step.hpp>
 #include <tenon/runtime/device/device_attributes.hpp>
 
 /// What a session asks of a device: its own memory, its own kernels, and, where it is no CPU, streams whose work goes on
@@ -48,6 +49,15 @@ public:
     }
 };
 
+/// What a step gives to the streams of one device, taken down once, to be given again as often as one likes. The pointers are those
+/// of then. It is given once at a time, and ends before the device does.
+class recorded_work {
+public:
+    virtual ~recorded_work() = default;
+};
+
+class stream_recorder;
+
 /// What a device that works on its own does things in: kernels, copies to it, copies from it. Each stream does what it is
 /// given one after another; different streams at the same time. What is passed must live until it has ended.
 class device_streams {
@@ -74,10 +84,34 @@ public:
     virtual void flush() = 0;
     /// Commands that only wait for time to pass ask wanted() now.
     virtual void ask_again() noexcept = 0;
-    /// Memory of the host for what kernels tell their device in each step (kernel::tell).
+    /// Memory of the host which the device reads and writes by itself: what kernels tell it in each step (kernel::tell), and what recorded
+    /// copies copy. Throws resource_exhausted_error.
     virtual std::shared_ptr<std::byte> told_memory(std::size_t bytes) {
         return {new std::byte[bytes], [](std::byte* p) { delete[] p; }};
     }
+
+    /// For what this thread takes down; nullptr: this device records nothing.
+    virtual std::unique_ptr<stream_recorder> begin_recording() { return nullptr; }
+    /// Gives it to the streams. What `compute` is given later comes after all of it. `in` is the step that it is part of; the monitor may be
+    /// asked and told of its commands, or of some. What is thrown says that nothing was given.
+    virtual void replay(recorded_work&, const step& /*in*/, step_monitor&) {}
+};
+
+/// Takes down work, none of which begins: the streams go on with what others give them meanwhile. Used, and ended, by one thread.
+class stream_recorder {
+public:
+    using stream = device_streams::stream;
+
+    virtual ~stream_recorder() = default;
+    /// A kernel with so many inputs and outputs. What `r` points to besides, and the kernel, live as long as the recording.
+    virtual void launch(kernel& k, const kernel_run& r, std::size_t inputs, std::size_t outputs, int command) = 0;
+    /// Of the host's memory only what told_memory() gave is copied.
+    virtual void copy(stream l, void* to, const void* from, std::size_t bytes, int command) = 0;
+    /// Others will wait for this command, the last one of its stream.
+    virtual void mark(stream l, int command) = 0;
+    virtual void wait(stream l, int command) = 0;
+    /// `other`, which is given no more, holds what was recorded of the same commands with other pointers: it may be made over.
+    virtual std::unique_ptr<recorded_work> end(std::unique_ptr<recorded_work> other) = 0;
 };
 
 /// Whether a device of this kind has a kernel for an op whose first output (its first input, where it has none) has elements of

@@ -14,8 +14,9 @@ namespace tenon {
 class pooled_device : public device {
 public:
     /// Memory is the source's, which outlives the device. Throws resource_exhausted_error, which names the device, where the
-    /// policy asks for all of it now and the source has not so much.
-    pooled_device(device_attributes a, const memory_policy& policy, memory_source& from);
+    /// policy asks for all of it now and the source has not so much. `in_use` lives as long as the device.
+    pooled_device(device_attributes a, const memory_policy& policy, memory_source& from,
+                  std::shared_ptr<const void> in_use = nullptr);
 
     const device_attributes& attributes() const override { return attributes_; }
     const std::string& name() const override { return name_; }
@@ -27,6 +28,7 @@ public:
     void when_short(bool (*give_back)(void* context), void* context) noexcept override;
 
 private:
+    const std::shared_ptr<const void> in_use_;
     device_attributes attributes_;
     std::string name_;
     const std::unique_ptr<memory_pool> pool_;

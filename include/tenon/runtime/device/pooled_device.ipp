@@ -17,7 +17,9 @@ inline std::unique_ptr<memory_pool> make_pool(const std::string& device, const m
 }
 } // namespace detail
 
-TENON_INLINE pooled_device::pooled_device(device_attributes a, const memory_policy& policy, memory_source& from) :
+TENON_INLINE pooled_device::pooled_device(device_attributes a, const memory_policy& policy, memory_source& from,
+                                          std::shared_ptr<const void> in_use) :
+    in_use_(std::move(in_use)),
     attributes_(std::move(a)),
     name_(detail::short_name(attributes_.name)),
     pool_(detail::make_pool(name_, policy, attributes_.memory, from)),

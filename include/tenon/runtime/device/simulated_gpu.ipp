@@ -15,9 +15,9 @@ namespace detail {
 
 class simulated_gpu_device final : public pooled_device {
 public:
-    simulated_gpu_device(device_attributes a, const memory_policy& policy, std::shared_ptr<simulated_machine> m,
-                         double bandwidth, double latency) :
-        pooled_device(std::move(a), policy, host_memory()), streams_(std::move(m), bandwidth, latency) {}
+    simulated_gpu_device(device_attributes a, const memory_policy& policy, std::shared_ptr<const void> in_use,
+                         std::shared_ptr<simulated_machine> m, double bandwidth, double latency) :
+        pooled_device(std::move(a), policy, host_memory(), std::move(in_use)), streams_(std::move(m), bandwidth, latency) {}
 
     void copy_from_host(void* to, const void* from, std::size_t bytes) override {
         if (bytes) std::memcpy(to, from, bytes);
@@ -52,12 +52,14 @@ public:
         }
         return all;
     }
-    std::vector<std::unique_ptr<device>> make(const memory_policy& policy, thread_pool* pool) const override {
-        require_valid(policy, memory_, "a simulated GPU");
-        const auto machine = std::make_shared<simulated_machine>(pool);
+
+protected:
+    std::vector<std::unique_ptr<device>> make(std::vector<wanted> all, const gpu_setup& s) const override {
+        const auto machine = std::make_shared<simulated_machine>(s.pool);
         std::vector<std::unique_ptr<device>> made;
-        for (device_attributes& a : physical())
-            made.push_back(std::make_unique<simulated_gpu_device>(std::move(a), policy, machine, bandwidth_, latency_));
+        for (wanted& w : all)
+            made.push_back(std::make_unique<simulated_gpu_device>(std::move(w.attributes), w.memory, std::move(w.in_use),
+                                                                  machine, bandwidth_, latency_));
         return made;
     }
 

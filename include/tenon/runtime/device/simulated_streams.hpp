@@ -37,6 +37,7 @@ public:
     struct event;
     struct command {
         enum class kind { launch, copy, record, wait } what;
+        int on = 0; // stream
         tenon::kernel* kernel = nullptr;
         const kernel_run* run = nullptr;
         void* to = nullptr;
@@ -67,7 +68,8 @@ public:
 
     /// Those of a device. They live as long as this, since threads may still look at one that has just ended a step.
     stream* add_streams();
-    void give(stream& l, const command& c);
+    /// `first`: of a device's streams.
+    void give(stream* first, std::span<const command> all);
     void work_until(function_ref<bool()> done);
     void wake() noexcept;
     void leave(std::span<stream, count> streams);
@@ -114,8 +116,16 @@ public:
     void wake() noexcept override { machine_->wake(); }
     void flush() override { machine_->leave(std::span<simulated_machine::stream, count>(streams_, count)); }
     void ask_again() noexcept override { machine_->ask_again(); }
+    std::unique_ptr<stream_recorder> begin_recording() override;
+    void replay(recorded_work& w, const step& in, step_monitor& m) override;
 
 private:
+    friend class simulated_recorder;
+    using command = simulated_machine::command;
+    command of_launch(kernel& k, const kernel_run& r, int number) const;
+    command of_copy(stream l, void* to, const void* from, std::size_t bytes, int number) const;
+    void give(const command& c) { machine_->give(streams_, std::span(&c, 1)); }
+
     std::shared_ptr<simulated_machine> machine_;
     const double bandwidth_, latency_;
     simulated_machine::stream* const streams_;

@@ -29,13 +29,16 @@ TENON_INLINE simulated_machine::stream* simulated_machine::add_streams() {
     return streams_.emplace_back().data();
 }
 
-TENON_INLINE void simulated_machine::give(stream& l, const command& c) {
+TENON_INLINE void simulated_machine::give(stream* first, std::span<const command> all) {
     const std::lock_guard lock(guard_);
-    if (c.what == command::kind::record) c.point->reached = false;
-    l.commands.push_back(c);
-    l.cost += c.cost;
-    if (l.is == stream::state::idle) make_ready(l);
-    else if (l.is == stream::state::ready) offer(l);
+    for (const command& c : all) {
+        if (c.what == command::kind::record) c.point->reached = false;
+        stream& l = first[c.on];
+        l.commands.push_back(c);
+        l.cost += c.cost;
+        if (l.is == stream::state::idle) make_ready(l);
+        else if (l.is == stream::state::ready) offer(l);
+    }
 }
 
 // The caller holds the guard, here and below.
@@ -223,38 +226,113 @@ TENON_INLINE void simulated_machine::work_until(function_ref<bool()> done) {
     work_on_what_is_left(held);
 }
 
+TENON_INLINE simulated_machine::command simulated_streams::of_launch(kernel& k, const kernel_run& r, int number) const {
+    return {.what = command::kind::launch,
+            .on = compute,
+            .kernel = &k,
+            .run = &r,
+            .number = number,
+            .cost = k.cost(),
+            .denormals = denormal_mode()};
+}
+
+TENON_INLINE simulated_machine::command simulated_streams::of_copy(stream l, void* to, const void* from,
+                                                                   std::size_t bytes, int number) const {
+    const double seconds = latency_ + (bandwidth_ > 0 ? static_cast<double>(bytes) / bandwidth_ : 0);
+    return {.what = command::kind::copy,
+            .on = l,
+            .to = to,
+            .from = from,
+            .bytes = bytes,
+            .number = number,
+            .cost = static_cast<double>(bytes) * 0.05,
+            .duration = seconds * 1e9};
+}
+
 TENON_INLINE void simulated_streams::launch(kernel& k, const kernel_run& r, step_monitor& m, int number) {
-    machine_->give(streams_[compute], {.what = simulated_machine::command::kind::launch,
-                                       .kernel = &k,
-                                       .run = &r,
-                                       .monitor = &m,
-                                       .number = number,
-                                       .cost = k.cost(),
-                                       .denormals = denormal_mode()});
+    command c = of_launch(k, r, number);
+    c.monitor = &m;
+    give(c);
 }
 
 TENON_INLINE void simulated_streams::copy(stream l, void* to, const void* from, std::size_t bytes, step_monitor& m,
                                           int number) {
-    const double seconds = latency_ + (bandwidth_ > 0 ? static_cast<double>(bytes) / bandwidth_ : 0);
-    machine_->give(streams_[l], {.what = simulated_machine::command::kind::copy,
-                                 .to = to,
-                                 .from = from,
-                                 .bytes = bytes,
-                                 .monitor = &m,
-                                 .number = number,
-                                 .cost = static_cast<double>(bytes) * 0.05,
-                                 .duration = seconds * 1e9});
+    command c = of_copy(l, to, from, bytes, number);
+    c.monitor = &m;
+    give(c);
 }
 
 TENON_INLINE void simulated_streams::record(stream l, device_event& e, completion* told) {
-    machine_->give(streams_[l], {.what = simulated_machine::command::kind::record,
-                                 .point = &static_cast<simulated_machine::event&>(e),
-                                 .told = told});
+    give({.what = command::kind::record, .on = l, .point = &static_cast<simulated_machine::event&>(e), .told = told});
 }
 
 TENON_INLINE void simulated_streams::wait(stream l, device_event& e) {
-    machine_->give(streams_[l], {.what = simulated_machine::command::kind::wait,
-                                 .point = &static_cast<simulated_machine::event&>(e)});
+    give({.what = command::kind::wait, .on = l, .point = &static_cast<simulated_machine::event&>(e)});
+}
+
+// Commands with events and pointers of their own.
+class simulated_recording final : public recorded_work {
+public:
+    struct launched {
+        kernel_run run{};
+        std::vector<const void*> in;
+        std::vector<void*> out;
+    };
+    std::vector<simulated_machine::command> commands;
+    std::list<launched> launches;
+    std::map<int, simulated_machine::event> events; // by command, and by ~stream: its end
+};
+
+class simulated_recorder final : public stream_recorder {
+public:
+    explicit simulated_recorder(const simulated_streams& s) : streams_(s) {}
+
+    void launch(kernel& k, const kernel_run& r, std::size_t inputs, std::size_t outputs, int number) override {
+        auto& l = made_->launches.emplace_back();
+        l.run = r;
+        l.in.assign(r.in, r.in + inputs);
+        l.out.assign(r.out, r.out + outputs);
+        l.run.in = l.in.data();
+        l.run.out = l.out.data();
+        made_->commands.push_back(streams_.of_launch(k, l.run, number));
+    }
+    void copy(stream l, void* to, const void* from, std::size_t bytes, int number) override {
+        made_->commands.push_back(streams_.of_copy(l, to, from, bytes, number));
+        used_[l] = true;
+    }
+    void mark(stream l, int number) override { add(simulated_machine::command::kind::record, l, number); }
+    void wait(stream l, int number) override { add(simulated_machine::command::kind::wait, l, number); }
+    std::unique_ptr<recorded_work> end(std::unique_ptr<recorded_work>) override {
+        for (const stream l : {device_streams::copies_in, device_streams::copies_out}) {
+            if (!used_[l]) continue; // others may work there for long
+            mark(l, ~l);
+            wait(device_streams::compute, ~l);
+        }
+        return std::move(made_);
+    }
+
+private:
+    void add(simulated_machine::command::kind what, stream l, int number) {
+        made_->commands.push_back({.what = what, .on = l, .point = &made_->events[number]});
+    }
+
+    const simulated_streams& streams_;
+    bool used_[device_streams::count]{};
+    std::unique_ptr<simulated_recording> made_ = std::make_unique<simulated_recording>();
+};
+
+TENON_INLINE std::unique_ptr<stream_recorder> simulated_streams::begin_recording() {
+    return std::make_unique<simulated_recorder>(*this);
+}
+
+TENON_INLINE void simulated_streams::replay(recorded_work& w, const step& in, step_monitor& m) {
+    auto& r = static_cast<simulated_recording&>(w);
+    for (auto& l : r.launches) l.run.step = &in;
+    for (command& c : r.commands) {
+        c.monitor = &m;
+        c.denormals = denormal_mode();
+    }
+    machine_->give(streams_, r.commands);
 }
 
 } // namespace tenon::detail

@@ -103,6 +103,7 @@ struct plan_options {
     bool fuse = true;
     bool check_numerics = false; ///< the step is refused where a number is not finite
     bool measure = false;        ///< its nodes can be timed (session::set_measurements)
+    bool allow_tf32 = false;     ///< as session_options says
     std::uint64_t epoch = 0;     ///< of the task's resources: how often containers were reset
     std::uint64_t graph_seed = 0;
     std::string session_container;               ///< of what one session alone uses

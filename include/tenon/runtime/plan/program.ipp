@@ -52,7 +52,8 @@ TENON_INLINE kernel_pointer prepare_kernel(const program& p, const program_item&
                          .graph_seed = o.graph_seed,
                          .session_container = o.session_container.c_str(),
                          .files = &d.files(),
-                         .gpu = d.gpu()};
+                         .gpu = d.gpu(),
+                         .allow_tf32 = o.allow_tf32};
     return factory(s);
 }
 

@@ -3,7 +3,9 @@
 #include <array>
 #include <atomic>
 #include <exception>
+#include <memory>
 #include <mutex>
+#include <utility>
 
 #include <tenon/kernel/held_variables.hpp>
 #include <tenon/kernel/step.hpp>
@@ -135,6 +137,9 @@ public:
     }
 
 private:
+    // Which memory of a variable: that of the value that the step reads, of the one that its updates begin with, or where they
+    // write.
+    enum class memory_of { before, current, after };
     struct operation {
         const node* origin;
         tenon::kernel* kernel;
@@ -151,14 +156,31 @@ private:
         std::size_t place = 0;          // and its place there
         bool awaited = false;           // others wait for its event
         bool told = false;              // and the host is among them
+        std::vector<int> checked{};     // operations that may have refused, of which the host learns by this one's event
         std::string timed{};            // timed_as(), where the plan is measured
         int updates = -1;               // the variable that it updates
         bool writes = false;            // into a variable: it is not stopped half way
         std::vector<int> fetches{};     // that are whole when it has ended
+        // Of the host's, where streams are given all they do at once:
+        std::vector<int> host_then{}; // of the host's, those that are not begun before this one has ended
+        int host_before = 0;          // of how many it is in that list; one more, where it waits for streams
+        bool before_streams = false;  // they are given nothing before it has ended
     };
-    // Which memory of a variable: that of the value that the step reads, of the one that its updates begin with, or where they
-    // write.
-    enum class memory_of { before, current, after };
+    // The part of a recorded copy that is in the host's memory: a place in the frame's staged bytes is copied in its stead, from which or to
+    // which the host copies itself.
+    struct staged_copy {
+        std::size_t operation, slot, bytes, offset;
+    };
+    // What a step gives to its streams, where it gives it all at once: then it can be recorded.
+    struct streams_work {
+        std::vector<int> host, after; // operations of the host; those that wait for it
+        int before = 0;               // how many of the host it waits for
+        std::vector<int> told;        // operations whose kernels tell their device something
+        std::vector<int> updates;     // variables
+        std::vector<staged_copy> in, out;
+        std::vector<std::pair<std::size_t, memory_of>> pointers; // of variables, that kernels and copies are given
+        std::size_t staged_bytes = 0;
+    };
     struct variable_pointer {
         std::size_t variable;
         memory_of which;
@@ -186,6 +208,13 @@ private:
     void require_fit(const plan_options& o) const;
     std::string largest_holders(std::size_t device) const;
     void plan_waits();
+    void plan_work_at_once();
+    void find_recorded_pointers();
+    bool may_be_at_once() const;
+    recorded_work* recording_of(frame& f, const tenon::step& in) noexcept;
+    std::unique_ptr<recorded_work> record(frame& f, const tenon::step& in, std::unique_ptr<recorded_work> other) const;
+    void stage_in(frame& f) const;
+    void stage_out(frame& f) const;
     void upload_constants();
     void find_variables();
     void find_pointers();
@@ -212,7 +241,7 @@ private:
     void check_numerics(std::size_t s, const frame& f) const;
     bool is_cheap(std::size_t s) const {
         constexpr double worth_a_task = 2e4; // ns: about what waking a thread costs
-        return operations_[s].cost < worth_a_task;
+        return s == operations_.size() || operations_[s].cost < worth_a_task;
     }
     // Whose threads are kept awake while a step runs.
     thread_pool* pool_worth_waking(const run_environment& e) const noexcept {
@@ -251,7 +280,11 @@ private:
     int side_by_side_ = 1;                 // nodes that may run at the same time
     std::vector<line> streams_;            // that the step uses
     std::vector<int> on_streams_;          // operations
+    std::vector<int> may_refuse_;          // of those
     int on_host_ = 0;                      // operations that are not on streams, where it uses some
+    // nullptr: streams are given some before the host has seen the end of others
+    std::unique_ptr<streams_work> at_once_;
+    std::atomic<bool> records_{false}; // what is given at once is recorded
     std::vector<device_memory> constants_; // by device: copies of what the host holds
     plan_summary summary_;
     std::atomic<std::size_t> frames_made_{0};

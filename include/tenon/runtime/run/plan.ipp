@@ -78,10 +78,14 @@ TENON_INLINE plan::plan(program&& placed, const plan_options& o) : devices_(o.de
 
     lent_.resize(program_.fetches.size());
     for (std::size_t f = 0; f < lent_.size(); ++f) lent_[f] = program_.value(program_.fetches[f]).fetch < 0;
-    if (o.has_streams()) plan_waits();
+    if (o.has_streams()) {
+        plan_waits();
+        plan_work_at_once();
+    }
     if (!schedule_.waits_for.empty()) side_by_side_ = o.side_by_side;
     if (side_by_side_ > 1 && streams_.empty()) successors_ = schedule_.waits_for.reversed();
     find_variables();
+    find_recorded_pointers();
     for (loan& l : loans_) {
         const auto at = std::find_if(program_.variables.begin(), program_.variables.end(),
                                      [&](const auto& v) { return v.get() == variables_[l.variable].variable; });
@@ -266,9 +270,11 @@ TENON_INLINE void plan::plan_waits() {
         op.place = all.size();
         all.push_back(static_cast<int>(s));
         on_streams_.push_back(static_cast<int>(s));
+        if (op.kernel->may_refuse()) may_refuse_.push_back(static_cast<int>(s));
     }
     if (streams_.empty()) return;
     if (check_numerics_) { // one after another: it is told which is the first
+        for (const int s : may_refuse_) operations_[static_cast<std::size_t>(s)].checked.push_back(s);
         for (std::size_t s = 0; s < operations_.size(); ++s) {
             operations_[s].awaited = operations_[s].told = operations_[s].line >= 0;
             if (s == 0) continue;
@@ -280,25 +286,42 @@ TENON_INLINE void plan::plan_waits() {
     // By operation and stream: the last of the stream's that has ended when the operation has.
     std::vector<std::vector<int>> known(operations_.size());
     std::vector<int> last(streams_.size(), -1); // that was given
+    // And the last that the host knows to have ended before it begins the operation, or gives it to its stream; and the last
+    // that may refuse among those that come before the operation.
+    std::vector<std::vector<int>> seen(operations_.size()), refusing(operations_.size());
+    const auto learn_all = [](std::vector<int>& own, const std::vector<int>& from) {
+        for (std::size_t l = 0; l < own.size(); ++l) own[l] = std::max(own[l], from[l]);
+    };
+    const auto changes_variable = [&](std::size_t s) {
+        const program_item& it = program_.item(schedule_.order[s]);
+        return !it.op->is(op_flags::variable) &&
+               std::any_of(it.outputs.begin(), it.outputs.end(), [&](int v) { return program_.value(v).variable; });
+    };
     for (std::size_t s = 0; s < operations_.size(); ++s) {
         operation& op = operations_[s];
         const int number = static_cast<int>(s);
         std::vector<int>& own = known[s];
-        const auto learn = [&](int from) {
-            for (std::size_t l = 0; l < own.size(); ++l)
-                own[l] = std::max(own[l], known[static_cast<std::size_t>(from)][l]);
-        };
+        const auto learn = [&](int from) { learn_all(own, known[static_cast<std::size_t>(from)]); };
         own.assign(streams_.size(), -1);
+        seen[s] = refusing[s] = own;
         if (op.line >= 0)
-            if (const int before = std::exchange(last[static_cast<std::size_t>(op.line)], number); before >= 0)
+            if (const int before = std::exchange(last[static_cast<std::size_t>(op.line)], number); before >= 0) {
                 learn(before);
+                learn_all(seen[s], seen[static_cast<std::size_t>(before)]);
+            }
         const std::span<const int> all = schedule_.waits_for[s];
         for (const int b : all) {
             operation& from = operations_[static_cast<std::size_t>(b)];
-            if (from.line >= 0) continue;
+            learn_all(refusing[s], refusing[static_cast<std::size_t>(b)]);
+            if (from.line >= 0) {
+                int& at = refusing[s][static_cast<std::size_t>(from.line)];
+                if (from.kernel->may_refuse()) at = std::max(at, b);
+                continue;
+            }
             from.then.push_back(number);
             ++op.before;
             learn(b);
+            learn_all(seen[s], known[static_cast<std::size_t>(b)]);
         }
         for (std::size_t k = all.size(); k-- > 0;) { // the later ones often cover the earlier
             const int b = all[k];
@@ -314,9 +337,26 @@ TENON_INLINE void plan::plan_waits() {
                 op.waits.push_back(b);
             }
             learn(b);
+            if (op.line >= 0) learn_all(seen[s], seen[static_cast<std::size_t>(b)]);
+        }
+        // An update cannot be taken back: the host gives it when nothing that it is computed of was refused.
+        for (std::size_t l = 0; op.line >= 0 && changes_variable(s) && l < streams_.size(); ++l) {
+            const int b = refusing[s][l];
+            if (b <= seen[s][l]) continue;
+            operation& from = operations_[static_cast<std::size_t>(b)];
+            from.awaited = from.told = true;
+            from.then.push_back(number);
+            ++op.before;
+            learn_all(seen[s], known[static_cast<std::size_t>(b)]);
         }
         if (op.line >= 0) own[static_cast<std::size_t>(op.line)] = number;
+        else seen[s] = own;
     }
+    for (std::size_t s = 0; s < operations_.size(); ++s)
+        for (const int r : may_refuse_)
+            if (const auto l = static_cast<std::size_t>(operations_[static_cast<std::size_t>(r)].line);
+                operations_[s].told && operations_[s].line >= 0 && r > seen[s][l] && r <= known[s][l])
+                operations_[s].checked.push_back(r);
     for (std::size_t s = 0; s < operations_.size(); ++s)
         for (std::size_t l = 0; l < streams_.size(); ++l)
             if (static_cast<int>(l) != operations_[s].line && known[s][l] == last[l]) streams_[l].told = false;
@@ -452,5 +492,6 @@ TENON_INLINE bool plan::accepts(const any_array* const* feeds) const {
 
 } // namespace tenon::runtime
 
+#include <tenon/runtime/run/plan_at_once.inl>
 #include <tenon/runtime/run/plan_executor.inl>
 #include <tenon/runtime/run/plan_run.inl>

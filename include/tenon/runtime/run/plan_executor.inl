@@ -50,16 +50,28 @@ TENON_INLINE void plan::executor::begin(const run_environment& e, run_owner* own
     has_ended_ = caller_idle_ = false;
     on_host_ = p_.on_host_;
     costly_ = 0;
-    left_.clear();
     ready_.clear();
+    used_.assign(p_.streams_.size(), 0);
+    closed_.assign(p_.streams_.size(), 0);
+    at_once_ = p_.at_once_ && !e.traced && !e.measured;
+    all_given_ = all_ended_ = staged_ = has_told_ = false;
+    if (at_once_) {
+        before_streams_ = p_.at_once_->before;
+        ++on_host_; // after_streams()
+        left_.resize(p_.operations_.size());
+        for (const int s : p_.at_once_->host) {
+            left_[static_cast<std::size_t>(s)] = p_.operations_[static_cast<std::size_t>(s)].host_before;
+            if (left_[static_cast<std::size_t>(s)] == 0) make_ready(s);
+        }
+        return;
+    }
+    left_.clear();
     for (std::size_t s = 0; s < p_.operations_.size(); ++s) {
         left_.push_back(p_.operations_[s].before);
         if (left_.back() == 0 && p_.operations_[s].line < 0) make_ready(static_cast<int>(s));
     }
     next_ = 0;
     given_.assign(p_.streams_.size(), 0);
-    used_.assign(p_.streams_.size(), 0);
-    closed_.assign(p_.streams_.size(), 0);
 }
 
 TENON_INLINE void plan::executor::run(const run_environment& e) {
@@ -217,12 +229,26 @@ TENON_INLINE void plan::executor::release(const std::vector<int>& next) {
             make_ready(n);
 }
 
+// Of a step that gives its streams all at once.
+TENON_INLINE void plan::executor::go_on_after(std::size_t s) {
+    if (s == p_.operations_.size()) {
+        release_host(p_.at_once_->after);
+        return;
+    }
+    release_host(p_.operations_[s].host_then);
+    before_streams_ -= p_.operations_[s].before_streams;
+}
+TENON_INLINE void plan::executor::release_host(const std::vector<int>& next) {
+    for (const int n : next)
+        if (--left_[static_cast<std::size_t>(n)] == 0) make_ready(n);
+}
+
 // Something for a thread that comes now.
 TENON_INLINE bool plan::executor::has_work() noexcept {
     if (!ready_.empty()) return true;
     if (giving_) return false;
-    if (!stopped()) return next_to_give() >= 0;
-    for (std::size_t l = 0; l < given_.size(); ++l)
+    if (!stopped()) return may_give();
+    for (std::size_t l = 0; l < used_.size(); ++l)
         if (used_[l] && !closed_[l]) return true;
     return false;
 }
@@ -246,6 +272,11 @@ TENON_INLINE void plan::executor::work_on_streams(locked& lock) {
         call_threads(others, lock);
         run_operation(s);
         lock.lock();
+        if (at_once_) {
+            --on_host_;
+            if (!stopped()) go_on_after(s);
+            continue;
+        }
         on_host_ -= p_.operations_[s].line < 0;
         if (!stopped()) release(p_.operations_[s].then);
     }
@@ -253,6 +284,11 @@ TENON_INLINE void plan::executor::work_on_streams(locked& lock) {
 
 TENON_INLINE void plan::executor::run_operation(std::size_t s) noexcept {
     const int number = static_cast<int>(s);
+    if (number == after_streams()) {
+        check(p_.may_refuse_);
+        if (staged_ && !stopped()) p_.stage_out(f_);
+        return;
+    }
     const kept_back::running running;
     try {
         if (!wanted(number)) return;
@@ -299,11 +335,28 @@ TENON_INLINE void plan::executor::call_threads(int count, locked& lock) noexcept
     }
 }
 
+// Operations that have ended and may have refused what they were given: the first of them is to blame.
+TENON_INLINE void plan::executor::check(const std::vector<int>& operations) noexcept {
+    for (const int s : operations) {
+        if (stopped()) return;
+        try {
+            p_.operations_[static_cast<std::size_t>(s)].kernel->refuse(f_.told[static_cast<std::size_t>(s)].get());
+        } catch (...) {
+            failed(s, std::current_exception());
+        }
+    }
+}
+
 // An event that the host waits for.
 TENON_INLINE void plan::executor::reached(int operation, std::exception_ptr why) noexcept {
-    if (why) failed(operation >= 0 ? operation : p_.on_streams_.back(), std::move(why));
+    if (why) failed(nowhere, std::move(why)); // of what, among all that was given, nobody knows
+    else if (operation >= 0) check(p_.operations_[static_cast<std::size_t>(operation)].checked);
     locked lock(guard_);
-    untold_.fetch_sub(1, std::memory_order_acq_rel);
+    const bool was_last = untold_.fetch_sub(1, std::memory_order_acq_rel) == 1;
+    if (at_once_ && was_last && !stopped()) {
+        all_ended_ = true;
+        make_ready(after_streams());
+    }
     if (operation >= 0 && !stopped()) {
         if (p_.check_numerics_) make_ready(operation);
         else release(p_.operations_[static_cast<std::size_t>(operation)].then);
@@ -328,8 +381,12 @@ TENON_INLINE void plan::executor::leave(locked& lock, bool is_caller) noexcept {
 }
 
 TENON_INLINE void plan::executor::end() {
+    if (!p_.streams_.empty()) check(p_.may_refuse_);
     std::exception_ptr why = failure();
     if (!why && p_.end_updates_ > 0) f_.variables.set_all_written();
+    if (why && all_ended_) // something of the host failed
+        for (const int v : p_.at_once_->updates) f_.set_updated(v);
+    f_.has_run = f_.has_run || !why;
     f_.variables.end();
     has_ended_ = true;
     if (owner_) owner_->ended(std::move(why));
@@ -354,8 +411,23 @@ TENON_INLINE int plan::executor::next_to_give() noexcept {
     return first;
 }
 
+TENON_INLINE bool plan::executor::may_give() noexcept {
+    return at_once_ ? before_streams_ == 0 && !all_given_ : next_to_give() >= 0;
+}
+
 // Gives streams what they can be given: one thread at a time, so that each gets it in the plan's order.
 TENON_INLINE void plan::executor::give(locked& lock) {
+    giving_ = true;
+    if (at_once_) give_all(lock);
+    else give_some(lock);
+    if (owner_) // nobody works for the streams meanwhile
+        for (const line& l : p_.streams_) streams_of(l).flush();
+    lock.lock();
+    giving_ = false;
+}
+
+// These two let go of the lock.
+TENON_INLINE void plan::executor::give_some(locked& lock) {
     batch_.clear();
     for (int s = next_to_give(); s >= 0 && !stopped(); s = next_to_give()) {
         batch_.push_back(s);
@@ -363,17 +435,57 @@ TENON_INLINE void plan::executor::give(locked& lock) {
         ++given_[static_cast<std::size_t>(op.line)];
         release(op.given_first);
     }
-    giving_ = true;
     lock.unlock();
     for (const int s : batch_) {
         if (!wanted(s)) break;
         give_operation(static_cast<std::size_t>(s));
     }
     end_streams();
-    if (owner_) // nobody works for the streams meanwhile
-        for (const line& l : p_.streams_) streams_of(l).flush();
-    lock.lock();
-    giving_ = false;
+}
+
+// The host waits for nothing but the end of it, and is told by every stream that is used.
+TENON_INLINE void plan::executor::give_all(locked& lock) {
+    const bool now = may_give() && !stopped();
+    all_given_ = all_given_ || now;
+    lock.unlock();
+    if (!now) return;
+    if (!wanted(p_.on_streams_.front()) || give_recorded()) return;
+    for (const int s : p_.on_streams_) {
+        if (!wanted(s)) break;
+        give_operation(static_cast<std::size_t>(s));
+    }
+    has_told_ = true;
+    // Counted before the first is told, which would be taken for the last.
+    const auto used = std::count(used_.begin(), used_.end(), 1);
+    untold_.fetch_add(static_cast<int>(used), std::memory_order_relaxed);
+    for (std::size_t l = 0; l < used_.size(); ++l) {
+        if (!used_[l]) continue;
+        closed_[l] = 1;
+        const line& of = p_.streams_[l];
+        streams_of(of).record(stream_of(of), *f_.ends[l], &end_report_);
+    }
+}
+
+// False where it was not recorded, or cannot be given again: nothing was given, and it never is recorded again.
+TENON_INLINE bool plan::executor::give_recorded() noexcept {
+    recorded_work* const work = p_.recording_of(f_, *e_.in);
+    if (!work) return false;
+    const line& kernels = *std::find_if(p_.streams_.begin(), p_.streams_.end(),
+                                        [](const line& l) { return l.by.stream == device_streams::compute; });
+    try {
+        p_.stage_in(f_);
+        for (const int s : p_.at_once_->told)
+            p_.operations_[static_cast<std::size_t>(s)].kernel->tell(f_.told[static_cast<std::size_t>(s)].get());
+        has_told_ = true;
+        staged_ = true;
+        streams_of(kernels).replay(*work, *e_.in, *this);
+    } catch (...) {
+        staged_ = false;
+        p_.records_.store(false, std::memory_order_relaxed);
+        return false;
+    }
+    record(kernels, *f_.ends[static_cast<std::size_t>(&kernels - p_.streams_.data())], &end_report_);
+    return true;
 }
 
 TENON_INLINE void plan::executor::give_operation(std::size_t s) noexcept {
@@ -388,19 +500,23 @@ TENON_INLINE void plan::executor::give_operation(std::size_t s) noexcept {
             to.copy(stream_of(l), f_.out[p_.out_begin_[s]], f_.in[p_.in_begin_[s]], op.bytes, *this, number);
         else {
             f_.runs[s].step = e_.in;
-            if (f_.told[s]) op.kernel->tell(f_.told[s].get());
+            if (f_.told[s] && !has_told_) op.kernel->tell(f_.told[s].get());
             to.launch(*op.kernel, f_.runs[s], *this, number);
         }
     } catch (...) {
         failed(number, std::current_exception());
     }
-    if (op.awaited) record(l, *f_.events[s], op.told ? &reports_[s] : nullptr);
+    if (op.awaited) record(l, *f_.events[s], op.told && !at_once_ ? &reports_[s] : nullptr);
 }
 
 // Who is told will be, or the step could not end: what there is no memory for ends the program.
 TENON_INLINE void plan::executor::record(const line& l, device_event& e, report* told) noexcept {
     if (told) untold_.fetch_add(1, std::memory_order_relaxed);
-    streams_of(l).record(stream_of(l), e, told);
+    try {
+        streams_of(l).record(stream_of(l), e, told);
+    } catch (...) { // of one that nobody is told of
+        failed(nowhere, std::current_exception());
+    }
 }
 
 // After the last operation of a stream, if nothing else tells its end, or after the last that was given before a stop.
@@ -440,7 +556,7 @@ TENON_INLINE void plan::executor::failed(int command, std::exception_ptr why) no
     const std::lock_guard lock(errors_);
     if (!first_) {
         first_ = std::move(why);
-        where_ = static_cast<std::size_t>(command);
+        where_ = command;
     }
     stopped_.store(true, std::memory_order_release);
 }
@@ -448,8 +564,9 @@ TENON_INLINE void plan::executor::failed(int command, std::exception_ptr why) no
 TENON_INLINE std::exception_ptr plan::executor::failure() const noexcept {
     if (!stopped()) return nullptr;
     const std::lock_guard lock(errors_);
+    if (where_ == nowhere) return first_;
     try {
-        p_.rethrow_with_place(first_, where_);
+        p_.rethrow_with_place(first_, static_cast<std::size_t>(where_));
     } catch (...) {
         return std::current_exception();
     }

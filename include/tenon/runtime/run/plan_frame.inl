@@ -19,7 +19,8 @@ namespace tenon::runtime {
 
 // Runs the operations of a step as they become possible. Operations of streams are given to each in the plan's order, as soon
 // as what they wait for on the host has ended, and what they wait for on other streams was given: an event is always recorded
-// before anybody is told to wait for it, so steps that use the same streams cannot block each other. Operations of the host
+// before anybody is told to wait for it, so steps that use the same streams cannot block each other. Where nothing that they do waits for
+// the host in the middle, they are given all at once, which may be a recording. Operations of the host
 // run side by side as soon as what they wait for has ended, which streams tell by their events.
 //
 // It has no thread of its own. Threads come to work(), do what there is and leave; an event that is reached makes things
@@ -64,15 +65,25 @@ private:
     void run_operation(std::size_t s) noexcept;
     void leave(locked& lock, bool is_caller) noexcept;
     void reached(int operation, std::exception_ptr why) noexcept;
+    void check(const std::vector<int>& operations) noexcept;
     void make_ready(int s);
     void release(const std::vector<int>& next);
+    void release_host(const std::vector<int>& next);
+    void go_on_after(std::size_t s);
     int take_ready();
     bool has_work() noexcept;
     bool is_over() noexcept;
     int next_to_give() noexcept;
+    bool may_give() noexcept;
     void give(locked& lock);
+    void give_some(locked& lock);
+    void give_all(locked& lock);
+    bool give_recorded() noexcept;
     void give_operation(std::size_t s) noexcept;
     void record(const line& l, device_event& e, report* told) noexcept;
+    int after_streams() const {
+        return static_cast<int>(p_.operations_.size());
+    } // what is done when all of them have ended
     void end_streams() noexcept;
     int threads_wanted() noexcept;
     void call_threads(int count, locked& lock) noexcept;
@@ -102,7 +113,8 @@ private:
     mutable std::mutex errors_; // of what follows; no other lock is taken under it
     std::atomic<bool> stopped_{false};
     std::exception_ptr first_;
-    std::size_t where_ = 0;
+    static constexpr int nowhere = -1;
+    int where_ = nowhere;
 
     tenon::detail::spin_lock
         guard_; // of what follows; under it no kernel is run, and nobody is called but a device, to wake its threads
@@ -112,11 +124,16 @@ private:
     std::vector<std::size_t> given_;  // by stream: how many of its operations
     std::vector<char> used_, closed_; // by stream: something was given; its last event was. Of who gives
     std::vector<int> batch_;          // of who gives
-    int on_host_ = 0;                 // operations that have not ended
-    int costly_ = 0;                  // of those that are ready
-    int workers_ = 0;                 // threads in work(), or called
-    int coming_ = 0;                  // of those, not there yet
-    bool giving_ = false;             // one of them gives operations to streams
+    bool at_once_ = false;            // streams are given all they do at once
+    int before_streams_ = 0;          // then: operations of the host that have not ended and are before that
+    bool all_given_ = false, all_ended_ = false;
+    bool staged_ = false;   // it was recorded: the host copies what it fetched
+    bool has_told_ = false; // kernels have told their device what they tell
+    int on_host_ = 0;       // operations that have not ended
+    int costly_ = 0;        // of those that are ready
+    int workers_ = 0;       // threads in work(), or called
+    int coming_ = 0;        // of those, not there yet
+    bool giving_ = false;   // one of them gives operations to streams
     bool caller_idle_ = false;
     bool asking_ = false;  // it waits for a variable
     bool changed_ = false; // which was told before that was known
@@ -138,6 +155,17 @@ struct plan::frame {
     held_variables variables;
     std::vector<std::array<const void*, 3>> pointed; // by variable: where the pointers to its memories point
     void set_updated(int variable) noexcept { variables.set_written(static_cast<std::size_t>(variable)); }
+    // Of steps whose streams' work is recorded:
+    struct recording {
+        std::vector<const void*> pointers; // of variables
+        std::unique_ptr<recorded_work> work;
+    };
+    std::vector<recording> recordings; // those used last first
+    std::vector<const void*> recorded_pointers;
+    std::shared_ptr<std::byte> staged;
+    int recorded = 0, given_again = 0;
+    bool has_run = false; // well
+
     bool before_updates = true;          // of a step with variables, where it waits
     std::unique_ptr<executor> in_flight; // of steps that use streams or were started
     frame* next = nullptr;

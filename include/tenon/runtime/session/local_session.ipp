@@ -28,6 +28,7 @@ inline void require_left_to_task(const session_options& o) {
     require(o.cpu_devices == 1, "cpu_devices");
     require(!o.gpus, "gpus");
     require(o.gpu_memory == memory_policy{}, "gpu_memory");
+    require(o.gpu_devices == gpu_selection{}, "gpu_devices");
 }
 
 TENON_INLINE local_session::local_session(const tenon::graph& g, const session_options& o,
@@ -41,7 +42,9 @@ TENON_INLINE local_session::local_session(const tenon::graph& g, const session_o
                                                                    .memory_limit = o.memory_limit,
                                                                    .cpu_devices = o.cpu_devices,
                                                                    .gpus = o.gpus,
-                                                                   .gpu_memory = o.gpu_memory},
+                                                                   .gpu_memory = o.gpu_memory,
+                                                                   .gpu_devices = o.gpu_devices,
+                                                                   .placement_log = o.placement_log},
                                                       own_pool_.get(), "session_options"));
     pool_ = own_pool_ ? own_pool_.get() : tasks_[0]->pool;
     step_pool_ = pool_->size() > 1 ? pool_ : nullptr;

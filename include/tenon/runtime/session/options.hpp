@@ -9,6 +9,7 @@
 #include <tenon/core/shared_function.hpp>
 #include <tenon/kernel/file_access.hpp>
 #include <tenon/kernel/memory_policy.hpp>
+#include <tenon/runtime/device/gpu_selection.hpp>
 
 /// What a task has, and how a session runs its graph.
 
@@ -26,6 +27,9 @@ struct task_options {
     int cpu_devices = 1;
     std::shared_ptr<const gpu_backend> gpus = nullptr;
     memory_policy gpu_memory = {};
+    gpu_selection gpu_devices = {};
+    /// Is told which GPUs were left out and why; not set: standard error.
+    shared_function<void(const std::string& line)> placement_log = {};
     /// What it is in a cluster: its devices are "/job:JOB/replica:0/task:INDEX/device:...".
     std::string job = "localhost";
     int index = 0;
@@ -49,6 +53,10 @@ struct session_options {
     /// session run, on every thread that runs them; the thread that runs a step computes afterwards as before. Where data
     /// have many, processors for which each is an exception are many times faster so. GPUs do as they do.
     bool flush_denormals = false;
+    /// Operands of products of float matrices may be rounded to TF32 on GPUs, 10 bits of fraction instead of 23, which is some times
+    /// faster there: of a result two or three digits are right, not six. Sums are float all the same. No other op and no other type
+    /// changes, and the CPU computes as it does.
+    bool allow_tf32 = false;
     /// Bytes that variables and steps may take together; 0: no limit. Memory kept for further steps counts, and is
     /// given back, least recently used first, where a step or a variable needs it. A step that needs more than the
     /// variables leave is refused before it runs, and a variable that does not fit before it is made:
@@ -62,11 +70,14 @@ struct session_options {
     std::shared_ptr<const gpu_backend> gpus = nullptr;
     /// How much of a GPU's memory is used (SEMANTICS 11).
     memory_policy gpu_memory = {};
+    /// Which of the GPUs, in which order, and as how many devices (SEMANTICS 10, 11). All sessions and tasks of a process that
+    /// use the same GPUs at a time choose the same.
+    gpu_selection gpu_devices = {};
     /// Nodes that ask for a device that is not there, or has no kernel for them, run on the CPU (SEMANTICS 7).
     bool allow_soft_placement = false;
     /// Tells the devices when the session is made, and each node's when it is first placed (SEMANTICS 8).
     bool log_device_placement = false;
-    /// Who is told; where it is not set, standard error.
+    /// Who is told, also of GPUs that are left out; where it is not set, standard error.
     shared_function<void(const std::string& line)> placement_log = {};
     /// What nodes and transfers took in earlier runs: what the rules leave open is then placed where the step takes least
     /// time and fits (cost_placer.hpp says how). Devices are chosen when a node is first placed, for the step in which it

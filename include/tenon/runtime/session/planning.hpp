@@ -21,6 +21,7 @@ inline plan_options planning_of(const session_options& s, int threads, bool meas
     o.check_numerics = s.check_numerics;
     o.kept_stages = s.kept_plans;
     o.wire_type = s.wire_type;
+    o.allow_tf32 = s.allow_tf32;
     return o;
 }
 

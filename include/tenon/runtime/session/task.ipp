@@ -36,7 +36,10 @@ TENON_INLINE task_state::task_state(const task_options& o, thread_pool* p, const
     pool((require_task_options(o, maker), p ? p : process_pool(o.intra_op_threads))), time(of_steps) {
     for (int i = 0; i < o.cpu_devices; ++i) devices.push_back(make_cpu_device(o.memory_limit, i));
     if (const auto gpus = o.gpus ? o.gpus : linked_gpu_backend())
-        for (auto& d : gpus->make(with_environment(o.gpu_memory), pool->size() > 1 ? pool : nullptr))
+        for (auto& d : gpus->make({.memory = with_environment(o.gpu_memory),
+                                   .selection = o.gpu_devices,
+                                   .pool = pool->size() > 1 ? pool : nullptr,
+                                   .log = o.placement_log}))
             devices.push_back(std::move(d));
     device_name own;
     try {

@@ -48,6 +48,7 @@ struct server_options {
     int cpu_devices = 1;
     std::shared_ptr<const gpu_backend> gpus = nullptr;
     memory_policy gpu_memory = {};
+    gpu_selection gpu_devices = {};
     /// A folder: the ops that use files (checkpoints, readers) may read and write those below it, on behalf of every client, and no
     /// others. Their relative paths begin there. Empty: such ops are refused.
     std::string files = {};

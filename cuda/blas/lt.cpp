@@ -1,0 +1,337 @@
+#include <cuda/blas/lt.hpp>
+
+#include <array>
+#include <cstdio>
+#include <limits>
+#include <map>
+#include <vector>
+
+#include <cuda/device/library.hpp>
+#include <tenon/core/error.hpp>
+
+namespace tenon::cuda {
+
+namespace {
+
+// The library's functions.
+struct functions {
+    explicit functions(library& from) :
+#define TENON_FUNCTION(name) name(from.get<decltype(::name)>(#name))
+        TENON_FUNCTION(cublasLtCreate),
+        TENON_FUNCTION(cublasLtDestroy),
+        TENON_FUNCTION(cublasLtGetStatusString),
+        TENON_FUNCTION(cublasLtMatmulDescCreate),
+        TENON_FUNCTION(cublasLtMatmulDescDestroy),
+        TENON_FUNCTION(cublasLtMatmulDescSetAttribute),
+        TENON_FUNCTION(cublasLtMatrixLayoutCreate),
+        TENON_FUNCTION(cublasLtMatrixLayoutDestroy),
+        TENON_FUNCTION(cublasLtMatrixLayoutSetAttribute),
+        TENON_FUNCTION(cublasLtMatmulPreferenceCreate),
+        TENON_FUNCTION(cublasLtMatmulPreferenceDestroy),
+        TENON_FUNCTION(cublasLtMatmulPreferenceSetAttribute),
+        TENON_FUNCTION(cublasLtMatmulAlgoGetHeuristic),
+        TENON_FUNCTION(cublasLtMatmul) {
+    }
+#undef TENON_FUNCTION
+    decltype(&::cublasLtCreate) cublasLtCreate;
+    decltype(&::cublasLtDestroy) cublasLtDestroy;
+    decltype(&::cublasLtGetStatusString) cublasLtGetStatusString;
+    decltype(&::cublasLtMatmulDescCreate) cublasLtMatmulDescCreate;
+    decltype(&::cublasLtMatmulDescDestroy) cublasLtMatmulDescDestroy;
+    decltype(&::cublasLtMatmulDescSetAttribute) cublasLtMatmulDescSetAttribute;
+    decltype(&::cublasLtMatrixLayoutCreate) cublasLtMatrixLayoutCreate;
+    decltype(&::cublasLtMatrixLayoutDestroy) cublasLtMatrixLayoutDestroy;
+    decltype(&::cublasLtMatrixLayoutSetAttribute) cublasLtMatrixLayoutSetAttribute;
+    decltype(&::cublasLtMatmulPreferenceCreate) cublasLtMatmulPreferenceCreate;
+    decltype(&::cublasLtMatmulPreferenceDestroy) cublasLtMatmulPreferenceDestroy;
+    decltype(&::cublasLtMatmulPreferenceSetAttribute) cublasLtMatmulPreferenceSetAttribute;
+    decltype(&::cublasLtMatmulAlgoGetHeuristic) cublasLtMatmulAlgoGetHeuristic;
+    decltype(&::cublasLtMatmul) cublasLtMatmul;
+};
+
+// Found when first asked for; nullptr where there is none, of which the user is told once, for products are slower then.
+const functions* lt_functions() {
+    static const std::unique_ptr<const functions> found = []() -> std::unique_ptr<const functions> {
+        try {
+            static library opened("cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so"});
+            return std::make_unique<const functions>(opened);
+        } catch (const unavailable_error& e) {
+            std::fprintf(stderr,
+                         "tenon: products of matrices on GPUs are made by Tenon's own kernels, which are slower: %s\n",
+                         e.what());
+            return nullptr;
+        }
+    }();
+    return found.get();
+}
+
+// What was found out of one description on one GPU.
+struct choice {
+    bool found = false;
+    cublasLtMatmulAlgo_t algorithm{};
+    std::size_t workspace_bytes = 0;
+};
+
+// Of one GPU.
+struct lt_state {
+    explicit lt_state(gpu_context& on) {
+        on.use();
+        check(lt_functions()->cublasLtCreate(&handle), "cublasLtCreate", "the products on " + on.name);
+    }
+    ~lt_state() { (void)lt_functions()->cublasLtDestroy(handle); }
+    lt_state(const lt_state&) = delete;
+    lt_state& operator=(const lt_state&) = delete;
+
+    cublasLtHandle_t handle = nullptr;
+    std::mutex guard; // of what follows
+    std::map<std::vector<std::int64_t>, choice> choices;
+    static constexpr std::size_t most_choices = 4096;
+};
+
+struct numbers {
+    cudaDataType_t element;
+    cublasComputeType_t computed_in;
+    cudaDataType_t scale;
+};
+numbers numbers_of(element_type e, bool tf32) {
+    switch (e) {
+    case element_type::float64: return {CUDA_R_64F, CUBLAS_COMPUTE_64F, CUDA_R_64F};
+    case element_type::float16: return {CUDA_R_16F, CUBLAS_COMPUTE_32F, CUDA_R_32F};
+    case element_type::bfloat16: return {CUDA_R_16BF, CUBLAS_COMPUTE_32F, CUDA_R_32F};
+    default: return {CUDA_R_32F, tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F};
+    }
+}
+
+constexpr std::int64_t most_batched = 65535; // of a grid's third dimension, which some algorithms use
+
+bool has_size(const gemm_description& d) {
+    constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+    for (int i = 0; i < d.dimensions; ++i)
+        if (d.batch[i].size == 0) return false;
+    return d.m > 0 && d.n > 0 && d.k > 0 && d.m <= most && d.n <= most && d.k <= most;
+}
+
+// The dimension of the batch with most products that cuBLASLt goes through by itself; the others are gone through by run().
+int batched_dimension(const gemm_description& d) {
+    int best = -1;
+    for (int i = 0; i < d.dimensions; ++i)
+        if (d.batch[i].size <= most_batched && (best < 0 || d.batch[i].size > d.batch[best].size)) best = i;
+    return best;
+}
+
+// Launches beyond these cost more than what is saved.
+constexpr std::int64_t most_launches = 64;
+constexpr double large_product = 1e8; // operations of one launch
+
+bool is_worth(const gemm_description& d, int batched) {
+    std::int64_t launches = 1;
+    for (int i = 0; i < d.dimensions; ++i)
+        if (i != batched) launches *= d.batch[i].size;
+    const double operations = 2.0 * static_cast<double>(d.m) * static_cast<double>(d.n) * static_cast<double>(d.k) *
+                              static_cast<double>(batched < 0 ? 1 : d.batch[batched].size);
+    return launches <= most_launches || operations >= large_product;
+}
+
+// What all addresses of an operand are multiples of, when the first one is a multiple of lt_product::alignment.
+std::uint32_t alignment_of(const gemm_description& d, int batched, std::int64_t gemm_batch::*step) {
+    auto bytes = static_cast<std::uint64_t>(lt_product::alignment);
+    for (int i = 0; i < d.dimensions; ++i)
+        if (i != batched) bytes |= static_cast<std::uint64_t>(d.batch[i].*step) * size_of(d.element);
+    return static_cast<std::uint32_t>(bytes & (~bytes + 1)); // the lowest bit of all
+}
+
+std::vector<std::int64_t> key_of(const gemm_description& d, bool tf32) {
+    std::vector<std::int64_t> key{
+        static_cast<std::int64_t>(d.element), d.m, d.n, d.k, d.transpose_a, d.transpose_b, d.bias, d.relu, tf32};
+    for (int i = 0; i < d.dimensions; ++i)
+        key.insert(key.end(), {d.batch[i].size, d.batch[i].step_a, d.batch[i].step_b, d.batch[i].step_c});
+    return key;
+}
+
+bool is_aligned(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % lt_product::alignment == 0; }
+
+} // namespace
+
+void check(cublasStatus_t answer, const char* call, const std::string& asked) {
+    if (answer == CUBLAS_STATUS_SUCCESS) return;
+    const functions* const f = lt_functions();
+    const std::string text =
+        std::string(call) + ", for " + asked + ": " +
+        (f ? f->cublasLtGetStatusString(answer) : "error " + std::to_string(static_cast<int>(answer)));
+    switch (answer) {
+    case CUBLAS_STATUS_ALLOC_FAILED:
+        throw resource_exhausted_error(
+            text + "; cuBLASLt needs memory of its own on the GPU and in the host: leave it some by a lower "
+                   "memory fraction or limit");
+    case CUBLAS_STATUS_NOT_INITIALIZED:
+        throw unavailable_error(text + "; is the driver older than the library, or the GPU's memory full?");
+    case CUBLAS_STATUS_NOT_SUPPORTED: throw unimplemented_error(text + "; this cuBLASLt has no such product");
+    case CUBLAS_STATUS_ARCH_MISMATCH: throw unimplemented_error(text + "; not on this GPU");
+    default: throw internal_error(text);
+    }
+}
+
+std::string text_of(const gemm_description& d) {
+    const auto matrix = [](std::int64_t rows, std::int64_t columns, bool transposed) {
+        const std::string r = std::to_string(rows), c = std::to_string(columns);
+        return transposed ? "[" + c + ", " + r + "] transposed" : "[" + r + ", " + c + "]";
+    };
+    std::string text = "the product " + matrix(d.m, d.k, d.transpose_a) + " x " + matrix(d.k, d.n, d.transpose_b) +
+                       " of " + name_of(d.element);
+    if (d.bias) text += d.relu ? " with bias and relu" : " with bias";
+    for (int i = 0; i < d.dimensions; ++i) text += (i == 0 ? ", batch " : " x ") + std::to_string(d.batch[i].size);
+    return text;
+}
+
+namespace lt {
+void destroyer::operator()(cublasLtMatmulDesc_t d) const noexcept {
+    (void)lt_functions()->cublasLtMatmulDescDestroy(d);
+}
+void destroyer::operator()(cublasLtMatrixLayout_t l) const noexcept {
+    (void)lt_functions()->cublasLtMatrixLayoutDestroy(l);
+}
+void destroyer::operator()(cublasLtMatmulPreference_t p) const noexcept {
+    (void)lt_functions()->cublasLtMatmulPreferenceDestroy(p);
+}
+} // namespace lt
+
+std::unique_ptr<lt_product> lt_product::make(gpu_context& on, const gemm_description& d, bool tf32) {
+    if (!is_floating(d.element) || !has_size(d) || !is_worth(d, batched_dimension(d)) || !lt_functions())
+        return nullptr;
+    std::unique_ptr<lt_product> made(new lt_product(on, d, tf32));
+    return made->found_ ? std::move(made) : nullptr;
+}
+
+// cuBLASLt's matrices are column-major: what lies in memory row-major is their transpose. So c' = b' * a' is asked for, n x m, and
+// the bias, which cuBLASLt has for each row of its result, is one for each column of c.
+lt_product::lt_product(gpu_context& on, const gemm_description& d, bool tf32) :
+    d_(d), asked_(text_of(d)), batched_(batched_dimension(d)) {
+    const functions& f = *lt_functions();
+    on.use();
+    lt_state& shared = on.state<lt_state>();
+    handle_ = shared.handle;
+    const numbers n = numbers_of(d.element, tf32);
+
+    cublasLtMatmulDesc_t operation = nullptr;
+    check(f.cublasLtMatmulDescCreate(&operation, n.computed_in, n.scale), "cublasLtMatmulDescCreate", asked_);
+    operation_.reset(operation);
+    const auto set = [&](cublasLtMatmulDescAttributes_t which, const auto& value) {
+        check(f.cublasLtMatmulDescSetAttribute(operation, which, &value, sizeof value),
+              "cublasLtMatmulDescSetAttribute", asked_);
+    };
+    const auto transposed = [](bool t) { return static_cast<std::int32_t>(t ? CUBLAS_OP_T : CUBLAS_OP_N); };
+    set(CUBLASLT_MATMUL_DESC_TRANSA, transposed(d.transpose_b));
+    set(CUBLASLT_MATMUL_DESC_TRANSB, transposed(d.transpose_a));
+    if (d.bias) {
+        set(CUBLASLT_MATMUL_DESC_EPILOGUE,
+            static_cast<std::uint32_t>(d.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS));
+        // Of the address that will come the library looks at the alignment now.
+        set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, reinterpret_cast<const void*>(std::uintptr_t{alignment}));
+    }
+
+    const auto layout = [&](lt::owned<cublasLtMatrixLayout_t>& to, std::int64_t rows, std::int64_t columns,
+                            std::int64_t gemm_batch::*step) {
+        cublasLtMatrixLayout_t made = nullptr;
+        check(f.cublasLtMatrixLayoutCreate(&made, n.element, static_cast<std::uint64_t>(rows),
+                                           static_cast<std::uint64_t>(columns), rows),
+              "cublasLtMatrixLayoutCreate", asked_);
+        to.reset(made);
+        if (batched_ < 0) return;
+        const auto count = static_cast<std::int32_t>(d.batch[batched_].size);
+        const std::int64_t stride = d.batch[batched_].*step;
+        check(f.cublasLtMatrixLayoutSetAttribute(made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count),
+              "cublasLtMatrixLayoutSetAttribute", asked_);
+        check(f.cublasLtMatrixLayoutSetAttribute(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride,
+                                                 sizeof stride),
+              "cublasLtMatrixLayoutSetAttribute", asked_);
+    };
+    layout(layout_b_, d.transpose_b ? d.k : d.n, d.transpose_b ? d.n : d.k, &gemm_batch::step_b);
+    layout(layout_a_, d.transpose_a ? d.m : d.k, d.transpose_a ? d.k : d.m, &gemm_batch::step_a);
+    layout(layout_c_, d.n, d.m, &gemm_batch::step_c);
+
+    const std::vector<std::int64_t> key = key_of(d, tf32);
+    const std::lock_guard lock(shared.guard);
+    if (shared.choices.size() >= lt_state::most_choices) shared.choices.clear();
+    auto [at, is_new] = shared.choices.try_emplace(key);
+    choice& chosen = at->second;
+    try {
+        if (is_new) {
+            cublasLtMatmulPreference_t made = nullptr;
+            check(f.cublasLtMatmulPreferenceCreate(&made), "cublasLtMatmulPreferenceCreate", asked_);
+            const lt::owned<cublasLtMatmulPreference_t> preference(made);
+            const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t which, const auto& value) {
+                check(f.cublasLtMatmulPreferenceSetAttribute(made, which, &value, sizeof value),
+                      "cublasLtMatmulPreferenceSetAttribute", asked_);
+            };
+            prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{on.capability >= 90 ? 32u : 4u} << 20);
+            // Parts of a sum are never rounded to 16 bits.
+            const bool small = size_of(d.element) == 2;
+            prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                   std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE} |
+                       (small ? 0u : std::uint32_t{CUBLASLT_REDUCTION_SCHEME_INPLACE}));
+            const std::uint32_t align_c = alignment_of(d, batched_, &gemm_batch::step_c);
+            prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(d, batched_, &gemm_batch::step_b));
+            prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(d, batched_, &gemm_batch::step_a));
+            prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, align_c);
+            prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, align_c);
+            cublasLtMatmulHeuristicResult_t result{};
+            int count = 0;
+            const cublasStatus_t answer =
+                f.cublasLtMatmulAlgoGetHeuristic(handle_, operation, layout_b_.get(), layout_a_.get(), layout_c_.get(),
+                                                 layout_c_.get(), made, 1, &result, &count);
+            if (answer != CUBLAS_STATUS_NOT_SUPPORTED) check(answer, "cublasLtMatmulAlgoGetHeuristic", asked_);
+            if (answer == CUBLAS_STATUS_SUCCESS && count > 0 && result.state == CUBLAS_STATUS_SUCCESS)
+                chosen = {true, result.algo, result.workspaceSize};
+        }
+    } catch (...) {
+        shared.choices.erase(at);
+        throw;
+    }
+    found_ = chosen.found;
+    algorithm_ = chosen.algorithm;
+    workspace_bytes_ = chosen.workspace_bytes;
+}
+
+bool lt_product::run(const void* a, const void* b, const void* bias, void* c, std::byte* workspace, void* stream) {
+    if (!is_aligned(a) || !is_aligned(b) || !is_aligned(c) || (d_.bias && !is_aligned(bias))) return false;
+    const functions& f = *lt_functions();
+    std::unique_lock<std::mutex> lock(guard_, std::defer_lock);
+    if (d_.bias) {
+        lock.lock();
+        check(f.cublasLtMatmulDescSetAttribute(operation_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias),
+              "cublasLtMatmulDescSetAttribute", asked_);
+    }
+    const double one = 1, none = 0;
+    const float one_float = 1, none_float = 0;
+    const bool is_double = d_.element == element_type::float64;
+    const std::size_t bytes = size_of(d_.element);
+    std::array<std::int64_t, std::size(gemm_description{}.batch)> at{};
+    for (;;) {
+        std::int64_t from_a = 0, from_b = 0, to = 0;
+        for (int i = 0; i < d_.dimensions; ++i) {
+            const std::int64_t index = at[static_cast<std::size_t>(i)];
+            from_a += index * d_.batch[i].step_a;
+            from_b += index * d_.batch[i].step_b;
+            to += index * d_.batch[i].step_c;
+        }
+        const auto in = [bytes](const void* p, std::int64_t element) {
+            return static_cast<const std::byte*>(p) + static_cast<std::size_t>(element) * bytes;
+        };
+        void* const result = static_cast<std::byte*>(c) + static_cast<std::size_t>(to) * bytes;
+        check(f.cublasLtMatmul(handle_, operation_.get(), is_double ? static_cast<const void*>(&one) : &one_float,
+                               in(b, from_b), layout_b_.get(), in(a, from_a), layout_a_.get(),
+                               is_double ? static_cast<const void*>(&none) : &none_float, result, layout_c_.get(),
+                               result, layout_c_.get(), &algorithm_, workspace, workspace_bytes_,
+                               static_cast<cudaStream_t>(stream)),
+              "cublasLtMatmul", asked_);
+        int i = 0; // the next of those dimensions that the library does not go through
+        for (; i < d_.dimensions; ++i) {
+            if (i == batched_) continue;
+            if (++at[static_cast<std::size_t>(i)] < d_.batch[i].size) break;
+            at[static_cast<std::size_t>(i)] = 0;
+        }
+        if (i == d_.dimensions) return true;
+    }
+}
+
+} // namespace tenon::cuda

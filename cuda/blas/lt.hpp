@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include <cublasLt.h>
+
+#include <cuda/device/context.hpp>
+#include <cuda/kernels/gemm.hpp>
+
+/// Products of matrices by cuBLASLt.
+
+namespace tenon::cuda {
+
+/// What cuBLASLt answers, as exceptions of Tenon, which say for what it was asked: not enough memory is a resource_exhausted_error, what
+/// it has not, or not on this GPU, an unimplemented_error, a library that does not start an unavailable_error, all else an internal_error.
+void check(cublasStatus_t answer, const char* call, const std::string& asked);
+
+/// "product [64, 784] x [784, 300] of float, with bias and relu, 8 times".
+std::string text_of(const gemm_description& d);
+
+namespace lt {
+
+/// Ends what cuBLASLt has made.
+struct destroyer {
+    void operator()(cublasLtMatmulDesc_t d) const noexcept;
+    void operator()(cublasLtMatrixLayout_t l) const noexcept;
+    void operator()(cublasLtMatmulPreference_t p) const noexcept;
+};
+template <class Pointer> using owned = std::unique_ptr<std::remove_pointer_t<Pointer>, destroyer>;
+
+} // namespace lt
+
+/// Products of one description, which run one after another for a batch's dimensions beyond one. Made when a plan is.
+class lt_product {
+public:
+    /// nullptr where cuBLASLt cannot be loaded, which standard error is told once, has no such product, or gives no algorithm for it.
+    /// Exact float by default; `tf32`: operands of float are rounded to 10 bits of fraction.
+    static std::unique_ptr<lt_product> make(gpu_context& on, const gemm_description& d, bool tf32);
+
+    /// Of device memory that run() needs.
+    std::size_t workspace_bytes() const noexcept { return workspace_bytes_; }
+    /// Gives the stream the products. True where that was done; false where an operand does not lie as was promised to the library
+    /// when it chose: aligned to `alignment` bytes. Thread-safe.
+    bool run(const void* a, const void* b, const void* bias, void* c, std::byte* workspace, void* stream);
+
+    /// How a plan lays out what it computes with.
+    static constexpr std::size_t alignment = 64;
+    static constexpr std::size_t workspace_alignment = 256;
+
+private:
+    lt_product(gpu_context& on, const gemm_description& d, bool tf32);
+
+    const gemm_description d_;
+    const std::string asked_; // for messages
+    cublasLtHandle_t handle_ = nullptr;
+    lt::owned<cublasLtMatmulDesc_t> operation_;
+    lt::owned<cublasLtMatrixLayout_t> layout_a_, layout_b_, layout_c_;
+    cublasLtMatmulAlgo_t algorithm_{};
+    std::size_t workspace_bytes_ = 0;
+    int batched_ = -1; // the dimension of the batch that cuBLASLt goes through by itself
+    bool found_ = false;
+    std::mutex guard_; // of the descriptor, which has the bias' address
+};
+
+} // namespace tenon::cuda

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include <cuda/device/context.hpp>
+#include <tenon/runtime/device/device.hpp>
+
+/// What a step gives to a GPU's streams, as one CUDA graph.
+
+namespace tenon::cuda {
+
+/// Streams that record, never work: one recording at a time, by any thread.
+class recording_streams {
+public:
+    explicit recording_streams(gpu_context& on) : on_(on) {}
+    ~recording_streams();
+    recording_streams(const recording_streams&) = delete;
+    recording_streams& operator=(const recording_streams&) = delete;
+
+    /// Waits for another recording to end. Throws what CUDA says.
+    std::unique_ptr<stream_recorder> begin();
+
+private:
+    class recorder;
+
+    gpu_context& on_;
+    std::mutex guard_; // of what follows: the recorder's
+    cudaStream_t streams_[device_streams::count]{};
+    std::vector<cudaEvent_t> events_; // one for each mark of the longest recording
+};
+
+/// Gives it to the stream, which may be another each time. Throws what CUDA says.
+void launch(recorded_work& graph, cudaStream_t to);
+
+} // namespace tenon::cuda

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <tenon/core/element_type.hpp>
+
+namespace tenon {
+class gpu_context;
+}
+
+/// Graphs of operations that cuDNN computes. A graph is described by plain values; cuDNN is asked for the fastest engine that takes it;
+/// the plan that this gives runs many times.
+
+namespace tenon::cuda::dnn {
+
+/// A tensor of a graph. Sizes are in cuDNN's order (images: batch, channels, height, width) whatever the order in memory, which the
+/// strides (in elements) tell.
+struct tensor {
+    std::vector<std::int64_t> sizes, strides;
+    element_type element = element_type::float32;
+    /// Given from one operation to the next, and never in memory.
+    bool between = false;
+    /// A number that lies in host memory when the graph is run.
+    bool by_value = false;
+};
+
+/// An image [batch, height, width, channels], dense and in that order.
+tensor image(std::int64_t batch, std::int64_t height, std::int64_t width, std::int64_t channels, element_type e);
+/// Filters that lie as [outputs, height, width, channels].
+tensor filters(std::int64_t outputs, std::int64_t height, std::int64_t width, std::int64_t channels, element_type e);
+/// `of` as a tensor between two operations, in the type that they compute in.
+tensor between(const tensor& of);
+
+enum class operation_kind {
+    convolution,                 ///< x, w, y
+    convolution_backward_input,  ///< dy, w, dx
+    convolution_backward_filter, ///< x, dy, dw
+    add,                         ///< a, b, y
+    subtract,                    ///< a, b, y
+    multiply,                    ///< a, b, y
+    divide,                      ///< a, b, y
+    exponential,                 ///< x, y
+    relu,                        ///< x, y; NaN stays NaN
+    reduce_sum,                  ///< x, y: sums over the dimensions that are 1 in y
+    reduce_max,                  ///< x, y
+    max_pool,                    ///< x, y
+    average_pool,                ///< x, y: of what lies in the image
+    average_pool_backward,       ///< dy, dx
+    layer_norm,                  ///< x, scale, bias, epsilon (by value), y, mean, inverse deviation
+    layer_norm_backward,         ///< x, mean, inverse deviation, dy, scale, dx, dscale, dbias
+};
+
+/// What the windows of convolutions and pools do, vertically and horizontally.
+struct window {
+    std::array<std::int64_t, 2> size{1, 1}; ///< of pools: filters have their own
+    std::array<std::int64_t, 2> stride{1, 1}, dilation{1, 1}, before{0, 0}, after{0, 0};
+};
+
+struct operation {
+    operation_kind kind;
+    std::vector<int> operands; ///< places in graph::tensors
+    dnn::window window = {};
+};
+
+struct graph {
+    std::string name; ///< of the op that it is for: what messages begin with
+    std::vector<tensor> tensors;
+    std::vector<operation> operations;
+    /// float or double.
+    element_type compute = element_type::float32;
+    /// Operands of float may be rounded to 10 bits of fraction.
+    bool tf32 = false;
+    /// The most memory beside the tensors.
+    std::size_t most_workspace_bytes = std::size_t{512} << 20;
+
+    int add(tensor t) {
+        tensors.push_back(std::move(t));
+        return static_cast<int>(tensors.size()) - 1;
+    }
+};
+
+/// All of a graph as text: equal graphs have equal texts.
+std::string text_of(const graph& g);
+
+/// How a graph is computed on one GPU. Thread-safe; uses what it was made of for as long as it lives.
+class plan {
+public:
+    virtual ~plan() = default;
+    /// Of device memory, aligned to 256.
+    virtual std::size_t workspace_bytes() const = 0;
+    /// Puts the graph on a stream. `data` has a pointer per tensor, aligned to `alignment`; those between operations are not looked at.
+    /// Throws internal_error where cuDNN refuses, resource_exhausted_error for want of memory.
+    virtual void run(void* stream, const std::vector<void*>& data, void* workspace) const = 0;
+};
+inline constexpr std::size_t alignment = 16;
+
+/// The plan for a graph, made when it is first asked for and kept with the GPU. nullptr where cuDNN is missing (which is said once on
+/// stderr) or has no engine that computes the graph as exactly as it asks, the same in every run, within its memory. Throws
+/// resource_exhausted_error where there is no memory to find out.
+std::shared_ptr<const plan> find_plan(gpu_context& on, const graph& g);
+
+/// Why find_plan() gave nullptr for this graph: "" where it did not.
+std::string why_no_plan(gpu_context& on, const graph& g);
+
+/// The same for a GPU that this machine has not, described as cuDNN describes GPUs in JSON (cuDNN 9.8 and later): "" where it has a
+/// plan, and otherwise why not. The plan is not kept.
+std::string why_no_plan_for(const std::string& gpu_as_json, const graph& g);
+
+} // namespace tenon::cuda::dnn

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+
+#include <tenon/core/element_type.hpp>
+
+/// Products of matrices by a kernel of our own: for the types that cuBLASLt has not, and for all where it is missing.
+
+namespace tenon::cuda {
+
+/// One dimension of a batch: how many, and elements from one product's matrices to the next one's; 0: all use the same.
+struct gemm_batch {
+    std::int64_t size = 1, step_a = 0, step_b = 0, step_c = 0;
+};
+
+/// Products of row-major matrices without gaps:
+///
+///     c = f(a * b + bias)    a: m x k, b: k x n, c: m x n, bias: n, added to each row
+///
+/// With transpose_a the memory of a holds k x m, with transpose_b that of b n x k. f: max(x, 0), or nothing.
+struct gemm_description {
+    element_type element = element_type::float32; ///< float, double, half, bfloat16, int32 or int64
+    std::int64_t m = 0, n = 0, k = 0;
+    bool transpose_a = false, transpose_b = false;
+    bool bias = false, relu = false;
+    int dimensions = 0; ///< of the batch
+    gemm_batch batch[8];
+};
+
+/// Gives the stream all products of a batch. half and bfloat16 are multiplied and summed in float; float and double are summed 16
+/// at a time, and then those sums, so an error grows with k / 16; integers wrap around. k = 0 gives f(bias). NaN stays under f.
+void gemm(const gemm_description& d, const void* a, const void* b, const void* bias, void* c, void* stream);
+
+/// c = f(c + bias) for each of `rows` rows of `n` elements.
+void add_bias(element_type element, void* c, const void* bias, std::int64_t rows, std::int64_t n, bool relu,
+              void* stream);
+
+} // namespace tenon::cuda

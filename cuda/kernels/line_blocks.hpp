@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+
+#include <cuda/kernels/grid.hpp>
+
+/// A tensor [outer, n, inner] as lines of n elements, and how blocks take them: for what needs a whole line to find an element.
+
+namespace tenon::cuda {
+
+/// Elements of a line that a thread holds in registers: a line that its threads hold together is read once.
+inline constexpr int held_elements = 16;
+/// Threads of a block at most: what they hold must fit into the registers.
+inline constexpr int most_line_threads = 512;
+
+struct line_layout {
+    std::int64_t outer = 1, n = 1, inner = 1;
+    int threads = 1; ///< that share a line
+    int lines = 1;   ///< side by side in a block
+    constexpr bool is_rows() const { return inner == 1; }
+    constexpr std::int64_t count() const { return outer * inner; }
+    constexpr std::int64_t tiles() const {
+        const std::int64_t held = std::int64_t{threads} * held_elements;
+        return (n + held - 1) / held;
+    }
+    constexpr unsigned block() const { return static_cast<unsigned>(threads * lines); }
+};
+
+constexpr std::int64_t least_power_of_two(std::int64_t from) {
+    std::int64_t p = 1;
+    while (p < from) p *= 2;
+    return p;
+}
+
+/// Threads for such lines of elements of `element_bytes` bytes. A line along the last axis is read 16 bytes at once by neighbouring threads;
+/// of other lines those side by side are read by neighbouring threads.
+inline line_layout lay_lines(std::int64_t outer, std::int64_t n, std::int64_t inner, std::int64_t element_bytes) {
+    line_layout l;
+    l.outer = outer;
+    l.n = n;
+    l.inner = inner;
+    if (l.is_rows()) {
+        const std::int64_t width = 16 / element_bytes, reads = (n + width - 1) / width;
+        std::int64_t threads = reads < 32 ? least_power_of_two(reads) : 32;
+        while (threads < most_line_threads && threads * held_elements < n) threads *= 2;
+        l.threads = static_cast<int>(threads);
+        l.lines = static_cast<int>(threads < block_threads ? block_threads / threads : 1);
+        return l;
+    }
+    const std::int64_t count = l.count();
+    std::int64_t lines = count < 32 ? least_power_of_two(count) : 32, threads = block_threads / lines;
+    while (threads > 1 && threads / 2 * 4 >= n) { // 4 elements a thread, rather than more threads
+        threads /= 2;
+        lines *= 2;
+    }
+    while (threads * lines < most_line_threads && threads * held_elements < n) threads *= 2;
+    l.threads = static_cast<int>(threads);
+    l.lines = static_cast<int>(lines);
+    return l;
+}
+
+} // namespace tenon::cuda

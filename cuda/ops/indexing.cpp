@@ -1,0 +1,130 @@
+#include <cuda/kernels/one_hot.hpp>
+#include <cuda/kernels/tile_gradient.hpp>
+#include <cuda/ops/kernel_table.hpp>
+#include <cuda/ops/placed_copy.hpp>
+#include <tenon/ops/indexing.hpp>
+
+namespace tenon::cuda {
+
+namespace {
+
+// x's slice and a tensor of the slice's sizes: copied from the slice, or into it (then the rest of x is zero).
+kernel_pointer slice_of(const slice_op::attributes& a, const tensor_type& x, const extents& part, bool into) {
+    const row_major_steps x_steps(x.extents), part_steps(part);
+    std::int64_t offset = 0;
+    copied_dimension dims[max_rank];
+    for (int i = 0; i < part.rank(); ++i) {
+        const range r = a.of(i);
+        // A step of which none is taken may be of any size.
+        const std::int64_t in_x = part[i].size > 1 ? r.step * x_steps[i] : x_steps[i];
+        if (part[i].size > 0) offset += tenon::detail::bound_range(r, x.extents[i]).first * x_steps[i];
+        dims[i] = {part[i].size, into ? part_steps[i] : in_x, into ? in_x : part_steps[i]};
+    }
+    const std::size_t bytes = size_of(x.element);
+    const strided_copy copy(dims, part.rank(), bytes);
+    const std::int64_t all = x.extents.elements();
+    return std::make_unique<placed_copy_kernel>(copy, bytes, into ? 0 : offset, into ? offset : 0,
+                                                filling{.elements = into && copy.elements() < all ? all : 0});
+}
+kernel_pointer prepare_slice(const kernel_setup& s) {
+    return slice_of(decode<slice_op::attributes>(s.attrs), s.inputs[0], s.outputs[0].extents, false);
+}
+kernel_pointer prepare_slice_gradient(const kernel_setup& s) {
+    return slice_of(decode<slice_op::attributes>(s.attrs), s.outputs[0], s.inputs[0].extents, true);
+}
+kernel_pointer prepare_reverse(const kernel_setup& s) {
+    const extents& x = s.inputs[0].extents;
+    const tenon::detail::axis_set axes =
+        tenon::detail::axes_or_all(decode<reverse_op::attributes>(s.attrs).axes, x.rank());
+    slice_op::attributes a;
+    for (int i = 0; i < x.rank(); ++i) {
+        a.begins.push_back(unbounded);
+        a.ends.push_back(unbounded);
+        a.steps.push_back(axes.has(i) ? -1 : 1);
+    }
+    return slice_of(a, s.inputs[0], x, false);
+}
+
+kernel_pointer prepare_pad(const kernel_setup& s) {
+    const auto a = decode<pad_op::attributes>(s.attrs);
+    const extents &x = s.inputs[0].extents, &out = s.outputs[0].extents;
+    const row_major_steps from(x), to(out);
+    std::int64_t offset = 0;
+    copied_dimension dims[max_rank];
+    for (int i = 0; i < x.rank(); ++i) {
+        dims[i] = {x[i].size, from[i], to[i]};
+        if (i < a.before.count) offset += a.before[i] * to[i];
+    }
+    const element_type e = s.inputs[0].element;
+    const strided_copy copy(dims, x.rank(), size_of(e));
+    return std::make_unique<placed_copy_kernel>(
+        copy, size_of(e), 0, offset,
+        filling{.elements = copy.elements() < out.elements() ? out.elements() : 0, .bits = bits_of(a.value, e)});
+}
+
+kernel_pointer prepare_tile(const kernel_setup& s) {
+    const index_list counts = decode<tile_op::attributes>(s.attrs).counts;
+    const extents& x = s.inputs[0].extents;
+    const row_major_steps from(x), to(s.outputs[0].extents);
+    copied_dimension dims[2 * max_rank];
+    for (int i = 0; i < x.rank(); ++i) {
+        dims[2 * i] = {counts[i], 0, to[i] * x[i].size};
+        dims[2 * i + 1] = {x[i].size, from[i], to[i]};
+    }
+    const std::size_t bytes = size_of(s.inputs[0].element);
+    return std::make_unique<placed_copy_kernel>(strided_copy(dims, 2 * x.rank(), bytes), bytes);
+}
+
+struct tile_gradient_kernel final : kernel {
+    explicit tile_gradient_kernel(const kernel_setup& s) : element(s.outputs[0].element) {
+        const index_list counts = decode<tile_op::attributes>(s.attrs).counts;
+        for (const extent& e : s.outputs[0].extents) {
+            sizes.sizes[sizes.rank] = e.size;
+            sizes.counts[sizes.rank] = counts[sizes.rank];
+            ++sizes.rank;
+        }
+    }
+    void run(const kernel_run& r) override {
+        if (r.out[0]) sum_repetitions(element, r.in[0], r.out[0], sizes, r.stream);
+    }
+
+    const element_type element;
+    tiled_sizes sizes;
+};
+kernel_pointer prepare_tile_gradient(const kernel_setup& s) { return std::make_unique<tile_gradient_kernel>(s); }
+
+struct one_hot_kernel final : kernel {
+    explicit one_hot_kernel(const kernel_setup& s) :
+        indices(s.inputs[0].element),
+        element_bytes(size_of(s.outputs[0].element)),
+        one(bits_of(1, s.outputs[0].element)) {
+        const auto a = decode<one_hot_op::attributes>(s.attrs);
+        const extents& x = s.inputs[0].extents;
+        const int axis = tenon::detail::axis_of(a.axis, x.rank() + 1);
+        depth = a.depth;
+        for (int i = 0; i < x.rank(); ++i) (i < axis ? outer : inner) *= x[i].size;
+    }
+    void run(const kernel_run& r) override {
+        if (r.out[0]) one_hot(indices, r.in[0], r.out[0], element_bytes, one, outer, depth, inner, r.stream);
+    }
+
+    const element_type indices;
+    const std::size_t element_bytes;
+    const std::uint64_t one;
+    std::int64_t outer = 1, depth = 0, inner = 1;
+};
+kernel_pointer prepare_one_hot(const kernel_setup& s) { return std::make_unique<one_hot_kernel>(s); }
+
+} // namespace
+
+void register_indexing() {
+    enter({{"slice", prepare_slice},
+           {"slice_gradient", prepare_slice_gradient},
+           {"reverse", prepare_reverse},
+           {"pad", prepare_pad},
+           {"tile", prepare_tile},
+           {"tile_gradient", prepare_tile_gradient},
+           {"one_hot", prepare_one_hot}});
+}
+
+} // namespace tenon::cuda

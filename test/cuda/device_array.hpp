@@ -1,0 +1,49 @@
+#pragma once
+
+#include <chrono>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include <cuda_runtime_api.h>
+#include <doctest/doctest.h>
+
+/// What tests of kernels share.
+
+namespace tenon::cuda::testing {
+
+/// Elements in a GPU's memory.
+template <class T> class device_array {
+public:
+    explicit device_array(std::size_t n) : n_(n) {
+        if (n > 0) REQUIRE(cudaMalloc(reinterpret_cast<void**>(&at_), n * sizeof(T)) == cudaSuccess);
+    }
+    explicit device_array(const std::vector<T>& values) : device_array(values.size()) {
+        if (n_ > 0) REQUIRE(cudaMemcpy(at_, values.data(), n_ * sizeof(T), cudaMemcpyHostToDevice) == cudaSuccess);
+    }
+    device_array(device_array&& other) noexcept : at_(std::exchange(other.at_, nullptr)), n_(other.n_) {}
+    device_array& operator=(device_array&&) = delete;
+    ~device_array() {
+        if (at_) (void)cudaFree(at_);
+    }
+    T* get() const { return at_; }
+    /// When all that was given to the default stream is done.
+    std::vector<T> read() const {
+        std::vector<T> values(n_);
+        if (n_ > 0) REQUIRE(cudaMemcpy(values.data(), at_, n_ * sizeof(T), cudaMemcpyDeviceToHost) == cudaSuccess);
+        return values;
+    }
+
+private:
+    T* at_ = nullptr;
+    std::size_t n_ = 0;
+};
+
+/// Random numbers from a fresh seed, which a failing test says.
+inline std::mt19937 seeded() {
+    const auto seed = static_cast<std::uint32_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+    MESSAGE("seed ", seed);
+    return std::mt19937(seed);
+}
+
+} // namespace tenon::cuda::testing
