@@ -1,3 +1,8 @@
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+#include <cuda/dnn/pooling.hpp>
 #include <cuda/kernels/pooling.hpp>
 #include <cuda/ops/kernel_table.hpp>
 #include <tenon/ops/pooling.hpp>
@@ -33,16 +38,20 @@ struct pool_kernel : kernel {
 };
 
 struct pool2d_kernel final : pool_kernel {
-    explicit pool2d_kernel(const kernel_setup& s) : pool_kernel(s, s.outputs[0].extents) {}
+    explicit pool2d_kernel(const kernel_setup& s) : pool_kernel(s, s.outputs[0].extents) {
+        ask_dnn(s, sizes.average ? dnn::operation_kind::average_pool : dnn::operation_kind::max_pool);
+    }
     void run(const kernel_run& r) override {
-        if (r.out[0]) pool(sizes, element, r.in[0], r.out[0], r.stream);
+        if (r.out[0] && !by_dnn(r, r.in[0])) pool(sizes, element, r.in[0], r.out[0], r.stream);
     }
 };
 
 struct pool2d_gradient_kernel final : pool_kernel {
-    explicit pool2d_gradient_kernel(const kernel_setup& s) : pool_kernel(s, s.inputs[2].extents) {}
+    explicit pool2d_gradient_kernel(const kernel_setup& s) : pool_kernel(s, s.inputs[2].extents) {
+        if (sizes.average) ask_dnn(s, dnn::operation_kind::average_pool_backward);
+    }
     void run(const kernel_run& r) override {
-        if (r.out[0]) pool_backward(sizes, element, r.in[0], r.in[1], r.in[2], r.out[0], r.stream);
+        if (r.out[0] && !by_dnn(r, r.in[2])) pool_backward(sizes, element, r.in[0], r.in[1], r.in[2], r.out[0], r.stream);
     }
 };
 
