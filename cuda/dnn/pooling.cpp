@@ -5,7 +5,8 @@ namespace tenon::cuda::dnn {
 namespace {
 
 // What is behind an image of n pixels, so that `count` windows move over it and no more.
-std::int64_t padding_after(std::int64_t n, std::int64_t before, std::int64_t size, std::int64_t stride, std::int64_t count) {
+std::int64_t padding_after(std::int64_t n, std::int64_t before, std::int64_t size, std::int64_t stride,
+                           std::int64_t count) {
     const std::int64_t after = (count - 1) * stride + size - n - before;
     return after < 0 ? 0 : after;
 }

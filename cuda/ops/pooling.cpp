@@ -30,11 +30,33 @@ pooling_sizes sizes_of(const attributes& of, const extents& x, const extents& y)
     return s;
 }
 
+// cuDNN is asked where TENON_CUDA_POOLING is "cudnn": our kernels read and write once what has to be read and written.
+bool asks_dnn() {
+    const char* wish = std::getenv("TENON_CUDA_POOLING");
+    return wish && std::strcmp(wish, "cudnn") == 0;
+}
+
 struct pool_kernel : kernel {
     pool_kernel(const kernel_setup& s, const extents& y) :
         sizes(sizes_of(s.attrs, s.inputs[0].extents, y)), element(s.outputs[0].element) {}
+    void ask_dnn(const kernel_setup& s, dnn::operation_kind which) {
+        const std::int64_t most = std::int64_t{1} << 31, n = sizes.batch * sizes.channels;
+        const std::int64_t x = n * sizes.height * sizes.width, y = n * sizes.out_height * sizes.out_width;
+        if (s.gpu && asks_dnn() && x > 0 && y > 0 && x < most && y < most)
+            plan = dnn::find_plan(*s.gpu, dnn::pooling_graph(which, sizes, element));
+    }
+    // False where there is no plan, or none for these pointers.
+    bool by_dnn(const kernel_run& r, const void* from) const {
+        for (const void* p : {from, static_cast<const void*>(r.out[0])})
+            if (!plan || reinterpret_cast<std::uintptr_t>(p) % dnn::alignment != 0) return false;
+        plan->run(r.stream, {const_cast<void*>(from), r.out[0]}, plan->workspace_bytes() ? r.scratch : nullptr);
+        return true;
+    }
+    std::size_t scratch_bytes() const override { return plan ? plan->workspace_bytes() : 0; }
+
     const pooling_sizes sizes;
     const element_type element;
+    std::shared_ptr<const dnn::plan> plan;
 };
 
 struct pool2d_kernel final : pool_kernel {
@@ -51,7 +73,8 @@ struct pool2d_gradient_kernel final : pool_kernel {
         if (sizes.average) ask_dnn(s, dnn::operation_kind::average_pool_backward);
     }
     void run(const kernel_run& r) override {
-        if (r.out[0] && !by_dnn(r, r.in[2])) pool_backward(sizes, element, r.in[0], r.in[1], r.in[2], r.out[0], r.stream);
+        if (r.out[0] && !by_dnn(r, r.in[2]))
+            pool_backward(sizes, element, r.in[0], r.in[1], r.in[2], r.out[0], r.stream);
     }
 };
 
