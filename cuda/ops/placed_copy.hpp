@@ -40,7 +40,9 @@ public:
         if (copy_.elements() > 0)
             copy_.run(r.input<std::byte>(0) + from_offset_, r.output<std::byte>(0) + to_offset_, r.stream);
     }
-    bool may_share(int i, int) const override { return i == 0 && around_.elements == 0 && copy_.is_plain(); }
+    bool may_share(int i, int) const override {
+        return i == 0 && around_.elements == 0 && from_offset_ == 0 && to_offset_ == 0 && copy_.is_plain();
+    }
 
 private:
     strided_copy copy_;

@@ -18,7 +18,6 @@ namespace tenon {
 /// in: images, which (bool [batch]; of a single image a scalar). The images for which it is true, mirrored.
 struct flip_images_op {
     static constexpr const char* name = "flip_images";
-    static constexpr element_types gpu_types = no_elements;
     struct attributes {
         bool upside_down = false; ///< else left and right change places
         static constexpr void fields(auto&& field) { field("upside_down", &attributes::upside_down); }
@@ -93,7 +92,6 @@ TENON_OP(image_geometry, crop_images_gradient);
 /// smaller half is before.
 struct fit_images_op {
     static constexpr const char* name = "fit_images";
-    static constexpr element_types gpu_types = no_elements;
     struct attributes {
         std::int64_t height = 0, width = 0;
         bool crops = true, pads = true; ///< what it may do
@@ -127,7 +125,6 @@ TENON_OP(image_geometry, fit_images);
 /// fit_images.
 struct fit_images_like_op {
     static constexpr const char* name = "fit_images_like";
-    static constexpr element_types gpu_types = no_elements;
     using attributes = no_attributes;
     static constexpr bool needs_value(const attributes&, int input) { return input == 0; }
     static constexpr inferred infer(const attributes&, type_list in, int) {

@@ -22,7 +22,6 @@ namespace tenon {
 /// [batch, 2].
 struct box_mask_op {
     static constexpr const char* name = "box_mask";
-    static constexpr element_types gpu_types = no_elements;
     struct attributes {
         std::int64_t height = 0, width = 0; ///< both 0: the boxes say their sizes
         bool inside =
@@ -54,7 +53,6 @@ TENON_OP(image_mixing, box_mask);
 /// in: images, boxes. The images with `value` in the boxes, which are those of box_mask.
 struct fill_boxes_op {
     static constexpr const char* name = "fill_boxes";
-    static constexpr element_types gpu_types = no_elements;
     struct attributes {
         std::int64_t height = 0, width = 0;
         bool inside = false;

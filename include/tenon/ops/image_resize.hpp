@@ -49,7 +49,6 @@ constexpr inferred infer_resized(const resize_attributes& a, const tensor_type& 
 /// in: images, of any element type. `nearest`.
 struct resize_nearest_op {
     static constexpr const char* name = "resize_nearest";
-    static constexpr element_types gpu_types = no_elements;
     struct attributes {
         std::int64_t height = 0, width = 0;
         static constexpr void fields(auto&& field) {
@@ -70,7 +69,6 @@ TENON_OP(image_resize, resize_nearest);
 /// in: images, floating. `bilinear` or `area`.
 struct resize_images_op {
     static constexpr const char* name = "resize_images";
-    static constexpr element_types gpu_types = no_elements;
     using attributes = detail::resize_attributes;
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         if (in.size() != 1) return fault::expects_more_operands;
@@ -86,7 +84,6 @@ TENON_OP(image_resize, resize_images);
 /// their weights.
 struct resize_images_gradient_op {
     static constexpr const char* name = "resize_images_gradient";
-    static constexpr element_types gpu_types = no_elements;
     using attributes = detail::resize_attributes;
     static constexpr bool needs_value(const attributes&, int input) { return input == 0; }
     static constexpr inferred infer(const attributes& a, type_list in, int) {

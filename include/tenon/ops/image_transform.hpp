@@ -49,7 +49,6 @@ constexpr inferred infer_transform(const transform_attributes& a, const tensor_t
 /// in: images, matrices (float [batch, 6]; of a single image [6]).
 struct affine_transform_op {
     static constexpr const char* name = "affine_transform";
-    static constexpr element_types gpu_types = no_elements;
     using attributes = detail::transform_attributes;
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         return in.size() == 2 ? detail::infer_transform(a, in[0], in[1]) : inferred(fault::expects_more_operands);
@@ -63,7 +62,6 @@ TENON_OP(image_transform, affine_transform);
 /// weights.
 struct affine_transform_gradient_op {
     static constexpr const char* name = "affine_transform_gradient";
-    static constexpr element_types gpu_types = no_elements;
     using attributes = detail::transform_attributes;
     static constexpr inferred infer(const attributes& a, type_list in, int) {
         return in.size() == 2 ? detail::infer_transform(a, in[0], in[1]) : inferred(fault::expects_more_operands);

@@ -31,7 +31,6 @@ struct seeded {
 /// What is drawn for each image is drawn in these sizes.
 struct per_image_op {
     static constexpr const char* name = "per_image";
-    static constexpr element_types gpu_types = no_elements;
     struct attributes {
         index_list tail;
         static constexpr void fields(auto&& field) { field("tail", &attributes::tail); }
