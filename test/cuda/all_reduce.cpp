@@ -20,7 +20,7 @@
 #if defined(TENON_CUDA_EMULATED)
 #include "emulator/control.hpp"
 #endif
-#if defined(TENON_CUDA_EMULATED) && TENON_WITH_NCCL
+#if defined(TENON_CUDA_EMULATED) && defined(TENON_WITH_NCCL)
 #include "emulator/nccl.hpp"
 #endif
 
@@ -40,7 +40,7 @@ struct machine {
     ~machine() { begin(); }
     static void begin() {
         tn::emulator::reset();
-#if TENON_WITH_NCCL
+#if defined(TENON_WITH_NCCL)
         tn::emulator::nccl::reset();
 #endif
     }
@@ -99,7 +99,7 @@ template <class T> struct fed_tensors {
 };
 
 std::uint64_t sums_by_nccl() {
-#if defined(TENON_CUDA_EMULATED) && TENON_WITH_NCCL
+#if defined(TENON_CUDA_EMULATED) && defined(TENON_WITH_NCCL)
     return tn::emulator::nccl::count().sums;
 #else
     return 0;
@@ -248,7 +248,7 @@ TEST_CASE("SEMANTICS 44: mirrored training on GPUs is the CPU's, and its copies 
             CHECK(on_gpus[i] == on_gpus[i % 2]); // the first copy's
             CHECK(on_gpus[i] == doctest::Approx(on_cpus[i % 2]).epsilon(1e-4).scale(1));
         }
-#if defined(TENON_CUDA_EMULATED) && TENON_WITH_NCCL
+#if defined(TENON_CUDA_EMULATED) && defined(TENON_WITH_NCCL)
         CHECK(sums_by_nccl() - before >= losses.size());
 #else
         (void)before;
@@ -257,7 +257,7 @@ TEST_CASE("SEMANTICS 44: mirrored training on GPUs is the CPU's, and its copies 
     CHECK(m.is_clean());
 }
 
-#if defined(TENON_CUDA_EMULATED) && TENON_WITH_NCCL
+#if defined(TENON_CUDA_EMULATED) && defined(TENON_WITH_NCCL)
 
 namespace {
 // How many nodes of the op the sum of such tensors has, as it is chosen where nothing is asked for.
