@@ -41,12 +41,12 @@ template <class C, class Tap> __device__ C visit(point<C> at, const image_sizes&
     if (nearest) {
         at.x = plus(at.x, C(0.5));
         at.y = plus(at.y, C(0.5));
-        if (!(at.x >= 0 && at.x < width && at.y >= 0 && at.y < height)) return 1;
+        if (!(at.x >= 0 && width > at.x && at.y >= 0 && height > at.y)) return 1;
         tap(static_cast<std::int64_t>(at.y), static_cast<std::int64_t>(at.x), C(1));
         return 0;
     }
     // Written so that NaN lies around the image.
-    if (!(at.x > -1 && at.x < width && at.y > -1 && at.y < height)) return 1;
+    if (!(at.x > -1 && width > at.x && at.y > -1 && height > at.y)) return 1;
     // Both are above -1: + 1 lets the conversion round down.
     const auto left = static_cast<std::int64_t>(plus(at.x, C(1))) - 1,
                top = static_cast<std::int64_t>(plus(at.y, C(1))) - 1;
