@@ -49,13 +49,7 @@ public:
                 {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
                  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW});
         case operation_kind::add: return pointwise(CUDNN_POINTWISE_ADD);
-        case operation_kind::subtract: return pointwise(CUDNN_POINTWISE_SUB);
-        case operation_kind::multiply: return pointwise(CUDNN_POINTWISE_MUL);
-        case operation_kind::divide: return pointwise(CUDNN_POINTWISE_DIV);
-        case operation_kind::exponential: return pointwise(CUDNN_POINTWISE_EXP);
         case operation_kind::relu: return pointwise(CUDNN_POINTWISE_RELU_FWD);
-        case operation_kind::reduce_sum: return reduction(CUDNN_REDUCE_TENSOR_ADD);
-        case operation_kind::reduce_max: return reduction(CUDNN_REDUCE_TENSOR_MAX);
         case operation_kind::max_pool:
             return resample(CUDNN_RESAMPLE_MAXPOOL, CUDNN_NEG_INF_PAD, CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR,
                             CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC,
@@ -129,17 +123,6 @@ private:
         d.finalize();
     }
 
-    void reduction(cudnnReduceTensorOp_t what) {
-        descriptor& p = begin_part(CUDNN_BACKEND_REDUCTION_DESCRIPTOR);
-        p.set(CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, 1, &what);
-        p.set(CUDNN_ATTR_REDUCTION_COMP_TYPE, compute_);
-        p.finalize();
-        descriptor& d = begin(CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR);
-        d.set(CUDNN_ATTR_OPERATION_REDUCTION_DESC, p);
-        give(d, {CUDNN_ATTR_OPERATION_REDUCTION_XDESC, CUDNN_ATTR_OPERATION_REDUCTION_YDESC});
-        d.finalize();
-    }
-
     void resample(cudnnResampleMode_t mode, cudnnPaddingMode_t padding, cudnnBackendDescriptorType_t type,
                   name description, std::initializer_list<name> operands) {
         descriptor& p = begin_part(CUDNN_BACKEND_RESAMPLE_DESCRIPTOR);
@@ -167,19 +150,13 @@ private:
     void layer_norm() {
         descriptor& d = begin(CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR);
         const cudnnBackendNormMode_t mode = CUDNN_LAYER_NORM;
-        const bool statistics = o_.operands.size() > 5;
-        const cudnnBackendNormFwdPhase_t phase = statistics ? CUDNN_NORM_FWD_TRAINING : CUDNN_NORM_FWD_INFERENCE;
+        const cudnnBackendNormFwdPhase_t phase = CUDNN_NORM_FWD_TRAINING;
         d.set(CUDNN_ATTR_OPERATION_NORM_FWD_MODE, CUDNN_TYPE_NORM_MODE, 1, &mode);
         d.set(CUDNN_ATTR_OPERATION_NORM_FWD_PHASE, CUDNN_TYPE_NORM_FWD_PHASE, 1, &phase);
-        if (statistics)
-            give(d, {CUDNN_ATTR_OPERATION_NORM_FWD_XDESC, CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC,
-                     CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC, CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC,
-                     CUDNN_ATTR_OPERATION_NORM_FWD_YDESC, CUDNN_ATTR_OPERATION_NORM_FWD_MEAN_DESC,
-                     CUDNN_ATTR_OPERATION_NORM_FWD_INV_VARIANCE_DESC});
-        else
-            give(d, {CUDNN_ATTR_OPERATION_NORM_FWD_XDESC, CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC,
-                     CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC, CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC,
-                     CUDNN_ATTR_OPERATION_NORM_FWD_YDESC});
+        give(d, {CUDNN_ATTR_OPERATION_NORM_FWD_XDESC, CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC,
+                 CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC, CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC,
+                 CUDNN_ATTR_OPERATION_NORM_FWD_YDESC, CUDNN_ATTR_OPERATION_NORM_FWD_MEAN_DESC,
+                 CUDNN_ATTR_OPERATION_NORM_FWD_INV_VARIANCE_DESC});
         d.finalize();
     }
     void layer_norm_backward() {

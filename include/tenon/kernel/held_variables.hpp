@@ -32,6 +32,7 @@ struct variable_use {
     bool updated = false;
     bool in_part = false; ///< and first of all by what keeps a part of it
     bool lent = false;    ///< read, and handed out as it lies: lend()
+    bool apart = false;   ///< its updates may be known to be void only when they have run: they write other memory
 };
 
 /// What one step in flight holds of variables. One thread at a time uses it.
@@ -70,6 +71,10 @@ public:
     void set_written(std::size_t i) noexcept { held_[i].written = true; }
     void set_all_written() noexcept {
         for (held& h : held_) h.written = h.locked;
+    }
+    /// What was written of those apart is void.
+    void set_apart_unwritten() noexcept {
+        for (std::size_t i = 0; i < uses_.size(); ++i) held_[i].written = held_[i].written && !uses_[i].apart;
     }
     /// What is whole becomes the variables' value; of the others nothing is seen. Unlocks them.
     void end_updates() noexcept;

@@ -239,7 +239,7 @@ TENON_INLINE void held_variables::choose_memory(std::size_t i) noexcept {
     const bool rows = h.current->row_readers > 0 || v.readers_waiting_ > 0;
     // The copy of a text may fail half way.
     const bool may_fail = v.type_.element == element_type::string && h.current->initialized;
-    h.in_place = !others && !may_fail && (uses_[i].in_part || !rows);
+    h.in_place = !others && !may_fail && !uses_[i].apart && (uses_[i].in_part || !rows);
     v.in_place_ = h.in_place;
     h.after = h.in_place ? h.current : v.take_spare();
 }

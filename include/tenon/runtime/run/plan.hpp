@@ -209,6 +209,7 @@ private:
     void require_fit(const plan_options& o) const;
     std::string largest_holders(std::size_t device) const;
     void plan_waits();
+    void find_apart();
     void plan_work_at_once();
     void find_recorded_pointers();
     bool may_be_at_once() const;
@@ -282,6 +283,8 @@ private:
     std::vector<line> streams_;   // that the step uses
     std::vector<int> on_streams_; // operations
     std::vector<int> may_refuse_; // of those
+    // Variables whose updates are void where one of those refuses.
+    std::vector<const variable_resource*> apart_;
     int on_host_ = 0;             // operations that are not on streams, where it uses some
     // nullptr: streams are given some before the host has seen the end of others
     std::unique_ptr<streams_work> at_once_;

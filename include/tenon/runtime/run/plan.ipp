@@ -171,6 +171,7 @@ TENON_INLINE void plan::find_variables() {
     }
     std::map<variable_resource*, int> places;
     for (auto& [v, use] : uses) {
+        use.apart = std::find(apart_.begin(), apart_.end(), v) != apart_.end();
         use.by_rows = use.read && !use.read_late && !whole[v];
         if (use.by_rows) end_rows_ = std::max(end_rows_, streams_.empty() ? last[v] + 1 : operations_.size());
         reads_variables_ = reads_variables_ || use.read;
@@ -254,6 +255,27 @@ TENON_INLINE void plan::require_fit(const plan_options& o) const {
     }
 }
 
+// Variables that are updated as a whole after what may be refused: where they are small, they get a second memory, to which the
+// values are written, so that neither the host nor a stream waits in the middle of the step.
+TENON_INLINE void plan::find_apart() {
+    constexpr std::int64_t most_bytes = std::int64_t{64} << 20; // of all of them
+    if (may_refuse_.empty()) return;
+    std::map<const variable_resource*, bool> whole;
+    std::int64_t bytes = 0;
+    for (std::size_t s = 0; s < operations_.size(); ++s) {
+        const program_item& it = program_.item(schedule_.order[s]);
+        if (!it.op->is(op_flags::updates) || operations_[s].line < 0) continue;
+        const variable_resource* const v = program_.value(it.outputs[0]).variable;
+        if (!v) continue;
+        const auto [at, first] = whole.emplace(v, true);
+        at->second = first && it.op->is(op_flags::replaces); // several are rare, and read each other
+        if (first) bytes += bytes_of(v->type());
+    }
+    if (bytes > most_bytes) return;
+    for (const auto& [v, is_whole] : whole)
+        if (is_whole) apart_.push_back(v);
+}
+
 // What each operation waits for. Streams do things in order; a stream waits for another by events, and so does the host; the
 // rest is waited for on the host. What is known to have ended by what is waited for is not waited for again.
 TENON_INLINE void plan::plan_waits() {
@@ -292,10 +314,13 @@ TENON_INLINE void plan::plan_waits() {
     const auto learn_all = [](std::vector<int>& own, const std::vector<int>& from) {
         for (std::size_t l = 0; l < own.size(); ++l) own[l] = std::max(own[l], from[l]);
     };
+    find_apart();
     const auto changes_variable = [&](std::size_t s) {
         const program_item& it = program_.item(schedule_.order[s]);
-        return !it.op->is(op_flags::variable) &&
-               std::any_of(it.outputs.begin(), it.outputs.end(), [&](int v) { return program_.value(v).variable; });
+        return !it.op->is(op_flags::variable) && std::any_of(it.outputs.begin(), it.outputs.end(), [&](int v) {
+            const variable_resource* const of = program_.value(v).variable;
+            return of && std::find(apart_.begin(), apart_.end(), of) == apart_.end();
+        });
     };
     for (std::size_t s = 0; s < operations_.size(); ++s) {
         operation& op = operations_[s];
@@ -339,7 +364,7 @@ TENON_INLINE void plan::plan_waits() {
             learn(b);
             if (op.line >= 0) learn_all(seen[s], seen[static_cast<std::size_t>(b)]);
         }
-        // An update cannot be taken back: the host gives it when nothing that it is computed of was refused.
+        // An update in place cannot be taken back: the host gives it when nothing that it is computed of was refused.
         for (std::size_t l = 0; op.line >= 0 && changes_variable(s) && l < streams_.size(); ++l) {
             const int b = refusing[s][l];
             if (b <= seen[s][l]) continue;

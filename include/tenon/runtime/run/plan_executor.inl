@@ -386,6 +386,7 @@ TENON_INLINE void plan::executor::end() {
     if (!why && p_.end_updates_ > 0) f_.variables.set_all_written();
     if (why && all_ended_) // something of the host failed
         for (const int v : p_.at_once_->updates) f_.set_updated(v);
+    if (why) f_.variables.set_apart_unwritten();
     f_.has_run = f_.has_run || !why;
     f_.variables.end();
     has_ended_ = true;
