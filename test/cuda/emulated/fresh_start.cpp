@@ -1,8 +1,12 @@
+#include <cstdlib>
+
 #include <doctest/doctest.h>
 
 #include "emulator/control.hpp"
+#include "temporary_folder.hpp"
 
-// Every test begins on an emulated GPU that is as new, whatever the one before did to its own.
+// Every test begins on an emulated GPU that is as new, whatever the one before did to its own. Those that do not say how tapes run have
+// them interpreted, since the host's compiler takes a second for each; what is compiled is kept by nobody else.
 
 namespace {
 
@@ -10,8 +14,13 @@ struct fresh_start final : doctest::IReporter {
     explicit fresh_start(const doctest::ContextOptions&) {}
     void test_case_start(const doctest::TestCaseData&) override { tenon::emulator::reset(); }
 
+    void test_run_start() override {
+        setenv("TENON_CUDA_TAPES", "interpreted", 0);
+        setenv("TENON_CACHE_DIR", cache.path().c_str(), 0);
+    }
+    temporary_folder cache;
+
     void report_query(const doctest::QueryData&) override {}
-    void test_run_start() override {}
     void test_run_end(const doctest::TestRunStats&) override {}
     void test_case_reenter(const doctest::TestCaseData&) override {}
     void test_case_end(const doctest::CurrentTestCaseStats&) override {}
