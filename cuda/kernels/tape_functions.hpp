@@ -263,9 +263,12 @@ template <class T> __device__ __forceinline__ T select(bool p, T a, T b) { retur
 
 // ---- real functions ----
 
+// Long ones are called, not repeated for each element of a pack: NVRTC's time grows with what it unrolls.
+#define TENON_CALLED __device__ __attribute__((noinline)) inline
+
 #define TENON_REAL(NAME)                                                    \
     __device__ __forceinline__ float NAME(float a) { return ::NAME##f(a); } \
-    __device__ __forceinline__ double NAME(double a) { return ::NAME(a); }
+    TENON_CALLED double NAME(double a) { return ::NAME(a); }
 TENON_REAL(exp)
 TENON_REAL(exp2)
 TENON_REAL(expm1)
@@ -292,7 +295,7 @@ TENON_REAL(erfc)
 #undef TENON_REAL
 #define TENON_REAL(NAME)                                                                \
     __device__ __forceinline__ float NAME(float a, float b) { return ::NAME##f(a, b); } \
-    __device__ __forceinline__ double NAME(double a, double b) { return ::NAME(a, b); }
+    TENON_CALLED double NAME(double a, double b) { return ::NAME(a, b); }
 TENON_REAL(pow)
 TENON_REAL(atan2)
 TENON_REAL(hypot)
@@ -308,11 +311,11 @@ template <class T> __device__ __forceinline__ T sigmoid(T a) {
 /// log(1 + e^a) = max(a, 0) + log1p(e^-|a|).
 template <class T> __device__ __forceinline__ T softplus(T a) { return maximum(a, T(0)) + log1p(exp(-abs(a))); }
 
-__device__ __forceinline__ double lgamma(double a) { return ::lgamma(a); }
+TENON_CALLED double lgamma(double a) { return ::lgamma(a); }
 /// Near its zeros on the negative axis the terms cancel: there by double.
-__device__ __forceinline__ float lgamma(float a) {
+TENON_CALLED float lgamma(float a) {
     const float r = ::lgammaf(a);
-    return a < -2.0F && ::fabsf(r) < 0x1p-4F ? static_cast<float>(::lgamma(static_cast<double>(a))) : r;
+    return a < -2.0F && ::fabsf(r) < 0x1p-4F ? static_cast<float>(lgamma(static_cast<double>(a))) : r;
 }
 
 /// c0 + c1 x + c2 x^2 + ... by Horner's rule.
@@ -324,7 +327,7 @@ template <class... C> __device__ __forceinline__ double polynomial(double x, dou
 /// The inverse of erf at x, where z, as exact as x, is the smaller of 1 - x and 1 + x: infinite where z is 0, NaN where it is
 /// negative. With w = -log(1 - x^2) it is x (sqrt(pi) / 2 + w R(w)); from |x| = 0.99 on, with s = sqrt(-log z), s - R(s). The R are
 /// rational, as in kernel/simd/math_special.inl.
-__device__ inline double inverse_erf(double x, double z) {
+TENON_CALLED double inverse_erf(double x, double z) {
     if (::fabs(x) < 0.99) {
         const double w = -::log(z * (2.0 - z));
         const double r =
@@ -360,7 +363,7 @@ template <class T> __device__ inline T erfcinv(T a) {
 /// The derivative of log gamma. Below 10 by recurrence (the ten reciprocals of x, ..., x + 9 pairwise, as one fraction), then the
 /// asymptotic series (Abramowitz and Stegun 6.3.18); for x < 0 by reflection. At 0 it is -infinity (at -0 infinity), at -1, -2,
 /// ... and at -infinity NaN.
-__device__ inline double digamma_of(double x) {
+TENON_CALLED double digamma_of(double x) {
     constexpr double pi = 3.14159265358979323846;
     if (x == 0) return is_negative(x) ? infinity() : -infinity();
     const double y = x < 0 ? 1.0 - x : x;
@@ -386,7 +389,7 @@ template <class T> __device__ inline T digamma(T a) { return static_cast<T>(diga
 /// n! times the sum of 1 / (x + k)^(n + 1) over all k >= 0, for whole n >= 1 and x > 0: x^n times the sum comes first, whose terms
 /// are (x / (x + k))^n / (x + k), then n! / x^n. From x + k >= n + 8 on, the terms are summed by Euler and Maclaurin's formula
 /// (Abramowitz and Stegun 23.1.30). As kernel/simd/polygamma.hpp.
-__device__ inline double polygamma_series(double n, double x) {
+TENON_CALLED double polygamma_series(double n, double x) {
     double sum = 0;
     for (double k = 0;; ++k) {
         const double y = x + k;
@@ -436,7 +439,7 @@ __device__ inline double polygamma_series(double n, double x) {
 }
 /// The n-th derivative of digamma, itself for n = 0, NaN for other n than whole ones. Its poles are 0, -1, -2, ...: infinity for odd
 /// n; for even n the limit from x's side at 0 and NaN elsewhere.
-__device__ inline double polygamma_of(double n, double x) {
+TENON_CALLED double polygamma_of(double n, double x) {
     if (n == 0) return digamma_of(x);
     if (!(n >= 1 && n < infinity() && n == ::floor(n) && x > -infinity())) return nan();
     const bool odd = 0.5 * n != ::floor(0.5 * n);
@@ -454,5 +457,7 @@ __device__ inline double polygamma_of(double n, double x) {
 template <class T> __device__ inline T polygamma(T n, T x) {
     return static_cast<T>(polygamma_of(static_cast<double>(n), static_cast<double>(x)));
 }
+
+#undef TENON_CALLED
 
 } // namespace tenon::cuda::tapes

@@ -140,15 +140,16 @@ void compiler::compile(std::vector<request> together, const std::string& target)
 // For the message: where the source of a kernel that does not compile can be read.
 std::string compiler::save_source(const std::string& key, const std::string& text) const {
     std::error_code failed;
-    std::filesystem::path folder = cache_.folder();
-    if (folder.empty()) folder = std::filesystem::temp_directory_path(failed);
-    std::filesystem::create_directories(folder, failed);
-    const std::filesystem::path file = folder / (key + ".cu");
-    std::ofstream out(file, std::ios::trunc);
-    out << text;
-    out.close();
-    return out ? " (source saved as " + file.string() + ")"
-               : " (its source could not be saved in " + folder.string() + ")";
+    for (const std::filesystem::path& folder : {cache_.folder(), std::filesystem::temp_directory_path(failed)}) {
+        if (folder.empty()) continue;
+        std::filesystem::create_directories(folder, failed);
+        const std::filesystem::path file = folder / (key + ".cu");
+        std::ofstream out(file, std::ios::trunc);
+        out << text;
+        out.close();
+        if (out) return " (source saved as " + file.string() + ")";
+    }
+    return " (its source could not be saved)";
 }
 
 } // namespace tenon::cuda::tapes

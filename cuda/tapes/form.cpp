@@ -58,6 +58,9 @@ int width_of(const tape& t, const form& f) {
         if (f.fates[o] == fate::stored) largest = std::max(largest, size_of(t.outputs[o].type));
         else ++sums;
     }
+    // Its code is long, and its time is not that of memory: it is not repeated for the elements of a pack.
+    for (int r = 0; r < t.length; ++r)
+        if (t.code[r].op == opcode::polygamma) return 1;
     int width = static_cast<int>(16 / largest);
     // Where columns are summed, each element of a pack has sums of its own, in registers.
     if (sums > 0) width = std::min(width, 4);

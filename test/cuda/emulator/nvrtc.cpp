@@ -35,6 +35,9 @@ state& shared() {
     return s;
 }
 
+// Tests leave nothing behind in the user's cache, nor find what others left there.
+const int no_cache = setenv("TENON_CACHE_DIR", "/dev/null/none", 1);
+
 constexpr int architectures[] = {75, 80, 86, 89, 90, 100, 120};
 
 std::string read(const fs::path& file) {
@@ -125,8 +128,8 @@ const char* nvrtcGetErrorString(nvrtcResult result) {
     }
 }
 nvrtcResult nvrtcVersion(int* major, int* minor) {
-    *major = 13;
-    *minor = 0;
+    *major = 0; // what it makes is never taken for NVRTC's
+    *minor = 1;
     return NVRTC_SUCCESS;
 }
 nvrtcResult nvrtcGetNumSupportedArchs(int* count) {

@@ -206,8 +206,11 @@ cudaError_t cudaLibraryUnload(cudaLibrary_t library) {
         });
         libraries().erase(l);
         m.libraries = libraries().size();
+        // What has symbols that are unique in a process stays loaded, and keeps its name.
+        const std::string path = "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(l->file);
         dlclose(l->handle);
-        close(l->file);
+        if (void* const still = dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD)) dlclose(still);
+        else close(l->file);
         delete l;
         return cudaSuccess;
     });
