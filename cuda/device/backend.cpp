@@ -1,5 +1,9 @@
 #include <tenon/cuda/gpus.hpp>
 
+#include <algorithm>
+#include <map>
+#include <set>
+
 #include <cuda_runtime_api.h>
 
 #include <cuda/device/device.hpp>
@@ -37,21 +41,38 @@ public:
         return {};
     }
 
-    std::vector<std::unique_ptr<tenon::device>> make(const memory_policy& policy, thread_pool*) const override {
+protected:
+    std::vector<std::unique_ptr<tenon::device>> make(std::vector<wanted> all, const gpu_setup&) const override {
         std::vector<std::unique_ptr<tenon::device>> made;
-        const std::vector<device_attributes> all = physical();
         const auto shared = std::make_shared<machine>();
-        for (std::size_t i = 0; i < all.size(); ++i) {
-            require_valid(policy, static_cast<std::size_t>(all[i].memory), "GPU " + std::to_string(i));
-            std::vector<int> peers;
-            for (std::size_t j = 0; j < all.size(); ++j)
-                if (i != j && reaches(static_cast<int>(j), static_cast<int>(i))) peers.push_back(static_cast<int>(j));
-            made.push_back(std::make_unique<device>(all[i], static_cast<int>(i), peers, policy, shared));
+        std::map<int, std::size_t> promised; // by card
+        for (wanted& w : all) {
+            require_free(w, promised[w.card]);
+            std::set<int> peers;
+            for (const wanted& other : all)
+                if (other.card != w.card && reaches(other.card, w.card)) peers.insert(other.card);
+            made.push_back(std::make_unique<device>(std::move(w.attributes), w.card,
+                                                    std::vector<int>(peers.begin(), peers.end()), w.memory,
+                                                    std::move(w.in_use), shared));
         }
         return made;
     }
 
 private:
+    // Who says how much is told at once where that is not there: other processes may have it. Who does not takes what there is.
+    static void require_free(const wanted& w, std::size_t& promised) {
+        if (w.memory.limit == 0 && w.memory.fraction >= 1 && w.memory.growth) return;
+        std::size_t free = 0, all = 0;
+        check(cudaSetDevice(w.card), "cudaSetDevice");
+        check(cudaMemGetInfo(&free, &all), "cudaMemGetInfo");
+        const std::size_t asked = usable_bytes(w.memory, all);
+        if (asked + promised > free)
+            throw resource_exhausted_error(
+                "GPU " + std::to_string(w.card) + ": " + std::to_string(asked) + " bytes are asked for, and of its " +
+                std::to_string(all) + " only " + std::to_string(free - std::min(free, promised)) +
+                " are free; others use the rest: ask for less by gpu_memory, or let it grow with what is needed");
+        if (w.memory.growth) promised += asked; // otherwise they are taken now
+    }
     static bool reaches(int from, int to) {
         int can = 0;
         check(cudaDeviceCanAccessPeer(&can, from, to), "cudaDeviceCanAccessPeer");
@@ -66,7 +87,8 @@ private:
         a.name = device_name("/job:localhost/replica:0/task:0/device:GPU:0");
         a.name.index = card;
         a.memory = static_cast<std::int64_t>(p.totalGlobalMem);
-        a.description = "device: " + std::to_string(card) + ", name: " + p.name + ", pci bus id: " + bus +
+        a.capability = p.major * 10 + p.minor;
+        a.description = std::string(p.name) + ", pci bus id: " + bus +
                         ", compute capability: " + std::to_string(p.major) + "." + std::to_string(p.minor);
         std::string reached;
         for (int other = 0; other < count; ++other)

@@ -1,13 +1,15 @@
 #include <cuda/device/device.hpp>
 
 #include <cuda/device/error.hpp>
+#include <cuda/device/program_kernels.hpp>
+#include <tenon/graph/op.hpp>
 #include <tenon/graph/gpu_kernels.hpp>
 
 namespace tenon::cuda {
 
 device::device(device_attributes a, int card, const std::vector<int>& peers, const memory_policy& policy,
-               std::shared_ptr<machine> m) :
-    device_base(card, peers), pooled_device(std::move(a), policy, regions), streams_(std::move(m), context) {
+               std::shared_ptr<const void> in_use, std::shared_ptr<machine> m) :
+    device_base(card, peers), pooled_device(std::move(a), policy, regions, std::move(in_use)), streams_(std::move(m), context) {
     context.use();
     check(cudaStreamCreateWithFlags(&waited_for_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
 }
@@ -32,7 +34,8 @@ void device::copy_to_host(void* to, const void* from, std::size_t bytes) {
 }
 
 kernel_factory device::kernel_of(const op_definition& op, element_type e) const {
-    return has_kernel(attributes(), op, e) ? find_gpu_kernel(op) : nullptr;
+    if (!has_kernel(attributes(), op, e)) return nullptr;
+    return op.gpu ? prepare_program_kernel : find_gpu_kernel(op);
 }
 
 } // namespace tenon::cuda

@@ -14,9 +14,9 @@ using clock = std::chrono::steady_clock;
 constexpr std::chrono::microseconds eager{100};
 constexpr std::chrono::microseconds nap{30};
 
-std::exception_ptr failure_of(cudaError_t answer) {
+std::exception_ptr failure_of(cudaError_t answer, int card) {
     try {
-        check(answer, "cudaEventQuery");
+        check(answer, ("GPU " + std::to_string(card) + ": cudaEventQuery").c_str());
     } catch (...) {
         return std::current_exception();
     }
@@ -145,7 +145,7 @@ bool machine::look(std::unique_lock<std::mutex>& held) {
             --outstanding_;
             any = true;
             held.unlock();
-            first.told->completed(answer == cudaSuccess ? nullptr : failure_of(answer));
+            first.told->completed(answer == cudaSuccess ? nullptr : failure_of(answer, l->card));
             current = -1; // who was told may have chosen another
             held.lock();
         }

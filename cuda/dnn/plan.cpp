@@ -227,6 +227,7 @@ void cudnn_state::run(const graph& g, const descriptor& made, void* stream, cons
                  pointers.data());
         pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace);
         pack.finalize();
+        on_.use();
         const std::lock_guard lock(guard_);
         if (stream != stream_) {
             check(*functions_, functions_->set_stream(handle_, static_cast<cudaStream_t>(stream)), "cudnnSetStream");

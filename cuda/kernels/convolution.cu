@@ -210,17 +210,13 @@ template <class T, class Product> __global__ void tiled_product(Product p, std::
                 }
             }
             __syncthreads();
-#pragma unroll
             for (int k = 0; k < depth; ++k) {
                 number left[each], right[each];
-#pragma unroll
                 for (int i = 0; i < each; ++i) {
                     left[i] = a[k][ty + i * lane_count];
                     right[i] = b[k][tx + i * lane_count];
                 }
-#pragma unroll
                 for (int i = 0; i < each; ++i)
-#pragma unroll
                     for (int j = 0; j < each; ++j) sum[i][j] += left[i] * right[j];
             }
             __syncthreads();

@@ -49,8 +49,7 @@ void list_keys(const index_list& of, std::int64_t size, void* keys, std::int64_t
                unsigned* refused, void* stream) {
     if (of.count == 0) return;
     const bool wide_keys = key_bytes_of(size, of.wide) == 8;
-    if (of.wide && wide_keys)
-        list_as<std::int64_t, std::uint64_t>(of, size, keys, places, found, refused, stream);
+    if (of.wide && wide_keys) list_as<std::int64_t, std::uint64_t>(of, size, keys, places, found, refused, stream);
     else if (of.wide) list_as<std::int64_t, std::uint32_t>(of, size, keys, places, found, refused, stream);
     else if (wide_keys) list_as<std::int32_t, std::uint64_t>(of, size, keys, places, found, refused, stream);
     else list_as<std::int32_t, std::uint32_t>(of, size, keys, places, found, refused, stream);

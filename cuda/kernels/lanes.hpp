@@ -19,6 +19,17 @@ template <class S> __device__ inline S from_lane_across(const S& value, int with
     return other;
 }
 
+/// The value of lane `lane` of the caller's warp.
+template <class S> __device__ inline S from_lane(const S& value, int lane) {
+    static_assert(sizeof(S) % 4 == 0);
+    unsigned words[sizeof(S) / 4];
+    memcpy(words, &value, sizeof(S));
+    for (unsigned& w : words) w = __shfl_sync(all_lanes, w, lane);
+    S other;
+    memcpy(&other, words, sizeof(S));
+    return other;
+}
+
 /// The value of the lane `by` before; the caller's own where there is none.
 template <class S> __device__ inline S from_lane_before(const S& value, int by, int width = 32) {
     static_assert(sizeof(S) % 4 == 0);

@@ -26,6 +26,11 @@ template <class V> __host__ __device__ constexpr V lowest() {
     else return -std::numeric_limits<V>::infinity();
 }
 
+template <class V> __host__ __device__ constexpr V highest() {
+    if constexpr (std::is_integral_v<V>) return std::numeric_limits<V>::max();
+    else return std::numeric_limits<V>::infinity();
+}
+
 /// NaN is larger than any number, and nothing is larger than NaN.
 template <class V> __device__ inline bool is_larger(V a, V b) {
     if constexpr (std::is_integral_v<V>) return a > b;

@@ -19,14 +19,16 @@ __global__ void choose(K* keys, std::int64_t* steps, std::int64_t n, std::uint64
             const std::int64_t i = n - 1 - 2 * b - k;
             if (i < 0) continue;
             steps[i] = i;
-            keys[i] = static_cast<K>(i == 0 ? 0 : multiply_upper(two_words(words, 2 * k), static_cast<std::uint64_t>(i) + 1));
+            keys[i] =
+                static_cast<K>(i == 0 ? 0 : multiply_upper(two_words(words, 2 * k), static_cast<std::uint64_t>(i) + 1));
         }
     }
 }
 
 // after[m]: the step before m that chose the same place, next[p]: the last before step p that chose p; -1 where there is none.
 template <class K>
-__global__ void link(const K* keys, const std::int64_t* steps, std::int64_t n, std::int64_t* after, std::int64_t* next) {
+__global__ void link(const K* keys, const std::int64_t* steps, std::int64_t n, std::int64_t* after,
+                     std::int64_t* next) {
     const std::int64_t all = std::int64_t{gridDim.x} * blockDim.x;
     for (std::int64_t s = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; s < n; s += all) {
         const std::int64_t place = static_cast<std::int64_t>(keys[s]), step = steps[s];

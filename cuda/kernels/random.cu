@@ -8,9 +8,7 @@ namespace tenon::cuda {
 
 namespace {
 
-template <class T, int N> struct alignas(sizeof(T) * N) together {
-    T element[N];
-};
+template <class T, int N> struct alignas(sizeof(T) * N) together { T element[N]; };
 
 // A thread makes a block of numbers at a time and keeps those between first and first + n, as elements of T. `flag` false: they are
 // all T(1).
@@ -46,8 +44,8 @@ void fill(void* to, std::int64_t n, const random_place& at, const Blocks& blocks
     constexpr std::int64_t size = Blocks::size;
     const bool is_aligned =
         at.first % size == 0 && reinterpret_cast<std::uintptr_t>(to) % (sizeof(T) * Blocks::size) == 0;
-    launch(fill_blocks<T, Blocks>, blocks_for((n + size - 1) / size + 1), block_threads, 0, stream,
-           static_cast<T*>(to), n, at, blocks, flag, is_aligned);
+    launch(fill_blocks<T, Blocks>, blocks_for((n + size - 1) / size + 1), block_threads, 0, stream, static_cast<T*>(to),
+           n, at, blocks, flag, is_aligned);
 }
 
 // The largest number of T below x, in the type that T is computed in.
@@ -70,7 +68,8 @@ void fill_even(void* to, std::int64_t n, const random_place& at, double low, dou
 
 } // namespace
 
-void random_uniform(tenon::element_type e, void* to, std::int64_t n, const random_place& at, double lo, double hi, void* stream) {
+void random_uniform(tenon::element_type e, void* to, std::int64_t n, const random_place& at, double lo, double hi,
+                    void* stream) {
     switch (e) {
     case element_type::float64: return fill_even<double, std::uint64_t>(to, n, at, lo, hi, 53, stream);
     case element_type::float16: return fill_even<half, std::uint16_t>(to, n, at, lo, hi, 11, stream);
@@ -79,8 +78,8 @@ void random_uniform(tenon::element_type e, void* to, std::int64_t n, const rando
     }
 }
 
-void random_normal(tenon::element_type e, void* to, std::int64_t n, const random_place& at, double mean, double deviation,
-                   void* stream) {
+void random_normal(tenon::element_type e, void* to, std::int64_t n, const random_place& at, double mean,
+                   double deviation, void* stream) {
     with_floating_type(e, [&]<class T>(T) {
         using C = compute_t<T>;
         fill<T>(to, n, at, normal_blocks<C>{static_cast<C>(mean), static_cast<C>(deviation)}, stream);

@@ -19,9 +19,10 @@ struct random_place {
 
 // Of n elements of float, double, half or bfloat16; lo, hi, mean and deviation are as the CPU's functions have them.
 
-void random_uniform(tenon::element_type e, void* to, std::int64_t n, const random_place& at, double lo, double hi, void* stream);
-void random_normal(tenon::element_type e, void* to, std::int64_t n, const random_place& at, double mean, double deviation,
-                   void* stream);
+void random_uniform(tenon::element_type e, void* to, std::int64_t n, const random_place& at, double lo, double hi,
+                    void* stream);
+void random_normal(tenon::element_type e, void* to, std::int64_t n, const random_place& at, double mean,
+                   double deviation, void* stream);
 void random_truncated_normal(tenon::element_type e, void* to, std::int64_t n, const random_place& at, double mean,
                              double deviation, void* stream);
 

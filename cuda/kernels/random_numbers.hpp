@@ -133,9 +133,7 @@ template <class T> struct truncated_numbers {
 };
 
 /// Box and Muller's pair.
-template <class T> struct normal_pair {
-    T first, second;
-};
+template <class T> struct normal_pair { T first, second; };
 __host__ __device__ inline normal_pair<float> normal_numbers(std::uint32_t a, std::uint32_t b) {
     const float u = (static_cast<float>(static_cast<std::int32_t>(a >> 1)) + 0.5F) * 0x1p-31F;
     const float radius = square_root(plain_log(u) * -2.0F);
@@ -169,9 +167,7 @@ __host__ __device__ inline std::uint64_t multiply_upper(std::uint64_t x, std::ui
 }
 
 /// The numbers of a block, in their order.
-template <class T, int N> struct block_of {
-    T number[N];
-};
+template <class T, int N> struct block_of { T number[N]; };
 /// A word each for float, two for double.
 template <class T, class Map> struct mapped_blocks {
     static constexpr int size = sizeof(T) == 8 ? 2 : 4;
@@ -189,7 +185,8 @@ template <class T> struct normal_blocks {
             const normal_pair<double> z = normal_numbers(two_words(b, 0), two_words(b, 2));
             return {{scaled(z.first), scaled(z.second)}};
         } else {
-            const normal_pair<float> z0 = normal_numbers(b.word[0], b.word[1]), z1 = normal_numbers(b.word[2], b.word[3]);
+            const normal_pair<float> z0 = normal_numbers(b.word[0], b.word[1]),
+                                     z1 = normal_numbers(b.word[2], b.word[3]);
             return {{scaled(z0.first), scaled(z0.second), scaled(z1.first), scaled(z1.second)}};
         }
     }

@@ -83,9 +83,9 @@ template <class F> void with_keys(const sorted_rows& rows, F&& f) {
 void assign(std::size_t element_bytes, void* to, const sorted_rows& rows, const void* updates, bool one,
             std::int64_t inner, const refusals& refused, void* stream) {
     const std::size_t row_bytes = static_cast<std::size_t>(inner) * element_bytes;
-    const std::size_t common = one ? element_bytes
-                                   : reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(updates) |
-                                         row_bytes;
+    const std::size_t common =
+        one ? element_bytes
+            : reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(updates) | row_bytes;
     const auto with_unit = [&]<class U>(U) {
         with_keys(rows, [&]<class K>(const K* keys) {
             const std::int64_t units = static_cast<std::int64_t>(row_bytes / sizeof(U));
@@ -102,8 +102,8 @@ void assign(std::size_t element_bytes, void* to, const sorted_rows& rows, const 
 
 } // namespace
 
-void scatter_rows(row_update how, tenon::element_type e, void* to, const sorted_rows& rows, const void* updates, bool one,
-                  std::int64_t inner, const refusals& refused, void* stream) {
+void scatter_rows(row_update how, tenon::element_type e, void* to, const sorted_rows& rows, const void* updates,
+                  bool one, std::int64_t inner, const refusals& refused, void* stream) {
     if (rows.count * inner == 0) return;
     if (how == row_update::assign) return assign(size_of(e), to, rows, updates, one, inner, refused, stream);
     with_type(e, [&]<class T>(T) {

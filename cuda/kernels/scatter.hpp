@@ -20,7 +20,7 @@ struct refusals {
 /// Row `key` of `to`, of `inner` elements, is changed by updates[place] for each place of the key, one after the other, each
 /// result rounded to the element type. `one` is true where updates is one element for all. Integers wrap around; divided by
 /// zero they are zero.
-void scatter_rows(row_update how, tenon::element_type e, void* to, const sorted_rows& rows, const void* updates, bool one,
-                  std::int64_t inner, const refusals& refused, void* stream);
+void scatter_rows(row_update how, tenon::element_type e, void* to, const sorted_rows& rows, const void* updates,
+                  bool one, std::int64_t inner, const refusals& refused, void* stream);
 
 } // namespace tenon::cuda

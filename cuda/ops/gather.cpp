@@ -25,9 +25,8 @@ public:
     std::size_t told_bytes() const override { return told_indices::bytes; }
     void tell(std::byte* to) override { told_indices::tell(to); }
     void refuse(const std::byte* told) const override {
-        told_indices::check(told, indices_, [&](const std::string& shown) {
-            return detail::outside_axis(node_, shown, axis_, size_);
-        });
+        told_indices::check(told, indices_,
+                            [&](const std::string& shown) { return detail::outside_axis(node_, shown, axis_, size_); });
     }
 
 protected:
@@ -59,8 +58,7 @@ public:
     std::size_t scratch_bytes() const override { return sort_.bytes(); }
     void run(const kernel_run& r) override {
         memory_pieces scratch(r.scratch);
-        const sorted_rows rows =
-            sort_.sort(scratch, r.in[1], told_indices::found(r.told), nullptr, r.stream);
+        const sorted_rows rows = sort_.sort(scratch, r.in[1], told_indices::found(r.told), nullptr, r.stream);
         if (r.out[0]) add_rows(element_, r.in[0], rows, r.out[0], outer_, size_, inner_, r.stream);
     }
 

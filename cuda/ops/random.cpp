@@ -53,8 +53,8 @@ kernel_pointer prepare_uniform(const kernel_setup& s) {
 }
 kernel_pointer prepare_normal(const kernel_setup& s) {
     const auto a = decode<random_normal_op::attributes>(s.attrs);
-    return prepare_floating(s, a.truncated ? distribution::truncated_normal : distribution::normal, a.mean,
-                            a.deviation, a.seed);
+    return prepare_floating(s, a.truncated ? distribution::truncated_normal : distribution::normal, a.mean, a.deviation,
+                            a.seed);
 }
 kernel_pointer prepare_part(const kernel_setup& s) {
     return std::make_unique<floating_kernel>(s, decode<random_part_op::attributes>(s.attrs));

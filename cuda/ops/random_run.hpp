@@ -13,8 +13,7 @@ namespace tenon::cuda {
 class random_run_kernel : public kernel {
 public:
     random_run_kernel(const kernel_setup& s, std::int64_t seed) : source_(s, seed) {}
-    random_run_kernel(const kernel_setup& s, std::int64_t seed, const std::string& name) :
-        source_(s, seed, name) {}
+    random_run_kernel(const kernel_setup& s, std::int64_t seed, const std::string& name) : source_(s, seed, name) {}
 
     std::size_t told_bytes() const final { return sizeof(std::uint64_t); }
     void tell(std::byte* to) final {

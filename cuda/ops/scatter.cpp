@@ -12,8 +12,8 @@ namespace tenon::cuda {
 namespace {
 
 constexpr row_update update_of(scatter_op::way how) {
-    constexpr row_update all[] = {row_update::assign,   row_update::add,    row_update::subtract, row_update::multiply,
-                                  row_update::divide,   row_update::minimum, row_update::maximum};
+    constexpr row_update all[] = {row_update::assign, row_update::add,     row_update::subtract, row_update::multiply,
+                                  row_update::divide, row_update::minimum, row_update::maximum};
     return all[static_cast<int>(how)];
 }
 
@@ -41,8 +41,8 @@ public:
         if (!r.in[0]) throw failed_precondition_error(detail::changed_without_value(name_, variable_));
         if (r.out[0] != r.in[0] && variable_bytes_ > 0)
             check(cudaMemcpyAsync(r.out[0], r.in[0], variable_bytes_, cudaMemcpyDeviceToDevice,
-                                        static_cast<cudaStream_t>(r.stream)),
-                        "cudaMemcpyAsync");
+                                  static_cast<cudaStream_t>(r.stream)),
+                  "cudaMemcpyAsync");
         memory_pieces scratch(r.scratch);
         auto* const refused = scratch.take<unsigned>(index_parts * sizeof(unsigned));
         const sorted_rows rows = sort_.sort(scratch, r.in[1], told_indices::found(r.told), refused, r.stream);

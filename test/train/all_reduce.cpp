@@ -2,8 +2,10 @@
 
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include <tenon/ops/all_reduce.hpp>
 #include <tenon/ops/state.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/runtime/session/session.hpp>
@@ -140,6 +142,76 @@ TEST_CASE("SEMANTICS 44: chunked_all_reduce sends 2 (n - 1) / n of the bytes fro
         }
         check_sums(x, s.run_untyped(x.given(), sums));
     }
+}
+
+TEST_CASE("SEMANTICS 44: collective_all_reduce gives the sums that chunked_all_reduce gives, on devices of any kind") {
+    for (const bool gpus : {false, true})
+        for (const int n : {1, 2, 3, 5})
+            for (const tn::extents& sizes : {tn::extents{}, tn::extents(0), tn::extents(7, 5), tn::extents(3000)}) {
+                CAPTURE(gpus);
+                CAPTURE(n);
+                CAPTURE(to_string(sizes));
+                const tn::graph g;
+                const tn::graph_scope scope(g);
+                const auto on = devices(n, gpus ? "gpu" : "cpu");
+                tn::extents unknown;
+                for (int i = 0; i < sizes.rank(); ++i) unknown.push_back({});
+                const fed_tensors x(on, unknown, sizes);
+                const auto sums = tn::collective_all_reduce().sum(x.computed, on);
+                tn::session_options o = with_cpus(gpus ? 1 : n);
+                if (gpus) o.gpus = tn::simulated_gpu(n, 16 << 20);
+                tn::session s(g, o);
+                for (int step = 0; step < 3; ++step) check_sums(x, s.run_untyped(x.given(), sums));
+                // What was summed is itself still there for others, and one sum alone can be asked for.
+                std::vector<tn::any_tensor> asked = x.computed;
+                asked.push_back(sums.back());
+                const std::vector<tn::any_array> all = s.run_untyped(x.given(), asked);
+                for (std::size_t i = 0; i < on.size(); ++i)
+                    CHECK(std::memcmp(all[i].data(), x.feeds[i].value.data(), all[i].bytes()) == 0);
+                const std::vector<tn::any_array> one = s.run_untyped(x.given(), {sums.front()});
+                CHECK(std::memcmp(one[0].data(), all.back().data(), one[0].bytes()) == 0);
+            }
+}
+
+TEST_CASE("collective_all_reduce: several steps of several sums at a time do not mix") {
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const fed_tensors x(devices(3), {50}, {50}), y(devices(3), {2, 4}, {2, 4});
+    const tn::collective_all_reduce reduce;
+    std::vector<tn::any_tensor> sums = reduce.sum(x.computed, devices(3));
+    for (const tn::any_tensor& t : reduce.sum(y.computed, devices(3))) sums.push_back(t);
+    for (const tn::any_tensor& t : reduce.sum(x.computed, devices(3))) sums.push_back(t);
+    tn::session s(g, with_cpus(3));
+    std::vector<std::thread> threads;
+    std::vector<std::vector<tn::any_array>> results(4);
+    for (std::vector<tn::any_array>& r : results)
+        threads.emplace_back([&] {
+            for (int step = 0; step < 20; ++step) {
+                std::vector<tn::fed_value> fed = x.given();
+                for (tn::fed_value& f : y.given()) fed.push_back(std::move(f));
+                r = s.run_untyped(std::move(fed), sums);
+            }
+        });
+    for (std::thread& t : threads) t.join();
+    for (std::vector<tn::any_array>& r : results) {
+        std::vector<tn::any_array> of[3];
+        for (std::size_t i = 0; i < r.size(); ++i) of[i / 3].push_back(std::move(r[i]));
+        check_sums(x, of[0]);
+        check_sums(y, of[1]);
+        check_sums(x, of[2]);
+    }
+}
+
+TEST_CASE("collective_all_reduce: devices that do not meet are an error, not a wrong sum") {
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const tn::any_tensor x = tn::untyped::placeholder(tn::element_type::float32, tn::extents(3));
+    const tn::any_tensor alone = tn::add<tn::all_reduced_op>({7}, {tn::add<tn::all_reduce_op>({7, 0, 2}, {x})});
+    tn::session s(g);
+    std::vector<tn::fed_value> fed;
+    fed.push_back({x, tn::any_array(tn::element_type::float32, {3})});
+    CHECK_THROWS_WITH_AS(s.run_untyped(std::move(fed), {alone}), doctest::Contains("1 of 2 devices came to a meeting"),
+                         tn::internal_error);
 }
 
 TEST_CASE("all_reduce names tensors that cannot be summed") {

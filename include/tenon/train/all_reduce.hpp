@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include <tenon/core/device_name.hpp>
@@ -41,6 +42,19 @@ class chunked_all_reduce final : public all_reduce_method {
     std::vector<any_tensor> add_sums(const std::vector<any_tensor>& tensors,
                                      const std::vector<device_name>& devices) const override;
 };
+
+/// By nodes that meet: on CPUs one thread sums for all; on GPUs their library does, by NCCL where that is and over the links that the
+/// cards have. Of one process: a sum over several tasks is another method's. Not for int16 and uint16 on GPUs. Gradients do not
+/// flow through it.
+class collective_all_reduce final : public all_reduce_method {
+    std::vector<any_tensor> add_sums(const std::vector<any_tensor>& tensors,
+                                     const std::vector<device_name>& devices) const override;
+};
+
+/// What is used where no method is given: a GPU library's choice, else chunked_all_reduce.
+std::shared_ptr<const all_reduce_method> default_all_reduce();
+/// Called by a GPU library when it is loaded; the last one stays.
+void register_all_reduce(std::shared_ptr<const all_reduce_method> m);
 
 namespace detail {
 /// x's elements as a tensor of rank 1.

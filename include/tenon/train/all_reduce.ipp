@@ -1,10 +1,13 @@
 #pragma once
 
+#include <mutex>
 #include <string>
+#include <utility>
 
 #include <tenon/core/error.hpp>
 #include <tenon/expr/fused.hpp>
 #include <tenon/graph/graph.hpp>
+#include <tenon/ops/all_reduce.hpp>
 #include <tenon/ops/assembly.hpp>
 #include <tenon/ops/reshape.hpp>
 #include <tenon/train/all_reduce.hpp>
@@ -63,6 +66,51 @@ TENON_INLINE std::vector<any_tensor> chunked_all_reduce::add_sums(const std::vec
             return untyped::reshape_like(joined, tensors[i]);
         }));
     return results;
+}
+
+TENON_INLINE std::vector<any_tensor> collective_all_reduce::add_sums(const std::vector<any_tensor>& tensors,
+                                                                     const std::vector<device_name>& devices) const {
+    const std::int64_t meeting = graph(tensors.front().node()->graph).size(); // no two have the same
+    const auto after = [](const std::vector<any_tensor>& all) {
+        std::vector<node*> nodes;
+        for (const any_tensor& t : all) nodes.push_back(t.node());
+        return control_dependencies(nodes);
+    };
+    std::vector<any_tensor> entered, sums;
+    {
+        const auto together = after(tensors);
+        for (std::size_t i = 0; i < tensors.size(); ++i)
+            entered.push_back(on(devices[i], [&] {
+                return add<all_reduce_op>(
+                    {meeting, static_cast<std::int64_t>(i), static_cast<std::int64_t>(tensors.size())}, {tensors[i]});
+            }));
+    }
+    const auto together = after(entered);
+    for (std::size_t i = 0; i < tensors.size(); ++i)
+        sums.push_back(on(devices[i], [&] { return add<all_reduced_op>({meeting}, {entered[i]}); }));
+    return sums;
+}
+
+namespace detail {
+struct registered_all_reduce {
+    std::mutex guard;
+    std::shared_ptr<const all_reduce_method> method = std::make_shared<const chunked_all_reduce>();
+    static registered_all_reduce& get() {
+        static auto& r = *new registered_all_reduce;
+        return r;
+    }
+};
+} // namespace detail
+
+TENON_INLINE std::shared_ptr<const all_reduce_method> default_all_reduce() {
+    auto& r = detail::registered_all_reduce::get();
+    const std::lock_guard lock(r.guard);
+    return r.method;
+}
+TENON_INLINE void register_all_reduce(std::shared_ptr<const all_reduce_method> m) {
+    auto& r = detail::registered_all_reduce::get();
+    const std::lock_guard lock(r.guard);
+    r.method = std::move(m);
 }
 
 } // namespace tenon

@@ -152,7 +152,7 @@ inline per_replica<any_tensor> untyped_replicas(const per_replica<any_tensor>& o
 class mirrored_strategy {
 public:
     /// One replica a device; two names are of two devices. Throws invalid_argument_error where there are none, one is
-    /// empty, or one is given twice. `reduce` sums the gradients; nullptr: chunked_all_reduce.
+    /// empty, or one is given twice. `reduce` sums the gradients; nullptr: default_all_reduce().
     explicit mirrored_strategy(const std::vector<device_name>& devices,
                                std::shared_ptr<const all_reduce_method> reduce = nullptr) :
         state_(detail::make_mirrored(devices, std::move(reduce))) {}

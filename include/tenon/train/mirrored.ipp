@@ -148,7 +148,7 @@ TENON_INLINE std::shared_ptr<mirrored_state> make_mirrored(const std::vector<dev
     }
     auto s = std::make_shared<mirrored_state>();
     s->devices = devices;
-    s->reduce = reduce ? std::move(reduce) : std::make_shared<const chunked_all_reduce>();
+    s->reduce = reduce ? std::move(reduce) : default_all_reduce();
     return s;
 }
 

@@ -385,8 +385,8 @@ void leave_kernel(const char* why) {
     leave();
 }
 
-std::string run_grid(const std::function<void()>& thread_body, const std::string&, dim3 grid, dim3 block,
-                     std::size_t shared_bytes, std::uint64_t seed) {
+std::string run_grid(const std::function<void()>& thread_body, dim3 grid, dim3 block, std::size_t shared_bytes,
+                     std::uint64_t seed) {
     block_state& b = state();
     if (b.fibers.empty()) make_fibers(b);
     b.body = &thread_body;

@@ -34,8 +34,8 @@ int lane();
 unsigned living_lanes();
 
 /// Runs all blocks. Returns what went wrong (a barrier that not all threads reach, an address that nobody may touch), or "".
-std::string run_grid(const std::function<void()>& thread_body, const std::string& kernel, dim3 grid, dim3 block,
-                     std::size_t shared_bytes, std::uint64_t seed);
+std::string run_grid(const std::function<void()>& thread_body, dim3 grid, dim3 block, std::size_t shared_bytes,
+                     std::uint64_t seed);
 /// True while the calling thread is inside run_grid().
 bool in_kernel();
 /// Leaves a kernel that has touched what it may not: run_grid() returns `why`. Called by the handler of the signal.

@@ -12,24 +12,30 @@
 
 /// An NVIDIA GPU that is none: kernels and CUDA's runtime run on the host, in orders that a GPU might choose.
 ///
-/// How a test is written on it, in test/cuda/NAME.cpp (built into test_cuda):
+/// How a test is written, in test/cuda/NAME.cpp (built into test_cuda; into test_cuda_gpu, for real GPUs, too, where the file
+/// includes nothing of emulator/):
 ///
-///     #include <doctest/doctest.h>
 ///     #include <cuda/kernels/softmax.hpp>       // what is tested: plain functions that put kernels on a stream
-///     #include "emulator/control.hpp"           // only where a test wants a seed, faults or counts: without it
-///                                               // the same file runs on a real GPU
-///     TEST_CASE("softmax of a row sums to one") {
-///         tenon::emulator::reset();             // no faults, one card, work that is left done; then
-///         tenon::emulator::seed(7);             // streams, blocks and threads in another order
-///         float* x; cudaMalloc(&x, n * sizeof(float));    // 0xff everywhere; the host may not touch it:
-///         cudaMemcpy(x, host.data(), n * sizeof(float), cudaMemcpyHostToDevice);
-///         tenon::cuda::softmax(x, ..., nullptr);
-///         CHECK(cudaMemcpy(host.data(), x, n * sizeof(float), cudaMemcpyDeviceToHost) == cudaSuccess);
-///         CHECK(tenon::emulator::violations().empty());   // writes beyond allocations, deadlocks, bad addresses
+///     #include "device_array.hpp"
+///     using tenon::cuda::testing::device_array;
+///
+///     TEST_CASE("the softmax of a row sums to one") {
+///         const device_array<float> x(values), y(values.size());   // y: all bits set, and no access for the host
+///         tenon::cuda::softmax(x.get(), y.get(), rows, columns, nullptr);
+///         check_near(y.read(), softmax_in_double(values));
 ///     }
 ///
-/// A kernel that does what it may not gives cudaErrorIllegalAddress to all calls that follow, as a GPU does, and says
-/// on standard error what it did, and which launch it was; reset() mends that.
+/// With this header, a file of its own can ask for more:
+///         emulator::reset();                    // work that is left done, no faults, one card; then
+///         emulator::seed(n);                    // streams, blocks and threads in another order
+///         emulator::fail("cudaMalloc", cudaErrorMemoryAllocation, {2});    // from the third call on
+///         CHECK(emulator::count().events == before.events);                // leaks; calls(), count_calls("...")
+///
+/// A kernel that writes beside an allocation, touches memory of the host or of another card, waits at a barrier for ever or
+/// uses an unaligned address gives cudaErrorIllegalAddress to all calls that follow, as a GPU does. Standard error and
+/// violations() say what it did, and which source line launched it; reset() mends that. A build with the address
+/// sanitizer sees what is read beside allocations, too. A host that touches device memory ends with SIGSEGV, and a line
+/// that says so (where much memory is in use: most of the time).
 
 namespace tenon::emulator {
 

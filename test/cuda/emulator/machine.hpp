@@ -64,7 +64,6 @@ struct capture {
     cudaStreamCaptureMode mode;
     std::thread::id thread;
     graph_nodes nodes;
-    std::set<stream*> joined;
     cudaError_t invalid = cudaSuccess;
 };
 
@@ -117,6 +116,7 @@ struct card_state {
     std::shared_ptr<stream> legacy, per_thread;
     std::unique_ptr<pool> default_pool;
     bool open = false; ///< its memory may be touched
+    std::uint64_t closings = 0;
 };
 
 struct machine {

@@ -56,14 +56,18 @@ char* reserve() {
     std::abort();
 }
 
+/// Closing and opening takes time for each page that is in use: done less often where there are many.
+bool is_worth_closing(card_state& card) { return ++card.closings % (1 + (card.used >> 20)) == 0; }
+
 } // namespace
 
 void machine::open_memory(int for_card) {
     for (std::size_t c = 0; c < all.size(); ++c) {
         card_state& card = all[c];
         if (!card.base) continue;
-        const bool open =
+        bool open =
             for_card < 0 || static_cast<int>(c) == for_card || all[static_cast<std::size_t>(for_card)].reaches[c];
+        if (!open && card.open && !is_worth_closing(card)) open = true;
         if (open == card.open) continue;
         mprotect(card.base, range_bytes, open ? PROT_READ | PROT_WRITE : PROT_NONE);
         card.open = open;
@@ -73,7 +77,7 @@ void machine::open_memory(int for_card) {
 void machine::close_memory() {
     if (!protects) return open_memory(-1);
     for (card_state& card : all) {
-        if (!card.open) continue;
+        if (!card.open || !is_worth_closing(card)) continue;
         mprotect(card.base, range_bytes, PROT_NONE);
         card.open = false;
     }

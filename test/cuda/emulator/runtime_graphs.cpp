@@ -52,7 +52,6 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode mo
         c->origin = s.get();
         c->mode = mode;
         c->thread = std::this_thread::get_id();
-        c->joined.insert(s.get());
         s->recording = c;
         s->last.clear();
         m.captures.insert(c);

@@ -64,7 +64,7 @@ cudaError_t put_kernel(machine& m, const void* kernel, const std::string& where,
                            if (at && now.card_of(at) < 0 && !now.is_pinned(at, 1))
                                wrong = "has the host's memory as its argument " + std::to_string(i + 1);
                    }
-                   if (wrong.empty()) wrong = run_grid(body, where, grid, block, shared_bytes, seed);
+                   if (wrong.empty()) wrong = run_grid(body, grid, block, shared_bytes, seed);
                    if (wrong.empty()) return true;
                    const lock_type lock(now.guard);
                    now.lose(number, cudaErrorIllegalAddress, "the kernel launched at " + where + " " + wrong);

@@ -121,7 +121,6 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t for_what, unsig
                 if (s.get() == m.all[static_cast<std::size_t>(s->card)].legacy.get())
                     return cudaErrorStreamCaptureImplicit;
                 s->recording = e->recording;
-                s->recording->joined.insert(s.get());
                 s->last.clear();
             }
             for (const std::size_t n : e->nodes)

@@ -285,7 +285,8 @@ TENON_INLINE void plan::executor::work_on_streams(locked& lock) {
 TENON_INLINE void plan::executor::run_operation(std::size_t s) noexcept {
     const int number = static_cast<int>(s);
     if (number == after_streams()) {
-        if (staged_) p_.stage_out(f_);
+        check(p_.may_refuse_);
+        if (staged_ && !stopped()) p_.stage_out(f_);
         return;
     }
     const kept_back::running running;
@@ -348,7 +349,7 @@ TENON_INLINE void plan::executor::check(const std::vector<int>& operations) noex
 
 // An event that the host waits for.
 TENON_INLINE void plan::executor::reached(int operation, std::exception_ptr why) noexcept {
-    if (why) failed(operation >= 0 ? operation : p_.on_streams_.back(), std::move(why));
+    if (why) failed(nowhere, std::move(why)); // of what, among all that was given, nobody knows
     else if (operation >= 0) check(p_.operations_[static_cast<std::size_t>(operation)].checked);
     locked lock(guard_);
     const bool was_last = untold_.fetch_sub(1, std::memory_order_acq_rel) == 1;
@@ -511,7 +512,11 @@ TENON_INLINE void plan::executor::give_operation(std::size_t s) noexcept {
 // Who is told will be, or the step could not end: what there is no memory for ends the program.
 TENON_INLINE void plan::executor::record(const line& l, device_event& e, report* told) noexcept {
     if (told) untold_.fetch_add(1, std::memory_order_relaxed);
-    streams_of(l).record(stream_of(l), e, told);
+    try {
+        streams_of(l).record(stream_of(l), e, told);
+    } catch (...) { // of one that nobody is told of
+        failed(nowhere, std::current_exception());
+    }
 }
 
 // After the last operation of a stream, if nothing else tells its end, or after the last that was given before a stop.
@@ -551,7 +556,7 @@ TENON_INLINE void plan::executor::failed(int command, std::exception_ptr why) no
     const std::lock_guard lock(errors_);
     if (!first_) {
         first_ = std::move(why);
-        where_ = static_cast<std::size_t>(command);
+        where_ = command;
     }
     stopped_.store(true, std::memory_order_release);
 }
@@ -559,8 +564,9 @@ TENON_INLINE void plan::executor::failed(int command, std::exception_ptr why) no
 TENON_INLINE std::exception_ptr plan::executor::failure() const noexcept {
     if (!stopped()) return nullptr;
     const std::lock_guard lock(errors_);
+    if (where_ == nowhere) return first_;
     try {
-        p_.rethrow_with_place(first_, where_);
+        p_.rethrow_with_place(first_, static_cast<std::size_t>(where_));
     } catch (...) {
         return std::current_exception();
     }

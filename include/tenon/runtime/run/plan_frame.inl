@@ -113,7 +113,8 @@ private:
     mutable std::mutex errors_; // of what follows; no other lock is taken under it
     std::atomic<bool> stopped_{false};
     std::exception_ptr first_;
-    std::size_t where_ = 0;
+    static constexpr int nowhere = -1;
+    int where_ = nowhere;
 
     tenon::detail::spin_lock
         guard_; // of what follows; under it no kernel is run, and nobody is called but a device, to wake its threads

@@ -1,0 +1,140 @@
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "emulator/control.hpp"
+
+#include "messages.hpp"
+#include "own_ops.hpp"
+
+// A GPU as a device: its memory and what happens where there is none left, and how a session ends whose GPU is lost.
+
+namespace tn = tenon;
+namespace emulator = tenon::emulator;
+
+namespace {
+
+constexpr int n = 8;
+using numbers = tn::array<float, tn::shape<n>>;
+
+numbers filled(float with) {
+    numbers r;
+    for (int i = 0; i < n; ++i) r(i) = with;
+    return r;
+}
+
+} // namespace
+
+TEST_CASE("a GPU's memory is taken as it is needed, counted, and given back to the card when the session ends") {
+    emulator::reset();
+    const std::size_t before = emulator::count().device_bytes;
+    {
+        const tn::graph g;
+        const tn::graph_scope in(g);
+        using large = tn::shape<1 << 18>;
+        const auto x = tn::placeholder<float, large>("x");
+        const auto y = tn::on("/gpu:0", [&] { return tn::add_n(x, tn::add_n(x, x)); });
+        tn::session s(g);
+        CHECK(emulator::count().device_bytes == before);
+        const tn::array<float, large> value;
+        (void)s.run(tn::feed(x, value), y);
+        CHECK(s.memory_info("/gpu:0").in_use >= 2 * value.extents().elements() * sizeof(float));
+        CHECK(emulator::count().device_bytes > before);
+    }
+    CHECK(emulator::count().device_bytes == before);
+}
+
+TEST_CASE("SEMANTICS 11: where memory runs out the error has the device, the bytes and who holds most, and the session goes on") {
+    emulator::reset();
+    emulator::cards({{.memory = 64 << 20}});
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    using large = tn::shape<4 << 20>; // 16 MB
+    const auto x = tn::placeholder<float, large>("x");
+    const auto y = tn::placeholder<float, tn::shape<n>>("y");
+    const auto on_gpu = tn::on("/gpu:0");
+    const auto doubled = tn::add_n(x, x);
+    std::vector<tn::tensor<float, large>> all;
+    for (int i = 0; i < 5; ++i) all.push_back(tn::transpose(tn::add_n(i ? all.back() : doubled, x)));
+    const auto many = tn::add_n(tn::add_n(all[0], all[1]), tn::add_n(tn::add_n(all[2], all[3]), all[4]));
+    const auto few = tn::add_n(y, y);
+    tn::session s(g);
+    const std::string text = message_of<tn::resource_exhausted_error>([&] {
+        const tn::array<float, large> value;
+        (void)s.run(tn::feed(x, value), many);
+    });
+    CHECK(contains(text, "/device:GPU:0"));
+    CHECK(contains(text, "the largest tensors"));
+    for (int i = 0; i < 3; ++i) CHECK(s.run(tn::feed(y, filled(2)), few)(0) == 4);
+}
+
+TEST_CASE("where the driver has no more memory the step says so, and the next one that fits runs") {
+    emulator::reset();
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto y = tn::placeholder<float, tn::shape<n>>("y");
+    const auto few = tn::on("/gpu:0", [&] { return tn::add_n(y, y); });
+    tn::session s(g);
+    emulator::fail("cudaMallocFromPoolAsync", cudaErrorMemoryAllocation);
+    CHECK(contains(message_of<tn::resource_exhausted_error>([&] { (void)s.run(tn::feed(y, filled(1)), few); }),
+                   "/device:GPU:0"));
+    emulator::reset();
+    CHECK(s.run(tn::feed(y, filled(2)), few)(0) == 4);
+}
+
+TEST_CASE("a GPU that is lost in the middle of a step: its name in the error, the CPU's nodes go on, the session ends") {
+    for (const bool recorded : {false, true})
+        for (std::uint64_t commands = 0; commands < 12; ++commands) {
+            CAPTURE(recorded);
+            CAPTURE(commands);
+            emulator::reset();
+            const tn::graph g;
+            const tn::graph_scope in(g);
+            const auto x = tn::placeholder<float, tn::shape<n>>("x");
+            const auto there = tn::on("/gpu:0", [&] {
+                const auto w = tn::variable("w", tn::constant(numbers()));
+                return tn::add_n(w.assign(tn::add_n(w, x)), x);
+            });
+            const auto here = tn::on("/cpu:0", [&] { return x + 1.0f; });
+            {
+                tn::session s(g);
+                s.run(tn::initialize_variables());
+                for (int i = 0; recorded && i < 3; ++i) (void)s.run(tn::feed(x, filled(1)), there);
+                emulator::lose_card(0, commands, cudaErrorLaunchFailure);
+                std::string text = "nothing was thrown";
+                for (int i = 0; i < 5 && text == "nothing was thrown"; ++i)
+                    text = message_of<tn::internal_error>([&] { (void)s.run(tn::feed(x, filled(1)), there); });
+                CHECK(contains(text, "cudaErrorLaunchFailure"));
+                CHECK(contains(text, "GPU"));
+                CHECK(contains(text, "this process can use the GPU no more"));
+                CHECK(s.run(tn::feed(x, filled(1)), here)(n - 1) == 2);
+                CHECK_THROWS_AS((void)s.run(tn::feed(x, filled(1)), there), tn::internal_error);
+            }
+        }
+    emulator::reset();
+}
+
+TEST_CASE("an illegal address in a program's own kernel names its node, recorded or not") {
+    for (const int earlier : {0, 3}) {
+        CAPTURE(earlier);
+        emulator::reset();
+        const tn::graph g;
+        const tn::graph_scope in(g);
+        const auto x = tn::placeholder<float, tn::shape<n>>("x");
+        const auto y = tn::on("/gpu:0", [&] {
+            const auto good = own::told(tn::add_n(x, x));
+            const auto bad = own::stumble_over(good, "culprit");
+            return tn::add_n(bad, bad);
+        });
+        {
+            tn::session s(g);
+            for (int i = 0; i < earlier; ++i) CHECK(s.run(tn::feed(x, filled(-50)), y)(0) == -200 + 2 * static_cast<float>(i));
+            const std::string text = message_of<tn::internal_error>([&] { (void)s.run(tn::feed(x, filled(1)), y); });
+            CHECK(contains(text, "illegal"));
+            CHECK(contains(text, "it happened in the kernel of node \"culprit\" (test_stumble)"));
+        }
+        CHECK_FALSE(emulator::violations().empty());
+    }
+    emulator::reset();
+}
