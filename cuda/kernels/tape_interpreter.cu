@@ -105,7 +105,8 @@ struct interpreted {
     static __device__ void run(const arguments& a, const index* at, sum_type (*sum)[N], sum_type* total) {
         compute(a, at, reinterpret_cast<sum_type*>(sum), total);
     }
-    static __device__ __noinline__ void compute(const arguments& a, const index* at, sum_type* sum, sum_type* total) {
+    static __device__ __attribute__((noinline)) void compute(const arguments& a, const index* at, sum_type* sum,
+                                                             sum_type* total) {
         uint64 r[max_tape_length];
         for (int k = 0; k < a.length; ++k) {
             const interpreter_step s = a.code[k];

@@ -281,8 +281,9 @@ inline bool matches(const buffer& got, const expected& e, std::size_t o) {
     return true;
 }
 
-/// A random sound tape, of instructions that the element types allow.
-inline tape random_tape(std::mt19937& random, std::vector<std::int64_t>& constants) {
+/// A random sound tape, of instructions that the element types and `allowed` allow.
+inline tape random_tape(
+    std::mt19937& random, std::vector<std::int64_t>& constants, bool (*allowed)(opcode) = [](opcode) { return true; }) {
     constexpr element_type stored[] = {element_type::float32, element_type::float32,  element_type::float64,
                                        element_type::float16, element_type::bfloat16, element_type::int8,
                                        element_type::int16,   element_type::int32,    element_type::int64,
@@ -299,6 +300,7 @@ inline tape random_tape(std::mt19937& random, std::vector<std::int64_t>& constan
         const int length = t.length + 1 + any(16);
         for (int tries = 0; t.length < length && tries < 1000; ++tries) {
             const auto op = static_cast<opcode>(any(opcode_count));
+            if (!allowed(op)) continue;
             const int a = any(t.length), b = any(t.length), c = any(t.length);
             const element_type e = compute_type(t.code[a].type);
             if (op == opcode::literal) {

@@ -15,6 +15,7 @@ namespace {
 
 struct loaded_library {
     void* handle;
+    int file;
     std::map<std::string, const library_kernel*> kernels;
 };
 std::set<loaded_library*>& libraries() {
@@ -168,13 +169,15 @@ cudaError_t cudaLibraryLoadData(cudaLibrary_t* to, const void* code, cudaJitOpti
             from += written;
             left -= static_cast<std::size_t>(written);
         }
-        // by the number of this process: the loader takes two files of one name for one
+        // By the number of this process, and open as long as it is loaded: the loader takes two files of one name for one.
         const std::string path = "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(file);
         void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
         if (!handle) std::fprintf(stderr, "emulated GPU: a library of kernels cannot be opened: %s\n", dlerror());
-        close(file);
-        if (!handle) return cudaErrorInvalidKernelImage;
-        auto* const l = new loaded_library{handle, {}};
+        if (!handle) {
+            close(file);
+            return cudaErrorInvalidKernelImage;
+        }
+        auto* const l = new loaded_library{handle, file, {}};
         libraries().insert(l);
         m.libraries = libraries().size();
         *to = reinterpret_cast<cudaLibrary_t>(l);
@@ -204,6 +207,7 @@ cudaError_t cudaLibraryUnload(cudaLibrary_t library) {
         libraries().erase(l);
         m.libraries = libraries().size();
         dlclose(l->handle);
+        close(l->file);
         delete l;
         return cudaSuccess;
     });
