@@ -63,6 +63,8 @@ framed_copy::framed_copy(const framed_dimension* dims, int rank, std::size_t ele
 
 void framed_copy::run(const void* from, void* to, void* stream) const {
     if (elements_ == 0) return;
+    for (int i = 0; i < rank_; ++i)
+        if (dims_[i].count == 0) return fill(to, elements_, element_bytes_, around_, stream); // and `from` is nowhere
     if (elements_ > most_) return run_in_two(from, to, stream);
     const auto bytes = static_cast<std::int64_t>(element_bytes_);
     const framed_dimension& last = dims_[rank_ - 1];
@@ -109,8 +111,7 @@ void framed_copy::run_in_two(const void* from, void* to, void* stream) const {
         offset += dims_[i].begin * step;
     }
     const strided_copy copy(dims, rank_, element_bytes_, most_);
-    if (copy.elements() > 0)
-        copy.run(from, static_cast<char*>(to) + offset * static_cast<std::int64_t>(element_bytes_), stream);
+    copy.run(from, static_cast<char*>(to) + offset * static_cast<std::int64_t>(element_bytes_), stream);
 }
 
 } // namespace tenon::cuda
