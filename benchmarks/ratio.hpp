@@ -60,8 +60,8 @@ private:
     std::map<std::string, std::vector<double>> times_;
 };
 
-/// Runs what was registered, in turns, and prints the rows.
-inline int run(int argc, char** argv, const std::vector<row>& rows) {
+/// Runs what was registered, in turns, and prints the rows. Returns what was measured.
+inline reporter measure(int argc, char** argv, const std::vector<row>& rows) {
     std::vector<char*> arguments(argv, argv + argc);
     std::string interleave = "--benchmark_enable_random_interleaving=true", repeat = "--benchmark_repetitions=9",
                 time = "--benchmark_min_time=0.05";
@@ -71,6 +71,10 @@ inline int run(int argc, char** argv, const std::vector<row>& rows) {
     reporter r;
     benchmark::RunSpecifiedBenchmarks(&r);
     r.print(rows);
+    return r;
+}
+inline int run(int argc, char** argv, const std::vector<row>& rows) {
+    measure(argc, argv, rows);
     return 0;
 }
 

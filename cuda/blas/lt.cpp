@@ -2,6 +2,8 @@
 
 #include <array>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <map>
 #include <vector>
@@ -63,6 +65,12 @@ const functions* lt_functions() {
         }
     }();
     return found.get();
+}
+
+// "own" in TENON_CUDA_PRODUCTS: cuBLASLt is not asked.
+bool asks_library() {
+    const char* const wish = std::getenv("TENON_CUDA_PRODUCTS");
+    return !wish || std::strcmp(wish, "own") != 0;
 }
 
 // What was found out of one description on one GPU.
@@ -196,7 +204,8 @@ void destroyer::operator()(cublasLtMatmulPreference_t p) const noexcept {
 } // namespace lt
 
 std::unique_ptr<lt_product> lt_product::make(gpu_context& on, const gemm_description& d, bool tf32) {
-    if (!is_floating(d.element) || !has_size(d) || !is_worth(d, batched_dimension(d)) || !lt_functions())
+    if (!is_floating(d.element) || !has_size(d) || !is_worth(d, batched_dimension(d)) || !asks_library() ||
+        !lt_functions())
         return nullptr;
     std::unique_ptr<lt_product> made(new lt_product(on, d, tf32));
     return made->found_ ? std::move(made) : nullptr;
@@ -279,7 +288,10 @@ lt_product::lt_product(gpu_context& on, const gemm_description& d, bool tf32) :
             const cublasStatus_t answer =
                 f.cublasLtMatmulAlgoGetHeuristic(handle_, operation, layout_b_.get(), layout_a_.get(), layout_c_.get(),
                                                  layout_c_.get(), made, 1, &result, &count);
-            if (answer != CUBLAS_STATUS_NOT_SUPPORTED) check(answer, "cublasLtMatmulAlgoGetHeuristic", asked_);
+            if (answer == CUBLAS_STATUS_INVALID_VALUE || answer == CUBLAS_STATUS_ARCH_MISMATCH)
+                std::fprintf(stderr, "tenon: cuBLASLt cannot make %s (%s); Tenon's own kernel does, which is slower\n",
+                             asked_.c_str(), f.cublasLtGetStatusString(answer));
+            else if (answer != CUBLAS_STATUS_NOT_SUPPORTED) check(answer, "cublasLtMatmulAlgoGetHeuristic", asked_);
             if (answer == CUBLAS_STATUS_SUCCESS && count > 0 && result.state == CUBLAS_STATUS_SUCCESS)
                 chosen = {true, result.algo, result.workspaceSize};
         }

@@ -36,7 +36,8 @@ template <class Pointer> using owned = std::unique_ptr<std::remove_pointer_t<Poi
 /// Products of one description, which run one after another for a batch's dimensions beyond one. Made when a plan is.
 class lt_product {
 public:
-    /// nullptr where cuBLASLt cannot be loaded, which standard error is told once, has no such product, or gives no algorithm for it.
+    /// nullptr where cuBLASLt cannot be loaded, which standard error is told once, has no such product, gives no algorithm for it, or
+    /// TENON_CUDA_PRODUCTS is "own".
     /// Exact float by default; `tf32`: operands of float are rounded to 10 bits of fraction.
     static std::unique_ptr<lt_product> make(gpu_context& on, const gemm_description& d, bool tf32);
 

@@ -9,7 +9,9 @@ namespace tenon::cuda {
 
 device::device(device_attributes a, int card, const std::vector<int>& peers, const memory_policy& policy,
                std::shared_ptr<const void> in_use, std::shared_ptr<machine> m) :
-    device_base(card, peers), pooled_device(std::move(a), policy, regions, std::move(in_use)), streams_(std::move(m), context) {
+    device_base(card, peers),
+    pooled_device(std::move(a), policy, regions, std::move(in_use)),
+    streams_(std::move(m), context) {
     context.use();
     check(cudaStreamCreateWithFlags(&waited_for_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
 }

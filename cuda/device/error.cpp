@@ -46,9 +46,8 @@ void check(cudaError_t answer, const char* call) {
     }
     if (is_sticky(answer)) {
         const std::string where = unended_program_kernel();
-        throw internal_error(
-            text + "; this process can use the GPU no more: start it again. " +
-            (where.empty() ? "CUDA_LAUNCH_BLOCKING=1 has the node named that did it" : where));
+        throw internal_error(text + "; this process can use the GPU no more: start it again. " +
+                             (where.empty() ? "CUDA_LAUNCH_BLOCKING=1 has the node named that did it" : where));
     }
     throw internal_error(text);
 }

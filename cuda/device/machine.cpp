@@ -87,8 +87,8 @@ machine::moment& machine::moment_of(int card) {
 void machine::take_moment(int card) {
     moment& m = moment_of(card);
     const auto is_timed = [&](const timed_command& c) { return c.card == card; };
-    if (m.event && (clock::now() - m.taken < std::chrono::seconds(10) ||
-                    std::any_of(timed_.begin(), timed_.end(), is_timed)))
+    if (m.event &&
+        (clock::now() - m.taken < std::chrono::seconds(10) || std::any_of(timed_.begin(), timed_.end(), is_timed)))
         return;
     if (!m.event) check(cudaEventCreate(&m.event), "cudaEventCreate");
     check(cudaEventRecord(m.event, cudaStreamPerThread), "cudaEventRecord");

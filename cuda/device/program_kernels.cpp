@@ -19,7 +19,8 @@ namespace {
 class marks {
 public:
     explicit marks(gpu_context&) : at_(static_cast<std::uint64_t*>(staging::shared().take(bytes))) {
-        if (!at_) throw resource_exhausted_error("no page-locked memory of the host for marks of a program's own kernels");
+        if (!at_)
+            throw resource_exhausted_error("no page-locked memory of the host for marks of a program's own kernels");
         *at_ = 0;
         const std::lock_guard lock(all().guard);
         all().of_devices.push_back(this);

@@ -41,13 +41,7 @@ enum class operation_kind {
     convolution_backward_input,  ///< dy, w, dx
     convolution_backward_filter, ///< x, dy, dw
     add,                         ///< a, b, y
-    subtract,                    ///< a, b, y
-    multiply,                    ///< a, b, y
-    divide,                      ///< a, b, y
-    exponential,                 ///< x, y
     relu,                        ///< x, y; NaN stays NaN
-    reduce_sum,                  ///< x, y: sums over the dimensions that are 1 in y
-    reduce_max,                  ///< x, y
     max_pool,                    ///< x, y
     average_pool,                ///< x, y: of what lies in the image
     average_pool_backward,       ///< dy, dx

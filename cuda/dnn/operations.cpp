@@ -49,13 +49,7 @@ public:
                 {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
                  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW});
         case operation_kind::add: return pointwise(CUDNN_POINTWISE_ADD);
-        case operation_kind::subtract: return pointwise(CUDNN_POINTWISE_SUB);
-        case operation_kind::multiply: return pointwise(CUDNN_POINTWISE_MUL);
-        case operation_kind::divide: return pointwise(CUDNN_POINTWISE_DIV);
-        case operation_kind::exponential: return pointwise(CUDNN_POINTWISE_EXP);
         case operation_kind::relu: return pointwise(CUDNN_POINTWISE_RELU_FWD);
-        case operation_kind::reduce_sum: return reduction(CUDNN_REDUCE_TENSOR_ADD);
-        case operation_kind::reduce_max: return reduction(CUDNN_REDUCE_TENSOR_MAX);
         case operation_kind::max_pool:
             return resample(CUDNN_RESAMPLE_MAXPOOL, CUDNN_NEG_INF_PAD, CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR,
                             CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC,
@@ -126,17 +120,6 @@ private:
             give(d, {CUDNN_ATTR_OPERATION_POINTWISE_XDESC, CUDNN_ATTR_OPERATION_POINTWISE_BDESC,
                      CUDNN_ATTR_OPERATION_POINTWISE_YDESC});
         else give(d, {CUDNN_ATTR_OPERATION_POINTWISE_XDESC, CUDNN_ATTR_OPERATION_POINTWISE_YDESC});
-        d.finalize();
-    }
-
-    void reduction(cudnnReduceTensorOp_t what) {
-        descriptor& p = begin_part(CUDNN_BACKEND_REDUCTION_DESCRIPTOR);
-        p.set(CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, 1, &what);
-        p.set(CUDNN_ATTR_REDUCTION_COMP_TYPE, compute_);
-        p.finalize();
-        descriptor& d = begin(CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR);
-        d.set(CUDNN_ATTR_OPERATION_REDUCTION_DESC, p);
-        give(d, {CUDNN_ATTR_OPERATION_REDUCTION_XDESC, CUDNN_ATTR_OPERATION_REDUCTION_YDESC});
         d.finalize();
     }
 

@@ -60,14 +60,22 @@ bool is_exact(const descriptor& engine, const graph& g) {
     return true;
 }
 
+// A plan, and what it was made of, which lives as long.
+struct made_plan {
+    std::optional<described_graph> described;
+    std::optional<descriptor> graph, configuration, raw;
+    std::size_t workspace = 0;
+    std::string why; ///< there is none
+};
+
 // The first engine that heuristics name, makes a plan, and keeps to what the graph asks; `why` tells what was wrong with others.
-std::optional<descriptor> first_plan(const target& to, const graph& g, const descriptor& operations,
-                                     std::size_t& workspace, std::string& why) {
+void choose_engine(const target& to, const graph& g, made_plan& m) {
+    std::string& why = m.why;
     for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
         std::vector<descriptor> found;
         try {
             descriptor heuristics(to.f, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
-            heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, operations);
+            heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, *m.graph);
             heuristics.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
 #if CUDNN_VERSION >= 90800
             if (to.description) heuristics.set(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, *to.description);
@@ -100,8 +108,11 @@ std::optional<descriptor> first_plan(const target& to, const graph& g, const des
                 std::int64_t bytes = 0;
                 (void)made.get(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &bytes);
                 if (bytes < 0 || static_cast<std::size_t>(bytes) > g.most_workspace_bytes) continue;
-                workspace = static_cast<std::size_t>(bytes);
-                return made;
+                m.workspace = static_cast<std::size_t>(bytes);
+                m.configuration.emplace(std::move(configuration));
+                m.raw.emplace(std::move(made));
+                why.clear();
+                return;
             } catch (const refused& r) {
                 why += (why.empty() ? "" : "; ") + r.why;
             } catch (const internal_error& e) { // an engine that could not be compiled, say
@@ -109,29 +120,20 @@ std::optional<descriptor> first_plan(const target& to, const graph& g, const des
             }
     }
     if (why.empty()) why = "no engine is exact enough, and within " + std::to_string(g.most_workspace_bytes) + " bytes";
-    return std::nullopt;
 }
 
-struct made_plan {
-    std::optional<descriptor> raw;
-    std::size_t workspace = 0;
-    std::string why;
-};
 made_plan make_plan(const target& to, const graph& g) {
     made_plan m;
     try {
-        const described_graph described(to.f, g);
+        const described_graph& described = m.described.emplace(to.f, g);
         std::vector<cudnnBackendDescriptor_t> all;
         for (const descriptor& d : described.operations) all.push_back(d.raw());
-        descriptor operations(to.f, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+        descriptor& operations = m.graph.emplace(to.f, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
         if (to.handle) operations.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &to.handle);
         operations.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
                        static_cast<std::int64_t>(all.size()), all.data());
         operations.finalize();
-        if (std::optional<descriptor> found = first_plan(to, g, operations, m.workspace, m.why)) {
-            m.raw.emplace(std::move(*found));
-            m.why.clear();
-        }
+        choose_engine(to, g, m);
     } catch (const refused& r) {
         m.why = r.why;
     } catch (const resource_exhausted_error& e) {
@@ -183,18 +185,16 @@ private:
 
 class kept_plan final : public plan {
 public:
-    kept_plan(cudnn_state& s, const graph& g, descriptor made, std::size_t workspace) :
-        state_(s), graph_(g), made_(std::move(made)), workspace_(workspace) {}
-    std::size_t workspace_bytes() const override { return workspace_; }
+    kept_plan(cudnn_state& s, const graph& g, made_plan made) : state_(s), graph_(g), made_(std::move(made)) {}
+    std::size_t workspace_bytes() const override { return made_.workspace; }
     void run(void* stream, const std::vector<void*>& data, void* workspace) const override {
-        state_.run(graph_, made_, stream, data, workspace);
+        state_.run(graph_, *made_.raw, stream, data, workspace);
     }
 
 private:
     cudnn_state& state_;
     const graph graph_;
-    const descriptor made_;
-    const std::size_t workspace_;
+    const made_plan made_;
 };
 
 cudnn_state::answer cudnn_state::find(const graph& g) {
@@ -206,8 +206,8 @@ cudnn_state::answer cudnn_state::find(const graph& g) {
     on_.use();
     made_plan m = make_plan({*functions_, handle_}, g);
     answer a;
-    if (m.raw) a.made = std::make_shared<kept_plan>(*this, g, std::move(*m.raw), m.workspace);
     a.why = m.why;
+    if (m.raw) a.made = std::make_shared<kept_plan>(*this, g, std::move(m));
     return plans_.emplace(key, std::move(a)).first->second;
 }
 

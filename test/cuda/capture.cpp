@@ -101,7 +101,8 @@ TEST_CASE("a recorded step costs as many calls as a graph of its own would") {
     (void)step(draw_row());
     std::size_t calls = 0;
     const auto all = emulator::calls();
-    for (std::size_t c = before; c < all.size(); ++c) calls += all[c].name != "cudaEventQuery" && all[c].name != "cudaSetDevice";
+    for (std::size_t c = before; c < all.size(); ++c)
+        calls += all[c].name != "cudaEventQuery" && all[c].name != "cudaSetDevice";
     CHECK(calls == 2); // the graph, and an event behind it
 }
 
@@ -151,7 +152,8 @@ TEST_CASE("SEMANTICS 20: recorded steps of several threads update one variable, 
                 float last = 0;
                 for (int i = 0; i < steps; ++i) {
                     const auto [a, b] = update(one);
-                    if (a(0) != b(0) || a(n - 1) != a(0) || a(0) <= last) wrong[static_cast<std::size_t>(t)] += "update ";
+                    if (a(0) != b(0) || a(n - 1) != a(0) || a(0) <= last)
+                        wrong[static_cast<std::size_t>(t)] += "update ";
                     last = a(0);
                     const auto [sum, half] = read();
                     if (sum(0) != 2 * half(0) || sum(n - 1) != sum(0) || half(0) < last)
@@ -219,7 +221,8 @@ TEST_CASE("random steps over two variables give the same, recorded or not, in an
     }
 }
 
-TEST_CASE("a step that the host has a part in before or after the streams' is recorded, one with a part in the middle is not") {
+TEST_CASE("a step that the host has a part in before or after the streams' is recorded, one with a part in the middle "
+          "is not") {
     for (const bool in_the_middle : {false, true}) {
         CAPTURE(in_the_middle);
         emulator::reset();

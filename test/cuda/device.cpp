@@ -45,7 +45,8 @@ TEST_CASE("a GPU's memory is taken as it is needed, counted, and given back to t
     CHECK(emulator::count().device_bytes == before);
 }
 
-TEST_CASE("SEMANTICS 11: where memory runs out the error has the device, the bytes and who holds most, and the session goes on") {
+TEST_CASE("SEMANTICS 11: where memory runs out the error has the device, the bytes and who holds most, and the session "
+          "goes on") {
     emulator::reset();
     emulator::cards({{.memory = 64 << 20}});
     const tn::graph g;
@@ -83,7 +84,8 @@ TEST_CASE("where the driver has no more memory the step says so, and the next on
     CHECK(s.run(tn::feed(y, filled(2)), few)(0) == 4);
 }
 
-TEST_CASE("a GPU that is lost in the middle of a step: its name in the error, the CPU's nodes go on, the session ends") {
+TEST_CASE(
+    "a GPU that is lost in the middle of a step: its name in the error, the CPU's nodes go on, the session ends") {
     for (const bool recorded : {false, true})
         for (std::uint64_t commands = 0; commands < 12; ++commands) {
             CAPTURE(recorded);
@@ -129,7 +131,8 @@ TEST_CASE("an illegal address in a program's own kernel names its node, recorded
         });
         {
             tn::session s(g);
-            for (int i = 0; i < earlier; ++i) CHECK(s.run(tn::feed(x, filled(-50)), y)(0) == -200 + 2 * static_cast<float>(i));
+            for (int i = 0; i < earlier; ++i)
+                CHECK(s.run(tn::feed(x, filled(-50)), y)(0) == -200 + 2 * static_cast<float>(i));
             const std::string text = message_of<tn::internal_error>([&] { (void)s.run(tn::feed(x, filled(1)), y); });
             CHECK(contains(text, "illegal"));
             CHECK(contains(text, "it happened in the kernel of node \"culprit\" (test_stumble)"));

@@ -95,8 +95,9 @@ TEST_CASE("SEMANTICS 10: other cards while some are in use are refused; afterwar
         tn::session first(visible({0, 2}));
         CHECK_NOTHROW(tn::session(visible({0, 2})));
         CHECK_NOTHROW(tn::session(visible({})));
-        const std::string text =
-            message_of<tn::failed_precondition_error>([] { const tn::session other(visible({2, 0})); });
+        const std::string text = message_of<tn::failed_precondition_error>([] {
+            const tn::session other(visible({2, 0}));
+        });
         CHECK(contains(text, "in use"));
         CHECK(contains(text, "has cards 0, 2, and this one asks for cards 2, 0"));
         auto parted = visible({0, 2});
@@ -147,16 +148,15 @@ TEST_CASE("SEMANTICS 11: what is asked for and not free is refused with its byte
     CHECK(cudaFree(others) == cudaSuccess);
 }
 
-TEST_CASE("SEMANTICS 8, 12: the map of devices and the lists have a card's name, memory, bus, capability, and whom it reaches") {
+TEST_CASE("SEMANTICS 8, 12: the map of devices and the lists have a card's name, memory, bus, capability, and whom it "
+          "reaches") {
     emulator::reset();
     emulator::cards({{.name = "Card 0", .major = 8, .minor = 9, .memory = 2 * gigabyte}, {.name = "Card 1"}});
     names lines;
     tn::session_options o;
     o.log_device_placement = true;
     o.placement_log = [&](const std::string& line) { lines.push_back(line); };
-    {
-        const tn::session s(o);
-    }
+    { const tn::session s(o); }
     REQUIRE(lines.size() >= 2);
     CHECK(contains(lines[1], "/gpu:0 -> device: 0, name: Card 0, pci bus id: "));
     CHECK(contains(lines[1], "compute capability: 8.9"));
@@ -165,7 +165,8 @@ TEST_CASE("SEMANTICS 8, 12: the map of devices and the lists have a card's name,
     CHECK(gpus_of(tn::list_physical_devices()) == names{"Card 0", "Card 1"});
 }
 
-TEST_CASE("without a driver, or with one too old, sessions have the CPU, and who asks for a GPU is told why there is none") {
+TEST_CASE(
+    "without a driver, or with one too old, sessions have the CPU, and who asks for a GPU is told why there is none") {
     for (const auto& [error, why] : {std::pair(cudaErrorInsufficientDriver, "install the NVIDIA driver"),
                                      std::pair(cudaErrorNoDevice, "CUDA_VISIBLE_DEVICES")}) {
         emulator::reset();

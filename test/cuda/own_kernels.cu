@@ -24,7 +24,8 @@ __global__ void stumble_over(float* to, const float* a, std::int64_t n) {
 } // namespace
 
 void add_told(float* to, const float* a, std::int64_t n, const std::int64_t* told, void* stream) {
-    tenon::cuda::launch(add_told_number, tenon::cuda::blocks_for(n), tenon::cuda::block_threads, 0, stream, to, a, n, told);
+    tenon::cuda::launch(add_told_number, tenon::cuda::blocks_for(n), tenon::cuda::block_threads, 0, stream, to, a, n,
+                        told);
 }
 
 void stumble(float* to, const float* a, std::int64_t n, void* stream) {

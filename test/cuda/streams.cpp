@@ -27,7 +27,8 @@ std::mt19937 seeded() {
 
 } // namespace
 
-TEST_CASE("copies of any size arrive whole, in pieces or in one, staged or straight where no page-locked memory is left") {
+TEST_CASE(
+    "copies of any size arrive whole, in pieces or in one, staged or straight where no page-locked memory is left") {
     std::mt19937 random = seeded();
     for (const bool locked : {true, false}) {
         CAPTURE(locked);
@@ -67,8 +68,7 @@ TEST_CASE("started steps end by themselves, in any order, whoever waits") {
         const auto step = s.callable(tn::feeds(x), tn::fetches(z));
         std::vector<decltype(step.start(1.0f))> all;
         for (int i = 0; i < 20; ++i) all.push_back(step.start(static_cast<float>(i)));
-        for (std::size_t i = all.size(); i-- > 0;)
-            CHECK(std::get<0>(all[i].get())() == 3 * static_cast<float>(i) + 1);
+        for (std::size_t i = all.size(); i-- > 0;) CHECK(std::get<0>(all[i].get())() == 3 * static_cast<float>(i) + 1);
         for (int i = 0; i < 5; ++i) (void)step.start(1.0f); // nobody waits for these
     }
 }

@@ -17,6 +17,9 @@
 #define main two_branches_program
 #include "../../examples/tour/06_two_branches.cpp"
 #undef main
+#define main gpu_memory_program
+#include "../../examples/tour/07_gpu_memory.cpp"
+#undef main
 #define main control_dependencies_program
 #include "../../examples/tour/08_control_dependencies.cpp"
 #undef main
@@ -165,6 +168,13 @@ TEST_CASE("tour 6: on two devices neither branch waits for the other: what each 
     // A branch begins when what it begins with is there.
     CHECK(spans_in(spans, "GPU:0").front().begin >= to_first[0].end);
     CHECK(spans_in(spans, "GPU:1").front().begin >= to_second[0].end);
+}
+
+TEST_CASE(
+    "tour 7: SEMANTICS 11: one card as two devices, a fraction of it, memory as it is needed, and too little of it") {
+    const std::string output = output_of(gpu_memory_program);
+    CHECK(is_as_said(output, "tour/07_gpu_memory.cpp"));
+    CHECK(holds(output, "\nfeed smaller batches"));
 }
 
 TEST_CASE("tour 8: SEMANTICS 15: x and y run after a and b, z after x and y, by the trace") {

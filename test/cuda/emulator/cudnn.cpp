@@ -34,7 +34,7 @@ struct library_state {
     std::map<std::string, planned_fault> faults;
     std::map<cudnnBackendDescriptor_t, std::shared_ptr<descriptor>> descriptors;
     std::set<cudnnBackendDescriptorType_t> refused;
-    std::size_t executions = 0;
+    std::vector<std::string> executed;
 };
 library_state& state() {
     static auto& s = *new library_state;
@@ -66,111 +66,6 @@ template <class F> cudnnStatus_t answer(const char* function, F&& body) {
         last_complaint = c.what();
         return c.status;
     }
-}
-
-std::size_t bytes_of(cudnnBackendAttributeType_t t) {
-    switch (t) {
-    case CUDNN_TYPE_BOOLEAN:
-    case CUDNN_TYPE_CHAR: return 1;
-    case CUDNN_TYPE_INT64:
-    case CUDNN_TYPE_DOUBLE: return 8;
-    case CUDNN_TYPE_HANDLE:
-    case CUDNN_TYPE_VOID_PTR:
-    case CUDNN_TYPE_BACKEND_DESCRIPTOR: return sizeof(void*);
-    case CUDNN_TYPE_FRACTION: return sizeof(cudnnFraction_t);
-    default: return 4; // enumerations, float, int32
-    }
-}
-
-// Which type an attribute has, and whether a descriptor is complete without it.
-struct expectation {
-    cudnnBackendAttributeName_t name;
-    cudnnBackendAttributeType_t type;
-    bool needed = true;
-};
-const std::vector<expectation>& expected(cudnnBackendDescriptorType_t type) {
-    constexpr auto desc = CUDNN_TYPE_BACKEND_DESCRIPTOR;
-    static const std::map<cudnnBackendDescriptorType_t, std::vector<expectation>> all = {
-        {CUDNN_BACKEND_TENSOR_DESCRIPTOR,
-         {{CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE},
-          {CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64},
-          {CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64},
-          {CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64},
-          {CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64},
-          {CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, false},
-          {CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, false}}},
-        {CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR,
-         {{CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE},
-          {CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE},
-          {CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64},
-          {CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64},
-          {CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64},
-          {CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64},
-          {CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64}}},
-        {CUDNN_BACKEND_POINTWISE_DESCRIPTOR,
-         {{CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE},
-          {CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE},
-          {CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_TYPE_NAN_PROPOGATION, false}}},
-        {CUDNN_BACKEND_RESAMPLE_DESCRIPTOR,
-         {{CUDNN_ATTR_RESAMPLE_MODE, CUDNN_TYPE_RESAMPLE_MODE},
-          {CUDNN_ATTR_RESAMPLE_COMP_TYPE, CUDNN_TYPE_DATA_TYPE},
-          {CUDNN_ATTR_RESAMPLE_NAN_PROPAGATION, CUDNN_TYPE_NAN_PROPOGATION},
-          {CUDNN_ATTR_RESAMPLE_PADDING_MODE, CUDNN_TYPE_PADDING_MODE},
-          {CUDNN_ATTR_RESAMPLE_SPATIAL_DIMS, CUDNN_TYPE_INT64},
-          {CUDNN_ATTR_RESAMPLE_WINDOW_DIMS, CUDNN_TYPE_FRACTION},
-          {CUDNN_ATTR_RESAMPLE_STRIDES, CUDNN_TYPE_FRACTION},
-          {CUDNN_ATTR_RESAMPLE_PRE_PADDINGS, CUDNN_TYPE_FRACTION},
-          {CUDNN_ATTR_RESAMPLE_POST_PADDINGS, CUDNN_TYPE_FRACTION}}},
-        {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
-         {{CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, CUDNN_TYPE_FLOAT},
-          {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, CUDNN_TYPE_FLOAT},
-          {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, desc},
-          {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, desc},
-          {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, desc},
-          {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, desc}}},
-        {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
-         {{CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA, CUDNN_TYPE_FLOAT},
-          {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA, CUDNN_TYPE_FLOAT},
-          {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC, desc},
-          {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W, desc},
-          {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX, desc},
-          {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY, desc}}},
-        {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
-         {{CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA, CUDNN_TYPE_FLOAT},
-          {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA, CUDNN_TYPE_FLOAT},
-          {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC, desc},
-          {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW, desc},
-          {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X, desc},
-          {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY, desc}}},
-        {CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR,
-         {{CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, desc},
-          {CUDNN_ATTR_OPERATION_POINTWISE_XDESC, desc},
-          {CUDNN_ATTR_OPERATION_POINTWISE_BDESC, desc, false},
-          {CUDNN_ATTR_OPERATION_POINTWISE_YDESC, desc}}},
-        {CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR,
-         {{CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC, desc},
-          {CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC, desc},
-          {CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC, desc}}},
-        {CUDNN_BACKEND_OPERATION_RESAMPLE_BWD_DESCRIPTOR,
-         {{CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DESC, desc},
-          {CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DXDESC, desc},
-          {CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DYDESC, desc}}},
-        {CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR,
-         {{CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE}, {CUDNN_ATTR_OPERATIONGRAPH_OPS, desc}}},
-        {CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR,
-         {{CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, desc}, {CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE}}},
-        {CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR,
-         {{CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE}, {CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, desc}}},
-        {CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR,
-         {{CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64},
-          {CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR},
-          {CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR}}},
-        {CUDNN_BACKEND_ENGINE_DESCRIPTOR, {}},
-        {CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, {}},
-    };
-    const auto at = all.find(type);
-    require(at != all.end(), "descriptor type " + std::to_string(type), CUDNN_STATUS_NOT_SUPPORTED);
-    return at->second;
 }
 
 std::vector<operation> operations_of(const descriptor& graph) {
@@ -350,7 +245,8 @@ void execute(cudnnHandle_t handle, const descriptor& plan, const descriptor& pac
     }
     {
         const std::lock_guard lock(state().guard);
-        ++state().executions;
+        static const char* const names[] = {"rounds floats", "nondeterministic", "too large", "not supported", "exact"};
+        state().executed.emplace_back(names[plan.engine]);
     }
     const cudaError_t queued = enqueue(handle->stream, "cudnn", [=] {
         const auto each_place = [](const tensor& t, auto f) {
@@ -406,7 +302,7 @@ void reset() {
     const std::lock_guard lock(s.guard);
     s.faults.clear();
     s.refused.clear();
-    s.executions = 0;
+    s.executed.clear();
 }
 void fail(const std::string& function, cudnnStatus_t status, std::uint64_t after, std::uint64_t times) {
     const std::lock_guard lock(state().guard);
@@ -416,9 +312,9 @@ void refuse(cudnnBackendDescriptorType_t operation) {
     const std::lock_guard lock(state().guard);
     state().refused.insert(operation);
 }
-std::size_t executions() {
+std::vector<std::string> executed() {
     const std::lock_guard lock(state().guard);
-    return state().executions;
+    return state().executed;
 }
 std::size_t descriptors() {
     const std::lock_guard lock(state().guard);

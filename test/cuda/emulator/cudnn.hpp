@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include <cudnn_graph.h>
 
@@ -21,8 +22,8 @@ void fail(const std::string& function, cudnnStatus_t status, std::uint64_t after
           std::uint64_t times = ~std::uint64_t{0});
 /// No engine takes a graph that has an operation of this type of descriptor.
 void refuse(cudnnBackendDescriptorType_t operation);
-/// Graphs that were run.
-std::size_t executions();
+/// The engines of the graphs that were run, in order: "rounds floats", "nondeterministic", "too large", "exact".
+std::vector<std::string> executed();
 /// Descriptors that live.
 std::size_t descriptors();
 

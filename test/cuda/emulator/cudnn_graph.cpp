@@ -102,10 +102,6 @@ void compute_pointwise(const operation& o, values& all) {
         double r = 0;
         switch (mode) {
         case CUDNN_POINTWISE_ADD: r = a + b; break;
-        case CUDNN_POINTWISE_SUB: r = a - b; break;
-        case CUDNN_POINTWISE_MUL: r = a * b; break;
-        case CUDNN_POINTWISE_DIV: r = a / b; break;
-        case CUDNN_POINTWISE_EXP: r = std::exp(a); break;
         case CUDNN_POINTWISE_RELU_FWD: {
             const bool keeps = o.what->has(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION) &&
                                o.what->value<int>(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION) == 1;

@@ -50,14 +50,25 @@ struct descriptor {
         if constexpr (std::is_same_v<T, bool>) return value<unsigned char>(n) != 0;
         else {
             const std::vector<T> all = list<T>(n);
-            require(all.size() == 1, "attribute " + std::to_string(n) + " has " + std::to_string(all.size()) +
-                                         " values instead of 1");
+            require(all.size() == 1,
+                    "attribute " + std::to_string(n) + " has " + std::to_string(all.size()) + " values instead of 1");
             return all[0];
         }
     }
     /// Another descriptor, which must be final and of that type.
     std::shared_ptr<descriptor> refer(cudnnBackendAttributeName_t n, cudnnBackendDescriptorType_t to) const;
 };
+
+/// Which type an attribute has, and whether a descriptor is complete without it.
+struct expectation {
+    cudnnBackendAttributeName_t name;
+    cudnnBackendAttributeType_t type;
+    bool needed = true;
+};
+/// The attributes of descriptors of a type.
+const std::vector<expectation>& expected(cudnnBackendDescriptorType_t type);
+/// Of one value.
+std::size_t bytes_of(cudnnBackendAttributeType_t type);
 
 /// The descriptor behind what a program holds.
 std::shared_ptr<descriptor> find(cudnnBackendDescriptor_t raw);

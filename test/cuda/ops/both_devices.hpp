@@ -13,7 +13,7 @@ namespace tenon::test {
 inline std::vector<std::vector<any_array>> steps_on(const char* device, int steps, std::uint64_t graph_seed,
                                                     const std::vector<const any_array*>& values,
                                                     const build_function& build) {
-    const graph g;
+    graph g;
     const graph_scope scope(g);
     g.set_seed(graph_seed);
     std::vector<any_tensor> in, out;

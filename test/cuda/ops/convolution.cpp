@@ -35,7 +35,8 @@ struct naive {
     conv2d_options o;
     std::int64_t top = 0, left = 0, rows = 0, columns = 0;
 
-    naive(const extents& image, const extents& window, const conv2d_options& options) : x(image), w(window), o(options) {
+    naive(const extents& image, const extents& window, const conv2d_options& options) :
+        x(image), w(window), o(options) {
         axis(x[1].size, w[0].size, o.stride.height, o.dilation.height, o.padding.top, o.padding.bottom, top, rows);
         axis(x[2].size, w[1].size, o.stride.width, o.dilation.width, o.padding.left, o.padding.right, left, columns);
     }
@@ -131,7 +132,8 @@ template <class T> void check_convolution(const extents& image, const extents& w
     const auto results = s.run_untyped(std::move(feeds), asked);
 
     const auto vx = numbers<T>(ax), vw = numbers<T>(aw), vb = numbers<T>(ab), vdy = numbers<T>(ady);
-    std::vector<double> wy(vdy.size()), wdx(vx.size()), wdw(vw.size()), wdb(vb.size()), shifted(vdy.size()), clipped(vdy.size());
+    std::vector<double> wy(vdy.size()), wdx(vx.size()), wdw(vw.size()), wdb(vb.size()), shifted(vdy.size()),
+        clipped(vdy.size());
     ref.products([&](std::size_t i, std::size_t k, std::size_t r) {
         wy[r] += vx[i] * vw[k];
         wdx[i] += vdy[r] * vw[k];
@@ -143,7 +145,8 @@ template <class T> void check_convolution(const extents& image, const extents& w
         wdb[i % vb.size()] += vdy[i];
     }
     const std::int64_t of_y = window[0].size * window[1].size * window[2].size + 1;
-    const std::int64_t of_x = window[0].size * window[1].size * window[3].size, of_w = image[0].size * ref.rows * ref.columns;
+    const std::int64_t of_x = window[0].size * window[1].size * window[3].size,
+                       of_w = image[0].size * ref.rows * ref.columns;
     check_close<T>("y", results[0], wy, of_y);
     check_close<T>("y + bias", results[1], shifted, of_y);
     check_close<T>("relu(y + bias)", results[2], clipped, of_y);
@@ -182,8 +185,8 @@ template <class T> void check_drawn(std::uint64_t seed, int count) {
         if (kind == 1) o.padding = tn::same;
         if (kind == 2) o.padding = tn::pad(draw(0, 3), draw(0, 3), draw(0, 3), draw(0, 3));
         const int seen = draw(1, 5), outputs = draw(1, 5) * o.groups;
-        const extents image{draw(1, 3), o.dilation.height * (rows - 1) + draw(1, 8), o.dilation.width * (columns - 1) + draw(1, 8),
-                            seen * o.groups};
+        const extents image{draw(1, 3), o.dilation.height * (rows - 1) + draw(1, 8),
+                            o.dilation.width * (columns - 1) + draw(1, 8), seen * o.groups};
         check_convolution<T>(image, {rows, columns, seen, outputs}, o);
     }
 }

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <optional>
 #include <random>
 #include <string>
@@ -430,6 +431,15 @@ TEST_CASE("products run by our own kernel, or with the bias after them, where cu
         CHECK(products_by_library() == ++products);
     }
     tn::emulator::cublaslt::reset();
+    for (const cublasStatus_t s :
+         {CUBLAS_STATUS_NOT_SUPPORTED, CUBLAS_STATUS_INVALID_VALUE, CUBLAS_STATUS_ARCH_MISMATCH}) {
+        tn::emulator::cublaslt::fail("cublasLtMatmulAlgoGetHeuristic", s);
+        CHECK(check_through_graph<float>(matrix_products(9, 20, 17)[5], random) == "");
+    }
+    tn::emulator::cublaslt::reset();
+    REQUIRE(setenv("TENON_CUDA_PRODUCTS", "own", 1) == 0);
+    CHECK(check_through_graph<float>(matrix_products(9, 20, 17)[0], random) == "");
+    REQUIRE(unsetenv("TENON_CUDA_PRODUCTS") == 0);
     tn::emulator::cublaslt::needs_workspace(std::size_t{1} << 40); // no algorithm keeps within the limit
     CHECK(check_through_graph<float>(matrix_products(9, 20, 17)[0], random) == "");
     CHECK(products_by_library() == 0);

@@ -57,7 +57,7 @@ private:
     selected select(const gpu_setup& s, const std::vector<device_attributes>& cards) const;
     std::shared_ptr<const void> use(const selected& cards) const;
 
-    mutable std::mutex guard_; // of what follows
+    mutable std::mutex guard_;                     // of what follows
     mutable std::weak_ptr<const selected> in_use_; // what devices that live were made of
 };
 

@@ -82,8 +82,8 @@ TENON_INLINE gpu_backend::selected gpu_backend::select(const gpu_setup& s,
         if (!card.simulated && card.capability < s.selection.least_capability) {
             const std::string line = "GPU " + std::to_string(numbers[i]) + " is left out: its compute capability is " +
                                      detail::decimal(card.capability) + ", and " +
-                                     detail::decimal(s.selection.least_capability) + " is asked for (" + card.description +
-                                     ")";
+                                     detail::decimal(s.selection.least_capability) + " is asked for (" +
+                                     card.description + ")";
             if (s.log) s.log(line);
             else detail::tell_once(line);
             continue;
@@ -96,10 +96,10 @@ TENON_INLINE gpu_backend::selected gpu_backend::select(const gpu_setup& s,
         std::size_t left = usable_bytes(s.memory, bytes);
         for (const std::size_t limit : one.second) {
             if (limit == 0 || limit > left)
-                throw invalid_argument_error("gpu_selection::logical has a device of " + std::to_string(limit) + " bytes of " +
-                                             name + ", of whose " + std::to_string(usable_bytes(s.memory, bytes)) +
-                                             " that may be used " + std::to_string(left) +
-                                             " are left; give each device a part, and all together no more than that");
+                throw invalid_argument_error(
+                    "gpu_selection::logical has a device of " + std::to_string(limit) + " bytes of " + name +
+                    ", of whose " + std::to_string(usable_bytes(s.memory, bytes)) + " that may be used " +
+                    std::to_string(left) + " are left; give each device a part, and all together no more than that");
             left -= limit;
         }
         all.push_back(std::move(one));
@@ -119,9 +119,9 @@ TENON_INLINE std::shared_ptr<const void> gpu_backend::use(const selected& cards)
             }
             return text;
         };
-        throw failed_precondition_error("the GPUs are in use as they are: another session or task of this process has cards " +
-                                        say(*earlier) + ", and this one asks for cards " + say(cards) +
-                                        "; choose the same in all, or end the others first");
+        throw failed_precondition_error(
+            "the GPUs are in use as they are: another session or task of this process has cards " + say(*earlier) +
+            ", and this one asks for cards " + say(cards) + "; choose the same in all, or end the others first");
     }
     auto now = std::make_shared<const selected>(cards);
     in_use_ = now;

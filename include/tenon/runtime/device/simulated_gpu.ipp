@@ -17,7 +17,8 @@ class simulated_gpu_device final : public pooled_device {
 public:
     simulated_gpu_device(device_attributes a, const memory_policy& policy, std::shared_ptr<const void> in_use,
                          std::shared_ptr<simulated_machine> m, double bandwidth, double latency) :
-        pooled_device(std::move(a), policy, host_memory(), std::move(in_use)), streams_(std::move(m), bandwidth, latency) {}
+        pooled_device(std::move(a), policy, host_memory(), std::move(in_use)),
+        streams_(std::move(m), bandwidth, latency) {}
 
     void copy_from_host(void* to, const void* from, std::size_t bytes) override {
         if (bytes) std::memcpy(to, from, bytes);
@@ -58,8 +59,8 @@ protected:
         const auto machine = std::make_shared<simulated_machine>(s.pool);
         std::vector<std::unique_ptr<device>> made;
         for (wanted& w : all)
-            made.push_back(std::make_unique<simulated_gpu_device>(std::move(w.attributes), w.memory, std::move(w.in_use),
-                                                                  machine, bandwidth_, latency_));
+            made.push_back(std::make_unique<simulated_gpu_device>(std::move(w.attributes), w.memory,
+                                                                  std::move(w.in_use), machine, bandwidth_, latency_));
         return made;
     }
 

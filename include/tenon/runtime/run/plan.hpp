@@ -156,11 +156,11 @@ private:
         std::size_t place = 0;          // and its place there
         bool awaited = false;           // others wait for its event
         bool told = false;              // and the host is among them
-        std::vector<int> checked{};     // operations that may have refused, of which the host learns by this one's event
-        std::string timed{};            // timed_as(), where the plan is measured
-        int updates = -1;               // the variable that it updates
-        bool writes = false;            // into a variable: it is not stopped half way
-        std::vector<int> fetches{};     // that are whole when it has ended
+        std::vector<int> checked{}; // operations that may have refused, of which the host learns by this one's event
+        std::string timed{};        // timed_as(), where the plan is measured
+        int updates = -1;           // the variable that it updates
+        bool writes = false;        // into a variable: it is not stopped half way
+        std::vector<int> fetches{}; // that are whole when it has ended
         // Of the host's, where streams are given all they do at once:
         std::vector<int> host_then{}; // of the host's, those that are not begun before this one has ended
         int host_before = 0;          // of how many it is in that list; one more, where it waits for streams
@@ -277,14 +277,14 @@ private:
     bool check_numerics_ = false;
     std::uint64_t epoch_ = 0;
     bool measured_ = false;
-    int side_by_side_ = 1;                 // nodes that may run at the same time
-    std::vector<line> streams_;            // that the step uses
-    std::vector<int> on_streams_;          // operations
-    std::vector<int> may_refuse_;          // of those
-    int on_host_ = 0;                      // operations that are not on streams, where it uses some
+    int side_by_side_ = 1;        // nodes that may run at the same time
+    std::vector<line> streams_;   // that the step uses
+    std::vector<int> on_streams_; // operations
+    std::vector<int> may_refuse_; // of those
+    int on_host_ = 0;             // operations that are not on streams, where it uses some
     // nullptr: streams are given some before the host has seen the end of others
     std::unique_ptr<streams_work> at_once_;
-    std::atomic<bool> records_{false}; // what is given at once is recorded
+    std::atomic<bool> records_{false};     // what is given at once is recorded
     std::vector<device_memory> constants_; // by device: copies of what the host holds
     plan_summary summary_;
     std::atomic<std::size_t> frames_made_{0};

@@ -1,0 +1,124 @@
+#if TENON_WITH_CUDNN
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "emulator/control.hpp"
+#include "emulator/cudnn.hpp"
+#include <tenon/core/error.hpp>
+#include <tenon/ops/control.hpp>
+#include <tenon/ops/convolution.hpp>
+#include <tenon/runtime/session/session.hpp>
+
+// What a convolution does where cuDNN refuses, fails, or is not there.
+
+namespace tn = tenon;
+namespace cudnn = tenon::emulator::cudnn;
+using tn::any_array, tn::any_tensor, tn::extents;
+
+namespace {
+
+// relu(conv2d(x, w) + bias) of one channel: x = 1, 2, 3, 4; w = 2; bias = -5.
+struct small_convolution {
+    tn::graph g;
+    any_tensor x, y;
+    std::unique_ptr<tn::session> s;
+
+    small_convolution() {
+        tn::emulator::reset();
+        cudnn::reset();
+        const tn::graph_scope scope(g);
+        x = tn::untyped::placeholder(tn::element_type::float32, extents{1, 2, 2, 1});
+        const any_tensor w = tn::untyped::placeholder(tn::element_type::float32, extents{1, 1, 1, 1});
+        const any_tensor b = tn::untyped::placeholder(tn::element_type::float32, extents{1});
+        y = tn::on("/gpu:0", [&] { return tn::untyped::conv2d_bias(x, w, b, true); });
+        inputs = {x, w, b};
+        s = std::make_unique<tn::session>(g);
+    }
+    ~small_convolution() {
+        s.reset();
+        cudnn::reset();
+    }
+    std::vector<float> run() {
+        std::vector<tn::fed_value> feeds;
+        feeds.push_back({inputs[0], filled({1, 2, 2, 1}, {1, 2, 3, 4})});
+        feeds.push_back({inputs[1], filled({1, 1, 1, 1}, {2})});
+        feeds.push_back({inputs[2], filled({1}, {-5})});
+        const std::vector<any_array> results = s->run_untyped(std::move(feeds), {y});
+        return {results[0].data<float>(), results[0].data<float>() + 4};
+    }
+
+private:
+    static any_array filled(const extents& sizes, std::initializer_list<float> values) {
+        any_array a(tn::element_type::float32, sizes);
+        std::copy(values.begin(), values.end(), a.data<float>());
+        return a;
+    }
+    std::vector<any_tensor> inputs;
+};
+const std::vector<float> wanted{0, 0, 1, 3};
+
+} // namespace
+
+TEST_CASE("of the engines that cuDNN offers the first is taken that is exact, the same in every run, and small") {
+    small_convolution c;
+    CHECK(c.run() == wanted);
+    CHECK(cudnn::executed() == std::vector<std::string>{"exact"});
+}
+
+TEST_CASE("where cuDNN does not join bias and relu to a convolution, they follow it") {
+    small_convolution c;
+    cudnn::refuse(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+    CHECK(c.run() == wanted);
+    CHECK(cudnn::executed().size() == 1);
+}
+
+TEST_CASE("what cuDNN has no engine for is computed without it") {
+    small_convolution c;
+    cudnn::refuse(CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR);
+    CHECK(c.run() == wanted);
+    CHECK(cudnn::executed().empty());
+}
+
+TEST_CASE("where cuDNN cannot be used convolutions are computed without it") {
+    small_convolution c;
+    cudnn::fail("cudnnCreate", CUDNN_STATUS_NOT_INITIALIZED);
+    CHECK(c.run() == wanted);
+    CHECK(cudnn::executed().empty());
+}
+
+TEST_CASE("want of memory while a plan is made names the op, its sizes, and what cuDNN says") {
+    small_convolution c;
+    cudnn::fail("cudnnBackendFinalize", CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED);
+    try {
+        (void)c.run();
+        FAIL("a step without memory for its plan");
+    } catch (const tn::resource_exhausted_error& e) {
+        const std::string text = e.what();
+        CHECK(text.find("conv2d_bias") != std::string::npos);
+        CHECK(text.find("float[1, 1, 2, 2]") != std::string::npos);
+        CHECK(text.find("CUDNN_STATUS_ALLOC_FAILED") != std::string::npos);
+    }
+    cudnn::reset();
+    CHECK(c.run() == wanted); // nothing was kept of the failure
+}
+
+TEST_CASE("a graph that cuDNN does not run fails its step, and the next one works") {
+    small_convolution d;
+    cudnn::fail("cudnnBackendExecute", CUDNN_STATUS_EXECUTION_FAILED, 0, 1);
+    try {
+        (void)d.run();
+        FAIL("a step whose convolution was not run");
+    } catch (const tn::error& e) {
+        const std::string text = e.what();
+        CHECK(text.find("conv2d_bias") != std::string::npos);
+        CHECK(text.find("CUDNN_STATUS_EXECUTION_FAILED") != std::string::npos);
+    }
+    CHECK(d.run() == wanted);
+}
+
+#endif
