@@ -1,6 +1,7 @@
 #include <cuda/kernels/image_moves.hpp>
 
 #include <cuda/kernels/launch.hpp>
+#include <cuda/kernels/units.hpp>
 
 namespace tenon::cuda {
 
@@ -90,23 +91,13 @@ __global__ void fill_pixels(const U* from, U* to, image_sizes sizes, box_options
     }
 }
 
-// f(U()) for the type that elements of this size are moved as.
-template <class F> void with_unit(std::size_t bytes, F&& f) {
-    switch (bytes) {
-    case 1: return f(std::uint8_t());
-    case 2: return f(std::uint16_t());
-    case 4: return f(std::uint32_t());
-    default: return f(std::uint64_t());
-    }
-}
-
 } // namespace
 
 void flip_images(const void* from, void* to, std::size_t element_bytes, const image_sizes& sizes, const bool* which,
                  bool upside_down, void* stream) {
     const std::int64_t n = sizes.elements();
     if (n == 0) return;
-    with_unit(element_bytes, [&]<class U>(U) {
+    with_element_unit(element_bytes, [&]<class U>(U) {
         with_count(n, [&]<class Count>(Count) {
             launch(flip_elements<U, Count>, blocks_for(n), block_threads, 0, stream, static_cast<const U*>(from),
                    static_cast<U*>(to), sizes, which, upside_down);
@@ -118,7 +109,7 @@ void resize_nearest(const void* from, const image_sizes& from_sizes, void* to, c
                     std::size_t element_bytes, void* stream) {
     const std::int64_t n = to_sizes.elements();
     if (n == 0) return;
-    with_unit(element_bytes, [&]<class U>(U) {
+    with_element_unit(element_bytes, [&]<class U>(U) {
         with_count(n, [&]<class Count>(Count) {
             launch(take_nearest<U, Count>, blocks_for(n), block_threads, 0, stream, static_cast<const U*>(from),
                    from_sizes, static_cast<U*>(to), to_sizes);
@@ -138,7 +129,7 @@ void fill_boxes(const void* from, void* to, std::size_t element_bytes, const ima
                 std::uint64_t value, void* stream) {
     const std::int64_t n = sizes.elements();
     if (n == 0) return;
-    with_unit(element_bytes, [&]<class U>(U) {
+    with_element_unit(element_bytes, [&]<class U>(U) {
         with_count(n, [&]<class Count>(Count) {
             launch(fill_pixels<U, Count>, blocks_for(n), block_threads, 0, stream, static_cast<const U*>(from),
                    static_cast<U*>(to), sizes, o, static_cast<U>(value));

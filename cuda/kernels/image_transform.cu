@@ -36,21 +36,21 @@ template <class C> struct transformation {
 
 // tap(row, column, weight) for each pixel that lies in the image of those that one at `at` is made of; gives the weight of what
 // lies around it.
-template <class C, class Tap> __device__ C visit(point<C> at, const image_sizes& s, bool nearest, Tap&& tap) {
+template <class C, class Tap> __device__ C visit(const point<C>& at, const image_sizes& s, bool nearest, Tap&& tap) {
     const auto width = static_cast<C>(s.width), height = static_cast<C>(s.height);
+    C x = at.x, y = at.y;
     if (nearest) {
-        at.x = plus(at.x, C(0.5));
-        at.y = plus(at.y, C(0.5));
-        if (!(at.x >= 0 && width > at.x && at.y >= 0 && height > at.y)) return 1;
-        tap(static_cast<std::int64_t>(at.y), static_cast<std::int64_t>(at.x), C(1));
+        x = plus(x, C(0.5));
+        y = plus(y, C(0.5));
+        if (!(x >= 0 && x < width && y >= 0 && y < height)) return 1;
+        tap(static_cast<std::int64_t>(y), static_cast<std::int64_t>(x), C(1));
         return 0;
     }
     // Written so that NaN lies around the image.
-    if (!(at.x > -1 && width > at.x && at.y > -1 && height > at.y)) return 1;
+    if (!(x > -1 && x < width && y > -1 && y < height)) return 1;
     // Both are above -1: + 1 lets the conversion round down.
-    const auto left = static_cast<std::int64_t>(plus(at.x, C(1))) - 1,
-               top = static_cast<std::int64_t>(plus(at.y, C(1))) - 1;
-    const C right_part = at.x - static_cast<C>(left), low_part = at.y - static_cast<C>(top);
+    const auto left = static_cast<std::int64_t>(plus(x, C(1))) - 1, top = static_cast<std::int64_t>(plus(y, C(1))) - 1;
+    const C right_part = x - static_cast<C>(left), low_part = y - static_cast<C>(top);
     C outside = 0;
     const auto part = [&](std::int64_t row, std::int64_t column, C weight) {
         if (row < 0 || row >= s.height || column < 0 || column >= s.width) outside = plus(outside, weight);

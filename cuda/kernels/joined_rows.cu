@@ -5,14 +5,11 @@
 
 #include <cuda/kernels/division.hpp>
 #include <cuda/kernels/launch.hpp>
+#include <cuda/kernels/units.hpp>
 
 namespace tenon::cuda {
 
 namespace {
-
-struct alignas(16) sixteen_bytes {
-    std::uint64_t low, high;
-};
 
 // What one launch moves, in units.
 struct group {
@@ -39,16 +36,6 @@ template <class U, bool Joins> __global__ void move_rows(U* whole, std::int64_t 
         U* const at = whole + r * row + g.offsets[low] + column;
         if constexpr (Joins) *at = *part;
         else *part = *at;
-    }
-}
-
-template <class F> void with_unit(std::int64_t bytes, F&& f) {
-    switch (bytes) {
-    case 1: return f(std::uint8_t());
-    case 2: return f(std::uint16_t());
-    case 4: return f(std::uint32_t());
-    case 8: return f(std::uint64_t());
-    default: return f(sixteen_bytes());
     }
 }
 

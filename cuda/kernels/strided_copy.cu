@@ -5,22 +5,11 @@
 
 #include <cuda/kernels/index_walk.hpp>
 #include <cuda/kernels/launch.hpp>
+#include <cuda/kernels/units.hpp>
 
 namespace tenon::cuda {
 
 namespace {
-
-// What is moved at once.
-template <int Bytes> struct unit_of;
-template <> struct unit_of<1> { using type = std::uint8_t; };
-template <> struct unit_of<2> { using type = std::uint16_t; };
-template <> struct unit_of<4> { using type = std::uint32_t; };
-template <> struct unit_of<8> { using type = std::uint64_t; };
-struct alignas(16) sixteen_bytes {
-    std::uint64_t low, high;
-};
-template <> struct unit_of<16> { using type = sixteen_bytes; };
-template <int Bytes> using unit = typename unit_of<Bytes>::type;
 
 template <class U>
 __global__ void copy_units(const U* __restrict__ from, U* __restrict__ to, std::uint32_t n, index_walk w) {
@@ -39,10 +28,7 @@ __global__ void repeat_elements(const T* __restrict__ from, U* __restrict__ to, 
     for (std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += all) {
         std::int64_t f = 0, t = 0;
         w.find(i, f, t);
-        std::uint64_t bits = from[f];
-        if constexpr (sizeof(T) == 1) bits *= 0x0101010101010101u;
-        else if constexpr (sizeof(T) == 2) bits *= 0x0001000100010001u;
-        else if constexpr (sizeof(T) == 4) bits *= 0x0000000100000001u;
+        const std::uint64_t bits = repeated_bits(from[f], sizeof(T));
         to[t] = U{bits, bits};
     }
 }
@@ -101,10 +87,10 @@ void cross(const copied_dimension* dims, int rank, int across, const char* from,
            reinterpret_cast<const T*>(from), reinterpret_cast<T*>(to), c);
 }
 
-template <int Bytes>
+template <class U>
 void copy_in_units(const copied_dimension* dims, int rank, std::int64_t element_bytes, const char* from, char* to,
                    void* stream) {
-    const std::int64_t in_unit = Bytes / element_bytes;
+    const std::int64_t in_unit = static_cast<std::int64_t>(sizeof(U)) / element_bytes;
     index_walk w;
     std::int64_t n = 1;
     for (int i = rank; i-- > 0;) {
@@ -114,8 +100,8 @@ void copy_in_units(const copied_dimension* dims, int rank, std::int64_t element_
               last ? d.to_step : d.to_step / in_unit);
         n *= w.sizes[w.rank - 1].by;
     }
-    launch(copy_units<unit<Bytes>>, blocks_for(n), block_threads, 0, stream, reinterpret_cast<const unit<Bytes>*>(from),
-           reinterpret_cast<unit<Bytes>*>(to), static_cast<std::uint32_t>(n), w);
+    launch(copy_units<U>, blocks_for(n), block_threads, 0, stream, reinterpret_cast<const U*>(from),
+           reinterpret_cast<U*>(to), static_cast<std::uint32_t>(n), w);
 }
 
 template <class T> void repeat(const copied_dimension* dims, int rank, const char* from, char* to, void* stream) {
@@ -130,16 +116,6 @@ template <class T> void repeat(const copied_dimension* dims, int rank, const cha
     }
     launch(repeat_elements<T, sixteen_bytes>, blocks_for(n), block_threads, 0, stream, reinterpret_cast<const T*>(from),
            reinterpret_cast<sixteen_bytes*>(to), static_cast<std::uint32_t>(n), w);
-}
-
-// f(T()) for the type that elements of this size are moved as.
-template <class F> void with_unit(std::size_t bytes, F&& f) {
-    switch (bytes) {
-    case 1: return f(std::uint8_t());
-    case 2: return f(std::uint16_t());
-    case 4: return f(std::uint32_t());
-    default: return f(std::uint64_t());
-    }
 }
 
 bool aligned(const void* p, std::int64_t bytes) {
@@ -213,20 +189,19 @@ void strided_copy::run_part(const copied_dimension* dims, const char* from, char
                 return false;
         return true;
     };
+    std::int64_t unit = bytes;
     if (last.to_step == 1 && last.from_step == 1) {
-        if (divides(16, true)) return copy_in_units<16>(dims, rank_, bytes, from, to, stream);
-        if (bytes < 8 && divides(8, true)) return copy_in_units<8>(dims, rank_, bytes, from, to, stream);
-        if (bytes < 4 && divides(4, true)) return copy_in_units<4>(dims, rank_, bytes, from, to, stream);
-        if (bytes < 2 && divides(2, true)) return copy_in_units<2>(dims, rank_, bytes, from, to, stream);
+        while (unit < 16 && divides(2 * unit, true)) unit *= 2;
     } else if (last.to_step == 1 && last.from_step == 0) {
         if (divides(16, false))
-            return with_unit(element_bytes_, [&]<class T>(T) { repeat<T>(dims, rank_, from, to, stream); });
+            return with_element_unit(element_bytes_, [&]<class T>(T) { repeat<T>(dims, rank_, from, to, stream); });
     } else if (last.to_step == 1 && last.size >= tile / 4) {
         for (int i = 0; i + 1 < rank_; ++i)
             if (dims[i].from_step == 1 && dims[i].size >= tile / 4)
-                return with_unit(element_bytes_, [&]<class T>(T) { cross<T>(dims, rank_, i, from, to, stream); });
+                return with_element_unit(element_bytes_,
+                                         [&]<class T>(T) { cross<T>(dims, rank_, i, from, to, stream); });
     }
-    with_unit(element_bytes_, [&]<class T>(T) { copy_in_units<sizeof(T)>(dims, rank_, bytes, from, to, stream); });
+    with_unit(unit, [&]<class U>(U) { copy_in_units<U>(dims, rank_, bytes, from, to, stream); });
 }
 
 } // namespace tenon::cuda

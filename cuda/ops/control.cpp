@@ -2,7 +2,7 @@
 
 #include <cuda/device/error.hpp>
 #include <cuda/ops/kernel_table.hpp>
-#include <cuda/ops/placed_copy.hpp>
+#include <cuda/ops/copies.hpp>
 #include <tenon/ops/control.hpp>
 
 namespace tenon::cuda {

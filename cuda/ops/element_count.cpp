@@ -1,5 +1,5 @@
 #include <cuda/ops/kernel_table.hpp>
-#include <cuda/ops/placed_copy.hpp>
+#include <cuda/ops/copies.hpp>
 #include <tenon/ops/reduction.hpp>
 
 namespace tenon::cuda {

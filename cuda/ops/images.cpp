@@ -4,8 +4,9 @@
 #include <cuda/kernels/image_moves.hpp>
 #include <cuda/kernels/image_resize.hpp>
 #include <cuda/kernels/image_transform.hpp>
+#include <cuda/ops/images.hpp>
 #include <cuda/ops/kernel_table.hpp>
-#include <cuda/ops/placed_copy.hpp>
+#include <cuda/ops/copies.hpp>
 #include <tenon/ops/image_geometry.hpp>
 #include <tenon/ops/image_mixing.hpp>
 #include <tenon/ops/image_resize.hpp>
@@ -15,19 +16,13 @@ namespace tenon::cuda {
 
 namespace {
 
-// A single image is a batch of one.
-image_sizes sizes_of(const extents& e) {
-    const int last = e.rank() - 1;
-    return {e.rank() == 4 ? e[0].size : 1, e[last - 2].size, e[last - 1].size, e[last].size};
-}
-
 kernel_pointer prepare_per_image(const kernel_setup& s) { return std::make_unique<fill_kernel>(s.outputs[0], 0); }
 
 // ---- moved pixels ----
 
 struct flip_images_kernel final : kernel {
     explicit flip_images_kernel(const kernel_setup& s) :
-        sizes(sizes_of(s.outputs[0].extents)),
+        sizes(sizes_of_images(s.outputs[0].extents)),
         element_bytes(size_of(s.outputs[0].element)),
         upside_down(decode<flip_images_op::attributes>(s.attrs).upside_down) {}
     void run(const kernel_run& r) override {
@@ -47,17 +42,14 @@ struct overlap {
     std::int64_t before, skipped, common;
 };
 kernel_pointer fitted(const kernel_setup& s, const number& value) {
-    const image_sizes from = sizes_of(s.inputs[0].extents), to = sizes_of(s.outputs[0].extents);
+    const image_sizes from = sizes_of_images(s.inputs[0].extents), to = sizes_of_images(s.outputs[0].extents);
     const overlap rows(from.height, to.height), columns(from.width, to.width);
-    const copied_dimension dims[] = {{to.batch, from.image(), to.image()},
-                                     {rows.common, from.row(), to.row()},
-                                     {columns.common * to.channels, 1, 1}};
+    const framed_dimension dims[] = {{to.batch, 0, to.batch, 1, from.image()},
+                                     {to.height, rows.before, rows.common, 1, from.row()},
+                                     {to.row(), columns.before * to.channels, columns.common * to.channels, 1, 1}};
     const element_type e = s.outputs[0].element;
-    const strided_copy copy(dims, 3, size_of(e));
-    return std::make_unique<placed_copy_kernel>(
-        copy, size_of(e), rows.skipped * from.row() + columns.skipped * from.channels,
-        rows.before * to.row() + columns.before * to.channels,
-        filling{.elements = copy.elements() < to.elements() ? to.elements() : 0, .bits = bits_of(value, e)});
+    return std::make_unique<framed_copy_kernel>(framed_copy(dims, 3, size_of(e), bits_of(value, e)), size_of(e),
+                                                rows.skipped * from.row() + columns.skipped * from.channels);
 }
 kernel_pointer prepare_fit_images(const kernel_setup& s) {
     return fitted(s, decode<fit_images_op::attributes>(s.attrs).value);
@@ -68,7 +60,7 @@ kernel_pointer prepare_fit_images_like(const kernel_setup& s) { return fitted(s,
 
 struct box_kernel : kernel {
     box_kernel(const kernel_setup& s, const box_mask_op::attributes& a) :
-        sizes(sizes_of(s.outputs[0].extents)),
+        sizes(sizes_of_images(s.outputs[0].extents)),
         boxes{.boxes = nullptr,
               .numbers = a.says_sizes() ? 2 : 4,
               .height = a.height,
@@ -115,8 +107,8 @@ static_assert(static_cast<int>(sampling::nearest) == static_cast<int>(interpolat
 
 struct resize_nearest_kernel final : kernel {
     explicit resize_nearest_kernel(const kernel_setup& s) :
-        from(sizes_of(s.inputs[0].extents)),
-        to(sizes_of(s.outputs[0].extents)),
+        from(sizes_of_images(s.inputs[0].extents)),
+        to(sizes_of_images(s.outputs[0].extents)),
         element_bytes(size_of(s.outputs[0].element)) {}
     void run(const kernel_run& r) override {
         if (r.out[0]) resize_nearest(r.in[0], from, r.out[0], to, element_bytes, r.stream);
@@ -132,7 +124,7 @@ struct resize_images_kernel final : kernel {
         output(s.outputs[0]), spreads(backwards) {
         if (images.elements() > 0 && resized.elements() > 0)
             how.emplace(static_cast<sampling>(decode<tenon::detail::resize_attributes>(s.attrs).method), output.element,
-                        sizes_of(images), sizes_of(resized));
+                        sizes_of_images(images), sizes_of_images(resized));
     }
     std::size_t scratch_bytes() const override { return how ? how->scratch_bytes() : 0; }
     void run(const kernel_run& r) override {
@@ -157,7 +149,7 @@ kernel_pointer prepare_resize_images_gradient(const kernel_setup& s) {
 
 struct affine_transform_kernel final : kernel {
     affine_transform_kernel(const kernel_setup& s, bool backwards) :
-        sizes(sizes_of(s.outputs[0].extents)), element(s.outputs[0].element), gathers(backwards) {
+        sizes(sizes_of_images(s.outputs[0].extents)), element(s.outputs[0].element), gathers(backwards) {
         const auto a = decode<tenon::detail::transform_attributes>(s.attrs);
         how = {static_cast<sampling>(a.method), a.value};
     }

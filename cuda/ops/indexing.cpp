@@ -1,36 +1,53 @@
 #include <cuda/kernels/one_hot.hpp>
 #include <cuda/kernels/tile_gradient.hpp>
 #include <cuda/ops/kernel_table.hpp>
-#include <cuda/ops/placed_copy.hpp>
+#include <cuda/ops/copies.hpp>
 #include <tenon/ops/indexing.hpp>
 
 namespace tenon::cuda {
 
 namespace {
 
-// x's slice and a tensor of the slice's sizes: copied from the slice, or into it (then the rest of x is zero).
-kernel_pointer slice_of(const slice_op::attributes& a, const tensor_type& x, const extents& part, bool into) {
-    const row_major_steps x_steps(x.extents), part_steps(part);
+// Of a range of a dimension that gives `count` indices: the first of them, and the step to the next.
+struct taken {
+    taken(const range& r, const extent& of, std::int64_t count) :
+        first(count > 0 ? tenon::detail::bound_range(r, of).first : 0),
+        // A step of which none is taken may be of any size.
+        step(count > 1 ? r.step : 1) {}
+    std::int64_t first, step;
+};
+
+kernel_pointer slice_of(const slice_op::attributes& a, const kernel_setup& s) {
+    const extents &x = s.inputs[0].extents, &out = s.outputs[0].extents;
+    const row_major_steps from(x), to(out);
     std::int64_t offset = 0;
     copied_dimension dims[max_rank];
-    for (int i = 0; i < part.rank(); ++i) {
-        const range r = a.of(i);
-        // A step of which none is taken may be of any size.
-        const std::int64_t in_x = part[i].size > 1 ? r.step * x_steps[i] : x_steps[i];
-        if (part[i].size > 0) offset += tenon::detail::bound_range(r, x.extents[i]).first * x_steps[i];
-        dims[i] = {part[i].size, into ? part_steps[i] : in_x, into ? in_x : part_steps[i]};
+    for (int i = 0; i < out.rank(); ++i) {
+        const taken t(a.of(i), x[i], out[i].size);
+        offset += t.first * from[i];
+        dims[i] = {out[i].size, t.step * from[i], to[i]};
     }
-    const std::size_t bytes = size_of(x.element);
-    const strided_copy copy(dims, part.rank(), bytes);
-    const std::int64_t all = x.extents.elements();
-    return std::make_unique<placed_copy_kernel>(copy, bytes, into ? 0 : offset, into ? offset : 0,
-                                                filling{.elements = into && copy.elements() < all ? all : 0});
+    const std::size_t bytes = size_of(s.outputs[0].element);
+    return std::make_unique<strided_copy_kernel>(strided_copy(dims, out.rank(), bytes), bytes, offset);
 }
-kernel_pointer prepare_slice(const kernel_setup& s) {
-    return slice_of(decode<slice_op::attributes>(s.attrs), s.inputs[0], s.outputs[0].extents, false);
-}
+kernel_pointer prepare_slice(const kernel_setup& s) { return slice_of(decode<slice_op::attributes>(s.attrs), s); }
 kernel_pointer prepare_slice_gradient(const kernel_setup& s) {
-    return slice_of(decode<slice_op::attributes>(s.attrs), s.outputs[0], s.inputs[0].extents, true);
+    const auto a = decode<slice_op::attributes>(s.attrs);
+    const extents &part = s.inputs[0].extents, &out = s.outputs[0].extents;
+    const row_major_steps from(part);
+    std::int64_t offset = 0;
+    framed_dimension dims[max_rank];
+    for (int i = 0; i < out.rank(); ++i) {
+        const std::int64_t count = part[i].size;
+        const taken t(a.of(i), out[i], count);
+        if (t.step > 0) dims[i] = {out[i].size, t.first, count, t.step, from[i]};
+        else { // from the last on
+            dims[i] = {out[i].size, t.first + (count - 1) * t.step, count, -t.step, -from[i]};
+            offset += (count - 1) * from[i];
+        }
+    }
+    const std::size_t bytes = size_of(s.outputs[0].element);
+    return std::make_unique<framed_copy_kernel>(framed_copy(dims, out.rank(), bytes, 0), bytes, offset);
 }
 kernel_pointer prepare_reverse(const kernel_setup& s) {
     const extents& x = s.inputs[0].extents;
@@ -42,24 +59,19 @@ kernel_pointer prepare_reverse(const kernel_setup& s) {
         a.ends.push_back(unbounded);
         a.steps.push_back(axes.has(i) ? -1 : 1);
     }
-    return slice_of(a, s.inputs[0], x, false);
+    return slice_of(a, s);
 }
 
 kernel_pointer prepare_pad(const kernel_setup& s) {
     const auto a = decode<pad_op::attributes>(s.attrs);
     const extents &x = s.inputs[0].extents, &out = s.outputs[0].extents;
-    const row_major_steps from(x), to(out);
-    std::int64_t offset = 0;
-    copied_dimension dims[max_rank];
-    for (int i = 0; i < x.rank(); ++i) {
-        dims[i] = {x[i].size, from[i], to[i]};
-        if (i < a.before.count) offset += a.before[i] * to[i];
-    }
-    const element_type e = s.inputs[0].element;
-    const strided_copy copy(dims, x.rank(), size_of(e));
-    return std::make_unique<placed_copy_kernel>(
-        copy, size_of(e), 0, offset,
-        filling{.elements = copy.elements() < out.elements() ? out.elements() : 0, .bits = bits_of(a.value, e)});
+    const row_major_steps from(x);
+    framed_dimension dims[max_rank];
+    for (int i = 0; i < x.rank(); ++i)
+        dims[i] = {out[i].size, i < a.before.count ? a.before[i] : 0, x[i].size, 1, from[i]};
+    const element_type e = s.outputs[0].element;
+    return std::make_unique<framed_copy_kernel>(framed_copy(dims, x.rank(), size_of(e), bits_of(a.value, e)),
+                                                size_of(e));
 }
 
 kernel_pointer prepare_tile(const kernel_setup& s) {
@@ -72,7 +84,7 @@ kernel_pointer prepare_tile(const kernel_setup& s) {
         dims[2 * i + 1] = {x[i].size, from[i], to[i]};
     }
     const std::size_t bytes = size_of(s.inputs[0].element);
-    return std::make_unique<placed_copy_kernel>(strided_copy(dims, 2 * x.rank(), bytes), bytes);
+    return std::make_unique<strided_copy_kernel>(strided_copy(dims, 2 * x.rank(), bytes), bytes);
 }
 
 struct tile_gradient_kernel final : kernel {

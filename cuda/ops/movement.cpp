@@ -1,5 +1,5 @@
 #include <cuda/ops/kernel_table.hpp>
-#include <cuda/ops/placed_copy.hpp>
+#include <cuda/ops/copies.hpp>
 #include <tenon/ops/movement.hpp>
 
 namespace tenon::cuda {
@@ -13,7 +13,7 @@ kernel_pointer prepare_transpose(const kernel_setup& s) {
     copied_dimension dims[max_rank];
     for (int i = 0; i < x.rank(); ++i) dims[i] = {out[i].size, from[tenon::detail::axis_of(axes[i], x.rank())], to[i]};
     const std::size_t bytes = size_of(s.inputs[0].element);
-    return std::make_unique<placed_copy_kernel>(strided_copy(dims, x.rank(), bytes), bytes);
+    return std::make_unique<strided_copy_kernel>(strided_copy(dims, x.rank(), bytes), bytes);
 }
 
 // x, aligned at the last dimension, is repeated to the sizes of the output.
@@ -26,7 +26,7 @@ kernel_pointer repeated_to_output(const kernel_setup& s, const extents& x) {
         dims[i] = {out[i].size, axis < 0 || x[axis].size == 1 ? 0 : from[axis], to[i]};
     }
     const std::size_t bytes = size_of(s.inputs[0].element);
-    return std::make_unique<placed_copy_kernel>(strided_copy(dims, out.rank(), bytes), bytes);
+    return std::make_unique<strided_copy_kernel>(strided_copy(dims, out.rank(), bytes), bytes);
 }
 kernel_pointer prepare_broadcast_to(const kernel_setup& s) { return repeated_to_output(s, s.inputs[0].extents); }
 kernel_pointer prepare_broadcast_like(const kernel_setup& s) {

@@ -50,6 +50,7 @@ kernel_pointer prepare_is_initialized(const kernel_setup& s) { return std::make_
 // A constant is read where the plan keeps a copy of it; this is for one that runs in its own right.
 struct constant_kernel final : kernel {
     explicit constant_kernel(const kernel_setup& s) : value(s.attrs.get<std::shared_ptr<const any_array>>("value")) {}
+    bool may_be_recorded() const override { return false; } // what it copies is not pinned
     void run(const kernel_run& r) override {
         if (r.out[0] && value->bytes() > 0)
             copy(r.out[0], value->data(), value->bytes(), cudaMemcpyHostToDevice, r.stream);

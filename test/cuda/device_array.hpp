@@ -1,12 +1,13 @@
 #pragma once
 
-#include <chrono>
 #include <random>
 #include <utility>
 #include <vector>
 
 #include <cuda_runtime_api.h>
 #include <doctest/doctest.h>
+
+#include "ops/gpu_run.hpp"
 
 /// What tests of kernels share.
 
@@ -39,11 +40,7 @@ private:
     std::size_t n_ = 0;
 };
 
-/// Random numbers from a fresh seed, which a failing test says.
-inline std::mt19937 seeded() {
-    const auto seed = static_cast<std::uint32_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-    MESSAGE("seed ", seed);
-    return std::mt19937(seed);
-}
+/// Random numbers of which drawn_seed() says how they are drawn again.
+inline std::mt19937 seeded() { return std::mt19937(static_cast<std::mt19937::result_type>(test::drawn_seed())); }
 
 } // namespace tenon::cuda::testing

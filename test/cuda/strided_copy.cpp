@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cuda/kernels/framed_copy.hpp>
 #include <cuda/kernels/index_walk.hpp>
 #include <cuda/kernels/joined_rows.hpp>
 #include <cuda/kernels/strided_copy.hpp>
@@ -187,6 +188,58 @@ TEST_CASE("elements of views of more than 2^31 bytes are found") {
             CHECK(from == 2 + k * far - 3 * i * far);
             CHECK(to == 3 + i * 1000 + k);
         }
+}
+
+TEST_CASE("a tensor is put into another with one value around it, in one pass or, where it is too large, in two") {
+    std::mt19937 random = tenon::cuda::testing::seeded();
+    for (int round = 0; round < 60; ++round) {
+        const int rank = static_cast<int>(random() % 6);
+        const std::int64_t multiple = std::int64_t{1} << random() % 5, most = round % 4 == 0 ? 50 : 1 << 30;
+        std::vector<tenon::cuda::framed_dimension> dims(static_cast<std::size_t>(rank));
+        std::int64_t all = 1, held = 1, offset = 0;
+        for (std::size_t i = dims.size(); i-- > 0;) {
+            tenon::cuda::framed_dimension& d = dims[i];
+            const std::int64_t each = i + 1 == dims.size() ? multiple : 1; // so that wide units fit now and then
+            d.count = static_cast<std::int64_t>(random() % 5) * each;
+            d.step = random() % 3 == 0 ? 2 : 1;
+            d.begin = static_cast<std::int64_t>(random() % 3) * each;
+            d.size =
+                d.begin + std::max<std::int64_t>(d.count * d.step, 1) + static_cast<std::int64_t>(random() % 3) * each;
+            if (random() % 3 == 0) d = {d.count, 0, d.count, 1, 0};
+            d.from_step = held;
+            if (random() % 5 == 0 && d.count > 0) {
+                offset += (d.count - 1) * held;
+                d.from_step = -held;
+            }
+            held *= d.count;
+            all *= d.size;
+        }
+        const auto check = [&]<class T>(T) {
+            INFO(rank, " dimensions, multiples of ", multiple, ", ", sizeof(T), " bytes, ", most, " in a launch");
+            const std::vector<T> from = numbered<T>(held);
+            const T around = static_cast<T>(0x123456789abcdef1);
+            std::vector<T> wanted(static_cast<std::size_t>(all), around);
+            for (std::int64_t i = 0; i < all; ++i) {
+                std::int64_t rest = i, at = offset;
+                bool inside = true;
+                for (std::size_t d = dims.size(); d-- > 0; rest /= dims[d].size) {
+                    const std::int64_t k = rest % dims[d].size - dims[d].begin;
+                    inside = inside && k >= 0 && k % dims[d].step == 0 && k / dims[d].step < dims[d].count;
+                    at += k / dims[d].step * dims[d].from_step;
+                }
+                if (inside) wanted[static_cast<std::size_t>(i)] = from[static_cast<std::size_t>(at)];
+            }
+            const tenon::cuda::testing::device_array<T> there(from);
+            const tenon::cuda::testing::device_array<T> got(wanted.size());
+            tenon::cuda::framed_copy(dims.data(), rank, sizeof(T), around, most)
+                .run(there.get() + offset, got.get(), nullptr);
+            CHECK(got.read() == wanted);
+        };
+        check(std::uint8_t());
+        check(std::uint16_t());
+        check(std::uint32_t());
+        check(std::uint64_t());
+    }
 }
 
 TEST_CASE("parts are joined into rows and taken out of them, any number of them") {

@@ -1,7 +1,6 @@
 #include <doctest/doctest.h>
 
 #include <tenon/graph/json.hpp>
-#include <tenon/graph/scope.hpp>
 #include <tenon/kernel/simd/isa.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
 
@@ -18,12 +17,6 @@ struct kept_isa {
     simd::isa was = simd::best_isa();
     ~kept_isa() { simd::set_isa_for_testing(was); }
 };
-
-// Made on a device.
-built build_on(const char* device, const entry& e, const sample& s, const setting& at) {
-    const auto here = on(device_name(std::string(device)));
-    return build(e, s, at);
-}
 
 } // namespace
 
@@ -66,7 +59,7 @@ TEST_CASE("every device gives the same bits") {
         const setting at = setting_of(s, t);
         const std::vector<any_array> values = values_for(s, at);
         const std::vector<any_array> wanted = run(build(e, s, at), values, one);
-        CHECK(difference(run(build_on("/cpu:1", e, s, at), values, cpus), wanted) == "");
+        CHECK(difference(run(build(e, s, at, known::numbers, "/cpu:1"), values, cpus), wanted) == "");
         if (find_op(e.op)->gpu_types.empty()) {
             CHECK(e.cpu_only);
             return;
@@ -74,7 +67,7 @@ TEST_CASE("every device gives the same bits") {
         CHECK(!e.cpu_only);
         const bool has_kernel = find_op(e.op)->gpu_types.has(t);
         gpus.allow_soft_placement = !has_kernel;
-        CHECK(difference(run(build_on("/gpu:0", e, s, at), values, gpus), wanted) == "");
+        CHECK(difference(run(build(e, s, at, known::numbers, "/gpu:0"), values, gpus), wanted) == "");
     });
 }
 

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include <tenon/core/with_element.hpp>
+#include <tenon/graph/scope.hpp>
 #include <tenon/ops/state.hpp>
 
 namespace op_table {
@@ -116,7 +117,7 @@ setting setting_of(const sample& s, element_type e) {
     return at;
 }
 
-built build(const entry& e, const sample& s, const setting& at, known how) {
+built build(const entry& e, const sample& s, const setting& at, known how, const std::string& device) {
     built b;
     const graph_scope in(b.in);
     const std::vector<any_array> values = values_for(s, at);
@@ -140,6 +141,7 @@ built build(const entry& e, const sample& s, const setting& at, known how) {
     }
     const op_definition* op = find_op(e.op);
     if (!op) throw std::runtime_error("the table has an op that is not registered: " + e.op);
+    const device_scope here{device_name(device)};
     b.node = add_node(*op, s.inputs ? s.inputs(b.operands) : b.operands, s.attributes.of(at), "y");
     return b;
 }

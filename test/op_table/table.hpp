@@ -168,8 +168,9 @@ struct built {
 
 /// The setting that a sample's sizes say.
 setting setting_of(const sample& s, element_type e);
-/// Throws what the op's rule throws.
-built build(const entry& e, const sample& s, const setting& at, known how = known::numbers);
+/// Throws what the op's rule throws. `device`: the node is made for it ("/gpu:0").
+built build(const entry& e, const sample& s, const setting& at, known how = known::numbers,
+            const std::string& device = {});
 /// Values for the operands: the same for the same sizes.
 std::vector<any_array> values_for(const sample& s, const setting& at);
 

@@ -39,7 +39,6 @@ TENON_OP(image_geometry, flip_images);
 /// is the first and what is below 1 the last.
 struct crop_images_op {
     static constexpr const char* name = "crop_images";
-    static constexpr element_types gpu_types = no_elements;
     struct attributes {
         std::int64_t height = 0, width = 0;
         static constexpr void fields(auto&& field) {
@@ -72,7 +71,6 @@ TENON_OP(image_geometry, crop_images);
 /// place of what was cut out.
 struct crop_images_gradient_op {
     static constexpr const char* name = "crop_images_gradient";
-    static constexpr element_types gpu_types = no_elements;
     using attributes = crop_images_op::attributes;
     static constexpr bool needs_value(const attributes&, int input) { return input != 1; }
     static constexpr inferred infer(const attributes& a, type_list in, int) {

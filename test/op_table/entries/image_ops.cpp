@@ -38,8 +38,7 @@ const add_entries geometry{
                  {.about = "of a single image",
                   .operands = {x("3 2 c=2")},
                   .attributes = per_image_op::attributes{index_list(1, 4)}}},
-     .no_gradient = "it does not depend on what the images are",
-     .cpu_only = true},
+     .no_gradient = "it does not depend on what the images are"},
     {.op = "flip_images",
      .samples = {{.about = "left and right",
                   .operands = {x("b=3 2 w=3 c=2"), truth("b")},
@@ -59,8 +58,7 @@ const add_entries geometry{
                   }},
                  {.about = "of a single image",
                   .operands = {x("2 w=3 c=1"), truth("")},
-                  .attributes = flip_images_op::attributes{false}}},
-     .cpu_only = true},
+                  .attributes = flip_images_op::attributes{false}}}},
     {.op = "crop_images",
      .samples = {{.about = "by pixels",
                   .operands = {x("b=2 h=4 w=5 c=2"), pixels("b 2")},
@@ -72,8 +70,7 @@ const add_entries geometry{
                   .attributes = cut,
                   .expected = [](const setting& at, const arguments& in) -> arguments { return {cropped(at, in[0])}; },
                   .not_empty = "h w"},
-                 {.about = "of a single image", .operands = {x("4 5 c=3"), parts("2")}, .attributes = cut}},
-     .cpu_only = true},
+                 {.about = "of a single image", .operands = {x("4 5 c=3"), parts("2")}, .attributes = cut}}},
     {.op = "crop_images_gradient",
      .samples = {{.operands = {x("b=2 2 3 c=2"), x("b h=4 w=5 c").without_slope(), pixels("b 2")},
                   .attributes = cut,
@@ -83,8 +80,7 @@ const add_entries geometry{
                           return y >= 0 && y < 2 && x >= 0 && x < 3 ? in[0](i[0], y, x, i[3]) : 0.0;
                       })};
                   },
-                  .not_empty = "h w"}},
-     .cpu_only = true},
+                  .not_empty = "h w"}}},
     {.op = "fit_images",
      .samples = {{.about = "the middle of rows, one column before and two after",
                   .operands = {x("b=2 h=5 w=2 c=2")},
@@ -98,16 +94,14 @@ const add_entries geometry{
                   }},
                  {.about = "of a single image",
                   .operands = {x("3 3 c=1")},
-                  .attributes = fit_images_op::attributes{4, 6, false, true, 0}}},
-     .cpu_only = true},
+                  .attributes = fit_images_op::attributes{4, 6, false, true, 0}}}},
     {.op = "fit_images_like",
      .samples = {{.operands = {x("b=2 2 5 c=2"), x("b h=5 w=2 c").without_slope()},
                   .expected = [](const setting& at, const arguments& in) -> arguments {
                       return {tabulate({at["b"], at["h"], at["w"], at["c"]}, [&](const index& i) {
                           return i[1] >= 1 && i[1] < 3 ? in[0](i[0], i[1] - 1, i[2] + 1, i[3]) : 0.0;
                       })};
-                  }}},
-     .cpu_only = true},
+                  }}}},
 };
 
 // The weight of pixel p of n in pixel i of m, from what the ways to resize say.
@@ -171,8 +165,7 @@ const add_entries resizes{
                   .not_empty = "h w"},
                  {.about = "of a single image",
                   .operands = {x("4 3 c=3")},
-                  .attributes = resize_nearest_op::attributes{2, 5}}},
-     .cpu_only = true},
+                  .attributes = resize_nearest_op::attributes{2, 5}}}},
     {.op = "resize_images",
      .elements = floating,
      .samples = {resize_sample("bilinear", interpolation::bilinear, 3, 7),
@@ -180,13 +173,11 @@ const add_entries resizes{
                  resize_sample("by area, larger", interpolation::area, 5, 7),
                  {.about = "of a single image",
                   .operands = {x("4 3 c=1")},
-                  .attributes = detail::resize_attributes{interpolation::bilinear, 2, 5}}},
-     .cpu_only = true},
+                  .attributes = detail::resize_attributes{interpolation::bilinear, 2, 5}}}},
     {.op = "resize_images_gradient",
      .elements = floating,
      .samples = {spread_sample("nearest", interpolation::nearest), spread_sample("bilinear", interpolation::bilinear),
-                 spread_sample("by area", interpolation::area)},
-     .cpu_only = true},
+                 spread_sample("by area", interpolation::area)}},
 };
 
 // A turn and a shift that meets no pixel exactly, and one that leaves the image.
@@ -232,13 +223,11 @@ const add_entries transforms{
                  {.about = "of a single image",
                   .operands = {x("4 5 c=1"), of_matrices("6")},
                   .attributes = detail::transform_attributes{}}},
-     .tolerance = 8,
-     .cpu_only = true},
+     .tolerance = 8},
     {.op = "affine_transform_gradient",
      .elements = floating,
      .samples = {{.operands = {x("b=2 h=4 w=5 c=2"), of_matrices("b 6")},
-                  .attributes = detail::transform_attributes{}}},
-     .cpu_only = true},
+                  .attributes = detail::transform_attributes{}}}},
     {.op = "fill_boxes",
      .samples = {{.about = "of a size in pixels",
                   .operands = {x("b=2 5 4 c=2"),
@@ -253,8 +242,7 @@ const add_entries transforms{
                   }},
                  {.about = "with sizes of their own, of a single image",
                   .operands = {x("5 4 c=2"), x("4", element_type::float32).given({0.5, 0.5, 0.5, 0.5}).without_slope()},
-                  .attributes = fill_boxes_op::attributes{0, 0, true, 0}}},
-     .cpu_only = true},
+                  .attributes = fill_boxes_op::attributes{0, 0, true, 0}}}},
     {.op = "box_mask",
      .samples = {{.about = "boxes with sizes of their own",
                   .operands = {x("b=2 8 4 c=2"),
@@ -284,8 +272,7 @@ const add_entries transforms{
                           return i[0] >= 1 && i[0] < 4 && i[1] >= 1 && i[1] < 3 ? 1.0 : 0.0;
                       })};
                   }}},
-     .no_gradient = "its results are truth values",
-     .cpu_only = true},
+     .no_gradient = "its results are truth values"},
 };
 
 } // namespace

@@ -5,81 +5,19 @@
 #include <string>
 #include <vector>
 
-#include <doctest/doctest.h>
-
-#include <op_table/running.hpp>
-#include <tenon/graph/scope.hpp>
-#include <tenon/tenon.hpp>
-
-#include "device_array.hpp"
+#include "on_both.hpp"
 
 // Ops that move elements, of any sizes and attributes, give on a GPU the host's bits.
 
 namespace {
 
 using namespace tenon;
+using namespace tenon::test;
 
-const element_type of_each_size[] = {element_type::uint8, element_type::bfloat16, element_type::float32,
-                                     element_type::int64};
-
-any_array random_array(element_type e, const extents& sizes, std::mt19937& random) {
-    any_array a(e, sizes);
-    for (std::int64_t i = 0; i < a.elements(); ++i)
-        op_table::set_number(a, i, static_cast<double>(random() % 201) - 100.0);
-    return a;
-}
-
-// The results of one node of the op, on a device, and of what is fetched of it.
-std::vector<any_array> on_device(const char* device, const std::string& op, const attributes& a,
-                                 const std::vector<any_array>& inputs, const std::vector<bool>& read) {
-    const graph g;
-    const graph_scope in(g);
-    const auto here = on(device_name(std::string(device)));
-    std::vector<any_tensor> operands;
-    std::vector<fed_value> feeds;
-    for (const any_array& x : inputs) {
-        operands.push_back(untyped::placeholder(x.element(), x.extents()));
-        feeds.push_back({operands.back(), x.share()});
-    }
-    node* const n = add_node(*find_op(op), operands, a);
-    std::vector<any_tensor> fetched;
-    for (std::size_t o = 0; o < n->outputs.size(); ++o)
-        if (read.empty() || read[o]) fetched.emplace_back(node_output{n, static_cast<int>(o)});
-    return session(g).run_untyped(std::move(feeds), fetched);
-}
-template <class A>
-void check_same(const std::string& op, const A& a, const std::vector<any_array>& inputs,
-                const std::vector<bool>& read = {}) {
-    std::string types;
-    for (const any_array& x : inputs) types += " " + to_string(x.type());
-    INFO(op, " of", types);
-    const std::vector<any_array> wanted = on_device("/cpu:0", op, encode(a), inputs, read);
-    CHECK(op_table::difference(on_device("/gpu:0", op, encode(a), inputs, read), wanted) == "");
-}
-
-template <class... X> std::vector<any_array> arrays(X&&... x) {
-    std::vector<any_array> all;
-    (all.push_back(std::forward<X>(x)), ...);
-    return all;
-}
 std::vector<fed_value> feeding(const any_tensor& t, const any_array& value) {
     std::vector<fed_value> all;
     all.push_back({t, value.share()});
     return all;
-}
-
-// Up to so many elements in any number of dimensions.
-extents random_sizes(std::mt19937& random, int most_rank = max_rank, std::int64_t most = 3000) {
-    const int rank = static_cast<int>(random() % static_cast<unsigned>(most_rank + 1));
-    extents sizes;
-    std::int64_t elements = 1;
-    for (int i = 0; i < rank; ++i) {
-        const std::int64_t size =
-            random() % 25 == 0 ? 0 : 1 + static_cast<std::int64_t>(random() % (rank < 4 ? 40 : 5));
-        sizes.push_back(elements * size > most ? 1 : size);
-        elements *= std::max<std::int64_t>(sizes[i].size, 1);
-    }
-    return sizes;
 }
 
 // f(element type, sizes) for many of them.
@@ -91,7 +29,7 @@ template <class F> void for_random_sizes(std::mt19937& random, int rounds, F&& f
 } // namespace
 
 TEST_CASE("transpose with any permutation") {
-    std::mt19937 random = cuda::testing::seeded();
+    std::mt19937 random = test::seeded();
     for_random_sizes(random, 20, [&](element_type e, const extents& sizes) {
         std::vector<int> order(static_cast<std::size_t>(sizes.rank()));
         std::iota(order.begin(), order.end(), 0);
@@ -105,7 +43,7 @@ TEST_CASE("transpose with any permutation") {
 }
 
 TEST_CASE("broadcast_like from any of the sizes") {
-    std::mt19937 random = cuda::testing::seeded();
+    std::mt19937 random = test::seeded();
     for_random_sizes(random, 20, [&](element_type e, const extents& sizes) {
         extents x;
         for (int i = static_cast<int>(random() % 3); i < sizes.rank(); ++i)
@@ -116,7 +54,7 @@ TEST_CASE("broadcast_like from any of the sizes") {
 }
 
 TEST_CASE("slice, and what it is the gradient of, with steps both ways") {
-    std::mt19937 random = cuda::testing::seeded();
+    std::mt19937 random = test::seeded();
     for_random_sizes(random, 25, [&](element_type e, const extents& sizes) {
         std::vector<range> ranges;
         for (int i = 0; i < sizes.rank() && random() % 6 != 0; ++i) {
@@ -142,7 +80,7 @@ TEST_CASE("slice, and what it is the gradient of, with steps both ways") {
 }
 
 TEST_CASE("reverse of any dimensions") {
-    std::mt19937 random = cuda::testing::seeded();
+    std::mt19937 random = test::seeded();
     for_random_sizes(random, 15, [&](element_type e, const extents& sizes) {
         index_list axes;
         for (int i = 0; i < sizes.rank(); ++i)
@@ -152,7 +90,7 @@ TEST_CASE("reverse of any dimensions") {
 }
 
 TEST_CASE("pad with any margins and values") {
-    std::mt19937 random = cuda::testing::seeded();
+    std::mt19937 random = test::seeded();
     for_random_sizes(
         random, 15,
         [&](element_type e, const extents& sizes) {
@@ -168,7 +106,7 @@ TEST_CASE("pad with any margins and values") {
 }
 
 TEST_CASE("tile any number of times, and the sum of the repetitions") {
-    std::mt19937 random = cuda::testing::seeded();
+    std::mt19937 random = test::seeded();
     for_random_sizes(
         random, 15,
         [&](element_type e, const extents& sizes) {
@@ -186,7 +124,7 @@ TEST_CASE("tile any number of times, and the sum of the repetitions") {
 }
 
 TEST_CASE("one_hot of every integer type, along every axis, of indices that are none too") {
-    std::mt19937 random = cuda::testing::seeded();
+    std::mt19937 random = test::seeded();
     for (element_type e = element_type::int8; e <= element_type::uint64;
          e = static_cast<element_type>(static_cast<int>(e) + 1))
         for (const element_type to : of_each_size) {
@@ -204,7 +142,7 @@ TEST_CASE("one_hot of every integer type, along every axis, of indices that are 
 }
 
 TEST_CASE("concat and split_like, stack and unstack, split and split_evenly along every axis") {
-    std::mt19937 random = cuda::testing::seeded();
+    std::mt19937 random = test::seeded();
     for_random_sizes(random, 12, [&](element_type e, extents sizes) {
         if (sizes.rank() == 0) sizes.push_back(5);
         const int axis = static_cast<int>(random() % static_cast<unsigned>(sizes.rank()));
@@ -240,7 +178,7 @@ TEST_CASE("concat and split_like, stack and unstack, split and split_evenly alon
 }
 
 TEST_CASE("add_n of any number of tensors, in their order") {
-    std::mt19937 random = cuda::testing::seeded();
+    std::mt19937 random = test::seeded();
     for (const element_type e : {element_type::float32, element_type::float64, element_type::float16,
                                  element_type::bfloat16, element_type::int8, element_type::uint32, element_type::int64})
         for (const std::size_t count : {1, 2, 3, 256, 257, 600}) {
@@ -261,7 +199,7 @@ TEST_CASE("a variable on a GPU is assigned, read, and says whether it has a valu
     const auto here = on(device_name(std::string("/gpu:0")));
     const any_tensor start = untyped::placeholder(element_type::float32, {3, 5});
     const any_tensor v = untyped::variable("v", start);
-    std::mt19937 random = cuda::testing::seeded();
+    std::mt19937 random = test::seeded();
     const any_array first = random_array(element_type::float32, {3, 5}, random);
     session s(g);
     CHECK_THROWS_AS(s.run_untyped({}, {v}), failed_precondition_error);

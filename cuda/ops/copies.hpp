@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include <cuda/kernels/fill.hpp>
+#include <cuda/kernels/framed_copy.hpp>
 #include <cuda/kernels/strided_copy.hpp>
 #include <tenon/core/extents.hpp>
 #include <tenon/core/number.hpp>
@@ -16,39 +17,35 @@
 
 namespace tenon::cuda {
 
-/// What an output is filled with before a copy writes a part of it.
-struct filling {
-    std::int64_t elements = 0; ///< of the output; 0: the copy writes them all
-    std::uint64_t bits = 0;    ///< of each
-};
-
-/// A copy between a part of one tensor and all of another, after all of the larger one has been filled, where the copy leaves some
-/// of it out.
-class placed_copy_kernel final : public kernel {
+/// A copy of a part of a tensor, or of all of it.
+class strided_copy_kernel final : public kernel {
 public:
-    /// Offsets are in elements.
-    explicit placed_copy_kernel(const strided_copy& copy, std::size_t element_bytes, std::int64_t from_offset = 0,
-                                std::int64_t to_offset = 0, filling around = {}) :
-        copy_(copy),
-        element_bytes_(element_bytes),
-        from_offset_(from_offset * static_cast<std::int64_t>(element_bytes)),
-        to_offset_(to_offset * static_cast<std::int64_t>(element_bytes)),
-        around_(around) {}
+    /// The offset of what is copied is in elements.
+    explicit strided_copy_kernel(const strided_copy& copy, std::size_t element_bytes, std::int64_t from_offset = 0) :
+        copy_(copy), from_offset_(from_offset * static_cast<std::int64_t>(element_bytes)) {}
     void run(const kernel_run& r) override {
-        if (!r.out[0] || r.in[0] == r.out[0]) return;
-        if (around_.elements > 0) fill(r.out[0], around_.elements, element_bytes_, around_.bits, r.stream);
-        if (copy_.elements() > 0)
-            copy_.run(r.input<std::byte>(0) + from_offset_, r.output<std::byte>(0) + to_offset_, r.stream);
+        if (r.out[0] && r.in[0] != r.out[0]) copy_.run(r.input<std::byte>(0) + from_offset_, r.out[0], r.stream);
     }
-    bool may_share(int i, int) const override {
-        return i == 0 && around_.elements == 0 && from_offset_ == 0 && to_offset_ == 0 && copy_.is_plain();
-    }
+    bool may_share(int i, int) const override { return i == 0 && from_offset_ == 0 && copy_.is_plain(); }
 
 private:
     strided_copy copy_;
-    std::size_t element_bytes_;
-    std::int64_t from_offset_, to_offset_; // in bytes
-    filling around_;
+    std::int64_t from_offset_; // in bytes
+};
+
+/// A tensor, or a part of it, put into another one, with one value around.
+class framed_copy_kernel final : public kernel {
+public:
+    /// The offset of what is copied is in elements.
+    framed_copy_kernel(const framed_copy& copy, std::size_t element_bytes, std::int64_t from_offset = 0) :
+        copy_(copy), from_offset_(from_offset * static_cast<std::int64_t>(element_bytes)) {}
+    void run(const kernel_run& r) override {
+        if (r.out[0]) copy_.run(r.input<std::byte>(0) + from_offset_, r.out[0], r.stream);
+    }
+
+private:
+    framed_copy copy_;
+    std::int64_t from_offset_; // in bytes
 };
 
 /// One value everywhere.
