@@ -47,7 +47,7 @@ protected:
         const auto shared = std::make_shared<machine>();
         std::map<int, std::size_t> promised; // by card
         for (wanted& w : all) {
-            require_free(w, promised[w.card]);
+            w.memory = within_what_is_free(w, promised[w.card]);
             std::set<int> peers;
             for (const wanted& other : all)
                 if (other.card != w.card && reaches(other.card, w.card)) peers.insert(other.card);
@@ -59,19 +59,28 @@ protected:
     }
 
 private:
-    // Who says how much is told at once where that is not there: other processes may have it. Who does not takes what there is.
-    static void require_free(const wanted& w, std::size_t& promised) {
-        if (w.memory.limit == 0 && w.memory.fraction >= 1 && w.memory.growth) return;
+    // Who says how much is told at once where that is not there: other processes may have it. Who does not, and takes it now, has what is
+    // free, but for what CUDA's libraries need for their code.
+    static memory_policy within_what_is_free(const wanted& w, std::size_t& promised) {
+        memory_policy policy = w.memory;
+        const bool all_there_is = policy.limit == 0 && policy.fraction >= 1;
+        if (all_there_is && policy.growth) return policy;
         std::size_t free = 0, all = 0;
         check(cudaSetDevice(w.card), "cudaSetDevice");
         check(cudaMemGetInfo(&free, &all), "cudaMemGetInfo");
-        const std::size_t asked = usable_bytes(w.memory, all);
+        if (all_there_is) {
+            constexpr std::size_t page = std::size_t{2} << 20;
+            policy.limit = std::max((free - free / 20) / page, std::size_t{1}) * page;
+            return policy;
+        }
+        const std::size_t asked = usable_bytes(policy, all);
         if (asked + promised > free)
-            throw resource_exhausted_error(
-                "GPU " + std::to_string(w.card) + ": " + std::to_string(asked) + " bytes are asked for, and of its " +
-                std::to_string(all) + " only " + std::to_string(free - std::min(free, promised)) +
-                " are free; others use the rest: ask for less by gpu_memory, or let it grow with what is needed");
-        if (w.memory.growth) promised += asked; // otherwise they are taken now
+            throw resource_exhausted_error("GPU " + std::to_string(w.card) + ": " + std::to_string(asked) +
+                                           " bytes are asked for, and of its " + std::to_string(all) + " only " +
+                                           std::to_string(free - std::min(free, promised)) +
+                                           " are free; others use the rest: ask for less by gpu_memory");
+        if (policy.growth) promised += asked; // otherwise they are taken now
+        return policy;
     }
     static bool reaches(int from, int to) {
         int can = 0;

@@ -39,6 +39,11 @@ void check(cudaError_t answer, const char* call) {
     case cudaErrorMemoryAllocation: throw resource_exhausted_error(text);
     case cudaErrorNoDevice:
         throw unavailable_error(text + "; no GPU can be seen: is CUDA_VISIBLE_DEVICES set to none?");
+    case cudaErrorStubLibrary:
+    case cudaErrorSystemDriverMismatch:
+    case cudaErrorSystemNotReady:
+    case cudaErrorCompatNotSupportedOnDevice:
+    case cudaErrorDevicesUnavailable: throw unavailable_error(text + "; does nvidia-smi show the GPU?");
     case cudaErrorInsufficientDriver:
         throw unavailable_error(text + "; install the NVIDIA driver, or a newer one: this program needs one for CUDA " +
                                 std::to_string(CUDART_VERSION / 1000));

@@ -1,7 +1,9 @@
 #include <cuda/device/streams.hpp>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include <cuda/device/error.hpp>
 #include <cuda/device/staging.hpp>
@@ -142,6 +144,14 @@ void streams::copy_out(cudaStream_t by, std::byte* to, const std::byte* from, st
         check(cudaLaunchHostFunc(by, staged::end, then.get()), "cudaLaunchHostFunc");
         (void)then.release();
     }
+}
+
+std::unique_ptr<stream_recorder> streams::begin_recording() {
+    static const bool one_by_one = [] {
+        const char* const blocking = std::getenv("CUDA_LAUNCH_BLOCKING");
+        return blocking && std::string_view(blocking) == "1";
+    }();
+    return one_by_one ? nullptr : recording_.begin();
 }
 
 void streams::replay(recorded_work& w, const step&, step_monitor&) {

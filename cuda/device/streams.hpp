@@ -25,7 +25,8 @@ public:
     void flush() override { machine_->leave(); }
     void ask_again() noexcept override {} // what was given to a GPU goes on to its end
     std::shared_ptr<std::byte> told_memory(std::size_t bytes) override;
-    std::unique_ptr<stream_recorder> begin_recording() override { return recording_.begin(); }
+    /// nullptr where CUDA_LAUNCH_BLOCKING is set: then each kernel is launched by itself, and waited for.
+    std::unique_ptr<stream_recorder> begin_recording() override;
     void replay(recorded_work& w, const step& in, step_monitor& m) override;
 
     cudaStream_t native(stream l) const noexcept { return streams_[l]; }

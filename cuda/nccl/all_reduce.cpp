@@ -12,7 +12,7 @@
 #include <cuda/kernels/add_into.hpp>
 #include <tenon/core/error.hpp>
 
-#if TENON_WITH_NCCL
+#if defined(TENON_WITH_NCCL)
 #include <nccl.h>
 #endif
 
@@ -52,7 +52,7 @@ std::mutex& one_at_a_time() {
     return m;
 }
 
-#if TENON_WITH_NCCL
+#if defined(TENON_WITH_NCCL)
 
 struct functions {
     explicit functions(library& from) :
@@ -180,7 +180,7 @@ void sum_by_nccl(element_type, std::int64_t, const std::vector<participant>& lea
 } // namespace
 
 const std::string& why_no_nccl() {
-#if TENON_WITH_NCCL
+#if defined(TENON_WITH_NCCL)
     return found_library::get().why_not;
 #else
     static const std::string why = "Tenon was built without NCCL's header nccl.h";

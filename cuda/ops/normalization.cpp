@@ -1,5 +1,6 @@
 // Layer normalisation: ops/normalization.hpp.
 
+#include <cuda/dnn/normalization.hpp>
 #include <cuda/kernels/layer_norm.hpp>
 #include <cuda/ops/kernel_table.hpp>
 #include <tenon/ops/normalization.hpp>
@@ -44,12 +45,17 @@ struct layer_norm_gradient_kernel final : kernel {
     const line_layout rows;
 };
 
-template <class Kernel> kernel_pointer prepare(const kernel_setup& s) { return std::make_unique<Kernel>(s); }
+kernel_pointer prepare_layer_norm(const kernel_setup& s) {
+    return dnn::prepare_layer_norm(s, std::make_unique<layer_norm_kernel>(s));
+}
+kernel_pointer prepare_gradient(const kernel_setup& s) {
+    return dnn::prepare_layer_norm_gradient(s, std::make_unique<layer_norm_gradient_kernel>(s));
+}
 
 } // namespace
 
 void register_normalization() {
-    enter({{"layer_norm", prepare<layer_norm_kernel>}, {"layer_norm_gradient", prepare<layer_norm_gradient_kernel>}});
+    enter({{"layer_norm", prepare_layer_norm}, {"layer_norm_gradient", prepare_gradient}});
 }
 
 } // namespace tenon::cuda

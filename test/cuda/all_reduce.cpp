@@ -15,14 +15,12 @@
 #include <cuda/kernels/add_into.hpp>
 #include <cuda/nccl/all_reduce.hpp>
 #include <tenon/cuda/gpus.hpp>
-#include <tenon/ops/control.hpp>
-#include <tenon/runtime/session/session.hpp>
-#include <tenon/train/all_reduce.hpp>
+#include <tenon/tenon.hpp>
 
 #if defined(TENON_CUDA_EMULATED)
 #include "emulator/control.hpp"
 #endif
-#if defined(TENON_CUDA_EMULATED) && TENON_WITH_NCCL
+#if defined(TENON_CUDA_EMULATED) && defined(TENON_WITH_NCCL)
 #include "emulator/nccl.hpp"
 #endif
 
@@ -42,7 +40,7 @@ struct machine {
     ~machine() { begin(); }
     static void begin() {
         tn::emulator::reset();
-#if TENON_WITH_NCCL
+#if defined(TENON_WITH_NCCL)
         tn::emulator::nccl::reset();
 #endif
     }
@@ -101,7 +99,7 @@ template <class T> struct fed_tensors {
 };
 
 std::uint64_t sums_by_nccl() {
-#if defined(TENON_CUDA_EMULATED) && TENON_WITH_NCCL
+#if defined(TENON_CUDA_EMULATED) && defined(TENON_WITH_NCCL)
     return tn::emulator::nccl::count().sums;
 #else
     return 0;
@@ -194,7 +192,72 @@ TEST_CASE("parts of one card sum by themselves, with those of other cards by NCC
     }
 }
 
-#if defined(TENON_CUDA_EMULATED) && TENON_WITH_NCCL
+namespace {
+// The losses of a mirrored strategy that learns y = 3 a - 2 b + 1, and what the copies of its weights are in the end.
+std::vector<float> mirrored_losses(const std::vector<tn::device_name>& devices, std::vector<float>& weights) {
+    constexpr int rows = 26;
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    tn::graph(g).set_seed(24);
+    const auto x = tn::placeholder<float, tn::shape<rows, 2>>("x");
+    const auto y = tn::placeholder<float, tn::shape<rows, 1>>("y");
+    const tn::mirrored_strategy mirrored(devices);
+    auto model = tn::nn::dense<1>();
+    const auto losses =
+        mirrored.run([&](auto part, auto targets) { return tn::nn::mean_squared_error(model(part), targets); },
+                     mirrored.distribute(x), mirrored.distribute(y));
+    const auto [train, loss] = mirrored.minimize(tn::gradient_descent(0.2), losses);
+    tn::array<float, tn::shape<rows, 2>> xs;
+    tn::array<float, tn::shape<rows, 1>> ys;
+    for (int i = 0; i < rows; ++i) {
+        const float a = static_cast<float>(i * 37 % 101) / 50 - 1, b = static_cast<float>(i * 53 % 101) / 50 - 1;
+        xs(i, 0) = a;
+        xs(i, 1) = b;
+        ys(i, 0) = 3 * a - 2 * b + 1;
+    }
+    tn::session_options o;
+    o.cpu_devices = 4;
+    o.allow_soft_placement = true;
+    tn::session s(g, o);
+    s.run(tn::initialize_variables());
+    const auto step = s.callable(tn::feeds(x, y), tn::fetches(train, loss));
+    std::vector<float> all;
+    for (int i = 0; i < 12; ++i) {
+        const auto [l] = step(xs, ys);
+        all.push_back(l.item());
+    }
+    for (const tn::any_array& w : s.run_untyped({}, mirrored.copies(model.kernel())))
+        weights.insert(weights.end(), w.data<float>(), w.data<float>() + w.elements());
+    return all;
+}
+} // namespace
+
+TEST_CASE("SEMANTICS 44: mirrored training on GPUs is the CPU's, and its copies stay equal to the bit") {
+    const machine m(4);
+    std::vector<float> on_cpus, on_gpus;
+    const std::vector<float> wanted = mirrored_losses({"/cpu:0", "/cpu:1", "/cpu:2", "/cpu:3"}, on_cpus);
+    for (const int n : {2, 4}) {
+        if (cards() < n) continue;
+        on_gpus.clear();
+        const std::uint64_t before = sums_by_nccl();
+        const std::vector<float> losses = mirrored_losses(gpus(n), on_gpus);
+        for (std::size_t i = 0; i < losses.size(); ++i)
+            CHECK(losses[i] == doctest::Approx(wanted[i]).epsilon(1e-4).scale(1));
+        CHECK(losses.back() < losses.front() / 10);
+        for (std::size_t i = 0; i < on_gpus.size(); ++i) {
+            CHECK(on_gpus[i] == on_gpus[i % 2]); // the first copy's
+            CHECK(on_gpus[i] == doctest::Approx(on_cpus[i % 2]).epsilon(1e-4).scale(1));
+        }
+#if defined(TENON_CUDA_EMULATED) && defined(TENON_WITH_NCCL)
+        CHECK(sums_by_nccl() - before >= losses.size());
+#else
+        (void)before;
+#endif
+    }
+    CHECK(m.is_clean());
+}
+
+#if defined(TENON_CUDA_EMULATED) && defined(TENON_WITH_NCCL)
 
 namespace {
 // How many nodes of the op the sum of such tensors has, as it is chosen where nothing is asked for.

@@ -38,6 +38,11 @@ void reset() {
     }
     set_cards(m, {card{}});
     m.driver = cudaSuccess;
+    for (const auto& s : m.streams) { // what a fault has kept from ending
+        s->recording.reset();
+        s->last.clear();
+    }
+    m.captures.clear();
     m.faults.clear();
     m.log.clear();
     m.call_counts.clear();

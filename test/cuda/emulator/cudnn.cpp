@@ -239,10 +239,14 @@ void execute(cudnnHandle_t handle, const descriptor& plan, const descriptor& pac
     for (const auto& [uid, t] : in_memory) {
         require(data.count(uid) && data.at(uid), "tensor " + std::to_string(uid) + " is not given",
                 CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
-        require(reinterpret_cast<std::uintptr_t>(data.at(uid)) % static_cast<std::uintptr_t>(t.alignment) == 0,
+        require(t.by_value ||
+                    reinterpret_cast<std::uintptr_t>(data.at(uid)) % static_cast<std::uintptr_t>(t.alignment) == 0,
                 "tensor " + std::to_string(uid) + " lies less aligned than it was said to",
                 CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER);
     }
+    values by_value; // numbers are read when the graph is given, tensors when it runs
+    for (const auto& [uid, t] : in_memory)
+        if (t.by_value) by_value[uid] = {load(data.at(uid), t.type)};
     {
         const std::lock_guard lock(state().guard);
         static const char* const names[] = {"rounds floats", "nondeterministic", "too large", "not supported", "exact"};
@@ -257,9 +261,9 @@ void execute(cudnnHandle_t handle, const descriptor& plan, const descriptor& pac
                 f(static_cast<std::size_t>(i), t.offset(at) * static_cast<std::int64_t>(size_of(t.type)));
             }
         };
-        values all;
+        values all = by_value;
         for (const auto& [uid, t] : in_memory) {
-            if (results.count(uid)) continue;
+            if (results.count(uid) || t.by_value) continue;
             std::vector<double>& to = all[uid];
             to.resize(static_cast<std::size_t>(t.elements()));
             each_place(t, [&, from = data.at(uid), type = t.type](std::size_t i, std::int64_t at) {

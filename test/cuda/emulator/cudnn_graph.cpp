@@ -129,6 +129,60 @@ template <class F> void pooled(const windows& v, const tensor& x, const tensor& 
     } while (advance(at, y.sizes));
 }
 
+// Scales have the sizes of x with one row, statistics those with one column.
+void check_norm(const tensor& x, const std::vector<tensor>& scales, const std::vector<tensor>& statistics,
+                const std::vector<tensor>& alike) {
+    for (const tensor& t : alike) require(t.sizes == x.sizes, shapes);
+    for (const tensor& t : scales)
+        for (std::size_t i = 0; i < x.sizes.size(); ++i) require(t.sizes[i] == (i == 0 ? 1 : x.sizes[i]), shapes);
+    for (const tensor& t : statistics)
+        for (std::size_t i = 0; i < x.sizes.size(); ++i) require(t.sizes[i] == (i == 0 ? x.sizes[0] : 1), shapes);
+}
+
+void normalize(const operation& o, values& all) {
+    const std::vector<double>&x = all[o.inputs[0].uid], &scale = all[o.inputs[1].uid], &bias = all[o.inputs[2].uid];
+    const double epsilon = all[o.inputs[3].uid][0];
+    const auto rows = static_cast<std::size_t>(o.inputs[0].sizes[0]);
+    const std::size_t n = x.size() / rows;
+    std::vector<double> y(x.size()), mean(rows), inverse(rows);
+    for (std::size_t r = 0; r < rows; ++r) {
+        double variance = 0;
+        for (std::size_t i = 0; i < n; ++i) mean[r] += x[r * n + i] / static_cast<double>(n);
+        for (std::size_t i = 0; i < n; ++i) {
+            const double d = x[r * n + i] - mean[r];
+            variance += d * d / static_cast<double>(n);
+        }
+        inverse[r] = 1 / std::sqrt(variance + epsilon);
+        for (std::size_t i = 0; i < n; ++i) y[r * n + i] = (x[r * n + i] - mean[r]) * inverse[r] * scale[i] + bias[i];
+    }
+    all[o.outputs[0].uid] = y;
+    all[o.outputs[1].uid] = mean;
+    all[o.outputs[2].uid] = inverse;
+}
+
+void normalize_backward(const operation& o, values& all) {
+    const std::vector<double>&x = all[o.inputs[0].uid], &mean = all[o.inputs[1].uid], &inverse = all[o.inputs[2].uid];
+    const std::vector<double>&dy = all[o.inputs[3].uid], &scale = all[o.inputs[4].uid];
+    const std::size_t rows = mean.size(), n = x.size() / rows;
+    std::vector<double> dx(x.size()), dscale(n), dbias(n);
+    for (std::size_t r = 0; r < rows; ++r) {
+        double sum = 0, along = 0;
+        const auto z = [&](std::size_t i) { return (x[r * n + i] - mean[r]) * inverse[r]; };
+        for (std::size_t i = 0; i < n; ++i) {
+            const double h = dy[r * n + i] * scale[i];
+            sum += h / static_cast<double>(n);
+            along += h * z(i) / static_cast<double>(n);
+            dscale[i] += dy[r * n + i] * z(i);
+            dbias[i] += dy[r * n + i];
+        }
+        for (std::size_t i = 0; i < n; ++i)
+            dx[r * n + i] = inverse[r] * (dy[r * n + i] * scale[i] - sum - z(i) * along);
+    }
+    all[o.outputs[0].uid] = dx;
+    all[o.outputs[1].uid] = dscale;
+    all[o.outputs[2].uid] = dbias;
+}
+
 } // namespace
 
 std::int64_t tensor::elements() const {
@@ -219,6 +273,25 @@ operation operation_of(const std::shared_ptr<descriptor>& d) {
         o.inputs = {get(CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DYDESC)};
         o.outputs = {get(CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DXDESC)};
         break;
+    case CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR:
+        o.inputs = {get(CUDNN_ATTR_OPERATION_NORM_FWD_XDESC), get(CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC),
+                    get(CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC), get(CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC)};
+        o.outputs = {get(CUDNN_ATTR_OPERATION_NORM_FWD_YDESC), get(CUDNN_ATTR_OPERATION_NORM_FWD_MEAN_DESC),
+                     get(CUDNN_ATTR_OPERATION_NORM_FWD_INV_VARIANCE_DESC)};
+        require(d->value<cudnnBackendNormMode_t>(CUDNN_ATTR_OPERATION_NORM_FWD_MODE) == CUDNN_LAYER_NORM &&
+                    o.inputs[3].by_value,
+                "layer normalisation, with epsilon by value", CUDNN_STATUS_NOT_SUPPORTED);
+        check_norm(o.inputs[0], {o.inputs[1], o.inputs[2]}, {o.outputs[1], o.outputs[2]}, {o.outputs[0]});
+        break;
+    case CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR:
+        o.inputs = {get(CUDNN_ATTR_OPERATION_NORM_BWD_XDESC), get(CUDNN_ATTR_OPERATION_NORM_BWD_MEAN_DESC),
+                    get(CUDNN_ATTR_OPERATION_NORM_BWD_INV_VARIANCE_DESC), get(CUDNN_ATTR_OPERATION_NORM_BWD_DYDESC),
+                    get(CUDNN_ATTR_OPERATION_NORM_BWD_SCALE_DESC)};
+        o.outputs = {get(CUDNN_ATTR_OPERATION_NORM_BWD_DXDESC), get(CUDNN_ATTR_OPERATION_NORM_BWD_DSCALE_DESC),
+                     get(CUDNN_ATTR_OPERATION_NORM_BWD_DBIAS_DESC)};
+        check_norm(o.inputs[0], {o.inputs[4], o.outputs[1], o.outputs[2]}, {o.inputs[1], o.inputs[2]},
+                   {o.inputs[3], o.outputs[0]});
+        break;
     default: throw complaint(CUDNN_STATUS_NOT_SUPPORTED, "operation of descriptor type " + std::to_string(d->type));
     }
     if (d->type == CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR ||
@@ -280,6 +353,8 @@ void compute(const operation& o, values& all) {
                [&](std::size_t i, double n, std::size_t r) { to[i] += dy[r] / n; });
         return;
     }
+    case CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR: return normalize(o, all);
+    case CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR: return normalize_backward(o, all);
     default: return compute_pointwise(o, all);
     }
 }

@@ -1,4 +1,4 @@
-#if TENON_WITH_NCCL
+#if defined(TENON_WITH_NCCL)
 
 #include "nccl.hpp"
 

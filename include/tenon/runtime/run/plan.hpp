@@ -176,6 +176,7 @@ private:
         std::vector<int> host, after; // operations of the host; those that wait for it
         int before = 0;               // how many of the host it waits for
         std::vector<int> told;        // operations whose kernels tell their device something
+        std::vector<int> not_recorded; // operations whose kernels may not be, when the plan is made
         std::vector<int> updates;     // variables
         std::vector<staged_copy> in, out;
         std::vector<std::pair<std::size_t, memory_of>> pointers; // of variables, that kernels and copies are given

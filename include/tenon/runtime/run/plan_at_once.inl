@@ -22,7 +22,7 @@ TENON_INLINE bool plan::may_be_at_once() const {
         const operation& op = operations_[static_cast<std::size_t>(s)];
         const program_item& it = program_.item(schedule_.order[static_cast<std::size_t>(s)]);
         const auto is_on_stream = [&](int n) { return operations_[static_cast<std::size_t>(n)].line >= 0; };
-        if (op.by.device != device || is_elsewhere(it.device) || !op.kernel->may_be_recorded() ||
+        if (op.by.device != device || is_elsewhere(it.device) ||
             std::any_of(op.then.begin(), op.then.end(), is_on_stream))
             return false;
         for (std::size_t k = 0; k < it.inputs.size(); ++k)
@@ -57,6 +57,7 @@ TENON_INLINE void plan::plan_work_at_once() {
         const program_item& it = program_.item(schedule_.order[s]);
         if (op.line >= 0) {
             if (op.kernel->told_bytes() > 0) all->told.push_back(static_cast<int>(s));
+            if (!op.kernel->may_be_recorded()) all->not_recorded.push_back(static_cast<int>(s));
             if (it.op != &transfer_definition || op.bytes == 0) continue;
             const bool in = op.by.stream == device_streams::copies_in;
             const int from = program_.value(program_.root(it.inputs[0])).producer;
@@ -115,6 +116,8 @@ TENON_INLINE void plan::find_recorded_pointers() {
 TENON_INLINE recorded_work* plan::recording_of(frame& f, const tenon::step& in) noexcept {
     // Libraries make what they keep in the first run; what is made while a stream is recorded would be in its way.
     if (!f.has_run || !records_.load(std::memory_order_relaxed)) return nullptr;
+    for (const int s : at_once_->not_recorded) // some are later, when they have been compiled
+        if (!operations_[static_cast<std::size_t>(s)].kernel->may_be_recorded()) return nullptr;
     constexpr std::size_t most_kept = 4;
     constexpr int trials = 8;
     auto& all = f.recordings;
