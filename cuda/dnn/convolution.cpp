@@ -21,8 +21,10 @@ bool may_take(const convolution_sizes& s) {
     return true;
 }
 
-graph convolution_graph(operation_kind which, const convolution_sizes& s, element_type e, after_convolution after) {
+graph convolution_graph(operation_kind which, const convolution_sizes& s, element_type e, after_convolution after,
+                        bool tf32) {
     graph g;
+    g.tf32 = tf32 && e == element_type::float32;
     g.compute = compute_type(e);
     window w;
     w.stride = {s.stride_h, s.stride_w};

@@ -15,8 +15,9 @@ inline constexpr int most_line_threads = 512;
 
 struct line_layout {
     std::int64_t outer = 1, n = 1, inner = 1;
-    int threads = 1; ///< that share a line
-    int lines = 1;   ///< side by side in a block
+    int threads = 1;      ///< that share a line
+    int lines = 1;        ///< side by side in a block
+    bool is_wide = false; ///< a thread's elements lie 16 bytes together: all lines begin at a multiple of that
     constexpr bool is_rows() const { return inner == 1; }
     constexpr std::int64_t count() const { return outer * inner; }
     constexpr std::int64_t tiles() const {
@@ -41,6 +42,7 @@ inline line_layout lay_lines(std::int64_t outer, std::int64_t n, std::int64_t in
     l.inner = inner;
     if (l.is_rows()) {
         const std::int64_t width = 16 / element_bytes, reads = (n + width - 1) / width;
+        l.is_wide = n % width == 0;
         std::int64_t threads = reads < 32 ? least_power_of_two(reads) : 32;
         while (threads < most_line_threads && threads * held_elements < n) threads *= 2;
         l.threads = static_cast<int>(threads);

@@ -11,16 +11,19 @@ namespace tenon::cuda {
 /// A thread's place in a line. Rows: lines along the last axis.
 template <class T, bool Rows> struct line_place {
     static constexpr int held = held_elements;
-    static constexpr int width = Rows ? 16 / static_cast<int>(sizeof(T)) : 1; ///< neighbours that it has
+    static constexpr int width =
+        Rows ? 16 / static_cast<int>(sizeof(T)) : 1; ///< neighbours that it has where lines are wide
     using C = compute_t<T>;
 
     std::int64_t line, start; ///< the line's number and its first element
     std::int64_t n, inner;
     int number, threads; ///< the thread's number among those of its line
     bool inside;         ///< there is such a line
+    bool is_wide;
 
     /// The place of this thread in the block's lines that begin with number `first`.
-    __device__ line_place(const line_layout& l, std::int64_t first) : n(l.n), inner(l.inner), threads(l.threads) {
+    __device__ line_place(const line_layout& l, std::int64_t first) :
+        n(l.n), inner(l.inner), threads(l.threads), is_wide(Rows && l.is_wide) {
         const int t = static_cast<int>(threadIdx.x);
         number = Rows ? t & (threads - 1) : t / l.lines;
         line = first + (Rows ? t / threads : t & (l.lines - 1));
@@ -29,7 +32,8 @@ template <class T, bool Rows> struct line_place {
     }
     /// Where in the line element i of those held of a tile is; it may be past the end.
     __device__ std::int64_t at(std::int64_t tile, int i) const {
-        return ((tile * (held / width) + i / width) * threads + number) * width + i % width;
+        if (Rows && is_wide) return ((tile * (held / width) + i / width) * threads + number) * width + i % width;
+        return (tile * held + i) * threads + number;
     }
     __device__ bool has(std::int64_t k) const { return inside && k < n; }
 
@@ -37,7 +41,7 @@ template <class T, bool Rows> struct line_place {
     __device__ void load(const T* x, std::int64_t tile, C (&v)[held], C other) const {
         if constexpr (width > 1) {
             const T* from = x + start;
-            if (reinterpret_cast<std::uintptr_t>(from) % 16 == 0) {
+            if (is_wide && reinterpret_cast<std::uintptr_t>(from) % 16 == 0) {
 #pragma unroll
                 for (int i = 0; i < held; i += width) {
                     const std::int64_t k = at(tile, i);
@@ -62,7 +66,7 @@ template <class T, bool Rows> struct line_place {
     __device__ void store(T* y, std::int64_t tile, const C (&v)[held]) const {
         if constexpr (width > 1) {
             T* to = y + start;
-            if (reinterpret_cast<std::uintptr_t>(to) % 16 == 0) {
+            if (is_wide && reinterpret_cast<std::uintptr_t>(to) % 16 == 0) {
 #pragma unroll
                 for (int i = 0; i < held; i += width) {
                     const std::int64_t k = at(tile, i);

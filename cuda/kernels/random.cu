@@ -17,17 +17,18 @@ __global__ void fill_blocks(T* to, std::int64_t n, random_place at, Blocks block
     constexpr int size = Blocks::size;
     const bool plain = flag && !*flag;
     const random_stream s{at.key, *at.run, 0};
-    const std::int64_t begin = at.first / size, end = (at.first + n + size - 1) / size;
+    // At the end of what can be counted, too.
+    const std::int64_t before = at.first % size, begin = at.first / size, count = (before + n + size - 1) / size;
     const std::int64_t all = std::int64_t{gridDim.x} * blockDim.x;
-    for (std::int64_t b = begin + std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; b < end; b += all) {
+    for (std::int64_t b = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; b < count; b += all) {
         together<T, size> made;
         if (plain) {
             for (int k = 0; k < size; ++k) made.element[k] = T(1);
         } else {
-            const auto numbers = blocks(s.block(static_cast<std::uint64_t>(b)));
+            const auto numbers = blocks(s.block(static_cast<std::uint64_t>(begin + b)));
             for (int k = 0; k < size; ++k) made.element[k] = narrow<T>(numbers.number[k]);
         }
-        const std::int64_t to_first = b * size - at.first;
+        const std::int64_t to_first = b * size - before;
         if (is_aligned && to_first >= 0 && to_first + size <= n) {
             *reinterpret_cast<together<T, size>*>(to + to_first) = made;
             continue;

@@ -79,13 +79,18 @@ template <class T> struct variance {
 
     __device__ state identity() const { return {0, 0, 0}; }
     template <int N, class Position> __device__ void add(state& s, const T (&x)[N], const Position&) const {
-        C v[N], sums[N];
+        C v[N], d[N];
 #pragma unroll
-        for (int i = 0; i < N; ++i) sums[i] = v[i] = widen(x[i]);
-        const C mean = folded(sums) / N;
+        for (int i = 0; i < N; ++i) d[i] = v[i] = widen(x[i]);
+        const C near = folded(d) / N;
+        // The distances from a rounded mean have a mean of their own, which says what was rounded off.
 #pragma unroll
-        for (int i = 0; i < N; ++i) sums[i] = (v[i] - mean) * (v[i] - mean);
-        join<C>(s, {static_cast<double>(mean), static_cast<double>(folded(sums)), N});
+        for (int i = 0; i < N; ++i) d[i] = v[i] -= near;
+        const C rest = folded(d) / N;
+#pragma unroll
+        for (int i = 0; i < N; ++i) v[i] *= v[i];
+        const C squares = folded(v) - rest * rest * N;
+        join<C>(s, {static_cast<double>(near) + static_cast<double>(rest), static_cast<double>(squares), N});
     }
     __device__ state combine(const state& a, const state& b) const {
         state s = a;

@@ -47,10 +47,11 @@ public:
             dnn::after_convolution after) :
         sizes(of), element(s.outputs[0].element) {
         if (!s.gpu || !asks_dnn() || !dnn::may_take(of)) return;
-        plan_ = dnn::find_plan(*s.gpu, dnn::convolution_graph(which, of, element, after));
+        plan_ = dnn::find_plan(*s.gpu, dnn::convolution_graph(which, of, element, after, s.allow_tf32));
         has_after_ = plan_ != nullptr;
         if (!plan_ && after != dnn::after_convolution::nothing)
-            plan_ = dnn::find_plan(*s.gpu, dnn::convolution_graph(which, of, element, dnn::after_convolution::nothing));
+            plan_ = dnn::find_plan(
+                *s.gpu, dnn::convolution_graph(which, of, element, dnn::after_convolution::nothing, s.allow_tf32));
     }
     // Pointers that a plan can take: memory of whole tensors always is so aligned.
     bool by_dnn(std::initializer_list<const void*> pointers) const {

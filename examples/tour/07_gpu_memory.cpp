@@ -7,7 +7,7 @@
 //     3 + 4 on the second: 7
 //     a fraction: 40 % of the card
 //     growth: 0 bytes are in use before the first step, some after it
-//     this step needs 33554432 bytes on /device:GPU:0, of which 16777216 may be used; the largest tensors: ...
+//     this step needs 16777216 bytes on /device:GPU:0, of which 8388608 may be used; the largest tensors:
 //     ...
 //     and then 3 + 4: 7
 #include <tenon/tenon.hpp>
@@ -23,17 +23,17 @@ namespace {
 
 constexpr std::size_t gigabyte = std::size_t{1} << 30;
 
-auto sum_on(const tn::device_name& device) {
-    return tn::on(device, [] {
-        const auto three = tn::constant(3.0f), four = tn::constant(4.0f);
-        return tn::add_n(three, four);
-    });
+using scalar = tn::tensor<float, tn::shape<>>;
+
+scalar sum_on(const tn::device_name& device, const scalar& a, const scalar& b) {
+    return tn::on(device, [&] { return tn::add_n(a, b); });
 }
 
 } // namespace
 
 int main() {
     const auto cards = gpus(1, 4 * gigabyte);
+    const auto a = tn::placeholder<float, tn::shape<>>("a"), b = tn::placeholder<float, tn::shape<>>("b");
     {
         // Of the first card two devices; a second one would be left out.
         tn::session sess({.gpus = cards, .gpu_devices = {.visible = {{0}}, .logical = {{gigabyte, gigabyte}}}});
@@ -41,7 +41,8 @@ int main() {
         for (const tn::device_attributes& d : sess.list_logical_devices())
             if (d.name.type == "GPU")
                 std::printf("%s %lld bytes\n", to_string(d.name).c_str(), static_cast<long long>(d.memory));
-        std::printf("3 + 4 on the second: %g\n", static_cast<double>(sess.run(sum_on("/gpu:1"))()));
+        const auto seven = sess.run(tn::feed(a, 3.0f), tn::feed(b, 4.0f), sum_on("/gpu:1", a, b));
+        std::printf("3 + 4 on the second: %g\n", static_cast<double>(seven()));
     }
     {
         tn::session sess({.gpus = cards, .gpu_memory = {.fraction = 0.4}});
@@ -51,10 +52,10 @@ int main() {
     }
 
     // As the environment variable TENON_GPU_ALLOW_GROWTH says, where it is set.
-    tn::session sess({.gpus = cards, .gpu_memory = {.growth = true, .limit = 16 << 20}});
+    tn::session sess({.gpus = cards, .gpu_memory = {.growth = true, .limit = 8 << 20}});
     std::printf("growth: %zu bytes are in use before the first step, ", sess.memory_info("/gpu:0").in_use);
-    const auto sum = sum_on("/gpu:0");
-    (void)sess.run(sum);
+    const auto sum = sum_on("/gpu:0", a, b);
+    (void)sess.run(tn::feed(a, 3.0f), tn::feed(b, 4.0f), sum);
     std::printf("%s after it\n", sess.memory_info("/gpu:0").in_use > 0 ? "some" : "none");
 
     const auto large = tn::placeholder<float, tn::shape<2048, 2048>>("large"); // 16 MB
@@ -65,6 +66,6 @@ int main() {
     } catch (const tn::resource_exhausted_error& e) {
         std::printf("%s\n", e.what());
     }
-    std::printf("and then 3 + 4: %g\n", static_cast<double>(sess.run(sum)()));
+    std::printf("and then 3 + 4: %g\n", static_cast<double>(sess.run(tn::feed(a, 3.0f), tn::feed(b, 4.0f), sum)()));
     return 0;
 }

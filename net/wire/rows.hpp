@@ -211,6 +211,7 @@ template <> struct fields_of<device_attributes> {
         field("memory", &device_attributes::memory);
         field("description", &device_attributes::description);
         field("simulated", &device_attributes::simulated);
+        field("capability", &device_attributes::capability);
     }
 };
 template <> struct fields_of<tenon::memory_info> {

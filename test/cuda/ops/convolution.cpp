@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <tenon/ops/gradients.hpp>
+#include "gpu_run.hpp"
 #include "ops/random_arrays.hpp"
 #include <tenon/ops/control.hpp>
 #include <tenon/ops/convolution.hpp>
@@ -191,18 +192,12 @@ template <class T> void check_drawn(std::uint64_t seed, int count) {
     }
 }
 
-std::uint64_t fresh_seed() {
-    const std::uint64_t seed = std::random_device{}();
-    MESSAGE("seed " << seed);
-    return seed;
-}
-
 } // namespace
 
 TEST_CASE_TEMPLATE("conv2d, its bias and relu, and its gradients are the formula on a GPU", T, float, double, tn::half,
                    tn::bfloat16) {
     check_chosen<T>();
-    const std::uint64_t seed = fresh_seed();
+    const std::uint64_t seed = tn::test::drawn_seed();
     CAPTURE(seed);
     check_drawn<T>(seed, 6);
 }
@@ -210,7 +205,7 @@ TEST_CASE_TEMPLATE("conv2d, its bias and relu, and its gradients are the formula
 TEST_CASE_TEMPLATE("the same by the library's own kernels", T, float, double, tn::half, tn::bfloat16) {
     const own_kernels forced;
     check_chosen<T>();
-    const std::uint64_t seed = fresh_seed();
+    const std::uint64_t seed = tn::test::drawn_seed();
     CAPTURE(seed);
     check_drawn<T>(seed, 6);
 }

@@ -28,7 +28,7 @@ struct small_convolution {
     any_tensor x, y;
     std::unique_ptr<tn::session> s;
 
-    small_convolution() {
+    explicit small_convolution(bool tf32 = false) {
         tn::emulator::reset();
         cudnn::reset();
         const tn::graph_scope scope(g);
@@ -37,7 +37,9 @@ struct small_convolution {
         const any_tensor b = tn::untyped::placeholder(tn::element_type::float32, extents{1});
         y = tn::on("/gpu:0", [&] { return tn::untyped::conv2d_bias(x, w, b, true); });
         inputs = {x, w, b};
-        s = std::make_unique<tn::session>(g);
+        tn::session_options o;
+        o.allow_tf32 = tf32;
+        s = std::make_unique<tn::session>(g, o);
     }
     ~small_convolution() {
         s.reset();
@@ -68,6 +70,12 @@ TEST_CASE("of the engines that cuDNN offers the first is taken that is exact, th
     small_convolution c;
     CHECK(c.run() == wanted);
     CHECK(cudnn::executed() == std::vector<std::string>{"exact"});
+}
+
+TEST_CASE("an engine that rounds operands of float is taken where the session allows it") {
+    small_convolution c(true);
+    CHECK(c.run() == wanted);
+    CHECK(cudnn::executed() == std::vector<std::string>{"rounds floats"});
 }
 
 TEST_CASE("where cuDNN does not join bias and relu to a convolution, they follow it") {

@@ -52,26 +52,27 @@ TEST_CASE_TEMPLATE("GPU: layer_norm and its gradients, through the graph; the sa
         std::vector<double> y, means, factors, dx, dgamma(static_cast<std::size_t>(n)), dbeta(dgamma.size()),
             dgamma_scale(dgamma.size()), dx_scale;
         for (std::int64_t r = 0; r < rows; ++r) {
-            double mean = 0, variance = 0, h = 0, hz = 0;
-            for (std::int64_t c = 0; c < n; ++c) mean += number_at(x, r * n + c) / static_cast<double>(n);
+            long double mean = 0, variance = 0, h = 0, hz = 0;
+            for (std::int64_t c = 0; c < n; ++c) mean += number_at(x, r * n + c) / static_cast<long double>(n);
             for (std::int64_t c = 0; c < n; ++c)
-                variance += std::pow(number_at(x, r * n + c) - mean, 2) / static_cast<double>(n);
-            const double f = 1 / std::sqrt(variance + epsilon);
-            means.push_back(mean);
+                variance +=
+                    (number_at(x, r * n + c) - mean) * (number_at(x, r * n + c) - mean) / static_cast<long double>(n);
+            const auto f = static_cast<double>(1 / std::sqrt(variance + epsilon));
+            means.push_back(static_cast<double>(mean));
             factors.push_back(f);
-            const auto z = [&](std::int64_t c) { return (number_at(x, r * n + c) - mean) * f; };
+            const auto z = [&](std::int64_t c) { return static_cast<double>((number_at(x, r * n + c) - mean) * f); };
             for (std::int64_t c = 0; c < n; ++c) {
                 const double d = number_at(dy, r * n + c);
                 const auto k = static_cast<std::size_t>(c);
                 y.push_back(z(c) * number_at(gamma, c) + number_at(beta, c));
-                h += d * number_at(gamma, c) / static_cast<double>(n);
-                hz += d * number_at(gamma, c) * z(c) / static_cast<double>(n);
+                h += d * number_at(gamma, c) / static_cast<long double>(n);
+                hz += d * number_at(gamma, c) * z(c) / static_cast<long double>(n);
                 dgamma[k] += d * z(c);
                 dgamma_scale[k] += std::fabs(d) * (std::fabs(z(c)) + 5 * f);
                 dbeta[k] += d;
             }
             for (std::int64_t c = 0; c < n; ++c) {
-                dx.push_back(f * (number_at(dy, r * n + c) * number_at(gamma, c) - h - z(c) * hz));
+                dx.push_back(static_cast<double>(f * (number_at(dy, r * n + c) * number_at(gamma, c) - h - z(c) * hz)));
                 dx_scale.push_back(f * (2 + std::fabs(z(c)) + 5 * f));
             }
         }

@@ -23,14 +23,15 @@ struct named_optimizer {
 };
 
 std::vector<named_optimizer> optimizers() {
-    return {{"gradient_descent", std::make_shared<gradient_descent>(0.1)},
-            {"momentum", std::make_shared<momentum>(0.1, 0.8)},
-            {"momentum, nesterov", std::make_shared<momentum>(0.1, 0.8, momentum_options{true})},
-            {"adagrad", std::make_shared<adagrad>(0.1)},
-            {"rmsprop", std::make_shared<rmsprop>(0.01)},
-            {"rmsprop, centered, with momentum", std::make_shared<rmsprop>(0.01, rmsprop_options{0.8, 0.5, 1e-6, true})},
-            {"adam", std::make_shared<adam>(0.01)},
-            {"adamw", std::make_shared<adam>(0.01, adam_options{0.8, 0.9, 1e-7, 0.1})}};
+    return {
+        {"gradient_descent", std::make_shared<gradient_descent>(0.1)},
+        {"momentum", std::make_shared<momentum>(0.1, 0.8)},
+        {"momentum, nesterov", std::make_shared<momentum>(0.1, 0.8, momentum_options{true})},
+        {"adagrad", std::make_shared<adagrad>(0.1)},
+        {"rmsprop", std::make_shared<rmsprop>(0.01)},
+        {"rmsprop, centered, with momentum", std::make_shared<rmsprop>(0.01, rmsprop_options{0.8, 0.5, 1e-6, true})},
+        {"adam", std::make_shared<adam>(0.01)},
+        {"adamw", std::make_shared<adam>(0.01, adam_options{0.8, 0.9, 1e-7, 0.1})}};
 }
 
 // Variables on a device that are trained by gradients that are fed.
@@ -41,7 +42,8 @@ public:
         const auto there = on(device_name(std::string(device)));
         std::vector<gradient_and_variable> all;
         for (const extents& s : sizes) {
-            variables_.push_back(untyped::variable("w" + std::to_string(variables_.size()), {e, s}, constant_value(0.75)));
+            variables_.push_back(
+                untyped::variable("w" + std::to_string(variables_.size()), {e, s}, constant_value(0.75)));
             gradients_.push_back(untyped::placeholder(e, s));
             all.push_back({gradients_.back(), variables_.back()});
         }
@@ -86,7 +88,7 @@ TEST_CASE("an optimiser's steps on a GPU leave what they leave on the host, in a
                 const any_array wanted = host.value(i);
                 std::vector<double> plain;
                 for (std::int64_t k = 0; k < wanted.elements(); ++k) plain.push_back(test::number_at(wanted, k));
-                INFO(o.name, ", ", name_of(e), ", variable ", i);
+                INFO(o.name, ", ", std::string(name_of(e)), ", variable ", i);
                 CHECK(test::difference(gpu.value(i), plain, [&](std::int64_t) { return 8 * test::spacing(e); }) == "");
             }
         }

@@ -29,7 +29,7 @@ TEST_CASE("SEMANTICS 21: floating random numbers on a GPU are the host's to the 
             const double low = static_cast<double>(random() % 1000) / 64 - 8,
                          width = 0.5 + static_cast<double>(random() % 64);
             const std::uint64_t seed = random();
-            INFO(name_of(e), ", ", n, " numbers");
+            INFO(std::string(name_of(e)), ", ", n, " numbers");
             CHECK(difference_of_devices(steps, random(), {}, [&](const auto&) {
                       return std::vector{untyped::random_uniform(e, extents(n), low, low + width, seed),
                                          untyped::random_uniform(e, extents(n), 0, 1),
@@ -63,7 +63,7 @@ TEST_CASE("SEMANTICS 21: a part of random numbers begins anywhere in them, on a 
                 const auto first = round == 0
                                        ? std::numeric_limits<std::int64_t>::max() - n
                                        : static_cast<std::int64_t>(random() % (round < 3 ? 9 : std::uint64_t{1} << 40));
-                INFO(name_of(e), ", ", n, " numbers from ", first, " on");
+                INFO(std::string(name_of(e)), ", ", n, " numbers from ", first, " on");
                 CHECK(
                     difference_of_devices(steps, random(), {}, [&](const auto&) {
                         return std::vector{add<random_part_op>({e, extents(n), kind, 0.25, 3, 11, first, "whole"}, {})};
@@ -78,7 +78,7 @@ TEST_CASE("SEMANTICS 21: random integers and truth values on a GPU are the host'
         for (const std::int64_t n : sizes(random)) {
             const std::int64_t most = size_of(e) < 8 ? std::int64_t{1} << (8 * size_of(e) - 1) : std::int64_t{1} << 62;
             const std::int64_t low = is_signed_integer(e) ? -most + static_cast<std::int64_t>(random() % 7) : 3;
-            INFO(name_of(e), ", ", n, " numbers");
+            INFO(std::string(name_of(e)), ", ", n, " numbers");
             CHECK(difference_of_devices(steps, random(), {}, [&](const auto&) {
                       return std::vector{untyped::random_integers(e, extents(n), low, most - 2),
                                          untyped::random_integers(e, extents(n), 1, 7, 5)};

@@ -54,10 +54,13 @@ std::vector<double> softmax_of(const any_array& a, int axis, bool logarithm) {
     const std::vector<double> x = in_double(a);
     std::vector<double> y(x.size());
     for_lines(a.extents(), axis, [&](const auto& line) {
-        double m = -infinity, s = 0;
+        double m = -infinity;
+        long double s = 0;
         for (const auto k : line) m = std::max(m, x[k]);
-        for (const auto k : line) s += std::exp(x[k] - m);
-        for (const auto k : line) y[k] = logarithm ? x[k] - m - std::log(s) : std::exp(x[k] - m) / s;
+        for (const auto k : line) s += std::exp(static_cast<long double>(x[k] - m));
+        for (const auto k : line)
+            y[k] = static_cast<double>(logarithm ? x[k] - m - std::log(s)
+                                                 : std::exp(static_cast<long double>(x[k] - m)) / s);
     });
     return y;
 }
@@ -154,14 +157,14 @@ TEST_CASE_TEMPLATE("GPU: gradients of softmax and log_softmax along any axis, th
             const std::vector<double> y = in_double(out[0]), dy = in_double(d);
             std::vector<double> wanted(y.size()), scale(y.size());
             for_lines(c.sizes, c.axis, [&](const auto& line) {
-                double sum = 0, magnitude = 0;
+                long double sum = 0, magnitude = 0;
                 for (const auto k : line) {
                     sum += logarithm ? dy[k] : dy[k] * y[k];
                     magnitude += std::fabs(logarithm ? dy[k] : dy[k] * y[k]);
                 }
                 for (const auto k : line) {
-                    wanted[k] = logarithm ? dy[k] - std::exp(y[k]) * sum : y[k] * (dy[k] - sum);
-                    scale[k] = (1 + magnitude) * (logarithm ? 1 + std::exp(y[k]) : y[k]);
+                    wanted[k] = static_cast<double>(logarithm ? dy[k] - std::exp(y[k]) * sum : y[k] * (dy[k] - sum));
+                    scale[k] = (1 + static_cast<double>(magnitude)) * (logarithm ? 1 + std::exp(y[k]) : y[k]);
                 }
             });
             REQUIRE(difference(out[1], wanted, [&](std::int64_t i) {
@@ -241,14 +244,14 @@ TEST_CASE_TEMPLATE("GPU: softmax_cross_entropy: loss and gradient; a weight of 0
                                   logs = softmax_of(x, shape.rank() - 1, true);
         std::vector<double> loss, totals, gradient(y.size());
         for_lines(shape, shape.rank() - 1, [&](const auto& line) {
-            double sum = 0, total = 0;
+            long double sum = 0, total = 0;
             for (const auto k : line) {
                 sum -= w[k] == 0 ? 0 : w[k] * logs[k];
                 total += w[k];
             }
-            for (const auto k : line) gradient[k] = y[k] * total - w[k];
-            loss.push_back(sum);
-            totals.push_back(total);
+            for (const auto k : line) gradient[k] = static_cast<double>(y[k] * total - w[k]);
+            loss.push_back(static_cast<double>(sum));
+            totals.push_back(static_cast<double>(total));
         });
         CHECK(difference(out[0], loss, [&](std::int64_t i) {
                   const auto k = static_cast<std::size_t>(i);

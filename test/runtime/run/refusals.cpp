@@ -106,8 +106,9 @@ TEST_CASE("of several that refuse, the first is to blame") {
     const std::string message = message_of([&] { (void)s.run(tn::feed(x, bad), y); });
     CHECK(message.find("number 1 is negative") != std::string::npos);
     CHECK(message.find("first") != std::string::npos);
-    CHECK(message_of([&] { (void)s.run(tn::feed(x, tn::array<float, three>{0, 2, 3}), y); }).find("number 0") !=
-          std::string::npos);
+    CHECK(message_of([&] {
+              (void)s.run(tn::feed(x, tn::array<float, three>{0, 2, 3}), y);
+          }).find("number 0") != std::string::npos);
     CHECK(s.run(tn::feed(x, good), y)(0) == 0);
 }
 
@@ -129,8 +130,9 @@ TEST_CASE("SEMANTICS 20: no variable, on whatever device, takes a value that was
         s.run(tn::initialize_variables());
         for (int i = 1; i < 4; ++i) {
             INFO(of, ", step ", i);
-            CHECK(message_of([&] { (void)s.run(tn::feed(x, bad), add, once, again, some); })
-                      .find("number 1 is negative") != std::string::npos);
+            CHECK(message_of([&] {
+                      (void)s.run(tn::feed(x, bad), add, once, again, some);
+                  }).find("number 1 is negative") != std::string::npos);
             const auto n = static_cast<float>(i);
             CHECK(s.run(whole)(1) == 1 + 4 * (n - 1));
             CHECK(s.run(twice)(1) == (i == 1 ? 1 : 44));

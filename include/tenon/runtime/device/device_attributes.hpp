@@ -13,7 +13,7 @@ struct device_attributes {
     std::int64_t memory = 0; ///< bytes
     std::string description;
     bool simulated = false; ///< a GPU that the CPU plays: its kernels are the CPU's
-    int capability = 0;     ///< of a GPU of this process: its compute capability, times ten; 0: it has none
+    int capability = 0;     ///< of a CUDA GPU its compute capability, times ten; 0: it has none
 };
 
 /// The devices of this machine: its CPU, and the GPUs of a linked GPU library.

@@ -285,7 +285,7 @@ private:
     std::vector<int> may_refuse_; // of those
     // Variables whose updates are void where one of those refuses.
     std::vector<const variable_resource*> apart_;
-    int on_host_ = 0;             // operations that are not on streams, where it uses some
+    int on_host_ = 0; // operations that are not on streams, where it uses some
     // nullptr: streams are given some before the host has seen the end of others
     std::unique_ptr<streams_work> at_once_;
     std::atomic<bool> records_{false};     // what is given at once is recorded
