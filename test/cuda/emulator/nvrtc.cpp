@@ -92,6 +92,9 @@ nvrtcResult give(const std::string& text, std::size_t more, char* to) {
     return NVRTC_SUCCESS;
 }
 
+// What is compiled here is no GPU's: the user's cache must not get it, and what lies there is none of this.
+[[maybe_unused]] const bool has_no_cache = setenv("TENON_CACHE_DIR", "/dev/null/none", 0) == 0;
+
 } // namespace
 
 namespace tenon::emulator {
