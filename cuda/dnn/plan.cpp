@@ -8,7 +8,7 @@
 #include <cuda/device/context.hpp>
 #include <tenon/core/error.hpp>
 
-#if TENON_WITH_CUDNN
+#if defined(TENON_WITH_CUDNN)
 #include <cuda/dnn/operations.hpp>
 #endif
 
@@ -25,7 +25,7 @@ void say_once(const std::string& why) {
 
 } // namespace
 
-#if TENON_WITH_CUDNN
+#if defined(TENON_WITH_CUDNN)
 
 namespace {
 

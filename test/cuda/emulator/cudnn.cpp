@@ -1,4 +1,4 @@
-#if TENON_WITH_CUDNN
+#if defined(TENON_WITH_CUDNN)
 
 #include "cudnn.hpp"
 
