@@ -6,8 +6,8 @@
 #include <vector>
 
 #include <cuda/device/context.hpp>
+#include <cuda/device/mark.hpp>
 #include <cuda/device/staging.hpp>
-#include <cuda/kernels/mark.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/graph/op.hpp>
 

@@ -1,4 +1,4 @@
-#include <cuda/kernels/mark.hpp>
+#include <cuda/device/mark.hpp>
 
 #include <cuda/kernels/launch.hpp>
 

@@ -43,6 +43,12 @@ struct increment final : tn::kernel {
     int* p;
     double thought;
 };
+// The same where its output points.
+struct increment_output final : tn::kernel {
+    void run(const tn::kernel_run& r) override {
+        for (int i = 0; i < 1000; ++i) r.output<int>(0)[i] = r.input<int>(0)[i] + 1;
+    }
+};
 struct fails final : tn::kernel {
     void run(const tn::kernel_run&) override { throw std::runtime_error("no"); }
 };
@@ -136,6 +142,43 @@ TEST_CASE("copies take the latency and the bandwidth asked, one after another in
     CHECK(took.count() >= 8e-3);
     REQUIRE(f.order.size() == 3);
     for (std::size_t i = 0; i < 3; ++i) CHECK(f.seconds[i] >= (f.order[i] == 0 ? 6e-3 : 2e-3));
+}
+
+TEST_CASE("what is recorded begins when it is given, each time anew, in its order over all streams, with the pointers "
+          "of then") {
+    machine m(nullptr, 0, 1e-4); // copies sleep
+    std::vector<int> host(1000, 1), device(1000), back(1000);
+    increment_output once;
+    const void* in[] = {device.data()};
+    void* out[] = {device.data()};
+    tn::kernel_run pointers{in, out, nullptr, nullptr};
+    const auto recorder = m.first.begin_recording();
+    recorder->copy(streams::copies_in, device.data(), host.data(), 1000 * sizeof(int), 7);
+    recorder->mark(streams::copies_in, 7);
+    recorder->wait(streams::compute, 7);
+    recorder->launch(once, pointers, 1, 1, 8);
+    recorder->mark(streams::compute, 8);
+    recorder->wait(streams::copies_out, 8);
+    recorder->copy(streams::copies_out, back.data(), device.data(), 1000 * sizeof(int), 9);
+    const auto recorded = recorder->end(nullptr);
+    in[0] = out[0] = nullptr;
+    CHECK(device[0] == 0);
+    const tn::step step;
+    for (int i = 0; i < 3; ++i) {
+        follower f;
+        std::iota(host.begin(), host.end(), i);
+        m.first.replay(*recorded, step, f);
+        finish(m.first, streams::compute); // comes after all of it
+        CHECK(f.order == std::vector<int>{7, 8, 9});
+        CHECK(back[999] == 1000 + i);
+    }
+    follower stopped;
+    stopped.stopped = true;
+    std::iota(host.begin(), host.end(), 50);
+    m.first.replay(*recorded, step, stopped);
+    finish(m.first, streams::compute);
+    CHECK(stopped.order.empty());
+    CHECK(back[999] == 1002);
 }
 
 TEST_CASE("what follows a failure in a step is skipped, and another step on the same stream goes on") {

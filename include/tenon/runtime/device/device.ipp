@@ -12,7 +12,6 @@
 #include <tenon/graph/op.hpp>
 #include <tenon/kernel/simd/isa.hpp>
 #include <tenon/runtime/device/device.hpp>
-#include <tenon/runtime/device/gpu_backend.hpp>
 
 namespace tenon {
 
@@ -97,13 +96,6 @@ TENON_INLINE bool has_kernel(const device_attributes& of, const op_definition& o
 
 TENON_INLINE std::unique_ptr<device> make_cpu_device(std::size_t memory_limit, int index) {
     return std::make_unique<detail::cpu_device>(memory_limit, index);
-}
-
-TENON_INLINE std::vector<device_attributes> list_physical_devices() {
-    std::vector<device_attributes> all{make_cpu_device()->attributes()};
-    if (const auto gpus = linked_gpu_backend())
-        for (const device_attributes& a : gpus->physical()) all.push_back(a);
-    return all;
 }
 
 TENON_INLINE device_description describe(device& d) {

@@ -55,6 +55,13 @@ TENON_INLINE void register_gpu_backend(std::shared_ptr<const gpu_backend> b) {
     r.backend = std::move(b);
 }
 
+TENON_INLINE std::vector<device_attributes> list_physical_devices() {
+    std::vector<device_attributes> all{make_cpu_device()->attributes()};
+    if (const auto gpus = linked_gpu_backend())
+        for (const device_attributes& a : gpus->physical()) all.push_back(a);
+    return all;
+}
+
 TENON_INLINE gpu_backend::selected gpu_backend::select(const gpu_setup& s,
                                                        const std::vector<device_attributes>& cards) const {
     std::vector<int> numbers(cards.size());
