@@ -197,7 +197,7 @@ private:
 
     // In words what is wrong with the step; ended_ where nothing can be said of those after it.
     std::string run(const reference::request& r, const step& asked) {
-        const outcome expected = reference::evaluate(r, state_, graph_.seed());
+        const outcome expected = reference::evaluate(r, state_, graph_.seed(), {0, 1, kind_.on_gpu});
         shaken_.clear();
         if (kind_.options.flush_denormals && expected.denormal) {
             ended_ = true;
@@ -315,7 +315,7 @@ private:
         std::string what = difference(expected, given, {}, floor);
         if (what.empty() || expected.exact) return what;
         for (std::uint64_t n = 1; shaken_.size() < shaken_runs; ++n)
-            shaken_.push_back(reference::evaluate(r, state_, graph_.seed(), {shaken_units, n}));
+            shaken_.push_back(reference::evaluate(r, state_, graph_.seed(), {shaken_units, n, kind_.on_gpu}));
         std::vector<result> others;
         for (const outcome& o : shaken_)
             if (const result* s = same_of(o); s && s->value) others.push_back(*s);

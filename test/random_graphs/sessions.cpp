@@ -39,6 +39,7 @@ std::vector<session_kind> every_session() {
         add("gpu_traced", [](session_kind& k) { k.trace = k.placed = true; });
         add("gpu_measured", [](session_kind& k) { k.measure = true; });
         add("gpu_check_numerics", [](session_kind& k) { k.options.check_numerics = true; });
+        for (session_kind& k : all) k.on_gpu = true;
         return all;
     }
     add("plain", [](session_kind& k) { k.written = true; });

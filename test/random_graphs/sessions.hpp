@@ -21,6 +21,7 @@ struct session_kind {
     bool tasks = false;    ///< on two tasks of this process
     bool by_wire = false;  ///< its graph and the parts of its steps are read from bytes (wire_session); on two tasks
     std::string target;    ///< of a server of a simulated cluster; on two tasks
+    bool on_gpu = false;   ///< on real GPUs, or emulated ones
     bool written = false;  ///< on the graph as it was made in memory, where there is one, not as it was read from JSON
 };
 

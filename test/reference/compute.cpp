@@ -111,13 +111,15 @@ shared_array scattered(const work& w, const shared_array& variable) {
     return made;
 }
 
-bool is_exact(const work& w) {
+bool is_exact(const work& w, bool other_functions) {
     const std::string_view op = w.node.op->name;
     if (std::none_of(w.outputs.begin(), w.outputs.end(),
                      [](const tn::tensor_type& t) { return tn::is_floating(t.element); }))
         return true;
     if (op == "fused") { // exact but for what is summed
         const auto a = tn::decode<tn::fused_op::attributes>(w.attributes);
+        for (int r = 0; other_functions && r < a.tape->length; ++r)
+            if (tn::info_of(a.tape->code[r].op).group == tn::opcode_group::real) return false;
         tn::extents all;
         for (const tn::tensor_type& t : w.inputs) all = tn::broadcast(all, t.extents).extents;
         for (int o = 0; o < a.tape->output_count; ++o)

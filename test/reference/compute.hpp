@@ -25,7 +25,7 @@ std::vector<shared_array> compute(const work& w);
 shared_array scattered(const work& w, const shared_array& variable);
 
 /// Whether all ways to compute the node give the same bits: nothing is added up in floating numbers.
-bool is_exact(const work& w);
+bool is_exact(const work& w, bool other_functions = false);
 
 bool is_finite(const tenon::any_array& a);
 /// Of float32 or float64.

@@ -196,7 +196,7 @@ private:
             bool exact = true;
             const work w = work_of(*of.node, exact, first);
             std::vector<shared_array> made = compute(w);
-            const bool own = is_exact(w);
+            const bool own = is_exact(w, shaken_.other_functions);
             for (std::size_t o = 0; o < made.size(); ++o) {
                 if (!own) made[o] = shake(made[o], w);
                 look_at(*made[o], made.size() == 1);
@@ -213,7 +213,7 @@ private:
         w.runs = &runs;
         std::vector<shared_array> made = compute(w);
         if (runs == 0) end_.runs.erase(identity_of(n));
-        const bool own = is_exact(w);
+        const bool own = is_exact(w, shaken_.other_functions);
         for (std::size_t o = 0; o < made.size(); ++o) {
             if (!own) made[o] = shake(made[o], w);
             look_at(*made[o], made.size() == 1 || is_read({&n, static_cast<int>(o)}));
