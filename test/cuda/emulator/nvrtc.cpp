@@ -68,13 +68,14 @@ nvrtcResult compile(_nvrtcProgram& p) {
         for (std::sregex_iterator at(p.source.begin(), p.source.end(), kernel), end; at != end; ++at)
             source << "TENON_EMULATED_KERNEL(" << (*at)[1] << ")\n";
     }
-    const std::string command = std::string(TENON_EMULATOR_CXX) +
-                                " -std=c++20 -O1 -fPIC -shared -ffp-contract=off -w -fsanitize=alignment "
-                                "-fsanitize-undefined-trap-on-error -isystem " +
-                                TENON_EMULATOR_CUDA_HEADERS + " -I " + TENON_EMULATOR_DIR + "/include -I " +
-                                TENON_EMULATOR_DIR + " -include " + TENON_EMULATOR_DIR + "/device.hpp -o " +
-                                (in.path / "tape.so").string() + " " + (in.path / "tape.cpp").string() + " >" +
-                                (in.path / "log").string() + " 2>&1";
+    // A library with unique symbols is never unloaded: the next one of its name would be taken for it.
+    const std::string command =
+        std::string(TENON_EMULATOR_CXX) +
+        " -std=c++20 -O1 -fPIC -shared -fno-gnu-unique -ffp-contract=off -w -fsanitize=alignment "
+        "-fsanitize-undefined-trap-on-error -isystem " +
+        TENON_EMULATOR_CUDA_HEADERS + " -I " + TENON_EMULATOR_DIR + "/include -I " + TENON_EMULATOR_DIR + " -include " +
+        TENON_EMULATOR_DIR + "/device.hpp -o " + (in.path / "tape.so").string() + " " +
+        (in.path / "tape.cpp").string() + " >" + (in.path / "log").string() + " 2>&1";
     if (std::system(command.c_str()) != 0) {
         p.log = read(in.path / "log");
         return NVRTC_ERROR_COMPILATION;
