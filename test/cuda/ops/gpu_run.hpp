@@ -6,6 +6,7 @@
 #include <cstring>
 #include <functional>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,10 @@
 #include <tenon/graph/scope.hpp>
 #include <tenon/ops/control.hpp>
 #include <tenon/runtime/session/session.hpp>
+
+#if defined(TENON_CUDA_EMULATED)
+#include "emulator/control.hpp"
+#endif
 
 /// Ops run on the GPU, and what they are compared with.
 
@@ -43,12 +48,19 @@ inline std::vector<any_array> run_on_gpu(const std::vector<const any_array*>& va
         const device_scope there("/gpu:0");
         out = build(in);
     }
+#if defined(TENON_CUDA_EMULATED)
+    emulator::seed(drawn_seed()); // blocks and threads in another order
+#endif
     session_options options;
     options.allow_soft_placement = soft;
     session s(g, options);
     std::vector<fed_value> feeds;
     for (std::size_t i = 0; i < in.size(); ++i) feeds.push_back({in[i], values[i]->share()});
-    return s.run_untyped(std::move(feeds), out);
+    std::vector<any_array> results = s.run_untyped(std::move(feeds), out);
+#if defined(TENON_CUDA_EMULATED)
+    if (const auto wrong = emulator::violations(); !wrong.empty()) throw std::runtime_error(wrong.front());
+#endif
+    return results;
 }
 
 /// Element i in double.
