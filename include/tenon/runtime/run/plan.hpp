@@ -173,11 +173,11 @@ private:
     };
     // What a step gives to its streams, where it gives it all at once: then it can be recorded.
     struct streams_work {
-        std::vector<int> host, after; // operations of the host; those that wait for it
-        int before = 0;               // how many of the host it waits for
-        std::vector<int> told;        // operations whose kernels tell their device something
+        std::vector<int> host, after;  // operations of the host; those that wait for it
+        int before = 0;                // how many of the host it waits for
+        std::vector<int> told;         // operations whose kernels tell their device something
         std::vector<int> not_recorded; // operations whose kernels may not be, when the plan is made
-        std::vector<int> updates;     // variables
+        std::vector<int> updates;      // variables
         std::vector<staged_copy> in, out;
         std::vector<std::pair<std::size_t, memory_of>> pointers; // of variables, that kernels and copies are given
         std::size_t staged_bytes = 0;
@@ -285,7 +285,7 @@ private:
     std::vector<int> may_refuse_; // of those
     // Variables whose updates are void where one of those refuses.
     std::vector<const variable_resource*> apart_;
-    int on_host_ = 0;             // operations that are not on streams, where it uses some
+    int on_host_ = 0; // operations that are not on streams, where it uses some
     // nullptr: streams are given some before the host has seen the end of others
     std::unique_ptr<streams_work> at_once_;
     std::atomic<bool> records_{false};     // what is given at once is recorded
