@@ -46,7 +46,7 @@ struct kernel_run {
     thread_pool* pool;                 ///< nullptr: serial
     const tenon::step* step = nullptr; ///< nullptr: it runs by itself, while a step is planned
     void* stream = nullptr;            ///< of a GPU's kernel: where it puts its work, which it does not wait for
-    std::byte* told = nullptr;         ///< what tell() wrote in this step, and where a GPU writes what refuse() is to find
+    std::byte* told = nullptr; ///< what tell() wrote in this step, and where a GPU writes what refuse() is to find
 
     template <class T> const T* input(int i) const noexcept { return static_cast<const T*>(in[i]); }
     template <class T> T* output(int o) const noexcept { return static_cast<T*>(out[o]); }

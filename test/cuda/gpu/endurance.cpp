@@ -71,8 +71,9 @@ int main(int argc, char** argv) {
         if (i == 999) early = held_now();
     }
     const held late = held_now();
-    std::printf("%ld steps, the last loss %g: %ld kB and %zu bytes of the GPU after 1,000 steps, %ld kB and %zu at the end\n", steps,
-                static_cast<double>(last), early.resident, early.gpu, late.resident, late.gpu);
+    std::printf(
+        "%ld steps, the last loss %g: %ld kB and %zu bytes of the GPU after 1,000 steps, %ld kB and %zu at the end\n",
+        steps, static_cast<double>(last), early.resident, early.gpu, late.resident, late.gpu);
     constexpr long tolerated = 4096; // kB: what malloc keeps varies
     return late.gpu <= early.gpu && late.resident <= early.resident + tolerated ? 0 : 1;
 }

@@ -37,9 +37,9 @@ TENON_INLINE task_state::task_state(const task_options& o, thread_pool* p, const
     for (int i = 0; i < o.cpu_devices; ++i) devices.push_back(make_cpu_device(o.memory_limit, i));
     if (const auto gpus = o.gpus ? o.gpus : linked_gpu_backend())
         for (auto& d : gpus->make({.memory = with_environment(o.gpu_memory),
-                                   .selection = o.gpu_devices,
-                                   .pool = pool->size() > 1 ? pool : nullptr,
-                                   .log = o.placement_log}))
+                       .selection = o.gpu_devices,
+                       .pool = pool->size() > 1 ? pool : nullptr,
+                       .log = o.placement_log}))
             devices.push_back(std::move(d));
     device_name own;
     try {
