@@ -27,13 +27,17 @@ public:
         for (int p = 0; p < index_parts; ++p) found(to)[p] = {-1, 0};
     }
     static bad_index* found(std::byte* told) { return reinterpret_cast<bad_index*>(told); }
-    /// Throws invalid_argument_error with what message(shown) says of the first, where there is one.
-    template <class F> static void check(const std::byte* told, const detail::row_indices& indices, const F& message) {
+    /// The first that was written, or nullptr.
+    static const bad_index* first_of(const std::byte* told) {
         const auto* const all = reinterpret_cast<const bad_index*>(told);
         const bad_index* first = nullptr;
         for (int p = 0; p < index_parts; ++p)
             if (all[p].place >= 0 && (!first || all[p].place < first->place)) first = &all[p];
-        if (first) throw invalid_argument_error(message(indices.shown(first->value, first->place)));
+        return first;
+    }
+    /// Throws invalid_argument_error with what message(shown) says of that one, where there is one.
+    template <class F> static void check(const std::byte* told, const detail::row_indices& indices, const F& message) {
+        if (const bad_index* const first = first_of(told)) throw invalid_argument_error(message(indices.shown(first->value, first->place)));
     }
 };
 

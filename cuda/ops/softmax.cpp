@@ -1,6 +1,7 @@
 // Softmax and the losses of classifiers: ops/softmax.hpp.
 
 #include <cuda/kernels/softmax.hpp>
+#include <cuda/ops/indices.hpp>
 #include <cuda/ops/kernel_table.hpp>
 #include <tenon/graph/axes.hpp>
 #include <tenon/ops/softmax.hpp>
@@ -50,13 +51,23 @@ struct softmax_gradient_kernel final : lines_kernel {
 
 struct sparse_cross_entropy_kernel final : lines_kernel {
     explicit sparse_cross_entropy_kernel(const kernel_setup& s) :
-        lines_kernel(s, -1), wide_labels(s.inputs[1].element == element_type::int64) {}
+        lines_kernel(s, -1), wide_labels(s.inputs[1].element == element_type::int64), node_name(s.node.name) {}
+    std::size_t told_bytes() const override { return told_indices::bytes; }
+    void tell(std::byte* to) override { told_indices::tell(to); }
+    bool may_refuse() const override { return true; }
+    void refuse(const std::byte* told) const override {
+        if (const bad_index* const first = told_indices::first_of(told))
+            throw invalid_argument_error(
+                sparse_softmax_cross_entropy_op::refusal(node_name, first->value, first->place, lines.n));
+    }
     void run(const kernel_run& r) override {
+        check_indices({r.in[1], wide_labels, lines.count()}, lines.n, told_indices::found(r.told), nullptr, r.stream);
         sparse_cross_entropy(element, r.in[0], r.in[1], wide_labels, r.out[0], r.out[1], lines, r.stream);
     }
     bool may_share(int i, int o) const override { return i == 0 && o == 1; }
 
     const bool wide_labels;
+    const std::string node_name;
 };
 
 struct cross_entropy_kernel final : lines_kernel {

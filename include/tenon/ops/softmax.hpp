@@ -102,6 +102,8 @@ struct sparse_softmax_cross_entropy_op {
     }
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
+    /// What is said of a label that is none of the classes.
+    static std::string refusal(const std::string& node, std::int64_t label, std::int64_t row, std::int64_t classes);
 };
 TENON_OP(softmax, sparse_softmax_cross_entropy);
 
@@ -248,6 +250,11 @@ namespace detail {
 inline any_tensor as_column(const any_tensor& g) { return untyped::expand_dims(g, {-1}); }
 } // namespace detail
 
+TENON_INLINE std::string sparse_softmax_cross_entropy_op::refusal(const std::string& node, std::int64_t label,
+                                                                  std::int64_t row, std::int64_t classes) {
+    return node + ": label " + std::to_string(label) + " of row " + std::to_string(row) + " is not one of the " +
+           std::to_string(classes) + " classes; labels run from 0 to " + std::to_string(classes - 1);
+}
 TENON_INLINE void sparse_softmax_cross_entropy_op::gradient(gradient_context& g) {
     any_tensor dx;
     if (g.output_gradient(0).node()) dx = untyped::multiply(g.output(1), detail::as_column(g.output_gradient(0)));
@@ -324,9 +331,8 @@ template <class T> struct sparse_cross_entropy_kernel final : kernel {
         const std::int64_t bad =
             sparse_cross_entropy(r.input<T>(0), labels, r.output<T>(0), r.output<T>(1), view.outer, view.size, r.pool);
         if (bad >= 0)
-            throw invalid_argument_error(node_name + ": label " + std::to_string(labels[bad]) + " of row " +
-                                         std::to_string(bad) + " is not one of the " + std::to_string(view.size) +
-                                         " classes; labels run from 0 to " + std::to_string(view.size - 1));
+            throw invalid_argument_error(
+                sparse_softmax_cross_entropy_op::refusal(node_name, labels[bad], bad, view.size));
     }
     double cost() const override {
         return 30 + 0.5 * static_cast<double>(view.elements()) + 20 * static_cast<double>(view.outer);
