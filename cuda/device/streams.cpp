@@ -5,6 +5,8 @@
 #include <cstring>
 #include <string_view>
 
+#include <nvtx3/nvToolsExt.h>
+
 #include <cuda/device/error.hpp>
 #include <cuda/device/staging.hpp>
 #include <tenon/core/error.hpp>
@@ -79,9 +81,18 @@ void streams::destroy() noexcept {
     }
 }
 
+// What a profiler, where one looks on, shows around the calls of a command.
+struct profiled {
+    explicit profiled(const char* name) { nvtxRangePushA(name); }
+    ~profiled() { nvtxRangePop(); }
+    profiled(const profiled&) = delete;
+    profiled& operator=(const profiled&) = delete;
+};
+
 // A command of a step, between two events where its times are asked for.
 template <class F> void streams::give(stream l, step_monitor& m, int number, const F& work) {
     if (!m.wanted(number)) return;
+    const profiled as(m.name_of(number));
     on_.use();
     machine::timed_command timed;
     if (m.is_timed()) {
@@ -155,6 +166,7 @@ std::unique_ptr<stream_recorder> streams::begin_recording() {
 }
 
 void streams::replay(recorded_work& w, const step&, step_monitor&) {
+    const profiled as("recorded step");
     on_.use();
     cuda::launch(w, streams_[compute]);
 }

@@ -39,7 +39,8 @@ TEST_CASE("a GPU's memory is taken as it is needed, counted, and given back to t
         CHECK(emulator::count().device_bytes == before);
         const tn::array<float, large> value;
         (void)s.run(tn::feed(x, value), y);
-        CHECK(s.memory_info("/gpu:0").in_use >= 2 * value.extents().elements() * sizeof(float));
+        CHECK(s.memory_info("/gpu:0").in_use >=
+              2 * sizeof(float) * static_cast<std::size_t>(value.extents().elements()));
         CHECK(emulator::count().device_bytes > before);
     }
     CHECK(emulator::count().device_bytes == before);

@@ -181,7 +181,7 @@ TEST_CASE("add_n of any number of tensors, in their order") {
     std::mt19937 random = test::seeded();
     for (const element_type e : {element_type::float32, element_type::float64, element_type::float16,
                                  element_type::bfloat16, element_type::int8, element_type::uint32, element_type::int64})
-        for (const std::size_t count : {1, 2, 3, 256, 257, 600}) {
+        for (const std::size_t count : {1u, 2u, 3u, 256u, 257u, 600u}) {
             const extents sizes = count > 3 ? random_sizes(random, 2, 40) : random_sizes(random);
             std::vector<any_array> all;
             for (std::size_t k = 0; k < count; ++k) {

@@ -181,7 +181,7 @@ TEST_CASE("a pass writes what it is called with: as many words as its arguments 
     const std::uint64_t edges[] = {1, 2, 3, 5, 7, 640, 641, 65535, 65536, 65537, 1000003, 0x7ffffffe, 0x7fffffff};
     for (const std::uint64_t d : edges)
         for (const std::uint64_t n : edges)
-            for (const std::uint64_t less : {0, 1}) {
+            for (const std::uint64_t less : {0u, 1u}) {
                 const std::uint64_t by = divisor_of(static_cast<std::int64_t>(d)), m = n - less;
                 const std::uint64_t high = (m * (by & 0xffffffff)) >> 32;
                 CHECK((((high + m) & 0xffffffff) >> (by >> 32)) == m / d);

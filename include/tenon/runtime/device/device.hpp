@@ -43,6 +43,8 @@ public:
     virtual void ended(int command, std::int64_t begin, std::int64_t end) noexcept = 0;
     virtual void failed(int command, std::exception_ptr why) noexcept = 0;
     virtual bool is_timed() const noexcept { return true; }
+    /// What a profiler shows of a command: its node's name.
+    virtual const char* name_of(int /*command*/) const noexcept { return ""; }
     /// When the step is late: a stream that only waits for time to pass asks wanted() again then, and ends the command.
     virtual std::chrono::steady_clock::time_point deadline() const noexcept {
         return std::chrono::steady_clock::time_point::max();

@@ -55,6 +55,9 @@ private:
     void ended(int command, std::int64_t begin, std::int64_t end) noexcept override;
     void failed(int command, std::exception_ptr why) noexcept override;
     bool is_timed() const noexcept override { return e_.traced || e_.measured; }
+    const char* name_of(int command) const noexcept override {
+        return p_.operations_[static_cast<std::size_t>(command)].origin->name.c_str();
+    }
 
     void begin(const run_environment& e, run_owner* owner);
     template <class Attempt> bool hold(const Attempt& attempt);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tuple>
+#include <concepts>
 #include <type_traits>
 #include <utility>
 
@@ -21,16 +22,23 @@ struct grid_at {
     dim3 grid;
     const char* file;
     int line;
-    template <class G>
-        requires std::is_convertible_v<G, dim3> grid_at(const G& g, const char* f = __builtin_FILE(),
-                                                        int l = __builtin_LINE()) :
-            grid(g), file(f), line(l) {}
-        grid_at(unsigned x, unsigned y, unsigned z = 1, const char* f = __builtin_FILE(), int l = __builtin_LINE()) :
-            grid(x, y, z), file(f), line(l) {}
-        std::string where() const {
-            const std::string path = file;
-            return path.substr(path.find_last_of('/') + 1) + ":" + std::to_string(line);
-        }
+    template <std::integral N>
+    grid_at(N x, const char* f = __builtin_FILE(), int l = __builtin_LINE()) :
+        // NOLINT: blocks are a grid
+        grid(static_cast<unsigned>(x)),
+        file(f),
+        line(l) {}
+    grid_at(const dim3& g, const char* f = __builtin_FILE(), int l = __builtin_LINE()) :
+        // NOLINT
+        grid(g),
+        file(f),
+        line(l) {}
+    grid_at(unsigned x, unsigned y, unsigned z = 1, const char* f = __builtin_FILE(), int l = __builtin_LINE()) :
+        grid(x, y, z), file(f), line(l) {}
+    std::string where() const {
+        const std::string path = file;
+        return path.substr(path.find_last_of('/') + 1) + ":" + std::to_string(line);
+    }
 };
 
 template <class... P, class... A>
