@@ -56,6 +56,14 @@ struct staged {
     }
 };
 
+// What a profiler, where one looks on, shows around the calls of a command.
+struct profiled {
+    explicit profiled(const char* name) { nvtxRangePushA(name); }
+    ~profiled() { nvtxRangePop(); }
+    profiled(const profiled&) = delete;
+    profiled& operator=(const profiled&) = delete;
+};
+
 } // namespace
 
 streams::streams(std::shared_ptr<machine> m, gpu_context& on) : machine_(std::move(m)), on_(on), recording_(on) {
@@ -80,14 +88,6 @@ void streams::destroy() noexcept {
         (void)cudaStreamDestroy(s);
     }
 }
-
-// What a profiler, where one looks on, shows around the calls of a command.
-struct profiled {
-    explicit profiled(const char* name) { nvtxRangePushA(name); }
-    ~profiled() { nvtxRangePop(); }
-    profiled(const profiled&) = delete;
-    profiled& operator=(const profiled&) = delete;
-};
 
 // A command of a step, between two events where its times are asked for.
 template <class F> void streams::give(stream l, step_monitor& m, int number, const F& work) {
