@@ -12,7 +12,12 @@ namespace {
 
 struct fresh_start final : doctest::IReporter {
     explicit fresh_start(const doctest::ContextOptions&) {}
-    void test_case_start(const doctest::TestCaseData&) override { tenon::emulator::reset(); }
+    // To keep the host out of the GPU's memory costs more than most tests: every fourth does, and all where that is asked for.
+    void test_case_start(const doctest::TestCaseData&) override {
+        tenon::emulator::reset();
+        tenon::emulator::protect(cases++ % 4 == 0 || std::getenv("TENON_EMULATOR_PROTECTS"));
+    }
+    int cases = 0;
 
     void test_run_start() override {
         setenv("TENON_CUDA_TAPES", "interpreted", 0);

@@ -88,6 +88,7 @@ TEST_CASE("fresh memory holds no zeros") {
 
 TEST_CASE("the host is kept from device memory, but where a test allows it") {
     emulator::reset();
+    emulator::protect(true);
     const device_array<char> a(std::vector<char>(1, 7));
     int ends[2];
     REQUIRE(pipe(ends) == 0);
@@ -101,7 +102,7 @@ TEST_CASE("the host is kept from device memory, but where a test allows it") {
     emulator::protect(false);
     CHECK(a.read()[0] == 7);
     CHECK(can_read());
-    emulator::reset();
+    emulator::protect(true);
     for (const int end : ends) close(end);
 }
 

@@ -35,6 +35,7 @@ void reset() {
     for (card_state& card : m.all) {
         card.lost = cudaSuccess;
         card.lost_after.reset();
+        card.reaches.fill(false);
     }
     set_cards(m, {card{}});
     m.driver = cudaSuccess;
@@ -49,7 +50,6 @@ void reset() {
     m.violations.clear();
     m.random.seed(1);
     m.favourite.reset();
-    m.protects = true;
     last_error = cudaSuccess;
     current_card = 0;
 }

@@ -70,7 +70,7 @@ void fail(const std::string& call, cudaError_t error, const fault& when = {});
 void lose_card(int card, std::uint64_t commands, cudaError_t error = cudaErrorIllegalAddress);
 /// Every call answers `error` (cudaErrorInsufficientDriver, cudaErrorNoDevice); cudaSuccess: there is a driver.
 void driver(cudaError_t error);
-/// Whether the host is kept from touching device memory (true at the start).
+/// Whether the host is kept from touching device memory (true at the start; reset() leaves it).
 void protect(bool on);
 
 /// A call of the runtime, in the order of calls.
