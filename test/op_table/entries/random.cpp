@@ -43,8 +43,7 @@ const add_entries randoms{
                           return random_part_op::attributes{
                               type_of(at), extents{3, 4}, random_part_op::distribution::normal, 0, 1, 7, 5, "w"};
                       }}},
-     .no_gradient = drawn,
-     .cpu_only = true},
+     .no_gradient = drawn},
     {.op = "random_integers",
      .elements = integers,
      .samples = {{.about = "of given sizes",
