@@ -1,28 +1,29 @@
 #include <cstdlib>
+#include <string_view>
 
 #include <doctest/doctest.h>
 
 #include "emulator/control.hpp"
 #include "temporary_folder.hpp"
 
-// Every test begins on an emulated GPU that is as new, whatever the one before did to its own. Those that do not say how tapes run have
-// them interpreted, since the host's compiler takes a second for each; what is compiled is kept by nobody else.
+// Every test begins on an emulated GPU that is as new, whatever the one before did to its own. But for the tests of tapes
+// these are interpreted, since the host's compiler takes a second for each; what is compiled is kept by nobody else.
 
 namespace {
 
 struct fresh_start final : doctest::IReporter {
     explicit fresh_start(const doctest::ContextOptions&) {}
     // To keep the host out of the GPU's memory costs more than most tests: every fourth does, and all where that is asked for.
-    void test_case_start(const doctest::TestCaseData&) override {
+    void test_case_start(const doctest::TestCaseData& test) override {
+        if (std::string_view(test.m_file.c_str()).find("/tapes/") != std::string_view::npos)
+            unsetenv("TENON_CUDA_TAPES");
+        else setenv("TENON_CUDA_TAPES", "interpreted", 1);
         tenon::emulator::reset();
         tenon::emulator::protect(cases++ % 4 == 0 || std::getenv("TENON_EMULATOR_PROTECTS"));
     }
     int cases = 0;
 
-    void test_run_start() override {
-        setenv("TENON_CUDA_TAPES", "interpreted", 0);
-        setenv("TENON_CACHE_DIR", cache.path().c_str(), 0);
-    }
+    void test_run_start() override { setenv("TENON_CACHE_DIR", cache.path().c_str(), 0); }
     temporary_folder cache;
 
     void report_query(const doctest::QueryData&) override {}
