@@ -37,7 +37,8 @@ public:
     }
     /// Throws invalid_argument_error with what message(shown) says of that one, where there is one.
     template <class F> static void check(const std::byte* told, const detail::row_indices& indices, const F& message) {
-        if (const bad_index* const first = first_of(told)) throw invalid_argument_error(message(indices.shown(first->value, first->place)));
+        if (const bad_index* const first = first_of(told))
+            throw invalid_argument_error(message(indices.shown(first->value, first->place)));
     }
 };
 
