@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
     if (!gpu::is_there()) return 0;
     compare<models::mlp<128>, baseline::hand_gpu_mlp>("G3: 784-300-100-10, batch 128", 128);
     compare<models::mlp<4096>, baseline::hand_gpu_mlp>("784-300-100-10, batch 4096", 4096);
-#if TENON_WITH_CUDNN
+#if defined(TENON_WITH_CUDNN)
     compare<models::conv<64>, baseline::hand_gpu_conv>("G3: LeNet, batch 64", 64);
     compare<models::conv<1024>, baseline::hand_gpu_conv>("LeNet, batch 1024", 1024);
 #endif
