@@ -29,7 +29,7 @@ inline std::string list_cards(const std::vector<device_attributes>& cards) {
     return text;
 }
 
-inline std::string decimal(int capability) {
+inline std::string shown_capability(int capability) {
     return std::to_string(capability / 10) + "." + std::to_string(capability % 10);
 }
 
@@ -88,8 +88,8 @@ TENON_INLINE gpu_backend::selected gpu_backend::select(const gpu_setup& s,
         const device_attributes& card = cards[static_cast<std::size_t>(numbers[i])];
         if (!card.simulated && card.capability < s.selection.least_capability) {
             const std::string line = "GPU " + std::to_string(numbers[i]) + " is left out: its compute capability is " +
-                                     detail::decimal(card.capability) + ", and " +
-                                     detail::decimal(s.selection.least_capability) + " is asked for (" +
+                                     detail::shown_capability(card.capability) + ", and " +
+                                     detail::shown_capability(s.selection.least_capability) + " is asked for (" +
                                      card.description + ")";
             if (s.log) s.log(line);
             else detail::tell_once(line);
