@@ -24,7 +24,7 @@ struct open_meetings {
     }
 };
 
-inline std::uint64_t number_of(const step* in) {
+inline std::uint64_t number_of_step(const step* in) {
     if (!in) throw internal_error("a meeting of several devices needs a step, which this kernel was run without");
     return in->id();
 }
@@ -34,7 +34,7 @@ inline std::uint64_t number_of(const step* in) {
 TENON_INLINE std::vector<participant> come_to_meeting(const step* in, std::int64_t meeting, int number, int all,
                                                       const participant& p) {
     detail::open_meetings& open = detail::open_meetings::get();
-    const std::pair key(detail::number_of(in), meeting);
+    const std::pair key(detail::number_of_step(in), meeting);
     const std::lock_guard lock(open.guard);
     while (open.all.size() >= detail::open_meetings::most && open.all.begin()->first != key)
         open.all.erase(open.all.begin());
@@ -55,7 +55,7 @@ TENON_INLINE std::vector<participant> come_to_meeting(const step* in, std::int64
 
 TENON_INLINE void require_met(const step* in, std::int64_t meeting) {
     detail::open_meetings& open = detail::open_meetings::get();
-    const std::pair key(detail::number_of(in), meeting);
+    const std::pair key(detail::number_of_step(in), meeting);
     const std::lock_guard lock(open.guard);
     const auto at = open.all.find(key);
     if (at == open.all.end()) return;
