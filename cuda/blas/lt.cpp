@@ -2,13 +2,12 @@
 
 #include <array>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <limits>
 #include <map>
 #include <vector>
 
 #include <cuda/device/library.hpp>
+#include <cuda/device/wish.hpp>
 #include <tenon/core/error.hpp>
 
 namespace tenon::cuda {
@@ -68,10 +67,7 @@ const functions* lt_functions() {
 }
 
 // "own" in TENON_CUDA_PRODUCTS: cuBLASLt is not asked.
-bool asks_library() {
-    const char* const wish = std::getenv("TENON_CUDA_PRODUCTS");
-    return !wish || std::strcmp(wish, "own") != 0;
-}
+bool asks_library() { return !is_wished("TENON_CUDA_PRODUCTS", "own"); }
 
 // What was found out of one description on one GPU.
 struct choice {

@@ -19,8 +19,6 @@ public:
     /// opened, or that the library is too old to have it.
     void* find(const char* symbol);
     template <class F> F* get(const char* symbol) { return reinterpret_cast<F*>(find(symbol)); }
-    /// Empty where it can be opened.
-    const std::string& why_not() const noexcept { return why_not_; }
 
 private:
     const char* what_;

@@ -1,7 +1,6 @@
 #include <cuda/device/streams.hpp>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <string_view>
 
@@ -9,6 +8,7 @@
 
 #include <cuda/device/error.hpp>
 #include <cuda/device/staging.hpp>
+#include <cuda/device/wish.hpp>
 #include <tenon/core/error.hpp>
 
 namespace tenon::cuda {
@@ -158,10 +158,7 @@ void streams::copy_out(cudaStream_t by, std::byte* to, const std::byte* from, st
 }
 
 std::unique_ptr<stream_recorder> streams::begin_recording() {
-    static const bool one_by_one = [] {
-        const char* const blocking = std::getenv("CUDA_LAUNCH_BLOCKING");
-        return blocking && std::string_view(blocking) == "1";
-    }();
+    static const bool one_by_one = is_wished("CUDA_LAUNCH_BLOCKING", "1");
     return one_by_one ? nullptr : recording_.begin();
 }
 

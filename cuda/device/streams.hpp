@@ -29,8 +29,6 @@ public:
     std::unique_ptr<stream_recorder> begin_recording() override;
     void replay(recorded_work& w, const step& in, step_monitor& m) override;
 
-    cudaStream_t native(stream l) const noexcept { return streams_[l]; }
-
 private:
     void destroy() noexcept;
     template <class F> void give(stream l, step_monitor& m, int number, const F& work);

@@ -1,9 +1,8 @@
+#include <cuda/device/wish.hpp>
 #include <cuda/dnn/normalization.hpp>
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
-#include <cstring>
 #include <utility>
 
 #include <cuda/dnn/graph.hpp>
@@ -116,8 +115,8 @@ private:
 
 // Sizes that cuDNN is asked about: some elements, and fewer than 2^31.
 bool is_asked(const kernel_setup& s, std::int64_t n, std::int64_t rows) {
-    const char* wish = std::getenv("TENON_CUDA_NORMALIZATION");
-    return s.gpu && wish && std::strcmp(wish, "cudnn") == 0 && n > 0 && rows > 0 && n * rows < std::int64_t{1} << 31;
+    return s.gpu && is_wished("TENON_CUDA_NORMALIZATION", "cudnn") && n > 0 && rows > 0 &&
+           n * rows < std::int64_t{1} << 31;
 }
 
 constexpr place in(int i) { return {place::where::input, i}; }

@@ -1,9 +1,8 @@
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
-#include <cstring>
 #include <vector>
 
+#include <cuda/device/wish.hpp>
 #include <cuda/dnn/convolution.hpp>
 #include <cuda/kernels/convolution.hpp>
 #include <cuda/ops/kernel_table.hpp>
@@ -35,10 +34,7 @@ convolution_sizes sizes_of(const detail::conv2d_attributes& a, const extents& x,
 }
 
 // "own" in TENON_CUDA_CONVOLUTIONS: cuDNN is not asked.
-bool asks_dnn() {
-    const char* wish = std::getenv("TENON_CUDA_CONVOLUTIONS");
-    return !wish || std::strcmp(wish, "own") != 0;
-}
+bool asks_dnn() { return !is_wished("TENON_CUDA_CONVOLUTIONS", "own"); }
 
 // One of a convolution's products: by cuDNN where it has a plan, which wants filters in another order, otherwise by our own kernels.
 class product {

@@ -1,7 +1,6 @@
 #include <cstdint>
-#include <cstdlib>
-#include <cstring>
 
+#include <cuda/device/wish.hpp>
 #include <cuda/dnn/pooling.hpp>
 #include <cuda/kernels/pooling.hpp>
 #include <cuda/ops/kernel_table.hpp>
@@ -31,10 +30,7 @@ pooling_sizes sizes_of(const attributes& of, const extents& x, const extents& y)
 }
 
 // cuDNN is asked where TENON_CUDA_POOLING is "cudnn": our kernels read and write once what has to be read and written.
-bool asks_dnn() {
-    const char* wish = std::getenv("TENON_CUDA_POOLING");
-    return wish && std::strcmp(wish, "cudnn") == 0;
-}
+bool asks_dnn() { return is_wished("TENON_CUDA_POOLING", "cudnn"); }
 
 struct pool_kernel : kernel {
     pool_kernel(const kernel_setup& s, const extents& y) :

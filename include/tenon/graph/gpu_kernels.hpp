@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include <tenon/graph/op.hpp>
 
@@ -15,8 +14,6 @@ void register_gpu_kernel(const std::string& op, kernel_factory make);
 kernel_factory find_gpu_kernel(const op_definition& op);
 /// True where a GPU library is loaded.
 bool knows_gpu_kernels();
-/// The names of all ops for which a library has registered one, in order.
-std::vector<std::string> ops_with_gpu_kernels();
 
 } // namespace tenon
 

@@ -38,12 +38,4 @@ TENON_INLINE bool knows_gpu_kernels() {
     return !r.by_op.empty();
 }
 
-TENON_INLINE std::vector<std::string> ops_with_gpu_kernels() {
-    auto& r = detail::registered_gpu_kernels::get();
-    const std::lock_guard lock(r.guard);
-    std::vector<std::string> names;
-    for (const auto& [name, make] : r.by_op) names.push_back(name);
-    return names;
-}
-
 } // namespace tenon
