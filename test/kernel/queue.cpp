@@ -176,6 +176,17 @@ TEST_CASE("SEMANTICS 32: who waits when it is closed") {
         CHECK(many.failure == waiting.failure);
         CHECK(take(q, 1) == list{1});
     }
+    SUBCASE("enqueuers are cancelled where only the second who closes it asks for that") {
+        tn::queue_resource q("q", of_numbers(1));
+        put(q, {1});
+        attempt waiting(number(2));
+        q.enqueue(waiting);
+        q.close();
+        CHECK(!waiting.done);
+        CHECK_THROWS_AS(q.close(true), tn::aborted_error);
+        CHECK(waiting.failure == "cancelled: queue \"q\" is closed.");
+        CHECK(take(q, 1) == list{1});
+    }
 }
 
 TEST_CASE("who is stopped leaves the queue as if it had not come") {

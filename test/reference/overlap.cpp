@@ -512,11 +512,12 @@ private:
         case kind::size: return gives(static_cast<std::int64_t>(q.size()));
         case kind::is_closed: return gives(q.is_closed());
         case kind::close: {
+            const bool already = q.is_closed();
             const auto cancelled =
                 q.close(tn::decode<tn::queue_close_op::attributes>(of.node->attributes).cancel_pending_enqueues);
-            now = cancelled ? 2 : 3;
-            if (!cancelled) return fail(m, l, tn::error_code::aborted);
-            for (const int w : *cancelled) completed(m, {w, tn::error_code::cancelled, {}});
+            now = already ? 3 : 2;
+            for (const int w : cancelled) completed(m, {w, tn::error_code::cancelled, {}});
+            if (already) fail(m, l, tn::error_code::aborted);
             return;
         }
         case kind::update: return;

@@ -59,8 +59,7 @@ void queue_model::stop(int who, const values& v) {
     put_back(a, v);
 }
 
-std::optional<std::vector<int>> queue_model::close(bool cancel) {
-    if (closed_) return {};
+std::vector<int> queue_model::close(bool cancel) {
     closed_ = true;
     std::vector<int> cancelled;
     if (cancel)

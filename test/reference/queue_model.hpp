@@ -42,8 +42,8 @@ public:
     void dequeue(int who, std::size_t wanted, bool up_to);
     /// As if it had not come.
     void stop(int who, const values& v);
-    /// Those whom it cancels; nothing where it was closed before.
-    std::optional<std::vector<int>> close(bool cancel);
+    /// Those whom it cancels.
+    std::vector<int> close(bool cancel);
     /// What can happen next by itself; one of these does. Empty: nothing.
     std::vector<move> moves(const values& v) const;
     /// Equal for queues of which nothing different can be told.

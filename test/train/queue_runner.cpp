@@ -177,6 +177,25 @@ TEST_CASE("SEMANTICS 37: what a runner runs first is run once, before the others
     coord.join(20);
 }
 
+TEST_CASE("SEMANTICS 37: a stop ends a runner that waited for room when its queue was closed by somebody else") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    tn::fifo_queue<std::int64_t> q(1);
+    tn::add_queue_runner(tn::queue_runner(q, q.enqueue(std::int64_t{3}), 1));
+    auto size = q.size();
+    auto close = q.close();
+    auto next = q.dequeue();
+    tn::session sess(g);
+    tn::coordinator coord;
+    tn::start_queue_runners(sess, coord);
+    while (sess.run(size)() < 1) {
+    }
+    sess.run(close); // who waits for room goes on waiting
+    coord.request_stop();
+    coord.join(20);
+    CHECK(sess.run(next)() == 3);
+}
+
 TEST_CASE("SEMANTICS 37: a stop ends a runner that waits for room in another queue, which keeps what it holds") {
     const tn::graph g;
     const tn::graph_scope in(g);

@@ -113,7 +113,7 @@ public:
     bool stop(queue_attempt& a) noexcept;
 
     /// Nothing more is enqueued: cancelled_error. Who waits to enqueue goes on, or is cancelled too. aborted_error where it is
-    /// closed already.
+    /// closed already; who waits is cancelled then, too, where that is asked for.
     void close(bool cancel_pending_enqueues = false);
     bool is_closed() const;
     /// Elements that can be taken; those that somebody holds who waits for more are not among them.

@@ -373,13 +373,14 @@ TENON_INLINE bool queue_resource::stop(queue_attempt& a) noexcept {
 }
 
 TENON_INLINE void queue_resource::close(bool cancel_pending_enqueues) {
+    bool already = false;
     change([&] {
-        if (state_->closed) throw aborted_error("queue \"" + name_ + "\" is closed already.");
-        state_->closed = true;
+        already = std::exchange(state_->closed, true);
         if (cancel_pending_enqueues)
             while (state_->enqueuers.first) state_->end(*state_->enqueuers.first, state_->closed_to_enqueuers());
         state_->serve();
     });
+    if (already) throw aborted_error("queue \"" + name_ + "\" is closed already.");
 }
 
 TENON_INLINE void queue_resource::forgotten() noexcept {

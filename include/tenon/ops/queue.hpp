@@ -417,7 +417,7 @@ public:
     tensor<std::int64_t, shape<>> size() const { return tensor<std::int64_t, shape<>>::unchecked(queue_.size()); }
     tensor<bool, shape<>> is_closed() const { return tensor<bool, shape<>>::unchecked(queue_.is_closed()); }
     /// An operation after which nothing more is enqueued. Who waits to enqueue goes on, or is cancelled too. Closed twice
-    /// it is an aborted_error.
+    /// it is an aborted_error, and who waits is cancelled where the second asks for that.
     operation close(bool cancel_pending_enqueues = false) const { return queue_.close(cancel_pending_enqueues); }
 
     const std::string& name() const { return queue_.name(); }

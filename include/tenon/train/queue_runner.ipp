@@ -83,8 +83,8 @@ TENON_INLINE void queue_runner::start(session& s, coordinator& c) const {
                     } catch (...) {
                         failure = std::current_exception();
                     }
-                    if (running->fetch_sub(1) == 1 && !failure) detail::run_close(close);
-                    if (failure) std::rethrow_exception(failure);
+                    if (failure) std::rethrow_exception(failure); // it counts as running: who closes waits for the stop
+                    if (running->fetch_sub(1) == 1) detail::run_close(close);
                 });
     c.start("queue runner of " + queue_.name() + ", which closes it", [&c, running, cancel] {
         if (c.wait_for_stop_or([&] { return running->load() == 0; }))

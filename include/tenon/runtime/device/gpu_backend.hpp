@@ -1,12 +1,11 @@
 #pragma once
 
-#include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <tenon/core/shared_function.hpp>
 #include <tenon/kernel/memory_policy.hpp>
 #include <tenon/runtime/device/device_attributes.hpp>
 #include <tenon/runtime/device/gpu_selection.hpp>
@@ -25,7 +24,7 @@ struct gpu_setup {
     /// Whose threads devices use that work on this machine's, beside those that wait for them; nullptr: only these.
     thread_pool* pool = nullptr;
     /// Is told, a line each, which cards were left out and why; not set: standard error is, once in the process.
-    std::function<void(const std::string& line)> log = {};
+    shared_function<void(const std::string& line)> log = {};
 };
 
 /// Makes a session's GPUs: a GPU library's, or simulated ones.
@@ -57,8 +56,7 @@ private:
     selected select(const gpu_setup& s, const std::vector<device_attributes>& cards) const;
     std::shared_ptr<const void> use(const selected& cards) const;
 
-    mutable std::mutex guard_;                     // of what follows
-    mutable std::weak_ptr<const selected> in_use_; // what devices that live were made of
+    mutable std::weak_ptr<const selected> in_use_; // what devices that live were made of; use() guards it
 };
 
 /// What session_options::gpus is where nothing else is said: the one that a linked library has registered, or nullptr.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <mutex>
 #include <numeric>
 #include <set>
 
@@ -115,7 +116,8 @@ TENON_INLINE gpu_backend::selected gpu_backend::select(const gpu_setup& s,
 }
 
 TENON_INLINE std::shared_ptr<const void> gpu_backend::use(const selected& cards) const {
-    const std::lock_guard lock(guard_);
+    static std::mutex guard; // of all backends: a task is seldom made
+    const std::lock_guard lock(guard);
     if (const auto earlier = in_use_.lock()) {
         if (*earlier == cards) return earlier;
         const auto say = [](const selected& which) {
