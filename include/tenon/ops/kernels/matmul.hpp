@@ -159,16 +159,16 @@ private:
     dense::gemm product_;
 };
 
-/// Integers: rows of c are sums of rows of b.
-template <class T> class integer_matmul_kernel final : public kernel {
-    using wrapping = std::make_unsigned_t<T>;
+/// Integers of type T, whose product is of type R: rows of c are sums of rows of b.
+template <class T, class R = T> class integer_matmul_kernel final : public kernel {
+    using wrapping = std::make_unsigned_t<R>;
 
 public:
     integer_matmul_kernel(const kernel_setup& s, const matmul_layout& l, dense::epilogue after) :
         l_(l), has_bias_(s.inputs.size() > 2), relu_(dense::clips(after)) {}
     void run(const kernel_run& r) override {
         if (!r.out[0] || l_.elements_c == 0) return;
-        const T* bias = has_bias_ ? r.input<T>(2) : nullptr;
+        const R* bias = has_bias_ ? r.input<R>(2) : nullptr;
         const std::int64_t products = static_cast<std::int64_t>(l_.outer_a.size()) * l_.batch;
         const auto rows = [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t i = begin; i < end; ++i) {
@@ -176,7 +176,7 @@ public:
                 const auto outer = static_cast<std::size_t>(p / l_.batch);
                 product_row(r.input<T>(0) + l_.outer_a[outer] + in_batch * l_.stride_a,
                             r.input<T>(1) + l_.outer_b[outer] + in_batch * l_.stride_b, row, bias,
-                            r.output<T>(0) + i * l_.n);
+                            r.output<R>(0) + i * l_.n);
             }
         };
         const std::int64_t work = l_.n * l_.k + 1;
@@ -186,7 +186,7 @@ public:
     double cost() const override { return 100 + l_.operations() * 0.15; }
 
 private:
-    void product_row(const T* a, const T* b, std::int64_t i, const T* bias, T* c) const {
+    void product_row(const T* a, const T* b, std::int64_t i, const R* bias, R* c) const {
         const std::int64_t m = l_.m, n = l_.n, k = l_.k;
         if (l_.transpose_b) {
             for (std::int64_t j = 0; j < n; ++j) {
@@ -194,17 +194,17 @@ private:
                 for (std::int64_t l = 0; l < k; ++l)
                     sum += static_cast<wrapping>(l_.transpose_a ? a[l * m + i] : a[i * k + l]) *
                            static_cast<wrapping>(b[j * k + l]);
-                c[j] = static_cast<T>(sum);
+                c[j] = static_cast<R>(sum);
             }
         } else {
-            for (std::int64_t j = 0; j < n; ++j) c[j] = bias ? bias[j] : T{};
+            for (std::int64_t j = 0; j < n; ++j) c[j] = bias ? bias[j] : R{};
             for (std::int64_t l = 0; l < k; ++l) {
                 const auto x = static_cast<wrapping>(l_.transpose_a ? a[l * m + i] : a[i * k + l]);
                 for (std::int64_t j = 0; j < n; ++j)
-                    c[j] = static_cast<T>(static_cast<wrapping>(c[j]) + x * static_cast<wrapping>(b[l * n + j]));
+                    c[j] = static_cast<R>(static_cast<wrapping>(c[j]) + x * static_cast<wrapping>(b[l * n + j]));
             }
         }
-        for (std::int64_t j = 0; relu_ && j < n; ++j) c[j] = c[j] > 0 ? c[j] : T{};
+        for (std::int64_t j = 0; relu_ && j < n; ++j) c[j] = c[j] > 0 ? c[j] : R{};
     }
 
     matmul_layout l_;
@@ -218,6 +218,7 @@ inline kernel_pointer prepare_matmul(const kernel_setup& s, bool ta, bool tb, de
     case element_type::float64: return std::make_unique<matmul_kernel<double>>(s, l, after);
     case element_type::float16: return std::make_unique<small_float_matmul_kernel<half>>(s, l, after);
     case element_type::bfloat16: return std::make_unique<small_float_matmul_kernel<bfloat16>>(s, l, after);
+    case element_type::int8: return std::make_unique<integer_matmul_kernel<std::int8_t, std::int32_t>>(s, l, after);
     case element_type::int32: return std::make_unique<integer_matmul_kernel<std::int32_t>>(s, l, after);
     default: return std::make_unique<integer_matmul_kernel<std::int64_t>>(s, l, after);
     }
