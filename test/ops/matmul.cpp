@@ -203,6 +203,14 @@ TEST_CASE("matmul: int8 is multiplied and summed exactly, in int32, transposed o
                 check_int8_product(ta ? extents(k, m) : extents(m, k), tb ? extents(n, k) : extents(k, n), ta, tb,
                                    random);
             }
+    for (int i = 0; i < 6; ++i) { // longer sums than floats have
+        const std::int64_t m = size(9), n = size(9), k = 1024 * size(3) + (i == 0 ? 0 : size(900)), p = size(3);
+        check_int8_product(extents(m, k), extents(k, n), false, false, random);
+        check_int8_product(extents(p, k, m), extents(p, n, k), true, true, random);
+        check_int8_product(extents(k, m), extents(p, k, n), true, false, random);
+        check_int8_product(extents(p, 1, m, k), extents(1, p, n, k), false, true, random);
+        check_int8_product(extents(k), extents(k), false, false, random);
+    }
     for (int i = 0; i < 20; ++i) {
         const std::int64_t m = size(9), n = size(9), k = size(9), p = size(4), q = size(4);
         check_int8_product(extents(k), extents(k), false, false, random);
