@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <deque>
 #include <random>
+#include <vector>
 
 #include <cublasLt.h>
 #include <cuda_bf16.h>
@@ -22,45 +23,71 @@ void check(cublasStatus_t answer, const char* call) {
 
 constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
 
-float read(const gpu::buffer& from, bool small, std::int64_t at) {
-    const std::size_t each = small ? 2 : 4;
-    char bytes[4] = {};
+std::size_t bytes_of(cudaDataType_t type) { return type == CUDA_R_8I ? 1 : type == CUDA_R_16BF ? 2 : 4; }
+
+float read(const gpu::buffer& from, cudaDataType_t type, std::int64_t at) {
+    const std::size_t each = bytes_of(type);
+    alignas(4) char bytes[4] = {};
     gpu::check(cudaMemcpy(bytes, from.as<char>() + static_cast<std::size_t>(at) * each, each, cudaMemcpyDeviceToHost),
                "cudaMemcpy");
-    if (small) return __bfloat162float(*reinterpret_cast<const __nv_bfloat16*>(bytes));
-    return *reinterpret_cast<const float*>(bytes);
+    switch (type) {
+    case CUDA_R_8I: return static_cast<float>(*reinterpret_cast<const std::int8_t*>(bytes));
+    case CUDA_R_16BF: return __bfloat162float(*reinterpret_cast<const __nv_bfloat16*>(bytes));
+    case CUDA_R_32I: return static_cast<float>(*reinterpret_cast<const std::int32_t*>(bytes));
+    default: return *reinterpret_cast<const float*>(bytes);
+    }
+}
+
+void write(std::vector<char>& to, cudaDataType_t type, std::size_t at, float x) {
+    switch (type) {
+    case CUDA_R_8I: reinterpret_cast<std::int8_t*>(to.data())[at] = static_cast<std::int8_t>(x); break;
+    case CUDA_R_16BF: reinterpret_cast<__nv_bfloat16*>(to.data())[at] = __float2bfloat16(x); break;
+    default: reinterpret_cast<float*>(to.data())[at] = x;
+    }
 }
 
 } // namespace
 
 struct hand_matmul::parts {
     parts(numbers n, std::int64_t size, int products) :
-        small(n == numbers::bfloat16),
-        bytes(static_cast<std::size_t>(size) * static_cast<std::size_t>(size) * (small ? 2 : 4)),
-        b(bytes),
+        type(n == numbers::int8       ? CUDA_R_8I
+             : n == numbers::bfloat16 ? CUDA_R_16BF
+                                      : CUDA_R_32F),
+        type_of_c(n == numbers::int8 ? CUDA_R_32I : type),
+        elements(static_cast<std::size_t>(size) * static_cast<std::size_t>(size)),
+        b(elements * bytes_of(type)),
         workspace(workspace_bytes) {
         // As in the other side's variables: what is multiplied decides what power it takes.
         std::mt19937 random(1);
         std::normal_distribution<float> normal;
-        std::vector<char> host(bytes);
+        std::uniform_int_distribution<int> whole(-127, 127);
+        std::vector<char> host(elements * bytes_of(type));
         const auto fill = [&](const gpu::buffer& to) {
-            for (std::size_t i = 0; i < bytes / (small ? 2 : 4); ++i)
-                if (small) reinterpret_cast<__nv_bfloat16*>(host.data())[i] = __float2bfloat16(normal(random));
-                else reinterpret_cast<float*>(host.data())[i] = normal(random);
-            gpu::check(cudaMemcpy(to.data(), host.data(), bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
+            for (std::size_t i = 0; i < elements; ++i)
+                write(host, type, i, type == CUDA_R_8I ? static_cast<float>(whole(random)) : normal(random));
+            gpu::check(cudaMemcpy(to.data(), host.data(), host.size(), cudaMemcpyHostToDevice), "cudaMemcpy");
         };
         fill(b);
         for (int i = 0; i < products; ++i) {
-            fill(a.emplace_back(bytes));
-            c.emplace_back(bytes);
+            fill(a.emplace_back(elements * bytes_of(type)));
+            c.emplace_back(elements * bytes_of(type_of_c));
         }
         check(cublasLtCreate(&handle), "cublasLtCreate");
-        check(cublasLtMatmulDescCreate(
-                  &operation, n == numbers::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F),
+        const bool whole_numbers = n == numbers::int8;
+        check(cublasLtMatmulDescCreate(&operation,
+                                       whole_numbers        ? CUBLAS_COMPUTE_32I
+                                       : n == numbers::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                                            : CUBLAS_COMPUTE_32F,
+                                       whole_numbers ? CUDA_R_32I : CUDA_R_32F),
               "cublasLtMatmulDescCreate");
+        const std::int32_t transposed = CUBLAS_OP_T;
+        if (whole_numbers)
+            check(
+                cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed),
+                "cublasLtMatmulDescSetAttribute");
         const auto order = static_cast<std::uint64_t>(size);
-        check(cublasLtMatrixLayoutCreate(&layout, small ? CUDA_R_16BF : CUDA_R_32F, order, order, size),
-              "cublasLtMatrixLayoutCreate");
+        check(cublasLtMatrixLayoutCreate(&layout, type, order, order, size), "cublasLtMatrixLayoutCreate");
+        check(cublasLtMatrixLayoutCreate(&layout_of_c, type_of_c, order, order, size), "cublasLtMatrixLayoutCreate");
         cublasLtMatmulPreference_t preference{};
         check(cublasLtMatmulPreferenceCreate(&preference), "cublasLtMatmulPreferenceCreate");
         check(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
@@ -68,17 +95,20 @@ struct hand_matmul::parts {
               "cublasLtMatmulPreferenceSetAttribute");
         cublasLtMatmulHeuristicResult_t found{};
         int count = 0;
-        check(cublasLtMatmulAlgoGetHeuristic(handle, operation, layout, layout, layout, layout, preference, 1, &found,
-                                             &count),
+        check(cublasLtMatmulAlgoGetHeuristic(handle, operation, layout, layout, layout_of_c, layout_of_c, preference, 1,
+                                             &found, &count),
               "cublasLtMatmulAlgoGetHeuristic");
         check(count > 0 ? found.state : CUBLAS_STATUS_NOT_SUPPORTED, "cublasLtMatmulAlgoGetHeuristic");
         check(cublasLtMatmulPreferenceDestroy(preference), "cublasLtMatmulPreferenceDestroy");
         const auto give = [&](cudaStream_t stream) {
             const float one = 1, none = 0;
+            const std::int32_t one_whole = 1, none_whole = 0;
+            const void* const alpha = whole_numbers ? static_cast<const void*>(&one_whole) : &one;
+            const void* const beta = whole_numbers ? static_cast<const void*>(&none_whole) : &none;
             for (std::size_t i = 0; i < a.size(); ++i)
-                check(cublasLtMatmul(handle, operation, &one, b.data(), layout, a[i].data(), layout, &none, c[i].data(),
-                                     layout, c[i].data(), layout, &found.algo, workspace.data(), workspace_bytes,
-                                     stream),
+                check(cublasLtMatmul(handle, operation, alpha, b.data(), layout, a[i].data(), layout, beta, c[i].data(),
+                                     layout_of_c, c[i].data(), layout_of_c, &found.algo, workspace.data(),
+                                     workspace_bytes, stream),
                       "cublasLtMatmul");
         };
         give(recorded.stream()); // what is loaded when it is first used is there then
@@ -86,6 +116,7 @@ struct hand_matmul::parts {
         recorded.record([&] { give(recorded.stream()); });
     }
     ~parts() {
+        cublasLtMatrixLayoutDestroy(layout_of_c);
         cublasLtMatrixLayoutDestroy(layout);
         cublasLtMatmulDescDestroy(operation);
         cublasLtDestroy(handle);
@@ -93,13 +124,13 @@ struct hand_matmul::parts {
     parts(const parts&) = delete;
     parts& operator=(const parts&) = delete;
 
-    const bool small;
-    const std::size_t bytes;
+    const cudaDataType_t type, type_of_c;
+    const std::size_t elements;
     const gpu::buffer b, workspace;
     std::deque<gpu::buffer> a, c;
     cublasLtHandle_t handle{};
     cublasLtMatmulDesc_t operation{};
-    cublasLtMatrixLayout_t layout{};
+    cublasLtMatrixLayout_t layout{}, layout_of_c{};
     gpu::recorded recorded;
 };
 
@@ -108,11 +139,11 @@ hand_matmul::hand_matmul(numbers n, std::int64_t size, int products) :
 hand_matmul::~hand_matmul() = default;
 void hand_matmul::run() { parts_->recorded.run(); }
 float hand_matmul::a(int i, std::int64_t at) const {
-    return read(parts_->a[static_cast<std::size_t>(i)], parts_->small, at);
+    return read(parts_->a[static_cast<std::size_t>(i)], parts_->type, at);
 }
-float hand_matmul::b(std::int64_t at) const { return read(parts_->b, parts_->small, at); }
+float hand_matmul::b(std::int64_t at) const { return read(parts_->b, parts_->type, at); }
 float hand_matmul::c(int i, std::int64_t at) const {
-    return read(parts_->c[static_cast<std::size_t>(i)], parts_->small, at);
+    return read(parts_->c[static_cast<std::size_t>(i)], parts_->type_of_c, at);
 }
 
 } // namespace baseline

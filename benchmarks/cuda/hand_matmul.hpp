@@ -8,16 +8,16 @@
 
 namespace baseline {
 
-enum class numbers { exact_float, tf32, bfloat16 };
+enum class numbers { exact_float, tf32, bfloat16, int8 };
 
 /// c[i] = a[i] * b for i < products, one after another, in a CUDA graph; row-major, which cuBLASLt sees as c' = b' * a'. The first
-/// algorithm of the heuristic, with 32 MiB of workspace.
+/// algorithm of the heuristic, with 32 MiB of workspace. Of int8 b is transposed, as the library wants it, and c is int32.
 class hand_matmul {
 public:
     hand_matmul(numbers n, std::int64_t size, int products);
     ~hand_matmul();
     void run();
-    /// What is in c[i], a[i] or b at `at`, as float.
+    /// What is in c[i], a[i] or b's memory at `at`, as float.
     float c(int i, std::int64_t at) const;
     float a(int i, std::int64_t at) const;
     float b(std::int64_t at) const;

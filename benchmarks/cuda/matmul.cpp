@@ -1,6 +1,6 @@
 // Products of square matrices through the graph beside cuBLASLt called directly (PERFORMANCE G1): exact float, TF32, bfloat16, of 256 ..
-// 8192. As many products a step as make it some milliseconds, each of a matrix of its own. Of cards whose peak is known: what part of
-// it is reached (target: 70 % for bfloat16 products of 8192 squared).
+// 8192, and int8 by a transposed one, of 8192. As many products a step as make it some milliseconds, each of a matrix of its own. Of
+// cards whose peak is known: what part of it is reached (target: 70 % for bfloat16 products of 8192 squared).
 
 #include <cmath>
 
@@ -19,7 +19,12 @@ namespace {
 using baseline::numbers;
 
 const char* name_of(numbers n) {
-    return n == numbers::exact_float ? "float" : n == numbers::tf32 ? "TF32" : "bfloat16";
+    switch (n) {
+    case numbers::exact_float: return "float";
+    case numbers::tf32: return "TF32";
+    case numbers::bfloat16: return "bfloat16";
+    default: return "int8";
+    }
 }
 int products_of(std::int64_t size) { return size <= 512 ? 128 : size <= 1024 ? 64 : size <= 2048 ? 16 : 4; }
 
@@ -28,34 +33,49 @@ template <class A, class B>
 bool is_right(numbers n, std::int64_t size, std::int64_t i, std::int64_t j, float c, const A& a, const B& b) {
     double sum = 0, all = 0;
     for (std::int64_t l = 0; l < size; ++l) {
-        const double x = static_cast<double>(a(i * size + l)) * static_cast<double>(b(l * size + j));
+        const std::int64_t in_b = n == numbers::int8 ? j * size + l : l * size + j;
+        const double x = static_cast<double>(a(i * size + l)) * static_cast<double>(b(in_b));
         sum += x;
         all += std::fabs(x);
     }
-    const double rounding = n == numbers::exact_float ? 1e-6 : n == numbers::tf32 ? 1e-3 : 8e-3;
+    const double rounding = n == numbers::int8          ? 0
+                            : n == numbers::exact_float ? 1e-6
+                            : n == numbers::tf32        ? 1e-3
+                                                        : 8e-3;
     return std::fabs(static_cast<double>(c) - sum) <= rounding * all; // not so of NaN
 }
 
 float element(const tn::any_array& a, std::int64_t at) {
-    return a.element() == tn::element_type::bfloat16 ? static_cast<float>(a.data<tn::bfloat16>()[at])
-                                                     : a.data<float>()[at];
+    switch (a.element()) {
+    case tn::element_type::int8: return static_cast<float>(a.data<std::int8_t>()[at]);
+    case tn::element_type::int32: return static_cast<float>(a.data<std::int32_t>()[at]);
+    case tn::element_type::bfloat16: return static_cast<float>(a.data<tn::bfloat16>()[at]);
+    default: return a.data<float>()[at];
+    }
 }
 
 void through_graph(benchmark::State& state, numbers n, std::int64_t size) {
     const tn::graph g;
     const tn::graph_scope scope(g);
     const auto on_gpu = tn::on("/gpu:0");
-    const tn::tensor_type type{n == numbers::bfloat16 ? tn::element_type::bfloat16 : tn::element_type::float32,
-                               tn::extents(size, size)};
+    const bool whole = n == numbers::int8;
+    const tn::extents square(size, size);
+    const tn::element_type e = whole                    ? tn::element_type::int8
+                               : n == numbers::bfloat16 ? tn::element_type::bfloat16
+                                                        : tn::element_type::float32;
     const int products = products_of(size);
-    const tn::any_tensor b = tn::untyped::variable("b", type, tn::normal(0, 1, 1));
+    const auto random = [&](const std::string& name, std::uint64_t seed) {
+        if (whole) return tn::untyped::variable(name, tn::untyped::random_integers(e, square, -127, 128, seed));
+        return tn::untyped::variable(name, {e, square}, tn::normal(0, 1, seed));
+    };
+    const tn::any_tensor b = random("b", 1);
     std::vector<tn::any_tensor> as, kept;
     std::vector<tn::operation> targets;
     for (int i = 0; i < products; ++i) {
-        as.push_back(
-            tn::untyped::variable("a" + std::to_string(i), type, tn::normal(0, 1, static_cast<std::uint64_t>(i) + 2)));
-        kept.push_back(tn::untyped::variable("c" + std::to_string(i), type, tn::zeros()));
-        targets.push_back(tn::untyped::group({tn::untyped::assign(kept.back(), tn::untyped::matmul(as.back(), b))}));
+        as.push_back(random("a" + std::to_string(i), static_cast<std::uint64_t>(i) + 2));
+        const tn::any_tensor c = tn::untyped::matmul(as.back(), b, false, whole);
+        kept.push_back(tn::untyped::variable("c" + std::to_string(i), {c.element(), square}, tn::zeros()));
+        targets.push_back(tn::untyped::group({tn::untyped::assign(kept.back(), c)}));
     }
     tn::session_options o;
     o.allow_tf32 = n == numbers::tf32;
@@ -89,16 +109,22 @@ void directly(benchmark::State& state, numbers n, std::int64_t size) {
 double peak(const std::string& card, numbers n) {
     struct known {
         const char* name;
-        double exact_float, tf32, bfloat16;
+        double exact_float, tf32, bfloat16, int8;
     };
     static constexpr known all[] = {
-        {"H200", 67e12, 494.7e12, 989.4e12},
-        {"H100 80GB HBM3", 67e12, 494.7e12, 989.4e12},
-        {"A100", 19.5e12, 156e12, 312e12},
+        {"H200", 67e12, 494.7e12, 989.4e12, 1978.9e12},
+        {"H100 80GB HBM3", 67e12, 494.7e12, 989.4e12, 1978.9e12},
+        {"A100", 19.5e12, 156e12, 312e12, 624e12},
     };
-    for (const known& k : all)
-        if (card.find(k.name) != std::string::npos)
-            return n == numbers::exact_float ? k.exact_float : n == numbers::tf32 ? k.tf32 : k.bfloat16;
+    for (const known& k : all) {
+        if (card.find(k.name) == std::string::npos) continue;
+        switch (n) {
+        case numbers::exact_float: return k.exact_float;
+        case numbers::tf32: return k.tf32;
+        case numbers::bfloat16: return k.bfloat16;
+        default: return k.int8;
+        }
+    }
     return 0;
 }
 
@@ -112,8 +138,9 @@ int main(int argc, char** argv) {
         ratio::row row;
     };
     std::vector<measured> all;
-    for (const numbers n : {numbers::exact_float, numbers::tf32, numbers::bfloat16})
+    for (const numbers n : {numbers::exact_float, numbers::tf32, numbers::bfloat16, numbers::int8})
         for (const std::int64_t size : {256, 512, 1024, 2048, 4096, 8192}) {
+            if (n == numbers::int8 && size != 8192) continue;
             const std::string title = std::string("G1: ") + name_of(n) + " " + std::to_string(size);
             const std::string ours = title + "/tenon", theirs = title + "/cuBLASLt";
             benchmark::RegisterBenchmark(ours.c_str(), [n, size](benchmark::State& s) {

@@ -93,18 +93,32 @@ struct lt_state {
 };
 
 struct numbers {
-    cudaDataType_t element;
+    cudaDataType_t element, result;
     cublasComputeType_t computed_in;
     cudaDataType_t scale;
 };
 numbers numbers_of(element_type e, bool tf32) {
     switch (e) {
-    case element_type::float64: return {CUDA_R_64F, CUBLAS_COMPUTE_64F, CUDA_R_64F};
-    case element_type::float16: return {CUDA_R_16F, CUBLAS_COMPUTE_32F, CUDA_R_32F};
-    case element_type::bfloat16: return {CUDA_R_16BF, CUBLAS_COMPUTE_32F, CUDA_R_32F};
-    default: return {CUDA_R_32F, tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F};
+    case element_type::float64: return {CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F, CUDA_R_64F};
+    case element_type::float16: return {CUDA_R_16F, CUDA_R_16F, CUBLAS_COMPUTE_32F, CUDA_R_32F};
+    case element_type::bfloat16: return {CUDA_R_16BF, CUDA_R_16BF, CUBLAS_COMPUTE_32F, CUDA_R_32F};
+    case element_type::int8: return {CUDA_R_8I, CUDA_R_32I, CUBLAS_COMPUTE_32I, CUDA_R_32I};
+    default: return {CUDA_R_32F, CUDA_R_32F, tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F};
     }
 }
+
+// A factor of a product, in the type that it is scaled in.
+struct factor {
+    explicit factor(int x) : as_float(static_cast<float>(x)), as_double(x), as_int(x) {}
+    const void* in(element_type e) const {
+        if (e == element_type::float64) return &as_double;
+        if (e == element_type::int8) return &as_int;
+        return &as_float;
+    }
+    float as_float;
+    double as_double;
+    std::int32_t as_int;
+};
 
 constexpr std::int64_t most_batched = 65535; // of a grid's third dimension, which some algorithms use
 
@@ -137,10 +151,11 @@ bool is_worth(const gemm_description& d, int batched) {
 }
 
 // What all addresses of an operand are multiples of, when the first one is a multiple of lt_product::alignment.
-std::uint32_t alignment_of(const gemm_description& d, int batched, std::int64_t gemm_batch::*step) {
+std::uint32_t alignment_of(const gemm_description& d, int batched, std::int64_t gemm_batch::*step,
+                           element_type element) {
     auto bytes = static_cast<std::uint64_t>(lt_product::alignment);
     for (int i = 0; i < d.dimensions; ++i)
-        if (i != batched) bytes |= static_cast<std::uint64_t>(d.batch[i].*step) * size_of(d.element);
+        if (i != batched) bytes |= static_cast<std::uint64_t>(d.batch[i].*step) * size_of(element);
     return static_cast<std::uint32_t>(bytes & (~bytes + 1)); // the lowest bit of all
 }
 
@@ -199,9 +214,14 @@ void destroyer::operator()(cublasLtMatmulPreference_t p) const noexcept {
 }
 } // namespace lt
 
+bool has_int8_product(const gemm_description& d) {
+    constexpr std::int64_t least_wrapping = (std::int64_t{1} << 31) / (128 * 128);
+    return d.transpose_b && !d.transpose_a && d.n % 4 == 0 && d.k % 4 == 0 && !d.bias && d.k < least_wrapping;
+}
+
 std::unique_ptr<lt_product> lt_product::make(gpu_context& on, const gemm_description& d, bool tf32) {
-    if (!is_floating(d.element) || !has_size(d) || !is_worth(d, batched_dimension(d)) || !asks_library() ||
-        !lt_functions())
+    const bool has_type = is_floating(d.element) || (d.element == element_type::int8 && has_int8_product(d));
+    if (!has_type || !has_size(d) || !is_worth(d, batched_dimension(d)) || !asks_library() || !lt_functions())
         return nullptr;
     std::unique_ptr<lt_product> made(new lt_product(on, d, tf32));
     return made->found_ ? std::move(made) : nullptr;
@@ -234,10 +254,10 @@ lt_product::lt_product(gpu_context& on, const gemm_description& d, bool tf32) :
         set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, reinterpret_cast<const void*>(std::uintptr_t{alignment}));
     }
 
-    const auto layout = [&](lt::owned<cublasLtMatrixLayout_t>& to, std::int64_t rows, std::int64_t columns,
-                            std::int64_t gemm_batch::*step) {
+    const auto layout = [&](lt::owned<cublasLtMatrixLayout_t>& to, cudaDataType_t of, std::int64_t rows,
+                            std::int64_t columns, std::int64_t gemm_batch::*step) {
         cublasLtMatrixLayout_t made = nullptr;
-        check(f.cublasLtMatrixLayoutCreate(&made, n.element, static_cast<std::uint64_t>(rows),
+        check(f.cublasLtMatrixLayoutCreate(&made, of, static_cast<std::uint64_t>(rows),
                                            static_cast<std::uint64_t>(columns), rows),
               "cublasLtMatrixLayoutCreate", asked_);
         to.reset(made);
@@ -250,9 +270,9 @@ lt_product::lt_product(gpu_context& on, const gemm_description& d, bool tf32) :
                                                  sizeof stride),
               "cublasLtMatrixLayoutSetAttribute", asked_);
     };
-    layout(layout_b_, d.transpose_b ? d.k : d.n, d.transpose_b ? d.n : d.k, &gemm_batch::step_b);
-    layout(layout_a_, d.transpose_a ? d.m : d.k, d.transpose_a ? d.k : d.m, &gemm_batch::step_a);
-    layout(layout_c_, d.n, d.m, &gemm_batch::step_c);
+    layout(layout_b_, n.element, d.transpose_b ? d.k : d.n, d.transpose_b ? d.n : d.k, &gemm_batch::step_b);
+    layout(layout_a_, n.element, d.transpose_a ? d.m : d.k, d.transpose_a ? d.k : d.m, &gemm_batch::step_a);
+    layout(layout_c_, n.result, d.n, d.m, &gemm_batch::step_c);
 
     const std::vector<std::int64_t> key = key_of(d, tf32);
     const std::lock_guard lock(shared.guard);
@@ -274,9 +294,11 @@ lt_product::lt_product(gpu_context& on, const gemm_description& d, bool tf32) :
             prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
                    std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE} |
                        (small ? 0u : std::uint32_t{CUBLASLT_REDUCTION_SCHEME_INPLACE}));
-            const std::uint32_t align_c = alignment_of(d, batched_, &gemm_batch::step_c);
-            prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(d, batched_, &gemm_batch::step_b));
-            prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(d, batched_, &gemm_batch::step_a));
+            const std::uint32_t align_c = alignment_of(d, batched_, &gemm_batch::step_c, result_of(d.element));
+            prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
+                   alignment_of(d, batched_, &gemm_batch::step_b, d.element));
+            prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+                   alignment_of(d, batched_, &gemm_batch::step_a, d.element));
             prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, align_c);
             prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, align_c);
             cublasLtMatmulHeuristicResult_t result{};
@@ -309,10 +331,8 @@ bool lt_product::run(const void* a, const void* b, const void* bias, void* c, st
         check(f.cublasLtMatmulDescSetAttribute(operation_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias),
               "cublasLtMatmulDescSetAttribute", asked_);
     }
-    const double one = 1, none = 0;
-    const float one_float = 1, none_float = 0;
-    const bool is_double = d_.element == element_type::float64;
-    const std::size_t bytes = size_of(d_.element);
+    const factor one(1), none(0);
+    const std::size_t bytes = size_of(d_.element), bytes_c = size_of(result_of(d_.element));
     std::array<std::int64_t, std::size(gemm_description{}.batch)> at{};
     for (;;) {
         std::int64_t from_a = 0, from_b = 0, to = 0;
@@ -325,11 +345,10 @@ bool lt_product::run(const void* a, const void* b, const void* bias, void* c, st
         const auto in = [bytes](const void* p, std::int64_t element) {
             return static_cast<const std::byte*>(p) + static_cast<std::size_t>(element) * bytes;
         };
-        void* const result = static_cast<std::byte*>(c) + static_cast<std::size_t>(to) * bytes;
-        check(f.cublasLtMatmul(handle_, operation_.get(), is_double ? static_cast<const void*>(&one) : &one_float,
-                               in(b, from_b), layout_b_.get(), in(a, from_a), layout_a_.get(),
-                               is_double ? static_cast<const void*>(&none) : &none_float, result, layout_c_.get(),
-                               result, layout_c_.get(), &algorithm_, workspace, workspace_bytes_,
+        void* const result = static_cast<std::byte*>(c) + static_cast<std::size_t>(to) * bytes_c;
+        check(f.cublasLtMatmul(handle_, operation_.get(), one.in(d_.element), in(b, from_b), layout_b_.get(),
+                               in(a, from_a), layout_a_.get(), none.in(d_.element), result, layout_c_.get(), result,
+                               layout_c_.get(), &algorithm_, workspace, workspace_bytes_,
                                static_cast<cudaStream_t>(stream)),
               "cublasLtMatmul", asked_);
         int i = 0; // the next of those dimensions that the library does not go through

@@ -33,11 +33,15 @@ template <class Pointer> using owned = std::unique_ptr<std::remove_pointer_t<Poi
 
 } // namespace lt
 
+/// Whether cuBLASLt has products of int8 of this description, as its documentation says: b transposed and a not, n and k multiples of
+/// 4, no bias. And k < 131072: it does not say what becomes of a sum that passes the range of int32, which is to wrap around.
+bool has_int8_product(const gemm_description& d);
+
 /// Products of one description, which run one after another for a batch's dimensions beyond one. Made when a plan is.
 class lt_product {
 public:
-    /// nullptr where cuBLASLt cannot be loaded, which standard error is told once, has no such product, gives no algorithm for it, or
-    /// TENON_CUDA_PRODUCTS is "own".
+    /// nullptr where cuBLASLt cannot be loaded, which standard error is told once, has no such product (of int32, int64, most of int8),
+    /// gives no algorithm for it, or TENON_CUDA_PRODUCTS is "own".
     /// Exact float by default; `tf32`: operands of float are rounded to 10 bits of fraction.
     static std::unique_ptr<lt_product> make(gpu_context& on, const gemm_description& d, bool tf32);
 

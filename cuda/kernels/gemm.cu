@@ -14,6 +14,9 @@ static_assert(side * side == block_threads);
 template <class T, bool Integer = std::is_integral_v<T>> struct arithmetic { using type = compute_t<T>; };
 template <class T> struct arithmetic<T, true> { using type = std::make_unsigned_t<T>; };
 
+// The elements of the product of matrices of T.
+template <class T> using product_t = std::conditional_t<std::is_same_v<T, std::int8_t>, std::int32_t, T>;
+
 template <class T>
 __device__ T finished(typename arithmetic<T>::type sum, const T* bias, std::int64_t column, bool relu) {
     using A = typename arithmetic<T>::type;
@@ -25,9 +28,10 @@ __device__ T finished(typename arithmetic<T>::type sum, const T* bias, std::int6
 // A block makes tiles of c, of (side * Rows) x (side * Columns): a thread each Rows x Columns elements, `side` apart.
 template <class T, int Rows, int Columns>
 __global__ void __launch_bounds__(block_threads)
-    multiply(gemm_description d, const T* all_a, const T* all_b, const T* bias, T* all_c, std::int64_t tiles_down,
-             std::int64_t tiles_across, std::int64_t tiles) {
-    using A = typename arithmetic<T>::type;
+    multiply(gemm_description d, const T* all_a, const T* all_b, const product_t<T>* bias, product_t<T>* all_c,
+             std::int64_t tiles_down, std::int64_t tiles_across, std::int64_t tiles) {
+    using R = product_t<T>;
+    using A = typename arithmetic<R>::type;
     constexpr int height = side * Rows, width = side * Columns;
     __shared__ A part_a[depth][height + 1];
     __shared__ A part_b[depth][width + 1];
@@ -37,7 +41,7 @@ __global__ void __launch_bounds__(block_threads)
         const std::int64_t in_matrix = tile % (tiles_down * tiles_across);
         const std::int64_t row = in_matrix / tiles_across * height, column = in_matrix % tiles_across * width;
         const T *a = all_a, *b = all_b;
-        T* c = all_c;
+        R* c = all_c;
         std::int64_t product = tile / (tiles_down * tiles_across);
         for (int i = 0; i < d.dimensions; ++i) {
             const std::int64_t at = product % d.batch[i].size;
@@ -74,7 +78,7 @@ __global__ void __launch_bounds__(block_threads)
         for (int i = 0; i < Rows; ++i)
             for (int j = 0; j < Columns; ++j) {
                 const std::int64_t y = row + down + i * side, x = column + across + j * side;
-                if (y < d.m && x < d.n) c[y * d.n + x] = finished<T>(sums[i][j], bias, x, d.relu);
+                if (y < d.m && x < d.n) c[y * d.n + x] = finished<R>(sums[i][j], bias, x, d.relu);
             }
     }
 }
@@ -85,10 +89,11 @@ void launch_tiles(const gemm_description& d, const void* a, const void* b, const
     const std::int64_t down = tiles_of(d.m, Rows), across = tiles_of(d.n, Columns);
     std::int64_t tiles = down * across;
     for (int i = 0; i < d.dimensions; ++i) tiles *= d.batch[i].size;
+    using R = product_t<T>;
     constexpr std::int64_t most = 1 << 20;
     launch(multiply<T, Rows, Columns>, dim3(static_cast<unsigned>(tiles < most ? tiles : most)), dim3(block_threads), 0,
            stream, d, static_cast<const T*>(a), static_cast<const T*>(b),
-           d.bias ? static_cast<const T*>(bias) : nullptr, static_cast<T*>(c), down, across, tiles);
+           d.bias ? static_cast<const R*>(bias) : nullptr, static_cast<R*>(c), down, across, tiles);
 }
 
 // Vectors, and matrices that are thin, would leave most of a large tile empty.
@@ -104,6 +109,7 @@ template <class T> __global__ void finish(T* c, const T* bias, std::int64_t elem
         c[i] = finished<T>(static_cast<typename arithmetic<T>::type>(widen(c[i])), bias, i % n, relu);
 }
 
+// Calls f(T{}) with the C++ type of a product's elements.
 template <class F> void with_product_type(element_type e, F&& f) {
     switch (e) {
     case element_type::int32: return f(std::int32_t{});
@@ -118,6 +124,7 @@ void gemm(const gemm_description& d, const void* a, const void* b, const void* b
     if (d.m == 0 || d.n == 0) return;
     for (int i = 0; i < d.dimensions; ++i)
         if (d.batch[i].size == 0) return;
+    if (d.element == element_type::int8) return multiply_as<std::int8_t>(d, a, b, bias, c, stream);
     with_product_type(d.element, [&](auto x) { multiply_as<decltype(x)>(d, a, b, bias, c, stream); });
 }
 

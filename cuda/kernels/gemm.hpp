@@ -19,7 +19,7 @@ struct gemm_batch {
 ///
 /// With transpose_a the memory of a holds k x m, with transpose_b that of b n x k. f: max(x, 0), or nothing.
 struct gemm_description {
-    element_type element = element_type::float32; ///< float, double, half, bfloat16, int32 or int64
+    element_type element = element_type::float32; ///< of a and b: float, double, half, bfloat16, int8, int32 or int64
     std::int64_t m = 0, n = 0, k = 0;
     bool transpose_a = false, transpose_b = false;
     bool bias = false, relu = false;
@@ -27,11 +27,14 @@ struct gemm_description {
     gemm_batch batch[8];
 };
 
+/// The elements of c and of the bias: those of a and b, but int32 of int8.
+constexpr element_type result_of(element_type e) { return e == element_type::int8 ? element_type::int32 : e; }
+
 /// Gives the stream all products of a batch. half and bfloat16 are multiplied and summed in float; float and double are summed 16
 /// at a time, and then those sums, so an error grows with k / 16; integers wrap around. k = 0 gives f(bias). NaN stays under f.
 void gemm(const gemm_description& d, const void* a, const void* b, const void* bias, void* c, void* stream);
 
-/// c = f(c + bias) for each of `rows` rows of `n` elements.
+/// c = f(c + bias) for each of `rows` rows of `n` elements, of c and of the bias.
 void add_bias(element_type element, void* c, const void* bias, std::int64_t rows, std::int64_t n, bool relu,
               void* stream);
 

@@ -14,7 +14,7 @@ gemm_description describe(const kernel_setup& s, bool transpose_a, bool transpos
     const extents &a = s.inputs[0].extents, &b = s.inputs[1].extents;
     const int ra = a.rank(), rb = b.rank();
     gemm_description d;
-    d.element = s.outputs[0].element;
+    d.element = s.inputs[0].element;
     d.transpose_a = transpose_a;
     d.transpose_b = transpose_b;
     d.bias = s.inputs.size() > 2;
@@ -62,7 +62,7 @@ public:
         const void* const bias = d_.bias ? r.in[2] : nullptr;
         if (!library_ || !library_->run(r.in[0], r.in[1], bias, r.out[0], workspace(r), r.stream))
             gemm(d_, r.in[0], r.in[1], bias, r.out[0], r.stream);
-        else if (finishes_) add_bias(d_.element, r.out[0], bias, elements_ / d_.n, d_.n, d_.relu, r.stream);
+        else if (finishes_) add_bias(result_of(d_.element), r.out[0], bias, elements_ / d_.n, d_.n, d_.relu, r.stream);
     }
     std::size_t scratch_bytes() const override {
         return needs_workspace() ? library_->workspace_bytes() + lt_product::workspace_alignment : 0;

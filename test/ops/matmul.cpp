@@ -1,9 +1,12 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <limits>
+#include <random>
 #include <vector>
 
 #include <tenon/core/array.hpp>
+#include <tenon/ops/elementwise.hpp>
 #include <tenon/ops/matmul.hpp>
 #include <tenon/ops/movement.hpp>
 #include <tenon/ops/reduction.hpp>
@@ -32,9 +35,9 @@ template <class... F> any_array run(const any_tensor& t, F... fed) {
 
 std::int64_t size_from_end(const extents& e, int k) { return k <= e.rank() ? e[e.rank() - k].size : 1; }
 
-// matmul as its formula has it, for any ranks; in double.
-template <class T>
-std::vector<double> naive(const any_array& a, const any_array& b, bool ta, bool tb, const extents& out) {
+// matmul as its formula has it, for any ranks; summed in Sum.
+template <class T, class Sum = double>
+std::vector<Sum> naive(const any_array& a, const any_array& b, bool ta, bool tb, const extents& out) {
     const bool row = a.rank() == 1, column = b.rank() == 1;
     const std::int64_t k = ta ? size_from_end(a.extents(), 2) : size_from_end(a.extents(), 1);
     const std::int64_t m = row ? 1 : ta ? size_from_end(a.extents(), 1) : size_from_end(a.extents(), 2);
@@ -53,15 +56,15 @@ std::vector<double> naive(const any_array& a, const any_array& b, bool ta, bool 
         }
         return offset;
     };
-    std::vector<double> c;
+    std::vector<Sum> c;
     for (std::int64_t p = 0; p < batches.elements(); ++p) {
         const std::int64_t oa = matrix(a.extents(), p, m * k), ob = matrix(b.extents(), p, k * n);
         for (std::int64_t i = 0; i < m; ++i)
             for (std::int64_t j = 0; j < n; ++j) {
-                double sum = 0;
+                Sum sum = 0;
                 for (std::int64_t l = 0; l < k; ++l)
-                    sum += element<T>(a, oa + (ta ? l * m + i : i * k + l)) *
-                           element<T>(b, ob + (tb ? j * k + l : l * n + j));
+                    sum += static_cast<Sum>(a.data<T>()[oa + (ta ? l * m + i : i * k + l)]) *
+                           static_cast<Sum>(b.data<T>()[ob + (tb ? j * k + l : l * n + j)]);
                 c.push_back(sum);
             }
     }
@@ -152,6 +155,114 @@ TEST_CASE("matmul: integers wrap around") {
     const auto b = constant(array<std::int32_t, shape<2, 1>>{{2}, {2}});
     session s(graph::current());
     CHECK(s.run(matmul(a, b)) == array<std::int32_t, shape<1, 1>>{{0}});
+}
+
+namespace {
+
+// Of all int8, each end of their range as often as all others.
+any_array random_int8(const extents& sizes, std::mt19937_64& random) {
+    any_array a(element_type::int8, sizes);
+    for (std::int64_t i = 0; i < a.elements(); ++i) {
+        const std::uint64_t bits = random();
+        a.data<std::int8_t>()[i] = bits % 3 == 0   ? std::numeric_limits<std::int8_t>::min()
+                                   : bits % 3 == 1 ? std::numeric_limits<std::int8_t>::max()
+                                                   : static_cast<std::int8_t>(bits >> 32);
+    }
+    return a;
+}
+
+void check_int8_product(const extents& ea, const extents& eb, bool ta, bool tb, std::mt19937_64& random) {
+    const graph_scope scope{graph()};
+    const any_array a = random_int8(ea, random), b = random_int8(eb, random);
+    const any_tensor x = untyped::placeholder(element_type::int8, ea), y = untyped::placeholder(element_type::int8, eb);
+    const any_tensor product = untyped::matmul(x, y, ta, tb);
+    const any_array c = run(product, feed(x, a.share()), feed(y, b.share()));
+    CAPTURE(to_string(a.type()));
+    CAPTURE(to_string(b.type()));
+    CAPTURE(ta);
+    CAPTURE(tb);
+    REQUIRE(product.element() == element_type::int32);
+    REQUIRE(c.element() == element_type::int32);
+    const std::vector<std::int64_t> wanted = naive<std::int8_t, std::int64_t>(a, b, ta, tb, c.extents());
+    REQUIRE(static_cast<std::int64_t>(wanted.size()) == c.elements());
+    for (std::int64_t i = 0; i < c.elements(); ++i)
+        REQUIRE(c.data<std::int32_t>()[i] == wanted[static_cast<std::size_t>(i)]);
+}
+
+} // namespace
+
+TEST_CASE("matmul: int8 is multiplied and summed exactly, in int32, transposed or not, in batches, of vectors") {
+    const std::uint64_t seed = (std::uint64_t{std::random_device{}()} << 32) | std::random_device{}();
+    CAPTURE(seed);
+    std::mt19937_64 random(seed);
+    const auto size = [&](std::uint64_t most) { return static_cast<std::int64_t>(1 + random() % most); };
+    for (int i = 0; i < 40; ++i)
+        for (const bool ta : {false, true})
+            for (const bool tb : {false, true}) {
+                const std::int64_t m = size(70), n = size(70), k = size(i % 4 == 0 ? 700 : 40);
+                check_int8_product(ta ? extents(k, m) : extents(m, k), tb ? extents(n, k) : extents(k, n), ta, tb,
+                                   random);
+            }
+    for (int i = 0; i < 6; ++i) { // longer sums than floats have
+        const std::int64_t m = size(9), n = size(9), k = 1024 * size(3) + (i == 0 ? 0 : size(900)), p = size(3);
+        check_int8_product(extents(m, k), extents(k, n), false, false, random);
+        check_int8_product(extents(p, k, m), extents(p, n, k), true, true, random);
+        check_int8_product(extents(k, m), extents(p, k, n), true, false, random);
+        check_int8_product(extents(p, 1, m, k), extents(1, p, n, k), false, true, random);
+        check_int8_product(extents(k), extents(k), false, false, random);
+    }
+    for (int i = 0; i < 20; ++i) {
+        const std::int64_t m = size(9), n = size(9), k = size(9), p = size(4), q = size(4);
+        check_int8_product(extents(k), extents(k), false, false, random);
+        check_int8_product(extents(k), extents(k, n), false, false, random);
+        check_int8_product(extents(k), extents(n, k), false, true, random);
+        check_int8_product(extents(m, k), extents(k), false, false, random);
+        check_int8_product(extents(k, m), extents(k), true, false, random);
+        check_int8_product(extents(p, m, k), extents(k, n), false, false, random);
+        check_int8_product(extents(m, k), extents(p, n, k), false, true, random);
+        check_int8_product(extents(p, q, k, m), extents(q, k, n), true, false, random);
+        check_int8_product(extents(p, 1, m, k), extents(1, q, n, k), false, true, random);
+        check_int8_product(extents(p, 1, q, m, k), extents(p, m, 1, k, n), false, false, random);
+    }
+}
+
+TEST_CASE("matmul: int8 without elements is nothing, with an empty sum zero") {
+    std::mt19937_64 random(1);
+    check_int8_product(extents(0, 3), extents(3, 2), false, false, random);
+    check_int8_product(extents(3, 2), extents(2, 0), false, false, random);
+    check_int8_product(extents(3, 0), extents(0, 2), false, false, random);
+    check_int8_product(extents(3, 0), extents(2, 0), false, true, random);
+    check_int8_product(extents(0, 3, 4), extents(4, 2), false, false, random);
+    check_int8_product(extents(0), extents(0, 2), false, false, random);
+    check_int8_product(extents(0), extents(0), false, false, random);
+}
+
+TEST_CASE("matmul: sums of int8 are exact up to the end of int32 and wrap around beyond it") {
+    const graph_scope scope{graph()};
+    const auto x = placeholder<std::int8_t, shape<dyn>>("x"), y = placeholder<std::int8_t, shape<dyn>>("y");
+    const tensor<std::int32_t, shape<>> dot = matmul(x, y);
+    session s(graph::current());
+    const auto least = [](std::int64_t k) {
+        any_array a(element_type::int8, extents(k));
+        for (std::int64_t i = 0; i < k; ++i) a.data<std::int8_t>()[i] = -128;
+        return a;
+    };
+    CHECK(s.run(dot, feed(x, least(131071)), feed(y, least(131071))).item() == (131071 << 14));
+    CHECK(s.run(dot, feed(x, least(131072)), feed(y, least(131072))).item() ==
+          std::numeric_limits<std::int32_t>::min());
+    CHECK(s.run(dot, feed(x, least(262145)), feed(y, least(262145))).item() == 1 << 14);
+}
+
+TEST_CASE("matmul: a bias of int32, and relu, may follow a product of int8") {
+    const graph_scope scope{graph()};
+    const auto x = constant(array<std::int8_t, shape<2, 2>>{{127, -128}, {-128, -128}});
+    const auto w = constant(array<std::int8_t, shape<2, 3>>{{127, -128, 1}, {-128, -128, 0}});
+    const auto b = constant(array<std::int32_t, shape<3>>{100000, -1, -200});
+    session s(graph::current());
+    CHECK(s.run(matmul(x, w) + b) == array<std::int32_t, shape<2, 3>>{{132513, 127, -73}, {100128, 32767, -328}});
+    CHECK(s.run(relu(matmul(x, w) + b)) == array<std::int32_t, shape<2, 3>>{{132513, 127, 0}, {100128, 32767, 0}});
+    CHECK_THROWS_WITH_AS(untyped::matmul_bias(x, w, b, false), doctest::Contains("element type is not supported"),
+                         invalid_argument_error);
 }
 
 TEST_CASE_TEMPLATE("matmul_bias: product, bias and relu in one kernel", T, float, double, half, std::int32_t) {

@@ -23,6 +23,11 @@ static_assert(
     std::is_same_v<product<t<double, shape<dyn, dyn>>, t<double, shape<3, width>>>, t<double, shape<dyn, width>>>);
 static_assert(std::is_same_v<product<t<half, shape<3>>, t<half, shape<3>>>, t<half, shape<>>>);
 static_assert(std::is_same_v<product<t<int, shape<3>>, t<int, shape<3, 4>>>, t<int, shape<4>>>);
+static_assert(std::is_same_v<product<t<std::int8_t, shape<batch, 3>>, t<std::int8_t, shape<3, 4>>>,
+                             t<std::int32_t, shape<batch, 4>>>);
+static_assert(
+    std::is_same_v<product_nt<t<std::int8_t, shape<2, 3>>, t<std::int8_t, shape<4, 3>>>, t<std::int32_t, shape<2, 4>>>);
+static_assert(std::is_same_v<product<t<std::int8_t, shape<3>>, t<std::int8_t, shape<3>>>, t<std::int32_t, shape<>>>);
 static_assert(std::is_same_v<product<t<float, shape<batch, 3>>, t<float, shape<3>>>, t<float, shape<batch>>>);
 static_assert(
     std::is_same_v<product<t<float, shape<batch, 2, 3>>, t<float, shape<3, 4>>>, t<float, shape<batch, 2, 4>>>);
@@ -51,7 +56,23 @@ static_assert(fault_of(extents(2, 2, 3), extents(3, 3, 5)) == fault::sizes_do_no
 static_assert(fault_of(extents{}, extents(3, 5)) == fault::rank_too_low);
 static_assert(fault_of(extents(2, 3), extents(3, 5), element_type::float32, element_type::float64) ==
               fault::element_types_differ);
-static_assert(fault_of(extents(2, 3), extents(3, 5), element_type::boolean, element_type::boolean) ==
-              fault::element_type_not_supported);
+static_assert(fault_of(extents(2, 3), extents(3, 5), element_type::int8, element_type::int8) == fault::none);
+static_assert(fault_of(extents(2, 3), extents(3, 5), element_type::int8, element_type::int32) ==
+              fault::element_types_differ);
+constexpr bool is_refused(element_type e) {
+    return fault_of(extents(2, 3), extents(3, 5), e, e) == fault::element_type_not_supported;
+}
+static_assert(is_refused(element_type::boolean) && is_refused(element_type::string));
+static_assert(is_refused(element_type::int16) && is_refused(element_type::uint8) && is_refused(element_type::uint16));
+static_assert(is_refused(element_type::uint32) && is_refused(element_type::uint64));
+
+// A bias is of the product's type, and int8 has none in the same pass.
+constexpr fault fault_with_bias(element_type e, element_type bias) {
+    const tensor_type in[] = {{e, extents(2, 3)}, {e, extents(3, 5)}, {bias, extents(5)}};
+    return matmul_bias_op::infer({}, type_list(in, 3), 0).what;
+}
+static_assert(fault_with_bias(element_type::int32, element_type::int32) == fault::none);
+static_assert(fault_with_bias(element_type::int8, element_type::int32) == fault::element_type_not_supported);
+static_assert(fault_with_bias(element_type::int8, element_type::int8) == fault::element_type_not_supported);
 
 } // namespace

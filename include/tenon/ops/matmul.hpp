@@ -13,7 +13,8 @@
 ///
 /// The last two dimensions are the matrices'; the others broadcast. A vector is a row on the left, a column
 /// on the right, and its dimension is dropped from the result: [k] x [k, n] -> [n], [k] x [k] -> []. float,
-/// double, half and bfloat16 (accumulated in float), int32, int64 (wrapping around).
+/// double, half and bfloat16 (accumulated in float), int32, int64 (wrapping around). The product of int8 is
+/// int32, and so are its sums: exact for k < 131072, beyond which they may wrap around.
 
 namespace tenon {
 
@@ -32,11 +33,15 @@ struct matmul_op {
         friend constexpr bool operator==(const attributes&, const attributes&) = default;
     };
 
-    /// The sizes of the product of a and b.
+    /// The elements of a product: those of its operands, but int32 of int8; none: there is no such product.
+    static constexpr element_type result_of(element_type e) {
+        if (e == element_type::int8) return element_type::int32;
+        return is_floating(e) || e == element_type::int32 || e == element_type::int64 ? e : element_type::none;
+    }
+    /// The type of the product of a and b.
     static constexpr inferred product(const attributes& t, const tensor_type& a, const tensor_type& b) {
         if (a.element != b.element) return fault::element_types_differ;
-        if (!is_floating(a.element) && a.element != element_type::int32 && a.element != element_type::int64)
-            return fault::element_type_not_supported;
+        if (result_of(a.element) == element_type::none) return fault::element_type_not_supported;
         const int ra = a.extents.rank(), rb = b.extents.rank();
         if (ra < (t.transpose_a ? 2 : 1) || rb < (t.transpose_b ? 2 : 1)) return fault::rank_too_low;
         const extent ka = a.extents[t.transpose_a ? ra - 2 : ra - 1];
@@ -49,7 +54,7 @@ struct matmul_op {
         if (result.what != fault::none) return result.what;
         if (ra > 1) result.extents.push_back(a.extents[t.transpose_a ? ra - 1 : ra - 2]);
         if (rb > 1) result.extents.push_back(b.extents[t.transpose_b ? rb - 2 : rb - 1]);
-        return inferred(a.element, result.extents);
+        return inferred(result_of(a.element), result.extents);
     }
     static constexpr inferred infer(const attributes& t, type_list in, int) {
         return in.size() == 2 ? product(t, in[0], in[1]) : inferred(fault::expects_more_operands);
@@ -60,7 +65,7 @@ struct matmul_op {
 TENON_OP(matmul, matmul);
 
 /// in: a, b, bias [n]. max(matmul(a, b) + bias, 0), or without the max, in one pass. The planner makes it of
-/// a product and what follows it.
+/// a product and what follows it. All types of elements but int8.
 struct matmul_bias_op {
     static constexpr const char* name = "matmul_bias";
     static constexpr op_flags flags = op_flags::alike;
@@ -79,6 +84,7 @@ struct matmul_bias_op {
         if (in.size() != 3) return fault::expects_more_operands;
         inferred r = matmul_op::product({t.transpose_a, t.transpose_b}, in[0], in[1]);
         if (!r) return r;
+        if (in[0].element != r.type.element) return fault::element_type_not_supported;
         if (in[2].element != r.type.element) return fault::element_types_differ;
         if (in[2].extents.rank() != 1 || in[1].extents.rank() < 2) return fault::rank_too_low;
         const merged_extent n = equal_sizes(r.type.extents[r.type.extents.rank() - 1], in[2].extents[0]);

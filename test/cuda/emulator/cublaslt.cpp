@@ -108,9 +108,11 @@ template <class T> cublasStatus_t set(T& to, const void* from, std::size_t bytes
 std::size_t bytes_of(std::uint32_t type) {
     switch (type) {
     case CUDA_R_64F: return 8;
-    case CUDA_R_32F: return 4;
+    case CUDA_R_32F:
+    case CUDA_R_32I: return 4;
     case CUDA_R_16F:
     case CUDA_R_16BF: return 2;
+    case CUDA_R_8I: return 1;
     default: return 0;
     }
 }
@@ -130,6 +132,7 @@ bool has_types(const operation& o, std::uint32_t a, std::uint32_t b, std::uint32
     case CUBLAS_COMPUTE_32F:
         return o.scale_type == CUDA_R_32F && b == a &&
                ((a == CUDA_R_32F && c == a) || ((a == CUDA_R_16F || a == CUDA_R_16BF) && (c == a || c == CUDA_R_32F)));
+    case CUBLAS_COMPUTE_32I: return o.scale_type == CUDA_R_32I && a == CUDA_R_8I && b == a && c == CUDA_R_32I;
     default: return false;
     }
 }
@@ -137,6 +140,16 @@ bool has_types(const operation& o, std::uint32_t a, std::uint32_t b, std::uint32
 struct product_sizes {
     std::int64_t m, n, k;
 };
+
+// What products of integers ask for in column-major order: A transposed and B not, leading dimensions, m and k multiples of 4, no
+// epilogue.
+bool has_integer_product(const operation& o, const layout& a, const layout& b, const layout& c, const layout& d,
+                         const product_sizes& sizes) {
+    for (const layout* l : {&a, &b, &c, &d})
+        if (l->order != CUBLASLT_ORDER_COL || l->leading % 4 != 0) return false;
+    return o.transpose_a == CUBLAS_OP_T && o.transpose_b == CUBLAS_OP_N && sizes.m % 4 == 0 && sizes.k % 4 == 0 &&
+           o.epilogue == CUBLASLT_EPILOGUE_DEFAULT;
+}
 
 // What is asked for, or why not.
 cublasStatus_t judge(const operation& o, const layout& a, const layout& b, const layout& c, const layout& d,
@@ -175,6 +188,8 @@ cublasStatus_t judge(const operation& o, const layout& a, const layout& b, const
     if (adds_bias(o) && o.bias_type != -1 && static_cast<std::uint32_t>(o.bias_type) != d.type)
         return CUBLAS_STATUS_NOT_SUPPORTED;
     sizes = {static_cast<std::int64_t>(m), static_cast<std::int64_t>(n), static_cast<std::int64_t>(k)};
+    if (o.compute_type == CUBLAS_COMPUTE_32I && !has_integer_product(o, a, b, c, d, sizes))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -210,6 +225,8 @@ double read(std::uint32_t type, const void* from, std::int64_t at) {
     case CUDA_R_64F: return static_cast<const double*>(from)[at];
     case CUDA_R_16F: return static_cast<double>(static_cast<float>(static_cast<const half*>(from)[at]));
     case CUDA_R_16BF: return static_cast<double>(static_cast<float>(static_cast<const bfloat16*>(from)[at]));
+    case CUDA_R_8I: return static_cast<const std::int8_t*>(from)[at];
+    case CUDA_R_32I: return static_cast<const std::int32_t*>(from)[at];
     default: return static_cast<double>(static_cast<const float*>(from)[at]);
     }
 }
@@ -218,6 +235,9 @@ void write(std::uint32_t type, void* to, std::int64_t at, double value) {
     case CUDA_R_64F: static_cast<double*>(to)[at] = value; break;
     case CUDA_R_16F: static_cast<half*>(to)[at] = static_cast<half>(static_cast<float>(value)); break;
     case CUDA_R_16BF: static_cast<bfloat16*>(to)[at] = static_cast<bfloat16>(static_cast<float>(value)); break;
+    case CUDA_R_32I: // the documentation does not say what is beyond its range: here the end of it
+        static_cast<std::int32_t*>(to)[at] = static_cast<std::int32_t>(std::clamp(value, -0x1p31, 0x1p31 - 1));
+        break;
     default: static_cast<float*>(to)[at] = static_cast<float>(value);
     }
 }
@@ -448,6 +468,9 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     if (verdict != CUBLAS_STATUS_SUCCESS) return verdict;
     if (!s.any || (!s.with_epilogue && of(op)->epilogue != CUBLASLT_EPILOGUE_DEFAULT))
         return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (of(op)->compute_type == CUBLAS_COMPUTE_32I)
+        for (const std::uint32_t promised : {f->align_a, f->align_b, f->align_c, f->align_d})
+            if (promised % 4 != 0) return CUBLAS_STATUS_NOT_SUPPORTED;
     // Parts of a sum that are rounded to the result's type, which a caller of 16-bit floats may not want.
     const bool may_round =
         (f->reductions & (CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE | CUBLASLT_REDUCTION_SCHEME_INPLACE)) != 0;
@@ -500,9 +523,15 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t op, 
     if (!is_aligned(A, chosen.align_a) || !is_aligned(B, chosen.align_b) || !is_aligned(C, chosen.align_c) ||
         !is_aligned(D, chosen.align_d))
         return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (m.o.compute_type == CUBLAS_COMPUTE_32I)
+        for (const void* p : {A, B, C, static_cast<const void*>(D)})
+            if (!is_aligned(p, 4)) return CUBLAS_STATUS_NOT_SUPPORTED;
     if (m.o.scale_type == CUDA_R_64F) {
         m.alpha = *static_cast<const double*>(alpha);
         m.beta = *static_cast<const double*>(beta);
+    } else if (m.o.scale_type == CUDA_R_32I) {
+        m.alpha = *static_cast<const std::int32_t*>(alpha);
+        m.beta = *static_cast<const std::int32_t*>(beta);
     } else {
         m.alpha = static_cast<double>(*static_cast<const float*>(alpha));
         m.beta = static_cast<double>(*static_cast<const float*>(beta));

@@ -14,6 +14,7 @@
 #include <cuda/kernels/gemm.hpp>
 #include <tenon/cuda/gpus.hpp>
 #include <tenon/ops/control.hpp>
+#include <tenon/ops/elementwise.hpp>
 #include <tenon/ops/gradients.hpp>
 #include <tenon/ops/matmul.hpp>
 #include <tenon/runtime/session/session.hpp>
@@ -85,6 +86,9 @@ std::string text_of(const product& p) {
 std::int64_t from_end(const extents& e, int k) { return k <= e.rank() ? e[e.rank() - k].size : 1; }
 std::int64_t inner_size(const product& p) { return from_end(p.a, p.transpose_a ? 2 : 1); }
 
+// The elements of a product of T.
+template <class T> using product_t = std::conditional_t<std::is_same_v<T, std::int8_t>, std::int32_t, T>;
+
 // c by its formula, and of each element how far a sum in T may be from it.
 struct expected {
     extents sizes; // [batch..., m, n]
@@ -124,9 +128,10 @@ expected by_formula(const product& p, const any_array& a, const any_array& b, co
         for (int i = batches; i-- > 0; rest /= e.sizes[i].size)
             batch[static_cast<std::size_t>(i)] = rest % e.sizes[i].size;
         const std::int64_t i = at / n % m, j = at % n;
-        double sum = bias ? static_cast<double>(bias->data<T>()[j]) : 0, size = std::fabs(sum);
+        double sum = bias ? static_cast<double>(bias->data<product_t<T>>()[j]) : 0, size = std::fabs(sum);
         std::uint64_t wrapped = 0;
-        if constexpr (std::is_integral_v<T>) wrapped = bias ? static_cast<std::uint64_t>(bias->data<T>()[j]) : 0;
+        if constexpr (std::is_integral_v<T>)
+            wrapped = bias ? static_cast<std::uint64_t>(bias->data<product_t<T>>()[j]) : 0;
         for (std::int64_t l = 0; l < k; ++l) {
             const T x = a.data<T>()[row ? l : p.transpose_a ? place(p.a, batch, l, i) : place(p.a, batch, i, l)];
             const T y = b.data<T>()[column ? l : p.transpose_b ? place(p.b, batch, j, l) : place(p.b, batch, l, j)];
@@ -137,7 +142,7 @@ expected by_formula(const product& p, const any_array& a, const any_array& b, co
         }
         if (p.relu) {
             sum = std::fmax(sum, 0.0);
-            if constexpr (std::is_integral_v<T>) wrapped = static_cast<T>(wrapped) < 0 ? 0 : wrapped;
+            if constexpr (std::is_integral_v<T>) wrapped = static_cast<product_t<T>>(wrapped) < 0 ? 0 : wrapped;
         }
         e.values.push_back(sum);
         e.bounds.push_back(static_cast<double>(k + 2) * summing * size + 2 * rounding * std::fabs(sum));
@@ -165,18 +170,21 @@ template <class T> std::string difference(const T* c, const expected& e) {
 // A product on the GPU, with sizes that the graph does not know.
 struct on_gpu {
     on_gpu(const product& p, element_type e) {
-        const auto unknown = [e](int rank) {
+        const auto unknown = [](element_type of, int rank) {
             extents sizes;
             for (int i = 0; i < rank; ++i) sizes.push_back({});
-            return tn::untyped::placeholder(e, sizes);
+            return tn::untyped::placeholder(of, sizes);
         };
         const tn::graph_scope scope(g);
-        a = unknown(p.a.rank());
-        b = unknown(p.b.rank());
-        if (p.bias) bias = unknown(1);
+        a = unknown(e, p.a.rank());
+        b = unknown(e, p.b.rank());
+        if (p.bias) bias = unknown(tn::cuda::result_of(e), 1);
         c = tn::on("/gpu:0", [&] {
-            return p.bias ? tn::untyped::matmul_bias(a, b, bias, p.relu, p.transpose_a, p.transpose_b)
-                          : tn::untyped::matmul(a, b, p.transpose_a, p.transpose_b);
+            if (!p.bias) return tn::untyped::matmul(a, b, p.transpose_a, p.transpose_b);
+            if (e != element_type::int8)
+                return tn::untyped::matmul_bias(a, b, bias, p.relu, p.transpose_a, p.transpose_b);
+            const any_tensor y = tn::untyped::add(tn::untyped::matmul(a, b, p.transpose_a, p.transpose_b), bias);
+            return p.relu ? tn::untyped::relu(y) : y;
         });
     }
     any_array run(tn::session& s, const any_array& x, const any_array& y, const any_array* z) const {
@@ -194,14 +202,14 @@ template <class T>
 std::string check_through_graph(const product& p, std::mt19937_64& random, const tn::session_options& o = {}) {
     const any_array a = random_array<T>(p.a, random), b = random_array<T>(p.b, random);
     std::optional<any_array> bias;
-    if (p.bias) bias = random_array<T>(extents(from_end(p.b, p.transpose_b ? 2 : 1)), random);
+    if (p.bias) bias = random_array<product_t<T>>(extents(from_end(p.b, p.transpose_b ? 2 : 1)), random);
     const on_gpu g(p, tn::element_type_of<T>);
     tn::session s(g.g, o);
     const any_array c = g.run(s, a, b, bias ? &*bias : nullptr);
     const expected e = by_formula<T>(p, a, b, bias ? &*bias : nullptr);
     if (c.elements() != e.sizes.elements())
         return text_of(p) + ": the result is " + to_string(c.type()) + ", not " + to_string(e.sizes);
-    const std::string different = difference(c.data<T>(), e);
+    const std::string different = difference(c.data<product_t<T>>(), e);
     return different.empty() ? "" : text_of(p) + " of " + name_of(tn::element_type_of<T>) + ": " + different;
 }
 
@@ -257,7 +265,7 @@ std::vector<product> empty_products() {
 } // namespace
 
 TEST_CASE_TEMPLATE("matmul on a GPU equals its formula, transposed or not, with bias and relu", T, float, double,
-                   tn::half, tn::bfloat16, std::int32_t, std::int64_t) {
+                   tn::half, tn::bfloat16, std::int8_t, std::int32_t, std::int64_t) {
     const machine m;
     const std::uint64_t seed = fresh_seed();
     CAPTURE(seed);
@@ -274,7 +282,7 @@ TEST_CASE_TEMPLATE("matmul on a GPU equals its formula, transposed or not, with 
 }
 
 TEST_CASE_TEMPLATE("matmul on a GPU repeats batch dimensions, and takes vectors", T, float, double, tn::half,
-                   std::int64_t) {
+                   std::int8_t, std::int64_t) {
     const machine m;
     const std::uint64_t seed = fresh_seed();
     CAPTURE(seed);
@@ -285,7 +293,7 @@ TEST_CASE_TEMPLATE("matmul on a GPU repeats batch dimensions, and takes vectors"
 }
 
 TEST_CASE_TEMPLATE("matmul on a GPU of nothing is nothing, and a sum of nothing is zero, or the bias", T, float, double,
-                   tn::bfloat16, std::int32_t) {
+                   tn::bfloat16, std::int8_t, std::int32_t) {
     const machine m;
     const std::uint64_t seed = fresh_seed();
     CAPTURE(seed);
@@ -342,6 +350,31 @@ TEST_CASE_TEMPLATE("a product's gradients on a GPU are those that the CPU comput
     CHECK(m.is_clean());
 }
 
+TEST_CASE("sums of int8 on a GPU are exact up to the end of int32 and wrap around beyond it") {
+    const machine m;
+    for (const bool transpose_b : {false, true})
+        for (const std::int64_t k : {std::int64_t{131068}, std::int64_t{131072}}) {
+            CAPTURE(k);
+            CAPTURE(transpose_b);
+            const product p{extents(k), transpose_b ? extents(4, k) : extents(k, 4), false, transpose_b};
+            any_array a(element_type::int8, p.a), b(element_type::int8, p.b);
+            for (const any_array* x : {&a, &b})
+                for (std::int64_t i = 0; i < x->elements(); ++i)
+                    const_cast<any_array*>(x)->data<std::int8_t>()[i] = -128;
+            const on_gpu g(p, element_type::int8);
+            tn::session s(g.g);
+            const any_array c = g.run(s, a, b, nullptr);
+            REQUIRE(c.element() == element_type::int32);
+            REQUIRE(c.extents() == extents(4));
+            for (int i = 0; i < 4; ++i)
+                CHECK(c.data<std::int32_t>()[i] == static_cast<std::int32_t>(static_cast<std::uint32_t>(k) << 14));
+        }
+#if defined(TENON_CUDA_EMULATED)
+    CHECK(products_by_library() == 1); // 131068 by a transposed b
+#endif
+    CHECK(m.is_clean());
+}
+
 TEST_CASE("float products are exact where TF32 is not asked for") {
     const machine m;
     // 1 + 2^-12 is 1 with 10 bits of fraction.
@@ -376,32 +409,33 @@ namespace {
 template <class T>
 std::string check_alone(const product& p, const tn::cuda::gemm_description& d, std::mt19937_64& random) {
     const any_array a = random_array<T>(p.a, random), b = random_array<T>(p.b, random);
-    const any_array bias = random_array<T>(extents(d.n), random);
+    const any_array bias = random_array<product_t<T>>(extents(d.n), random);
     const expected e = by_formula<T>(p, a, b, p.bias ? &bias : nullptr);
     std::vector<void*> memory;
     const auto to_gpu = [&](const any_array& from) {
         void* at = nullptr;
-        const auto bytes = static_cast<std::size_t>(from.elements()) * sizeof(T);
+        const auto bytes = static_cast<std::size_t>(from.elements()) * size_of(from.element());
         tn::cuda::check(cudaMalloc(&at, bytes + 1), "cudaMalloc");
-        tn::cuda::check(cudaMemcpy(at, from.data<T>(), bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
+        tn::cuda::check(cudaMemcpy(at, from.data(), bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
         memory.push_back(at);
         return at;
     };
-    any_array c(tn::element_type_of<T>, e.sizes);
+    using R = product_t<T>;
+    any_array c(tn::element_type_of<R>, e.sizes);
     void *x = to_gpu(a), *y = to_gpu(b), *z = to_gpu(bias), *to = to_gpu(c);
     tn::cuda::gemm(d, x, y, p.bias ? z : nullptr, to, nullptr);
     tn::cuda::check(
-        cudaMemcpy(c.data<T>(), to, static_cast<std::size_t>(c.elements()) * sizeof(T), cudaMemcpyDeviceToHost),
+        cudaMemcpy(c.data<R>(), to, static_cast<std::size_t>(c.elements()) * sizeof(R), cudaMemcpyDeviceToHost),
         "cudaMemcpy");
     for (void* at : memory) (void)cudaFree(at);
-    const std::string different = difference(c.data<T>(), e);
+    const std::string different = difference(c.data<R>(), e);
     return different.empty() ? "" : text_of(p) + ": " + different;
 }
 
 } // namespace
 
 TEST_CASE_TEMPLATE("our own kernel has all products, of whatever type", T, float, double, tn::half, tn::bfloat16,
-                   std::int32_t, std::int64_t) {
+                   std::int8_t, std::int32_t, std::int64_t) {
     const machine m;
     const std::uint64_t seed = fresh_seed();
     CAPTURE(seed);
@@ -453,6 +487,53 @@ TEST_CASE("products run by our own kernel, or with the bias after them, where cu
     tn::emulator::cublaslt::needs_workspace(std::size_t{1} << 40); // no algorithm keeps within the limit
     CHECK(check_through_graph<float>(matrix_products(9, 20, 17)[0], random) == "");
     CHECK(products_by_library() == 0);
+    CHECK(m.is_clean());
+}
+
+TEST_CASE("cuBLASLt makes products of int8 of a transposed b with n and k in fours, and our own kernel all others") {
+    const machine m;
+    const std::uint64_t seed = fresh_seed();
+    CAPTURE(seed);
+    std::mt19937_64 random(seed);
+    std::uint64_t by_library = 0;
+    const auto check = [&](const product& p, bool has_library) {
+        by_library += has_library;
+        CHECK(check_through_graph<std::int8_t>(p, random) == "");
+        CHECK_MESSAGE(products_by_library() == by_library, text_of(p));
+        CHECK_MESSAGE(tn::emulator::cublaslt::count().heuristics == by_library, text_of(p)); // nor is it asked
+    };
+    for (const auto& [sizes, in_fours] : {std::pair{std::array{1, 4, 4}, true},
+                                          {std::array{5, 8, 12}, true},
+                                          {std::array{64, 20, 100}, true},
+                                          {std::array{4, 6, 8}, false},
+                                          {std::array{4, 9, 8}, false},
+                                          {std::array{4, 8, 6}, false},
+                                          {std::array{8, 8, 1}, false}})
+        for (const product& p : matrix_products(sizes[0], sizes[1], sizes[2]))
+            check(p, in_fours && p.transpose_b && !p.transpose_a);
+    check({extents(8), extents(12, 8), false, true}, true);
+    check({extents(8), extents(3, 12, 8), false, true}, true);
+    check({extents(3, 5, 8), extents(3, 12, 8), false, true}, true);
+    check({extents(3, 5, 8), extents(12, 8), false, true, true, true}, true);
+    check({extents(5, 8), extents(3, 12, 8), false, true}, true);
+    check({extents(8), extents(8, 12)}, false);
+    check({extents(12, 8), extents(8)}, false); // one column
+    check({extents(3, 8, 5), extents(3, 12, 8), true, true}, false);
+    check({extents(3, 5, 8), extents(3, 8, 12)}, false);
+    // Two dimensions of the batch, of which the library goes through one.
+    tn::emulator::cublaslt::reset();
+    CHECK(check_through_graph<std::int8_t>({extents(2, 1, 5, 8), extents(1, 3, 4, 8), false, true}, random) == "");
+    CHECK(products_by_library() == 2);
+
+    tn::emulator::cublaslt::reset();
+    tn::emulator::cublaslt::has_algorithms(false);
+    CHECK(check_through_graph<std::int8_t>({extents(5, 8), extents(12, 8), false, true}, random) == "");
+    CHECK(products_by_library() == 0);
+    tn::emulator::cublaslt::reset();
+    by_library = 0;
+    REQUIRE(setenv("TENON_CUDA_PRODUCTS", "own", 1) == 0);
+    check({extents(5, 8), extents(12, 8), false, true}, false);
+    REQUIRE(unsetenv("TENON_CUDA_PRODUCTS") == 0);
     CHECK(m.is_clean());
 }
 

@@ -15,7 +15,8 @@ double dot(std::int64_t k, const std::function<double(std::int64_t)>& term) {
     return sum;
 }
 
-const element_types multiplied = floating.with(element_type::int32).with(element_type::int64);
+const element_types multiplied_alike = floating.with(element_type::int32).with(element_type::int64);
+const element_types multiplied = multiplied_alike.with(element_type::int8);
 
 const add_entries products{
     {.op = "matmul",
@@ -52,7 +53,7 @@ const add_entries products{
                       })};
                   }}}},
     {.op = "matmul_bias",
-     .elements = multiplied,
+     .elements = multiplied_alike,
      .samples = {{.operands = {x("m=3 k=4"), x("k n=5"), x("n")},
                   .attributes = matmul_bias_op::attributes{false, false, true},
                   .expected = [](const setting& at, const arguments& in) -> arguments {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <type_traits>
 #include <vector>
 
@@ -159,7 +160,83 @@ private:
     dense::gemm product_;
 };
 
-/// Integers: rows of c are sums of rows of b.
+/// int8 as floats, exactly: as much of k at a time as cannot sum to more than 2^24, up to which a float has all integers.
+/// The sums are added in int32.
+class int8_matmul_kernel final : public kernel {
+    static constexpr std::int64_t most_depth = (1 << 24) / (128 * 128);
+
+public:
+    int8_matmul_kernel(const kernel_setup& s, const matmul_layout& l) :
+        l_(l), depth_(l.k < most_depth ? l.k : most_depth), product_(part(s, depth_)) {
+        if (depth_ > 0 && l.k % depth_ != 0) last_.emplace(part(s, l.k % depth_));
+    }
+    void run(const kernel_run& r) override {
+        if (!r.out[0] || l_.elements_c == 0) return;
+        float* const a = reinterpret_cast<float*>(r.scratch);
+        float* const b = a + padded(part_of(l_.elements_a, depth_));
+        float* const c = b + padded(part_of(l_.elements_b, depth_));
+        std::int64_t from = 0;
+        do {
+            const std::int64_t depth = l_.k - from < depth_ ? l_.k - from : depth_;
+            const dense::gemm& product = depth == depth_ ? product_ : *last_;
+            take(r.input<std::int8_t>(0), a, l_.elements_a, l_.transpose_a ? l_.m : 1, from, depth, r.pool);
+            take(r.input<std::int8_t>(1), b, l_.elements_b, l_.transpose_b ? 1 : l_.n, from, depth, r.pool);
+            for (std::size_t i = 0; i < l_.outer_a.size(); ++i)
+                product.run(a + part_of(l_.outer_a[i], depth), b + part_of(l_.outer_b[i], depth), nullptr,
+                            c + static_cast<std::int64_t>(i) * l_.batch * l_.m * l_.n, r.pool);
+            in_parts(l_.elements_c, r.pool, [&](std::int64_t begin, std::int64_t end) {
+                std::int32_t* const to = r.output<std::int32_t>(0) + begin;
+                if (from == 0) TENON_SIMD_BEST(convert_all(c + begin, to, end - begin));
+                else TENON_SIMD_BEST(add_all(c + begin, to, end - begin));
+            });
+            from += depth;
+        } while (from < l_.k);
+    }
+    std::size_t scratch_bytes() const override {
+        return static_cast<std::size_t>(padded(part_of(l_.elements_a, depth_)) +
+                                        padded(part_of(l_.elements_b, depth_)) + padded(l_.elements_c)) *
+               sizeof(float);
+    }
+    double cost() const override { return 200 + l_.operations() * 0.006; }
+
+private:
+    static std::int64_t padded(std::int64_t n) { return (n + 15) / 16 * 16; }
+    /// Of so many elements those that are left where k is `depth`.
+    std::int64_t part_of(std::int64_t elements, std::int64_t depth) const {
+        return l_.k == 0 ? 0 : elements / l_.k * depth;
+    }
+    dense::gemm_description part(const kernel_setup& s, std::int64_t depth) const {
+        dense::gemm_description d = describe(l_, element_type::float32, dense::epilogue::none, s.threads);
+        d.k = depth;
+        d.batch_stride_a = part_of(d.batch_stride_a, depth);
+        d.batch_stride_b = part_of(d.batch_stride_b, depth);
+        return d;
+    }
+    template <class F> static void in_parts(std::int64_t n, thread_pool* pool, const F& f) {
+        if (pool) pool->parallel_for(n, 65536, f);
+        else f(0, n);
+    }
+    /// `depth` of [.., k, inner], from `first` on.
+    void take(const std::int8_t* from, float* to, std::int64_t elements, std::int64_t inner, std::int64_t first,
+              std::int64_t depth, thread_pool* pool) const {
+        const std::int64_t all = l_.k * inner, some = depth * inner;
+        in_parts(part_of(elements, depth), pool, [&](std::int64_t begin, std::int64_t end) {
+            while (begin < end) {
+                const std::int64_t matrix = begin / some, at = begin % some;
+                const std::int64_t n = end - begin < some - at ? end - begin : some - at;
+                TENON_SIMD_BEST(convert_all(from + matrix * all + first * inner + at, to + begin, n));
+                begin += n;
+            }
+        });
+    }
+
+    matmul_layout l_;
+    std::int64_t depth_;
+    dense::gemm product_;             // of depth_
+    std::optional<dense::gemm> last_; // of what is left of k
+};
+
+/// int32 and int64: rows of c are sums of rows of b.
 template <class T> class integer_matmul_kernel final : public kernel {
     using wrapping = std::make_unsigned_t<T>;
 
@@ -218,6 +295,7 @@ inline kernel_pointer prepare_matmul(const kernel_setup& s, bool ta, bool tb, de
     case element_type::float64: return std::make_unique<matmul_kernel<double>>(s, l, after);
     case element_type::float16: return std::make_unique<small_float_matmul_kernel<half>>(s, l, after);
     case element_type::bfloat16: return std::make_unique<small_float_matmul_kernel<bfloat16>>(s, l, after);
+    case element_type::int8: return std::make_unique<int8_matmul_kernel>(s, l);
     case element_type::int32: return std::make_unique<integer_matmul_kernel<std::int32_t>>(s, l, after);
     default: return std::make_unique<integer_matmul_kernel<std::int64_t>>(s, l, after);
     }
