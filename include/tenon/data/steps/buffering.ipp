@@ -19,8 +19,7 @@ namespace tenon::detail {
 class prefetched_node final : public data_node {
 public:
     prefetched_node(pointer from, std::int64_t n) :
-        data_node(n == autotune ? "prefetch" : "prefetch(" + std::to_string(n) + ")", from->components(), {from}),
-        n_(n) {}
+        data_node(n == autotune ? "prefetch" : step_name("prefetch", n), from->components(), {from}), n_(n) {}
     std::unique_ptr<element_stream> make(pipeline& p) const override { return std::make_unique<stream>(*this, p); }
     bool may_wait() const override { return true; }
     std::int64_t size() const override { return input().size(); }
