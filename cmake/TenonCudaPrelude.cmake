@@ -3,8 +3,8 @@
 
 function(tenon_cuda_prelude output)
     set(text "")
-    foreach(name IN ITEMS tape_functions tape_loops)
-        set(file "${PROJECT_SOURCE_DIR}/cuda/kernels/${name}.hpp")
+    foreach(name IN ITEMS include/tenon/kernel/polygamma cuda/kernels/tape_functions cuda/kernels/tape_loops)
+        set(file "${PROJECT_SOURCE_DIR}/${name}.hpp")
         set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
         file(READ "${file}" content)
         string(REPLACE "#pragma once\n" "" content "${content}")

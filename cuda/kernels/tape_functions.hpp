@@ -2,7 +2,7 @@
 
 // The instructions of tapes (tape/instructions.inl) on one element each, as device code. The text of this file is given to NVRTC
 // before what is generated for a tape, and the interpreter of tapes includes it, so that both compute the same numbers. It includes
-// nothing, since NVRTC has no files.
+// nothing, since NVRTC has no files; tenon/kernel/polygamma.hpp comes before it.
 //
 // What each gives at the edges is what the CPU's (kernel/simd/pack_arithmetic.inl, math_*.inl) gives: integers wrap around, by zero they
 // give 0; min and max hand NaN on; rounding is half to even; floating numbers saturate where they become integers, and NaN becomes
@@ -386,76 +386,10 @@ TENON_CALLED double digamma_of(double x) {
 }
 template <class T> __device__ inline T digamma(T a) { return static_cast<T>(digamma_of(static_cast<double>(a))); }
 
-/// n! times the sum of 1 / (x + k)^(n + 1) over all k >= 0, for whole n >= 1 and x > 0: x^n times the sum comes first, whose terms
-/// are (x / (x + k))^n / (x + k), then n! / x^n. From x + k >= n + 8 on, the terms are summed by Euler and Maclaurin's formula
-/// (Abramowitz and Stegun 23.1.30). As kernel/simd/polygamma.hpp.
-TENON_CALLED double polygamma_series(double n, double x) {
-    double sum = 0;
-    for (double k = 0;; ++k) {
-        const double y = x + k;
-        double power = 1; // (x / y)^n
-        if (n > 16) {
-            power = ::exp(-n * ::log1p(k / x)); // of large powers few bits of the logarithm matter
-        } else if (k > 0) {
-            for (double i = 0; i < n; ++i) power *= x / y;
-        }
-        if (y >= n + 8) {
-            // B_2j / (2j)!
-            const double coefficients[] = {1 / 12.0,
-                                           -1 / 720.0,
-                                           1 / 30240.0,
-                                           -1 / 1209600.0,
-                                           1 / 47900160.0,
-                                           -691 / 1307674368000.0,
-                                           1 / 74724249600.0,
-                                           -3617 / 10670622842880000.0,
-                                           43867 / 5109094217170944000.0,
-                                           -174611 / 802857662698291200000.0,
-                                           77683 / 14101100039391805440000.0,
-                                           -236364091 / 1693824136731743669452800000.0};
-            double rest = 0, factor = (n + 1) / y / y, i = n + 2;
-            for (const double c : coefficients) {
-                rest += c * factor;
-                factor *= i / y * ((i + 1) / y);
-                i += 2;
-            }
-            sum += power * (rest + 0.5 / y + 1 / n);
-            break;
-        }
-        const double term = power / y;
-        sum += term;
-        if (term < 0x1p-60 * sum) break;
-    }
-    // x^-n in two halves, since the whole may be too large or too small where the result is not.
-    double half, factorial = 1;
-    if (n <= 170) {
-        half = ::pow(x, -0.5 * n);
-        for (double i = 2; i <= n; ++i) factorial *= i;
-    } else { // by Stirling's formula, whose (n / e)^n joins x^-n
-        half = ::pow(n / (2.718281828459045235 * x), 0.5 * n);
-        factorial = ::sqrt(6.283185307179586477 * n) * ::exp((1 - 1 / (30 * n * n)) / (12 * n));
-    }
-    return half * (factorial * sum) * half;
-}
-/// The n-th derivative of digamma, itself for n = 0, NaN for other n than whole ones. Its poles are 0, -1, -2, ...: infinity for odd
-/// n; for even n the limit from x's side at 0 and NaN elsewhere.
-TENON_CALLED double polygamma_of(double n, double x) {
-    if (n == 0) return digamma_of(x);
-    if (!(n >= 1 && n < infinity() && n == ::floor(n) && x > -infinity())) return nan();
-    const bool odd = 0.5 * n != ::floor(0.5 * n);
-    if (x > 0) return odd ? polygamma_series(n, x) : -polygamma_series(n, x);
-    const double offset = x - ::rint(x);
-    if (offset == 0) return odd ? infinity() : x == 0 ? ::copysign(infinity(), -x) : nan();
-    // The sum over the k of both signs, two series, less the one over k < 0, whose terms are those of 1 - x.
-    const double distance = ::fabs(offset);
-    const double near = polygamma_series(n, distance);
-    if (near == infinity() && (odd || distance < 0.5)) return odd ? infinity() : ::copysign(infinity(), -offset);
-    const double far = polygamma_series(n, 1 - distance), beyond = polygamma_series(n, 1 - x);
-    if (odd) return near + (far - beyond);
-    return (distance < 0.5 ? ::copysign(near - far, -offset) : 0) - beyond;
-}
+/// The n-th derivative of digamma, itself for n = 0, NaN for other n than whole ones.
 template <class T> __device__ inline T polygamma(T n, T x) {
-    return static_cast<T>(polygamma_of(static_cast<double>(n), static_cast<double>(x)));
+    if (n == 0) return digamma(x);
+    return static_cast<T>(tenon::detail::scalar_polygamma(static_cast<double>(n), static_cast<double>(x)));
 }
 
 #undef TENON_CALLED

@@ -1,5 +1,7 @@
 #include <cuda/kernels/tape_interpreter.hpp>
 
+#include <tenon/kernel/polygamma.hpp>
+
 #include <cuda/kernels/launch.hpp>
 #include <cuda/kernels/tape_functions.hpp>
 #include <cuda/kernels/tape_loops.hpp>

@@ -5,9 +5,11 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <tenon/input.hpp>
@@ -428,6 +430,31 @@ TEST_CASE("a tuned map takes as many threads as it may, and no more than there i
     while (tight.next()) {
     }
     CHECK(tight.report().steps[0].parallelism == 1);
+}
+
+TEST_CASE("a tuned prefetch grows where it was full and then too small, as far as there is memory for its elements") {
+    const auto room_at_the_end = [](std::size_t memory) {
+        std::function<double()> fullness;
+        std::atomic<int> begun = 0;
+        const auto element = [&](std::int64_t i) {
+            ++begun;
+            // The one that comes after a full buffer of two, until it is asked for when nothing is left: what was found at
+            // the four times that one was asked for is 0, 2, 1 and 0.
+            while (i == 3 && fullness() != 3 / 8.0) std::this_thread::yield();
+            return tn::array<double, tn::shape<1000>>();
+        };
+        auto it = tn::data::range(6).map_host(element).prefetch().with_options({.memory = memory}).iterate();
+        fullness = [&] { return it.report().steps[0].fullness; };
+        REQUIRE(it.next());
+        while (begun < 3) std::this_thread::yield();
+        (void)it.save(); // waits for the element that is being made
+        for (int i = 1; i < 6; ++i) REQUIRE(it.next());
+        CHECK(!it.next());
+        return it.report().steps[0].buffer;
+    };
+    CHECK(room_at_the_end(1000) == 2);
+    CHECK(room_at_the_end(15'999) == 2);
+    CHECK(room_at_the_end(16'000) == 4);
 }
 
 TEST_CASE("a trace has a row for each step") {

@@ -57,7 +57,6 @@ TENON_OP(selection, boolean_mask);
 /// gradient's parts.
 struct boolean_mask_gradient_op {
     static constexpr const char* name = "boolean_mask_gradient";
-    static constexpr element_types gpu_types = no_elements;
     using attributes = no_attributes;
     static constexpr bool needs_value(const attributes&, int input) { return input != 2; }
     static constexpr inferred infer(const attributes&, type_list in, int) {
@@ -205,6 +204,7 @@ template <Element Index = std::int32_t, OperandOrIllShaped X> auto unique(const 
 
 #include <tenon/core/with_element.hpp>
 #include <tenon/ops/kernels/immediate.hpp>
+#include <tenon/ops/kernels/masked_rows.hpp>
 
 namespace tenon {
 
@@ -345,31 +345,24 @@ private:
 };
 
 struct boolean_mask_gradient_kernel final : kernel {
-    explicit boolean_mask_gradient_kernel(const kernel_setup& s) :
-        name(s.node.name),
-        type(s.outputs[0]),
-        chosen(s.inputs[0].extents[0].size),
-        places(s.inputs[1].extents.elements()) {
-        for (int d = s.inputs[1].extents.rank(); d < type.extents.rank(); ++d) part *= type.extents[d].size;
-    }
+    explicit boolean_mask_gradient_kernel(const kernel_setup& s) : rows(s), element(s.outputs[0].element) {}
     void run(const kernel_run& r) override {
         const bool* mask = r.input<bool>(1);
-        const std::int64_t n = std::count(mask, mask + places, true);
-        if (n != chosen)
-            throw invalid_argument_error(name + ": the mask chooses " + std::to_string(n) + " of " +
-                                         std::to_string(places) + ", and the gradient is of " + std::to_string(chosen));
-        const std::size_t bytes = static_cast<std::size_t>(places * part) * size_of(type.element);
+        rows.check_chosen(std::count(mask, mask + rows.places, true));
+        const std::int64_t part = rows.part;
+        const std::size_t bytes = static_cast<std::size_t>(rows.places * part) * size_of(element);
         if (bytes > 0) std::memset(r.out[0], 0, bytes);
         std::int64_t at = 0;
-        for_each_run(mask, places, [&](std::int64_t first, std::int64_t count) {
-            copy_elements(type.element, r.out[0], first * part, r.in[0], at, count * part);
+        for_each_run(mask, rows.places, [&](std::int64_t first, std::int64_t count) {
+            copy_elements(element, r.out[0], first * part, r.in[0], at, count * part);
             at += count * part;
         });
     }
-    double cost() const override { return 50 + static_cast<double>(places) * (1 + 0.1 * static_cast<double>(part)); }
-    std::string name;
-    tensor_type type;
-    std::int64_t chosen, places, part = 1;
+    double cost() const override {
+        return 50 + static_cast<double>(rows.places) * (1 + 0.1 * static_cast<double>(rows.part));
+    }
+    masked_rows rows;
+    element_type element;
 };
 
 } // namespace detail

@@ -5,12 +5,12 @@
 #include <tenon/ops/gradients.hpp>
 #include <tenon/ops/normalization.hpp>
 
-#include "gpu_run.hpp"
+#include "drawn_numbers.hpp"
 
 using namespace tenon;
 using test::array_of;
 using test::difference;
-using test::drawn_seed;
+using test::drawn_numbers;
 using test::number_at;
 using test::run_on_gpu;
 using test::same_bits;
@@ -18,18 +18,13 @@ using test::spacing;
 
 namespace {
 
-struct numbers {
-    std::mt19937_64 engine{drawn_seed()};
-    double operator()(double least, double most) { return std::uniform_real_distribution<double>(least, most)(engine); }
-};
-
 double computed(element_type e) { return e == element_type::float64 ? 0x1p-52 : 0x1p-23; }
 
 } // namespace
 
 TEST_CASE_TEMPLATE("GPU: layer_norm and its gradients, through the graph; the same in every run", T, float, double,
                    half, bfloat16) {
-    numbers draw;
+    drawn_numbers draw;
     const double epsilon = 1e-3;
     // Rows that fit into the registers of one thread, a warp, a block, and none; more rows than blocks.
     for (const extents& shape : {extents(3, 1), extents(2, 3, 5), extents(70, 64), extents(5000, 8), extents(3, 1001),
@@ -100,7 +95,7 @@ TEST_CASE_TEMPLATE("GPU: layer_norm and its gradients, through the graph; the sa
 }
 
 TEST_CASE("GPU: the gradient of gamma alone needs no more than it") {
-    numbers draw;
+    drawn_numbers draw;
     const any_array x = array_of<float>(extents(30, 100), [&](std::int64_t) { return draw(-1, 1); });
     const any_array ones = array_of<float>(extents(100), [](std::int64_t) { return 1; });
     const auto gradients = [&](std::vector<int> of) {

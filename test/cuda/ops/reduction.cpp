@@ -9,21 +9,20 @@
 #include <tenon/ops/gradients.hpp>
 #include <tenon/ops/reduction.hpp>
 
-#include "gpu_run.hpp"
+#include "drawn_numbers.hpp"
 
 using namespace tenon;
 using test::array_of;
 using test::difference;
-using test::drawn_seed;
+using test::drawn_numbers;
+using test::infinity;
+using test::not_a_number;
 using test::number_at;
 using test::run_on_gpu;
 using test::same_bits;
 using test::spacing;
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-const double not_a_number = std::nan("");
 
 using members = std::vector<double>;
 
@@ -87,12 +86,6 @@ const std::vector<extents>& with_nothing() {
     return all;
 }
 
-struct numbers {
-    std::mt19937_64 engine{drawn_seed()};
-    double operator()(double least, double most) { return std::uniform_real_distribution<double>(least, most)(engine); }
-    double whole(int least, int most) { return std::uniform_int_distribution<int>(least, most)(engine); }
-};
-
 double sum_of(const members& g) {
     long double s = 0;
     for (const double v : g) s += v;
@@ -135,7 +128,7 @@ template <class T> double rounding(double terms, double value) {
         std::uint32_t, std::uint64_t
 
 TEST_CASE_TEMPLATE("GPU: sum over any axes; integers wrap around", T, TENON_NUMBERS) {
-    numbers draw;
+    drawn_numbers draw;
     const auto some = [&](std::int64_t) {
         return is_whole<T> ? draw.whole(std::is_signed_v<T> ? -100 : 0, 100) : draw(-3, 3);
     };
@@ -150,7 +143,7 @@ TEST_CASE_TEMPLATE("GPU: sum over any axes; integers wrap around", T, TENON_NUMB
 }
 
 TEST_CASE_TEMPLATE("GPU: mean and norms over any axes", T, float, double, half, bfloat16) {
-    numbers draw;
+    drawn_numbers draw;
     const auto some = [&](std::int64_t) { return draw(-3, 3); };
     const auto run = [&](const extents& shape) {
         check<T>(
@@ -179,7 +172,7 @@ TEST_CASE_TEMPLATE("GPU: mean and norms over any axes", T, float, double, half, 
 
 TEST_CASE_TEMPLATE("GPU: prod over any axes; integers wrap around", T, float, double, half, bfloat16, std::int8_t,
                    std::uint16_t, std::int32_t, std::uint64_t) {
-    numbers draw;
+    drawn_numbers draw;
     const auto some = [&](std::int64_t) { return is_whole<T> ? draw.whole(1, 3) : draw(0.7, 1.35); };
     const auto run = [&](const extents& shape) {
         check<T>(
@@ -209,7 +202,7 @@ TEST_CASE_TEMPLATE("GPU: prod over any axes; integers wrap around", T, float, do
 }
 
 TEST_CASE_TEMPLATE("GPU: min, max, argmin and argmax over any axes: the first of equals", T, TENON_NUMBERS) {
-    numbers draw;
+    drawn_numbers draw;
     using limits = std::numeric_limits<T>;
     const auto some = [&](std::int64_t i) {
         if (i % 97 == 5) return static_cast<double>(limits::lowest());
@@ -240,7 +233,7 @@ TEST_CASE_TEMPLATE("GPU: min, max, argmin and argmax over any axes: the first of
 }
 
 TEST_CASE("GPU: any and all over any axes; of nothing false and true") {
-    numbers draw;
+    drawn_numbers draw;
     for (const double share : {0.001, 0.5, 0.999}) {
         const auto some = [&](std::int64_t) { return draw(0, 1) < share ? 1.0 : 0.0; };
         const auto exactly = [](const members&, double) { return 0.0; };
@@ -258,7 +251,7 @@ TEST_CASE("GPU: any and all over any axes; of nothing false and true") {
 }
 
 TEST_CASE_TEMPLATE("GPU: count_nonzero: -0 is 0, NaN is not", T, TENON_NUMBERS, bool) {
-    numbers draw;
+    drawn_numbers draw;
     const auto some = [&](std::int64_t i) {
         if (i % 5 == 1) return -0.0;
         if (i % 7 == 1 && std::is_same_v<T, float>) return not_a_number;
@@ -277,7 +270,7 @@ TEST_CASE_TEMPLATE("GPU: count_nonzero: -0 is 0, NaN is not", T, TENON_NUMBERS, 
 }
 
 TEST_CASE_TEMPLATE("GPU: logsumexp over any axes", T, float, double, half, bfloat16) {
-    numbers draw;
+    drawn_numbers draw;
     // In some groups the largest element comes last, and most terms do not count.
     const auto some = [&](std::int64_t i) {
         return draw(-3, 3) + 0.01 * static_cast<double>(i % 5000) + (i % 50 == 0 ? -infinity : 0);
@@ -300,7 +293,7 @@ TEST_CASE_TEMPLATE("GPU: logsumexp over any axes", T, float, double, half, bfloa
 
 TEST_CASE_TEMPLATE("GPU: variance and standard deviation over any axes, far from 0 too", T, float, double, half,
                    bfloat16) {
-    numbers draw;
+    drawn_numbers draw;
     const double center = sizeof(T) == 2 ? 2 : 1000;
     const auto some = [&](std::int64_t) { return center + draw(-3, 3); };
     const auto run = [&](const extents& shape, int less) {
@@ -327,7 +320,7 @@ TEST_CASE_TEMPLATE("GPU: variance and standard deviation over any axes, far from
 }
 
 TEST_CASE("GPU: NaN goes through min, max and their positions; infinities as in mathematics") {
-    numbers draw;
+    drawn_numbers draw;
     for (const extents& shape : {extents(3, 700), extents(700, 3), extents(20000)}) {
         const auto some = [&](std::int64_t i) {
             return i == 457 || i == 1301 ? not_a_number : i % 11 == 3 ? infinity : draw(-1, 1);
@@ -387,7 +380,7 @@ TEST_CASE("GPU: denormal numbers count") {
 }
 
 TEST_CASE("GPU: long sums are as exact as doubles, and the same in every run") {
-    numbers draw;
+    drawn_numbers draw;
     for (const extents& shape : {extents(1000003), extents(2, 300001), extents(400009, 2), extents(30, 11, 1001)}) {
         const any_array x = array_of<float>(shape, [&](std::int64_t) { return draw(0.9, 1.1); });
         for (unsigned axes = 1; axes < 1U << shape.rank(); ++axes) {
@@ -406,7 +399,7 @@ TEST_CASE("GPU: long sums are as exact as doubles, and the same in every run") {
 }
 
 TEST_CASE("GPU: positions and variances of long lines are found from parts") {
-    numbers draw;
+    drawn_numbers draw;
     for (const extents& shape : {extents(300007), extents(100003, 3), extents(7, 60013)}) {
         const auto some = [&](std::int64_t) { return draw(-1, 1); };
         check<float>(
@@ -421,7 +414,7 @@ TEST_CASE("GPU: positions and variances of long lines are found from parts") {
 }
 
 TEST_CASE("GPU: sum_like sums over what was repeated") {
-    numbers draw;
+    drawn_numbers draw;
     const any_array x = array_of<float>(extents(4, 5, 6, 7), [&](std::int64_t) { return draw(-1, 1); });
     struct {
         extents like;
@@ -444,7 +437,7 @@ TEST_CASE("GPU: sum_like sums over what was repeated") {
 
 TEST_CASE_TEMPLATE("GPU: derivatives of products are right where elements are 0, of first and of second order", T,
                    float, double, half, bfloat16) {
-    numbers draw;
+    drawn_numbers draw;
     struct {
         extents sizes;
         unsigned axes;

@@ -7,27 +7,20 @@
 #include <tenon/ops/gradients.hpp>
 #include <tenon/ops/scan.hpp>
 
-#include "gpu_run.hpp"
+#include "drawn_numbers.hpp"
 
 using namespace tenon;
 using test::array_of;
 using test::difference;
-using test::drawn_seed;
+using test::drawn_numbers;
+using test::infinity;
+using test::not_a_number;
 using test::number_at;
 using test::run_on_gpu;
 using test::same_bits;
 using test::spacing;
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-const double not_a_number = std::nan("");
-
-struct numbers {
-    std::mt19937_64 engine{drawn_seed()};
-    double operator()(double least, double most) { return std::uniform_real_distribution<double>(least, most)(engine); }
-    double whole(int least, int most) { return std::uniform_int_distribution<int>(least, most)(engine); }
-};
 
 // y[i] along the axis: `step` from the state to the next one with x (and w) of an element, `value` of a state.
 struct formula {
@@ -105,7 +98,7 @@ template <class T> double wrapped(double v) {
         std::uint32_t, std::uint64_t
 
 TEST_CASE_TEMPLATE("GPU: cumsum along any axis; integers wrap around", T, TENON_NUMBERS) {
-    numbers draw;
+    drawn_numbers draw;
     check<T>([](const auto& x, int a, scan_options o) { return untyped::cumsum(x, a, o); },
              [&](std::int64_t) { return is_whole<T> ? draw.whole(std::is_signed_v<T> ? -50 : 0, 50) : draw(-1, 1); },
              {0, [](double s, double x, double, double) { return is_whole<T> ? wrapped<T>(s + x) : s + x; }},
@@ -120,7 +113,7 @@ TEST_CASE_TEMPLATE("GPU: cumsum along any axis; integers wrap around", T, TENON_
 
 TEST_CASE_TEMPLATE("GPU: cumprod along any axis; integers wrap around", T, float, double, half, bfloat16, std::int8_t,
                    std::uint16_t, std::int32_t, std::uint64_t) {
-    numbers draw;
+    drawn_numbers draw;
     check<T>([](const auto& x, int a, scan_options o) { return untyped::cumprod(x, a, o); },
              [&](std::int64_t i) {
                  return is_whole<T> ? draw.whole(1, 3) - (i % 4 == 0 ? 2 * draw.whole(0, 1) * std::is_signed_v<T> : 0)
@@ -144,7 +137,7 @@ TEST_CASE_TEMPLATE("GPU: cumprod along any axis; integers wrap around", T, float
 
 TEST_CASE_TEMPLATE("GPU: cummax and cummin along any axis; before the first is the least, or the largest, number", T,
                    TENON_NUMBERS) {
-    numbers draw;
+    drawn_numbers draw;
     using limits = std::numeric_limits<T>;
     const double least = is_whole<T> ? static_cast<double>(limits::lowest()) : -infinity;
     const double most = is_whole<T> ? static_cast<double>(limits::max()) : infinity;
@@ -159,7 +152,7 @@ TEST_CASE_TEMPLATE("GPU: cummax and cummin along any axis; before the first is t
 }
 
 TEST_CASE("GPU: from the first NaN on extremes, sums and logarithms of sums of exponentials are NaN") {
-    numbers draw;
+    drawn_numbers draw;
     const auto some = [&](std::int64_t i) { return i % 2113 == 977 ? not_a_number : draw(-1, 1); };
     const auto close = [](double) { return 1e-5; };
     check<float>([](const auto& x, int a, scan_options o) { return untyped::cummax(x, a, o); }, some,
@@ -175,7 +168,7 @@ TEST_CASE("GPU: from the first NaN on extremes, sums and logarithms of sums of e
 
 TEST_CASE_TEMPLATE("GPU: cumlogsumexp along any axis, of rising and infinite elements too", T, float, double, half,
                    bfloat16) {
-    numbers draw;
+    drawn_numbers draw;
     const formula f{-infinity, [](double s, double x, double, double) {
                         const double m = std::max(s, x);
                         return m == -infinity || m == infinity ? m : m + std::log(std::exp(s - m) + std::exp(x - m));
@@ -194,7 +187,7 @@ TEST_CASE_TEMPLATE("GPU: cumlogsumexp along any axis, of rising and infinite ele
 
 TEST_CASE_TEMPLATE("GPU: recurrence along any axis, with the weight of an element or of the one before", T, float,
                    double, half, bfloat16) {
-    numbers draw;
+    drawn_numbers draw;
     for (const scan_case& c : cases())
         for (const bool later : {false, true})
             for (const scan_options& how : ways) {
@@ -233,7 +226,7 @@ TEST_CASE("GPU: a recurrence whose weights multiply to more than a double holds 
 }
 
 TEST_CASE("GPU: the gradient of cumsum through the graph runs the other way") {
-    numbers draw;
+    drawn_numbers draw;
     const any_array x = array_of<float>(extents(5, 3000), [&](std::int64_t) { return draw(-1, 1); });
     const any_array d = array_of<float>(extents(5, 3000), [&](std::int64_t) { return draw(-1, 1); });
     const any_array dx = std::move(run_on_gpu({&x, &d}, [](const auto& in) {

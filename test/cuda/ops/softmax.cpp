@@ -3,32 +3,24 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <limits>
 
 #include <tenon/ops/gradients.hpp>
 #include <tenon/ops/softmax.hpp>
 
-#include "gpu_run.hpp"
+#include "drawn_numbers.hpp"
 
 using namespace tenon;
 using test::array_of;
 using test::difference;
-using test::drawn_seed;
+using test::drawn_numbers;
+using test::infinity;
+using test::not_a_number;
 using test::number_at;
 using test::run_on_gpu;
 using test::same_bits;
 using test::spacing;
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-const double not_a_number = std::nan("");
-
-struct numbers {
-    std::mt19937_64 engine{drawn_seed()};
-    double operator()(double least, double most) { return std::uniform_real_distribution<double>(least, most)(engine); }
-    std::int64_t below(std::int64_t n) { return std::uniform_int_distribution<std::int64_t>(0, n - 1)(engine); }
-};
 
 // A tensor as lines along an axis: calls f with the positions of each line's elements.
 template <class F> void for_lines(const extents& sizes, int axis, const F& f) {
@@ -89,7 +81,7 @@ const std::vector<lines_case>& cases() {
 } // namespace
 
 TEST_CASE_TEMPLATE("GPU: softmax and log_softmax along any axis", T, float, double, half, bfloat16) {
-    numbers draw;
+    drawn_numbers draw;
     for (const lines_case& c : cases()) {
         CAPTURE(to_string(c.sizes));
         CAPTURE(c.axis);
@@ -142,7 +134,7 @@ TEST_CASE("GPU: a line that holds NaN or infinity, or nothing but -infinity, has
 
 TEST_CASE_TEMPLATE("GPU: gradients of softmax and log_softmax along any axis, through the graph", T, float, double,
                    half, bfloat16) {
-    numbers draw;
+    drawn_numbers draw;
     for (const lines_case& c : cases()) {
         CAPTURE(to_string(c.sizes));
         CAPTURE(c.axis);
@@ -176,7 +168,7 @@ TEST_CASE_TEMPLATE("GPU: gradients of softmax and log_softmax along any axis, th
 }
 
 TEST_CASE_TEMPLATE("GPU: sparse_softmax_cross_entropy: loss and gradient", T, float, double, half, bfloat16) {
-    numbers draw;
+    drawn_numbers draw;
     const extents shapes[] = {extents(1, 1),    extents(5, 10), extents(300, 7), extents(3, 2, 1000),
                               extents(2, 9001), extents(0, 4),  extents(6)};
     for (const extents& shape : shapes)
@@ -230,7 +222,7 @@ TEST_CASE("GPU: a label that is no class fails the step with the CPU's words, wh
 
 TEST_CASE_TEMPLATE("GPU: softmax_cross_entropy: loss and gradient; a weight of 0 counts nothing", T, float, double,
                    half, bfloat16) {
-    numbers draw;
+    drawn_numbers draw;
     for (const extents& shape : {extents(1, 1), extents(5, 10), extents(300, 7), extents(3, 2, 1000), extents(2, 9001),
                                  extents(3, 0), extents(6)}) {
         CAPTURE(to_string(shape));

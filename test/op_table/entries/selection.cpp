@@ -11,7 +11,7 @@ const std::string elsewhere = "ops/selection.cpp, ops/selection_steps.cpp";
 
 const add_entries selection{
     {.op = "boolean_mask", .elements = all_elements, .cpu_only = true, .apart = elsewhere},
-    {.op = "boolean_mask_gradient", .elements = numeric, .cpu_only = true, .apart = elsewhere},
+    {.op = "boolean_mask_gradient", .elements = numeric, .apart = elsewhere + ", cuda/ops/selection.cpp"},
     {.op = "nonzero", .no_gradient = "indices", .cpu_only = true, .apart = elsewhere},
     {.op = "unique",
      .elements = all_elements,

@@ -84,7 +84,7 @@ class batched_node final : public data_node {
 public:
     batched_node(std::string step, pointer from, std::int64_t n, bool drop, extent size, bool padded,
                  std::vector<any_array> fill) :
-        data_node(step_name(step.c_str(), n),
+        data_node(step_name(step, n),
                   stacked_types(step.c_str(), padded ? with_open_sizes(from->components()) : from->components(), size),
                   {from}),
         n_(n),
@@ -105,10 +105,6 @@ public:
     }
 
 private:
-    static std::string step_name(const std::string& step, std::int64_t n) {
-        return step + "(" + std::to_string(n) + ")";
-    }
-
     class stream final : public element_stream {
     public:
         stream(const batched_node& n, pipeline& p) :

@@ -19,8 +19,7 @@ namespace tenon::detail {
 class prefetched_node final : public data_node {
 public:
     prefetched_node(pointer from, std::int64_t n) :
-        data_node(n == autotune ? "prefetch" : "prefetch(" + std::to_string(n) + ")", from->components(), {from}),
-        n_(n) {}
+        data_node(n == autotune ? "prefetch" : step_name("prefetch", n), from->components(), {from}), n_(n) {}
     std::unique_ptr<element_stream> make(pipeline& p) const override { return std::make_unique<stream>(*this, p); }
     bool may_wait() const override { return true; }
     std::int64_t size() const override { return input().size(); }
@@ -56,7 +55,7 @@ private:
             meter_.capacity_sum.fetch_add(room_, std::memory_order_relaxed);
             meter_.fill_sum.fetch_add(held_.size(), std::memory_order_relaxed);
             // What was full when it was last asked, and is empty now, is too small for how unevenly it is asked.
-            if (tuned_ && held_.empty() && was_full_ && !ended_) enlarge(x);
+            if (tuned_ && held_.empty() && was_full_ && !ended_) enlarge();
             given_.wait(lock, [&] { return !held_.empty() || ended_; });
             if (held_.empty()) return false;
             kept_element got = std::move(held_.front());
@@ -66,6 +65,7 @@ private:
             if (is_low) take_.notify_one();
             if (got.failure) std::rethrow_exception(got.failure);
             x = std::move(got.element);
+            last_bytes_ = bytes_of(x);
             return true;
         }
         bool is_ready() const override {
@@ -93,10 +93,8 @@ private:
         }
 
     private:
-        void enlarge(const data_element& like) {
-            std::size_t bytes = 0;
-            for (const any_array& a : like) bytes += a.bytes();
-            bytes *= room_;
+        void enlarge() {
+            const std::size_t bytes = room_ * last_bytes_;
             if (!pipeline_.take_memory(bytes)) return;
             taken_memory_ += bytes;
             room_ *= 2;
@@ -134,6 +132,7 @@ private:
         pipeline& pipeline_;
         step_meter& meter_;
         const bool tuned_;
+        std::size_t last_bytes_ = 0; // of the element that was given last: next() alone asks for it
 
         mutable std::mutex guard_; // of all that follows
         std::condition_variable take_, given_;

@@ -18,10 +18,6 @@ inline void require_at_least(const char* what, std::int64_t given, std::int64_t 
                                      std::to_string(least) + " or more");
 }
 
-inline std::string step_name(const char* name, std::int64_t n) {
-    return std::string(name) + "(" + std::to_string(n) + ")";
-}
-
 // What moves the input's elements as they are: rows stay rows. Make(stream kind, pipeline, node) gives the stream.
 template <class Make> class ordering_node final : public data_node {
 public:

@@ -181,6 +181,11 @@ template <class Stream> std::unique_ptr<Stream> open_as(const data_node& n, pipe
 void save_epochs(state_writer& to, const data_node& n, const pipeline& p);
 void restore_epochs(state_reader& from, const data_node& n, pipeline& p);
 
+/// "batch(32)".
+inline std::string step_name(const std::string& step, std::int64_t n) { return step + "(" + std::to_string(n) + ")"; }
+
+std::size_t bytes_of(const data_element& x) noexcept;
+
 /// Nanoseconds of the steady clock.
 std::int64_t now_ns() noexcept;
 

@@ -21,6 +21,12 @@ TENON_INLINE std::int64_t now_ns() noexcept {
         .count();
 }
 
+TENON_INLINE std::size_t bytes_of(const data_element& x) noexcept {
+    std::size_t bytes = 0;
+    for (const any_array& a : x) bytes += a.bytes();
+    return bytes;
+}
+
 struct pipeline::state {
     std::mutex guard;                                // of `epochs`; the meters' list does not change
     std::vector<std::unique_ptr<step_meter>> meters; // the last step first

@@ -215,9 +215,7 @@ private:
     std::uint64_t room() const { return room_of_a_thread_ * static_cast<std::uint64_t>(wanted_); }
     // Of small ones that take less than to wake a thread there may be more, so that it is not woken for each.
     void adapt_room(const data_element& x) {
-        std::size_t bytes = 0;
-        for (const any_array& a : x) bytes += a.bytes();
-        const std::uint64_t best = bytes <= 4096 && works_.count > 0 && works_.value < 20e3 ? 16 : 2;
+        const std::uint64_t best = bytes_of(x) <= 4096 && works_.count > 0 && works_.value < 20e3 ? 16 : 2;
         if (best == room_of_a_thread_) return;
         room_of_a_thread_ = best;
         tell();
@@ -241,10 +239,9 @@ private:
         const int most = pipeline_.threads();
         const int best = needed >= most ? most : std::max(1, static_cast<int>(needed + 0.999));
         if (best > wanted_) {
-            std::size_t bytes = 0;
-            for (const any_array& a : x) bytes += a.bytes();
-            if (!pipeline_.take_memory(2 * bytes)) return;
-            taken_memory_ += 2 * bytes;
+            const std::size_t bytes = 2 * bytes_of(x);
+            if (!pipeline_.take_memory(bytes)) return;
+            taken_memory_ += bytes;
             ++wanted_;
         } else if (best < wanted_ - 1) --wanted_;
         else return;

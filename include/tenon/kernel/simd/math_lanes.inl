@@ -28,7 +28,7 @@ TENON_SIMD_INLINE pack<double> pow(pack<double> a, pack<double> b) {
 template <class T> TENON_SIMD_INLINE pack<T> polygamma(pack<T> n, pack<T> x) {
     const pack<bool> none = n == pack<T>{};
     pack<T> r = x;
-    if (!all(none)) r = lane_by_lane(simd::detail::scalar_polygamma, n, x);
+    if (!all(none)) r = lane_by_lane(tenon::detail::scalar_polygamma, n, x);
     if (any(none)) r = select(none, digamma(x), r);
     return r;
 }

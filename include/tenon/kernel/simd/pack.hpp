@@ -16,8 +16,8 @@
 #include <type_traits>
 
 #include <tenon/core/half.hpp>
+#include <tenon/kernel/polygamma.hpp>
 #include <tenon/kernel/simd/isa.hpp>
-#include <tenon/kernel/simd/polygamma.hpp>
 
 /// Every function of a kernel is inlined into the loop that runs it: packs stay in registers.
 #define TENON_SIMD_INLINE [[gnu::always_inline]] inline
