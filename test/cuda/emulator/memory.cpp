@@ -177,17 +177,24 @@ void machine::release(char* at) {
     }
 }
 
+void machine::forget_tails(std::size_t least) {
+    for (card_state& card : all) {
+        if (card.holes.empty()) continue;
+        const auto last = std::prev(card.holes.end());
+        const std::size_t reach = reach_of(card, last->first);
+        if (last->first + last->second != card.base + range_bytes || card.reach < reach + least) continue;
+        forget_pages(card.base + reach, card.base + card.reach);
+        allow_access(card, reach, card.reach, false);
+        card.reach = reach;
+    }
+}
+
 void machine::forget_free_memory() {
     do_chores();
-    for (card_state& card : all) {
-        if (!card.base) continue;
-        for (const auto& [at, bytes] : card.holes) forget_pages(at, std::min(at + bytes, card.base + card.reach));
-        const auto last = std::prev(card.holes.end());
-        if (last->first + last->second != card.base + range_bytes) continue;
-        const std::size_t reach = reach_of(card, last->first);
-        allow_access(card, reach, card.reach, false);
-        card.reach = std::min(card.reach, reach);
-    }
+    forget_tails(0);
+    for (card_state& card : all)
+        for (const auto& [at, bytes] : card.holes)
+            if (at < card.base + card.reach) forget_pages(at, std::min(at + bytes, card.base + card.reach));
 }
 
 std::string machine::broken_red_zones() {
