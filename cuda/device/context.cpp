@@ -22,8 +22,7 @@ gpu_context::gpu_context(int number) :
     name(name_of_card(number)),
     capability(attribute(cudaDevAttrComputeCapabilityMajor, number) * 10 +
                attribute(cudaDevAttrComputeCapabilityMinor, number)),
-    multiprocessors(attribute(cudaDevAttrMultiProcessorCount, number)),
-    shared_bytes(static_cast<std::size_t>(attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, number))) {}
+    multiprocessors(attribute(cudaDevAttrMultiProcessorCount, number)) {}
 
 gpu_context::~gpu_context() { (void)cudaSetDevice(card); }
 

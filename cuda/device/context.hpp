@@ -25,8 +25,6 @@ public:
     const std::string name;
     const int capability;      ///< compute capability: 90 for 9.0
     const int multiprocessors; ///< streaming multiprocessors
-    const std::size_t
-        shared_bytes; ///< of dynamic shared memory that a block may have, when it asks for more than 48 KiB
 
     /// Makes this GPU the calling thread's current one.
     void use() const;

@@ -6,15 +6,23 @@
 
 namespace tenon::cuda {
 
-library::library(const char* what, std::initializer_list<const char*> files) : what_(what) {
-    for (const char* file : files) {
-        handle_ = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-        if (handle_) {
-            why_not_.clear();
-            return;
-        }
-        if (const char* why = dlerror()) why_not_ += (why_not_.empty() ? "" : "; ") + std::string(why);
+library::library(const char* what, std::initializer_list<const char*> files, const std::string& folder) : what_(what) {
+    for (const char* file : files)
+        if (open(file) || (!folder.empty() && open(folder + "/" + file))) return;
+}
+
+bool library::open(const std::string& file) {
+    handle_ = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle_) {
+        opened_ = file;
+        return true;
     }
+    const char* const told = dlerror();
+    const std::string why = told ? told : "no reason was given";
+    if (!why_not_.empty()) why_not_ += "; ";
+    if (why.find(file) == std::string::npos) why_not_ += file + ": "; // of a library that this one needs
+    why_not_ += why;
+    return false;
 }
 
 void* library::find(const char* symbol) {
@@ -23,7 +31,8 @@ void* library::find(const char* symbol) {
         throw unavailable_error(std::string(what_) + " could not be loaded: " + why_not_ +
                                 "; install it, or name its folder in LD_LIBRARY_PATH");
     if (void* found = dlsym(handle_, symbol)) return found;
-    throw unavailable_error(std::string(what_) + " has no function " + symbol + ": it is too old; install a newer one");
+    throw unavailable_error(std::string(what_) + " has no function " + symbol + ": " + opened_ +
+                            " is too old; install a newer one");
 }
 
 } // namespace tenon::cuda

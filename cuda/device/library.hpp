@@ -10,20 +10,23 @@ namespace tenon::cuda {
 
 class library {
 public:
-    /// `what` names it in messages; `files` are tried in turn: "libcublasLt.so.13". What the program has linked itself comes first.
-    library(const char* what, std::initializer_list<const char*> files);
+    /// `what` names it in messages; `files` are tried in turn: "libcublasLt.so.13". Each is looked for where the dynamic loader looks
+    /// for all libraries, then in `folder`, unless that is empty. What the program has linked itself comes first.
+    library(const char* what, std::initializer_list<const char*> files, const std::string& folder = "");
     library(const library&) = delete;
     library& operator=(const library&) = delete;
 
     /// The function, found once a call. Throws unavailable_error, which says which files were tried and why they could not be
-    /// opened, or that the library is too old to have it.
+    /// opened, or that the library, and which, is too old to have it.
     void* find(const char* symbol);
     template <class F> F* get(const char* symbol) { return reinterpret_cast<F*>(find(symbol)); }
 
 private:
+    bool open(const std::string& file);
+
     const char* what_;
     void* handle_ = nullptr;
-    std::string why_not_;
+    std::string opened_, why_not_;
 };
 
 } // namespace tenon::cuda

@@ -32,6 +32,7 @@ void reset() {
     m.wait(lock, [&] {
         return std::all_of(m.streams.begin(), m.streams.end(), [](const auto& s) { return s->queue.empty(); });
     });
+    m.forget_free_memory();
     for (card_state& card : m.all) {
         card.lost = cudaSuccess;
         card.lost_after.reset();

@@ -175,6 +175,7 @@ void machine::do_chores() {
     open_memory(-1);
     for (const auto& chore : chores) chore();
     chores.clear();
+    forget_tails(std::size_t{1} << 20);
 }
 
 void machine::wait(lock_type& lock, const std::function<bool()>& until) {

@@ -115,6 +115,8 @@ struct card_state {
     std::array<bool, most_cards> reaches{};
     std::shared_ptr<stream> legacy, per_thread;
     std::unique_ptr<pool> default_pool;
+    std::size_t reach =
+        0; ///< bytes from `base` on that are in use, or were since reset(): what lies behind is never opened
     bool open = false; ///< its memory may be touched
     std::uint64_t closings = 0;
 };
@@ -177,6 +179,10 @@ struct machine {
     int card_of(const void* at) const; ///< -1: no device memory
     char* allocate(int card, std::size_t bytes, const std::string& call, pool* from);
     void release(char* at);
+    /// Gives back what is free, since closing and opening memory takes time for each page that was ever written; behind all that is
+    /// allocated, where that is so much, and none can touch it then.
+    void forget_free_memory();
+    void forget_tails(std::size_t least);
     std::string broken_red_zones();
     bool is_pinned(const void* at, std::size_t bytes) const;
     /// Whether so many bytes can be read or written by a copy.

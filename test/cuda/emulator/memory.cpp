@@ -42,11 +42,22 @@ void fill_region(char* at, std::size_t bytes, unsigned char with) {
     std::memset(at + bytes - most_filled, with, most_filled);
 }
 
+/// Gives the pages of [from, to) back to the system.
+void forget_pages(char* from, char* to) {
+    constexpr std::uintptr_t page = 4096;
+    const std::uintptr_t first = (reinterpret_cast<std::uintptr_t>(from) + page - 1) / page * page;
+    const std::uintptr_t last = reinterpret_cast<std::uintptr_t>(to) / page * page;
+    if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+}
+
 void forget_region(char* at, std::size_t bytes) {
     if (bytes <= 2 * most_filled) return;
-    const std::size_t page = 4096;
-    char* const first = at + (page - reinterpret_cast<std::uintptr_t>(at) % page);
-    madvise(first, (bytes - page) / page * page - page, MADV_DONTNEED);
+    forget_pages(at, at + bytes);
+}
+
+std::size_t reach_of(const card_state& card, const char* end) {
+    constexpr std::size_t step = std::size_t{1} << 16;
+    return (static_cast<std::size_t>(end - card.base) + step - 1) / step * step;
 }
 
 char* reserve() {
@@ -54,6 +65,14 @@ char* reserve() {
     if (at != MAP_FAILED) return static_cast<char*>(at);
     std::fprintf(stderr, "emulated GPU: no address space for device memory\n");
     std::abort();
+}
+
+void allow_access(card_state& card, std::size_t from, std::size_t to, bool open) {
+    if (from < to) mprotect(card.base + from, to - from, open ? PROT_READ | PROT_WRITE : PROT_NONE);
+}
+void set_open(card_state& card, bool open) {
+    allow_access(card, 0, card.reach, open);
+    card.open = open;
 }
 
 /// Closing and opening takes time for each page that is in use: done less often where there are many.
@@ -69,8 +88,7 @@ void machine::open_memory(int for_card) {
             for_card < 0 || static_cast<int>(c) == for_card || all[static_cast<std::size_t>(for_card)].reaches[c];
         if (!open && card.open && !is_worth_closing(card)) open = true;
         if (open == card.open) continue;
-        mprotect(card.base, range_bytes, open ? PROT_READ | PROT_WRITE : PROT_NONE);
-        card.open = open;
+        set_open(card, open);
     }
 }
 
@@ -78,8 +96,7 @@ void machine::close_memory() {
     if (!protects) return open_memory(-1);
     for (card_state& card : all) {
         if (!card.open || !is_worth_closing(card)) continue;
-        mprotect(card.base, range_bytes, PROT_NONE);
-        card.open = false;
+        set_open(card, false);
     }
 }
 
@@ -117,6 +134,11 @@ char* machine::allocate(int c, std::size_t bytes, const std::string& call, pool*
     const std::size_t left = hole->second - needed;
     card.holes.erase(hole);
     if (left) card.holes[block + needed] = left;
+    const std::size_t reach = reach_of(card, block + needed);
+    if (reach > card.reach) {
+        allow_access(card, card.reach, reach, card.open);
+        card.reach = reach;
+    }
     char* const at = block + red_bytes;
     card.allocations[at] = {c, bytes, call, from};
     card.used += bytes;
@@ -153,6 +175,26 @@ void machine::release(char* at) {
         hole->second += right->second;
         card.holes.erase(right);
     }
+}
+
+void machine::forget_tails(std::size_t least) {
+    for (card_state& card : all) {
+        if (card.holes.empty()) continue;
+        const auto last = std::prev(card.holes.end());
+        const std::size_t reach = reach_of(card, last->first);
+        if (last->first + last->second != card.base + range_bytes || card.reach < reach + least) continue;
+        forget_pages(card.base + reach, card.base + card.reach);
+        allow_access(card, reach, card.reach, false);
+        card.reach = reach;
+    }
+}
+
+void machine::forget_free_memory() {
+    do_chores();
+    forget_tails(0);
+    for (card_state& card : all)
+        for (const auto& [at, bytes] : card.holes)
+            if (at < card.base + card.reach) forget_pages(at, std::min(at + bytes, card.base + card.reach));
 }
 
 std::string machine::broken_red_zones() {

@@ -58,6 +58,36 @@ struct folder {
     }
 };
 
+// How the host's compiler is called. A library with unique symbols is never unloaded: the next one of its name would be taken for it.
+const std::string& compiler() {
+    static const std::string& command = *new std::string(
+        std::string(TENON_EMULATOR_CXX) +
+        " -std=c++20 -O1 -fPIC -fno-gnu-unique -ffp-contract=off -w -fsanitize=alignment "
+        "-fsanitize-undefined-trap-on-error -isystem " +
+        TENON_EMULATOR_CUDA_HEADERS + " -I " + TENON_EMULATOR_DIR + "/include -I " + TENON_EMULATOR_DIR + " ");
+    return command;
+}
+
+const folder& header_folder() {
+    static const folder in;
+    return in;
+}
+
+// The emulator's header, compiled once for all programs where the compiler can do that.
+const fs::path& header() {
+    static const fs::path& file = *new fs::path([] {
+        const folder& in = header_folder();
+        const fs::path real = fs::path(TENON_EMULATOR_DIR) / "device.hpp";
+        if (in.path.empty()) return real;
+        const fs::path here = in.path / "device.hpp";
+        std::ofstream(here) << "#include \"" << real.string() << "\"\n";
+        const std::string command =
+            compiler() + "-x c++-header -o " + here.string() + ".gch " + here.string() + " >/dev/null 2>&1";
+        return std::system(command.c_str()) == 0 ? here : real;
+    }());
+    return file;
+}
+
 nvrtcResult compile(_nvrtcProgram& p) {
     const folder in;
     if (in.path.empty()) return NVRTC_ERROR_INTERNAL_ERROR;
@@ -68,14 +98,9 @@ nvrtcResult compile(_nvrtcProgram& p) {
         for (std::sregex_iterator at(p.source.begin(), p.source.end(), kernel), end; at != end; ++at)
             source << "TENON_EMULATED_KERNEL(" << (*at)[1] << ")\n";
     }
-    // A library with unique symbols is never unloaded: the next one of its name would be taken for it.
-    const std::string command =
-        std::string(TENON_EMULATOR_CXX) +
-        " -std=c++20 -O1 -fPIC -shared -fno-gnu-unique -ffp-contract=off -w -fsanitize=alignment "
-        "-fsanitize-undefined-trap-on-error -isystem " +
-        TENON_EMULATOR_CUDA_HEADERS + " -I " + TENON_EMULATOR_DIR + "/include -I " + TENON_EMULATOR_DIR + " -include " +
-        TENON_EMULATOR_DIR + "/device.hpp -o " + (in.path / "tape.so").string() + " " +
-        (in.path / "tape.cpp").string() + " >" + (in.path / "log").string() + " 2>&1";
+    const std::string command = compiler() + "-shared -include " + header().string() + " -o " +
+                                (in.path / "tape.so").string() + " " + (in.path / "tape.cpp").string() + " >" +
+                                (in.path / "log").string() + " 2>&1";
     if (std::system(command.c_str()) != 0) {
         p.log = read(in.path / "log");
         return NVRTC_ERROR_COMPILATION;
@@ -132,7 +157,8 @@ const char* nvrtcGetErrorString(nvrtcResult result) {
     }
 }
 nvrtcResult nvrtcVersion(int* major, int* minor) {
-    *major = 0; // what it makes is never taken for NVRTC's
+    (void)header_folder(); // outlives who asks, and goes away when the process ends
+    *major = 0;            // what it makes is never taken for NVRTC's
     *minor = 1;
     return NVRTC_SUCCESS;
 }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <cuda/device/library.hpp>
+#include <cuda/dnn/backend.hpp>
 #include <cuda/dnn/convolution.hpp>
 #include <tenon/core/error.hpp>
 
@@ -110,8 +110,7 @@ TEST_CASE("what is no convolution is refused with cuDNN's words") {
 
 int main(int count, char** arguments) {
     try {
-        tn::cuda::library cudnn("cuDNN", {"libcudnn.so.9"});
-        if (cudnn.get<std::size_t()>("cudnnGetVersion")() < 90800) {
+        if (dnn::functions().version() < 90800) {
             std::puts("cuDNN is older than 9.8: it makes no plans for GPUs that are described to it");
             return 77;
         }

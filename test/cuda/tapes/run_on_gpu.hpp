@@ -10,6 +10,8 @@
 
 #include <cuda/device/context.hpp>
 #include <cuda/device/error.hpp>
+#include <cuda/tapes/compiler.hpp>
+#include <cuda/tapes/source.hpp>
 #include <tenon/graph/gpu_kernels.hpp>
 #include <tenon/tape/vjp.hpp>
 
@@ -70,12 +72,11 @@ private:
 class gpu_tape {
 public:
     gpu_tape(gpu_context& on, const tape& t, const std::vector<std::int64_t>& constants,
-             const std::vector<tensor_type>& inputs, const std::vector<std::int64_t>& merge = {}) :
-        tape_(t) {
+             const std::vector<tensor_type>& inputs) :
+        tape_(t), gpu_(on), inputs_(inputs) {
         fused_op::attributes a;
         a.tape = std::shared_ptr<const tape>(std::shared_ptr<void>(), &t);
         a.constants = constants;
-        a.merge = merge;
         const type_list in(inputs.data(), static_cast<int>(inputs.size()));
         for (int o = 0; o < fused_op::outputs(a, in.size()); ++o) {
             const inferred r = fused_op::infer(a, in, o);
@@ -93,6 +94,7 @@ public:
     tenon::kernel& kernel() { return *kernel_; }
     /// Waits until what it launches stays the same, or run() throws.
     void settle(const std::vector<buffer>& inputs) {
+        if (!kernel_->may_be_recorded()) wait_for_compiler();
         while (!kernel_->may_be_recorded()) (void)run(inputs, {});
     }
 
@@ -142,7 +144,19 @@ public:
     }
 
 private:
+    // Runs in the meantime would keep the compiler waiting.
+    void wait_for_compiler() {
+        using namespace cuda::tapes;
+        try {
+            for (const pass& p : make_passes(tape_, type_list(inputs_.data(), static_cast<int>(inputs_.size()))))
+                (void)compiler::of_process().ask(write_kernel(p.code, p.shape), gpu_.capability)->image();
+        } catch (const error&) { // run() says what it is
+        }
+    }
+
     const tape& tape_;
+    gpu_context& gpu_;
+    const std::vector<tensor_type> inputs_;
     std::vector<tensor_type> outputs_;
     kernel_pointer kernel_;
 };

@@ -1,0 +1,183 @@
+#define DOCTEST_CONFIG_IMPLEMENT
+#include <doctest/doctest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cuda/nccl/all_reduce.hpp>
+#include <tenon/cuda/gpus.hpp>
+#include <tenon/tenon.hpp>
+
+#include "emulator/control.hpp"
+#include "messages.hpp"
+#include "temporary_folder.hpp"
+
+// The emulated GPU without stand-ins of NVIDIA's libraries: what programs do where the libraries' files are not there, are damaged, or
+// are too old. The arguments are what the library's messages must say.
+
+namespace tn = tenon;
+using tn::any_array, tn::any_tensor, tn::element_type, tn::extents;
+
+namespace {
+
+std::vector<std::string> reasons;
+
+void check_reasons(const std::string& text) {
+    INFO(text);
+    for (const std::string& r : reasons) CHECK(contains(text, r));
+}
+
+// What f writes to standard error.
+template <class F> std::string said_by(const F& f) {
+    const temporary_folder folder;
+    const std::string file = folder / "said";
+    std::fflush(stderr);
+    const int kept = dup(2);
+    REQUIRE(std::freopen(file.c_str(), "w", stderr) != nullptr);
+    const auto back = [&] {
+        std::fflush(stderr);
+        dup2(kept, 2);
+        close(kept);
+    };
+    try {
+        f();
+    } catch (...) {
+        back();
+        throw;
+    }
+    back();
+    return read_bytes(file);
+}
+
+any_array filled(const extents& sizes, const std::vector<float>& values) {
+    any_array a(element_type::float32, sizes);
+    std::copy(values.begin(), values.end(), a.data<float>());
+    return a;
+}
+std::vector<float> values_of(const any_array& a) { return {a.data<float>(), a.data<float>() + a.elements()}; }
+
+} // namespace
+
+TEST_CASE("without cuBLASLt products are made by Tenon's own kernels, of which one line tells") {
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const any_tensor x = tn::untyped::placeholder(element_type::float32, extents(2, 3));
+    const any_tensor y = tn::on("/gpu:0", [&] { return tn::untyped::matmul(x, x, false, true); });
+    for (const bool first : {true, false}) {
+        std::vector<float> product;
+        const std::string said = said_by([&] {
+            tn::session s(g);
+            std::vector<tn::fed_value> feeds;
+            feeds.push_back({x, filled(extents(2, 3), {1, 2, 3, 4, 5, 6})});
+            product = values_of(s.run_untyped(std::move(feeds), {y})[0]);
+        });
+        CHECK(product == std::vector<float>{14, 32, 32, 77});
+        CHECK(contains(said, "tenon: products of matrices on GPUs are made by Tenon's own kernels") == first);
+        if (first) check_reasons(said);
+        else CHECK(said.empty());
+    }
+}
+
+#if defined(TENON_WITH_CUDNN)
+TEST_CASE("without cuDNN convolutions are made by Tenon's own kernels, of which one line tells") {
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const any_tensor x = tn::untyped::placeholder(element_type::float32, extents(1, 2, 2, 1));
+    const any_tensor w = tn::untyped::placeholder(element_type::float32, extents(1, 1, 1, 1));
+    const any_tensor y = tn::on("/gpu:0", [&] { return tn::untyped::conv2d(x, w); });
+    std::vector<float> result;
+    const std::string said = said_by([&] {
+        tn::session s(g);
+        std::vector<tn::fed_value> feeds;
+        feeds.push_back({x, filled(extents(1, 2, 2, 1), {1, 2, 3, 4})});
+        feeds.push_back({w, filled(extents(1, 1, 1, 1), {2})});
+        result = values_of(s.run_untyped(std::move(feeds), {y})[0]);
+    });
+    CHECK(result == std::vector<float>{2, 4, 6, 8});
+    CHECK(contains(said, "tenon: cuDNN "));
+    CHECK(contains(said, "Convolutions on GPUs run without it"));
+    check_reasons(said);
+}
+#endif
+
+TEST_CASE(
+    "without NVRTC elementwise expressions are interpreted, of which one line tells; asked for compiled ones alone "
+    "it is an unavailable_error") {
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const auto x = tn::placeholder<float, tn::shape<3>>("x");
+    const auto y = tn::on("/gpu:0", [&] { return tn::identity(tn::sqrt(x) * 2.0F + 1.0F); });
+    const auto run = [&] {
+        tn::session s(g);
+        std::vector<tn::fed_value> feeds;
+        feeds.push_back({x, filled(extents(3), {1, 4, 9})});
+        return values_of(s.run_untyped(std::move(feeds), {y})[0]);
+    };
+    std::vector<float> result;
+    unsetenv("TENON_CUDA_TAPES");
+    const std::string said = said_by([&] { result = run(); });
+    CHECK(result == std::vector<float>{3, 5, 7});
+    CHECK(contains(said, "tenon: elementwise expressions are interpreted on GPUs"));
+    check_reasons(said);
+    setenv("TENON_CUDA_TAPES", "compiled", 1);
+    check_reasons(message_of<tn::unavailable_error>(run));
+    unsetenv("TENON_CUDA_TAPES");
+}
+
+#if defined(TENON_WITH_NCCL)
+TEST_CASE(
+    "without NCCL sums over GPUs are made by nodes and transfers; asked for NCCL's they are an unavailable_error") {
+    tn::emulator::cards(std::vector<tn::emulator::card>(2));
+    check_reasons(tn::cuda::why_no_nccl());
+    const std::vector<tn::device_name> on{"/gpu:0", "/gpu:1"};
+    for (const bool asked : {false, true}) {
+        const tn::graph g;
+        const tn::graph_scope scope(g);
+        std::vector<any_tensor> fed, xs;
+        for (const tn::device_name& d : on) {
+            const tn::device_scope inside(d);
+            fed.push_back(tn::untyped::placeholder(element_type::float32, extents(3)));
+            xs.push_back(tn::untyped::identity(fed.back()));
+        }
+        const auto sums = asked ? tn::collective_all_reduce().sum(xs, on) : tn::default_all_reduce()->sum(xs, on);
+        tn::session s(g);
+        std::vector<any_array> got;
+        const auto run = [&] {
+            std::vector<tn::fed_value> feeds;
+            feeds.push_back({fed[0], filled(extents(3), {1, 2, 3})});
+            feeds.push_back({fed[1], filled(extents(3), {10, 20, 30})});
+            got = s.run_untyped(std::move(feeds), sums);
+        };
+        if (asked) {
+            const std::string why = message_of<tn::unavailable_error>(run);
+            CHECK(contains(why, "the sum over 2 GPUs: NCCL"));
+            check_reasons(why);
+            continue;
+        }
+        run();
+        for (const any_array& a : got) CHECK(values_of(a) == std::vector<float>{11, 22, 33});
+    }
+    tn::emulator::reset();
+}
+#endif
+
+int main(int count, char** arguments) {
+    if (count < 2) {
+        std::puts("what must messages say?");
+        return 1;
+    }
+    reasons.assign(arguments + 1, arguments + count);
+    for (const char* file : {"libcublasLt.so.13", "libcublasLt.so", "libcudnn.so.9", "libnvrtc.so.13", "libnvrtc.so",
+                             "libnccl.so.2", "libnccl.so"})
+        if (reasons[0] == "could not be loaded" && dlopen(file, RTLD_LAZY | RTLD_LOCAL)) {
+            std::printf("%s is installed here\n", file);
+            return 77;
+        }
+    doctest::Context tests;
+    return tests.run();
+}
