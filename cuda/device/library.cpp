@@ -6,9 +6,16 @@
 
 namespace tenon::cuda {
 
-library::library(const char* what, std::initializer_list<const char*> files, const std::string& folder) : what_(what) {
-    for (const char* file : files)
-        if (open(file) || (!folder.empty() && open(folder + "/" + file))) return;
+library::library(const char* what, std::initializer_list<const char*> files, const std::string& folder,
+                 const char* companion) :
+    what_(what) {
+    for (const char* file : files) {
+        if (open(file)) return;
+        if (folder.empty()) continue;
+        // What is open already, the loader finds by its name.
+        if (companion) (void)dlopen((folder + "/" + companion).c_str(), RTLD_NOW | RTLD_LOCAL);
+        if (open(folder + "/" + file)) return;
+    }
 }
 
 bool library::open(const std::string& file) {

@@ -11,8 +11,10 @@ namespace tenon::cuda {
 class library {
 public:
     /// `what` names it in messages; `files` are tried in turn: "libcublasLt.so.13". Each is looked for where the dynamic loader looks
-    /// for all libraries, then in `folder`, unless that is empty. What the program has linked itself comes first.
-    library(const char* what, std::initializer_list<const char*> files, const std::string& folder = "");
+    /// for all libraries, then in `folder`, unless that is empty. What the program has linked itself comes first. `companion`: a file
+    /// that the library opens itself, where the dynamic loader looks, and that lies beside it.
+    library(const char* what, std::initializer_list<const char*> files, const std::string& folder = "",
+            const char* companion = nullptr);
     library(const library&) = delete;
     library& operator=(const library&) = delete;
 

@@ -70,6 +70,11 @@ TEST_CASE("of a library that needs a missing one the message names both") {
     CHECK(contains(why, "libtenon_test_needed.so"));
 }
 
+TEST_CASE("what a library needs is found beside it, where the loader does not look") {
+    library l("Some library", {"libtenon_test_accompanied.so"}, built + "/beside", "libtenon_test_companion.so");
+    CHECK(l.get<int()>("tenon_test_passed_on")() == 5);
+}
+
 TEST_CASE("a library without a function is too old, and is named; its other functions can be had") {
     library l("Some library", {"libtenon_test_answer.so"}, built + "/first");
     const std::string why = why_not(l, "tenon_test_question");
