@@ -12,6 +12,8 @@ set -uo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 root=$PWD
+# Where the toolkit's installer leaves them, which puts them on nobody's PATH.
+command -v nvcc >/dev/null || PATH=$PATH:${CUDA_PATH:-/usr/local/cuda}/bin
 build=$root/build/cuda
 logs=$build/logs
 jobs=${TENON_JOBS:-$(nproc)}
