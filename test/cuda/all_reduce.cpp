@@ -17,12 +17,7 @@
 #include <tenon/cuda/gpus.hpp>
 #include <tenon/tenon.hpp>
 
-#if defined(TENON_CUDA_EMULATED)
-#include "emulator/control.hpp"
-#endif
-#if defined(TENON_CUDA_EMULATED) && defined(TENON_WITH_NCCL)
-#include "emulator/nccl.hpp"
-#endif
+#include "emulator_if_any.hpp"
 
 namespace {
 
@@ -158,7 +153,7 @@ TEST_CASE("parts of one card sum by themselves, with those of other cards by NCC
         const bool two = std::find(on.begin(), on.end(), 1) != on.end();
         if (two && (cards() < 2 || !tn::cuda::why_no_nccl().empty())) continue;
         constexpr std::int64_t n = 300;
-        const std::uint64_t before = sums_by_nccl();
+        [[maybe_unused]] const std::uint64_t before = sums_by_nccl();
         std::vector<std::unique_ptr<tn::gpu_context>> contexts;
         std::vector<tn::participant> all;
         for (std::size_t i = 0; i < on.size(); ++i) {

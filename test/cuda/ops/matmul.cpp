@@ -18,10 +18,7 @@
 #include <tenon/ops/matmul.hpp>
 #include <tenon/runtime/session/session.hpp>
 
-#if defined(TENON_CUDA_EMULATED)
-#include "emulator/control.hpp"
-#include "emulator/cublaslt.hpp"
-#endif
+#include "emulator_if_any.hpp"
 
 namespace {
 

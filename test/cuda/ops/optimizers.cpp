@@ -8,9 +8,7 @@
 
 #include "both_devices.hpp"
 
-#if defined(TENON_CUDA_EMULATED)
-#include "emulator/control.hpp"
-#endif
+#include "emulator_if_any.hpp"
 
 using namespace tenon;
 using test::drawn_seed, test::numbers;
