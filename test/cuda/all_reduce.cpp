@@ -17,7 +17,7 @@
 #include <tenon/cuda/gpus.hpp>
 #include <tenon/tenon.hpp>
 
-#include "emulator_if_any.hpp"
+#include "emulated_libraries_if_any.hpp"
 
 namespace {
 

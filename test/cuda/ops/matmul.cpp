@@ -18,7 +18,7 @@
 #include <tenon/ops/matmul.hpp>
 #include <tenon/runtime/session/session.hpp>
 
-#include "emulator_if_any.hpp"
+#include "emulated_libraries_if_any.hpp"
 
 namespace {
 
@@ -336,6 +336,25 @@ TEST_CASE_TEMPLATE("a product's gradients on a GPU are those that the CPU comput
                             doctest::Approx(wanted[i].data<double>()[j]).epsilon(1e-5).scale(10));
             }
         }
+    CHECK(m.is_clean());
+}
+
+TEST_CASE_TEMPLATE("relu of a product on a GPU keeps NaN", T, float, double, tn::half) {
+    const machine m;
+    const product p{extents(32, 16), extents(16, 64), false, false, true, true};
+    any_array a(tn::element_type_of<T>, p.a), b(tn::element_type_of<T>, p.b), bias(tn::element_type_of<T>, extents(64));
+    std::fill_n(a.data<T>(), a.elements(), static_cast<T>(1.0F));
+    std::fill_n(b.data<T>(), b.elements(), static_cast<T>(-1.0F));
+    std::fill_n(bias.data<T>(), bias.elements(), static_cast<T>(1.0F));
+    a.data<T>()[5 * 16 + 3] = static_cast<T>(std::nanf("")); // of row 5
+    const on_gpu g(p, tn::element_type_of<T>);
+    tn::session s(g.g);
+    const any_array c = g.run(s, a, b, &bias);
+    for (std::int64_t i = 0; i < c.elements(); ++i) {
+        const auto found = static_cast<double>(c.data<T>()[i]);
+        if (i / 64 == 5) REQUIRE(std::isnan(found));
+        else REQUIRE(found == 0);
+    }
     CHECK(m.is_clean());
 }
 
