@@ -6,12 +6,15 @@
 #   cuda/check.sh --record ...   puts the table into docs/gpu.md, too, under the machine's name
 #
 # TENON_JOBS: compilers at a time. TENON_CHECK_SECONDS: how long random graphs run (60). TENON_CHECK_STEPS: steps of the endurance
-# run (1000000).
+# run (1000000). TENON_CHECK_LIMIT: seconds after which a program is ended as failed (1200). TENON_CHECK_FILES: of the tests only those
+# whose files match this expression. TENON_CHECK_TOOLS: of the sanitizer (memcheck racecheck initcheck).
 # shellcheck disable=SC2317 # parts are called by their names
 set -uo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 root=$PWD
+# Where the toolkit's installer leaves them, which puts them on nobody's PATH.
+command -v nvcc >/dev/null || PATH=$PATH:${CUDA_PATH:-/usr/local/cuda}/bin
 build=$root/build/cuda
 logs=$build/logs
 jobs=${TENON_JOBS:-$(nproc)}
@@ -21,7 +24,7 @@ for argument in "$@"; do
     case $argument in
     --record) record=yes ;;
     build | tests | graphs | sanitizer | endurance | tour | training | benchmarks | peers) parts+=("$argument") ;;
-    *) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    *) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2 ;;
     esac
 done
 [ ${#parts[@]} -gt 0 ] || parts=(build tests graphs sanitizer endurance tour training benchmarks peers)
@@ -43,10 +46,17 @@ row() {
 check() {
     local part=$1 what=$2 log=$logs/$3.log began=$SECONDS result
     shift 3
-    "$@" >"$log" 2>&1 </dev/null
+    local limit=()
+    [ "$(type -t "$1")" = function ] || limit=(timeout --kill-after=10 "${TENON_CHECK_LIMIT:-1200}")
+    "${limit[@]}" "$@" >"$log" 2>&1 </dev/null
     case $? in
     0) result=passed ;;
     77) result="skipped: $(tail -1 "$log")" ;;
+    124 | 137)
+        result="**FAILED**: not done in ${TENON_CHECK_LIMIT:-1200} s (\`${log#"$root"/}\`)"
+        status=1
+        tail -40 "$log"
+        ;;
     *)
         result="**FAILED** (\`${log#"$root"/}\`)"
         status=1
@@ -89,7 +99,7 @@ part_tests() {
         name=${file#test/cuda/}
         check tests "${name%.cpp}" "tests.${name//\//.}" "$build/test/cuda/test_cuda_gpu" "--source-file=*/$file"
     done < <(find test/cuda -name '*.cpp' -not -path '*/emulat*' -not -path '*/gpu/*' \
-        -exec grep -LE '#include "(emulator|emulated)/' {} + | sort)
+        -exec grep -LE '#include "(emulator|emulated)/' {} + | grep -E "${TENON_CHECK_FILES:-.}" | sort)
     check tests "plans of cuDNN for other GPUs" tests.plans "$build/test/cuda/cuda_plans"
 }
 
@@ -104,7 +114,7 @@ part_sanitizer() {
         return
     fi
     local tool
-    for tool in memcheck racecheck initcheck; do
+    for tool in ${TENON_CHECK_TOOLS:-memcheck racecheck initcheck}; do
         check sanitizer "$tool" "sanitizer.$tool" compute-sanitizer --tool "$tool" --error-exitcode 1 \
             "$build/test/cuda/test_cuda_gpu" "--source-file=*/cuda/op_table.cpp,*/cuda/session.cpp,*/cuda/strided_copy.cpp"
     done

@@ -139,7 +139,10 @@ bool machine::look(std::unique_lock<std::mutex>& held) {
             const awaited first = l->events.front();
             if (current != l->card) (void)cudaSetDevice(current = l->card);
             const cudaError_t answer = cudaEventQuery(first.event);
-            if (answer == cudaErrorNotReady) break;
+            if (answer == cudaErrorNotReady) {
+                (void)cudaGetLastError(); // who asks after a launch is not to find that
+                break;
+            }
             if (!timed_.empty()) tell_times(held);
             l->events.pop_front();
             --outstanding_;

@@ -15,11 +15,11 @@ public:
         (void)cudaSetDevice(card_);
         (void)cudaGraphExecDestroy(native);
     }
-    /// False where that graph has other nodes: then it is what it was.
+    /// False where CUDA does not do so, of other nodes, say: then it is what it was.
     bool make_over(cudaGraph_t to) {
         cudaGraphExecUpdateResultInfo about{};
         const cudaError_t answer = cudaGraphExecUpdate(native, to, &about);
-        if (answer != cudaErrorGraphExecUpdateFailure) {
+        if (answer == cudaSuccess || is_sticky(answer)) {
             check(answer, "cudaGraphExecUpdate");
             return true;
         }

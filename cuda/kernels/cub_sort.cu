@@ -11,6 +11,7 @@ namespace {
 template <class K>
 void sort(void* scratch, std::size_t& scratch_bytes, const void* keys, void* sorted_keys, const std::int64_t* values,
           std::int64_t* sorted_values, std::int64_t count, int bits, void* stream) {
+    (void)cudaGetLastError(); // CUB would take what others have left for its own
     check(cub::DeviceRadixSort::SortPairs(scratch, scratch_bytes, static_cast<const K*>(keys),
                                           static_cast<K*>(sorted_keys), values, sorted_values, count, 0, bits,
                                           static_cast<cudaStream_t>(stream)),

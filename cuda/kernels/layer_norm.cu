@@ -71,9 +71,9 @@ __global__ void __launch_bounds__(most_line_threads)
 
 /// With z = (x - mean) factor and h = dy gamma: dx = factor (h - mean of h - z mean of h z). Each block takes rows in strides of the grid,
 /// and adds up dy z and dy of its rows in its part of `partial`, [blocks, 2, n]. Where a row fits into the registers, these sums are
-/// there until the last row.
-template <class T>
-__global__ void __launch_bounds__(most_line_threads)
+/// there until the last row. Most: threads of a block, of which the fewer have the more registers.
+template <class T, int Most>
+__global__ void __launch_bounds__(Most)
     layer_norm_gradient_rows(const T* x, const T* gamma, const T* dy, const compute_t<T>* mean,
                              const compute_t<T>* factor, T* dx, compute_t<T>* partial, line_layout l) {
     using C = compute_t<T>;
@@ -208,10 +208,13 @@ void layer_norm_gradient(element_type element, const void* x, const void* gamma,
         const std::int64_t parts = layer_norm_parts(l);
         C* const partial = dgamma || dbeta ? reinterpret_cast<C*>(scratch) : nullptr;
         const std::size_t room = partial && l.lines > 1 ? static_cast<std::size_t>(2 * l.n) * sizeof(C) : 0;
-        if (parts > 0 && (dx || partial))
-            launch(layer_norm_gradient_rows<T>, static_cast<unsigned>(parts), l.block(), room, stream,
-                   static_cast<const T*>(x), static_cast<const T*>(gamma), static_cast<const T*>(dy),
-                   static_cast<const C*>(mean), static_cast<const C*>(factor), static_cast<T*>(dx), partial, l);
+        if (parts > 0 && (dx || partial)) {
+            constexpr int few = block_threads, many = most_line_threads;
+            launch(l.block() <= few ? layer_norm_gradient_rows<T, few> : layer_norm_gradient_rows<T, many>,
+                   static_cast<unsigned>(parts), l.block(), room, stream, static_cast<const T*>(x),
+                   static_cast<const T*>(gamma), static_cast<const T*>(dy), static_cast<const C*>(mean),
+                   static_cast<const C*>(factor), static_cast<T*>(dx), partial, l);
+        }
         if (partial)
             launch(layer_norm_sums<T>, static_cast<unsigned>(std::min<std::int64_t>((2 * l.n + 31) / 32, 65536)),
                    block_threads, 0, stream, static_cast<const C*>(partial), static_cast<T*>(dgamma),

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cuda/kernels/elements.hpp>
+#include <cuda/kernels/folded.hpp>
 #include <cuda/kernels/lanes.hpp>
 #include <cuda/kernels/line_blocks.hpp>
 
@@ -118,11 +119,7 @@ template <class C> __device__ inline C sum_held(const C (&v)[held_elements]) {
     C s[held_elements];
 #pragma unroll
     for (int i = 0; i < held_elements; ++i) s[i] = v[i];
-#pragma unroll
-    for (int half = held_elements / 2; half > 0; half /= 2)
-#pragma unroll
-        for (int i = 0; i < half; ++i) s[i] += s[i + half];
-    return s[0];
+    return folded_sum(s);
 }
 
 } // namespace tenon::cuda

@@ -32,11 +32,7 @@ template <class T, mapping Map> struct adding {
             if constexpr (Map == mapping::square) v[i] *= v[i];
             if constexpr (Map == mapping::magnitude) v[i] = v[i] < 0 ? -v[i] : v[i];
         }
-#pragma unroll
-        for (int half = N / 2; half > 0; half /= 2)
-#pragma unroll
-            for (int i = 0; i < half; ++i) v[i] += v[i + half];
-        s.value += static_cast<far>(v[0]);
+        s.value += static_cast<far>(folded_sum(v));
     }
     __device__ state combine(const state& a, const state& b) const { return {a.value + b.value}; }
     __device__ state moved(const state& s, std::int64_t) const { return s; }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cuda/kernels/elements.hpp>
+#include <cuda/kernels/folded.hpp>
 #include <cuda/kernels/lanes.hpp>
 #include <cuda/kernels/launch.hpp>
 #include <cuda/kernels/reduce.hpp>

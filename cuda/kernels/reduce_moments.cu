@@ -39,11 +39,7 @@ template <class T> struct log_sum_exp {
         const C shift = shift_of(most);
 #pragma unroll
         for (int i = 0; i < N; ++i) v[i] = exp_of(v[i] - shift);
-#pragma unroll
-        for (int half = N / 2; half > 0; half /= 2)
-#pragma unroll
-            for (int i = 0; i < half; ++i) v[i] += v[i + half];
-        s.sum += static_cast<double>(v[0]);
+        s.sum += static_cast<double>(folded_sum(v));
     }
     __device__ state combine(const state& a, const state& b) const {
         const C most = a.largest > b.largest ? a.largest : b.largest;
@@ -82,14 +78,14 @@ template <class T> struct variance {
         C v[N], d[N];
 #pragma unroll
         for (int i = 0; i < N; ++i) d[i] = v[i] = widen(x[i]);
-        const C near = folded(d) / N;
+        const C near = folded_sum(d) / N;
         // The distances from a rounded mean have a mean of their own, which says what was rounded off.
 #pragma unroll
         for (int i = 0; i < N; ++i) d[i] = v[i] -= near;
-        const C rest = folded(d) / N;
+        const C rest = folded_sum(d) / N;
 #pragma unroll
         for (int i = 0; i < N; ++i) v[i] *= v[i];
-        const C squares = folded(v) - rest * rest * N;
+        const C squares = folded_sum(v) - rest * rest * N;
         join<C>(s, {static_cast<double>(near) + static_cast<double>(rest), static_cast<double>(squares), N});
     }
     __device__ state combine(const state& a, const state& b) const {
@@ -104,13 +100,6 @@ template <class T> struct variance {
     }
 
 private:
-    template <int N> static __device__ C folded(C (&v)[N]) {
-#pragma unroll
-        for (int half = N / 2; half > 0; half /= 2)
-#pragma unroll
-            for (int i = 0; i < half; ++i) v[i] += v[i + half];
-        return v[0];
-    }
     // The share of the new elements in all is needed in no more than their own precision.
     template <class W> static __device__ void join(state& s, const state& more) {
         const long long count = s.count + more.count;

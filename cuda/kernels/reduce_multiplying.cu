@@ -20,11 +20,7 @@ template <class T> struct multiplying {
         far v[N];
 #pragma unroll
         for (int i = 0; i < N; ++i) v[i] = static_cast<far>(widen(x[i]));
-#pragma unroll
-        for (int half = N / 2; half > 0; half /= 2)
-#pragma unroll
-            for (int i = 0; i < half; ++i) v[i] *= v[i + half];
-        s.value *= v[0];
+        s.value *= folded<N>(v, [](far a, far b) { return a * b; });
     }
     __device__ state combine(const state& a, const state& b) const { return {a.value * b.value}; }
     __device__ state moved(const state& s, std::int64_t) const { return s; }

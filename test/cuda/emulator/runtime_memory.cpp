@@ -313,10 +313,12 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
 }
 
 cudaError_t cudaHostAlloc(void** to, std::size_t bytes, unsigned) {
-    return api("cudaHostAlloc", nullptr, std::to_string(bytes), [&](machine& m, lock_type&) {
+    return api("cudaHostAlloc", nullptr, std::to_string(bytes), [&](machine& m, lock_type& lock) {
         *to = nullptr;
         if (const cudaError_t e = refused_by_capture(m)) return e;
         if (bytes == 0) return cudaSuccess;
+        const int card = current_card;
+        m.wait(lock, [&] { return !m.has_work(card); }); // what it may do: host functions must not need who called
         if (const cudaError_t e = refused_bytes(m, "cudaHostAlloc", 0, bytes)) return e;
         char* const at = static_cast<char*>(std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096));
         if (!at) return cudaErrorMemoryAllocation;

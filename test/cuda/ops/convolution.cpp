@@ -256,26 +256,30 @@ TEST_CASE("without pixels or channels a convolution is its bias, and gradients a
 }
 
 TEST_CASE("relu keeps a NaN") {
-    const own_kernels forced;
-    const tn::graph g;
-    const tn::graph_scope scope(g);
-    const any_tensor x = tn::untyped::placeholder(tn::element_type::float32, extents{1, 1, 3, 1});
-    const any_tensor w = tn::untyped::placeholder(tn::element_type::float32, extents{1, 1, 1, 1});
-    const any_tensor b = tn::untyped::placeholder(tn::element_type::float32, extents{1});
-    const any_tensor y = tn::on("/gpu:0", [&] { return tn::untyped::conv2d_bias(x, w, b, true); });
-    tn::session s(g);
-    std::vector<tn::fed_value> feeds;
-    const auto filled = [](const extents& sizes, std::initializer_list<float> values) {
-        any_array a(tn::element_type::float32, sizes);
-        std::copy(values.begin(), values.end(), a.data<float>());
-        return a;
-    };
-    feeds.push_back({x, filled({1, 1, 3, 1}, {std::nanf(""), -1.0f, 2.0f})});
-    feeds.push_back({w, filled({1, 1, 1, 1}, {1.0f})});
-    feeds.push_back({b, filled({1}, {0.0f})});
-    const auto results = s.run_untyped(std::move(feeds), {y});
-    const float* v = results[0].data<float>();
-    CHECK(std::isnan(v[0]));
-    CHECK(v[1] == 0);
-    CHECK(v[2] == 2);
+    for (const bool own : {false, true}) {
+        CAPTURE(own);
+        std::optional<own_kernels> forced;
+        if (own) forced.emplace();
+        const tn::graph g;
+        const tn::graph_scope scope(g);
+        const any_tensor x = tn::untyped::placeholder(tn::element_type::float32, extents{1, 1, 3, 1});
+        const any_tensor w = tn::untyped::placeholder(tn::element_type::float32, extents{1, 1, 1, 1});
+        const any_tensor b = tn::untyped::placeholder(tn::element_type::float32, extents{1});
+        const any_tensor y = tn::on("/gpu:0", [&] { return tn::untyped::conv2d_bias(x, w, b, true); });
+        tn::session s(g);
+        std::vector<tn::fed_value> feeds;
+        const auto filled = [](const extents& sizes, std::initializer_list<float> values) {
+            any_array a(tn::element_type::float32, sizes);
+            std::copy(values.begin(), values.end(), a.data<float>());
+            return a;
+        };
+        feeds.push_back({x, filled({1, 1, 3, 1}, {std::nanf(""), -1.0f, 2.0f})});
+        feeds.push_back({w, filled({1, 1, 1, 1}, {1.0f})});
+        feeds.push_back({b, filled({1}, {0.0f})});
+        const auto results = s.run_untyped(std::move(feeds), {y});
+        const float* v = results[0].data<float>();
+        CHECK(std::isnan(v[0]));
+        CHECK(v[1] == 0);
+        CHECK(v[2] == 2);
+    }
 }
