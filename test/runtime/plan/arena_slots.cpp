@@ -82,7 +82,7 @@ TEST_CASE("lifetimes that their bits say meet do meet") {
 
 TEST_CASE("a block gets the lowest offset that is free during its life: nested lives, as of a step with gradients") {
     std::vector<block> blocks;
-    constexpr int n = 1500;
+    constexpr int n = 600;
     for (int i = 0; i < n; ++i) {
         blocks.push_back({256, i, 2 * n - i});
         blocks.push_back({64, i, 2 * n - i});
