@@ -8,7 +8,7 @@
 #include <cublasLt.h>
 
 #include <cuda/device/context.hpp>
-#include <cuda/kernels/gemm.hpp>
+#include <cuda/kernels/dense/gemm.hpp>
 
 /// Products of matrices by cuBLASLt.
 

@@ -1,4 +1,4 @@
-#include <cuda/kernels/joined_rows.hpp>
+#include <cuda/kernels/movement/joined_rows.hpp>
 #include <cuda/ops/kernel_table.hpp>
 #include <tenon/graph/axes.hpp>
 #include <tenon/graph/node.hpp>

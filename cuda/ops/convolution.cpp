@@ -4,7 +4,7 @@
 
 #include <cuda/device/wish.hpp>
 #include <cuda/dnn/convolution.hpp>
-#include <cuda/kernels/convolution.hpp>
+#include <cuda/kernels/dense/convolution.hpp>
 #include <cuda/ops/kernel_table.hpp>
 #include <tenon/ops/convolution.hpp>
 

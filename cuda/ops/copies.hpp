@@ -6,8 +6,8 @@
 #include <type_traits>
 
 #include <cuda/kernels/fill.hpp>
-#include <cuda/kernels/framed_copy.hpp>
-#include <cuda/kernels/strided_copy.hpp>
+#include <cuda/kernels/movement/framed_copy.hpp>
+#include <cuda/kernels/movement/strided_copy.hpp>
 #include <tenon/core/extents.hpp>
 #include <tenon/core/number.hpp>
 #include <tenon/core/with_element.hpp>

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include <cuda/kernels/image_crop.hpp>
+#include <cuda/kernels/image/crop.hpp>
 #include <cuda/ops/images.hpp>
 #include <cuda/ops/kernel_table.hpp>
 #include <tenon/core/error.hpp>

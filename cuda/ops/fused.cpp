@@ -9,7 +9,7 @@
 #include <cuda/device/context.hpp>
 #include <cuda/kernels/fill.hpp>
 #include <cuda/kernels/launch.hpp>
-#include <cuda/kernels/tape_sums.hpp>
+#include <cuda/kernels/tape/sums.hpp>
 #include <cuda/ops/kernel_table.hpp>
 #include <cuda/tapes/compiler.hpp>
 #include <cuda/tapes/interpreted.hpp>

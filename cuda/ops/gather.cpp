@@ -2,7 +2,7 @@
 
 #include <tenon/ops/gather.hpp>
 
-#include <cuda/kernels/gather.hpp>
+#include <cuda/kernels/index/gather.hpp>
 #include <cuda/ops/indices.hpp>
 #include <cuda/ops/kernel_table.hpp>
 

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <optional>
 
-#include <cuda/kernels/image_moves.hpp>
-#include <cuda/kernels/image_resize.hpp>
-#include <cuda/kernels/image_transform.hpp>
+#include <cuda/kernels/image/moves.hpp>
+#include <cuda/kernels/image/resize.hpp>
+#include <cuda/kernels/image/transform.hpp>
 #include <cuda/ops/images.hpp>
 #include <cuda/ops/kernel_table.hpp>
 #include <cuda/ops/copies.hpp>

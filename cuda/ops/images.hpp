@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cuda/kernels/image_place.hpp>
+#include <cuda/kernels/image/place.hpp>
 #include <tenon/core/extents.hpp>
 
 namespace tenon::cuda {

@@ -1,5 +1,5 @@
-#include <cuda/kernels/one_hot.hpp>
-#include <cuda/kernels/tile_gradient.hpp>
+#include <cuda/kernels/index/one_hot.hpp>
+#include <cuda/kernels/movement/tile_gradient.hpp>
 #include <cuda/ops/kernel_table.hpp>
 #include <cuda/ops/copies.hpp>
 #include <tenon/ops/indexing.hpp>

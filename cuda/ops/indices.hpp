@@ -4,8 +4,8 @@
 #include <string>
 
 #include <cuda/device/context.hpp>
-#include <cuda/kernels/cub_sort.hpp>
-#include <cuda/kernels/indices.hpp>
+#include <cuda/kernels/random/cub_sort.hpp>
+#include <cuda/kernels/index/indices.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/kernel/kernel.hpp>
 #include <tenon/ops/kernels/rows.hpp>

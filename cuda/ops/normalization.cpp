@@ -1,7 +1,7 @@
 // Layer normalisation: ops/normalization.hpp.
 
 #include <cuda/dnn/normalization.hpp>
-#include <cuda/kernels/layer_norm.hpp>
+#include <cuda/kernels/lines/layer_norm.hpp>
 #include <cuda/ops/kernel_table.hpp>
 #include <tenon/ops/normalization.hpp>
 

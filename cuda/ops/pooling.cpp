@@ -2,7 +2,7 @@
 
 #include <cuda/device/wish.hpp>
 #include <cuda/dnn/pooling.hpp>
-#include <cuda/kernels/pooling.hpp>
+#include <cuda/kernels/dense/pooling.hpp>
 #include <cuda/ops/kernel_table.hpp>
 #include <tenon/ops/pooling.hpp>
 

@@ -3,8 +3,8 @@
 #include <tenon/ops/random.hpp>
 #include <tenon/ops/kernels/random.inl>
 
-#include <cuda/kernels/gather.hpp>
-#include <cuda/kernels/permutation.hpp>
+#include <cuda/kernels/index/gather.hpp>
+#include <cuda/kernels/random/permutation.hpp>
 #include <cuda/ops/indices.hpp>
 #include <cuda/ops/kernel_table.hpp>
 #include <cuda/ops/random_run.hpp>

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include <cuda/device/error.hpp>
-#include <cuda/kernels/random.hpp>
+#include <cuda/kernels/random/random.hpp>
 #include <tenon/ops/kernels/random_source.hpp>
 
 /// Kernels that draw random numbers: the run that they draw is told to the device in each step.

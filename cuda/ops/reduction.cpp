@@ -1,7 +1,7 @@
 // Reductions over any axes: ops/reduction.hpp.
 
-#include <cuda/kernels/prod_gradient.hpp>
-#include <cuda/kernels/reduce.hpp>
+#include <cuda/kernels/reduce/prod_gradient.hpp>
+#include <cuda/kernels/reduce/reduce.hpp>
 #include <cuda/ops/kernel_table.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/graph/axes.hpp>

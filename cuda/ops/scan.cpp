@@ -1,6 +1,6 @@
 // Running operations along an axis: ops/scan.hpp.
 
-#include <cuda/kernels/scan.hpp>
+#include <cuda/kernels/scan/scan.hpp>
 #include <cuda/ops/kernel_table.hpp>
 #include <tenon/graph/axes.hpp>
 #include <tenon/ops/scan.hpp>

@@ -3,7 +3,7 @@
 #include <tenon/ops/scatter.hpp>
 
 #include <cuda/device/error.hpp>
-#include <cuda/kernels/scatter.hpp>
+#include <cuda/kernels/index/scatter.hpp>
 #include <cuda/ops/indices.hpp>
 #include <cuda/ops/kernel_table.hpp>
 

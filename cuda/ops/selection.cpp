@@ -2,8 +2,8 @@
 
 #include <tenon/ops/kernels/masked_rows.hpp>
 
-#include <cuda/kernels/gather.hpp>
-#include <cuda/kernels/mask_places.hpp>
+#include <cuda/kernels/index/gather.hpp>
+#include <cuda/kernels/index/mask_places.hpp>
 #include <cuda/ops/indices.hpp>
 #include <cuda/ops/kernel_table.hpp>
 

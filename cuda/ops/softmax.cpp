@@ -1,6 +1,6 @@
 // Softmax and the losses of classifiers: ops/softmax.hpp.
 
-#include <cuda/kernels/softmax.hpp>
+#include <cuda/kernels/lines/softmax.hpp>
 #include <cuda/ops/indices.hpp>
 #include <cuda/ops/kernel_table.hpp>
 #include <tenon/graph/axes.hpp>

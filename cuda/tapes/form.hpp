@@ -18,7 +18,7 @@ enum class fate : std::uint8_t {
     totalled ///< summed up altogether, beside sums that keep some dimension
 };
 
-/// A class of layouts: what is repeated along which dimensions, in the terms of kernels/tape_loops.hpp. No sizes.
+/// A class of layouts: what is repeated along which dimensions, in the terms of kernels/tape/loops.hpp. No sizes.
 struct form {
     int dims = 1;                            ///< once neighbours that all operands have or repeat together are one
     int kept = 1;                            ///< of those, the ones that are not summed over; they come first

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cuda/kernels/tape_interpreter.hpp>
+#include <cuda/kernels/tape/interpreter.hpp>
 #include <cuda/tapes/schedule.hpp>
 
 /// Passes for the interpreter of tapes.

@@ -8,7 +8,7 @@
 
 namespace tenon::cuda::tapes {
 
-/// The terms are those of kernels/tape_loops.hpp.
+/// The terms are those of kernels/tape/loops.hpp.
 struct schedule {
     unsigned blocks = 1;
     std::int64_t lanes = 1, chunks = 1;

@@ -8,7 +8,7 @@ namespace tenon::cuda::tapes {
 
 namespace {
 
-// As tape_functions.hpp calls them.
+// As kernels/tape/functions.hpp calls them.
 const char* stored_name(element_type e) {
     switch (e) {
     case element_type::float32: return "float";

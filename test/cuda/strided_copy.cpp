@@ -6,10 +6,10 @@
 
 #include <doctest/doctest.h>
 
-#include <cuda/kernels/framed_copy.hpp>
-#include <cuda/kernels/index_walk.hpp>
-#include <cuda/kernels/joined_rows.hpp>
-#include <cuda/kernels/strided_copy.hpp>
+#include <cuda/kernels/movement/framed_copy.hpp>
+#include <cuda/kernels/movement/index_walk.hpp>
+#include <cuda/kernels/movement/joined_rows.hpp>
+#include <cuda/kernels/movement/strided_copy.hpp>
 #include <tenon/kernel/strided_copy.hpp>
 
 #include "device_array.hpp"

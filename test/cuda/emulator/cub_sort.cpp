@@ -4,7 +4,7 @@
 #include <numeric>
 #include <vector>
 
-#include <cuda/kernels/cub_sort.hpp>
+#include <cuda/kernels/random/cub_sort.hpp>
 #include <cuda/kernels/launch.hpp>
 
 namespace tenon::cuda {

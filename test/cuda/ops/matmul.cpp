@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <cuda/device/error.hpp>
-#include <cuda/kernels/gemm.hpp>
+#include <cuda/kernels/dense/gemm.hpp>
 #include <tenon/ops/gradients.hpp>
 
 #include "products.hpp"

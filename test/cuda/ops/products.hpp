@@ -10,7 +10,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include <cuda/kernels/gemm.hpp>
+#include <cuda/kernels/dense/gemm.hpp>
 #include <tenon/cuda/gpus.hpp>
 #include <tenon/ops/control.hpp>
 #include <tenon/ops/elementwise.hpp>
