@@ -31,7 +31,10 @@ void compilation::finish(std::shared_ptr<const std::string> image, std::exceptio
 }
 
 compiler::compiler(std::shared_ptr<const nvrtc> by, disk_cache cache) :
-    nvrtc_(std::move(by)), cache_(std::move(cache)) {}
+    nvrtc_(std::move(by)), cache_(std::move(cache)) {
+    // A program that ends ends what was made last first: the process's compiler, and what its thread does, before what NVRTC works with.
+    nvrtc_->prepare();
+}
 
 compiler::~compiler() {
     std::map<std::string, std::deque<request>> left;

@@ -55,6 +55,13 @@ const std::vector<std::string>& nvrtc::options() {
     return all;
 }
 
+void nvrtc::prepare() const noexcept {
+    try {
+        (void)compile("extern \"C\" __global__ void nothing() {}\n", target(architectures_.front()));
+    } catch (...) { // who asks for a kernel is told
+    }
+}
+
 std::string nvrtc::compile(const std::string& source, const std::string& target) const {
     const auto check = [&](nvrtcResult answer, const char* call, const std::string& log) {
         if (answer == NVRTC_SUCCESS) return;

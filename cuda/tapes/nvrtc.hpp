@@ -26,6 +26,8 @@ public:
     /// What is said to the compiler, beside the target: no fast mathematics, products and sums not joined, denormal numbers kept.
     static const std::vector<std::string>& options();
 
+    /// What the library makes when it first compiles is there afterwards, with what it has to do when the program ends.
+    void prepare() const noexcept;
     /// Throws internal_error with the compiler's words, and resource_exhausted_error where memory runs out.
     std::string compile(const std::string& source, const std::string& target) const;
 
