@@ -10,8 +10,9 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-// How long who waits asks again and again before it sleeps between two questions: small steps are over by then.
-constexpr std::chrono::microseconds eager{100};
+// How long who waits asks again and again, as CUDA's own functions do, before it sleeps between two questions: to be woken takes
+// about 0.1 ms, which is much of most steps.
+constexpr std::chrono::milliseconds eager{10};
 constexpr std::chrono::microseconds nap{30};
 
 std::exception_ptr failure_of(cudaError_t answer, int card) {
@@ -158,6 +159,17 @@ bool machine::look(std::unique_lock<std::mutex>& held) {
     return any;
 }
 
+// Between two questions, of which the first one in vain was asked at `since`.
+void machine::rest(std::unique_lock<std::mutex>& held, clock::time_point since) {
+    if (clock::now() - since >= eager) {
+        changed_.wait_for(held, nap);
+        return;
+    }
+    held.unlock();
+    std::this_thread::yield();
+    held.lock();
+}
+
 void machine::work_until(function_ref<bool()> done) {
     std::unique_lock held(guard_);
     ++waiting_;
@@ -172,10 +184,10 @@ void machine::work_until(function_ref<bool()> done) {
             since = clock::now();
             continue;
         }
-        if (outstanding_ > 0 && clock::now() - since < eager) {
-            held.unlock();
-            std::this_thread::yield();
-            held.lock();
+        if (outstanding_ > 0 && !asking_) { // one of them asks, and the others are told
+            asking_ = true;
+            rest(held, since);
+            asking_ = false;
         } else if (outstanding_ > 0) changed_.wait_for(held, nap);
         else changed_.wait(held, [&] { return seen != wakes_ || outstanding_ > 0; });
     }
@@ -200,15 +212,16 @@ void machine::leave() {
 void machine::watch() {
     std::unique_lock held(guard_);
     const std::shared_ptr<bool> ended = ended_by_watcher_;
-    while (!ending_) {
+    for (auto since = clock::now(); !ending_;) {
         if (outstanding_ == 0 || waiting_ > 0) {
             changed_.wait(held);
+            since = clock::now();
             continue;
         }
         std::shared_ptr<machine> self = weak_from_this().lock();
         if (!self) return; // it is being ended
-        const bool any = look(held);
-        if (!any) changed_.wait_for(held, nap);
+        if (look(held)) since = clock::now();
+        else rest(held, since);
         held.unlock();
         self.reset();
         if (*ended) return;

@@ -67,6 +67,7 @@ private:
         std::chrono::steady_clock::time_point taken;
     };
     bool look(std::unique_lock<std::mutex>& held);
+    void rest(std::unique_lock<std::mutex>& held, std::chrono::steady_clock::time_point since);
     void tell_times(std::unique_lock<std::mutex>& held);
     moment& moment_of(int card);
     void take_moment(int card);
@@ -79,6 +80,7 @@ private:
     int outstanding_ = 0;  // events that are to be told
     int waiting_ = 0;      // threads in work_until()
     bool looking_ = false; // one of them, or the watcher, asks the driver and tells
+    bool asking_ = false;  // one of those in work_until() does so again and again
     std::uint64_t wakes_ = 0;
     std::vector<timed_command> timed_;
     std::vector<std::pair<int, cudaEvent_t>> timers_; // that nobody uses

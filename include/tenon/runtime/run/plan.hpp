@@ -248,7 +248,7 @@ private:
     // Whose threads are kept awake while a step runs.
     thread_pool* pool_worth_waking(const run_environment& e) const noexcept {
         constexpr double worth_waking = 1e5; // ns
-        return summary_.cost > worth_waking ? e.pool() : nullptr;
+        return own_cost_ > worth_waking ? e.pool() : nullptr;
     }
     std::string awaited_in(std::size_t s) const;
     // What the planner made of a node is called as that, but for copies of constants.
@@ -291,6 +291,7 @@ private:
     std::atomic<bool> records_{false};     // what is given at once is recorded
     std::vector<device_memory> constants_; // by device: copies of what the host holds
     plan_summary summary_;
+    double own_cost_ = 0; // of what threads of this process do, in nanoseconds
     std::atomic<std::size_t> frames_made_{0};
     std::atomic<frame*> spare_{nullptr}; // the frame that is nearly always enough
     std::mutex guard_;                   // of the list of further frames

@@ -91,7 +91,12 @@ TENON_INLINE plan::plan(program&& placed, const plan_options& o) : devices_(o.de
         using both = std::pair<std::shared_ptr<void>, std::shared_ptr<variable_resource>>;
         l.lender = std::shared_ptr<variable_resource>(std::make_shared<both>(o.lender, *at), at->get());
     }
-    for (const operation& s : operations_) summary_.cost += s.cost;
+    for (const operation& s : operations_) {
+        summary_.cost += s.cost;
+        const bool elsewhere =
+            s.by.stream >= 0 && !devices_[static_cast<std::size_t>(s.by.device)]->attributes().simulated;
+        if (!elsewhere) own_cost_ += s.cost;
+    }
     summary_.operations = static_cast<int>(operations_.size());
     summary_.folded = program_.folded;
     summary_.fused = program_.fused;
