@@ -65,7 +65,8 @@ copy Eigen "$from/include/eigen3/Eigen" "$from/include/Eigen"
 copy nlohmann/json "$from/include/nlohmann"
 copy doctest "$from/include/doctest"
 copy "Google Benchmark" "$from/include/benchmark"
-library=$(find "$from/lib" "$from/lib64" \( -name libbenchmark.a -o -name 'libbenchmark.so' \) 2>/dev/null | sort | head -1)
+# There may be no lib64, of which find says that it failed.
+library=$({ find "$from/lib" "$from/lib64" \( -name libbenchmark.a -o -name 'libbenchmark.so' \) 2>/dev/null || true; } | sort | head -1)
 [ -n "$library" ] || { echo "Google Benchmark's library was not found below $from"; exit 1; }
 case $library in
 *.so) library=$(dirname "$library")/$(objdump -p "$library" | awk '$1 == "SONAME" { print $2 }') ;;

@@ -30,7 +30,7 @@ template <class Model, class Hand> void compare(const std::string& name, int bat
 } // namespace
 
 int main(int argc, char** argv) {
-    if (!gpu::is_there()) return 0;
+    if (!gpu::is_there()) return 77;
     compare<models::mlp<128>, baseline::hand_gpu_mlp>("G3: 784-300-100-10, batch 128", 128);
     compare<models::mlp<4096>, baseline::hand_gpu_mlp>("784-300-100-10, batch 4096", 4096);
 #if defined(TENON_WITH_CUDNN)
