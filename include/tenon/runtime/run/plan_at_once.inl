@@ -6,6 +6,8 @@
 #include <cstring>
 
 #include <tenon/kernel/memory_pool.hpp>
+#include <tenon/kernel/stop_scope.hpp>
+#include <tenon/kernel/thread_pool.hpp>
 #include <tenon/ops/control.hpp>
 #include <tenon/runtime/device/device.hpp>
 
@@ -182,11 +184,32 @@ TENON_INLINE std::unique_ptr<recorded_work> plan::record(frame& f, const tenon::
     return recorder->end(std::move(other));
 }
 
-TENON_INLINE void plan::stage_in(frame& f) const {
-    for (const staged_copy& c : at_once_->in) std::memcpy(f.staged.get() + c.offset, f.in[c.slot], c.bytes);
+namespace detail {
+
+// Large ones by several threads: one alone has a part of what the memory gives.
+inline void copy_staged(void* to, const void* from, std::size_t bytes, thread_pool* pool) {
+    constexpr std::size_t worth_threads = std::size_t{2} << 20, grain = std::size_t{256} << 10;
+    if (!pool || bytes < worth_threads) {
+        std::memcpy(to, from, bytes);
+        return;
+    }
+    const auto never = [] { return false; };
+    const stop_scope whole(never); // whoever else wants to stop what this thread does
+    pool->parallel_for(static_cast<std::int64_t>(bytes), grain, [&](std::int64_t begin, std::int64_t end) {
+        std::memcpy(static_cast<std::byte*>(to) + begin, static_cast<const std::byte*>(from) + begin,
+                    static_cast<std::size_t>(end - begin));
+    });
 }
-TENON_INLINE void plan::stage_out(frame& f) const {
-    for (const staged_copy& c : at_once_->out) std::memcpy(f.out[c.slot], f.staged.get() + c.offset, c.bytes);
+
+} // namespace detail
+
+TENON_INLINE void plan::stage_in(frame& f, thread_pool* pool) const {
+    for (const staged_copy& c : at_once_->in)
+        detail::copy_staged(f.staged.get() + c.offset, f.in[c.slot], c.bytes, pool);
+}
+TENON_INLINE void plan::stage_out(frame& f, thread_pool* pool) const {
+    for (const staged_copy& c : at_once_->out)
+        detail::copy_staged(f.out[c.slot], f.staged.get() + c.offset, c.bytes, pool);
 }
 
 } // namespace tenon::runtime

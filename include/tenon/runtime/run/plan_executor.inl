@@ -285,7 +285,7 @@ TENON_INLINE void plan::executor::run_operation(std::size_t s) noexcept {
     const int number = static_cast<int>(s);
     if (number == after_streams()) {
         check(p_.may_refuse_);
-        if (staged_ && !stopped()) p_.stage_out(f_);
+        if (staged_ && !stopped()) p_.stage_out(f_, e_.pool());
         return;
     }
     const kept_back::running running;
