@@ -192,7 +192,7 @@ void machine::work_until(function_ref<bool()> done) {
         else changed_.wait(held, [&] { return seen != wakes_ || outstanding_ > 0; });
     }
     --waiting_;
-    if (outstanding_ > 0 && waiting_ == 0) changed_.notify_all(); // the watcher goes on
+    if (outstanding_ > 0) changed_.notify_all(); // another one goes on asking, or the watcher
 }
 
 void machine::wake() noexcept {
