@@ -41,9 +41,10 @@ void check(cudaError_t answer, const char* call) {
         throw unavailable_error(text + "; no GPU can be seen: is CUDA_VISIBLE_DEVICES set to none?");
     case cudaErrorStubLibrary:
     case cudaErrorSystemDriverMismatch:
-    case cudaErrorSystemNotReady:
     case cudaErrorCompatNotSupportedOnDevice:
     case cudaErrorDevicesUnavailable: throw unavailable_error(text + "; does nvidia-smi show the GPU?");
+    case cudaErrorSystemNotReady:
+        throw unavailable_error(text + "; does nvidia-fabricmanager run, which GPUs joined by NVSwitch need?");
     case cudaErrorInsufficientDriver:
         throw unavailable_error(text + "; install the NVIDIA driver, or a newer one: this program needs one for CUDA " +
                                 std::to_string(CUDART_VERSION / 1000));

@@ -168,7 +168,8 @@ TEST_CASE("SEMANTICS 8, 12: the map of devices and the lists have a card's name,
 TEST_CASE(
     "without a driver, or with one too old, sessions have the CPU, and who asks for a GPU is told why there is none") {
     for (const auto& [error, why] : {std::pair(cudaErrorInsufficientDriver, "install the NVIDIA driver"),
-                                     std::pair(cudaErrorNoDevice, "CUDA_VISIBLE_DEVICES")}) {
+                                     std::pair(cudaErrorNoDevice, "CUDA_VISIBLE_DEVICES"),
+                                     std::pair(cudaErrorSystemNotReady, "nvidia-fabricmanager")}) {
         emulator::reset();
         emulator::driver(error);
         const tn::graph g;
