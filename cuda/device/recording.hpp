@@ -1,8 +1,10 @@
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include <cuda/device/context.hpp>
@@ -26,10 +28,12 @@ public:
 private:
     class recorder;
 
+    static constexpr int lines = device_streams::count + 3; // streams, of which the last are for kernels, too
+
     gpu_context& on_;
     std::mutex guard_; // of what follows: the recorder's
-    cudaStream_t streams_[device_streams::count]{};
-    std::vector<cudaEvent_t> events_; // one for each mark of the longest recording
+    cudaStream_t streams_[lines]{};
+    std::vector<cudaEvent_t> events_; // one for each command of the longest recording
 };
 
 /// Gives it to the stream, which may be another each time. Throws what CUDA says.

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <random>
+#include <set>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -23,6 +24,18 @@ using numbers = tn::array<float, tn::shape<n>>;
 
 std::size_t launched() { return emulator::count_calls("cudaGraphLaunch"); }
 std::size_t recorded() { return emulator::count_calls("cudaStreamEndCapture"); }
+
+// An environment variable for as long as this lives.
+class environment {
+public:
+    environment(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+    ~environment() { unsetenv(name_); }
+    environment(const environment&) = delete;
+    environment& operator=(const environment&) = delete;
+
+private:
+    const char* name_;
+};
 
 std::mt19937& random_source() {
     static std::mt19937 random = [] {
@@ -104,6 +117,49 @@ TEST_CASE("a recorded step costs as many calls as a graph of its own would") {
     for (std::size_t c = before; c < all.size(); ++c)
         calls += all[c].name != "cudaEventQuery" && all[c].name != "cudaSetDevice";
     CHECK(calls == 2); // the graph, and an event behind it
+}
+
+TEST_CASE(
+    "kernels of a recorded step that need not wait for each other do not, and a chain of them stays on one stream") {
+    const auto streams_of = [](int chains, const char* how) {
+        emulator::reset();
+        const environment wish("TENON_CUDA_RECORDINGS", how);
+        const tn::graph g;
+        const tn::graph_scope in(g);
+        const auto x = tn::placeholder<float, tn::shape<n>>("x");
+        const tn::device_scope there("/gpu:0");
+        std::vector<row> ends;
+        for (int c = 0; c < chains; ++c) {
+            ends.push_back(tn::add_n(x, x));
+            for (int i = 0; i < 4 + 2 * c; ++i) ends.back() = tn::reverse<0>(tn::add_n(ends.back(), x));
+        }
+        for (std::size_t c = 1; c < ends.size(); ++c) ends[0] = tn::add_n(ends[0], ends[c]);
+        tn::session s(g);
+        const auto step = s.callable(tn::feeds(x), tn::fetches(ends[0]));
+        for (int i = 0; i < 6; ++i) {
+            const numbers by = draw_row();
+            const auto [got] = step(by);
+            // Of 2 m times that x is added and all is reversed: 2 + m times x, and m times x reversed.
+            for (int k = 0; k < n; ++k) {
+                float wanted = 0;
+                for (int c = 0; c < chains; ++c)
+                    wanted += static_cast<float>(4 + c) * by(k) + static_cast<float>(2 + c) * by(n - 1 - k);
+                CHECK(got(k) == wanted);
+            }
+        }
+        std::set<cudaStream_t> used;
+        bool records = false;
+        for (const emulator::call& c : emulator::calls()) {
+            if (c.name == "cudaStreamBeginCapture") records = true;
+            if (c.name == "cudaStreamEndCapture") records = false;
+            if (records && c.name == "cudaLaunchKernel") used.insert(c.stream);
+        }
+        CHECK(emulator::violations().empty());
+        return used.size();
+    };
+    CHECK(streams_of(1, "") == 1);
+    CHECK(streams_of(3, "") > 1);
+    CHECK(streams_of(3, "in_order") == 1);
 }
 
 TEST_CASE("what kernels tell their device in each step is told once, recorded or not, in order") {

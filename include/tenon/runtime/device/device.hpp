@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -105,6 +106,8 @@ public:
     using stream = device_streams::stream;
 
     virtual ~stream_recorder() = default;
+    /// What the next command comes after, of those that were recorded: whatever else was given to its stream before may be done beside it.
+    virtual void after(std::span<const int> /*commands*/) {}
     /// A kernel with so many inputs and outputs. What `r` points to besides, and the kernel, live as long as the recording.
     virtual void launch(kernel& k, const kernel_run& r, std::size_t inputs, std::size_t outputs, int command) = 0;
     /// Of the host's memory only what told_memory() gave is copied.

@@ -163,10 +163,18 @@ TENON_INLINE std::unique_ptr<recorded_work> plan::record(frame& f, const tenon::
     const auto recorder = streams.begin_recording();
     if (!recorder) return nullptr;
     auto copy_in = at_once_->in.begin(), copy_out = at_once_->out.begin();
+    std::vector<int> before;
+    int own = -1; // the last kernel of the program's own: what those share is theirs to know
     for (const int number : on_streams_) {
         const auto s = static_cast<std::size_t>(number);
         const operation& op = operations_[s];
         const auto stream = static_cast<device_streams::stream>(op.by.stream);
+        before.clear();
+        for (const int b : schedule_.waits_for[s])
+            if (operations_[static_cast<std::size_t>(b)].line >= 0) before.push_back(b);
+        if (program_.item(schedule_.order[s]).op->gpu)
+            if (const int last = std::exchange(own, number); last >= 0) before.push_back(last);
+        recorder->after(before);
         for (const int w : op.waits) recorder->wait(stream, w);
         if (program_.item(schedule_.order[s]).op == &transfer_definition) {
             void* to = f.out[out_begin_[s]];
