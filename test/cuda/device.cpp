@@ -46,6 +46,22 @@ TEST_CASE("a GPU's memory is taken as it is needed, counted, and given back to t
     CHECK(emulator::count().device_bytes == before);
 }
 
+TEST_CASE("a variable of no elements lies in the GPU's memory: kernels that make something of nothing are given it") {
+    emulator::reset();
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto there = tn::on("/gpu:0");
+    const auto w = tn::variable("w", tn::constant(tn::array<float, tn::shape<0, n>>()));
+    const auto total = tn::sum<0>(w);
+    tn::session s(g);
+    s.run(tn::initialize_variables());
+    for (int i = 0; i < 3; ++i) {
+        const auto got = s.run(total);
+        for (int k = 0; k < n; ++k) CHECK(got(k) == 0);
+    }
+    CHECK(emulator::violations().empty());
+}
+
 TEST_CASE("SEMANTICS 11: where memory runs out the error has the device, the bytes and who holds most, and the session "
           "goes on") {
     emulator::reset();
