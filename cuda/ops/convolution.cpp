@@ -5,6 +5,7 @@
 #include <cuda/device/wish.hpp>
 #include <cuda/dnn/convolution.hpp>
 #include <cuda/kernels/dense/convolution.hpp>
+#include <cuda/kernels/dense/filter_gradient.hpp>
 #include <cuda/ops/kernel_table.hpp>
 #include <tenon/ops/convolution.hpp>
 
@@ -42,7 +43,7 @@ public:
     product(const kernel_setup& s, const convolution_sizes& of, dnn::operation_kind which,
             dnn::after_convolution after) :
         sizes(of), element(s.outputs[0].element) {
-        if (!s.gpu || !asks_dnn() || !dnn::may_take(of)) return;
+        if (!s.gpu || !asks_dnn() || !dnn::may_take(of) || is_faster_without(which, s.allow_tf32)) return;
         plan_ = dnn::find_plan(*s.gpu, dnn::convolution_graph(which, of, element, after, s.allow_tf32));
         has_after_ = plan_ != nullptr;
         if (!plan_ && after != dnn::after_convolution::nothing)
@@ -79,6 +80,11 @@ public:
     const element_type element;
 
 private:
+    // cuDNN has engines that divide the pixels of a filter's gradient of float, but none of those is exact and the same in every run.
+    bool is_faster_without(dnn::operation_kind which, bool tf32) const {
+        return which == dnn::operation_kind::convolution_backward_filter && element == element_type::float32 && !tf32 &&
+               has_filter_gradient(sizes) && has_few_filters(sizes);
+    }
     std::size_t turned_bytes() const {
         return (static_cast<std::size_t>(sizes.w_elements()) * size_of(element) + 255) / 256 * 256;
     }

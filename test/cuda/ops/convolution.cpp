@@ -214,6 +214,16 @@ TEST_CASE("a filter's gradient over many pixels is added in parts") {
     const own_kernels forced;
     check_convolution<float>({3, 21, 23, 2}, {2, 2, 2, 3}, {});
     check_convolution<float>({3, 21, 23, 4}, {2, 2, 1, 4}, {.groups = 4});
+    check_convolution<double>({3, 21, 23, 2}, {2, 2, 2, 3}, {});
+}
+
+TEST_CASE("a filter's gradient of float is right for few and many channels, whether or not four lie side by side") {
+    check_convolution<float>({2, 17, 19, 1}, {5, 5, 1, 32}, {.padding = tn::same});
+    check_convolution<float>({1, 9, 9, 8}, {2, 2, 8, 36}, {.stride = 2, .padding = tn::same});
+    check_convolution<float>({1, 7, 9, 6}, {3, 3, 6, 68}, {.padding = tn::same});
+    check_convolution<float>({1, 6, 7, 36}, {2, 2, 36, 132}, {});
+    check_convolution<float>({1, 6, 7, 40}, {3, 2, 20, 36}, {.dilation = 2, .groups = 2});
+    check_convolution<float>({1, 18, 17, 33}, {2, 2, 33, 35}, {.padding = tn::pad(1, 0, 0, 2)});
 }
 
 TEST_CASE("a transposed convolution does what the convolution does to gradients") {
