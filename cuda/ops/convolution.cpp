@@ -6,6 +6,7 @@
 #include <cuda/dnn/convolution.hpp>
 #include <cuda/kernels/dense/convolution.hpp>
 #include <cuda/kernels/dense/filter_gradient.hpp>
+#include <cuda/kernels/dense/input_gradient.hpp>
 #include <cuda/ops/kernel_table.hpp>
 #include <tenon/ops/convolution.hpp>
 
@@ -80,10 +81,17 @@ public:
     const element_type element;
 
 private:
-    // cuDNN has engines that divide the pixels of a filter's gradient of float, but none of those is exact and the same in every run.
+    // Exact gradients of float are products of matrices on the cores for float. Those of cuDNN's engines that are the same in every run
+    // have tiles of 32 x 64 at most, and of a filter's gradient too few of them.
     bool is_faster_without(dnn::operation_kind which, bool tf32) const {
-        return which == dnn::operation_kind::convolution_backward_filter && element == element_type::float32 && !tf32 &&
-               has_filter_gradient(sizes) && has_few_filters(sizes);
+        if (element != element_type::float32 || tf32) return false;
+        switch (which) {
+        case dnn::operation_kind::convolution_backward_input:
+            return has_input_gradient(sizes) && has_many_pixels(sizes);
+        case dnn::operation_kind::convolution_backward_filter:
+            return has_filter_gradient(sizes) && has_few_filters(sizes);
+        default: return false;
+        }
     }
     std::size_t turned_bytes() const {
         return (static_cast<std::size_t>(sizes.w_elements()) * size_of(element) + 255) / 256 * 256;

@@ -3,6 +3,7 @@
 
 #include <cuda/kernels/dense/convolution.hpp>
 #include <cuda/kernels/dense/filter_gradient.hpp>
+#include <cuda/kernels/dense/input_gradient.hpp>
 #include <cuda/kernels/dense/parts.hpp>
 #include <cuda/kernels/elements.hpp>
 #include <cuda/kernels/launch.hpp>
@@ -392,6 +393,13 @@ void convolve(const convolution_sizes& s, element_type e, const void* x, const v
 
 void convolve_backward_input(const convolution_sizes& s, element_type e, const void* dy, const void* w, void* dx,
                              void* stream) {
+    const auto is_aligned = [](const void* p) {
+        return reinterpret_cast<std::uintptr_t>(p) % input_gradient_alignment == 0;
+    };
+    if (e == element_type::float32 && has_input_gradient(s) && is_aligned(dy) && is_aligned(w)) {
+        input_gradient(s, static_cast<const float*>(dy), static_cast<const float*>(w), static_cast<float*>(dx), stream);
+        return;
+    }
     with_floating_type(e, [&]<class T>(T) {
         run_product<T>(input_product<T>{s, static_cast<const T*>(dy), static_cast<const T*>(w), static_cast<T*>(dx)},
                        stream);

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include <cuda/kernels/dense/parts.hpp>
+#include <cuda/kernels/dense/tiles.hpp>
 #include <cuda/kernels/lanes.hpp>
 #include <cuda/kernels/launch.hpp>
 #include <cuda/kernels/movement/division.hpp>
@@ -14,21 +15,14 @@ namespace tenon::cuda {
 
 namespace {
 
-constexpr int depth = 16;  // pixels of a step
-constexpr int at_once = 4; // floats of a load
-constexpr int blocks_wanted =
-    1584; // blocks that fill 132 multiprocessors evenly, whether each has 2, 3 or 4 of them at a time
+// They fill 132 multiprocessors evenly, whether each has 2, 3 or 4 of them at a time.
+constexpr int blocks_wanted = 1584;
 constexpr int least_pixels = 256;       // of a part
 constexpr std::int64_t fills_gpu = 132; // tiles
 
-// Results of a block, and of each of its threads.
-template <int Rows, int Columns, int ThreadRows, int ThreadColumns> struct tile {
-    static constexpr int rows = Rows, columns = Columns, thread_rows = ThreadRows, thread_columns = ThreadColumns;
-    static constexpr int across = columns / thread_columns, threads = rows / thread_rows * across;
-};
-using wide_tile = tile<128, 64, 8, 8>;
-using narrow_tile = tile<128, 32, 8, 4>; // of few outputs
-using small_tile = tile<32, 32, 4, 4>;   // of small filters
+using wide_tile = float_tile<128, 64, 8, 8>;
+using narrow_tile = float_tile<128, 32, 8, 4>; // of few outputs
+using small_tile = float_tile<32, 32, 4, 4>;   // of small filters
 
 // f(tile) with the one for these sizes.
 template <class F> auto with_tile(const convolution_sizes& s, const F& f) {
@@ -49,7 +43,7 @@ division divide(const convolution_sizes& s) {
         std::int64_t parts = tiles == 0 ? 1 : blocks_wanted / tiles;
         if (parts > pixels / least_pixels) parts = pixels / least_pixels;
         if (parts < 1) parts = 1;
-        d.length = ((pixels + parts - 1) / parts + depth - 1) / depth * depth;
+        d.length = ((pixels + parts - 1) / parts + tile_depth - 1) / tile_depth * tile_depth;
         d.parts = d.length == 0 ? 1 : (pixels + d.length - 1) / d.length;
         return d;
     });
@@ -81,13 +75,13 @@ sizes sizes_of(const convolution_sizes& s, const division& d) {
 
 // N floats at a time are brought from memory to `Side` floats of each pixel in shared memory.
 template <int Threads, int Side, int N> struct brought {
-    static constexpr int per_pixel = Side / N, pixels = Threads / per_pixel, loads = depth / pixels;
-    static_assert(Threads % per_pixel == 0 && depth % pixels == 0);
+    static constexpr int per_pixel = Side / N, pixels = Threads / per_pixel, loads = tile_depth / pixels;
+    static_assert(Threads % per_pixel == 0 && tile_depth % pixels == 0);
     packed<float, N> held[loads];
 
     static __device__ int place() { return static_cast<int>(threadIdx.x) % per_pixel * N; }
     static __device__ int pixel(int load) { return static_cast<int>(threadIdx.x) / per_pixel + load * pixels; }
-    __device__ void store(float (&to)[depth][Side]) const {
+    __device__ void store(float (&to)[tile_depth][Side]) const {
         for (int i = 0; i < loads; ++i) *reinterpret_cast<packed<float, N>*>(&to[pixel(i)][place()]) = held[i];
     }
 };
@@ -98,8 +92,8 @@ __global__ void __launch_bounds__(Tile::threads)
     add_products(sizes s, const float* __restrict__ x, const float* __restrict__ dy, float* __restrict__ parts) {
     using from_x = brought<Tile::threads, Tile::rows, XN>;
     using from_dy = brought<Tile::threads, Tile::columns, YN>;
-    __shared__ __align__(16) float a[2][depth][Tile::rows];
-    __shared__ __align__(16) float b[2][depth][Tile::columns];
+    __shared__ __align__(16) float a[2][tile_depth][Tile::rows];
+    __shared__ __align__(16) float b[2][tile_depth][Tile::columns];
 
     std::uint32_t column_tile = blockIdx.x, row_tile = s.column_tiles.divide(column_tile),
                   in_group = s.row_tiles.divide(row_tile), in_part = in_group;
@@ -142,52 +136,37 @@ __global__ void __launch_bounds__(Tile::threads)
         }
     };
 
-    // A thread's rows and columns lie in runs of four, so that neighbours read neighbours.
-    constexpr int rows = Tile::thread_rows, columns = Tile::thread_columns, row_step = Tile::rows / (rows / at_once),
-                  column_step = Tile::columns / (columns / at_once);
-    const int tx = static_cast<int>(threadIdx.x) % Tile::across * at_once,
-              ty = static_cast<int>(threadIdx.x) / Tile::across * at_once;
-    float sum[rows][columns] = {};
+    Tile tile;
     bring(first);
     next_a.store(a[0]);
     next_b.store(b[0]);
     __syncthreads();
     int half = 0;
-    for (int k0 = first; k0 < last; k0 += depth, half ^= 1) {
-        const bool more = k0 + depth < last;
-        if (more) bring(k0 + depth);
-#pragma unroll
-        for (int k = 0; k < depth; ++k) {
-            packed<float, at_once> left_of[rows / at_once], right_of[columns / at_once];
-            for (int i = 0; i < rows / at_once; ++i)
-                left_of[i] = *reinterpret_cast<const packed<float, at_once>*>(&a[half][k][ty + i * row_step]);
-            for (int i = 0; i < columns / at_once; ++i)
-                right_of[i] = *reinterpret_cast<const packed<float, at_once>*>(&b[half][k][tx + i * column_step]);
-            for (int i = 0; i < rows; ++i)
-                for (int j = 0; j < columns; ++j)
-                    sum[i][j] += left_of[i / at_once].at[i % at_once] * right_of[j / at_once].at[j % at_once];
-        }
+    for (int k0 = first; k0 < last; k0 += tile_depth, half ^= 1) {
+        const bool more = k0 + tile_depth < last;
+        if (more) bring(k0 + tile_depth);
+        tile.add(a[half], b[half]);
         if (more) {
             next_a.store(a[half ^ 1]);
             next_b.store(b[half ^ 1]);
         }
         __syncthreads();
     }
-    for (int i = 0; i < rows; ++i) {
-        const int row = m0 + ty + i / at_once * row_step + i % at_once;
+    for (int i = 0; i < Tile::thread_rows; ++i) {
+        const int row = m0 + Tile::row(i);
         if (row >= s.rows) continue;
         float* const to = parts + (std::int64_t{part} * s.rows + row) * s.out_channels + group * s.group_out;
-        for (int j = 0; j < columns; j += YN) {
-            const int column = n0 + tx + j / at_once * column_step + j % at_once;
+        for (int j = 0; j < Tile::thread_columns; j += YN) {
+            const int column = n0 + Tile::column(j);
             if (column >= s.group_out) continue;
             packed<float, YN> out;
-            for (int k = 0; k < YN; ++k) out.at[k] = sum[i][j + k];
+            for (int k = 0; k < YN; ++k) out.at[k] = tile.sums[i][j + k];
             *reinterpret_cast<packed<float, YN>*>(to + column) = out;
         }
     }
 }
 
-bool is_aligned(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % (at_once * sizeof(float)) == 0; }
+bool is_aligned(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % (tile_load * sizeof(float)) == 0; }
 
 } // namespace
 
@@ -217,13 +196,13 @@ void filter_gradient(const convolution_sizes& s, const float* x, const float* dy
     const sizes told = sizes_of(s, d);
     auto* const parts = static_cast<float*>(scratch);
     const auto blocks = static_cast<unsigned>(d.row_tiles * d.column_tiles * s.groups * d.parts);
-    const bool wide_x = s.group_in() % at_once == 0 && is_aligned(x),
-               wide_y = s.group_out() % at_once == 0 && is_aligned(dy);
+    const bool wide_x = s.group_in() % tile_load == 0 && is_aligned(x),
+               wide_y = s.group_out() % tile_load == 0 && is_aligned(dy);
     with_tile(s, [&]<class Tile>(Tile) {
         const auto give = [&](auto kernel) { launch(kernel, blocks, Tile::threads, 0, stream, told, x, dy, parts); };
-        if (wide_x && wide_y) give(add_products<Tile, at_once, at_once>);
-        else if (wide_x) give(add_products<Tile, at_once, 1>);
-        else if (wide_y) give(add_products<Tile, 1, at_once>);
+        if (wide_x && wide_y) give(add_products<Tile, tile_load, tile_load>);
+        else if (wide_x) give(add_products<Tile, tile_load, 1>);
+        else if (wide_y) give(add_products<Tile, 1, tile_load>);
         else give(add_products<Tile, 1, 1>);
     });
     add_parts<float>(parts, d.parts, s.w_elements(), dw, stream);

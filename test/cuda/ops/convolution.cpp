@@ -226,6 +226,19 @@ TEST_CASE("a filter's gradient of float is right for few and many channels, whet
     check_convolution<float>({1, 18, 17, 33}, {2, 2, 33, 35}, {.padding = tn::pad(1, 0, 0, 2)});
 }
 
+TEST_CASE("an image's gradient of float is right where a block brings 16 outputs of each pixel at a time") {
+    const own_kernels forced;
+    check_convolution<float>({2, 13, 17, 1}, {5, 5, 1, 16}, {.padding = tn::same});
+    check_convolution<float>({1, 9, 9, 33}, {2, 3, 33, 32}, {.padding = tn::pad(3, 0, 1, 4)});
+    check_convolution<float>({1, 11, 13, 36}, {3, 3, 36, 48}, {.dilation = {2, 3}});
+    check_convolution<float>({2, 10, 7, 40}, {3, 2, 20, 32}, {.padding = tn::same, .groups = 2});
+    check_convolution<float>({1, 6, 7, 70}, {1, 1, 70, 16}, {});
+}
+
+TEST_CASE("the gradient of large images of float is right") {
+    check_convolution<float>({17, 64, 63, 2}, {2, 1, 2, 16}, {.padding = tn::pad(1, 1, 0, 0)});
+}
+
 TEST_CASE("a transposed convolution does what the convolution does to gradients") {
     for (const bool own : {false, true}) {
         CAPTURE(own);
