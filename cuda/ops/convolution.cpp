@@ -45,11 +45,13 @@ public:
             dnn::after_convolution after) :
         sizes(of), element(s.outputs[0].element) {
         if (!s.gpu || !asks_dnn() || !dnn::may_take(of) || is_faster_without(which, s.allow_tf32)) return;
-        plan_ = dnn::find_plan(*s.gpu, dnn::convolution_graph(which, of, element, after, s.allow_tf32));
+        const auto find = [&](dnn::after_convolution a) {
+            auto found = dnn::find_plan(*s.gpu, dnn::convolution_graph(which, of, element, a, s.allow_tf32));
+            return found && found->is_direct() && has_many_channels() ? nullptr : found;
+        };
+        plan_ = find(after);
         has_after_ = plan_ != nullptr;
-        if (!plan_ && after != dnn::after_convolution::nothing)
-            plan_ = dnn::find_plan(
-                *s.gpu, dnn::convolution_graph(which, of, element, dnn::after_convolution::nothing, s.allow_tf32));
+        if (!plan_ && after != dnn::after_convolution::nothing) plan_ = find(dnn::after_convolution::nothing);
     }
     // Pointers that a plan can take: memory of whole tensors always is so aligned.
     bool by_dnn(std::initializer_list<const void*> pointers) const {
@@ -93,6 +95,8 @@ private:
         default: return false;
         }
     }
+    // Those of a tile of our own kernels are used well.
+    bool has_many_channels() const { return sizes.group_in() >= 16 && sizes.group_out() >= 16; }
     std::size_t turned_bytes() const {
         return (static_cast<std::size_t>(sizes.w_elements()) * size_of(element) + 255) / 256 * 256;
     }

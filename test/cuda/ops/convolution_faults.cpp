@@ -85,6 +85,35 @@ TEST_CASE("where cuDNN does not join bias and relu to a convolution, they follow
     CHECK(cudnn::executed().size() == 1);
 }
 
+TEST_CASE("cuDNN's engine without tiles is taken for few channels, and Tenon's own kernel for many") {
+    {
+        small_convolution c;
+        cudnn::make_direct();
+        CHECK(c.run() == wanted);
+        CHECK(cudnn::executed() == std::vector<std::string>{"exact"});
+    }
+    tn::emulator::reset();
+    cudnn::reset();
+    cudnn::make_direct();
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const any_tensor x = tn::untyped::placeholder(tn::element_type::float32, extents{1, 1, 1, 16});
+    const any_tensor w = tn::untyped::placeholder(tn::element_type::float32, extents{1, 1, 16, 16});
+    const any_tensor y = tn::on("/gpu:0", [&] { return tn::untyped::conv2d(x, w); });
+    tn::session s(g);
+    any_array images(tn::element_type::float32, extents{1, 1, 1, 16}),
+        filters(tn::element_type::float32, extents{1, 1, 16, 16});
+    std::fill_n(images.data<float>(), 16, 2.0F);
+    std::fill_n(filters.data<float>(), 256, 3.0F);
+    std::vector<tn::fed_value> feeds;
+    feeds.push_back({x, images.share()});
+    feeds.push_back({w, filters.share()});
+    const std::vector<any_array> results = s.run_untyped(std::move(feeds), {y});
+    CHECK(std::all_of(results[0].data<float>(), results[0].data<float>() + 16, [](float v) { return v == 96; }));
+    CHECK(cudnn::executed().empty());
+    cudnn::reset();
+}
+
 TEST_CASE("what cuDNN has no engine for is computed without it") {
     small_convolution c;
     cudnn::refuse(CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR);
