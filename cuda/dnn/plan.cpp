@@ -180,7 +180,8 @@ private:
     std::optional<functions> functions_;
     cudnnHandle_t handle_ = nullptr;
     std::string why_not_;
-    std::mutex guard_; // of what follows
+    std::mutex guard_;                              // of what follows
+    static constexpr std::size_t most_plans = 1024; // beside those that kernels hold
     std::map<std::string, answer> plans_;
     void* stream_ = nullptr;
 };
@@ -206,6 +207,7 @@ cudnn_state::answer cudnn_state::find(const graph& g) {
     const std::lock_guard lock(guard_);
     const auto at = plans_.find(key);
     if (at != plans_.end()) return at->second;
+    if (plans_.size() >= most_plans) plans_.clear(); // batches of ever other sizes
     on_.use();
     made_plan m = make_plan({*functions_, handle_}, g);
     answer a;

@@ -17,7 +17,7 @@ namespace {
 
 // They fill 132 multiprocessors evenly, whether each has 2, 3 or 4 of them at a time.
 constexpr int blocks_wanted = 1584;
-constexpr int least_pixels = 256;       // of a part
+constexpr int least_pixels = 128;       // of a part
 constexpr std::int64_t fills_gpu = 132; // tiles
 
 using wide_tile = float_tile<128, 64, 8, 8>;

@@ -9,6 +9,8 @@
 
 #include "emulator/control.hpp"
 #include "emulator/cudnn.hpp"
+#include <cuda/device/context.hpp>
+#include <cuda/dnn/convolution.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/ops/control.hpp>
 #include <tenon/ops/convolution.hpp>
@@ -142,6 +144,31 @@ TEST_CASE("want of memory while a plan is made names the op, its sizes, and what
     }
     cudnn::reset();
     CHECK(c.run() == wanted); // nothing was kept of the failure
+}
+
+TEST_CASE("plans for batches of ever other sizes are not all kept") {
+    tn::emulator::reset();
+    cudnn::reset();
+    const std::size_t before = cudnn::descriptors();
+    {
+        tn::gpu_context context(0);
+        tn::cuda::convolution_sizes sizes;
+        sizes.height = sizes.width = sizes.in_channels = sizes.out_channels = sizes.out_height = sizes.out_width = 1;
+        const auto plan = [&](std::int64_t batch) {
+            sizes.batch = batch;
+            return tn::cuda::dnn::find_plan(
+                context,
+                tn::cuda::dnn::convolution_graph(tn::cuda::dnn::operation_kind::convolution, sizes,
+                                                 tn::element_type::float32, tn::cuda::dnn::after_convolution::nothing));
+        };
+        const auto first = plan(1);
+        REQUIRE(first);
+        CHECK(plan(1) == first);
+        const std::size_t each = cudnn::descriptors() - before;
+        for (std::int64_t batch = 2; batch < 1500; ++batch) REQUIRE(plan(batch));
+        CHECK(cudnn::descriptors() - before <= 1100 * each);
+    }
+    CHECK(cudnn::descriptors() == before);
 }
 
 TEST_CASE("a graph that cuDNN does not run fails its step, and the next one works") {
