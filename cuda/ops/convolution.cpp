@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <vector>
 
+#include <cuda/device/context.hpp>
 #include <cuda/device/wish.hpp>
 #include <cuda/dnn/convolution.hpp>
 #include <cuda/kernels/dense/convolution.hpp>
@@ -44,7 +45,7 @@ public:
     product(const kernel_setup& s, const convolution_sizes& of, dnn::operation_kind which,
             dnn::after_convolution after) :
         sizes(of), element(s.outputs[0].element) {
-        if (!s.gpu || !asks_dnn() || !dnn::may_take(of) || is_faster_without(which, s.allow_tf32)) return;
+        if (!s.gpu || !asks_dnn() || !dnn::may_take(of) || is_faster_without(which, s)) return;
         const auto find = [&](dnn::after_convolution a) {
             auto found = dnn::find_plan(*s.gpu, dnn::convolution_graph(which, of, element, a, s.allow_tf32));
             return found && found->is_direct() && has_many_channels() ? nullptr : found;
@@ -83,13 +84,15 @@ public:
     const element_type element;
 
 private:
-    // Exact gradients of float are products of matrices on the cores for float. Those of cuDNN's engines that are the same in every run
-    // have tiles of 32 x 64 at most, and of a filter's gradient too few of them.
-    bool is_faster_without(dnn::operation_kind which, bool tf32) const {
-        if (element != element_type::float32 || tf32) return false;
+    // Exact gradients of float are products of matrices on the cores for float. cuDNN's engines that are the same in every run have for an
+    // image's tiles of 32 x 64, if any, but on 7.5, 8.6 and 8.9; and of a filter's too few, for they do not divide its sums.
+    bool is_faster_without(dnn::operation_kind which, const kernel_setup& s) const {
+        if (element != element_type::float32 || s.allow_tf32 || sizes.groups > 1) return false;
+        const int capability = s.gpu->capability;
+        const bool has_tiles = capability < 80 || (capability > 80 && capability < 90);
         switch (which) {
         case dnn::operation_kind::convolution_backward_input:
-            return has_input_gradient(sizes) && has_many_pixels(sizes);
+            return !has_tiles && has_input_gradient(sizes) && has_many_pixels(sizes) && has_many_channels();
         case dnn::operation_kind::convolution_backward_filter:
             return has_filter_gradient(sizes) && has_few_filters(sizes);
         default: return false;
