@@ -215,7 +215,7 @@ private:
     bool may_be_at_once() const;
     recorded_work* recording_of(frame& f, const tenon::step& in) noexcept;
     std::unique_ptr<recorded_work> record(frame& f, const tenon::step& in, std::unique_ptr<recorded_work> other) const;
-    void stage_in(frame& f) const;
+    void stage_in(frame& f, thread_pool* pool) const;
     void stage_out(frame& f) const;
     void upload_constants();
     void find_variables();

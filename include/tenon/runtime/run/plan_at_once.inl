@@ -182,8 +182,20 @@ TENON_INLINE std::unique_ptr<recorded_work> plan::record(frame& f, const tenon::
     return recorder->end(std::move(other));
 }
 
-TENON_INLINE void plan::stage_in(frame& f) const {
-    for (const staged_copy& c : at_once_->in) std::memcpy(f.staged.get() + c.offset, f.in[c.slot], c.bytes);
+TENON_INLINE void plan::stage_in(frame& f, thread_pool* pool) const {
+    constexpr std::int64_t page = 4096, grain = 64; // pages, that are worth another thread
+    for (const staged_copy& c : at_once_->in) {
+        std::byte* const to = f.staged.get() + c.offset;
+        const auto* const from = static_cast<const std::byte*>(f.in[c.slot]);
+        const auto bytes = static_cast<std::int64_t>(c.bytes);
+        const auto copy = [&](std::int64_t begin, std::int64_t end) {
+            std::memcpy(to + begin * page, from + begin * page,
+                        static_cast<std::size_t>(std::min(end * page, bytes) - begin * page));
+        };
+        const std::int64_t pages = (bytes + page - 1) / page;
+        if (pool) pool->parallel_for(pages, grain, copy);
+        else copy(0, pages);
+    }
 }
 TENON_INLINE void plan::stage_out(frame& f) const {
     for (const staged_copy& c : at_once_->out) std::memcpy(f.out[c.slot], f.staged.get() + c.offset, c.bytes);

@@ -89,7 +89,7 @@ TENON_INLINE bool plan::executor::give_recorded() noexcept {
     const line& kernels = *std::find_if(p_.streams_.begin(), p_.streams_.end(),
                                         [](const line& l) { return l.by.stream == device_streams::compute; });
     try {
-        p_.stage_in(f_);
+        p_.stage_in(f_, e_.pool());
         for (const int s : p_.at_once_->told)
             p_.operations_[static_cast<std::size_t>(s)].kernel->tell(f_.told[static_cast<std::size_t>(s)].get());
         has_told_ = true;
