@@ -55,32 +55,39 @@ public:
         check(cudnnCreatePoolingDescriptor(&p_));
         check(cudnnSetPooling2dDescriptor(p_, CUDNN_POOLING_MAX_DETERMINISTIC, CUDNN_NOT_PROPAGATE_NAN, 2, 2, 0, 0, 2,
                                           2));
+        // The fastest of all, those included that add with atomics.
         int found = 0;
+        std::size_t bytes = 0;
+        const auto take = [&](const auto& fastest, auto& algorithm) {
+            check(found > 0 ? fastest.status : CUDNN_STATUS_NOT_SUPPORTED);
+            algorithm = fastest.algo;
+            bytes = fastest.memory > bytes ? fastest.memory : bytes;
+        };
         cudnnConvolutionFwdAlgoPerf_t forward{};
         check(cudnnFindConvolutionForwardAlgorithm(handle, x_.as, f_, c_, y_.as, 1, &found, &forward));
-        forward_ = forward.algo;
+        take(forward, forward_);
         cudnnConvolutionBwdFilterAlgoPerf_t to_filter{};
         check(cudnnFindConvolutionBackwardFilterAlgorithm(handle, x_.as, y_.as, c_, f_, 1, &found, &to_filter));
-        to_filter_ = to_filter.algo;
-        std::size_t bytes = 0;
-        const auto more = [&](std::size_t b) { bytes = b > bytes ? b : bytes; };
-        more(forward.memory);
-        more(to_filter.memory);
+        take(to_filter, to_filter_);
         if (!is_first) {
             cudnnConvolutionBwdDataAlgoPerf_t to_input{};
             check(cudnnFindConvolutionBackwardDataAlgorithm(handle, f_, y_.as, c_, x_.as, 1, &found, &to_input));
-            to_input_ = to_input.algo;
-            more(to_input.memory);
+            take(to_input, to_input_);
         }
         workspace_ = std::make_unique<gpu::buffer>(bytes + 256);
+        joins_ = join(activated_gradient_.as<float>()) == CUDNN_STATUS_SUCCESS; // any numbers do as images
+        gpu::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     }
 
     void forward(const float* x) const {
         const float one = 1, zero = 0;
-        check(cudnnConvolutionForward(handle_, &one, x_.as, x, f_, filter_.data(), c_, forward_, workspace_->data(),
-                                      workspace_->bytes(), &zero, y_.as, activated_.data()));
-        check(cudnnAddTensor(handle_, &one, b_.as, bias_.data(), &one, y_.as, activated_.data()));
-        check(cudnnActivationForward(handle_, a_, &one, y_.as, activated_.data(), &zero, y_.as, activated_.data()));
+        if (joins_) check(join(x));
+        else {
+            check(cudnnConvolutionForward(handle_, &one, x_.as, x, f_, filter_.data(), c_, forward_, workspace_->data(),
+                                          workspace_->bytes(), &zero, y_.as, activated_.data()));
+            check(cudnnAddTensor(handle_, &one, b_.as, bias_.data(), &one, y_.as, activated_.data()));
+            check(cudnnActivationForward(handle_, a_, &one, y_.as, activated_.data(), &zero, y_.as, activated_.data()));
+        }
         check(cudnnPoolingForward(handle_, p_, &one, y_.as, activated_.data(), &zero, pooled_.as, result_.data()));
     }
     void backward(const float* x, const float* gradient, float rate, cudaStream_t s) const {
@@ -103,6 +110,14 @@ public:
     float* input_gradient() const { return input_gradient_->as<float>(); }
 
 private:
+    // Convolution, bias and relu in one call, which not every algorithm has.
+    cudnnStatus_t join(const float* x) const {
+        const float one = 1, zero = 0;
+        return cudnnConvolutionBiasActivationForward(
+            handle_, &one, x_.as, x, f_, filter_.data(), c_, forward_, workspace_->data(), workspace_->bytes(), &zero,
+            y_.as, activated_.data(), b_.as, bias_.data(), a_, y_.as, activated_.data());
+    }
+
     cudnnHandle_t handle_;
     tensor x_, y_, pooled_, b_;
     std::int64_t pixels_;
@@ -116,6 +131,7 @@ private:
     cudnnConvolutionFwdAlgo_t forward_{};
     cudnnConvolutionBwdDataAlgo_t to_input_{};
     cudnnConvolutionBwdFilterAlgo_t to_filter_{};
+    bool joins_ = false;
 };
 
 struct handles {

@@ -1,6 +1,7 @@
 """Tenon beside PyTorch on one GPU: python3 torch_gpu_rows.py PROGRAM, where PROGRAM is the build folder's benchmarks/cuda/peer_rows.
 
-The rows, in float32 without TF32 on both sides; images and labels come from the host's memory in each step, the loss goes back:
+The rows, in float32 without TF32 on both sides; images and labels come from the host's memory in each step
+(PyTorch's from page-locked memory), the loss goes back:
     mlp_128, mlp_4096     a training step of 784-300-100-10 with that batch                       steps/s
     conv_64, conv_1024    one of 28x28 -> 32 5x5 -> pool -> 64 5x5 -> pool -> 256 -> 10           steps/s
     fused                 relu(a x + b) * sigmoid(c - x) of 1e8 floats that lie on the GPU        ms

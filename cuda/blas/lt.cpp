@@ -54,7 +54,7 @@ struct functions {
 const functions* lt_functions() {
     static const std::unique_ptr<const functions> found = []() -> std::unique_ptr<const functions> {
         try {
-            static library opened("cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so"}, TENON_CUDA_FOLDER);
+            static library opened("cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so"}, library_folders::toolkit);
             return std::make_unique<const functions>(opened);
         } catch (const unavailable_error& e) {
             std::fprintf(stderr,

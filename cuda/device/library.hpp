@@ -8,6 +8,11 @@
 
 namespace tenon::cuda {
 
+/// Where libraries lay whose headers this one was built with; "": it is not known. What links the objects of this library says it.
+struct library_folders {
+    static const char *const toolkit, *const cudnn, *const nccl;
+};
+
 class library {
 public:
     /// `what` names it in messages; `files` are tried in turn: "libcublasLt.so.13". Each is looked for where the dynamic loader looks

@@ -8,7 +8,7 @@
 
 namespace tenon::cuda::dnn {
 
-functions::functions() : library_("cuDNN", {"libcudnn.so.9"}, TENON_CUDNN_FOLDER) {
+functions::functions() : library_("cuDNN", {"libcudnn.so.9"}, library_folders::cudnn) {
     const auto find = [this]<class F>(F*& to, const char* name) { to = library_.get<F>(name); };
     find(version, "cudnnGetVersion");
     if (version() < 90000)

@@ -87,6 +87,8 @@ public:
     virtual ~plan() = default;
     /// Of device memory, aligned to 256.
     virtual std::size_t workspace_bytes() const = 0;
+    /// Whether a convolution's engine is cuDNN's number 0, which has a thread for each result: fast for groups of few channels alone.
+    virtual bool is_direct() const = 0;
     /// Puts the graph on a stream. `data` has a pointer per tensor, aligned to `alignment`; those between operations are not looked at.
     /// Throws internal_error where cuDNN refuses, resource_exhausted_error for want of memory.
     virtual void run(void* stream, const std::vector<void*>& data, void* workspace) const = 0;

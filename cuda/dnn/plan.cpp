@@ -65,7 +65,8 @@ struct made_plan {
     std::optional<described_graph> described;
     std::optional<descriptor> graph, configuration, raw;
     std::size_t workspace = 0;
-    std::string why; ///< there is none
+    std::int64_t engine = -1; ///< its number
+    std::string why;          ///< there is none
 };
 
 // The first engine that heuristics name, makes a plan, and keeps to what the graph asks; `why` tells what was wrong with others.
@@ -109,6 +110,7 @@ void choose_engine(const target& to, const graph& g, made_plan& m) {
                 (void)made.get(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &bytes);
                 if (bytes < 0 || static_cast<std::size_t>(bytes) > g.most_workspace_bytes) continue;
                 m.workspace = static_cast<std::size_t>(bytes);
+                (void)engine.get(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &m.engine);
                 m.configuration.emplace(std::move(configuration));
                 m.raw.emplace(std::move(made));
                 why.clear();
@@ -178,7 +180,8 @@ private:
     std::optional<functions> functions_;
     cudnnHandle_t handle_ = nullptr;
     std::string why_not_;
-    std::mutex guard_; // of what follows
+    std::mutex guard_;                              // of what follows
+    static constexpr std::size_t most_plans = 1024; // beside those that kernels hold
     std::map<std::string, answer> plans_;
     void* stream_ = nullptr;
 };
@@ -187,6 +190,7 @@ class kept_plan final : public plan {
 public:
     kept_plan(cudnn_state& s, const graph& g, made_plan made) : state_(s), graph_(g), made_(std::move(made)) {}
     std::size_t workspace_bytes() const override { return made_.workspace; }
+    bool is_direct() const override { return made_.engine == 0; }
     void run(void* stream, const std::vector<void*>& data, void* workspace) const override {
         state_.run(graph_, *made_.raw, stream, data, workspace);
     }
@@ -203,6 +207,7 @@ cudnn_state::answer cudnn_state::find(const graph& g) {
     const std::lock_guard lock(guard_);
     const auto at = plans_.find(key);
     if (at != plans_.end()) return at->second;
+    if (plans_.size() >= most_plans) plans_.clear(); // batches of ever other sizes
     on_.use();
     made_plan m = make_plan({*functions_, handle_}, g);
     answer a;

@@ -84,7 +84,7 @@ struct found_library {
 private:
     found_library() {
         try {
-            static library opened("NCCL", {"libnccl.so.2", "libnccl.so"}, TENON_NCCL_FOLDER);
+            static library opened("NCCL", {"libnccl.so.2", "libnccl.so"}, library_folders::nccl);
             found = std::make_unique<const functions>(opened);
         } catch (const unavailable_error& e) {
             why_not = e.what();

@@ -2,9 +2,12 @@
 #include <cstdint>
 #include <vector>
 
+#include <cuda/device/context.hpp>
 #include <cuda/device/wish.hpp>
 #include <cuda/dnn/convolution.hpp>
 #include <cuda/kernels/dense/convolution.hpp>
+#include <cuda/kernels/dense/filter_gradient.hpp>
+#include <cuda/kernels/dense/input_gradient.hpp>
 #include <cuda/ops/kernel_table.hpp>
 #include <tenon/ops/convolution.hpp>
 
@@ -42,12 +45,14 @@ public:
     product(const kernel_setup& s, const convolution_sizes& of, dnn::operation_kind which,
             dnn::after_convolution after) :
         sizes(of), element(s.outputs[0].element) {
-        if (!s.gpu || !asks_dnn() || !dnn::may_take(of)) return;
-        plan_ = dnn::find_plan(*s.gpu, dnn::convolution_graph(which, of, element, after, s.allow_tf32));
+        if (!s.gpu || !asks_dnn() || !dnn::may_take(of) || is_faster_without(which, s)) return;
+        const auto find = [&](dnn::after_convolution a) {
+            auto found = dnn::find_plan(*s.gpu, dnn::convolution_graph(which, of, element, a, s.allow_tf32));
+            return found && found->is_direct() && has_many_channels() ? nullptr : found;
+        };
+        plan_ = find(after);
         has_after_ = plan_ != nullptr;
-        if (!plan_ && after != dnn::after_convolution::nothing)
-            plan_ = dnn::find_plan(
-                *s.gpu, dnn::convolution_graph(which, of, element, dnn::after_convolution::nothing, s.allow_tf32));
+        if (!plan_ && after != dnn::after_convolution::nothing) plan_ = find(dnn::after_convolution::nothing);
     }
     // Pointers that a plan can take: memory of whole tensors always is so aligned.
     bool by_dnn(std::initializer_list<const void*> pointers) const {
@@ -79,6 +84,22 @@ public:
     const element_type element;
 
 private:
+    // Exact gradients of float are products of matrices on the cores for float. cuDNN's engines that are the same in every run have for an
+    // image's tiles of 32 x 64, if any, but on 7.5, 8.6 and 8.9; and of a filter's too few, for they do not divide its sums.
+    bool is_faster_without(dnn::operation_kind which, const kernel_setup& s) const {
+        if (element != element_type::float32 || s.allow_tf32 || sizes.groups > 1) return false;
+        const int capability = s.gpu->capability;
+        const bool has_tiles = capability < 80 || (capability > 80 && capability < 90);
+        switch (which) {
+        case dnn::operation_kind::convolution_backward_input:
+            return !has_tiles && has_input_gradient(sizes) && has_many_pixels(sizes) && has_many_channels();
+        case dnn::operation_kind::convolution_backward_filter:
+            return has_filter_gradient(sizes) && has_few_filters(sizes);
+        default: return false;
+        }
+    }
+    // Those of a tile of our own kernels are used well.
+    bool has_many_channels() const { return sizes.group_in() >= 16 && sizes.group_out() >= 16; }
     std::size_t turned_bytes() const {
         return (static_cast<std::size_t>(sizes.w_elements()) * size_of(element) + 255) / 256 * 256;
     }

@@ -7,8 +7,8 @@
 #include <mutex>
 
 #include <cuda/device/context.hpp>
+#include <cuda/device/error.hpp>
 #include <cuda/kernels/fill.hpp>
-#include <cuda/kernels/launch.hpp>
 #include <cuda/kernels/tape/sums.hpp>
 #include <cuda/ops/kernel_table.hpp>
 #include <cuda/tapes/compiler.hpp>

@@ -53,7 +53,7 @@ compiler::~compiler() {
 
 compiler& compiler::of_process() {
     static library nvrtc_library("NVRTC, which compiles elementwise expressions for GPUs,",
-                                 {"libnvrtc.so.13", "libnvrtc.so"}, TENON_CUDA_FOLDER, "libnvrtc-builtins.so");
+                                 {"libnvrtc.so.13", "libnvrtc.so"}, library_folders::toolkit, "libnvrtc-builtins.so");
     static compiler made(std::make_shared<nvrtc>([](const char* name) { return nvrtc_library.find(name); }),
                          disk_cache(disk_cache::usual_folder()));
     return made;

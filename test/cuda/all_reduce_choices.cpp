@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "emulator/control.hpp"
 #include "emulator/nccl.hpp"
 #include "summed_cards.hpp"
 

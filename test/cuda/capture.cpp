@@ -162,6 +162,30 @@ TEST_CASE(
     CHECK(streams_of(3, "in_order") == 1);
 }
 
+TEST_CASE("large feeds of a recorded step arrive whole, whichever of the session's threads copied them") {
+    for (const std::int64_t size : {1, 131071, 131072, 300001}) {
+        CAPTURE(size);
+        const tn::graph g;
+        const tn::graph_scope in(g);
+        const tn::any_tensor x = tn::untyped::placeholder(tn::element_type::float32, tn::extents{size});
+        const tn::any_tensor y = tn::on("/gpu:0", [&] { return tn::untyped::add_n({x, tn::untyped::add_n({x, x})}); });
+        tn::session_options o;
+        o.intra_op_threads = 3;
+        o.use_per_session_threads = true;
+        tn::session s(g, o);
+        for (int run = 0; run < 4; ++run) {
+            tn::any_array fed(tn::element_type::float32, tn::extents{size});
+            for (std::int64_t i = 0; i < size; ++i) fed.data<float>()[i] = draw();
+            std::vector<tn::fed_value> feeds;
+            feeds.push_back({x, fed.share()});
+            const std::vector<tn::any_array> found = s.run_untyped(std::move(feeds), {y});
+            std::int64_t wrong = 0;
+            for (std::int64_t i = 0; i < size; ++i) wrong += found[0].data<float>()[i] != 3 * fed.data<float>()[i];
+            REQUIRE(wrong == 0);
+        }
+    }
+}
+
 TEST_CASE("what kernels tell their device in each step is told once, recorded or not, in order") {
     for (const bool recorded : {true, false}) {
         CAPTURE(recorded);

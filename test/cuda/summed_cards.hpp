@@ -10,12 +10,7 @@
 #include <tenon/cuda/gpus.hpp>
 #include <tenon/tenon.hpp>
 
-#if defined(TENON_CUDA_EMULATED)
-#include "emulator/control.hpp"
-#endif
-#if defined(TENON_CUDA_EMULATED) && defined(TENON_WITH_NCCL)
-#include "emulator/nccl.hpp"
-#endif
+#include "machine.hpp"
 
 /// Machines of several cards, and what is summed over them.
 
@@ -23,28 +18,9 @@ namespace all_reduce_test {
 
 namespace tn = tenon;
 
-/// A machine of so many cards; a real one may have fewer.
-struct machine {
-#if defined(TENON_CUDA_EMULATED)
-    explicit machine(int n) {
-        begin();
-        tn::emulator::cards(std::vector<tn::emulator::card>(static_cast<std::size_t>(n)));
-    }
-    machine(const machine&) = delete;
-    machine& operator=(const machine&) = delete;
-    ~machine() { begin(); }
-    static void begin() {
-        tn::emulator::reset();
-#if defined(TENON_WITH_NCCL)
-        tn::emulator::nccl::reset();
-#endif
-    }
-    bool is_clean() const { return tn::emulator::violations().empty(); }
-#else
-    explicit machine(int) {}
-    bool is_clean() const { return cudaDeviceSynchronize() == cudaSuccess; }
-#endif
-};
+using tn::test::machine;
+
+/// Those of the machine; a real one may have fewer than a test asks for.
 inline int cards() {
     int n = 0;
     return cudaGetDeviceCount(&n) == cudaSuccess ? n : 0;
@@ -92,14 +68,5 @@ template <class T> struct fed_tensors {
     std::vector<tn::any_tensor> fed, computed;
     std::vector<tn::any_array> values;
 };
-
-/// Of which only the emulated one keeps count.
-inline std::uint64_t sums_by_nccl() {
-#if defined(TENON_CUDA_EMULATED) && defined(TENON_WITH_NCCL)
-    return tn::emulator::nccl::count().sums;
-#else
-    return 0;
-#endif
-}
 
 } // namespace all_reduce_test

@@ -1,7 +1,7 @@
 // A task of a cluster, for tests of real processes: workers add to counters on the parameter servers, between-graph, and tell what
 // they have seen.
 //
-//   count STEPS [WORKER DIES_AT]     that worker kills itself after so many steps
+//   count STEPS [WORKER DIES_AT [SECONDS]]   that worker kills itself after so many steps; tasks have 20 s, or SECONDS, to answer first
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -20,7 +20,7 @@ namespace tn = tenon;
 namespace {
 
 void work(const tn::net::cluster_source& place, const tn::server& self, std::int64_t steps, int who_dies,
-          std::int64_t at) {
+          std::int64_t at, double seconds) {
     const auto placed = tn::on(tn::replica_device_setter(
         place.tasks, {.worker_device = tn::device_name("/job:worker/task:" + std::to_string(place.task))}));
     std::vector<tn::tensor<std::int64_t, tn::shape<>>> counts, more;
@@ -31,7 +31,7 @@ void work(const tn::net::cluster_source& place, const tn::server& self, std::int
     }
     tn::session sess(self.target(), {.operation_timeout = 20,
                                      .device_filters = {"/job:ps", "/job:worker/task:" + std::to_string(place.task)},
-                                     .open_timeout = 20});
+                                     .open_timeout = seconds});
     if (place.task == 0) sess.run(tn::initialize_variables());
     else
         for (bool there = false; !there;) try {
@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
         if (place.job == "ps") self.join();
         else
             work(place, self, argc > 1 ? std::atoll(argv[1]) : 100, argc > 3 ? std::atoi(argv[2]) : -1,
-                 argc > 3 ? std::atoll(argv[3]) : 0);
+                 argc > 3 ? std::atoll(argv[3]) : 0, argc > 4 ? std::atof(argv[4]) : 20);
     } catch (const tn::error& e) {
         std::fprintf(stderr, "%s: %s\n", tn::name_of(e.code()), e.what());
         return 1;

@@ -2,6 +2,9 @@
 // with few channels would leave the tiles empty: it has kernels with a thread for each result.
 
 #include <cuda/kernels/dense/convolution.hpp>
+#include <cuda/kernels/dense/filter_gradient.hpp>
+#include <cuda/kernels/dense/input_gradient.hpp>
+#include <cuda/kernels/dense/parts.hpp>
 #include <cuda/kernels/elements.hpp>
 #include <cuda/kernels/launch.hpp>
 
@@ -305,16 +308,6 @@ template <class T> __global__ void filter_of_small_groups(filter_product<T> p, s
     }
 }
 
-template <class T, class Part>
-__global__ void add_parts(const Part* parts, std::int64_t count, std::int64_t elements, T* to) {
-    const std::int64_t threads = std::int64_t{gridDim.x} * blockDim.x;
-    for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < elements; i += threads) {
-        double sum = 0;
-        for (std::int64_t p = 0; p < count; ++p) sum += static_cast<double>(parts[p * elements + i]);
-        to[i] = narrow<T>(static_cast<compute_t<T>>(sum));
-    }
-}
-
 // Block (channels, part).
 template <class T>
 __global__ void sum_rows(const T* rows, std::int64_t count, std::int64_t channels, std::int64_t parts, double* to) {
@@ -400,6 +393,13 @@ void convolve(const convolution_sizes& s, element_type e, const void* x, const v
 
 void convolve_backward_input(const convolution_sizes& s, element_type e, const void* dy, const void* w, void* dx,
                              void* stream) {
+    const auto is_aligned = [](const void* p) {
+        return reinterpret_cast<std::uintptr_t>(p) % input_gradient_alignment == 0;
+    };
+    if (e == element_type::float32 && has_input_gradient(s) && is_aligned(dy) && is_aligned(w)) {
+        input_gradient(s, static_cast<const float*>(dy), static_cast<const float*>(w), static_cast<float*>(dx), stream);
+        return;
+    }
     with_floating_type(e, [&]<class T>(T) {
         run_product<T>(input_product<T>{s, static_cast<const T*>(dy), static_cast<const T*>(w), static_cast<T*>(dx)},
                        stream);
@@ -407,6 +407,7 @@ void convolve_backward_input(const convolution_sizes& s, element_type e, const v
 }
 
 std::size_t convolve_backward_filter_scratch(const convolution_sizes& s, element_type e) {
+    if (e == element_type::float32 && has_filter_gradient(s)) return filter_gradient_scratch(s);
     const std::size_t number = e == element_type::float64 ? sizeof(double) : sizeof(float);
     return static_cast<std::size_t>(filter_parts(s) * s.w_elements()) * number;
 }
@@ -415,6 +416,11 @@ void convolve_backward_filter(const convolution_sizes& s, element_type e, const 
                               void* scratch, void* stream) {
     const std::int64_t weights = s.w_elements(), parts = filter_parts(s);
     if (weights == 0) return;
+    if (e == element_type::float32 && has_filter_gradient(s)) {
+        filter_gradient(s, static_cast<const float*>(x), static_cast<const float*>(dy), static_cast<float*>(dw),
+                        scratch, stream);
+        return;
+    }
     with_floating_type(e, [&]<class T>(T) {
         using number = compute_t<T>;
         const filter_product<T> p{s, static_cast<const T*>(x), static_cast<const T*>(dy),
@@ -428,8 +434,7 @@ void convolve_backward_filter(const convolution_sizes& s, element_type e, const 
             launch(filter_of_small_groups<T>, static_cast<unsigned>(blocks < (1 << 30) ? blocks : (1 << 30)),
                    block_threads, 0, stream, p, parts);
         }
-        launch(add_parts<T, number>, blocks_for(weights), block_threads, 0, stream, static_cast<const number*>(scratch),
-               parts, weights, static_cast<T*>(dw));
+        add_parts(static_cast<const number*>(scratch), parts, weights, static_cast<T*>(dw), stream);
     });
 }
 
@@ -444,8 +449,7 @@ void sum_pixels(const void* rows, std::int64_t count, std::int64_t channels, ele
     with_floating_type(e, [&]<class T>(T) {
         launch(sum_rows<T>, static_cast<unsigned>(blocks < (1 << 30) ? blocks : (1 << 30)), block_threads, 0, stream,
                static_cast<const T*>(rows), count, channels, parts, static_cast<double*>(scratch));
-        launch(add_parts<T, double>, blocks_for(channels), block_threads, 0, stream,
-               static_cast<const double*>(scratch), parts, channels, static_cast<T*>(to));
+        add_parts(static_cast<const double*>(scratch), parts, channels, static_cast<T*>(to), stream);
     });
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include <cuda/kernels/launch.hpp>
+#include <cuda/kernels/grid.hpp>
 #include <cuda/kernels/reduce/reduce.hpp>
 
 namespace tenon::cuda {

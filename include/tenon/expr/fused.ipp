@@ -1,7 +1,5 @@
 #pragma once
 
-#define TENON_KERNELS_OF_fused 1 // before expr/fused.hpp, which then defines the op here
-
 #include <cstring>
 #include <map>
 #include <mutex>

@@ -35,6 +35,7 @@ struct library_state {
     std::map<cudnnBackendDescriptor_t, std::shared_ptr<descriptor>> descriptors;
     std::set<cudnnBackendDescriptorType_t> refused;
     std::vector<std::string> executed;
+    bool is_direct = false;
 };
 library_state& state() {
     static auto& s = *new library_state;
@@ -201,6 +202,11 @@ void give(const descriptor& d, cudnnBackendAttributeName_t name, std::int64_t ro
         if (d.engine == nondeterministic) notes = {CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC};
         return put(room, count, to, notes);
     }
+    case CUDNN_ATTR_ENGINE_GLOBAL_INDEX: {
+        const std::lock_guard lock(state().guard);
+        return put(room, count, to,
+                   std::vector<std::int64_t>{state().is_direct && d.engine == exact ? 0 : d.engine + 1});
+    }
     case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
         require(d.final, "a plan is not final", CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED);
         return put(room, count, to, std::vector<std::int64_t>{static_cast<std::int64_t>(workspace_of[d.engine])});
@@ -307,6 +313,7 @@ void reset() {
     s.faults.clear();
     s.refused.clear();
     s.executed.clear();
+    s.is_direct = false;
 }
 void fail(const std::string& function, cudnnStatus_t status, std::uint64_t after, std::uint64_t times) {
     const std::lock_guard lock(state().guard);
@@ -315,6 +322,10 @@ void fail(const std::string& function, cudnnStatus_t status, std::uint64_t after
 void refuse(cudnnBackendDescriptorType_t operation) {
     const std::lock_guard lock(state().guard);
     state().refused.insert(operation);
+}
+void make_direct() {
+    const std::lock_guard lock(state().guard);
+    state().is_direct = true;
 }
 std::vector<std::string> executed() {
     const std::lock_guard lock(state().guard);

@@ -22,6 +22,8 @@ void fail(const std::string& function, cudnnStatus_t status, std::uint64_t after
           std::uint64_t times = ~std::uint64_t{0});
 /// No engine takes a graph that has an operation of this type of descriptor.
 void refuse(cudnnBackendDescriptorType_t operation);
+/// The fallback has the number 0, as a convolution's engine without tiles has.
+void make_direct();
 /// The engines of the graphs that were run, in order: "rounds floats", "nondeterministic", "too large", "exact".
 std::vector<std::string> executed();
 /// Descriptors that live.

@@ -214,6 +214,29 @@ TEST_CASE("a filter's gradient over many pixels is added in parts") {
     const own_kernels forced;
     check_convolution<float>({3, 21, 23, 2}, {2, 2, 2, 3}, {});
     check_convolution<float>({3, 21, 23, 4}, {2, 2, 1, 4}, {.groups = 4});
+    check_convolution<double>({3, 21, 23, 2}, {2, 2, 2, 3}, {});
+}
+
+TEST_CASE("a filter's gradient of float is right for few and many channels, whether or not four lie side by side") {
+    check_convolution<float>({2, 17, 19, 1}, {5, 5, 1, 32}, {.padding = tn::same});
+    check_convolution<float>({1, 9, 9, 8}, {2, 2, 8, 36}, {.stride = 2, .padding = tn::same});
+    check_convolution<float>({1, 7, 9, 6}, {3, 3, 6, 68}, {.padding = tn::same});
+    check_convolution<float>({1, 6, 7, 36}, {2, 2, 36, 132}, {});
+    check_convolution<float>({1, 6, 7, 40}, {3, 2, 20, 36}, {.dilation = 2, .groups = 2});
+    check_convolution<float>({1, 18, 17, 33}, {2, 2, 33, 35}, {.padding = tn::pad(1, 0, 0, 2)});
+}
+
+TEST_CASE("an image's gradient of float is right where a block brings 16 outputs of each pixel at a time") {
+    const own_kernels forced;
+    check_convolution<float>({2, 13, 17, 1}, {5, 5, 1, 16}, {.padding = tn::same});
+    check_convolution<float>({1, 9, 9, 33}, {2, 3, 33, 32}, {.padding = tn::pad(3, 0, 1, 4)});
+    check_convolution<float>({1, 11, 13, 36}, {3, 3, 36, 48}, {.dilation = {2, 3}});
+    check_convolution<float>({2, 10, 7, 40}, {3, 2, 20, 32}, {.padding = tn::same, .groups = 2});
+    check_convolution<float>({1, 6, 7, 70}, {1, 1, 70, 16}, {});
+}
+
+TEST_CASE("the gradient of large images of float is right") {
+    check_convolution<float>({17, 64, 63, 16}, {1, 1, 16, 16}, {.padding = tn::pad(1, 1, 0, 0)});
 }
 
 TEST_CASE("a transposed convolution does what the convolution does to gradients") {

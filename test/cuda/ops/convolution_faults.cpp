@@ -9,6 +9,8 @@
 
 #include "emulator/control.hpp"
 #include "emulator/cudnn.hpp"
+#include <cuda/device/context.hpp>
+#include <cuda/dnn/convolution.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/ops/control.hpp>
 #include <tenon/ops/convolution.hpp>
@@ -85,6 +87,35 @@ TEST_CASE("where cuDNN does not join bias and relu to a convolution, they follow
     CHECK(cudnn::executed().size() == 1);
 }
 
+TEST_CASE("cuDNN's engine without tiles is taken for few channels, and Tenon's own kernel for many") {
+    {
+        small_convolution c;
+        cudnn::make_direct();
+        CHECK(c.run() == wanted);
+        CHECK(cudnn::executed() == std::vector<std::string>{"exact"});
+    }
+    tn::emulator::reset();
+    cudnn::reset();
+    cudnn::make_direct();
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const any_tensor x = tn::untyped::placeholder(tn::element_type::float32, extents{1, 1, 1, 16});
+    const any_tensor w = tn::untyped::placeholder(tn::element_type::float32, extents{1, 1, 16, 16});
+    const any_tensor y = tn::on("/gpu:0", [&] { return tn::untyped::conv2d(x, w); });
+    tn::session s(g);
+    any_array images(tn::element_type::float32, extents{1, 1, 1, 16}),
+        filters(tn::element_type::float32, extents{1, 1, 16, 16});
+    std::fill_n(images.data<float>(), 16, 2.0F);
+    std::fill_n(filters.data<float>(), 256, 3.0F);
+    std::vector<tn::fed_value> feeds;
+    feeds.push_back({x, images.share()});
+    feeds.push_back({w, filters.share()});
+    const std::vector<any_array> results = s.run_untyped(std::move(feeds), {y});
+    CHECK(std::all_of(results[0].data<float>(), results[0].data<float>() + 16, [](float v) { return v == 96; }));
+    CHECK(cudnn::executed().empty());
+    cudnn::reset();
+}
+
 TEST_CASE("what cuDNN has no engine for is computed without it") {
     small_convolution c;
     cudnn::refuse(CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR);
@@ -113,6 +144,31 @@ TEST_CASE("want of memory while a plan is made names the op, its sizes, and what
     }
     cudnn::reset();
     CHECK(c.run() == wanted); // nothing was kept of the failure
+}
+
+TEST_CASE("plans for batches of ever other sizes are not all kept") {
+    tn::emulator::reset();
+    cudnn::reset();
+    const std::size_t before = cudnn::descriptors();
+    {
+        tn::gpu_context context(0);
+        tn::cuda::convolution_sizes sizes;
+        sizes.height = sizes.width = sizes.in_channels = sizes.out_channels = sizes.out_height = sizes.out_width = 1;
+        const auto plan = [&](std::int64_t batch) {
+            sizes.batch = batch;
+            return tn::cuda::dnn::find_plan(
+                context,
+                tn::cuda::dnn::convolution_graph(tn::cuda::dnn::operation_kind::convolution, sizes,
+                                                 tn::element_type::float32, tn::cuda::dnn::after_convolution::nothing));
+        };
+        const auto first = plan(1);
+        REQUIRE(first);
+        CHECK(plan(1) == first);
+        const std::size_t each = cudnn::descriptors() - before;
+        for (std::int64_t batch = 2; batch < 1500; ++batch) REQUIRE(plan(batch));
+        CHECK(cudnn::descriptors() - before <= 1100 * each);
+    }
+    CHECK(cudnn::descriptors() == before);
 }
 
 TEST_CASE("a graph that cuDNN does not run fails its step, and the next one works") {

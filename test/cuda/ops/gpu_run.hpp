@@ -16,9 +16,7 @@
 #include <tenon/ops/control.hpp>
 #include <tenon/runtime/session/session.hpp>
 
-#if defined(TENON_CUDA_EMULATED)
-#include "emulator/control.hpp"
-#endif
+#include "machine.hpp"
 
 /// Ops run on the GPU, and what they are compared with.
 
@@ -48,18 +46,14 @@ inline std::vector<any_array> run_on_gpu(const std::vector<const any_array*>& va
         const device_scope there("/gpu:0");
         out = build(in);
     }
-#if defined(TENON_CUDA_EMULATED)
-    emulator::seed(drawn_seed()); // blocks and threads in another order
-#endif
+    machine::draw_from(drawn_seed());
     session_options options;
     options.allow_soft_placement = soft;
     session s(g, options);
     std::vector<fed_value> feeds;
     for (std::size_t i = 0; i < in.size(); ++i) feeds.push_back({in[i], values[i]->share()});
     std::vector<any_array> results = s.run_untyped(std::move(feeds), out);
-#if defined(TENON_CUDA_EMULATED)
-    if (const auto wrong = emulator::violations(); !wrong.empty()) throw std::runtime_error(wrong.front());
-#endif
+    if (const auto wrong = machine::violations(); !wrong.empty()) throw std::runtime_error(wrong.front());
     return results;
 }
 

@@ -11,40 +11,42 @@
 
 #include <cuda/blas/lt.hpp>
 
+#include "emulator/control.hpp"
 #include "emulator/cublaslt.hpp"
 #include "products.hpp"
 
 using namespace matmul_test;
+namespace cublaslt = tenon::emulator::cublaslt;
 
 TEST_CASE("products run by our own kernel, or with the bias after them, where cuBLASLt has no algorithm") {
     const machine m;
     const std::uint64_t seed = fresh_seed();
     CAPTURE(seed);
     std::mt19937_64 random(seed);
-    tn::emulator::cublaslt::has_algorithms(false);
+    cublaslt::has_algorithms(false);
     for (const product& p : matrix_products(9, 20, 17)) CHECK(check_through_graph<float>(p, random) == "");
     for (const product& p : batch_products()) CHECK(check_through_graph<tn::half>(p, random) == "");
-    CHECK(products_by_library() == 0);
+    CHECK(cublaslt::count().products == 0);
 
-    tn::emulator::cublaslt::has_algorithms(true, false);
+    cublaslt::has_algorithms(true, false);
     std::uint64_t products = 0;
     for (const product& p : matrix_products(9, 20, 17)) {
         CHECK(check_through_graph<double>(p, random) == "");
-        CHECK(products_by_library() == ++products);
+        CHECK(cublaslt::count().products == ++products);
     }
-    tn::emulator::cublaslt::reset();
+    cublaslt::reset();
     for (const cublasStatus_t s :
          {CUBLAS_STATUS_NOT_SUPPORTED, CUBLAS_STATUS_INVALID_VALUE, CUBLAS_STATUS_ARCH_MISMATCH}) {
-        tn::emulator::cublaslt::fail("cublasLtMatmulAlgoGetHeuristic", s);
+        cublaslt::fail("cublasLtMatmulAlgoGetHeuristic", s);
         CHECK(check_through_graph<float>(matrix_products(9, 20, 17)[5], random) == "");
     }
-    tn::emulator::cublaslt::reset();
+    cublaslt::reset();
     REQUIRE(setenv("TENON_CUDA_PRODUCTS", "own", 1) == 0);
     CHECK(check_through_graph<float>(matrix_products(9, 20, 17)[0], random) == "");
     REQUIRE(unsetenv("TENON_CUDA_PRODUCTS") == 0);
-    tn::emulator::cublaslt::needs_workspace(std::size_t{1} << 40); // no algorithm keeps within the limit
+    cublaslt::needs_workspace(std::size_t{1} << 40); // no algorithm keeps within the limit
     CHECK(check_through_graph<float>(matrix_products(9, 20, 17)[0], random) == "");
-    CHECK(products_by_library() == 0);
+    CHECK(cublaslt::count().products == 0);
     CHECK(m.is_clean());
 }
 
@@ -57,8 +59,8 @@ TEST_CASE("cuBLASLt makes products of int8 of a transposed b with n and k in fou
     const auto check = [&](const product& p, bool has_library) {
         by_library += has_library;
         CHECK(check_through_graph<std::int8_t>(p, random) == "");
-        CHECK_MESSAGE(products_by_library() == by_library, text_of(p));
-        CHECK_MESSAGE(tn::emulator::cublaslt::count().heuristics == by_library, text_of(p)); // nor is it asked
+        CHECK_MESSAGE(cublaslt::count().products == by_library, text_of(p));
+        CHECK_MESSAGE(cublaslt::count().heuristics == by_library, text_of(p)); // nor is it asked
     };
     for (const auto& [sizes, in_fours] : {std::pair{std::array{1, 4, 4}, true},
                                           {std::array{5, 8, 12}, true},
@@ -79,15 +81,15 @@ TEST_CASE("cuBLASLt makes products of int8 of a transposed b with n and k in fou
     check({extents(3, 8, 5), extents(3, 12, 8), true, true}, false);
     check({extents(3, 5, 8), extents(3, 8, 12)}, false);
     // Two dimensions of the batch, of which the library goes through one.
-    tn::emulator::cublaslt::reset();
+    cublaslt::reset();
     CHECK(check_through_graph<std::int8_t>({extents(2, 1, 5, 8), extents(1, 3, 4, 8), false, true}, random) == "");
-    CHECK(products_by_library() == 2);
+    CHECK(cublaslt::count().products == 2);
 
-    tn::emulator::cublaslt::reset();
-    tn::emulator::cublaslt::has_algorithms(false);
+    cublaslt::reset();
+    cublaslt::has_algorithms(false);
     CHECK(check_through_graph<std::int8_t>({extents(5, 8), extents(12, 8), false, true}, random) == "");
-    CHECK(products_by_library() == 0);
-    tn::emulator::cublaslt::reset();
+    CHECK(cublaslt::count().products == 0);
+    cublaslt::reset();
     by_library = 0;
     REQUIRE(setenv("TENON_CUDA_PRODUCTS", "own", 1) == 0);
     check({extents(5, 8), extents(12, 8), false, true}, false);
@@ -98,7 +100,7 @@ TEST_CASE("cuBLASLt makes products of int8 of a transposed b with n and k in fou
 TEST_CASE("an algorithm is chosen once for a description on a GPU, and has the workspace that it asked for") {
     const machine m;
     std::mt19937_64 random(7);
-    tn::emulator::cublaslt::needs_workspace(100001);
+    cublaslt::needs_workspace(100001);
     const product p{extents(12, 8), extents(8, 20)};
     const on_gpu g(p, element_type::float32);
     const any_array a = random_array<float>(p.a, random), b = random_array<float>(p.b, random);
@@ -106,9 +108,9 @@ TEST_CASE("an algorithm is chosen once for a description on a GPU, and has the w
         tn::session s(g.g);
         for (int i = 0; i < 3; ++i)
             CHECK(difference(g.run(s, a, b, nullptr).data<float>(), by_formula<float>(p, a, b, nullptr)) == "");
-        CHECK(tn::emulator::cublaslt::count().heuristics == 1);
-        CHECK(products_by_library() >= 1); // a recorded step launches what it has recorded
-        CHECK(products_by_library() <= 3);
+        CHECK(cublaslt::count().heuristics == 1);
+        CHECK(cublaslt::count().products >= 1); // a recorded step launches what it has recorded
+        CHECK(cublaslt::count().products <= 3);
         // Another step of the session with the same product plans anew, and chooses nothing.
         const any_tensor again = tn::on("/gpu:0", [&] {
             const tn::graph_scope scope(g.g);
@@ -118,18 +120,18 @@ TEST_CASE("an algorithm is chosen once for a description on a GPU, and has the w
         feeds.push_back({g.a, a.share()});
         feeds.push_back({g.b, b.share()});
         (void)s.run_untyped(std::move(feeds), {again});
-        CHECK(tn::emulator::cublaslt::count().heuristics == 1);
-        CHECK(tn::emulator::cublaslt::count().largest_limit == std::uint64_t{32} << 20); // of a card with 9.0
+        CHECK(cublaslt::count().heuristics == 1);
+        CHECK(cublaslt::count().largest_limit == std::uint64_t{32} << 20); // of a card with 9.0
     }
-    const auto left = tn::emulator::cublaslt::count();
+    const auto left = cublaslt::count();
     CHECK(left.handles == 0);
     CHECK(left.operations + left.layouts + left.preferences == 0);
     tn::emulator::card older;
     older.major = 8;
     tn::emulator::cards({older});
-    tn::emulator::cublaslt::reset();
+    cublaslt::reset();
     CHECK(check_through_graph<float>(p, random) == "");
-    CHECK(tn::emulator::cublaslt::count().largest_limit == std::uint64_t{4} << 20);
+    CHECK(cublaslt::count().largest_limit == std::uint64_t{4} << 20);
     CHECK(m.is_clean());
 }
 
@@ -142,7 +144,7 @@ TEST_CASE("the rounding of TF32 is a choice of its own beside the exact one, on 
     const auto rounding = tn::cuda::lt_product::make(context, d, true);
     const auto again = tn::cuda::lt_product::make(context, d, true);
     CHECK((exact && rounding && again));
-    CHECK(tn::emulator::cublaslt::count().heuristics == 2);
+    CHECK(cublaslt::count().heuristics == 2);
 }
 
 TEST_CASE("an operand that is not aligned as was promised is no operand for cuBLASLt") {
@@ -167,7 +169,7 @@ TEST_CASE("what cuBLASLt refuses is an error that names the product, its sizes a
     std::mt19937_64 random(7);
     const product p{extents(64, 784), extents(784, 30), false, false, true, true};
     const auto run = [&] { (void)check_through_graph<tn::half>(p, random); };
-    using tn::emulator::cublaslt::fail;
+    using cublaslt::fail;
     fail("cublasLtMatmul", CUBLAS_STATUS_NOT_SUPPORTED);
     CHECK_THROWS_WITH_AS(run(), doctest::Contains("the product [64, 784] x [784, 30] of half with bias and relu"),
                          tn::unimplemented_error);
@@ -177,7 +179,7 @@ TEST_CASE("what cuBLASLt refuses is an error that names the product, its sizes a
     CHECK_THROWS_WITH_AS(run(), doctest::Contains("CUBLAS_STATUS_ALLOC_FAILED"), tn::resource_exhausted_error);
     fail("cublasLtMatmul", CUBLAS_STATUS_EXECUTION_FAILED);
     CHECK_THROWS_WITH_AS(run(), doctest::Contains("CUBLAS_STATUS_EXECUTION_FAILED"), tn::internal_error);
-    tn::emulator::cublaslt::reset();
+    cublaslt::reset();
     fail("cublasLtCreate", CUBLAS_STATUS_NOT_INITIALIZED, 0, 1);
     CHECK_THROWS_WITH_AS(run(), doctest::Contains("is the driver older than the library"), tn::unavailable_error);
     run(); // and is asked again
@@ -185,7 +187,7 @@ TEST_CASE("what cuBLASLt refuses is an error that names the product, its sizes a
          {"cublasLtMatmulDescCreate", "cublasLtMatmulDescSetAttribute", "cublasLtMatrixLayoutCreate",
           "cublasLtMatmulPreferenceCreate", "cublasLtMatmulPreferenceSetAttribute", "cublasLtMatmulAlgoGetHeuristic"})
         for (std::uint64_t after = 0; after < 3; ++after) {
-            tn::emulator::cublaslt::reset();
+            cublaslt::reset();
             fail(function, CUBLAS_STATUS_ALLOC_FAILED, after, 1);
             try {
                 const std::string different = check_through_graph<tn::half>(p, random); // it has not so many such calls
@@ -193,7 +195,7 @@ TEST_CASE("what cuBLASLt refuses is an error that names the product, its sizes a
             } catch (const tn::resource_exhausted_error& e) {
                 CHECK(std::string(e.what()).find(function) != std::string::npos);
             }
-            const auto left = tn::emulator::cublaslt::count();
+            const auto left = cublaslt::count();
             CHECK(left.handles + left.operations + left.layouts + left.preferences == 0);
         }
     CHECK(m.is_clean());

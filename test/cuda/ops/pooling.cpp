@@ -123,6 +123,8 @@ template <class T> void check_all(int drawn) {
     check_pools<T>({1, 5, 6, 32}, {.window = {3, 2}, .stride = {1, 2}, .padding = tn::pad(2, 1, 1, 0)});
     check_pools<T>({1, 4, 4, 5}, {.window = 1, .stride = 3});
     check_pools<T>({2, 2, 3, 4}, {.window = 5, .stride = 2, .padding = tn::same});
+    check_pools<T>({2, 5, 6, 8}, {.window = {2, 3}, .stride = {1, 2}, .padding = tn::same});
+    check_pools<T>({2, 3, 5, 16}, {.window = 2, .stride = 1 << 30}); // as in images of more than 2^30 elements
     check_pools<T>({0, 4, 4, 2}, {});
     check_pools<T>({2, 4, 4, 0}, {});
     const std::uint64_t seed = tn::test::drawn_seed();

@@ -17,10 +17,7 @@
 #include <tenon/ops/matmul.hpp>
 #include <tenon/runtime/session/session.hpp>
 
-#if defined(TENON_CUDA_EMULATED)
-#include "emulator/control.hpp"
-#include "emulator/cublaslt.hpp"
-#endif
+#include "machine.hpp"
 
 /// Products of matrices on a GPU, and their formula in float64.
 
@@ -31,42 +28,7 @@ using tn::any_array;
 using tn::any_tensor;
 using tn::element_type;
 using tn::extents;
-
-/// A fresh machine, before and after.
-struct machine {
-#if defined(TENON_CUDA_EMULATED)
-    machine() { begin(); }
-    machine(const machine&) = delete;
-    machine& operator=(const machine&) = delete;
-    ~machine() { begin(); }
-    static void begin() {
-        tn::emulator::reset();
-        tn::emulator::cublaslt::reset();
-    }
-#endif
-    /// The order of blocks and threads, where it can be chosen.
-    void draw_from([[maybe_unused]] std::uint64_t seed) const {
-#if defined(TENON_CUDA_EMULATED)
-        tn::emulator::seed(seed);
-#endif
-    }
-    bool is_clean() const {
-#if defined(TENON_CUDA_EMULATED)
-        return tn::emulator::violations().empty();
-#else
-        return cudaDeviceSynchronize() == cudaSuccess;
-#endif
-    }
-};
-
-/// Products that cuBLASLt made, of which only the emulated one keeps count.
-inline std::uint64_t products_by_library() {
-#if defined(TENON_CUDA_EMULATED)
-    return tn::emulator::cublaslt::count().products;
-#else
-    return ~std::uint64_t{0};
-#endif
-}
+using tn::test::machine;
 
 inline std::uint64_t fresh_seed() { return (std::uint64_t{std::random_device{}()} << 32) | std::random_device{}(); }
 

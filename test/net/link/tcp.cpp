@@ -39,10 +39,14 @@ struct adding_service : service_handler {
         byte_reader r(body, "note");
         sum += r.number<std::int64_t>();
     }
-    void peer_lost(link_number, const std::string&) override { ++lost; }
+    void peer_lost(link_number, const std::string&) override {
+        ++lost;
+        if (waits) waits->wake();
+    }
 
     std::atomic<std::int64_t> sum{0};
     std::atomic<int> calls{0}, lost{0};
+    transport* waits = nullptr; ///< where somebody waits for what is lost; set before
     std::mutex mutex;
     std::condition_variable there;
     std::vector<replier> later;
@@ -69,6 +73,7 @@ bytes amount(std::int64_t n) {
 
 struct sockets {
     sockets() {
+        handler.waits = there.get();
         so.self = {"ps", 0, there->random_number(), 0, "secret", false};
         server = service::make(*there, so, handler);
         po.address = server->listen("127.0.0.1:0");

@@ -196,7 +196,7 @@ namespace detail {
 
 // Large ones by several threads: one alone has a part of what the memory gives.
 inline void copy_staged(void* to, const void* from, std::size_t bytes, thread_pool* pool) {
-    constexpr std::size_t worth_threads = std::size_t{2} << 20, grain = std::size_t{256} << 10;
+    constexpr std::size_t worth_threads = std::size_t{1} << 20, grain = std::size_t{256} << 10;
     if (!pool || bytes < worth_threads) {
         std::memcpy(to, from, bytes);
         return;

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cuda/kernels/lanes.hpp>
+
+/// Products of float matrices by blocks of threads, of operands that lie in shared memory: device code.
+
+namespace tenon::cuda {
+
+/// Places of the sums that are brought to shared memory at a time, and floats of a load.
+inline constexpr int tile_depth = 16, tile_load = 4;
+
+/// Results of a block, and of each of its threads, which are multiples of tile_load.
+template <int Rows, int Columns, int ThreadRows, int ThreadColumns> struct float_tile {
+    static constexpr int rows = Rows, columns = Columns, thread_rows = ThreadRows, thread_columns = ThreadColumns;
+    static constexpr int across = columns / thread_columns, threads = rows / thread_rows * across;
+    static_assert(thread_rows % tile_load == 0 && thread_columns % tile_load == 0);
+
+    float sums[thread_rows][thread_columns] = {};
+
+    // A thread's rows and columns lie in runs of four, so that neighbours read neighbours.
+    static __device__ int row(int i) {
+        return static_cast<int>(threadIdx.x) / across * tile_load + i / tile_load * (rows / thread_rows * tile_load) +
+               i % tile_load;
+    }
+    static __device__ int column(int j) {
+        return static_cast<int>(threadIdx.x) % across * tile_load + j / tile_load * (across * tile_load) +
+               j % tile_load;
+    }
+    /// sums += the products of a [depth, rows] and b [depth, columns].
+    template <int A, int B> __device__ void add(const float (&a)[tile_depth][A], const float (&b)[tile_depth][B]) {
+        using loaded = packed<float, tile_load>;
+#pragma unroll
+        for (int k = 0; k < tile_depth; ++k) {
+            loaded left[thread_rows / tile_load], right[thread_columns / tile_load];
+            for (int i = 0; i < thread_rows; i += tile_load)
+                left[i / tile_load] = *reinterpret_cast<const loaded*>(&a[k][row(i)]);
+            for (int j = 0; j < thread_columns; j += tile_load)
+                right[j / tile_load] = *reinterpret_cast<const loaded*>(&b[k][column(j)]);
+            for (int i = 0; i < thread_rows; ++i)
+                for (int j = 0; j < thread_columns; ++j)
+                    sums[i][j] += left[i / tile_load].at[i % tile_load] * right[j / tile_load].at[j % tile_load];
+        }
+    }
+};
+
+} // namespace tenon::cuda

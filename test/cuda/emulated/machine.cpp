@@ -1,0 +1,39 @@
+#include "machine.hpp"
+
+#include "emulator/control.hpp"
+#include "emulator/cublaslt.hpp"
+#if defined(TENON_WITH_NCCL)
+#include "emulator/nccl.hpp"
+#endif
+
+namespace tenon::test {
+
+namespace {
+void renew() {
+    emulator::reset();
+    emulator::cublaslt::reset();
+#if defined(TENON_WITH_NCCL)
+    emulator::nccl::reset();
+#endif
+}
+} // namespace
+
+machine::machine(int cards) {
+    renew();
+    emulator::cards(std::vector<emulator::card>(static_cast<std::size_t>(cards)));
+}
+machine::~machine() { renew(); }
+
+bool machine::is_emulated() { return true; }
+void machine::draw_from(std::uint64_t seed) { emulator::seed(seed); }
+std::vector<std::string> machine::violations() { return emulator::violations(); }
+std::optional<std::uint64_t> machine::products_by_cublaslt() { return emulator::cublaslt::count().products; }
+std::optional<std::uint64_t> machine::sums_by_nccl() {
+#if defined(TENON_WITH_NCCL)
+    return emulator::nccl::count().sums;
+#else
+    return std::nullopt;
+#endif
+}
+
+} // namespace tenon::test
