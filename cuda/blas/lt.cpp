@@ -50,12 +50,13 @@ struct functions {
     decltype(&::cublasLtMatmul) cublasLtMatmul;
 };
 
-// Found when first asked for; nullptr where there is none, of which the user is told once, for products are slower then.
+// Found when first asked for; nullptr where there is none, of which the user is told once, for products are slower then. Kept for ever:
+// sessions that end with the process ask it to destroy what they have.
 const functions* lt_functions() {
-    static const std::unique_ptr<const functions> found = []() -> std::unique_ptr<const functions> {
+    static const functions* const found = []() -> const functions* {
         try {
             static library opened("cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so"}, TENON_CUDA_FOLDER);
-            return std::make_unique<const functions>(opened);
+            return new functions(opened);
         } catch (const unavailable_error& e) {
             std::fprintf(stderr,
                          "tenon: products of matrices on GPUs are made by Tenon's own kernels, which are slower: %s\n",
@@ -63,7 +64,7 @@ const functions* lt_functions() {
             return nullptr;
         }
     }();
-    return found.get();
+    return found;
 }
 
 // "own" in TENON_CUDA_PRODUCTS: cuBLASLt is not asked.
