@@ -290,11 +290,10 @@ lt_product::lt_product(gpu_context& on, const gemm_description& d, bool tf32) :
                       "cublasLtMatmulPreferenceSetAttribute", asked_);
             };
             prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{on.capability >= 90 ? 32u : 4u} << 20);
-            // Parts of a sum are never rounded to 16 bits.
-            const bool small = size_of(d.element) == 2;
-            prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
-                   std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE} |
-                       (small ? 0u : std::uint32_t{CUBLASLT_REDUCTION_SCHEME_INPLACE}));
+            // Parts of a sum are never rounded to 16 bits. All other results are of the type that is computed in.
+            if (size_of(d.element) == 2)
+                prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                       std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
             const std::uint32_t align_c = alignment_of(d, batched_, &gemm_batch::step_c, result_of(d.element));
             prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
                    alignment_of(d, batched_, &gemm_batch::step_b, d.element));
