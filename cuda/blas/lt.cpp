@@ -162,7 +162,7 @@ std::uint32_t alignment_of(const gemm_description& d, int batched, std::int64_t 
 
 std::vector<std::int64_t> key_of(const gemm_description& d, bool tf32) {
     std::vector<std::int64_t> key{
-        static_cast<std::int64_t>(d.element), d.m, d.n, d.k, d.transpose_a, d.transpose_b, d.bias, d.relu, tf32};
+        static_cast<std::int64_t>(d.element), d.m, d.n, d.k, d.transpose_a, d.transpose_b, d.bias, tf32};
     for (int i = 0; i < d.dimensions; ++i)
         key.insert(key.end(), {d.batch[i].size, d.batch[i].step_a, d.batch[i].step_b, d.batch[i].step_c});
     return key;
@@ -222,7 +222,7 @@ bool has_int8_product(const gemm_description& d) {
 
 std::unique_ptr<lt_product> lt_product::make(gpu_context& on, const gemm_description& d, bool tf32) {
     const bool has_type = is_floating(d.element) || (d.element == element_type::int8 && has_int8_product(d));
-    if (!has_type || !has_size(d) || !is_worth(d, batched_dimension(d)) || !asks_library() || !lt_functions())
+    if (!has_type || d.relu || !has_size(d) || !is_worth(d, batched_dimension(d)) || !asks_library() || !lt_functions())
         return nullptr;
     std::unique_ptr<lt_product> made(new lt_product(on, d, tf32));
     return made->found_ ? std::move(made) : nullptr;
@@ -249,8 +249,7 @@ lt_product::lt_product(gpu_context& on, const gemm_description& d, bool tf32) :
     set(CUBLASLT_MATMUL_DESC_TRANSA, transposed(d.transpose_b));
     set(CUBLASLT_MATMUL_DESC_TRANSB, transposed(d.transpose_a));
     if (d.bias) {
-        set(CUBLASLT_MATMUL_DESC_EPILOGUE,
-            static_cast<std::uint32_t>(d.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS));
+        set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(CUBLASLT_EPILOGUE_BIAS));
         // Of the address that will come the library looks at the alignment now.
         set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, reinterpret_cast<const void*>(std::uintptr_t{alignment}));
     }

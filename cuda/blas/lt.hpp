@@ -18,7 +18,7 @@ namespace tenon::cuda {
 /// it has not, or not on this GPU, an unimplemented_error, a library that does not start an unavailable_error, all else an internal_error.
 void check(cublasStatus_t answer, const char* call, const std::string& asked);
 
-/// "product [64, 784] x [784, 300] of float, with bias and relu, 8 times".
+/// "the product [64, 784] x [784, 300] of float with bias, batch 8".
 std::string text_of(const gemm_description& d);
 
 namespace lt {
@@ -40,8 +40,8 @@ bool has_int8_product(const gemm_description& d);
 /// Products of one description, which run one after another for a batch's dimensions beyond one. Made when a plan is.
 class lt_product {
 public:
-    /// nullptr where cuBLASLt cannot be loaded, which standard error is told once, has no such product (of int32, int64, most of int8),
-    /// gives no algorithm for it, or TENON_CUDA_PRODUCTS is "own".
+    /// nullptr where cuBLASLt cannot be loaded, which standard error is told once, has no such product (of int32, int64, most of int8;
+    /// with relu, for its relu makes 0 of NaN), gives no algorithm for it, or TENON_CUDA_PRODUCTS is "own".
     /// Exact float by default; `tf32`: operands of float are rounded to 10 bits of fraction.
     static std::unique_ptr<lt_product> make(gpu_context& on, const gemm_description& d, bool tf32);
 

@@ -50,19 +50,23 @@ gemm_description describe(const kernel_setup& s, bool transpose_a, bool transpos
 class product_kernel final : public kernel {
 public:
     product_kernel(const kernel_setup& s, const gemm_description& d) :
-        d_(d), elements_(s.outputs[0].extents.elements()), library_(lt_product::make(*s.gpu, d, s.allow_tf32)) {
+        d_(d), elements_(s.outputs[0].extents.elements()) {
+        gemm_description asked = d;
+        asked.relu = false; // cuBLASLt's makes 0 of NaN
+        library_ = lt_product::make(*s.gpu, asked, s.allow_tf32);
         if (library_ || !d.bias) return;
-        gemm_description plain = d;
-        plain.bias = plain.relu = false;
-        library_ = lt_product::make(*s.gpu, plain, s.allow_tf32);
-        finishes_ = library_ != nullptr;
+        asked.bias = false;
+        library_ = lt_product::make(*s.gpu, asked, s.allow_tf32);
+        adds_bias_ = library_ != nullptr;
     }
     void run(const kernel_run& r) override {
         if (!r.out[0] || elements_ == 0) return;
         const void* const bias = d_.bias ? r.in[2] : nullptr;
         if (!library_ || !library_->run(r.in[0], r.in[1], bias, r.out[0], workspace(r), r.stream))
             gemm(d_, r.in[0], r.in[1], bias, r.out[0], r.stream);
-        else if (finishes_) add_bias(result_of(d_.element), r.out[0], bias, elements_ / d_.n, d_.n, d_.relu, r.stream);
+        else if (adds_bias_ || d_.relu)
+            finish_product(result_of(d_.element), r.out[0], adds_bias_ ? bias : nullptr, elements_ / d_.n, d_.n,
+                           d_.relu, r.stream);
     }
     std::size_t scratch_bytes() const override {
         return needs_workspace() ? library_->workspace_bytes() + lt_product::workspace_alignment : 0;
@@ -84,7 +88,7 @@ private:
     const gemm_description d_;
     const std::int64_t elements_;
     std::unique_ptr<lt_product> library_; // nullptr: our own kernel
-    bool finishes_ = false;               // the bias is added by a kernel that follows
+    bool adds_bias_ = false;              // by a kernel that follows
 };
 
 kernel_pointer prepare_matmul(const kernel_setup& s) {

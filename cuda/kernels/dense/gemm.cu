@@ -106,7 +106,7 @@ void multiply_as(const gemm_description& d, const void* a, const void* b, const 
 template <class T> __global__ void finish(T* c, const T* bias, std::int64_t elements, std::int64_t n, bool relu) {
     const std::int64_t all = std::int64_t{gridDim.x} * blockDim.x;
     for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < elements; i += all)
-        c[i] = finished<T>(static_cast<typename arithmetic<T>::type>(widen(c[i])), bias, i % n, relu);
+        c[i] = finished<T>(static_cast<typename arithmetic<T>::type>(widen(c[i])), bias, bias ? i % n : 0, relu);
 }
 
 // Calls f(T{}) with the C++ type of a product's elements.
@@ -128,8 +128,8 @@ void gemm(const gemm_description& d, const void* a, const void* b, const void* b
     with_product_type(d.element, [&](auto x) { multiply_as<decltype(x)>(d, a, b, bias, c, stream); });
 }
 
-void add_bias(element_type element, void* c, const void* bias, std::int64_t rows, std::int64_t n, bool relu,
-              void* stream) {
+void finish_product(element_type element, void* c, const void* bias, std::int64_t rows, std::int64_t n, bool relu,
+                    void* stream) {
     const std::int64_t elements = rows * n;
     if (elements == 0) return;
     with_product_type(element, [&](auto x) {

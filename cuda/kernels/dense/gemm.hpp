@@ -34,8 +34,8 @@ constexpr element_type result_of(element_type e) { return e == element_type::int
 /// at a time, and then those sums, so an error grows with k / 16; integers wrap around. k = 0 gives f(bias). NaN stays under f.
 void gemm(const gemm_description& d, const void* a, const void* b, const void* bias, void* c, void* stream);
 
-/// c = f(c + bias) for each of `rows` rows of `n` elements, of c and of the bias.
-void add_bias(element_type element, void* c, const void* bias, std::int64_t rows, std::int64_t n, bool relu,
-              void* stream);
+/// c = f(c + bias) for each of `rows` rows of `n` elements, of c and of the bias, which is nullptr where none is added.
+void finish_product(element_type element, void* c, const void* bias, std::int64_t rows, std::int64_t n, bool relu,
+                    void* stream);
 
 } // namespace tenon::cuda
