@@ -110,7 +110,7 @@ numbers numbers_of(element_type e, bool tf32) {
 
 // A factor of a product, in the type that it is scaled in.
 struct factor {
-    explicit factor(int x) : as_float(static_cast<float>(x)), as_double(x), as_int(x) {}
+    explicit factor(double x) : as_float(static_cast<float>(x)), as_double(x), as_int(static_cast<std::int32_t>(x)) {}
     const void* in(element_type e) const {
         if (e == element_type::float64) return &as_double;
         if (e == element_type::int8) return &as_int;
@@ -199,6 +199,7 @@ std::string text_of(const gemm_description& d) {
     std::string text = "the product " + matrix(d.m, d.k, d.transpose_a) + " x " + matrix(d.k, d.n, d.transpose_b) +
                        " of " + name_of(d.element);
     if (d.bias) text += d.relu ? " with bias and relu" : " with bias";
+    if (d.addend) text += " added to another";
     for (int i = 0; i < d.dimensions; ++i) text += (i == 0 ? ", batch " : " x ") + std::to_string(d.batch[i].size);
     return text;
 }
@@ -321,16 +322,18 @@ lt_product::lt_product(gpu_context& on, const gemm_description& d, bool tf32) :
     workspace_bytes_ = chosen.workspace_bytes;
 }
 
-bool lt_product::run(const void* a, const void* b, const void* bias, void* c, std::byte* workspace, void* stream) {
-    if (!is_aligned(a) || !is_aligned(b) || !is_aligned(c) || (d_.bias && !is_aligned(bias))) return false;
+bool lt_product::run(const void* a, const void* b, const void* added, void* c, std::byte* workspace, void* stream) {
+    if (!is_aligned(a) || !is_aligned(b) || !is_aligned(c) || ((d_.bias || d_.addend) && !is_aligned(added)))
+        return false;
     const functions& f = *lt_functions();
     std::unique_lock<std::mutex> lock(guard_, std::defer_lock);
     if (d_.bias) {
         lock.lock();
-        check(f.cublasLtMatmulDescSetAttribute(operation_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias),
-              "cublasLtMatmulDescSetAttribute", asked_);
+        check(
+            f.cublasLtMatmulDescSetAttribute(operation_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, &added, sizeof added),
+            "cublasLtMatmulDescSetAttribute", asked_);
     }
-    const factor one(1), none(0);
+    const factor of_product(d_.factor), of_addend(d_.addend ? 1 : 0);
     const std::size_t bytes = size_of(d_.element), bytes_c = size_of(result_of(d_.element));
     std::array<std::int64_t, std::size(gemm_description{}.batch)> at{};
     for (;;) {
@@ -344,10 +347,12 @@ bool lt_product::run(const void* a, const void* b, const void* bias, void* c, st
         const auto in = [bytes](const void* p, std::int64_t element) {
             return static_cast<const std::byte*>(p) + static_cast<std::size_t>(element) * bytes;
         };
-        void* const result = static_cast<std::byte*>(c) + static_cast<std::size_t>(to) * bytes_c;
-        check(f.cublasLtMatmul(handle_, operation_.get(), one.in(d_.element), in(b, from_b), layout_b_.get(),
-                               in(a, from_a), layout_a_.get(), none.in(d_.element), result, layout_c_.get(), result,
-                               layout_c_.get(), &algorithm_, workspace, workspace_bytes_,
+        const std::size_t at_c = static_cast<std::size_t>(to) * bytes_c;
+        void* const result = static_cast<std::byte*>(c) + at_c;
+        const void* const addend = d_.addend ? static_cast<const std::byte*>(added) + at_c : result;
+        check(f.cublasLtMatmul(handle_, operation_.get(), of_product.in(d_.element), in(b, from_b), layout_b_.get(),
+                               in(a, from_a), layout_a_.get(), of_addend.in(d_.element), addend, layout_c_.get(),
+                               result, layout_c_.get(), &algorithm_, workspace, workspace_bytes_,
                                static_cast<cudaStream_t>(stream)),
               "cublasLtMatmul", asked_);
         int i = 0; // the next of those dimensions that the library does not go through

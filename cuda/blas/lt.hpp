@@ -47,9 +47,9 @@ public:
 
     /// Of device memory that run() needs.
     std::size_t workspace_bytes() const noexcept { return workspace_bytes_; }
-    /// Gives the stream the products. True where that was done; false where an operand does not lie as was promised to the library
+    /// Gives the stream the products. `added`: the bias or the addend. True where that was done; false where an operand does not lie as was promised to the library
     /// when it chose: aligned to `alignment` bytes. Thread-safe.
-    bool run(const void* a, const void* b, const void* bias, void* c, std::byte* workspace, void* stream);
+    bool run(const void* a, const void* b, const void* added, void* c, std::byte* workspace, void* stream);
 
     /// How a plan lays out what it computes with.
     static constexpr std::size_t alignment = 64;
