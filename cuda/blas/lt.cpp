@@ -70,13 +70,6 @@ const functions* lt_functions() {
 // "own" in TENON_CUDA_PRODUCTS: cuBLASLt is not asked.
 bool asks_library() { return !is_wished("TENON_CUDA_PRODUCTS", "own"); }
 
-// What was found out of one description on one GPU.
-struct choice {
-    bool found = false;
-    cublasLtMatmulAlgo_t algorithm{};
-    std::size_t workspace_bytes = 0;
-};
-
 // Of one GPU.
 struct lt_state {
     explicit lt_state(gpu_context& on) {
@@ -88,8 +81,8 @@ struct lt_state {
     lt_state& operator=(const lt_state&) = delete;
 
     cublasLtHandle_t handle = nullptr;
-    std::mutex guard; // of what follows
-    std::map<std::vector<std::int64_t>, choice> choices;
+    std::mutex guard;                                                                   // of what follows
+    std::map<std::vector<std::int64_t>, std::optional<lt_product::algorithms>> choices; // by description
     static constexpr std::size_t most_choices = 4096;
 };
 
@@ -151,10 +144,10 @@ bool is_worth(const gemm_description& d, int batched) {
     return launches <= most_launches || operations >= large_product;
 }
 
-// What all addresses of an operand are multiples of, when the first one is a multiple of lt_product::alignment.
-std::uint32_t alignment_of(const gemm_description& d, int batched, std::int64_t gemm_batch::*step,
+// What all addresses of an operand are multiples of, when the first one is a multiple of `first`.
+std::uint32_t alignment_of(std::size_t first, const gemm_description& d, int batched, std::int64_t gemm_batch::*step,
                            element_type element) {
-    auto bytes = static_cast<std::uint64_t>(lt_product::alignment);
+    auto bytes = static_cast<std::uint64_t>(first);
     for (int i = 0; i < d.dimensions; ++i)
         if (i != batched) bytes |= static_cast<std::uint64_t>(d.batch[i].*step) * size_of(element);
     return static_cast<std::uint32_t>(bytes & (~bytes + 1)); // the lowest bit of all
@@ -167,8 +160,6 @@ std::vector<std::int64_t> key_of(const gemm_description& d, bool tf32) {
         key.insert(key.end(), {d.batch[i].size, d.batch[i].step_a, d.batch[i].step_b, d.batch[i].step_c});
     return key;
 }
-
-bool is_aligned(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % lt_product::alignment == 0; }
 
 } // namespace
 
@@ -251,8 +242,6 @@ lt_product::lt_product(gpu_context& on, const gemm_description& d, bool tf32) :
     set(CUBLASLT_MATMUL_DESC_TRANSB, transposed(d.transpose_a));
     if (d.bias) {
         set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(CUBLASLT_EPILOGUE_BIAS));
-        // Of the address that will come the library looks at the alignment now.
-        set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, reinterpret_cast<const void*>(std::uintptr_t{alignment}));
     }
 
     const auto layout = [&](lt::owned<cublasLtMatrixLayout_t>& to, cudaDataType_t of, std::int64_t rows,
@@ -279,52 +268,62 @@ lt_product::lt_product(gpu_context& on, const gemm_description& d, bool tf32) :
     const std::lock_guard lock(shared.guard);
     if (shared.choices.size() >= lt_state::most_choices) shared.choices.clear();
     auto [at, is_new] = shared.choices.try_emplace(key);
-    choice& chosen = at->second;
     try {
-        if (is_new) {
-            cublasLtMatmulPreference_t made = nullptr;
-            check(f.cublasLtMatmulPreferenceCreate(&made), "cublasLtMatmulPreferenceCreate", asked_);
-            const lt::owned<cublasLtMatmulPreference_t> preference(made);
-            const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t which, const auto& value) {
-                check(f.cublasLtMatmulPreferenceSetAttribute(made, which, &value, sizeof value),
-                      "cublasLtMatmulPreferenceSetAttribute", asked_);
-            };
-            prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{on.capability >= 90 ? 32u : 4u} << 20);
-            // Parts of a sum are never rounded to 16 bits. All other results are of the type that is computed in.
-            if (size_of(d.element) == 2)
-                prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
-                       std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
-            const std::uint32_t align_c = alignment_of(d, batched_, &gemm_batch::step_c, result_of(d.element));
-            prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
-                   alignment_of(d, batched_, &gemm_batch::step_b, d.element));
-            prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-                   alignment_of(d, batched_, &gemm_batch::step_a, d.element));
-            prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, align_c);
-            prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, align_c);
-            cublasLtMatmulHeuristicResult_t result{};
-            int count = 0;
-            const cublasStatus_t answer =
-                f.cublasLtMatmulAlgoGetHeuristic(handle_, operation, layout_b_.get(), layout_a_.get(), layout_c_.get(),
-                                                 layout_c_.get(), made, 1, &result, &count);
-            if (answer == CUBLAS_STATUS_INVALID_VALUE || answer == CUBLAS_STATUS_ARCH_MISMATCH)
-                std::fprintf(stderr, "tenon: cuBLASLt cannot make %s (%s); Tenon's own kernel does, which is slower\n",
-                             asked_.c_str(), f.cublasLtGetStatusString(answer));
-            else if (answer != CUBLAS_STATUS_NOT_SUPPORTED) check(answer, "cublasLtMatmulAlgoGetHeuristic", asked_);
-            if (answer == CUBLAS_STATUS_SUCCESS && count > 0 && result.state == CUBLAS_STATUS_SUCCESS)
-                chosen = {true, result.algo, result.workspaceSize};
-        }
+        if (is_new)
+            if (const auto well_aligned = find(best_alignment, on.capability))
+                if (const auto any = find(alignment, on.capability)) at->second = algorithms{*well_aligned, *any};
     } catch (...) {
         shared.choices.erase(at);
         throw;
     }
-    found_ = chosen.found;
-    algorithm_ = chosen.algorithm;
-    workspace_bytes_ = chosen.workspace_bytes;
+    found_ = at->second;
+}
+
+std::optional<lt_product::algorithm> lt_product::find(std::size_t operands, int capability) const {
+    const functions& f = *lt_functions();
+    cublasLtMatmulPreference_t made = nullptr;
+    check(f.cublasLtMatmulPreferenceCreate(&made), "cublasLtMatmulPreferenceCreate", asked_);
+    const lt::owned<cublasLtMatmulPreference_t> preference(made);
+    const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t which, const auto& value) {
+        check(f.cublasLtMatmulPreferenceSetAttribute(made, which, &value, sizeof value),
+              "cublasLtMatmulPreferenceSetAttribute", asked_);
+    };
+    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{capability >= 90 ? 32u : 4u} << 20);
+    // Parts of a sum are never rounded to 16 bits. All other results are of the type that is computed in.
+    if (size_of(d_.element) == 2)
+        prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
+    const auto all = [&](std::int64_t gemm_batch::*step, element_type of) {
+        return alignment_of(operands, d_, batched_, step, of);
+    };
+    const std::uint32_t align_c = all(&gemm_batch::step_c, result_of(d_.element));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, all(&gemm_batch::step_b, d_.element));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, all(&gemm_batch::step_a, d_.element));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, align_c);
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, align_c);
+    if (d_.bias) { // of the address that will come the library looks at the alignment now
+        const auto* const somewhere = reinterpret_cast<const void*>(operands);
+        check(f.cublasLtMatmulDescSetAttribute(operation_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, &somewhere,
+                                               sizeof somewhere),
+              "cublasLtMatmulDescSetAttribute", asked_);
+    }
+    cublasLtMatmulHeuristicResult_t result{};
+    int count = 0;
+    const cublasStatus_t answer =
+        f.cublasLtMatmulAlgoGetHeuristic(handle_, operation_.get(), layout_b_.get(), layout_a_.get(), layout_c_.get(),
+                                         layout_c_.get(), made, 1, &result, &count);
+    if (answer == CUBLAS_STATUS_INVALID_VALUE || answer == CUBLAS_STATUS_ARCH_MISMATCH)
+        std::fprintf(stderr, "tenon: cuBLASLt cannot make %s (%s); Tenon's own kernel does, which is slower\n",
+                     asked_.c_str(), f.cublasLtGetStatusString(answer));
+    else if (answer != CUBLAS_STATUS_NOT_SUPPORTED) check(answer, "cublasLtMatmulAlgoGetHeuristic", asked_);
+    if (answer != CUBLAS_STATUS_SUCCESS || count == 0 || result.state != CUBLAS_STATUS_SUCCESS) return {};
+    return algorithm{result.algo, result.workspaceSize};
 }
 
 bool lt_product::run(const void* a, const void* b, const void* added, void* c, std::byte* workspace, void* stream) {
-    if (!is_aligned(a) || !is_aligned(b) || !is_aligned(c) || ((d_.bias || d_.addend) && !is_aligned(added)))
-        return false;
+    const auto address = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p); };
+    const auto bits = address(a) | address(b) | address(c) | (d_.bias || d_.addend ? address(added) : 0);
+    if (bits % alignment != 0) return false;
+    const algorithm& by = bits % best_alignment == 0 ? found_->well_aligned : found_->any;
     const functions& f = *lt_functions();
     std::unique_lock<std::mutex> lock(guard_, std::defer_lock);
     if (d_.bias) {
@@ -352,7 +351,7 @@ bool lt_product::run(const void* a, const void* b, const void* added, void* c, s
         const void* const addend = d_.addend ? static_cast<const std::byte*>(added) + at_c : result;
         check(f.cublasLtMatmul(handle_, operation_.get(), of_product.in(d_.element), in(b, from_b), layout_b_.get(),
                                in(a, from_a), layout_a_.get(), of_addend.in(d_.element), addend, layout_c_.get(),
-                               result, layout_c_.get(), &algorithm_, workspace, workspace_bytes_,
+                               result, layout_c_.get(), &by.native, workspace, by.workspace_bytes,
                                static_cast<cudaStream_t>(stream)),
               "cublasLtMatmul", asked_);
         int i = 0; // the next of those dimensions that the library does not go through

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include <cublasLt.h>
@@ -46,27 +48,39 @@ public:
     static std::unique_ptr<lt_product> make(gpu_context& on, const gemm_description& d, bool tf32);
 
     /// Of device memory that run() needs.
-    std::size_t workspace_bytes() const noexcept { return workspace_bytes_; }
-    /// Gives the stream the products. `added`: the bias or the addend. True where that was done; false where an operand does not lie as was promised to the library
-    /// when it chose: aligned to `alignment` bytes. Thread-safe.
+    std::size_t workspace_bytes() const noexcept {
+        return std::max(found_->well_aligned.workspace_bytes, found_->any.workspace_bytes);
+    }
+    /// Gives the stream the products. `added`: the bias or the addend. True where that was done; false where an operand does not lie as was
+    /// promised to the library when it chose: aligned to `alignment` bytes. Thread-safe.
     bool run(const void* a, const void* b, const void* added, void* c, std::byte* workspace, void* stream);
 
     /// How a plan lays out what it computes with.
     static constexpr std::size_t alignment = 64;
+    /// How variables and feeds lie, and what the library supposes where it is told nothing: there may be a better algorithm for these.
+    static constexpr std::size_t best_alignment = 256;
     static constexpr std::size_t workspace_alignment = 256;
+
+    struct algorithm {
+        cublasLtMatmulAlgo_t native;
+        std::size_t workspace_bytes;
+    };
+    struct algorithms {
+        algorithm well_aligned, any;
+    };
 
 private:
     lt_product(gpu_context& on, const gemm_description& d, bool tf32);
+    // The heuristic's first for operands that are so aligned.
+    std::optional<algorithm> find(std::size_t operands, int capability) const;
 
     const gemm_description d_;
     const std::string asked_; // for messages
     cublasLtHandle_t handle_ = nullptr;
     lt::owned<cublasLtMatmulDesc_t> operation_;
     lt::owned<cublasLtMatrixLayout_t> layout_a_, layout_b_, layout_c_;
-    cublasLtMatmulAlgo_t algorithm_{};
-    std::size_t workspace_bytes_ = 0;
     int batched_ = -1; // the dimension of the batch that cuBLASLt goes through by itself
-    bool found_ = false;
+    std::optional<algorithms> found_;
     std::mutex guard_; // of the descriptor, which has the bias' address
 };
 
