@@ -132,6 +132,7 @@ void gemm(const gemm_description& d, const void* a, const void* b, const void* a
     if (d.m == 0 || d.n == 0) return;
     for (int i = 0; i < d.dimensions; ++i)
         if (d.batch[i].size == 0) return;
+    if (d.k == 0) a = b = nullptr; // what is empty may lie nowhere on the GPU
     if (d.element == element_type::int8) return multiply_as<std::int8_t>(d, a, b, added, c, stream);
     with_product_type(d.element, [&](auto x) { multiply_as<decltype(x)>(d, a, b, added, c, stream); });
 }

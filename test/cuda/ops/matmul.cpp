@@ -13,6 +13,7 @@
 #include <cuda/device/error.hpp>
 #include <cuda/kernels/dense/gemm.hpp>
 #include <tenon/ops/gradients.hpp>
+#include <tenon/ops/state.hpp>
 
 #include "products.hpp"
 
@@ -53,6 +54,24 @@ TEST_CASE_TEMPLATE("matmul on a GPU of nothing is nothing, and a sum of nothing 
     CAPTURE(seed);
     std::mt19937_64 random(seed);
     for (const product& p : empty_products()) CHECK(check_through_graph<T>(p, random) == "");
+    CHECK(m.is_clean());
+}
+
+TEST_CASE("an empty variable, which lies nowhere on a GPU, has a product") {
+    const machine m;
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const auto on_gpu = tn::on("/gpu:0");
+    const any_tensor v = tn::untyped::variable("v", {element_type::float32, extents(3, 0)}, tn::zeros());
+    const any_tensor w = tn::untyped::variable("w", {element_type::float32, extents(0, 7)}, tn::zeros());
+    const any_tensor product = tn::untyped::matmul(v, w);
+    tn::session s(g);
+    s.run(tn::initialize_variables());
+    for (int i = 0; i < 3; ++i) {
+        const any_array c = std::move(s.run_untyped({}, {product})[0]);
+        REQUIRE(c.extents() == extents(3, 7));
+        CHECK(std::all_of(c.data<float>(), c.data<float>() + 21, [](float x) { return x == 0; }));
+    }
     CHECK(m.is_clean());
 }
 
