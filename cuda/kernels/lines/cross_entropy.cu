@@ -6,11 +6,29 @@ namespace tenon::cuda {
 
 namespace {
 
+// By all threads of a block.
+template <class Label>
+__device__ void find_bad_label(const Label* labels, std::int64_t count, std::int64_t classes, bad_index* found) {
+    __shared__ unsigned long long first;
+    constexpr unsigned long long nowhere = ~0ULL;
+    if (threadIdx.x == 0) first = nowhere;
+    __syncthreads();
+    for (std::int64_t i = threadIdx.x; i < count; i += blockDim.x)
+        if (labels[i] < 0 || std::int64_t{labels[i]} >= classes) {
+            atomicMin(&first, static_cast<unsigned long long>(i));
+            break;
+        }
+    __syncthreads();
+    if (threadIdx.x == 0 && first != nowhere)
+        *found = {static_cast<std::int64_t>(first), static_cast<std::int64_t>(labels[first])};
+}
+
 template <class T, class Label>
 __global__ void __launch_bounds__(most_line_threads)
-    sparse_cross_entropy_rows(const T* x, const Label* labels, T* loss, T* dx, line_layout l) {
+    sparse_cross_entropy_rows(const T* x, const Label* labels, T* loss, T* dx, line_layout l, bad_index* found) {
     using C = compute_t<T>;
     __shared__ scaled_sum<C> shared[line_room<true>];
+    if (found && blockIdx.x == 0) find_bad_label(labels, l.count(), l.n, found);
     const std::int64_t tiles = l.tiles();
     for (std::int64_t first = std::int64_t{blockIdx.x} * l.lines; first < l.count();
          first += std::int64_t{gridDim.x} * l.lines) {
@@ -87,12 +105,17 @@ __global__ void __launch_bounds__(most_line_threads)
 } // namespace
 
 void sparse_cross_entropy(element_type element, const void* x, const void* labels, bool wide_labels, void* loss,
-                          void* dx, const line_layout& l, void* stream) {
+                          void* dx, const line_layout& l, bad_index* found, void* stream) {
     if (l.count() == 0) return;
+    constexpr std::int64_t few = 4096; // that one block looks at while others work
+    if (l.count() > few) {
+        check_indices({labels, wide_labels, l.count()}, l.n, found, nullptr, stream);
+        found = nullptr;
+    }
     with_floating_type(element, [&]<class T>(T) {
         const auto run = [&]<class Label>(Label) {
             launch_lines(sparse_cross_entropy_rows<T, Label>, l, stream, static_cast<const T*>(x),
-                         static_cast<const Label*>(labels), static_cast<T*>(loss), static_cast<T*>(dx), l);
+                         static_cast<const Label*>(labels), static_cast<T*>(loss), static_cast<T*>(dx), l, found);
         };
         if (wide_labels) run(std::int64_t{});
         else run(std::int32_t{});
