@@ -20,7 +20,9 @@ schedule schedule_of(const pass& p, int multiprocessors) {
     const std::int64_t width = p.whole_packs ? p.shape.width : 1;
     schedule s;
     if (!p.sums()) {
-        s.blocks = static_cast<unsigned>(std::clamp<std::int64_t>(over(p.kept, threads * width), 1, 4 * resident));
+        // Some rounds of blocks, so that little is left to the last ones.
+        const std::int64_t each = width > 1 ? threads * width * p.shape.packs : threads;
+        s.blocks = static_cast<unsigned>(std::clamp<std::int64_t>(over(p.kept, each), 1, 32 * resident));
         return s;
     }
     const std::int64_t kept_steps = p.shape.columns ? p.kept / width : p.kept;
