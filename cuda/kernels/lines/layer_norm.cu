@@ -76,6 +76,9 @@ __global__ void __launch_bounds__(most_line_threads, resident_line_blocks<T>)
 // The gradients. With z = (x - mean) factor and h = dy gamma: dx = factor (h - mean of h - z mean of h z). Each block takes rows in
 // strides of the grid, and adds up dy z and dy of its rows in its part of `partial`, [blocks, 2, n].
 
+/// Columns that a block of layer_norm_sums has.
+constexpr int summed_columns = 8;
+
 template <class C> struct two_sums { C of_h, of_hz; };
 
 /// What a thread has of a row in x and dy, and the row's mean and factor.
@@ -218,23 +221,34 @@ __global__ void __launch_bounds__(most_line_threads)
     }
 }
 
-/// dgamma and dbeta from their parts: 32 columns a block, 8 threads a column.
+/// dgamma and dbeta from their parts: 8 columns a block, which lie in a sector of the memory, and 32 threads a column.
 template <class T>
-__global__ void layer_norm_sums(const compute_t<T>* partial, T* dgamma, T* dbeta, std::int64_t n, std::int64_t parts) {
+__global__ void __launch_bounds__(block_threads)
+    layer_norm_sums(const compute_t<T>* partial, T* dgamma, T* dbeta, std::int64_t n, std::int64_t parts) {
+    using C = compute_t<T>;
+    constexpr int across = summed_columns, down = static_cast<int>(block_threads) / across, reads = 8;
     __shared__ double shared[block_threads];
-    const int column = static_cast<int>(threadIdx.x) % 32, row = static_cast<int>(threadIdx.x) / 32;
-    for (std::int64_t first = std::int64_t{blockIdx.x} * 32; first < 2 * n; first += std::int64_t{gridDim.x} * 32) {
-        const std::int64_t k = first + column;
+    const int t = static_cast<int>(threadIdx.x), row = t / across;
+    for (std::int64_t first = std::int64_t{blockIdx.x} * across; first < 2 * n;
+         first += std::int64_t{gridDim.x} * across) {
+        const std::int64_t k = first + t % across;
         double sum = 0;
-        if (k < 2 * n)
-            for (std::int64_t p = row; p < parts; p += 8) sum += static_cast<double>(partial[p * 2 * n + k]);
-        __syncthreads();
-        shared[threadIdx.x] = sum;
-        __syncthreads();
+        for (std::int64_t p = row; k < 2 * n && p < parts; p += reads * down) {
+            C some[reads];
+#pragma unroll
+            for (int i = 0; i < reads; ++i) some[i] = p + i * down < parts ? partial[(p + i * down) * 2 * n + k] : C{0};
+#pragma unroll
+            for (int i = 0; i < reads; ++i) sum += static_cast<double>(some[i]);
+        }
+        __syncthreads(); // what was there before has been read
+        shared[t] = sum;
+        for (int half = down / 2; half > 0; half /= 2) {
+            __syncthreads();
+            if (row < half) shared[t] += shared[t + half * across];
+        }
         if (row > 0 || k >= 2 * n) continue;
-        for (int r = 1; r < 8; ++r) sum += shared[column + 32 * r];
         T* const to = k < n ? dgamma : dbeta;
-        if (to) to[k < n ? k : k - n] = narrow<T>(static_cast<compute_t<T>>(sum));
+        if (to) to[k < n ? k : k - n] = narrow<T>(static_cast<C>(shared[t]));
     }
 }
 
@@ -281,9 +295,11 @@ void layer_norm_gradient(element_type element, const void* x, const void* gamma,
                        static_cast<const C*>(factor), static_cast<T*>(dx), partial, l);
             });
         if (partial)
-            launch(layer_norm_sums<T>, static_cast<unsigned>(std::min<std::int64_t>((2 * l.n + 31) / 32, 65536)),
-                   block_threads, 0, stream, static_cast<const C*>(partial), static_cast<T*>(dgamma),
-                   static_cast<T*>(dbeta), l.n, parts);
+            launch(
+                layer_norm_sums<T>,
+                static_cast<unsigned>(std::min<std::int64_t>((2 * l.n + summed_columns - 1) / summed_columns, 65536)),
+                block_threads, 0, stream, static_cast<const C*>(partial), static_cast<T*>(dgamma),
+                static_cast<T*>(dbeta), l.n, parts);
     });
 }
 
