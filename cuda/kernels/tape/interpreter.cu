@@ -95,7 +95,7 @@ struct interpreted {
     using index = uint64;
     using sum_type = double;
     using arguments = interpreter_call;
-    static constexpr int width = 1, packs = 1, dims = interpreter_call::most_dims, kept = max_rank;
+    static constexpr int width = 1, dims = interpreter_call::most_dims, kept = max_rank;
     static constexpr bool columns = true;
     static constexpr int most_sums = max_tape_outputs, most_totals = max_tape_outputs;
     static constexpr int most_groups = interpreter_call::most_groups;

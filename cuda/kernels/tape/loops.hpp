@@ -11,7 +11,7 @@
 // A Tape has
 //     index                      unsigned integer that holds every element's number
 //     width                      elements of a pack
-//     packs                      of those a thread reads so many before it computes with the first; 1 where there are sums
+//     packs                      of those a thread reads so many before it computes with the first; of tapes with packs and no sums
 //     dims, kept                 dimensions; of those, the kept ones, which come first
 //     columns                    the fastest dimension is a kept one
 //     sum_type                   float, or double where some sum is one
