@@ -169,8 +169,8 @@ TEST_CASE_TEMPLATE("GPU: gradients of softmax and log_softmax along any axis, th
 
 TEST_CASE_TEMPLATE("GPU: sparse_softmax_cross_entropy: loss and gradient", T, float, double, half, bfloat16) {
     drawn_numbers draw;
-    const extents shapes[] = {extents(1, 1),    extents(5, 10), extents(300, 7), extents(3, 2, 1000),
-                              extents(2, 9001), extents(0, 4),  extents(6)};
+    const extents shapes[] = {extents(1, 1),    extents(5, 10),   extents(300, 7), extents(3, 2, 1000),
+                              extents(2, 9001), extents(2, 9008), extents(0, 4),   extents(6)};
     for (const extents& shape : shapes)
         for (const bool wide : {false, true}) {
             CAPTURE(to_string(shape));
