@@ -172,8 +172,10 @@ part_peers() {
         return
     fi
     check peers PyTorch peers python3 benchmarks/peers/torch_gpu_rows.py "$build/benchmarks/cuda/peer_rows" || return
-    measured+=$'\nPyTorch on the same card:\n\n```text\n'"$(cat "$logs/peers.log")"$'\n```\n'
-    cat "$logs/peers.log"
+    local rows # without what torch.compile has to tell
+    rows=$(grep -E '^(PyTorch|row|mlp|conv|fused)' "$logs/peers.log")
+    measured+=$'\nPyTorch on the same card:\n\n```text\n'"$rows"$'\n```\n'
+    echo "$rows"
 }
 
 for part in "${parts[@]}"; do

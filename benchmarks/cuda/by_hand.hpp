@@ -47,7 +47,10 @@ public:
     recorded& operator=(const recorded&) = delete;
 
     cudaStream_t stream() const { return stream_; }
+    /// `give` gives the stream what is recorded. It does so once before: what is loaded when it is first used is there then.
     template <class F> void record(const F& give) {
+        give();
+        check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
         check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
         give();
         cudaGraph_t captured{};

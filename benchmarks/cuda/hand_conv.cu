@@ -165,6 +165,7 @@ struct hand_gpu_conv::state {
         fourth(libraries.lt, batch, 256, 10, false, false) {
         gpu::check(cudaHostAlloc(&host, images.bytes() + labels.bytes() + sizeof(float), cudaHostAllocDefault),
                    "cudaHostAlloc");
+        std::memset(host, 0, images.bytes() + labels.bytes());
         graph.record([&] { give(rate, graph.stream()); });
     }
     ~state() { cudaFreeHost(host); }

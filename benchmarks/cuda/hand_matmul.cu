@@ -1,7 +1,9 @@
 #include "cuda/hand_matmul.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <deque>
 #include <random>
 #include <vector>
@@ -57,19 +59,25 @@ struct hand_matmul::parts {
         elements(static_cast<std::size_t>(size) * static_cast<std::size_t>(size)),
         b(elements * bytes_of(type)),
         workspace(workspace_bytes) {
-        // As in the other side's variables: what is multiplied decides what power it takes.
+        // As in the other side's variables: what is multiplied decides what power it takes. Each matrix has the same random
+        // numbers from another place on, a prime number of them over and over.
         std::mt19937 random(1);
         std::normal_distribution<float> normal;
         std::uniform_int_distribution<int> whole(-127, 127);
-        std::vector<char> host(elements * bytes_of(type));
-        const auto fill = [&](const gpu::buffer& to) {
-            for (std::size_t i = 0; i < elements; ++i)
-                write(host, type, i, type == CUDA_R_8I ? static_cast<float>(whole(random)) : normal(random));
-            gpu::check(cudaMemcpy(to.data(), host.data(), host.size(), cudaMemcpyHostToDevice), "cudaMemcpy");
+        constexpr std::size_t period = 1000003;
+        const std::size_t each = bytes_of(type), in_all = elements + static_cast<std::size_t>(products);
+        std::vector<char> host(in_all * each);
+        for (std::size_t i = 0; i < std::min(period, in_all); ++i)
+            write(host, type, i, type == CUDA_R_8I ? static_cast<float>(whole(random)) : normal(random));
+        for (std::size_t i = period; i < in_all; i += period)
+            std::memcpy(&host[i * each], host.data(), std::min(period, in_all - i) * each);
+        const auto fill = [&](const gpu::buffer& to, std::size_t from) {
+            gpu::check(cudaMemcpy(to.data(), &host[from * each], elements * each, cudaMemcpyHostToDevice),
+                       "cudaMemcpy");
         };
-        fill(b);
+        fill(b, 0);
         for (int i = 0; i < products; ++i) {
-            fill(a.emplace_back(elements * bytes_of(type)));
+            fill(a.emplace_back(elements * each), static_cast<std::size_t>(i) + 1);
             c.emplace_back(elements * bytes_of(type_of_c));
         }
         check(cublasLtCreate(&handle), "cublasLtCreate");
@@ -93,6 +101,12 @@ struct hand_matmul::parts {
         check(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                                    &workspace_bytes, sizeof workspace_bytes),
               "cublasLtMatmulPreferenceSetAttribute");
+        // The same numbers as on the other side: parts of a sum are not rounded to 16 bits.
+        const std::uint32_t in_float = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+        if (n == numbers::bfloat16)
+            check(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                                                       &in_float, sizeof in_float),
+                  "cublasLtMatmulPreferenceSetAttribute");
         cublasLtMatmulHeuristicResult_t found{};
         int count = 0;
         check(cublasLtMatmulAlgoGetHeuristic(handle, operation, layout, layout, layout_of_c, layout_of_c, preference, 1,
@@ -111,8 +125,6 @@ struct hand_matmul::parts {
                                      workspace_bytes, stream),
                       "cublasLtMatmul");
         };
-        give(recorded.stream()); // what is loaded when it is first used is there then
-        gpu::check(cudaStreamSynchronize(recorded.stream()), "cudaStreamSynchronize");
         recorded.record([&] { give(recorded.stream()); });
     }
     ~parts() {

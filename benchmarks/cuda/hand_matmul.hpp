@@ -11,7 +11,8 @@ namespace baseline {
 enum class numbers { exact_float, tf32, bfloat16, int8 };
 
 /// c[i] = a[i] * b for i < products, one after another, in a CUDA graph; row-major, which cuBLASLt sees as c' = b' * a'. The first
-/// algorithm of the heuristic, with 32 MiB of workspace. Of int8 b is transposed, as the library wants it, and c is int32.
+/// algorithm of the heuristic, with 32 MiB of workspace, of those that sum in float. Of int8 b is transposed, as the library wants it,
+/// and c is int32.
 class hand_matmul {
 public:
     hand_matmul(numbers n, std::int64_t size, int products);

@@ -26,7 +26,9 @@ const char* name_of(numbers n) {
     default: return "int8";
     }
 }
-int products_of(std::int64_t size) { return size <= 512 ? 128 : size <= 1024 ? 64 : size <= 2048 ? 16 : 4; }
+int products_of(std::int64_t size) {
+    return size <= 256 ? 1024 : size <= 512 ? 512 : size <= 1024 ? 256 : size <= 2048 ? 64 : size <= 4096 ? 16 : 4;
+}
 
 // Whether the element in row i and column j is the sum of so many products, to the rounding of the type.
 template <class A, class B>

@@ -36,6 +36,8 @@ def training(parameters, loss_of, x, y, compiled):
             torch._foreach_add_(parameters, gradients, alpha=-RATE)
         return loss
 
+    if compiled:  # for these sizes alone, whatever was compiled before
+        torch.compiler.reset()
     run = torch.compile(step, mode="max-autotune") if compiled else step
     x, y = x.pin_memory(), y.pin_memory()
     return seconds(lambda: run(x.to(GPU, non_blocking=True), y.to(GPU, non_blocking=True)).item())

@@ -50,12 +50,13 @@ struct functions {
     decltype(&::cublasLtMatmul) cublasLtMatmul;
 };
 
-// Found when first asked for; nullptr where there is none, of which the user is told once, for products are slower then.
+// Found when first asked for; nullptr where there is none, of which the user is told once, for products are slower then. Kept for ever:
+// sessions that end with the process ask it to destroy what they have.
 const functions* lt_functions() {
-    static const std::unique_ptr<const functions> found = []() -> std::unique_ptr<const functions> {
+    static const functions* const found = []() -> const functions* {
         try {
             static library opened("cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so"}, library_folders::toolkit);
-            return std::make_unique<const functions>(opened);
+            return new functions(opened);
         } catch (const unavailable_error& e) {
             std::fprintf(stderr,
                          "tenon: products of matrices on GPUs are made by Tenon's own kernels, which are slower: %s\n",
@@ -63,18 +64,11 @@ const functions* lt_functions() {
             return nullptr;
         }
     }();
-    return found.get();
+    return found;
 }
 
 // "own" in TENON_CUDA_PRODUCTS: cuBLASLt is not asked.
 bool asks_library() { return !is_wished("TENON_CUDA_PRODUCTS", "own"); }
-
-// What was found out of one description on one GPU.
-struct choice {
-    bool found = false;
-    cublasLtMatmulAlgo_t algorithm{};
-    std::size_t workspace_bytes = 0;
-};
 
 // Of one GPU.
 struct lt_state {
@@ -87,8 +81,8 @@ struct lt_state {
     lt_state& operator=(const lt_state&) = delete;
 
     cublasLtHandle_t handle = nullptr;
-    std::mutex guard; // of what follows
-    std::map<std::vector<std::int64_t>, choice> choices;
+    std::mutex guard;                                                                   // of what follows
+    std::map<std::vector<std::int64_t>, std::optional<lt_product::algorithms>> choices; // by description
     static constexpr std::size_t most_choices = 4096;
 };
 
@@ -109,7 +103,7 @@ numbers numbers_of(element_type e, bool tf32) {
 
 // A factor of a product, in the type that it is scaled in.
 struct factor {
-    explicit factor(int x) : as_float(static_cast<float>(x)), as_double(x), as_int(x) {}
+    explicit factor(double x) : as_float(static_cast<float>(x)), as_double(x), as_int(static_cast<std::int32_t>(x)) {}
     const void* in(element_type e) const {
         if (e == element_type::float64) return &as_double;
         if (e == element_type::int8) return &as_int;
@@ -150,10 +144,10 @@ bool is_worth(const gemm_description& d, int batched) {
     return launches <= most_launches || operations >= large_product;
 }
 
-// What all addresses of an operand are multiples of, when the first one is a multiple of lt_product::alignment.
-std::uint32_t alignment_of(const gemm_description& d, int batched, std::int64_t gemm_batch::*step,
+// What all addresses of an operand are multiples of, when the first one is a multiple of `first`.
+std::uint32_t alignment_of(std::size_t first, const gemm_description& d, int batched, std::int64_t gemm_batch::*step,
                            element_type element) {
-    auto bytes = static_cast<std::uint64_t>(lt_product::alignment);
+    auto bytes = static_cast<std::uint64_t>(first);
     for (int i = 0; i < d.dimensions; ++i)
         if (i != batched) bytes |= static_cast<std::uint64_t>(d.batch[i].*step) * size_of(element);
     return static_cast<std::uint32_t>(bytes & (~bytes + 1)); // the lowest bit of all
@@ -161,13 +155,11 @@ std::uint32_t alignment_of(const gemm_description& d, int batched, std::int64_t 
 
 std::vector<std::int64_t> key_of(const gemm_description& d, bool tf32) {
     std::vector<std::int64_t> key{
-        static_cast<std::int64_t>(d.element), d.m, d.n, d.k, d.transpose_a, d.transpose_b, d.bias, d.relu, tf32};
+        static_cast<std::int64_t>(d.element), d.m, d.n, d.k, d.transpose_a, d.transpose_b, d.bias, tf32};
     for (int i = 0; i < d.dimensions; ++i)
         key.insert(key.end(), {d.batch[i].size, d.batch[i].step_a, d.batch[i].step_b, d.batch[i].step_c});
     return key;
 }
-
-bool is_aligned(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % lt_product::alignment == 0; }
 
 } // namespace
 
@@ -198,6 +190,7 @@ std::string text_of(const gemm_description& d) {
     std::string text = "the product " + matrix(d.m, d.k, d.transpose_a) + " x " + matrix(d.k, d.n, d.transpose_b) +
                        " of " + name_of(d.element);
     if (d.bias) text += d.relu ? " with bias and relu" : " with bias";
+    if (d.addend) text += " added to another";
     for (int i = 0; i < d.dimensions; ++i) text += (i == 0 ? ", batch " : " x ") + std::to_string(d.batch[i].size);
     return text;
 }
@@ -221,7 +214,7 @@ bool has_int8_product(const gemm_description& d) {
 
 std::unique_ptr<lt_product> lt_product::make(gpu_context& on, const gemm_description& d, bool tf32) {
     const bool has_type = is_floating(d.element) || (d.element == element_type::int8 && has_int8_product(d));
-    if (!has_type || !has_size(d) || !is_worth(d, batched_dimension(d)) || !asks_library() || !lt_functions())
+    if (!has_type || d.relu || !has_size(d) || !is_worth(d, batched_dimension(d)) || !asks_library() || !lt_functions())
         return nullptr;
     std::unique_ptr<lt_product> made(new lt_product(on, d, tf32));
     return made->found_ ? std::move(made) : nullptr;
@@ -248,10 +241,7 @@ lt_product::lt_product(gpu_context& on, const gemm_description& d, bool tf32) :
     set(CUBLASLT_MATMUL_DESC_TRANSA, transposed(d.transpose_b));
     set(CUBLASLT_MATMUL_DESC_TRANSB, transposed(d.transpose_a));
     if (d.bias) {
-        set(CUBLASLT_MATMUL_DESC_EPILOGUE,
-            static_cast<std::uint32_t>(d.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS));
-        // Of the address that will come the library looks at the alignment now.
-        set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, reinterpret_cast<const void*>(std::uintptr_t{alignment}));
+        set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(CUBLASLT_EPILOGUE_BIAS));
     }
 
     const auto layout = [&](lt::owned<cublasLtMatrixLayout_t>& to, cudaDataType_t of, std::int64_t rows,
@@ -278,60 +268,71 @@ lt_product::lt_product(gpu_context& on, const gemm_description& d, bool tf32) :
     const std::lock_guard lock(shared.guard);
     if (shared.choices.size() >= lt_state::most_choices) shared.choices.clear();
     auto [at, is_new] = shared.choices.try_emplace(key);
-    choice& chosen = at->second;
     try {
-        if (is_new) {
-            cublasLtMatmulPreference_t made = nullptr;
-            check(f.cublasLtMatmulPreferenceCreate(&made), "cublasLtMatmulPreferenceCreate", asked_);
-            const lt::owned<cublasLtMatmulPreference_t> preference(made);
-            const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t which, const auto& value) {
-                check(f.cublasLtMatmulPreferenceSetAttribute(made, which, &value, sizeof value),
-                      "cublasLtMatmulPreferenceSetAttribute", asked_);
-            };
-            prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{on.capability >= 90 ? 32u : 4u} << 20);
-            // Parts of a sum are never rounded to 16 bits.
-            const bool small = size_of(d.element) == 2;
-            prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
-                   std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE} |
-                       (small ? 0u : std::uint32_t{CUBLASLT_REDUCTION_SCHEME_INPLACE}));
-            const std::uint32_t align_c = alignment_of(d, batched_, &gemm_batch::step_c, result_of(d.element));
-            prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
-                   alignment_of(d, batched_, &gemm_batch::step_b, d.element));
-            prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-                   alignment_of(d, batched_, &gemm_batch::step_a, d.element));
-            prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, align_c);
-            prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, align_c);
-            cublasLtMatmulHeuristicResult_t result{};
-            int count = 0;
-            const cublasStatus_t answer =
-                f.cublasLtMatmulAlgoGetHeuristic(handle_, operation, layout_b_.get(), layout_a_.get(), layout_c_.get(),
-                                                 layout_c_.get(), made, 1, &result, &count);
-            if (answer == CUBLAS_STATUS_INVALID_VALUE || answer == CUBLAS_STATUS_ARCH_MISMATCH)
-                std::fprintf(stderr, "tenon: cuBLASLt cannot make %s (%s); Tenon's own kernel does, which is slower\n",
-                             asked_.c_str(), f.cublasLtGetStatusString(answer));
-            else if (answer != CUBLAS_STATUS_NOT_SUPPORTED) check(answer, "cublasLtMatmulAlgoGetHeuristic", asked_);
-            if (answer == CUBLAS_STATUS_SUCCESS && count > 0 && result.state == CUBLAS_STATUS_SUCCESS)
-                chosen = {true, result.algo, result.workspaceSize};
-        }
+        if (is_new)
+            if (const auto well_aligned = find(best_alignment, on.capability))
+                if (const auto any = find(alignment, on.capability)) at->second = algorithms{*well_aligned, *any};
     } catch (...) {
         shared.choices.erase(at);
         throw;
     }
-    found_ = chosen.found;
-    algorithm_ = chosen.algorithm;
-    workspace_bytes_ = chosen.workspace_bytes;
+    found_ = at->second;
 }
 
-bool lt_product::run(const void* a, const void* b, const void* bias, void* c, std::byte* workspace, void* stream) {
-    if (!is_aligned(a) || !is_aligned(b) || !is_aligned(c) || (d_.bias && !is_aligned(bias))) return false;
+std::optional<lt_product::algorithm> lt_product::find(std::size_t operands, int capability) const {
+    const functions& f = *lt_functions();
+    cublasLtMatmulPreference_t made = nullptr;
+    check(f.cublasLtMatmulPreferenceCreate(&made), "cublasLtMatmulPreferenceCreate", asked_);
+    const lt::owned<cublasLtMatmulPreference_t> preference(made);
+    const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t which, const auto& value) {
+        check(f.cublasLtMatmulPreferenceSetAttribute(made, which, &value, sizeof value),
+              "cublasLtMatmulPreferenceSetAttribute", asked_);
+    };
+    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{capability >= 90 ? 32u : 4u} << 20);
+    // Parts of a sum are never rounded to 16 bits. All other results are of the type that is computed in.
+    if (size_of(d_.element) == 2)
+        prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
+    const auto all = [&](std::int64_t gemm_batch::*step, element_type of) {
+        return alignment_of(operands, d_, batched_, step, of);
+    };
+    const std::uint32_t align_c = all(&gemm_batch::step_c, result_of(d_.element));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, all(&gemm_batch::step_b, d_.element));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, all(&gemm_batch::step_a, d_.element));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, align_c);
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, align_c);
+    if (d_.bias) { // of the address that will come the library looks at the alignment now
+        const auto* const somewhere = reinterpret_cast<const void*>(operands);
+        check(f.cublasLtMatmulDescSetAttribute(operation_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, &somewhere,
+                                               sizeof somewhere),
+              "cublasLtMatmulDescSetAttribute", asked_);
+    }
+    cublasLtMatmulHeuristicResult_t result{};
+    int count = 0;
+    const cublasStatus_t answer =
+        f.cublasLtMatmulAlgoGetHeuristic(handle_, operation_.get(), layout_b_.get(), layout_a_.get(), layout_c_.get(),
+                                         layout_c_.get(), made, 1, &result, &count);
+    if (answer == CUBLAS_STATUS_INVALID_VALUE || answer == CUBLAS_STATUS_ARCH_MISMATCH)
+        std::fprintf(stderr, "tenon: cuBLASLt cannot make %s (%s); Tenon's own kernel does, which is slower\n",
+                     asked_.c_str(), f.cublasLtGetStatusString(answer));
+    else if (answer != CUBLAS_STATUS_NOT_SUPPORTED) check(answer, "cublasLtMatmulAlgoGetHeuristic", asked_);
+    if (answer != CUBLAS_STATUS_SUCCESS || count == 0 || result.state != CUBLAS_STATUS_SUCCESS) return {};
+    return algorithm{result.algo, result.workspaceSize};
+}
+
+bool lt_product::run(const void* a, const void* b, const void* added, void* c, std::byte* workspace, void* stream) {
+    const auto address = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p); };
+    const auto bits = address(a) | address(b) | address(c) | (d_.bias || d_.addend ? address(added) : 0);
+    if (bits % alignment != 0) return false;
+    const algorithm& by = bits % best_alignment == 0 ? found_->well_aligned : found_->any;
     const functions& f = *lt_functions();
     std::unique_lock<std::mutex> lock(guard_, std::defer_lock);
     if (d_.bias) {
         lock.lock();
-        check(f.cublasLtMatmulDescSetAttribute(operation_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias),
-              "cublasLtMatmulDescSetAttribute", asked_);
+        check(
+            f.cublasLtMatmulDescSetAttribute(operation_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, &added, sizeof added),
+            "cublasLtMatmulDescSetAttribute", asked_);
     }
-    const factor one(1), none(0);
+    const factor of_product(d_.factor), of_addend(d_.addend ? 1 : 0);
     const std::size_t bytes = size_of(d_.element), bytes_c = size_of(result_of(d_.element));
     std::array<std::int64_t, std::size(gemm_description{}.batch)> at{};
     for (;;) {
@@ -345,10 +346,12 @@ bool lt_product::run(const void* a, const void* b, const void* bias, void* c, st
         const auto in = [bytes](const void* p, std::int64_t element) {
             return static_cast<const std::byte*>(p) + static_cast<std::size_t>(element) * bytes;
         };
-        void* const result = static_cast<std::byte*>(c) + static_cast<std::size_t>(to) * bytes_c;
-        check(f.cublasLtMatmul(handle_, operation_.get(), one.in(d_.element), in(b, from_b), layout_b_.get(),
-                               in(a, from_a), layout_a_.get(), none.in(d_.element), result, layout_c_.get(), result,
-                               layout_c_.get(), &algorithm_, workspace, workspace_bytes_,
+        const std::size_t at_c = static_cast<std::size_t>(to) * bytes_c;
+        void* const result = static_cast<std::byte*>(c) + at_c;
+        const void* const addend = d_.addend ? static_cast<const std::byte*>(added) + at_c : result;
+        check(f.cublasLtMatmul(handle_, operation_.get(), of_product.in(d_.element), in(b, from_b), layout_b_.get(),
+                               in(a, from_a), layout_a_.get(), of_addend.in(d_.element), addend, layout_c_.get(),
+                               result, layout_c_.get(), &by.native, workspace, by.workspace_bytes,
                                static_cast<cudaStream_t>(stream)),
               "cublasLtMatmul", asked_);
         int i = 0; // the next of those dimensions that the library does not go through

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include <cublasLt.h>
@@ -18,7 +20,7 @@ namespace tenon::cuda {
 /// it has not, or not on this GPU, an unimplemented_error, a library that does not start an unavailable_error, all else an internal_error.
 void check(cublasStatus_t answer, const char* call, const std::string& asked);
 
-/// "product [64, 784] x [784, 300] of float, with bias and relu, 8 times".
+/// "the product [64, 784] x [784, 300] of float with bias, batch 8".
 std::string text_of(const gemm_description& d);
 
 namespace lt {
@@ -40,33 +42,45 @@ bool has_int8_product(const gemm_description& d);
 /// Products of one description, which run one after another for a batch's dimensions beyond one. Made when a plan is.
 class lt_product {
 public:
-    /// nullptr where cuBLASLt cannot be loaded, which standard error is told once, has no such product (of int32, int64, most of int8),
-    /// gives no algorithm for it, or TENON_CUDA_PRODUCTS is "own".
+    /// nullptr where cuBLASLt cannot be loaded, which standard error is told once, has no such product (of int32, int64, most of int8;
+    /// with relu, for its relu makes 0 of NaN), gives no algorithm for it, or TENON_CUDA_PRODUCTS is "own".
     /// Exact float by default; `tf32`: operands of float are rounded to 10 bits of fraction.
     static std::unique_ptr<lt_product> make(gpu_context& on, const gemm_description& d, bool tf32);
 
     /// Of device memory that run() needs.
-    std::size_t workspace_bytes() const noexcept { return workspace_bytes_; }
-    /// Gives the stream the products. True where that was done; false where an operand does not lie as was promised to the library
-    /// when it chose: aligned to `alignment` bytes. Thread-safe.
-    bool run(const void* a, const void* b, const void* bias, void* c, std::byte* workspace, void* stream);
+    std::size_t workspace_bytes() const noexcept {
+        return std::max(found_->well_aligned.workspace_bytes, found_->any.workspace_bytes);
+    }
+    /// Gives the stream the products. `added`: the bias or the addend. True where that was done; false where an operand does not lie as was
+    /// promised to the library when it chose: aligned to `alignment` bytes. Thread-safe.
+    bool run(const void* a, const void* b, const void* added, void* c, std::byte* workspace, void* stream);
 
     /// How a plan lays out what it computes with.
     static constexpr std::size_t alignment = 64;
+    /// How variables and feeds lie, and what the library supposes where it is told nothing: there may be a better algorithm for these.
+    static constexpr std::size_t best_alignment = 256;
     static constexpr std::size_t workspace_alignment = 256;
+
+    struct algorithm {
+        cublasLtMatmulAlgo_t native;
+        std::size_t workspace_bytes;
+    };
+    struct algorithms {
+        algorithm well_aligned, any;
+    };
 
 private:
     lt_product(gpu_context& on, const gemm_description& d, bool tf32);
+    // The heuristic's first for operands that are so aligned.
+    std::optional<algorithm> find(std::size_t operands, int capability) const;
 
     const gemm_description d_;
     const std::string asked_; // for messages
     cublasLtHandle_t handle_ = nullptr;
     lt::owned<cublasLtMatmulDesc_t> operation_;
     lt::owned<cublasLtMatrixLayout_t> layout_a_, layout_b_, layout_c_;
-    cublasLtMatmulAlgo_t algorithm_{};
-    std::size_t workspace_bytes_ = 0;
     int batched_ = -1; // the dimension of the batch that cuBLASLt goes through by itself
-    bool found_ = false;
+    std::optional<algorithms> found_;
     std::mutex guard_; // of the descriptor, which has the bias' address
 };
 

@@ -10,15 +10,13 @@ namespace tenon::cuda {
 namespace {
 
 // The batch's dimensions, from the last: those that all step through evenly are one.
-gemm_description describe(const kernel_setup& s, bool transpose_a, bool transpose_b, bool relu) {
+gemm_description describe(const kernel_setup& s, bool transpose_a, bool transpose_b) {
     const extents &a = s.inputs[0].extents, &b = s.inputs[1].extents;
     const int ra = a.rank(), rb = b.rank();
     gemm_description d;
     d.element = s.inputs[0].element;
     d.transpose_a = transpose_a;
     d.transpose_b = transpose_b;
-    d.bias = s.inputs.size() > 2;
-    d.relu = relu;
     d.k = a[transpose_a ? ra - 2 : ra - 1].size;
     d.m = ra == 1 ? 1 : a[transpose_a ? ra - 1 : ra - 2].size;
     d.n = rb == 1 ? 1 : b[transpose_b ? rb - 2 : rb - 1].size;
@@ -50,23 +48,28 @@ gemm_description describe(const kernel_setup& s, bool transpose_a, bool transpos
 class product_kernel final : public kernel {
 public:
     product_kernel(const kernel_setup& s, const gemm_description& d) :
-        d_(d), elements_(s.outputs[0].extents.elements()), library_(lt_product::make(*s.gpu, d, s.allow_tf32)) {
+        d_(d), elements_(s.outputs[0].extents.elements()) {
+        gemm_description asked = d;
+        asked.relu = false; // cuBLASLt's makes 0 of NaN
+        library_ = lt_product::make(*s.gpu, asked, s.allow_tf32);
         if (library_ || !d.bias) return;
-        gemm_description plain = d;
-        plain.bias = plain.relu = false;
-        library_ = lt_product::make(*s.gpu, plain, s.allow_tf32);
-        finishes_ = library_ != nullptr;
+        asked.bias = false;
+        library_ = lt_product::make(*s.gpu, asked, s.allow_tf32);
+        adds_bias_ = library_ != nullptr;
     }
     void run(const kernel_run& r) override {
         if (!r.out[0] || elements_ == 0) return;
-        const void* const bias = d_.bias ? r.in[2] : nullptr;
-        if (!library_ || !library_->run(r.in[0], r.in[1], bias, r.out[0], workspace(r), r.stream))
-            gemm(d_, r.in[0], r.in[1], bias, r.out[0], r.stream);
-        else if (finishes_) add_bias(result_of(d_.element), r.out[0], bias, elements_ / d_.n, d_.n, d_.relu, r.stream);
+        const void* const added = d_.bias || d_.addend ? r.in[2] : nullptr;
+        if (!library_ || !library_->run(r.in[0], r.in[1], added, r.out[0], workspace(r), r.stream))
+            gemm(d_, r.in[0], r.in[1], added, r.out[0], r.stream);
+        else if (adds_bias_ || d_.relu)
+            finish_product(result_of(d_.element), r.out[0], adds_bias_ ? added : nullptr, elements_ / d_.n, d_.n,
+                           d_.relu, r.stream);
     }
     std::size_t scratch_bytes() const override {
         return needs_workspace() ? library_->workspace_bytes() + lt_product::workspace_alignment : 0;
     }
+    bool may_share(int i, int) const override { return d_.addend && i == 2; }
     double cost() const override {
         const double operations = 2.0 * static_cast<double>(elements_) * static_cast<double>(d_.k);
         return 5000 + operations * 1e-4;
@@ -84,20 +87,35 @@ private:
     const gemm_description d_;
     const std::int64_t elements_;
     std::unique_ptr<lt_product> library_; // nullptr: our own kernel
-    bool finishes_ = false;               // the bias is added by a kernel that follows
+    bool adds_bias_ = false;              // by a kernel that follows
 };
 
 kernel_pointer prepare_matmul(const kernel_setup& s) {
     const auto t = decode<matmul_op::attributes>(s.attrs);
-    return std::make_unique<product_kernel>(s, describe(s, t.transpose_a, t.transpose_b, false));
+    return std::make_unique<product_kernel>(s, describe(s, t.transpose_a, t.transpose_b));
 }
 kernel_pointer prepare_matmul_bias(const kernel_setup& s) {
     const auto t = decode<matmul_bias_op::attributes>(s.attrs);
-    return std::make_unique<product_kernel>(s, describe(s, t.transpose_a, t.transpose_b, t.relu));
+    gemm_description d = describe(s, t.transpose_a, t.transpose_b);
+    d.bias = true;
+    d.relu = t.relu;
+    return std::make_unique<product_kernel>(s, d);
+}
+// What the planner makes of a product and a step: c + factor * the product of a and b.
+kernel_pointer prepare_matmul_add(const kernel_setup& s) {
+    const auto t = decode<matmul_op::attributes>(s.attrs);
+    gemm_description d = describe(s, t.transpose_a, t.transpose_b);
+    d.addend = true;
+    d.factor = s.attrs.get<double>("factor");
+    return std::make_unique<product_kernel>(s, d);
 }
 
 } // namespace
 
-void register_matmul() { enter({{matmul_op::name, prepare_matmul}, {matmul_op::with_bias, prepare_matmul_bias}}); }
+void register_matmul() {
+    enter({{matmul_op::name, prepare_matmul},
+           {matmul_op::with_bias, prepare_matmul_bias},
+           {"matmul_add", prepare_matmul_add}});
+}
 
 } // namespace tenon::cuda

@@ -68,6 +68,17 @@ int width_of(const tape& t, const form& f) {
     return width;
 }
 
+// A GPU moves as much as it can where its threads have some 32 bytes each on their way: of one operand two packs. Long code waits for
+// arithmetic, and takes the compiler's time.
+int packs_of(const tape& t, const form& f) {
+    constexpr int long_code = 32;
+    std::size_t read = 0;
+    for (int i = 0; i < t.input_count; ++i)
+        if (t.loads(i) && f.group_of[i] >= 0 && f.along[f.group_of[i]])
+            read += size_of(t.inputs[i]) * static_cast<std::size_t>(f.width);
+    return f.width > 1 && read <= 16 && t.length <= long_code ? 2 : 1;
+}
+
 pass make_pass(const fused_layout& l, const tape& merged, const std::vector<int>& outputs, std::uint32_t kept) {
     pass p;
     p.code = with_outputs(merged, outputs);
@@ -111,6 +122,7 @@ pass make_pass(const fused_layout& l, const tape& merged, const std::vector<int>
     }
     f.wide_index = p.elements() >= std::int64_t{1} << 31;
     f.width = width_of(p.code, f);
+    if (!p.sums()) f.packs = packs_of(p.code, f);
     const bool flat = f.dims == 1 && !p.sums(); // what is left over comes behind the packs
     const std::int64_t run = f.columns ? p.sizes[static_cast<std::size_t>(f.kept - 1)] : p.sizes.back();
     p.whole_packs = flat || run % f.width == 0;

@@ -25,6 +25,7 @@ struct form {
     bool columns = true;                     ///< the fastest dimension is a kept one
     bool wide_index = false;                 ///< elements are counted in 64 bits
     int width = 1;                           ///< elements of a pack: at most 16 bytes of every operand
+    int packs = 1;                           ///< that a thread reads before it computes with the first
     int groups = 1;                          ///< operands that lie alike; 0: those with every element
     std::int8_t group_of[max_tape_inputs]{}; ///< of each input of the tape; -1: it has one element, or is not read
     bool along[max_tape_inputs + 1]{true};   ///< whether the group has elements along the fastest dimension

@@ -20,7 +20,9 @@ schedule schedule_of(const pass& p, int multiprocessors) {
     const std::int64_t width = p.whole_packs ? p.shape.width : 1;
     schedule s;
     if (!p.sums()) {
-        s.blocks = static_cast<unsigned>(std::clamp<std::int64_t>(over(p.kept, threads * width), 1, 4 * resident));
+        // Some rounds of blocks, so that little is left to the last ones.
+        const std::int64_t each = width > 1 ? threads * width * p.shape.packs : threads;
+        s.blocks = static_cast<unsigned>(std::clamp<std::int64_t>(over(p.kept, each), 1, 32 * resident));
         return s;
     }
     const std::int64_t kept_steps = p.shape.columns ? p.kept / width : p.kept;
@@ -33,8 +35,10 @@ schedule schedule_of(const pass& p, int multiprocessors) {
         s.lanes = threads / power_of_two_from(over(sum_steps, 4));
     }
     const std::int64_t tiles = over(kept_steps, s.lanes), sum_lanes = threads / s.lanes;
-    // As many chunks as fill the GPU, of which each thread has some steps; then a second kernel adds their sums.
-    s.chunks = std::clamp<std::int64_t>(resident / tiles, 1, std::max<std::int64_t>(1, sum_steps / (8 * sum_lanes)));
+    // Chunks that fill the GPU some times over, whatever blocks it has room for, of which each thread has some steps; then a second
+    // kernel adds their sums.
+    s.chunks =
+        std::clamp<std::int64_t>(4 * resident / tiles, 1, std::max<std::int64_t>(1, sum_steps / (8 * sum_lanes)));
     s.blocks = static_cast<unsigned>(std::clamp<std::int64_t>(tiles * s.chunks, 1, 4 * resident));
     return s;
 }

@@ -90,8 +90,8 @@ private:
             is_double = is_double || (f_.fates[o] != fate::stored && t_.outputs[o].type == element_type::float64);
         line(1, "using index = ", f_.wide_index ? "uint64" : "uint32", ";");
         line(1, "using sum_type = ", is_double ? "double" : "float", ";");
-        line(1, "static constexpr int width = ", text(f_.width), ", dims = ", text(f_.dims), ", kept = ", text(f_.kept),
-             ";");
+        line(1, "static constexpr int width = ", text(f_.width), ", packs = ", text(f_.packs),
+             ", dims = ", text(f_.dims), ", kept = ", text(f_.kept), ";");
         line(1, "static constexpr bool columns = ", f_.columns ? "true" : "false", ";");
         line(1, "static constexpr int most_sums = ", text(sums), ", most_totals = ", text(totals),
              ", most_groups = ", text(f_.groups), ";");
@@ -104,7 +104,7 @@ private:
 
     std::string value(int r) const { return "r" + text(r); }
     std::string computed(const instruction& i) const {
-        if (i.op == opcode::input) return "widen(x" + text(i.a) + ".v[k])";
+        if (i.op == opcode::input) return "widen(x" + text(i.a) + "[p].v[k])";
         if (i.op == opcode::constant) return constant(i.type, at_.constant[i.a]);
         if (i.op == opcode::literal) return literal(i);
         std::string call = info_of(i.op).name;
@@ -115,41 +115,50 @@ private:
     }
 
     void run() {
-        line(1, "template <int N>");
-        line(1, "static __device__ __forceinline__ void run(const arguments& a, const index* at, sum_type "
-                "(*sum)[columns ? N : 1], "
-                "sum_type* total) {");
+        line(1, "template <int N, int Packs>");
+        line(1, "static __device__ __forceinline__ void run(const arguments& a, const index (*at)[most_groups], "
+                "const bool* is_there, sum_type (*sum)[columns ? N : 1], sum_type* total) {");
+        for (int i = 0; i < t_.input_count; ++i)
+            if (at_.input[i] >= 0) line(2, "pack<", stored_name(t_.inputs[i]), ", N> x", text(i), "[Packs] = {};");
+        each_pack();
         for (int i = 0; i < t_.input_count; ++i) {
             if (at_.input[i] < 0) continue;
             const int group = f_.group_of[i];
             const char* how = group >= 0 && f_.along[group] ? "load" : "load_repeated";
-            const std::string where = group < 0 ? "0" : "at[" + text(group) + "]";
-            const std::string type = stored_name(t_.inputs[i]);
-            line(2, "const pack<", type, ", N> x", text(i), " = ", how, "<", type, ", N>(a.in[", text(at_.input[i]),
+            const std::string where = group < 0 ? "0" : "at[p][" + text(group) + "]";
+            line(3, "x", text(i), "[p] = ", how, "<", stored_name(t_.inputs[i]), ", N>(a.in[", text(at_.input[i]),
                  "], ", where, ");");
         }
+        line(2, "}");
+        each_pack();
         for (int o = 0; o < t_.output_count; ++o)
-            if (f_.fates[o] == fate::stored) line(2, "pack<", stored_name(t_.outputs[o].type), ", N> y", text(o), ";");
+            if (f_.fates[o] == fate::stored) line(3, "pack<", stored_name(t_.outputs[o].type), ", N> y", text(o), ";");
         text_ += "#pragma unroll\n";
-        line(2, "for (int k = 0; k < N; ++k) {");
+        line(3, "for (int k = 0; k < N; ++k) {");
         for (int r = 0; r < t_.length; ++r)
-            line(3, "const ", computed_name(t_.code[r].type), " ", value(r), " = ", computed(t_.code[r]), ";");
+            line(4, "const ", computed_name(t_.code[r].type), " ", value(r), " = ", computed(t_.code[r]), ";");
         for (int o = 0, s = 0, total = 0; o < t_.output_count; ++o) {
             const std::string v = value(t_.outputs[o].reg);
             switch (f_.fates[o]) {
             case fate::stored:
-                line(3, "y", text(o), ".v[k] = narrow<", stored_name(t_.outputs[o].type), ">(", v, ");");
+                line(4, "y", text(o), ".v[k] = narrow<", stored_name(t_.outputs[o].type), ">(", v, ");");
                 break;
-            case fate::summed: line(3, "sum[", text(s++), "][columns ? k : 0] += ", v, ";"); break;
-            case fate::totalled: line(3, "total[", text(total++), "] += ", v, ";"); break;
+            case fate::summed: line(4, "sum[", text(s++), "][columns ? k : 0] += ", v, ";"); break;
+            case fate::totalled: line(4, "total[", text(total++), "] += ", v, ";"); break;
             }
         }
-        line(2, "}");
+        line(3, "}");
         for (int o = 0; o < t_.output_count; ++o)
             if (f_.fates[o] == fate::stored)
-                line(2, "store<", stored_name(t_.outputs[o].type), ", N>(a.out[", text(o), "], at[0], y", text(o),
+                line(3, "store<", stored_name(t_.outputs[o].type), ", N>(a.out[", text(o), "], at[p][0], y", text(o),
                      ");");
+        line(2, "}");
         line(1, "}");
+    }
+    void each_pack() {
+        text_ += "#pragma unroll\n";
+        line(2, "for (int p = 0; p < Packs; ++p) {");
+        line(3, "if (!is_there[p]) continue;");
     }
 
     void store_sums() {

@@ -25,7 +25,9 @@ public:
     static std::vector<std::string> violations();
     static bool is_clean() { return violations().empty(); }
 
-    /// Products that cuBLASLt made, and sums of NCCL's, of all ranks together: on this machine. Nothing where nobody counts.
+    /// Kernels that were launched, products that cuBLASLt made, and sums of NCCL's, of all ranks together: on this machine. Nothing where
+    /// nobody counts.
+    static std::optional<std::uint64_t> launches();
     static std::optional<std::uint64_t> products_by_cublaslt();
     static std::optional<std::uint64_t> sums_by_nccl();
 };

@@ -25,10 +25,15 @@ __device__ T finished(typename arithmetic<T>::type sum, const T* bias, std::int6
     return narrow<T>(relu && x < compute_t<T>(0) ? compute_t<T>(0) : x);
 }
 
+template <class T> __device__ T stepped(typename arithmetic<T>::type sum, double factor, T from) {
+    if constexpr (std::is_floating_point_v<T>) return static_cast<T>(factor) * sum + from;
+    else return from;
+}
+
 // A block makes tiles of c, of (side * Rows) x (side * Columns): a thread each Rows x Columns elements, `side` apart.
 template <class T, int Rows, int Columns>
 __global__ void __launch_bounds__(block_threads)
-    multiply(gemm_description d, const T* all_a, const T* all_b, const product_t<T>* bias, product_t<T>* all_c,
+    multiply(gemm_description d, const T* all_a, const T* all_b, const product_t<T>* added, product_t<T>* all_c,
              std::int64_t tiles_down, std::int64_t tiles_across, std::int64_t tiles) {
     using R = product_t<T>;
     using A = typename arithmetic<R>::type;
@@ -78,13 +83,16 @@ __global__ void __launch_bounds__(block_threads)
         for (int i = 0; i < Rows; ++i)
             for (int j = 0; j < Columns; ++j) {
                 const std::int64_t y = row + down + i * side, x = column + across + j * side;
-                if (y < d.m && x < d.n) c[y * d.n + x] = finished<R>(sums[i][j], bias, x, d.relu);
+                if (y >= d.m || x >= d.n) continue;
+                R& to = c[y * d.n + x];
+                if (d.addend) to = stepped<R>(sums[i][j], d.factor, added[&to - all_c]);
+                else to = finished<R>(sums[i][j], d.bias ? added : nullptr, x, d.relu);
             }
     }
 }
 
 template <class T, int Rows, int Columns>
-void launch_tiles(const gemm_description& d, const void* a, const void* b, const void* bias, void* c, void* stream) {
+void launch_tiles(const gemm_description& d, const void* a, const void* b, const void* added, void* c, void* stream) {
     const auto tiles_of = [](std::int64_t size, int of) { return (size + side * of - 1) / (side * of); };
     const std::int64_t down = tiles_of(d.m, Rows), across = tiles_of(d.n, Columns);
     std::int64_t tiles = down * across;
@@ -92,21 +100,21 @@ void launch_tiles(const gemm_description& d, const void* a, const void* b, const
     using R = product_t<T>;
     constexpr std::int64_t most = 1 << 20;
     launch(multiply<T, Rows, Columns>, dim3(static_cast<unsigned>(tiles < most ? tiles : most)), dim3(block_threads), 0,
-           stream, d, static_cast<const T*>(a), static_cast<const T*>(b),
-           d.bias ? static_cast<const R*>(bias) : nullptr, static_cast<R*>(c), down, across, tiles);
+           stream, d, static_cast<const T*>(a), static_cast<const T*>(b), static_cast<const R*>(added),
+           static_cast<R*>(c), down, across, tiles);
 }
 
 // Vectors, and matrices that are thin, would leave most of a large tile empty.
 template <class T>
-void multiply_as(const gemm_description& d, const void* a, const void* b, const void* bias, void* c, void* stream) {
-    if (d.m > side && d.n > side) launch_tiles<T, 4, 4>(d, a, b, bias, c, stream);
-    else launch_tiles<T, 1, 1>(d, a, b, bias, c, stream);
+void multiply_as(const gemm_description& d, const void* a, const void* b, const void* added, void* c, void* stream) {
+    if (d.m > side && d.n > side) launch_tiles<T, 4, 4>(d, a, b, added, c, stream);
+    else launch_tiles<T, 1, 1>(d, a, b, added, c, stream);
 }
 
 template <class T> __global__ void finish(T* c, const T* bias, std::int64_t elements, std::int64_t n, bool relu) {
     const std::int64_t all = std::int64_t{gridDim.x} * blockDim.x;
     for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < elements; i += all)
-        c[i] = finished<T>(static_cast<typename arithmetic<T>::type>(widen(c[i])), bias, i % n, relu);
+        c[i] = finished<T>(static_cast<typename arithmetic<T>::type>(widen(c[i])), bias, bias ? i % n : 0, relu);
 }
 
 // Calls f(T{}) with the C++ type of a product's elements.
@@ -120,16 +128,17 @@ template <class F> void with_product_type(element_type e, F&& f) {
 
 } // namespace
 
-void gemm(const gemm_description& d, const void* a, const void* b, const void* bias, void* c, void* stream) {
+void gemm(const gemm_description& d, const void* a, const void* b, const void* added, void* c, void* stream) {
     if (d.m == 0 || d.n == 0) return;
     for (int i = 0; i < d.dimensions; ++i)
         if (d.batch[i].size == 0) return;
-    if (d.element == element_type::int8) return multiply_as<std::int8_t>(d, a, b, bias, c, stream);
-    with_product_type(d.element, [&](auto x) { multiply_as<decltype(x)>(d, a, b, bias, c, stream); });
+    if (d.k == 0) a = b = nullptr; // what is empty may lie nowhere on the GPU
+    if (d.element == element_type::int8) return multiply_as<std::int8_t>(d, a, b, added, c, stream);
+    with_product_type(d.element, [&](auto x) { multiply_as<decltype(x)>(d, a, b, added, c, stream); });
 }
 
-void add_bias(element_type element, void* c, const void* bias, std::int64_t rows, std::int64_t n, bool relu,
-              void* stream) {
+void finish_product(element_type element, void* c, const void* bias, std::int64_t rows, std::int64_t n, bool relu,
+                    void* stream) {
     const std::int64_t elements = rows * n;
     if (elements == 0) return;
     with_product_type(element, [&](auto x) {

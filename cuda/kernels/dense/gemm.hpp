@@ -15,7 +15,8 @@ struct gemm_batch {
 
 /// Products of row-major matrices without gaps:
 ///
-///     c = f(a * b + bias)    a: m x k, b: k x n, c: m x n, bias: n, added to each row
+///     c = f(a * b + bias)            a: m x k, b: k x n, c: m x n, bias: n, added to each row
+///     c = factor * a * b + addend    addend: m x n, of float or double
 ///
 /// With transpose_a the memory of a holds k x m, with transpose_b that of b n x k. f: max(x, 0), or nothing.
 struct gemm_description {
@@ -23,7 +24,9 @@ struct gemm_description {
     std::int64_t m = 0, n = 0, k = 0;
     bool transpose_a = false, transpose_b = false;
     bool bias = false, relu = false;
-    int dimensions = 0; ///< of the batch
+    bool addend = false; ///< without bias and relu
+    double factor = 1;   ///< 1 where there is no addend
+    int dimensions = 0;  ///< of the batch
     gemm_batch batch[8];
 };
 
@@ -32,10 +35,11 @@ constexpr element_type result_of(element_type e) { return e == element_type::int
 
 /// Gives the stream all products of a batch. half and bfloat16 are multiplied and summed in float; float and double are summed 16
 /// at a time, and then those sums, so an error grows with k / 16; integers wrap around. k = 0 gives f(bias). NaN stays under f.
-void gemm(const gemm_description& d, const void* a, const void* b, const void* bias, void* c, void* stream);
+/// `added`: the bias, or the addend, which has the batch of c and may be c.
+void gemm(const gemm_description& d, const void* a, const void* b, const void* added, void* c, void* stream);
 
-/// c = f(c + bias) for each of `rows` rows of `n` elements, of c and of the bias.
-void add_bias(element_type element, void* c, const void* bias, std::int64_t rows, std::int64_t n, bool relu,
-              void* stream);
+/// c = f(c + bias) for each of `rows` rows of `n` elements, of c and of the bias, which is nullptr where none is added.
+void finish_product(element_type element, void* c, const void* bias, std::int64_t rows, std::int64_t n, bool relu,
+                    void* stream);
 
 } // namespace tenon::cuda

@@ -13,18 +13,25 @@ inline constexpr int held_elements = 16;
 /// Threads of a block at most: what they hold must fit into the registers.
 inline constexpr int most_line_threads = 512;
 
+/// How the threads of a line take its elements in turns: one by one (columns are all lines that are no rows), or 16 bytes at a time.
+enum class line_kind { columns, rows, packed_rows };
+
 struct line_layout {
     std::int64_t outer = 1, n = 1, inner = 1;
-    int threads = 1;      ///< that share a line
-    int lines = 1;        ///< side by side in a block
-    bool is_wide = false; ///< a thread's elements lie 16 bytes together: all lines begin at a multiple of that
+    int threads = 1;        ///< that share a line
+    int lines = 1;          ///< side by side in a block
+    std::int64_t tiles = 1; ///< of what those threads hold, that a line has
+    bool is_wide = false;   ///< rows begin at multiples of 16 bytes where the first does
     constexpr bool is_rows() const { return inner == 1; }
     constexpr std::int64_t count() const { return outer * inner; }
-    constexpr std::int64_t tiles() const {
-        const std::int64_t held = std::int64_t{threads} * held_elements;
-        return (n + held - 1) / held;
-    }
     constexpr unsigned block() const { return static_cast<unsigned>(threads * lines); }
+    /// Shares lines out so.
+    void share(std::int64_t threads_of_line, std::int64_t lines_of_block) {
+        threads = static_cast<int>(threads_of_line);
+        lines = static_cast<int>(lines_of_block);
+        const std::int64_t held = threads_of_line * held_elements;
+        tiles = (n + held - 1) / held;
+    }
 };
 
 constexpr std::int64_t least_power_of_two(std::int64_t from) {
@@ -45,8 +52,7 @@ inline line_layout lay_lines(std::int64_t outer, std::int64_t n, std::int64_t in
         l.is_wide = n % width == 0;
         std::int64_t threads = reads < 32 ? least_power_of_two(reads) : 32;
         while (threads < most_line_threads && threads * held_elements < n) threads *= 2;
-        l.threads = static_cast<int>(threads);
-        l.lines = static_cast<int>(threads < block_threads ? block_threads / threads : 1);
+        l.share(threads, threads < block_threads ? block_threads / threads : 1);
         return l;
     }
     const std::int64_t count = l.count();
@@ -56,8 +62,7 @@ inline line_layout lay_lines(std::int64_t outer, std::int64_t n, std::int64_t in
         lines *= 2;
     }
     while (threads * lines < most_line_threads && threads * held_elements < n) threads *= 2;
-    l.threads = static_cast<int>(threads);
-    l.lines = static_cast<int>(lines);
+    l.share(threads, lines);
     return l;
 }
 

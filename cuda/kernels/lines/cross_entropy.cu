@@ -6,15 +6,33 @@ namespace tenon::cuda {
 
 namespace {
 
-template <class T, class Label>
-__global__ void __launch_bounds__(most_line_threads)
-    sparse_cross_entropy_rows(const T* x, const Label* labels, T* loss, T* dx, line_layout l) {
+// By all threads of a block.
+template <class Label>
+__device__ void find_bad_label(const Label* labels, std::int64_t count, std::int64_t classes, bad_index* found) {
+    __shared__ unsigned long long first;
+    constexpr unsigned long long nowhere = ~0ULL;
+    if (threadIdx.x == 0) first = nowhere;
+    __syncthreads();
+    for (std::int64_t i = threadIdx.x; i < count; i += blockDim.x)
+        if (labels[i] < 0 || std::int64_t{labels[i]} >= classes) {
+            atomicMin(&first, static_cast<unsigned long long>(i));
+            break;
+        }
+    __syncthreads();
+    if (threadIdx.x == 0 && first != nowhere)
+        *found = {static_cast<std::int64_t>(first), static_cast<std::int64_t>(labels[first])};
+}
+
+template <class T, class Label, line_kind Kind>
+__global__ void __launch_bounds__(most_line_threads, resident_line_blocks<T>)
+    sparse_cross_entropy_rows(const T* x, const Label* labels, T* loss, T* dx, line_layout l, bad_index* found) {
     using C = compute_t<T>;
-    __shared__ scaled_sum<C> shared[line_room<true>];
-    const std::int64_t tiles = l.tiles();
+    __shared__ scaled_sum<C> shared[line_room<Kind>];
+    if (found && blockIdx.x == 0) find_bad_label(labels, l.count(), l.n, found);
+    const std::int64_t tiles = l.tiles;
     for (std::int64_t first = std::int64_t{blockIdx.x} * l.lines; first < l.count();
          first += std::int64_t{gridDim.x} * l.lines) {
-        const line_place<T, true> place(l, first);
+        const line_place<T, Kind> place(l, first);
         // dx may lie where x does: what is at the label is read before anything is written.
         std::int64_t label = -1;
         C at_label = std::numeric_limits<C>::quiet_NaN();
@@ -29,6 +47,7 @@ __global__ void __launch_bounds__(most_line_threads)
             loss[place.line] = narrow<T>(log_of(s.sum) + (s.largest - at_label));
         if (!dx) continue;
         const C scale = label < 0 ? at_label : C{1} / s.sum;
+#pragma unroll 1
         for (std::int64_t tile = 0; tile < tiles; ++tile) {
             if (tiles > 1) {
                 place.load(x, tile, v, no_largest<C>);
@@ -36,26 +55,27 @@ __global__ void __launch_bounds__(most_line_threads)
             }
 #pragma unroll
             for (int i = 0; i < held_elements; ++i)
-                e[i] = place.at(tile, i) == label ? (e[i] - s.sum) / s.sum : e[i] * scale;
+                e[i] = place.first_of(tile) + place.offset(i) == label ? (e[i] - s.sum) / s.sum : e[i] * scale;
             place.store(dx, tile, e);
         }
     }
 }
 
-template <class T>
+template <class T, line_kind Kind>
 __global__ void __launch_bounds__(most_line_threads)
     cross_entropy_rows(const T* x, const T* weights, T* loss, T* dx, line_layout l) {
     using C = compute_t<T>;
-    __shared__ scaled_sum<C> shared[line_room<true>];
-    const std::int64_t tiles = l.tiles();
+    __shared__ scaled_sum<C> shared[line_room<Kind>];
+    const std::int64_t tiles = l.tiles;
     const auto plus = [](C a, C b) { return a + b; };
     for (std::int64_t first = std::int64_t{blockIdx.x} * l.lines; first < l.count();
          first += std::int64_t{gridDim.x} * l.lines) {
-        const line_place<T, true> place(l, first);
+        const line_place<T, Kind> place(l, first);
         C v[held_elements], e[held_elements], w[held_elements];
         const scaled_sum<C> s = sum_of_exponentials(place, x, l, v, e, shared);
         const C rest = log_of(s.sum);
         C losses = 0, total = 0;
+#pragma unroll 1
         for (std::int64_t tile = 0; tile < tiles; ++tile) {
             place.load(weights, tile, w, C{0});
             if (tiles > 1) place.load(x, tile, v, C{0});
@@ -71,6 +91,7 @@ __global__ void __launch_bounds__(most_line_threads)
         if (loss && place.inside && place.number == 0) loss[place.line] = narrow<T>(losses);
         if (!dx) continue;
         const C scale = total / s.sum;
+#pragma unroll 1
         for (std::int64_t tile = 0; tile < tiles; ++tile) {
             if (tiles > 1) {
                 place.load(weights, tile, w, C{0});
@@ -87,15 +108,22 @@ __global__ void __launch_bounds__(most_line_threads)
 } // namespace
 
 void sparse_cross_entropy(element_type element, const void* x, const void* labels, bool wide_labels, void* loss,
-                          void* dx, const line_layout& l, void* stream) {
+                          void* dx, const line_layout& l, bad_index* found, void* stream) {
     if (l.count() == 0) return;
+    constexpr std::int64_t few = 4096; // that one block looks at while others work
+    if (l.count() > few) {
+        check_indices({labels, wide_labels, l.count()}, l.n, found, nullptr, stream);
+        found = nullptr;
+    }
     with_floating_type(element, [&]<class T>(T) {
-        const auto run = [&]<class Label>(Label) {
-            launch_lines(sparse_cross_entropy_rows<T, Label>, l, stream, static_cast<const T*>(x),
-                         static_cast<const Label*>(labels), static_cast<T*>(loss), static_cast<T*>(dx), l);
-        };
-        if (wide_labels) run(std::int64_t{});
-        else run(std::int32_t{});
+        with_row_kind(l, {x, dx}, [&]<line_kind Kind>() {
+            const auto run = [&]<class Label>(Label) {
+                launch_lines(sparse_cross_entropy_rows<T, Label, Kind>, l, stream, static_cast<const T*>(x),
+                             static_cast<const Label*>(labels), static_cast<T*>(loss), static_cast<T*>(dx), l, found);
+            };
+            if (wide_labels) run(std::int64_t{});
+            else run(std::int32_t{});
+        });
     });
 }
 
@@ -103,8 +131,10 @@ void cross_entropy(element_type element, const void* x, const void* weights, voi
                    void* stream) {
     if (l.count() == 0) return;
     with_floating_type(element, [&]<class T>(T) {
-        launch_lines(cross_entropy_rows<T>, l, stream, static_cast<const T*>(x), static_cast<const T*>(weights),
-                     static_cast<T*>(loss), static_cast<T*>(dx), l);
+        with_row_kind(l, {x, weights, dx}, [&]<line_kind Kind>() {
+            launch_lines(cross_entropy_rows<T, Kind>, l, stream, static_cast<const T*>(x),
+                         static_cast<const T*>(weights), static_cast<T*>(loss), static_cast<T*>(dx), l);
+        });
     });
 }
 

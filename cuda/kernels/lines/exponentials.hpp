@@ -43,13 +43,13 @@ template <class C> __device__ inline C exponentials_of(const C (&v)[held_element
 
 /// Of a whole line. Leaves the elements of the first tile in v, and where the line has no more their e^(x - largest) in e. All threads
 /// of the block call it.
-template <class T, bool Rows>
-__device__ scaled_sum<compute_t<T>> sum_of_exponentials(const line_place<T, Rows>& place, const T* x,
+template <class T, line_kind Kind>
+__device__ scaled_sum<compute_t<T>> sum_of_exponentials(const line_place<T, Kind>& place, const T* x,
                                                         const line_layout& l, compute_t<T> (&v)[held_elements],
                                                         compute_t<T> (&e)[held_elements],
                                                         scaled_sum<compute_t<T>>* shared) {
     using C = compute_t<T>;
-    const std::int64_t tiles = l.tiles();
+    const std::int64_t tiles = l.tiles;
     place.load(x, 0, v, no_largest<C>);
     if (tiles <= 1) {
         C* const room = reinterpret_cast<C*>(shared);
@@ -59,6 +59,7 @@ __device__ scaled_sum<compute_t<T>> sum_of_exponentials(const line_place<T, Rows
         return {m, place.combined(s, room, l.lines, [](C a, C b) { return a + b; })};
     }
     scaled_sum<C> all{no_largest<C>, 0};
+#pragma unroll 1
     for (std::int64_t tile = 0; tile < tiles; ++tile) {
         if (tile > 0) place.load(x, tile, v, no_largest<C>);
         C m = largest_held(v);

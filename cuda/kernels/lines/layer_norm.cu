@@ -12,39 +12,42 @@ __device__ inline float root_of(float x) { return sqrtf(x); }
 __device__ inline double root_of(double x) { return sqrt(x); }
 
 /// What a vector along a row has beside the elements that a thread holds of it.
-template <class T, class C>
-__device__ void load_along(const line_place<T, true>& place, const T* vector, std::int64_t tile,
+template <class T, line_kind Kind, class C>
+__device__ void load_along(const line_place<T, Kind>& place, const T* vector, std::int64_t tile,
                            C (&v)[held_elements]) {
-    line_place<T, true> of_vector = place;
+    line_place<T, Kind> of_vector = place;
     of_vector.start = 0;
     of_vector.load(vector, tile, v, C{0});
 }
 
-template <class T>
-__global__ void __launch_bounds__(most_line_threads)
+template <class T, line_kind Kind>
+__global__ void __launch_bounds__(most_line_threads, resident_line_blocks<T>)
     layer_norm_rows(const T* x, const T* gamma, const T* beta, T* y, compute_t<T>* mean, compute_t<T>* factor,
                     line_layout l, compute_t<T> epsilon) {
     using C = compute_t<T>;
-    __shared__ C shared[line_room<true>];
-    const std::int64_t tiles = l.tiles();
+    __shared__ C shared[line_room<Kind>];
+    const std::int64_t tiles = l.tiles;
     const C n = static_cast<C>(l.n);
     const auto plus = [](C a, C b) { return a + b; };
     for (std::int64_t first = std::int64_t{blockIdx.x} * l.lines; first < l.count();
          first += std::int64_t{gridDim.x} * l.lines) {
-        const line_place<T, true> place(l, first);
+        const line_place<T, Kind> place(l, first);
         C v[held_elements], sum = 0;
+#pragma unroll 1
         for (std::int64_t tile = 0; tile < tiles; ++tile) {
             place.load(x, tile, v, C{0});
             sum += sum_held(v);
         }
         const C center = place.combined(sum, shared, l.lines, plus) / n;
         sum = 0;
+#pragma unroll 1
         for (std::int64_t tile = 0; tile < tiles; ++tile) {
             if (tiles > 1) place.load(x, tile, v, C{0});
+            const int count = place.count_of(tile);
             C squares[held_elements];
 #pragma unroll
             for (int i = 0; i < held_elements; ++i) {
-                const C d = place.has(place.at(tile, i)) ? v[i] - center : C{0};
+                const C d = place.offset(i) < count ? v[i] - center : C{0};
                 squares[i] = d * d;
             }
             sum += sum_held(squares);
@@ -55,6 +58,7 @@ __global__ void __launch_bounds__(most_line_threads)
             if (factor) factor[place.line] = scale;
         }
         if (!y) continue;
+#pragma unroll 1
         for (std::int64_t tile = 0; tile < tiles; ++tile) {
             if (tiles > 1) place.load(x, tile, v, C{0});
             C a[held_elements];
@@ -69,81 +73,83 @@ __global__ void __launch_bounds__(most_line_threads)
     }
 }
 
-/// With z = (x - mean) factor and h = dy gamma: dx = factor (h - mean of h - z mean of h z). Each block takes rows in strides of the grid,
-/// and adds up dy z and dy of its rows in its part of `partial`, [blocks, 2, n]. Where a row fits into the registers, these sums are
-/// there until the last row. Most: threads of a block, of which the fewer have the more registers.
-template <class T, int Most>
-__global__ void __launch_bounds__(Most)
+// The gradients. With z = (x - mean) factor and h = dy gamma: dx = factor (h - mean of h - z mean of h z). Each block takes rows in
+// strides of the grid, and adds up dy z and dy of its rows in its part of `partial`, [blocks, 2, n].
+
+/// Columns that a block of layer_norm_sums has.
+constexpr int summed_columns = 8;
+
+template <class C> struct two_sums { C of_h, of_hz; };
+
+/// What a thread has of a row in x and dy, and the row's mean and factor.
+template <class T, line_kind Kind> struct row_in_hand {
+    using C = compute_t<T>;
+    typename line_place<T, Kind>::elements x, dy;
+    C center, scale;
+
+    __device__ void fetch(const line_place<T, Kind>& place, const T* from_x, const T* from_dy, const C* mean,
+                          const C* factor) {
+        place.fetch(from_x, 0, x);
+        place.fetch(from_dy, 0, dy);
+        center = place.inside ? mean[place.line] : C{0};
+        scale = place.inside ? factor[place.line] : C{0};
+    }
+};
+
+/// Of rows that the registers hold: each is read while the one before is computed with, and the sums of its columns stay in
+/// registers until the last.
+template <class T, line_kind Kind>
+__global__ void __launch_bounds__(most_line_threads)
     layer_norm_gradient_rows(const T* x, const T* gamma, const T* dy, const compute_t<T>* mean,
                              const compute_t<T>* factor, T* dx, compute_t<T>* partial, line_layout l) {
     using C = compute_t<T>;
-    __shared__ C shared[line_room<true>];
-    const std::int64_t tiles = l.tiles();
+    __shared__ two_sums<C> shared[line_room<Kind>];
     const C n = static_cast<C>(l.n);
-    const auto plus = [](C a, C b) { return a + b; };
-    C* const part = partial ? partial + std::int64_t{blockIdx.x} * 2 * l.n : nullptr;
     C sums_z[held_elements] = {}, sums[held_elements] = {};
-    const std::int64_t begin = std::int64_t{blockIdx.x} * l.lines;
-    for (std::int64_t first = begin; first < l.count(); first += std::int64_t{gridDim.x} * l.lines) {
-        const line_place<T, true> place(l, first);
-        const C center = place.inside ? mean[place.line] : C{0}, scale = place.inside ? factor[place.line] : C{0};
-        C z[held_elements], d[held_elements], h[held_elements], a = 0, b = 0;
-        for (std::int64_t tile = 0; tile < tiles; ++tile) {
-            place.load(x, tile, z, center);
-            place.load(dy, tile, d, C{0});
-            load_along(place, gamma, tile, h);
+    const std::int64_t begin = std::int64_t{blockIdx.x} * l.lines, step = std::int64_t{gridDim.x} * l.lines;
+    row_in_hand<T, Kind> row;
+    row.fetch({l, begin}, x, dy, mean, factor);
+    for (std::int64_t first = begin; first < l.count(); first += step) {
+        const line_place<T, Kind> place(l, first);
+        const C scale = row.scale;
+        C z[held_elements], h[held_elements];
+        two_sums<C> s{0, 0};
+        {
+            C d[held_elements];
+            place.widened(row.x, 0, z, row.center);
+            place.widened(row.dy, 0, d, C{0});
+            load_along(place, gamma, 0, h);
 #pragma unroll
             for (int i = 0; i < held_elements; ++i) {
-                z[i] = (z[i] - center) * scale;
+                z[i] = (z[i] - row.center) * scale;
                 h[i] *= d[i];
-                a += h[i];
-                b += h[i] * z[i];
-            }
-            if (!part) continue;
-            if (tiles == 1) {
-#pragma unroll
-                for (int i = 0; i < held_elements; ++i) {
-                    sums_z[i] += d[i] * z[i];
-                    sums[i] += d[i];
-                }
-                continue;
-            }
-#pragma unroll
-            for (int i = 0; i < held_elements; ++i) { // the block has one row at a time
-                const std::int64_t k = place.at(tile, i);
-                if (!place.has(k)) continue;
-                part[k] = (first == begin ? C{0} : part[k]) + d[i] * z[i];
-                part[l.n + k] = (first == begin ? C{0} : part[l.n + k]) + d[i];
+                s.of_h += h[i];
+                s.of_hz += h[i] * z[i];
+                sums_z[i] += d[i] * z[i];
+                sums[i] += d[i];
             }
         }
+        if (!dx && first + step >= l.count()) break;
+        row.fetch({l, first + step}, x, dy, mean, factor);
         if (!dx) continue;
-        const C mean_h = place.combined(a, shared, l.lines, plus) / n;
-        const C mean_hz = place.combined(b, shared, l.lines, plus) / n;
-        for (std::int64_t tile = 0; tile < tiles; ++tile) {
-            if (tiles > 1) {
-                place.load(x, tile, z, center);
-                place.load(dy, tile, d, C{0});
-                load_along(place, gamma, tile, h);
+        s = place.combined(s, shared, l.lines, [](const two_sums<C>& a, const two_sums<C>& b) {
+            return two_sums<C>{a.of_h + b.of_h, a.of_hz + b.of_hz};
+        });
+        const C mean_h = s.of_h / n, mean_hz = s.of_hz / n;
 #pragma unroll
-                for (int i = 0; i < held_elements; ++i) {
-                    z[i] = (z[i] - center) * scale;
-                    h[i] *= d[i];
-                }
-            }
-#pragma unroll
-            for (int i = 0; i < held_elements; ++i) h[i] = scale * ((h[i] - mean_h) - z[i] * mean_hz);
-            place.store(dx, tile, h);
-        }
+        for (int i = 0; i < held_elements; ++i) h[i] = scale * ((h[i] - mean_h) - z[i] * mean_hz);
+        place.store(dx, 0, h);
     }
-    if (!part || tiles > 1) return;
+    if (!partial) return;
+    C* const part = partial + std::int64_t{blockIdx.x} * 2 * l.n;
     // The sums of the rows side by side, one after another: room for [2, n] where there are some.
-    const line_place<T, true> place(l, begin);
+    const line_place<T, Kind> place(l, begin);
     C* const all = l.lines == 1 ? part : dynamic_shared<C>();
     for (int line = 0; line < l.lines; ++line) {
         if (line == static_cast<int>(threadIdx.x) / l.threads) {
 #pragma unroll
             for (int i = 0; i < held_elements; ++i) {
-                const std::int64_t k = place.at(0, i);
+                const int k = place.offset(i);
                 if (k >= l.n) continue;
                 all[k] = (line == 0 ? C{0} : all[k]) + sums_z[i];
                 all[l.n + k] = (line == 0 ? C{0} : all[l.n + k]) + sums[i];
@@ -155,23 +161,94 @@ __global__ void __launch_bounds__(Most)
         for (std::int64_t k = threadIdx.x; k < 2 * l.n; k += blockDim.x) part[k] = all[k];
 }
 
-/// dgamma and dbeta from their parts: 32 columns a block, 8 threads a column.
+/// Of longer rows, which are read twice: a block takes one at a time.
+template <class T, line_kind Kind>
+__global__ void __launch_bounds__(most_line_threads)
+    layer_norm_gradient_long_rows(const T* x, const T* gamma, const T* dy, const compute_t<T>* mean,
+                                  const compute_t<T>* factor, T* dx, compute_t<T>* partial, line_layout l) {
+    using C = compute_t<T>;
+    __shared__ two_sums<C> shared[line_room<Kind>];
+    const std::int64_t tiles = l.tiles;
+    const C n = static_cast<C>(l.n);
+    C* const part = partial ? partial + std::int64_t{blockIdx.x} * 2 * l.n : nullptr;
+    for (std::int64_t first = blockIdx.x; first < l.count(); first += gridDim.x) {
+        const line_place<T, Kind> place(l, first);
+        const C center = mean[first], scale = factor[first];
+        C z[held_elements], d[held_elements], h[held_elements];
+        const auto load = [&](std::int64_t tile) {
+            place.load(x, tile, z, center);
+            place.load(dy, tile, d, C{0});
+            load_along(place, gamma, tile, h);
+#pragma unroll
+            for (int i = 0; i < held_elements; ++i) {
+                z[i] = (z[i] - center) * scale;
+                h[i] *= d[i];
+            }
+        };
+        two_sums<C> s{0, 0};
+#pragma unroll 1
+        for (std::int64_t tile = 0; tile < tiles; ++tile) {
+            load(tile);
+#pragma unroll
+            for (int i = 0; i < held_elements; ++i) {
+                s.of_h += h[i];
+                s.of_hz += h[i] * z[i];
+            }
+            if (!part) continue;
+            const bool adds = first != blockIdx.x;
+            const int count = place.count_of(tile);
+            C *const of_z = part + place.first_of(tile), *const of_d = of_z + l.n;
+#pragma unroll
+            for (int i = 0; i < held_elements; ++i) {
+                const int k = place.offset(i);
+                if (k >= count) continue;
+                of_z[k] = (adds ? of_z[k] : C{0}) + d[i] * z[i];
+                of_d[k] = (adds ? of_d[k] : C{0}) + d[i];
+            }
+        }
+        if (!dx) continue;
+        s = place.combined(s, shared, 1, [](const two_sums<C>& a, const two_sums<C>& b) {
+            return two_sums<C>{a.of_h + b.of_h, a.of_hz + b.of_hz};
+        });
+        const C mean_h = s.of_h / n, mean_hz = s.of_hz / n;
+#pragma unroll 1
+        for (std::int64_t tile = 0; tile < tiles; ++tile) {
+            load(tile);
+#pragma unroll
+            for (int i = 0; i < held_elements; ++i) h[i] = scale * ((h[i] - mean_h) - z[i] * mean_hz);
+            place.store(dx, tile, h);
+        }
+    }
+}
+
+/// dgamma and dbeta from their parts: 8 columns a block, which lie in a sector of the memory, and 32 threads a column.
 template <class T>
-__global__ void layer_norm_sums(const compute_t<T>* partial, T* dgamma, T* dbeta, std::int64_t n, std::int64_t parts) {
+__global__ void __launch_bounds__(block_threads)
+    layer_norm_sums(const compute_t<T>* partial, T* dgamma, T* dbeta, std::int64_t n, std::int64_t parts) {
+    using C = compute_t<T>;
+    constexpr int across = summed_columns, down = static_cast<int>(block_threads) / across, reads = 8;
     __shared__ double shared[block_threads];
-    const int column = static_cast<int>(threadIdx.x) % 32, row = static_cast<int>(threadIdx.x) / 32;
-    for (std::int64_t first = std::int64_t{blockIdx.x} * 32; first < 2 * n; first += std::int64_t{gridDim.x} * 32) {
-        const std::int64_t k = first + column;
+    const int t = static_cast<int>(threadIdx.x), row = t / across;
+    for (std::int64_t first = std::int64_t{blockIdx.x} * across; first < 2 * n;
+         first += std::int64_t{gridDim.x} * across) {
+        const std::int64_t k = first + t % across;
         double sum = 0;
-        if (k < 2 * n)
-            for (std::int64_t p = row; p < parts; p += 8) sum += static_cast<double>(partial[p * 2 * n + k]);
-        __syncthreads();
-        shared[threadIdx.x] = sum;
-        __syncthreads();
+        for (std::int64_t p = row; k < 2 * n && p < parts; p += reads * down) {
+            C some[reads];
+#pragma unroll
+            for (int i = 0; i < reads; ++i) some[i] = p + i * down < parts ? partial[(p + i * down) * 2 * n + k] : C{0};
+#pragma unroll
+            for (int i = 0; i < reads; ++i) sum += static_cast<double>(some[i]);
+        }
+        __syncthreads(); // what was there before has been read
+        shared[t] = sum;
+        for (int half = down / 2; half > 0; half /= 2) {
+            __syncthreads();
+            if (row < half) shared[t] += shared[t + half * across];
+        }
         if (row > 0 || k >= 2 * n) continue;
-        for (int r = 1; r < 8; ++r) sum += shared[column + 32 * r];
         T* const to = k < n ? dgamma : dbeta;
-        if (to) to[k < n ? k : k - n] = narrow<T>(static_cast<compute_t<T>>(sum));
+        if (to) to[k < n ? k : k - n] = narrow<T>(static_cast<C>(shared[t]));
     }
 }
 
@@ -189,9 +266,11 @@ void layer_norm(element_type element, const void* x, const void* gamma, const vo
     if (l.count() == 0) return;
     with_floating_type(element, [&]<class T>(T) {
         using C = compute_t<T>;
-        launch_lines(layer_norm_rows<T>, l, stream, static_cast<const T*>(x), static_cast<const T*>(gamma),
-                     static_cast<const T*>(beta), static_cast<T*>(y), static_cast<C*>(mean), static_cast<C*>(factor), l,
-                     static_cast<C>(epsilon));
+        with_row_kind(l, {x, gamma, beta, y}, [&]<line_kind Kind>() {
+            launch_lines(layer_norm_rows<T, Kind>, l, stream, static_cast<const T*>(x), static_cast<const T*>(gamma),
+                         static_cast<const T*>(beta), static_cast<T*>(y), static_cast<C*>(mean),
+                         static_cast<C*>(factor), l, static_cast<C>(epsilon));
+        });
     });
 }
 
@@ -208,17 +287,19 @@ void layer_norm_gradient(element_type element, const void* x, const void* gamma,
         const std::int64_t parts = layer_norm_parts(l);
         C* const partial = dgamma || dbeta ? reinterpret_cast<C*>(scratch) : nullptr;
         const std::size_t room = partial && l.lines > 1 ? static_cast<std::size_t>(2 * l.n) * sizeof(C) : 0;
-        if (parts > 0 && (dx || partial)) {
-            constexpr int few = block_threads, many = most_line_threads;
-            launch(l.block() <= few ? layer_norm_gradient_rows<T, few> : layer_norm_gradient_rows<T, many>,
-                   static_cast<unsigned>(parts), l.block(), room, stream, static_cast<const T*>(x),
-                   static_cast<const T*>(gamma), static_cast<const T*>(dy), static_cast<const C*>(mean),
-                   static_cast<const C*>(factor), static_cast<T*>(dx), partial, l);
-        }
+        if (parts > 0 && (dx || partial))
+            with_row_kind(l, {x, gamma, dy, dx}, [&]<line_kind Kind>() {
+                launch(l.tiles == 1 ? layer_norm_gradient_rows<T, Kind> : layer_norm_gradient_long_rows<T, Kind>,
+                       static_cast<unsigned>(parts), l.block(), room, stream, static_cast<const T*>(x),
+                       static_cast<const T*>(gamma), static_cast<const T*>(dy), static_cast<const C*>(mean),
+                       static_cast<const C*>(factor), static_cast<T*>(dx), partial, l);
+            });
         if (partial)
-            launch(layer_norm_sums<T>, static_cast<unsigned>(std::min<std::int64_t>((2 * l.n + 31) / 32, 65536)),
-                   block_threads, 0, stream, static_cast<const C*>(partial), static_cast<T*>(dgamma),
-                   static_cast<T*>(dbeta), l.n, parts);
+            launch(
+                layer_norm_sums<T>,
+                static_cast<unsigned>(std::min<std::int64_t>((2 * l.n + summed_columns - 1) / summed_columns, 65536)),
+                block_threads, 0, stream, static_cast<const C*>(partial), static_cast<T*>(dgamma),
+                static_cast<T*>(dbeta), l.n, parts);
     });
 }
 

@@ -6,17 +6,19 @@ namespace tenon::cuda {
 
 namespace {
 
-template <class T, bool Rows>
-__global__ void __launch_bounds__(most_line_threads) softmax_lines(const T* x, T* y, line_layout l, bool logarithm) {
+template <class T, line_kind Kind>
+__global__ void __launch_bounds__(most_line_threads, resident_line_blocks<T>)
+    softmax_lines(const T* x, T* y, line_layout l, bool logarithm) {
     using C = compute_t<T>;
-    __shared__ scaled_sum<C> shared[line_room<Rows>];
-    const std::int64_t tiles = l.tiles();
+    __shared__ scaled_sum<C> shared[line_room<Kind>];
+    const std::int64_t tiles = l.tiles;
     for (std::int64_t first = std::int64_t{blockIdx.x} * l.lines; first < l.count();
          first += std::int64_t{gridDim.x} * l.lines) {
-        const line_place<T, Rows> place(l, first);
+        const line_place<T, Kind> place(l, first);
         C v[held_elements], e[held_elements];
         const scaled_sum<C> s = sum_of_exponentials(place, x, l, v, e, shared);
         const C rest = logarithm ? log_of(s.sum) : C{1} / s.sum;
+#pragma unroll 1
         for (std::int64_t tile = 0; tile < tiles; ++tile) {
             if (tiles > 1) {
                 place.load(x, tile, v, C{0});
@@ -29,16 +31,17 @@ __global__ void __launch_bounds__(most_line_threads) softmax_lines(const T* x, T
     }
 }
 
-template <class T, bool Rows>
-__global__ void __launch_bounds__(most_line_threads)
+template <class T, line_kind Kind>
+__global__ void __launch_bounds__(most_line_threads, resident_line_blocks<T>)
     softmax_gradient_lines(const T* y, const T* dy, T* dx, line_layout l, bool logarithm) {
     using C = compute_t<T>;
-    __shared__ C shared[line_room<Rows>];
-    const std::int64_t tiles = l.tiles();
+    __shared__ C shared[line_room<Kind>];
+    const std::int64_t tiles = l.tiles;
     for (std::int64_t first = std::int64_t{blockIdx.x} * l.lines; first < l.count();
          first += std::int64_t{gridDim.x} * l.lines) {
-        const line_place<T, Rows> place(l, first);
+        const line_place<T, Kind> place(l, first);
         C v[held_elements], d[held_elements], sum = 0;
+#pragma unroll 1
         for (std::int64_t tile = 0; tile < tiles; ++tile) {
             place.load(dy, tile, d, C{0});
             place.load(y, tile, v, C{0});
@@ -48,6 +51,7 @@ __global__ void __launch_bounds__(most_line_threads)
             sum += sum_held(terms);
         }
         sum = place.combined(sum, shared, l.lines, [](C a, C b) { return a + b; });
+#pragma unroll 1
         for (std::int64_t tile = 0; tile < tiles; ++tile) {
             if (tiles > 1) {
                 place.load(dy, tile, d, C{0});
@@ -65,9 +69,9 @@ __global__ void __launch_bounds__(most_line_threads)
 void softmax(element_type element, const void* x, void* y, const line_layout& l, bool logarithm, void* stream) {
     if (l.count() == 0 || l.n == 0) return;
     with_floating_type(element, [&]<class T>(T) {
-        const T* from = static_cast<const T*>(x);
-        if (l.is_rows()) launch_lines(softmax_lines<T, true>, l, stream, from, static_cast<T*>(y), l, logarithm);
-        else launch_lines(softmax_lines<T, false>, l, stream, from, static_cast<T*>(y), l, logarithm);
+        with_line_kind(l, {x, y}, [&]<line_kind Kind>() {
+            launch_lines(softmax_lines<T, Kind>, l, stream, static_cast<const T*>(x), static_cast<T*>(y), l, logarithm);
+        });
     });
 }
 
@@ -75,10 +79,10 @@ void softmax_gradient(element_type element, const void* y, const void* dy, void*
                       bool logarithm, void* stream) {
     if (l.count() == 0 || l.n == 0) return;
     with_floating_type(element, [&]<class T>(T) {
-        const T *value = static_cast<const T*>(y), *d = static_cast<const T*>(dy);
-        T* to = static_cast<T*>(dx);
-        if (l.is_rows()) launch_lines(softmax_gradient_lines<T, true>, l, stream, value, d, to, l, logarithm);
-        else launch_lines(softmax_gradient_lines<T, false>, l, stream, value, d, to, l, logarithm);
+        with_line_kind(l, {y, dy, dx}, [&]<line_kind Kind>() {
+            launch_lines(softmax_gradient_lines<T, Kind>, l, stream, static_cast<const T*>(y),
+                         static_cast<const T*>(dy), static_cast<T*>(dx), l, logarithm);
+        });
     });
 }
 

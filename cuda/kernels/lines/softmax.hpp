@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <cuda/kernels/index/indices.hpp>
 #include <cuda/kernels/lines/blocks.hpp>
 #include <tenon/core/element_type.hpp>
 
@@ -20,9 +21,9 @@ void softmax_gradient(element_type element, const void* y, const void* dy, void*
                       bool logarithm, void* stream);
 
 /// Of rows of classes, and a label each: int32, or int64 where they are wide. Either result may be null. A row whose label is none of its
-/// classes gets NaN, for loss and dx.
+/// classes gets NaN, for loss and dx, and the first such is found, as check_indices() finds it.
 void sparse_cross_entropy(element_type element, const void* x, const void* labels, bool wide_labels, void* loss,
-                          void* dx, const line_layout& rows, void* stream);
+                          void* dx, const line_layout& rows, bad_index* found, void* stream);
 /// Of rows of classes, and a weight for each element. Either result may be null.
 void cross_entropy(element_type element, const void* x, const void* weights, void* loss, void* dx,
                    const line_layout& rows, void* stream);

@@ -69,7 +69,16 @@ template <class Operation>
 __device__ void add_states(const Operation& op, typename Operation::state& s, const typename Operation::state* line,
                            std::int64_t begin, std::int64_t end, std::int64_t first, std::int64_t by,
                            std::int64_t stride, std::int64_t step) {
-    for (std::int64_t k = begin + first; k < end; k += by) s = op.combine(s, op.moved(line[k * stride], k * step));
+    constexpr int reads = 4;
+    std::int64_t k = begin + first;
+    for (; k + (reads - 1) * by < end; k += reads * by) {
+        typename Operation::state some[reads];
+#pragma unroll
+        for (int u = 0; u < reads; ++u) some[u] = line[(k + u * by) * stride];
+#pragma unroll
+        for (int u = 0; u < reads; ++u) s = op.combine(s, op.moved(some[u], (k + u * by) * step));
+    }
+    for (; k < end; k += by) s = op.combine(s, op.moved(line[k * stride], k * step));
 }
 
 /// [outer, n] -> [outer, parts]. T: the operation's element, or its state.
@@ -83,7 +92,8 @@ __global__ void reduce_rows(Operation op, const T* x, reduction_target to, reduc
         const std::int64_t unit = first + group;
         state s = op.identity();
         if (unit < units) {
-            const std::int64_t row = unit / p.parts, begin = unit % p.parts * p.part;
+            // Rows in one part are many, perhaps, and short: no division for them.
+            const std::int64_t row = p.parts == 1 ? unit : unit / p.parts, begin = (unit - row * p.parts) * p.part;
             const std::int64_t end = begin + p.part < p.n ? begin + p.part : p.n;
             if constexpr (std::is_same_v<T, state>)
                 add_states(op, s, x + row * p.n, begin, end, lane, p.together, 1, p.position_step);
@@ -104,9 +114,9 @@ __global__ void reduce_columns(Operation op, const T* x, reduction_target to, re
     const int row = static_cast<int>(threadIdx.x) / p.across;
     const std::int64_t wide = p.inner / Width, columns = p.outer * wide, tiles = (columns + p.across - 1) / p.across;
     for (std::int64_t unit = blockIdx.x; unit < tiles * p.parts; unit += gridDim.x) {
-        const std::int64_t q = unit % tiles * p.across + column, number = unit / tiles;
+        const std::int64_t number = p.parts == 1 ? 0 : unit / tiles, q = (unit - number * tiles) * p.across + column;
         const std::int64_t begin = number * p.part, end = begin + p.part < p.n ? begin + p.part : p.n;
-        const std::int64_t outer = q / wide, inner = q % wide * Width;
+        const std::int64_t outer = p.outer == 1 ? 0 : q / wide, inner = (q - outer * wide) * Width;
         state s[Width];
 #pragma unroll
         for (int w = 0; w < Width; ++w) s[w] = op.identity();

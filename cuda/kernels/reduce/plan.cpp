@@ -38,8 +38,8 @@ void cut(reduction_pass& p, std::int64_t wanted, std::int64_t grain) {
     p.parts = std::max<std::int64_t>(divide_up(p.n, p.part), 1);
 }
 
-// Threads to rows or columns. `width`: elements that a thread reads at once.
-void divide(reduction_pass& p, std::int64_t width) {
+// Threads to rows or columns. `width`: elements that a thread reads at once, or 1 state of what another pass left.
+void divide(reduction_pass& p, std::int64_t width, bool of_states) {
     if (p.is_rows()) {
         const std::int64_t reads = divide_up(p.n, width);
         const bool is_long = reads > 1024 || (reads > 128 && p.outer * 32 < enough_threads);
@@ -49,7 +49,7 @@ void divide(reduction_pass& p, std::int64_t width) {
         return;
     }
     const std::int64_t columns = divide_up(p.outer * p.inner, width),
-                       least_across = std::min<std::int64_t>(power_of_two_from(columns), 32);
+                       least_across = std::min<std::int64_t>(power_of_two_from(columns), of_states ? 8 : 32);
     constexpr std::int64_t rows_each = 16;
     std::int64_t across = block_threads;
     while (across > least_across && columns * (block_threads / across) < enough_threads &&
@@ -99,14 +99,14 @@ reduction_plan plan_reduction(reduction how, element_type element, const std::in
             width = std::min<std::int64_t>(width, most_columns_together);
             if (p.inner % width != 0) width = 1;
         }
-        divide(p, width);
+        divide(p, width, plan.count > 0);
         plan.passes[plan.count++] = p;
         if (p.parts == 1) return;
         reduction_pass rest;
         rest.outer = p.outer;
         rest.n = p.parts;
         rest.inner = p.inner;
-        divide(rest, 1);
+        divide(rest, 1, true);
         rest.parts = 1;
         rest.part = rest.n;
         plan.passes[plan.count++] = rest;

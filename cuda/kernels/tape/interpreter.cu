@@ -103,9 +103,10 @@ struct interpreted {
     static __device__ int sums(const arguments& a) { return a.sum_count; }
     static __device__ int totals(const arguments& a) { return a.total_count; }
 
-    template <int N>
-    static __device__ void run(const arguments& a, const index* at, sum_type (*sum)[N], sum_type* total) {
-        compute(a, at, reinterpret_cast<sum_type*>(sum), total);
+    template <int N, int Packs>
+    static __device__ void run(const arguments& a, const index (*at)[most_groups], const bool*, sum_type (*sum)[N],
+                               sum_type* total) {
+        compute(a, at[0], reinterpret_cast<sum_type*>(sum), total);
     }
     static __device__ __attribute__((noinline)) void compute(const arguments& a, const index* at, sum_type* sum,
                                                              sum_type* total) {

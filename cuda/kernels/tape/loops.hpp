@@ -11,6 +11,7 @@
 // A Tape has
 //     index                      unsigned integer that holds every element's number
 //     width                      elements of a pack
+//     packs                      of those a thread reads so many before it computes with the first; of tapes with packs and no sums
 //     dims, kept                 dimensions; of those, the kept ones, which come first
 //     columns                    the fastest dimension is a kept one
 //     sum_type                   float, or double where some sum is one
@@ -18,7 +19,8 @@
 //     most_groups
 //     arguments                  words of 64 bits, see below
 //     groups(a), sums(a), totals(a)
-//     run<N>(a, at, sum, total)  computes N elements; `at` has the number of the first of them in each group
+//     run<N, Packs>(a, at, is_there, sum, total)     computes Packs times N elements; at[p] has the number of the first of pack p in each
+//                                group, is_there[p] whether there is such a pack
 //     store_sum(a, s, i, value)  puts the sum s of kept element i in its place
 
 namespace tenon::cuda::tapes {
@@ -99,29 +101,36 @@ template <class T, class I> __device__ __forceinline__ void store_rounded(void* 
 
 // ---- without sums ----
 
-template <class Tape, int N>
+template <class Tape, int N, int Packs>
 __device__ __forceinline__ void run_from(const typename Tape::arguments& a, typename Tape::index first,
                                          typename Tape::index end) {
     using index = typename Tape::index;
-    const index step = static_cast<index>(gridDim.x) * threads;
-    for (index i = first + static_cast<index>(blockIdx.x) * threads + threadIdx.x; i < end; i += step) {
-        index at[Tape::most_groups];
-        if constexpr (Tape::dims == 1 && Tape::most_groups == 1) {
-            at[0] = i * N; // all lies densely: no index arithmetic
-        } else {
+    constexpr index stretch = Packs * threads; // of a block: neighbouring threads have neighbouring packs
+    const index step = static_cast<index>(gridDim.x) * stretch;
+    for (index i = first + static_cast<index>(blockIdx.x) * stretch + threadIdx.x; i < end; i += step) {
+        index at[Packs][Tape::most_groups];
+        bool is_there[Packs];
 #pragma unroll
-            for (int g = 0; g < Tape::groups(a); ++g) at[g] = 0;
-            locate<Tape, 0, Tape::dims>(a, i * N, at);
+        for (int p = 0; p < Packs; ++p) {
+            const index pack = i + static_cast<index>(p) * threads;
+            is_there[p] = p == 0 || pack < end;
+            if constexpr (Tape::dims == 1 && Tape::most_groups == 1) {
+                at[p][0] = pack * N; // all lies densely: no index arithmetic
+            } else {
+#pragma unroll
+                for (int g = 0; g < Tape::groups(a); ++g) at[p][g] = 0;
+                locate<Tape, 0, Tape::dims>(a, pack * N, at[p]);
+            }
         }
-        Tape::template run<N>(a, at, nullptr, nullptr);
+        Tape::template run<N, Packs>(a, at, is_there, nullptr, nullptr);
     }
 }
 /// Packs first, then the elements behind the last whole one; element by element where there can be none.
 template <class Tape> __device__ __forceinline__ void run_elements(const typename Tape::arguments& a) {
     using index = typename Tape::index;
     const index packs = a.packed ? static_cast<index>(a.kept) / Tape::width : 0;
-    if constexpr (Tape::width > 1) run_from<Tape, Tape::width>(a, 0, packs);
-    run_from<Tape, 1>(a, packs * Tape::width, static_cast<index>(a.kept));
+    if constexpr (Tape::width > 1) run_from<Tape, Tape::width, Tape::packs>(a, 0, packs);
+    run_from<Tape, 1, 1>(a, packs * Tape::width, static_cast<index>(a.kept));
 }
 
 // ---- with sums ----
@@ -190,11 +199,12 @@ template <class Tape, int N> __device__ __forceinline__ void run_sums_of(const t
             locate<Tape, 0, Tape::kept>(a, kept * own, base);
             int length = 0;
             for (index m = begin + sum_lane; m < end; m += sum_lanes) {
-                index at[Tape::most_groups];
+                index at[1][Tape::most_groups];
+                const bool is_there[1] = {true};
 #pragma unroll
-                for (int g = 0; g < Tape::groups(a); ++g) at[g] = base[g];
-                locate<Tape, Tape::kept, Tape::dims>(a, m * along, at);
-                Tape::template run<N>(a, at, run, total_run);
+                for (int g = 0; g < Tape::groups(a); ++g) at[0][g] = base[g];
+                locate<Tape, Tape::kept, Tape::dims>(a, m * along, at[0]);
+                Tape::template run<N, 1>(a, at, is_there, run, total_run);
                 if (++length == run_length) end_runs(), length = 0;
             }
             end_runs();

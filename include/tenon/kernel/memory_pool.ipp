@@ -175,10 +175,6 @@ struct memory_pool::state {
     }
 };
 
-namespace detail {
-alignas(memory_pool::alignment) inline std::byte no_memory[1]; // where blocks of no bytes are
-}
-
 TENON_INLINE memory_pool::memory_pool(memory_source& source, std::size_t limit, bool growth) :
     state_(new state(source, limit)) {
     if (!growth && limit > 0 && !state_->add_region(state_->statistics.limit))
@@ -189,7 +185,7 @@ TENON_INLINE memory_pool::memory_pool(memory_source& source, std::size_t limit, 
 TENON_INLINE memory_pool::~memory_pool() = default;
 
 TENON_INLINE void* memory_pool::allocate(std::size_t bytes) noexcept {
-    if (bytes == 0) return detail::no_memory;
+    if (bytes == 0) return reinterpret_cast<void*>(alignment); // nothing lies there, of the host's or of a device's
     const std::lock_guard lock(state_->guard);
     if (bytes > state_->statistics.limit) return nullptr;
     try {

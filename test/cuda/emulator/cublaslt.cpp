@@ -277,7 +277,7 @@ struct matmul {
                     double x = alpha * sum;
                     if (beta != 0) x += beta * read(lc.type, c, p * lc.stride + lc.at(i, j));
                     if (adds_bias(o)) x += read(ld.type, o.bias, p * o.bias_stride + i);
-                    if (clips(o) && x < 0) x = 0;
+                    if (clips(o) && !(x > 0)) x = 0; // of NaN, too
                     write(ld.type, d, p * ld.stride + ld.at(i, j), x);
                 }
     }
@@ -517,7 +517,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t op, 
     algorithm chosen{};
     std::memcpy(&chosen, algo, sizeof chosen);
     if (chosen.magic != algorithm_magic || chosen.product != number_of(m.o, {&m.la, &m.lb, &m.lc, &m.ld}) ||
-        workspace_bytes < chosen.workspace || (workspace_bytes > 0 && (!workspace || !is_aligned(workspace, 16))))
+        workspace_bytes < chosen.workspace || (workspace_bytes > 0 && (!workspace || !is_aligned(workspace, 256))))
         return CUBLAS_STATUS_INVALID_VALUE;
     if (adds_bias(m.o) && (!m.o.bias || !is_aligned(m.o.bias, chosen.align_bias))) return CUBLAS_STATUS_INVALID_VALUE;
     if (!is_aligned(A, chosen.align_a) || !is_aligned(B, chosen.align_b) || !is_aligned(C, chosen.align_c) ||

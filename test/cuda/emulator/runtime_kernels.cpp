@@ -61,8 +61,10 @@ cudaError_t put_kernel(machine& m, const void* kernel, const std::string& where,
                    std::string wrong;
                    {
                        const lock_type lock(now.guard);
+                       constexpr std::uintptr_t nothing = 65536; // below it there is no memory of anybody
                        for (const auto& [at, i] : pointers)
-                           if (at && now.card_of(at) < 0 && !now.is_pinned(at, 1))
+                           if (reinterpret_cast<std::uintptr_t>(at) >= nothing && now.card_of(at) < 0 &&
+                               !now.is_pinned(at, 1))
                                wrong = "has the host's memory as its argument " + std::to_string(i + 1);
                    }
                    if (wrong.empty()) wrong = run_grid(body, grid, block, shared_bytes, seed);

@@ -2,8 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <random>
 #include <string>
 #include <vector>
@@ -11,6 +13,7 @@
 #include <cuda/device/error.hpp>
 #include <cuda/kernels/dense/gemm.hpp>
 #include <tenon/ops/gradients.hpp>
+#include <tenon/ops/state.hpp>
 
 #include "products.hpp"
 
@@ -53,6 +56,55 @@ TEST_CASE_TEMPLATE("matmul on a GPU of nothing is nothing, and a sum of nothing 
     CAPTURE(seed);
     std::mt19937_64 random(seed);
     for (const product& p : empty_products()) CHECK(check_through_graph<T>(p, random) == "");
+    CHECK(m.is_clean());
+}
+
+TEST_CASE("an empty variable, which lies nowhere on a GPU, has a product") {
+    const machine m;
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const auto on_gpu = tn::on("/gpu:0");
+    const any_tensor v = tn::untyped::variable("v", {element_type::float32, extents(3, 0)}, tn::zeros());
+    const any_tensor w = tn::untyped::variable("w", {element_type::float32, extents(0, 7)}, tn::zeros());
+    const any_tensor product = tn::untyped::matmul(v, w);
+    tn::session s(g);
+    s.run(tn::initialize_variables());
+    for (int i = 0; i < 3; ++i) {
+        const any_array c = std::move(s.run_untyped({}, {product})[0]);
+        REQUIRE(c.extents() == extents(3, 7));
+        CHECK(std::all_of(c.data<float>(), c.data<float>() + 21, [](float x) { return x == 0; }));
+    }
+    CHECK(m.is_clean());
+}
+
+TEST_CASE_TEMPLATE("relu of a product keeps a NaN, whoever makes the product", T, float, double, tn::half,
+                   tn::bfloat16) {
+    const machine m;
+    const product p{extents(16, 8), extents(8, 32), false, false, true, true};
+    const auto filled = [](const extents& sizes, float value) {
+        any_array a(tn::element_type_of<T>, sizes);
+        std::fill_n(a.data<T>(), a.elements(), static_cast<T>(value));
+        return a;
+    };
+    any_array a = filled(p.a, 1);
+    const any_array b = filled(p.b, 1), bias = filled(extents(32), -10);
+    a.data<T>()[3 * 8] = static_cast<T>(std::nanf(""));                        // row 3
+    for (int l = 0; l < 8; ++l) a.data<T>()[5 * 8 + l] = static_cast<T>(2.0F); // row 5
+    for (const bool own : {false, true}) {
+        CAPTURE(own);
+        if (own) REQUIRE(setenv("TENON_CUDA_PRODUCTS", "own", 1) == 0);
+        const on_gpu g(p, tn::element_type_of<T>);
+        tn::session s(g.g);
+        const any_array c = g.run(s, a, b, &bias);
+        REQUIRE(unsetenv("TENON_CUDA_PRODUCTS") == 0);
+        for (std::int64_t i = 0; i < 16; ++i)
+            for (std::int64_t j = 0; j < 32; ++j) {
+                CAPTURE(i);
+                const auto x = static_cast<float>(c.data<T>()[i * 32 + j]);
+                if (i == 3) REQUIRE(std::isnan(x));
+                else REQUIRE(x == (i == 5 ? 6.0F : 0.0F));
+            }
+    }
     CHECK(m.is_clean());
 }
 

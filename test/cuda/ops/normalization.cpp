@@ -26,9 +26,10 @@ TEST_CASE_TEMPLATE("GPU: layer_norm and its gradients, through the graph; the sa
                    half, bfloat16) {
     drawn_numbers draw;
     const double epsilon = 1e-3;
-    // Rows that fit into the registers of one thread, a warp, a block, and none; more rows than blocks.
-    for (const extents& shape : {extents(3, 1), extents(2, 3, 5), extents(70, 64), extents(5000, 8), extents(3, 1001),
-                                 extents(40, 2050), extents(3, 8300), extents(0, 5), extents(9)}) {
+    // Rows that fit into the registers of one thread, a warp, a block, and none; more rows than blocks take at once.
+    for (const extents& shape :
+         {extents(3, 1), extents(2, 3, 5), extents(70, 64), extents(5000, 8), extents(3, 1001), extents(40, 2050),
+          extents(300, 4104), extents(3, 8300), extents(2, 12000), extents(0, 5), extents(9)}) {
         CAPTURE(to_string(shape));
         const std::int64_t n = shape[shape.rank() - 1].size, rows = n == 0 ? 0 : shape.elements() / n;
         const auto some = [&](std::int64_t) { return 3 + draw(-2, 2); };

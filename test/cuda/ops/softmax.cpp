@@ -169,8 +169,8 @@ TEST_CASE_TEMPLATE("GPU: gradients of softmax and log_softmax along any axis, th
 
 TEST_CASE_TEMPLATE("GPU: sparse_softmax_cross_entropy: loss and gradient", T, float, double, half, bfloat16) {
     drawn_numbers draw;
-    const extents shapes[] = {extents(1, 1),    extents(5, 10), extents(300, 7), extents(3, 2, 1000),
-                              extents(2, 9001), extents(0, 4),  extents(6)};
+    const extents shapes[] = {extents(1, 1),    extents(5, 10),   extents(300, 7), extents(3, 2, 1000),
+                              extents(2, 9001), extents(2, 9008), extents(0, 4),   extents(6)};
     for (const extents& shape : shapes)
         for (const bool wide : {false, true}) {
             CAPTURE(to_string(shape));
@@ -206,17 +206,25 @@ TEST_CASE_TEMPLATE("GPU: sparse_softmax_cross_entropy: loss and gradient", T, fl
 }
 
 TEST_CASE("GPU: a label that is no class fails the step with the CPU's words, which name the first") {
-    const any_array x = array_of<float>(extents(4, 3), [](std::int64_t i) { return static_cast<double>(i % 3); });
-    const double given[] = {1, 3, -1, 2};
-    const any_array labels = array_of<std::int32_t>(extents(4), [&](std::int64_t i) { return given[i]; });
-    try {
-        (void)run_on_gpu({&x, &labels}, [](const auto& in) {
-            return std::vector{untyped::sparse_softmax_cross_entropy(in[0], in[1])};
+    // Few labels are looked at while losses are computed, many before that.
+    for (const std::int64_t rows : {4, 3000, 9000}) {
+        CAPTURE(rows);
+        const any_array x =
+            array_of<float>(extents(rows, 3), [](std::int64_t i) { return static_cast<double>(i % 3); });
+        const std::int64_t first = rows / 3;
+        const any_array labels = array_of<std::int32_t>(extents(rows), [&](std::int64_t i) {
+            return i == first ? 3.0 : i > first && i % 2 == 0 ? -1.0 : static_cast<double>(i % 3);
         });
-        FAIL("it was taken");
-    } catch (const invalid_argument_error& e) {
-        CHECK(std::string(e.what()).find("label 3 of row 1 is not one of the 3 classes; labels run from 0 to 2") !=
-              std::string::npos);
+        try {
+            (void)run_on_gpu({&x, &labels}, [](const auto& in) {
+                return std::vector{untyped::sparse_softmax_cross_entropy(in[0], in[1])};
+            });
+            FAIL("it was taken");
+        } catch (const invalid_argument_error& e) {
+            CHECK(std::string(e.what()).find("label 3 of row " + std::to_string(first) +
+                                             " is not one of the 3 classes; labels run from 0 to 2") !=
+                  std::string::npos);
+        }
     }
 }
 

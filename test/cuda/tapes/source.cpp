@@ -154,6 +154,56 @@ TEST_CASE("a source knows the class of a layout and no sizes") {
     CHECK(bias == text(extents(7, 1, 3), extents(1, 3)));
 }
 
+TEST_CASE(
+    "of one operand a thread reads two packs before it computes; of more operands, for sums and in long code one") {
+    const auto packs = [](const tape& t, const std::vector<extents>& sizes) {
+        const std::string text = sources_of(t, sizes).back().text, name = "packs = ";
+        return std::stoi(text.substr(text.find(name) + name.size()));
+    };
+    tape t;
+    const int r = t.emit_input(t.add_input(element_type::float32));
+    const auto roots_of = [&](int times) {
+        tape u = t;
+        int last = r;
+        for (int k = 0; k < times; ++k) last = u.emit(opcode::sqrt, element_type::float32, last);
+        u.add_output(last, element_type::float32);
+        return u;
+    };
+    CHECK(packs(roots_of(1), {extents(5000)}) == 2);
+    CHECK(packs(roots_of(40), {extents(5000)}) == 1);
+    const tape product = product_and_sums();
+    tape only_product = product;
+    only_product.output_count = 1;
+    CHECK(packs(only_product, {extents(5000), extents(5000)}) == 1);
+    CHECK(packs(only_product, {extents(5000), extents()}) == 2); // a number is no operand to wait for
+    CHECK(packs(product, {extents(5000), extents()}) == 1);
+}
+
+TEST_CASE("an element is computed once, wherever blocks and packs end") {
+    gpu_context gpu(0);
+    tape t;
+    const int x = t.emit_input(t.add_input(element_type::float32));
+    t.add_output(t.emit(opcode::add, element_type::float32, x, x), element_type::float32);
+    std::vector<std::unique_ptr<gpu_tape>> kernels;
+    std::vector<buffer> inputs;
+    for (const std::int64_t n : {1, 1023, 1024, 1028, 2044, 2048, 2049, 5000, 70001}) {
+        inputs.emplace_back(element_type::float32, extents(n));
+        for (std::size_t k = 0; k < inputs.back().count(); ++k) inputs.back().set(k, static_cast<double>(k + 1));
+        kernels.push_back(std::make_unique<gpu_tape>(gpu, t, std::vector<std::int64_t>{},
+                                                     std::vector<tensor_type>{{element_type::float32, extents(n)}}));
+    }
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        const std::vector<buffer> in{inputs[i]};
+        kernels[i]->settle(in);
+        gpu_tape::how in_place;
+        in_place.in_place = true; // what is computed twice is doubled twice
+        const buffer y = std::move(kernels[i]->run(in, in_place)[0]);
+        std::size_t wrong = 0;
+        for (std::size_t k = 0; k < y.count(); ++k) wrong += y.at(k) != 2 * static_cast<double>(k + 1);
+        CHECK_MESSAGE(wrong == 0, "of ", y.count());
+    }
+}
+
 TEST_CASE("elements are counted in 64 bits where there are more than 2^31") {
     const tape t = product_and_sums();
     const auto text = [&](std::int64_t n) { return sources_of(t, {extents(n), extents(n)}).back().text; };

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <algorithm>
-
 #include <tenon/core/error.hpp>
 #include <tenon/runtime/device/pooled_device.hpp>
 
@@ -33,10 +31,9 @@ TENON_INLINE void pooled_device::belong_to(const device_name& task) {
     name_ = to_string(attributes_.name);
 }
 
-// What has no bytes has an address of the device, too: kernels are given it.
 TENON_INLINE void* pooled_device::allocate(std::size_t bytes) {
     for (;;) {
-        if (void* memory = pool_->allocate(std::max(bytes, std::size_t{1}))) return memory;
+        if (void* memory = pool_->allocate(bytes)) return memory;
         if (give_back_ && give_back_(context_)) continue;
         const memory_statistics s = pool_->statistics();
         throw resource_exhausted_error(name_ + ": " + std::to_string(bytes) + " bytes are too many: of the " +
@@ -45,7 +42,7 @@ TENON_INLINE void* pooled_device::allocate(std::size_t bytes) {
     }
 }
 TENON_INLINE void pooled_device::deallocate(void* memory, std::size_t bytes) noexcept {
-    pool_->deallocate(memory, std::max(bytes, std::size_t{1}));
+    pool_->deallocate(memory, bytes);
 }
 
 TENON_INLINE tenon::memory_info pooled_device::memory() const {
