@@ -51,15 +51,14 @@ joined_rows::joined_rows(std::int64_t rows, std::vector<std::int64_t> widths, st
 
 template <bool Joins> void joined_rows::move(const void* const* parts, const void* whole, void* stream) const {
     const auto bytes = static_cast<std::int64_t>(element_bytes_);
-    // The largest unit of which all rows and pointers are multiples.
+    // The largest unit of which all rows and pointers are multiples, and all widths: parts begin behind those that nobody reads, too.
     auto unit =
         static_cast<std::int64_t>(std::gcd(std::uintptr_t{16}, std::gcd(reinterpret_cast<std::uintptr_t>(whole),
                                                                         static_cast<std::uintptr_t>(row_ * bytes))));
-    for (std::size_t p = 0; p < widths_.size(); ++p)
-        if (parts[p]) {
-            unit = std::gcd(unit, widths_[p] * bytes);
-            unit = std::gcd(unit, static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(parts[p]) % 16));
-        }
+    for (std::size_t p = 0; p < widths_.size(); ++p) {
+        unit = std::gcd(unit, widths_[p] * bytes);
+        if (parts[p]) unit = std::gcd(unit, static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(parts[p]) % 16));
+    }
     std::int64_t offset = 0;
     group g;
     const auto give = [&] {
