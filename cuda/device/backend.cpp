@@ -25,20 +25,28 @@ public:
             (void)cudaGetLastError();
             return all;
         }
-        for (int i = 0; i < count; ++i) all.push_back(attributes_of(i, count));
+        for (int i = 0; i < count; ++i) {
+            device_attributes unknown;
+            unknown.name = gpu_name(i);
+            unknown.description = refusal([&] { all.push_back(attributes_of(i, count)); });
+            if (!unknown.description.empty()) all.push_back(std::move(unknown));
+        }
         return all;
     }
 
     std::string why_none() const override {
         int count = 0;
-        const cudaError_t answer = cudaGetDeviceCount(&count);
-        if (answer == cudaSuccess) return count == 0 ? "CUDA shows no GPU to this process" : "";
-        try {
-            check(answer, "cudaGetDeviceCount");
-        } catch (const error& e) {
-            return e.what();
-        }
-        return {};
+        std::string why = refusal([&] { check(cudaGetDeviceCount(&count), "cudaGetDeviceCount"); });
+        if (!why.empty()) return why;
+        if (count == 0) return "CUDA shows no GPU to this process";
+        for (int i = 0; i < count; ++i)
+            if (const std::string of_card = why_not(i); !of_card.empty())
+                why += (why.empty() ? "GPU " : "; GPU ") + std::to_string(i) + ": " + of_card;
+        return why;
+    }
+
+    std::string why_not(int card) const override {
+        return refusal([&] { require_usable(card); });
     }
 
 protected:
@@ -59,6 +67,15 @@ protected:
     }
 
 private:
+    // What f throws; "" where it does not.
+    template <class F> static std::string refusal(const F& f) {
+        try {
+            f();
+        } catch (const error& e) {
+            return e.what();
+        }
+        return {};
+    }
     // Who says how much is told at once where that is not there: other processes may have it. Who does not, and takes it now, has what is
     // free, but for what CUDA's libraries need for their code.
     static memory_policy within_what_is_free(const wanted& w, std::size_t& promised) {
@@ -87,14 +104,18 @@ private:
         check(cudaDeviceCanAccessPeer(&can, from, to), "cudaDeviceCanAccessPeer");
         return can != 0;
     }
+    static device_name gpu_name(int card) {
+        device_name name("/job:localhost/replica:0/task:0/device:GPU:0");
+        name.index = card;
+        return name;
+    }
     static device_attributes attributes_of(int card, int count) {
         cudaDeviceProp p{};
         check(cudaGetDeviceProperties(&p, card), "cudaGetDeviceProperties");
         char bus[32] = {};
         check(cudaDeviceGetPCIBusId(bus, sizeof bus, card), "cudaDeviceGetPCIBusId");
         device_attributes a;
-        a.name = device_name("/job:localhost/replica:0/task:0/device:GPU:0");
-        a.name.index = card;
+        a.name = gpu_name(card);
         a.memory = static_cast<std::int64_t>(p.totalGlobalMem);
         a.capability = p.major * 10 + p.minor;
         a.description = std::string(p.name) + ", pci bus id: " + bus +

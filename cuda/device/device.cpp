@@ -2,6 +2,7 @@
 
 #include <cuda/device/error.hpp>
 #include <cuda/device/program_kernels.hpp>
+#include <tenon/core/error.hpp>
 #include <tenon/graph/op.hpp>
 #include <tenon/graph/gpu_kernels.hpp>
 
@@ -19,6 +20,15 @@ device::device(device_attributes a, int card, const std::vector<int>& peers, con
 device::~device() {
     (void)cudaSetDevice(context.card);
     (void)cudaStreamDestroy(waited_for_);
+}
+
+void* device::allocate(std::size_t bytes) {
+    try {
+        return pooled_device::allocate(bytes);
+    } catch (const resource_exhausted_error&) {
+        require_usable(context.card); // a card that was lost has no memory either
+        throw;
+    }
 }
 
 void device::copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {

@@ -23,6 +23,7 @@ public:
            std::shared_ptr<const void> in_use, std::shared_ptr<machine> m);
     ~device() override;
 
+    void* allocate(std::size_t bytes) override;
     void copy_from_host(void* to, const void* from, std::size_t bytes) override;
     void copy_to_host(void* to, const void* from, std::size_t bytes) override;
     kernel_factory kernel_of(const op_definition& op, element_type e) const override;

@@ -57,4 +57,10 @@ void card_memory::give(void* region, std::size_t) noexcept {
     (void)cudaStreamSynchronize(stream_); // then the pool, which keeps nothing, gives it to the card
 }
 
+void require_usable(int card) {
+    std::size_t free = 0, all = 0;
+    check(cudaSetDevice(card), "cudaSetDevice");
+    check(cudaMemGetInfo(&free, &all), "cudaMemGetInfo");
+}
+
 } // namespace tenon::cuda

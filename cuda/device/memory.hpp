@@ -26,4 +26,7 @@ private:
     cudaStream_t stream_ = nullptr;
 };
 
+/// Throws what check() throws where this process cannot use the card: another one has it to itself, or it was lost.
+void require_usable(int card);
+
 } // namespace tenon::cuda

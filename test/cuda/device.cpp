@@ -46,7 +46,7 @@ TEST_CASE("a GPU's memory is taken as it is needed, counted, and given back to t
     CHECK(emulator::count().device_bytes == before);
 }
 
-TEST_CASE("a variable of no elements lies in the GPU's memory: kernels that make something of nothing are given it") {
+TEST_CASE("a variable of no elements has no memory, and kernels make something of it") {
     emulator::reset();
     const tn::graph g;
     const tn::graph_scope in(g);
@@ -131,6 +131,42 @@ TEST_CASE(
                 CHECK_THROWS_AS((void)s.run(tn::feed(x, filled(1)), there), tn::internal_error);
             }
         }
+    emulator::reset();
+}
+
+TEST_CASE("a card that cannot be used is left out of sessions, which say so: those of the CPU run, those that ask for "
+          "it are told why") {
+    for (const bool is_lost : {false, true}) {
+        CAPTURE(is_lost);
+        emulator::reset();
+        if (is_lost) emulator::lose_card(0, 0, cudaErrorLaunchFailure);
+        else emulator::fail("cudaSetDevice", cudaErrorDevicesUnavailable); // another process has it to itself
+        const std::string said = is_lost ? "cudaErrorLaunchFailure" : "cudaErrorDevicesUnavailable";
+        const tn::graph g;
+        const tn::graph_scope in(g);
+        const auto x = tn::placeholder<float, tn::shape<n>>("x");
+        const auto here = x + 1.0f;
+        const auto there = tn::on("/gpu:0", [&] { return tn::add_n(x, x); });
+        {
+            if (is_lost) { // which this process finds out by using it
+                tn::session s(g);
+                CHECK_THROWS_AS((void)s.run(tn::feed(x, filled(1)), there), tn::internal_error);
+            }
+            std::vector<std::string> lines;
+            tn::session_options o;
+            o.placement_log = [&](const std::string& line) { lines.push_back(line); };
+            tn::session s(g, o);
+            CHECK(s.run(tn::feed(x, filled(1)), here)(n - 1) == 2);
+            const std::string text =
+                message_of<tn::invalid_argument_error>([&] { (void)s.run(tn::feed(x, filled(1)), there); });
+            CHECK(contains(text, "This program has no GPUs: "));
+            CHECK(contains(text, said));
+            if (is_lost) continue; // every call says so then, also how many cards there are
+            REQUIRE(!lines.empty());
+            CHECK(contains(lines[0], "GPU 0 is left out: "));
+            CHECK(contains(lines[0], said));
+        }
+    }
     emulator::reset();
 }
 

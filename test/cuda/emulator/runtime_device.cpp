@@ -246,6 +246,7 @@ const char* cudaGetErrorName(cudaError_t e) {
         NAME(cudaErrorInvalidConfiguration)
         NAME(cudaErrorInvalidMemcpyDirection)
         NAME(cudaErrorInsufficientDriver)
+        NAME(cudaErrorDevicesUnavailable)
         NAME(cudaErrorInvalidDeviceFunction)
         NAME(cudaErrorNoDevice)
         NAME(cudaErrorInvalidDevice)

@@ -33,8 +33,10 @@ public:
     virtual ~gpu_backend() = default;
     /// The GPUs that there are, by number.
     virtual std::vector<device_attributes> physical() const = 0;
-    /// Where there are none, why: "the CUDA driver was not found; ...". Programs that use the CPU alone need not ask.
+    /// Where there are none that can be used, why: "the CUDA driver was not found; ...". Programs that use the CPU alone need not ask.
     virtual std::string why_none() const { return {}; }
+    /// What keeps this process from using a card: another one has it to itself, or it was lost. "": nothing.
+    virtual std::string why_not(int /*card*/) const { return {}; }
     /// The devices: GPU 0, GPU 1, ... Throws invalid_argument_error, with the cards that there are, where the selection names others, or
     /// asks for more memory than a card has; failed_precondition_error while devices are in use that were made of another selection;
     /// resource_exhausted_error where memory that was asked for is not free.

@@ -87,11 +87,13 @@ TENON_INLINE gpu_backend::selected gpu_backend::select(const gpu_setup& s,
     selected all;
     for (std::size_t i = 0; i < numbers.size(); ++i) {
         const device_attributes& card = cards[static_cast<std::size_t>(numbers[i])];
-        if (!card.simulated && card.capability < s.selection.least_capability) {
-            const std::string line = "GPU " + std::to_string(numbers[i]) + " is left out: its compute capability is " +
-                                     detail::shown_capability(card.capability) + ", and " +
-                                     detail::shown_capability(s.selection.least_capability) + " is asked for (" +
-                                     card.description + ")";
+        std::string why = why_not(numbers[i]);
+        if (why.empty() && !card.simulated && card.capability < s.selection.least_capability)
+            why = "its compute capability is " + detail::shown_capability(card.capability) + ", and " +
+                  detail::shown_capability(s.selection.least_capability) + " is asked for";
+        if (!why.empty()) {
+            const std::string line =
+                "GPU " + std::to_string(numbers[i]) + " is left out: " + why + " (" + card.description + ")";
             if (s.log) s.log(line);
             else detail::tell_once(line);
             continue;
