@@ -47,9 +47,10 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 find_program(TENON_CCACHE ccache)
 mark_as_advanced(TENON_CCACHE)
 if(TENON_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
-    # Paths relative to the sources let copies of them, and presets, share what is compiled in the same way.
+    # Paths relative to the sources let copies of them, and presets, share what is compiled in the same way. What is not there
+    # yet is not preprocessed beforehand: the compiler tells what it depends on.
     set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env
-        "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1 "${TENON_CCACHE}")
+        "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1 "${TENON_CCACHE}")
     set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
 
