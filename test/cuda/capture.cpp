@@ -9,6 +9,7 @@
 
 #include "emulator/control.hpp"
 
+#include "environment.hpp"
 #include "own_ops.hpp"
 
 // A step that gives its streams all at once is recorded as a CUDA graph in its second run, and given again in later ones.
@@ -24,18 +25,6 @@ using numbers = tn::array<float, tn::shape<n>>;
 
 std::size_t launched() { return emulator::count_calls("cudaGraphLaunch"); }
 std::size_t recorded() { return emulator::count_calls("cudaStreamEndCapture"); }
-
-// An environment variable for as long as this lives.
-class environment {
-public:
-    environment(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
-    ~environment() { unsetenv(name_); }
-    environment(const environment&) = delete;
-    environment& operator=(const environment&) = delete;
-
-private:
-    const char* name_;
-};
 
 std::mt19937& random_source() {
     static std::mt19937 random = [] {
@@ -123,7 +112,7 @@ TEST_CASE(
     "kernels of a recorded step that need not wait for each other do not, and a chain of them stays on one stream") {
     const auto streams_of = [](int chains, const char* how) {
         emulator::reset();
-        const environment wish("TENON_CUDA_RECORDINGS", how);
+        const tn::test::environment wish("TENON_CUDA_RECORDINGS", how);
         const tn::graph g;
         const tn::graph_scope in(g);
         const auto x = tn::placeholder<float, tn::shape<n>>("x");

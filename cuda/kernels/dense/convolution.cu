@@ -5,6 +5,7 @@
 #include <cuda/kernels/dense/filter_gradient.hpp>
 #include <cuda/kernels/dense/input_gradient.hpp>
 #include <cuda/kernels/dense/parts.hpp>
+#include <cuda/kernels/dense/tiles.hpp>
 #include <cuda/kernels/elements.hpp>
 #include <cuda/kernels/launch.hpp>
 
@@ -393,10 +394,7 @@ void convolve(const convolution_sizes& s, element_type e, const void* x, const v
 
 void convolve_backward_input(const convolution_sizes& s, element_type e, const void* dy, const void* w, void* dx,
                              void* stream) {
-    const auto is_aligned = [](const void* p) {
-        return reinterpret_cast<std::uintptr_t>(p) % input_gradient_alignment == 0;
-    };
-    if (e == element_type::float32 && has_input_gradient(s) && is_aligned(dy) && is_aligned(w)) {
+    if (e == element_type::float32 && has_input_gradient(s) && is_tile_aligned(dy) && is_tile_aligned(w)) {
         input_gradient(s, static_cast<const float*>(dy), static_cast<const float*>(w), static_cast<float*>(dx), stream);
         return;
     }

@@ -166,17 +166,10 @@ __global__ void __launch_bounds__(Tile::threads)
     }
 }
 
-bool is_aligned(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % (tile_load * sizeof(float)) == 0; }
-
 } // namespace
 
 bool has_filter_gradient(const convolution_sizes& s) {
-    constexpr std::int64_t most = std::int64_t{1} << 30;
-    const auto is_small = [](std::int64_t n) { return n > 0 && n < most; };
-    return (s.groups == 1 || s.group_out() >= small_tile::columns / 2) && is_small(s.x_elements()) &&
-           is_small(s.w_elements()) && is_small(s.y_elements()) && is_small(s.stride_h) && is_small(s.stride_w) &&
-           s.dilation_h * s.kernel_h < most && s.dilation_w * s.kernel_w < most && s.pad_top < most &&
-           s.pad_left < most;
+    return (s.groups == 1 || s.group_out() >= small_tile::columns / 2) && has_tile_sizes(s);
 }
 
 bool has_few_filters(const convolution_sizes& s) {
@@ -196,8 +189,8 @@ void filter_gradient(const convolution_sizes& s, const float* x, const float* dy
     const sizes told = sizes_of(s, d);
     auto* const parts = static_cast<float*>(scratch);
     const auto blocks = static_cast<unsigned>(d.row_tiles * d.column_tiles * s.groups * d.parts);
-    const bool wide_x = s.group_in() % tile_load == 0 && is_aligned(x),
-               wide_y = s.group_out() % tile_load == 0 && is_aligned(dy);
+    const bool wide_x = s.group_in() % tile_load == 0 && is_tile_aligned(x),
+               wide_y = s.group_out() % tile_load == 0 && is_tile_aligned(dy);
     with_tile(s, [&]<class Tile>(Tile) {
         const auto give = [&](auto kernel) { launch(kernel, blocks, Tile::threads, 0, stream, told, x, dy, parts); };
         if (wide_x && wide_y) give(add_products<Tile, tile_load, tile_load>);

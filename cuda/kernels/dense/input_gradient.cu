@@ -148,11 +148,7 @@ __global__ void __launch_bounds__(Tile::threads)
 } // namespace
 
 bool has_input_gradient(const convolution_sizes& s) {
-    constexpr std::int64_t most = std::int64_t{1} << 30;
-    const auto is_small = [](std::int64_t n) { return n > 0 && n < most; };
-    return s.stride_h == 1 && s.stride_w == 1 && s.group_out() % tile_depth == 0 && is_small(s.x_elements()) &&
-           is_small(s.w_elements()) && is_small(s.y_elements()) && s.dilation_h * s.kernel_h < most &&
-           s.dilation_w * s.kernel_w < most && s.pad_top < most && s.pad_left < most;
+    return s.stride_h == 1 && s.stride_w == 1 && s.group_out() % tile_depth == 0 && has_tile_sizes(s);
 }
 
 bool has_many_pixels(const convolution_sizes& s) { return blocks_of(s) >= fills_gpu; }
@@ -160,8 +156,7 @@ bool has_many_pixels(const convolution_sizes& s) { return blocks_of(s) >= fills_
 void input_gradient(const convolution_sizes& s, const float* dy, const float* w, float* dx, void* stream) {
     const auto by = [](std::int64_t n) { return divider(static_cast<std::uint32_t>(n)); };
     const auto number = [](std::int64_t n) { return static_cast<int>(n); };
-    const bool by_fours =
-        s.group_in() % tile_load == 0 && reinterpret_cast<std::uintptr_t>(dx) % input_gradient_alignment == 0;
+    const bool by_fours = s.group_in() % tile_load == 0 && is_tile_aligned(dx);
     with_tile(s, [&]<class Tile>(const Tile&) {
         const sizes told{by(s.width),
                          by(s.height),

@@ -11,10 +11,7 @@ namespace tenon::cuda {
 bool has_input_gradient(const convolution_sizes& s);
 /// Whether its blocks fill a large GPU twice.
 bool has_many_pixels(const convolution_sizes& s);
-/// What dy and w are aligned to.
-inline constexpr int input_gradient_alignment = 16;
-
-/// dx from dy and w. Each element is one sum in float, in a fixed order.
+/// dx from dy and w, which are tile-aligned (tiles.hpp). Each element is one sum in float, in a fixed order.
 void input_gradient(const convolution_sizes& s, const float* dy, const float* w, float* dx, void* stream);
 
 } // namespace tenon::cuda

@@ -1,13 +1,30 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
+#include <cuda/kernels/dense/convolution.hpp>
 #include <cuda/kernels/lanes.hpp>
 
-/// Products of float matrices by blocks of threads, of operands that lie in shared memory: device code.
+/// Products of float matrices by blocks of threads, of operands that lie in shared memory: device code, and for which convolutions.
 
 namespace tenon::cuda {
 
 /// Places of the sums that are brought to shared memory at a time, and floats of a load.
 inline constexpr int tile_depth = 16, tile_load = 4;
+
+/// Whether a convolution has something to compute, and 31 bits count its elements and the places of its windows.
+inline bool has_tile_sizes(const convolution_sizes& s) {
+    constexpr std::int64_t most = std::int64_t{1} << 30;
+    const auto is_small = [](std::int64_t n) { return n > 0 && n < most; };
+    return is_small(s.x_elements()) && is_small(s.w_elements()) && is_small(s.y_elements()) && is_small(s.stride_h) &&
+           is_small(s.stride_w) && s.dilation_h * s.kernel_h < most && s.dilation_w * s.kernel_w < most &&
+           s.pad_top < most && s.pad_left < most;
+}
+/// Whether tile_load floats at a time can be read there.
+inline bool is_tile_aligned(const void* p) {
+    return reinterpret_cast<std::uintptr_t>(p) % (tile_load * sizeof(float)) == 0;
+}
 
 /// Results of a block, and of each of its threads, which are multiples of tile_load.
 template <int Rows, int Columns, int ThreadRows, int ThreadColumns> struct float_tile {

@@ -1,8 +1,6 @@
 #pragma once
 
-#include <cstdlib>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,29 +14,13 @@
 #include <tenon/tape/vjp.hpp>
 
 #include "../../expr/run_tape.hpp"
+#include "environment.hpp"
 
 /// Tapes on GPU 0, without a graph.
 
 namespace tape_test {
 
-/// An environment variable for as long as this lives.
-class environment {
-public:
-    environment(const char* name, const std::string& value) : name_(name) {
-        if (const char* before = std::getenv(name)) before_ = before;
-        setenv(name, value.c_str(), 1);
-    }
-    ~environment() {
-        if (before_) setenv(name_, before_->c_str(), 1);
-        else unsetenv(name_);
-    }
-    environment(const environment&) = delete;
-    environment& operator=(const environment&) = delete;
-
-private:
-    const char* name_;
-    std::optional<std::string> before_;
-};
+using tenon::test::environment;
 
 /// Device memory, with a guard behind it.
 class device_buffer {
