@@ -22,6 +22,7 @@
 
 #include "models.hpp"
 #include "peer_row.hpp"
+#include "pictures.hpp"
 
 namespace tn = tenon;
 
@@ -98,18 +99,8 @@ measured tf_records(int threads) {
     return an_element(ahead(tn::data::tf_records({name}).batch(batch), threads), records);
 }
 
-struct pictures {
-    tn::array<std::uint8_t, tn::shape<images, 28, 28>> x;
-    tn::array<std::int32_t, tn::shape<images>> y;
-    pictures() {
-        std::mt19937 random(1);
-        for (std::uint8_t& v : x) v = static_cast<std::uint8_t>(random());
-        for (std::int32_t& v : y) v = static_cast<std::int32_t>(random() % 10);
-    }
-};
-
 measured image(int threads) {
-    const pictures p;
+    const pictures<images> p;
     return an_element(ahead(tn::data::slices(p.x, p.y)
                                 .shuffle(images, {.seed = 1})
                                 .batch<batch>()
@@ -120,7 +111,7 @@ measured image(int threads) {
 }
 
 measured indexed_image(int) {
-    const pictures p;
+    const pictures<images> p;
     tn::minibatches all({.size = batch, .seed = 1}, tn::scaled<float>(p.x, 1 / 255.0f), p.y);
     return {seconds([&] {
                 for (auto [x, y] : all) (void)x.data(), (void)y.data();

@@ -74,7 +74,7 @@ tn::any_array room(std::size_t bytes) { return {tn::element_type::uint8, {static
 struct answering final : connection_user {
     std::shared_ptr<connection> to;
     tn::any_array place; // none: arrays are made for what comes
-    tn::any_array place_for(const message&, std::size_t, const tn::tensor_type& type) override {
+    tn::any_array place_for(const message&, std::size_t, const tn::tensor_type& type, std::size_t) override {
         return place && place.type() == type ? place.share() : tn::any_array();
     }
     void received(message m) override {

@@ -1,201 +1,226 @@
 #!/usr/bin/env bash
 # Builds and runs everything that needs a GPU, on a machine that has CUDA 13, CMake 3.25 and g++ 12 or newer; all else comes from
-# third_party/, which cuda/fetch_headers.sh has filled elsewhere. Prints one table, and ends with 1 where something failed.
+# third_party/, which cuda/fetch_headers.sh has filled elsewhere. What tells most in a second comes first, and each row is written to
+# build/cuda/logs/rows as it is known: a command goes on where the last one stopped. Ends with 1 where something failed.
 #
-#   cuda/check.sh [PART...]      build, tests, graphs, sanitizer, endurance, tour, training, benchmarks, peers (all, where none is named)
+#   cuda/check.sh [CHECK...]     those whose names begin so: build, tests/ops, benchmarks/training (all, where none is named)
+#   cuda/check.sh --list         their names, in order
+#   cuda/check.sh --again ...    also what has a row already
 #   cuda/check.sh --record ...   puts the table into docs/gpu.md, too, under the machine's name
 #
-# TENON_JOBS: compilers at a time. TENON_CHECK_SECONDS: how long random graphs run (60). TENON_CHECK_STEPS: steps of the endurance
-# run (1000000). TENON_CHECK_LIMIT: seconds after which a program is ended as failed (1200; under the sanitizer 3600).
-# TENON_CHECK_FILES: of the tests only those whose files match this expression. TENON_CHECK_TOOLS: of the sanitizer (memcheck racecheck
-# initcheck).
-# shellcheck disable=SC2317 # parts are called by their names
+# TENON_JOBS: compilers at a time. TENON_CHECK_PROGRAMS: a build folder that was filled elsewhere, for this card's architecture: nothing is
+# built. TENON_CHECK_BUDGET: seconds after which the command ends, whatever is left. TENON_CHECK_LIMIT: seconds after which a program is
+# ended (1200; under the sanitizer 3600). TENON_CHECK_REPETITIONS: of each benchmark (9). TENON_CHECK_SECONDS: how long random graphs run
+# (60). TENON_CHECK_STEPS: steps of the endurance run (1000000).
 set -uo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 root=$PWD
 # Where the toolkit's installer leaves them, which puts them on nobody's PATH.
 command -v nvcc >/dev/null || PATH=$PATH:${CUDA_PATH:-/usr/local/cuda}/bin
-build=$root/build/cuda
-logs=$build/logs
-jobs=${TENON_JOBS:-$(nproc)}
-record=no
-parts=()
+build=${TENON_CHECK_PROGRAMS:-$root/build/cuda}
+logs=$root/build/cuda/logs
+rows=$logs/rows
+list=no again=no record=no one=
+wanted=()
 for argument in "$@"; do
     case $argument in
+    --list) list=yes ;;
+    --again) again=yes ;;
     --record) record=yes ;;
-    build | tests | graphs | sanitizer | endurance | tour | training | benchmarks | peers) parts+=("$argument") ;;
-    *) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    --one=*) one=${argument#*=} ;; # this script's own: a check as a process
+    -*) sed -n '2,15s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    *) wanted+=("$argument") ;;
     esac
 done
-[ ${#parts[@]} -gt 0 ] || parts=(build tests graphs sanitizer endurance tour training benchmarks peers)
 mkdir -p "$logs"
-
-table="| part | what | result | seconds |
-|---|---|---|---|
-"
-measured=
+touch "$rows"
 status=0
 
-# row PART WHAT RESULT SECONDS
+# Each file of test/cuda is a run of its own, so that a GPU that is lost in one is there for the next. Those that ask the emulated GPU for
+# something are not in the program.
+test_files() {
+    find test/cuda -name '*.cpp' -not -path '*/emulat*' -not -path '*/gpu/*' -not -path '*/libraries/*' \
+        -exec grep -LE '#include "(emulator|emulated)/' {} + | sed 's,^test/cuda/\(.*\)\.cpp$,tests/\1,' | sort
+}
+names() {
+    local built=yes
+    [ -n "${TENON_CHECK_PROGRAMS:-}" ] && built=no
+    echo facts
+    [ $built = no ] || printf '%s\n' build/configure build/tests
+    printf '%s\n' tests/session tests/recorded
+    [ $built = no ] || echo build/benchmarks
+    printf '%s\n' benchmarks/training tests/op_table compiled/op_table benchmarks/bandwidth benchmarks/matmul \
+        benchmarks/steps
+    test_files | grep -vE '^tests/(session|recorded|op_table)$'
+    [ $built = no ] || echo build/rest
+    printf '%s\n' sanitizer/memcheck/{session,recorded,strided_copy} graphs peers tests/plans
+    printf 'tour/%s\n' 02_placement 03_placement_function 04_soft_placement 05_many_devices 06_two_branches 07_gpu_memory \
+        08_control_dependencies 24_mirrored
+    printf '%s\n' training/dense training/conv sanitizer/memcheck/op_table \
+        sanitizer/{racecheck,initcheck}/{session,recorded,strided_copy,op_table} endurance
+}
+is_wanted() {
+    [ ${#wanted[@]} -gt 0 ] || return 0
+    local w
+    for w in "${wanted[@]}"; do [ "${1#"$w"}" = "$1" ] || return 0; done
+    return 1
+}
+
+# row NAME RESULT SECONDS
 row() {
-    table+="| $1 | $2 | $3 | $4 |"$'\n'
-    printf '%-11s %-44s %-22s %s s\n' "$1" "$2" "$3" "$4"
+    printf '%s\t%s\t%s\n' "$@" >>"$rows"
+    printf '%-44s %-40s %s s\n' "$@"
 }
 
-# check PART WHAT LOG COMMAND...   a row: what the command's end says; 77, as for CTest, is "skipped"
-check() {
-    local part=$1 what=$2 log=$logs/$3.log began=$SECONDS result
-    shift 3
-    local limit=()
-    [ "$(type -t "$1")" = function ] || limit=(timeout --kill-after=10 "${TENON_CHECK_LIMIT:-1200}")
-    "${limit[@]}" "$@" >"$log" 2>&1 </dev/null
-    case $? in
-    0) result=passed ;;
-    77) result="skipped: $(tail -1 "$log")" ;;
-    124 | 137)
-        result="**FAILED**: not done in ${TENON_CHECK_LIMIT:-1200} s (\`${log#"$root"/}\`)"
-        status=1
-        tail -40 "$log"
-        ;;
-    *)
-        result="**FAILED** (\`${log#"$root"/}\`)"
-        status=1
-        echo "---- $what: the end of $log"
-        tail -40 "$log"
-        ;;
-    esac
-    row "$part" "$what" "$result" $((SECONDS - began))
-    [ "${result:0:6}" = passed ]
+facts() {
+    command -v nvidia-smi || { echo "no nvidia-smi: no driver"; return 77; }
+    nvidia-smi
+    nvcc --version | tail -2
+    cmake --version | head -1
+    g++ --version | head -1
+    command -v ninja compute-sanitizer
+    uname -rm
+    nproc
 }
-
-# skip PART WHAT WHY
-skip() { row "$1" "$2" "skipped: $3" 0; }
-
 configure() {
-    cmake -S "$root" -B "$build" -DCMAKE_BUILD_TYPE=Release "-DCMAKE_PREFIX_PATH=$root/third_party" \
+    if [ ! -d third_party/include/Eigen ]; then
+        echo "third_party/ is empty: run cuda/fetch_headers.sh where there are packages, and copy third_party/ here"
+        return 1
+    fi
+    local generator=()
+    ! command -v ninja >/dev/null || generator=(-G Ninja)
+    cmake -S "$root" -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release "-DCMAKE_PREFIX_PATH=$root/third_party" \
         -DTENON_WITH_CUDA=ON -DTENON_WITH_NET=OFF -DTENON_WITH_ZLIB=OFF -DTENON_WITH_PNG=OFF -DTENON_WITH_JPEG=OFF \
         -DTENON_WITH_RE2=OFF -DTENON_BUILD_EXAMPLES=ON -DTENON_BUILD_BENCHMARKS=ON -DTENON_COMPILER_TESTS=OFF \
         -DTENON_INSTALL=OFF '-DTENON_TEST_FOLDERS=cuda;random_graphs'
 }
-compile() {
-    cmake --build "$build" --parallel "$jobs" --target tenon_gpu_tests tenon_examples tenon_benchmarks
-}
-
-part_build() {
-    if [ ! -d third_party/include/Eigen ]; then
-        echo "third_party/ is empty: run cuda/fetch_headers.sh where there are packages, and copy third_party/ here"
-        row build configure "**FAILED**: no third_party/" 0
-        status=1
-        return 1
-    fi
-    check build configure configure configure && check build "compile and link" compile compile
-}
-
-# Each file of test/cuda is a run of its own, so that a GPU that is lost in one is there for the next. Those that ask the emulated GPU for
-# something are not in the program.
-part_tests() {
-    local file name
-    while IFS= read -r file; do
-        name=${file#test/cuda/}
-        check tests "${name%.cpp}" "tests.${name//\//.}" "$build/test/cuda/test_cuda_gpu" "--source-file=*/$file"
-    done < <(find test/cuda -name '*.cpp' -not -path '*/emulat*' -not -path '*/gpu/*' -not -path '*/libraries/*' \
-        -exec grep -LE '#include "(emulator|emulated)/' {} + | grep -E "${TENON_CHECK_FILES:-.}" | sort)
-    if [ -x "$build/test/cuda/cuda_plans" ]; then
-        check tests "plans of cuDNN for other GPUs" tests.plans "$build/test/cuda/cuda_plans"
-    else
-        skip tests "plans of cuDNN for other GPUs" "no cuDNN when this was built"
-    fi
-}
-
-part_graphs() {
-    check graphs "random graphs over GPU and CPU" graphs "$build/test/random_graphs_gpu" \
-        --seconds "${TENON_CHECK_SECONDS:-60}" --seed "$(date +%s)"
-}
-
-# Of Tenon's own kernels: products and convolutions by NVIDIA's are left out, which order what they share in ways that racecheck does
-# not know of.
-part_sanitizer() {
-    local TENON_CHECK_LIMIT=${TENON_CHECK_LIMIT:-3600}
-    if ! command -v compute-sanitizer >/dev/null; then
-        skip sanitizer "compute-sanitizer" "it is not installed"
-        return
-    fi
-    local tool
-    for tool in ${TENON_CHECK_TOOLS:-memcheck racecheck initcheck}; do
-        check sanitizer "$tool" "sanitizer.$tool" env TENON_CUDA_PRODUCTS=own TENON_CUDA_CONVOLUTIONS=own \
-            compute-sanitizer --tool "$tool" --error-exitcode 1 \
-            "$build/test/cuda/test_cuda_gpu" "--source-file=*/cuda/op_table.cpp,*/cuda/session.cpp,*/cuda/strided_copy.cpp"
-    done
-}
-
-part_endurance() {
-    check endurance "${TENON_CHECK_STEPS:-1000000} steps at constant memory" endurance \
-        "$build/test/cuda/cuda_endurance" "${TENON_CHECK_STEPS:-1000000}"
-}
-
-part_tour() {
-    local program
-    for program in 02_placement 03_placement_function 04_soft_placement 05_many_devices 06_two_branches 07_gpu_memory \
-        08_control_dependencies 24_mirrored; do
-        check tour "$program" "tour.$program" "$build/examples/tour/$program"
-    done
-}
-
-part_training() {
-    local data=$build/fashion-mnist file
+compile() { cmake --build "$build" --parallel "${TENON_JOBS:-$(nproc)}" --target "$@"; }
+of_training() {
+    local data=$root/build/cuda/fashion-mnist file
     if [ ! -d third_party/data/fashion-mnist ]; then
-        skip training Fashion-MNIST "no third_party/data/fashion-mnist"
-        return
+        echo "no third_party/data/fashion-mnist"
+        return 77
     fi
     mkdir -p "$data"
     for file in third_party/data/fashion-mnist/*.gz; do
         [ -f "$data/$(basename "$file" .gz)" ] || gunzip -c "$file" >"$data/$(basename "$file" .gz)"
     done
-    check training "Fashion-MNIST, dense" training.dense "$build/examples/fashion_mnist" --data "$data"
-    check training "Fashion-MNIST, convolutional" training.conv "$build/examples/fashion_mnist" --data "$data" --model conv
-    grep -hiE 'accuracy|samples' "$logs"/training.*.log | tail -4
+    "$build/examples/fashion_mnist" --data "$data" "$@"
 }
-
-part_benchmarks() {
-    local program
-    for program in matmul bandwidth steps training; do
-        check benchmarks "$program" "benchmarks.$program" "$build/benchmarks/cuda/$program" || continue
-        measured+=$'\n'"$program:"$'\n\n```text\n'"$(grep -v '^[0-9T].*\(Running\|Run on\|CPU\)' "$logs/benchmarks.$program.log")"$'\n```\n'
-        cat "$logs/benchmarks.$program.log"
-    done
+# Of Tenon's own kernels: products and convolutions by NVIDIA's are left out, which order what they share in ways that racecheck does not
+# know of.
+sanitizer() {
+    command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer is not installed"; return 77; }
+    TENON_CUDA_PRODUCTS=own TENON_CUDA_CONVOLUTIONS=own compute-sanitizer --tool "${1%/*}" --error-exitcode 1 \
+        "$build/test/cuda/test_cuda_gpu" "--source-file=*/test/cuda/${1#*/}.cpp"
 }
-
-part_peers() {
+peers() {
     if ! python3 -c 'import torch; assert torch.cuda.is_available()' >/dev/null 2>&1; then
-        skip peers PyTorch "python3 has no torch that sees a GPU"
-        return
+        echo "python3 has no torch that sees a GPU"
+        return 77
     fi
-    check peers PyTorch peers python3 benchmarks/peers/torch_gpu_rows.py "$build/benchmarks/cuda/peer_rows" || return
-    local rows # without what torch.compile has to tell
-    rows=$(grep -E '^(PyTorch|row|mlp|conv|fused)' "$logs/peers.log")
-    measured+=$'\nPyTorch on the same card:\n\n```text\n'"$rows"$'\n```\n'
-    echo "$rows"
+    python3 benchmarks/peers/torch_gpu_rows.py "$build/benchmarks/cuda/peer_rows"
 }
 
-for part in "${parts[@]}"; do
-    "part_$part" || { [ "$part" != build ] || break; }
-done
+# The check of that name; 77, as for CTest, is "skipped", for the reason in the last line.
+run() {
+    local what=${1#*/}
+    case $1 in
+    build/configure) configure ;;
+    build/tests) compile test_cuda_gpu ;;
+    build/benchmarks) compile tenon_benchmarks ;;
+    build/rest) compile tenon_gpu_tests tenon_examples ;;
+    tests/plans)
+        [ -x "$build/test/cuda/cuda_plans" ] || { echo "no cuDNN when this was built"; return 77; }
+        "$build/test/cuda/cuda_plans"
+        ;;
+    tests/*) "$build/test/cuda/test_cuda_gpu" "--source-file=*/test/cuda/$what.cpp" ;;
+    compiled/*) TENON_CUDA_TAPES=compiled "$build/test/cuda/test_cuda_gpu" "--source-file=*/test/cuda/$what.cpp" ;;
+    benchmarks/*) "$build/benchmarks/cuda/$what" "--benchmark_repetitions=${TENON_CHECK_REPETITIONS:-9}" ;;
+    graphs) "$build/test/random_graphs_gpu" --seconds "${TENON_CHECK_SECONDS:-60}" --seed "$(date +%s)" ;;
+    tour/*) "$build/examples/tour/$what" ;;
+    training/dense) of_training ;;
+    training/conv) of_training --model conv ;;
+    endurance) "$build/test/cuda/cuda_endurance" "${TENON_CHECK_STEPS:-1000000}" ;;
+    sanitizer/*) sanitizer "$what" ;;
+    peers) peers ;;
+    facts) facts ;;
+    esac
+}
+
+if [ -n "$one" ]; then
+    run "$one"
+    exit
+fi
+
+# What a check printed goes to its log, whose end is shown where it failed. False where nothing after it can be run.
+check() {
+    local name=$1 log=$logs/${1//\//.}.log began=$SECONDS limit=${TENON_CHECK_LIMIT:-1200} left result code
+    case $1 in
+    build/*) limit=86400 ;;
+    sanitizer/*) limit=${TENON_CHECK_LIMIT:-3600} ;;
+    esac
+    left=$((${TENON_CHECK_BUDGET:-864000} - SECONDS))
+    [ $left -ge 5 ] || return 1
+    [ "$limit" -le $left ] || limit=$left
+    # In a process group of its own, which is ended as a whole.
+    timeout --kill-after=5 "$limit" "$root/cuda/check.sh" "--one=$name" >"$log" 2>&1 </dev/null
+    code=$?
+    case $code in
+    0) result=passed ;;
+    77) result="skipped: $(tail -1 "$log")" ;;
+    124 | 137) result="**not done** in $limit s" ;;
+    *) result="**FAILED** (\`${log#"$root"/}\`)" ;;
+    esac
+    row "$name" "$result" $((SECONDS - began))
+    case $name in benchmarks/* | peers) cat "$log" ;; esac
+    [ $code -eq 0 ] || [ $code -eq 77 ] || { status=1; tail -40 "$log"; }
+    case $name in build/*) [ $code -eq 0 ] ;; esac
+}
+
+# What rows say of each check, the last time, in the order in which they are run.
+last_row() { awk -F'\t' -v name="$1" '$1 == name { last = $0 } END { if (last != "") print last }' "$rows"; }
+
+while IFS= read -r name; do
+    is_wanted "$name" || continue
+    if [ $list = yes ]; then
+        echo "$name"
+        continue
+    fi
+    [ $again = yes ] || [[ -z $(last_row "$name") || $(last_row "$name") == *"**not done**"* ]] || continue
+    check "$name" || { status=1; break; }
+done < <(names)
+[ $list = no ] || exit 0
 
 card=$(nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null | head -1)
-card=${card:-no GPU}
+table="| check | result | seconds |
+|---|---|---|
+"
+measured=
+while IFS= read -r name; do
+    IFS=$'\t' read -r _ result seconds <<<"$(last_row "$name")"
+    [ -n "${result:-}" ] || continue
+    table+="| $name | $result | $seconds |"$'\n'
+    case $name:$result in
+    benchmarks/*:passed) figures=(-vE '^([0-9]{4}-|Running |Run on |CPU Caches|  L[1-3]|Load Average|\*\*\*)') ;;
+    peers:passed) figures=(-E '^(PyTorch|row|mlp|conv|fused)') ;; # without what torch.compile has to tell
+    *) continue ;;
+    esac
+    measured+=$'\n'"${name#*/}:"$'\n\n```text\n'"$(grep "${figures[@]}" "$logs/${name//\//.}.log")"$'\n```\n'
+done < <(names)
 echo
-echo "== $card"
+echo "== ${card:-no GPU}"
 echo "$table"
 if [ $record = yes ]; then
-    text="### $card, CUDA $(nvcc --version | sed -n 's/.*release \([0-9.]*\),.*/\1/p'), $(date +%Y-%m-%d)
+    text="### ${card:-no GPU}, CUDA $(nvcc --version | sed -n 's/.*release \([0-9.]*\),.*/\1/p'), $(date +%Y-%m-%d)
 
 $table$measured"
     TEXT=$text awk '
         /^<!-- checked: begin -->/ { print; print ""; print ENVIRON["TEXT"]; skipping = 1 }
         /^<!-- checked: end -->/ { skipping = 0 }
-        !skipping || /^<!-- checked: begin -->/ { if (!/^<!-- checked: begin -->/) print }' docs/gpu.md >"$build/gpu.md" &&
-        cp "$build/gpu.md" docs/gpu.md
+        !skipping || /^<!-- checked: begin -->/ { if (!/^<!-- checked: begin -->/) print }' docs/gpu.md >"$logs/gpu.md" &&
+        cp "$logs/gpu.md" docs/gpu.md
     echo "written to docs/gpu.md"
 fi
 exit $status

@@ -101,7 +101,7 @@ int main() {
     int steps = 0;
     try {
         for (;; ++steps) sess.run(step);
-    } catch (const tn::out_of_range_error&) { // the last epoch is over
+    } catch (const tn::end_of_data_error&) { // the last epoch is over
     }
     std::printf("%d steps of %d flats\n", steps, batch_size);
 

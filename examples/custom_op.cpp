@@ -31,9 +31,10 @@ struct cumulative_sum_op {
         return e == tn::element_type::float32 || e == tn::element_type::float64 || e == tn::element_type::int32 ||
                e == tn::element_type::int64;
     }
+    static constexpr char what_it_takes[] = "elements are float, double, int32 or int64";
     static constexpr tn::inferred infer(const attributes&, tn::type_list in, int) {
         if (in.size() != 1) return tn::fault::expects_more_operands;
-        if (!takes(in[0].element)) return tn::fault::element_type_not_supported;
+        if (!takes(in[0].element)) return what_it_takes;
         if (in[0].extents.rank() == 0) return tn::fault::rank_too_low;
         return in[0];
     }

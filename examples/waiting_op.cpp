@@ -93,7 +93,7 @@ public:
 
 private:
     std::exception_ptr no_more() const {
-        return std::make_exception_ptr(tn::out_of_range_error("mailbox \"" + name_ + "\" is closed"));
+        return std::make_exception_ptr(tn::end_of_data_error("mailbox \"" + name_ + "\" is closed"));
     }
 
     const std::string name_;
@@ -204,7 +204,7 @@ int main() {
     north.close();
     try {
         (void)step();
-    } catch (const tn::out_of_range_error& e) {
+    } catch (const tn::end_of_data_error& e) {
         std::printf("closed: %s\n", e.what());
         ended = true;
     }

@@ -113,8 +113,9 @@ private:
         receiving(recorder& r, std::string to, std::string from, std::shared_ptr<net::connection_user> u) :
             all(r), self(std::move(to)), other(std::move(from)), base(std::move(u)) {}
         net::message_limits limits() override { return base->limits(); }
-        tenon::any_array place_for(const net::message& head, std::size_t i, const tenon::tensor_type& type) override {
-            return base->place_for(head, i, type);
+        tenon::any_array place_for(const net::message& head, std::size_t i, const tenon::tensor_type& type,
+                                   std::size_t size) override {
+            return base->place_for(head, i, type, size);
         }
         void received(net::message m) override {
             all.add(other, self, m);

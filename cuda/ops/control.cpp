@@ -15,8 +15,9 @@ struct copy_kernel final : kernel {
         bytes(static_cast<std::size_t>(s.outputs[0].extents.elements()) * size_of(s.outputs[0].element)) {}
     void run(const kernel_run& r) override {
         if (bytes == 0 || !r.out[0] || r.in[0] == r.out[0]) return;
-        check(cudaMemcpyAsync(r.out[0], r.in[0], bytes, cudaMemcpyDeviceToDevice, static_cast<cudaStream_t>(r.stream)),
-              "cudaMemcpyAsync");
+        cuda::check(
+            cudaMemcpyAsync(r.out[0], r.in[0], bytes, cudaMemcpyDeviceToDevice, static_cast<cudaStream_t>(r.stream)),
+            "cudaMemcpyAsync");
     }
     bool may_share(int i, int) const override { return i == 0 && vanishes; }
 

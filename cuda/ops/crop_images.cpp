@@ -6,6 +6,7 @@
 #include <cuda/ops/images.hpp>
 #include <cuda/ops/kernel_table.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/core/number_text.hpp>
 #include <tenon/graph/node.hpp>
 #include <tenon/ops/image_geometry.hpp>
 
@@ -26,8 +27,8 @@ public:
             of_rows ? places_.large.height - places_.small.height : places_.large.width - places_.small.width;
         throw invalid_argument_error(
             "crop_at (" + node_ + "): image " + std::to_string(bad.at / 2) + " is cut from " +
-            (of_rows ? "row " : "column ") + (places_.parts ? std::to_string(bad.part) : std::to_string(bad.pixel)) +
-            " on, which must be " +
+            (of_rows ? "row " : "column ") +
+            (places_.parts ? detail::text_of_number(bad.part) : std::to_string(bad.pixel)) + " on, which must be " +
             (places_.parts ? "a part of the places in [0, 1)" : "0 .. " + std::to_string(most)));
     }
 

@@ -28,9 +28,9 @@ protected:
     /// What the scratch memory begins with: the run, which many threads read, and the host's memory is far.
     static constexpr std::size_t run_bytes = 256;
     const std::uint64_t* run_of(const kernel_run& r) const {
-        check(cudaMemcpyAsync(r.scratch, r.told, sizeof(std::uint64_t), cudaMemcpyHostToDevice,
-                              static_cast<cudaStream_t>(r.stream)),
-              "cudaMemcpyAsync");
+        cuda::check(cudaMemcpyAsync(r.scratch, r.told, sizeof(std::uint64_t), cudaMemcpyHostToDevice,
+                                    static_cast<cudaStream_t>(r.stream)),
+                    "cudaMemcpyAsync");
         return reinterpret_cast<const std::uint64_t*>(r.scratch);
     }
     random_place place(const kernel_run& r, std::int64_t first = 0) const { return {source_.key(), run_of(r), first}; }

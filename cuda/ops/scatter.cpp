@@ -40,9 +40,9 @@ public:
     void run(const kernel_run& r) override {
         if (!r.in[0]) throw failed_precondition_error(detail::changed_without_value(name_, variable_));
         if (r.out[0] != r.in[0] && variable_bytes_ > 0)
-            check(cudaMemcpyAsync(r.out[0], r.in[0], variable_bytes_, cudaMemcpyDeviceToDevice,
-                                  static_cast<cudaStream_t>(r.stream)),
-                  "cudaMemcpyAsync");
+            cuda::check(cudaMemcpyAsync(r.out[0], r.in[0], variable_bytes_, cudaMemcpyDeviceToDevice,
+                                        static_cast<cudaStream_t>(r.stream)),
+                        "cudaMemcpyAsync");
         memory_pieces scratch(r.scratch);
         auto* const refused = scratch.take<unsigned>(index_parts * sizeof(unsigned));
         const sorted_rows rows = sort_.sort(scratch, r.in[1], told_indices::found(r.told), refused, r.stream);

@@ -1,12 +1,36 @@
 #include <cuda/tapes/compiler.hpp>
 
+#include <atomic>
 #include <fstream>
+
+#include <unistd.h>
 
 #include <cuda/device/library.hpp>
 #include <cuda/tapes/hash.hpp>
 #include <tenon/core/error.hpp>
 
 namespace tenon::cuda::tapes {
+
+namespace {
+
+std::atomic<compiler*> of_this_process{nullptr};
+
+// A program that ends destroys what its main thread has for itself before all else. Nothing may be compiled while other objects are
+// destroyed: NVRTC was seen to crash, or to wait for ever, in the first program that did so beside a real driver.
+struct ended_first {
+    bool is_there = true;
+    ~ended_first() {
+        if (compiler* const made = of_this_process; made && getpid() == gettid()) made->end();
+    }
+};
+thread_local ended_first of_thread;
+[[maybe_unused]] const bool is_made = of_thread.is_there; // by the main thread, before main
+
+std::exception_ptr cancelled() {
+    return std::make_exception_ptr(cancelled_error("the program ends while kernels wait to be compiled"));
+}
+
+} // namespace
 
 bool compilation::is_done() const {
     const std::lock_guard lock(guard_);
@@ -36,7 +60,9 @@ compiler::compiler(std::shared_ptr<const nvrtc> by, disk_cache cache) :
     nvrtc_->prepare();
 }
 
-compiler::~compiler() {
+compiler::~compiler() { end(); }
+
+void compiler::end() {
     std::map<std::string, std::deque<request>> left;
     {
         const std::lock_guard lock(guard_);
@@ -45,10 +71,8 @@ compiler::~compiler() {
     }
     changed_.notify_all();
     if (thread_.joinable()) thread_.join();
-    const auto cancelled =
-        std::make_exception_ptr(cancelled_error("the program ends while kernels wait to be compiled"));
     for (auto& [target, requests] : left)
-        for (request& r : requests) r.result->finish(nullptr, cancelled);
+        for (request& r : requests) r.result->finish(nullptr, cancelled());
 }
 
 compiler& compiler::of_process() {
@@ -56,6 +80,7 @@ compiler& compiler::of_process() {
                                  {"libnvrtc.so.13", "libnvrtc.so"}, library_folders::toolkit, "libnvrtc-builtins.so");
     static compiler made(std::make_shared<nvrtc>([](const char* name) { return nvrtc_library.find(name); }),
                          disk_cache(disk_cache::usual_folder()));
+    of_this_process = &made;
     return made;
 }
 
@@ -80,6 +105,10 @@ std::shared_ptr<const compilation> compiler::ask(const kernel_source& source, in
             return result;
         }
         const std::lock_guard lock(guard_);
+        if (ending_) {
+            result->finish(nullptr, cancelled());
+            return result;
+        }
         waiting_[target].push_back({key, source, result});
         if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
     } catch (...) {

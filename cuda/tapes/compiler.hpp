@@ -45,6 +45,8 @@ public:
     compiler(std::shared_ptr<const nvrtc> by, disk_cache cache);
     /// What is being compiled is finished, what waits fails with cancelled_error.
     ~compiler();
+    /// The same now; what is asked for later fails so, too.
+    void end();
     compiler(const compiler&) = delete;
     compiler& operator=(const compiler&) = delete;
 

@@ -100,7 +100,7 @@ void consume_tuples(const std::string& target) {
     std::printf("what is left: %s\n", to_string(sess.run(left)).c_str());
     try {
         sess.run(others);
-    } catch (const tn::out_of_range_error& e) {
+    } catch (const tn::end_of_data_error& e) {
         std::printf("dequeue, empty: %s\n", e.what());
     }
 }

@@ -49,7 +49,7 @@ int main() {
     std::printf("the next line of: %s\n", first.substr(first.rfind('/') + 1).c_str());
     try {
         for (;;) sess.run(put_instance);
-    } catch (const tn::out_of_range_error&) { // there are no more files
+    } catch (const tn::end_of_data_error&) { // there are no more files
     }
     sess.run(close_instances);
     try {
@@ -61,7 +61,7 @@ int main() {
                             static_cast<double>(features_now(i, 1)), targets_now(i));
             std::printf("\n");
         }
-    } catch (const tn::out_of_range_error& e) {
+    } catch (const tn::end_of_data_error& e) {
         std::printf("the end: %s\n", e.what());
     }
     return 0;

@@ -49,7 +49,7 @@ void take_in_steps() {
             std::printf("a step: %d and %d, their sum is %d\n", static_cast<int>(a()), static_cast<int>(b()),
                         static_cast<int>(sum()));
         }
-    } catch (const tn::out_of_range_error& e) {
+    } catch (const tn::end_of_data_error& e) {
         std::printf("the end: %s\n", e.what());
     }
 }

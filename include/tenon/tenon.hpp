@@ -48,6 +48,7 @@
 #include <tenon/ops/random.hpp>           // random numbers, the same everywhere
 #include <tenon/ops/queue.hpp>            // queues of tuples, which outlive steps
 #include <tenon/ops/files.hpp>            // files, where ops are
+#include <tenon/ops/lease.hpp>            // who may do what only one may do at a time
 #include <tenon/ops/gradients.hpp>        // reverse-mode differentiation
 #include <tenon/ops/hints.hpp>            // what to write where sum(x, 1) does not compile
 

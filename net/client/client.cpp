@@ -3,11 +3,12 @@
 #include <cstdlib>
 #include <mutex>
 
-#include <unistd.h>
-
 #include <net/client/remote_session.hpp>
+#include <net/link/asking.hpp>
 #include <net/transport/service.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/core/number_text.hpp>
+#include <tenon/core/process_name.hpp>
 #include <tenon/runtime/session/scheme.hpp>
 
 namespace tenon::net {
@@ -26,18 +27,12 @@ struct client_state {
     }
 };
 
-std::string own_name() {
-    char host[256] = "";
-    (void)gethostname(host, sizeof host - 1);
-    return "process " + std::to_string(getpid()) + " on " + host;
-}
-
 class tenon_scheme final : public tenon::detail::session_scheme {
 public:
     std::shared_ptr<tenon::detail::session_state> make(const std::string& address, const graph& g,
                                                        const session_options& o) const override {
         dialed_server s = dial_as_client(address);
-        return std::make_shared<remote_session>(*s.over, std::move(s.to), own_name(), g, o);
+        return std::make_shared<remote_session>(*s.over, std::move(s.to), tenon::detail::process_name(), g, o);
     }
     void reset(const std::string& address, const std::vector<std::string>& containers) const override {
         dialed_server s = dial_as_client(address);
@@ -61,8 +56,8 @@ tcp_options tcp_options_of(const tls_files& files, bool shared_memory, std::func
 
 link_options link_options_of(const char* whose, double heartbeat, double lease) {
     if (!(heartbeat > 0) || !(lease >= 2 * heartbeat) || !(lease < 1e6))
-        throw invalid_argument_error(std::string(whose) + ": heartbeat is " + std::to_string(heartbeat) +
-                                     " s and lease " + std::to_string(lease) +
+        throw invalid_argument_error(std::string(whose) + ": heartbeat is " + tenon::detail::text_of_number(heartbeat) +
+                                     " s and lease " + tenon::detail::text_of_number(lease) +
                                      " s; give a positive heartbeat and a lease of two of them at least");
     link_options o;
     o.heartbeat = seconds_of(heartbeat);
@@ -87,6 +82,7 @@ dialed_server dial_as_client(const std::string& address) {
     if (const char* token = std::getenv("TENON_TOKEN"); token && d.to.self.token.empty()) d.to.self.token = token;
     d.to.self.insecure = s.options.insecure;
     d.to.link = link_options_of("client_options", s.options.heartbeat, s.options.lease);
+    d.to.turn_of = turn_of;
     d.to.name_of_verb = [](std::uint8_t v) { return name_of(static_cast<verb>(v)); };
     return d;
 }

@@ -7,9 +7,12 @@
 #include <string>
 #include <vector>
 
+#include <net/client/awaited_answer.hpp>
+#include <net/client/data_sets.hpp>
 #include <net/link/peer.hpp>
 #include <net/wire/calls.hpp>
 #include <net/wire/graph_codec.hpp>
+#include <tenon/kernel/resources.hpp>
 #include <tenon/runtime/session/backend.hpp>
 #include <tenon/runtime/session/observed.hpp>
 
@@ -35,6 +38,8 @@ public:
     session_statistics statistics() const override;
     std::vector<device_attributes> list_devices() const override;
     tenon::memory_info memory_info(const device_name& device) const override;
+    std::vector<run_count> random_runs() const override { return runs_.counts(); }
+    void set_random_runs(const std::vector<run_count>& counts) override;
     void set_trace(trace* t) override { traced_.set(t); }
     /// unimplemented_error: what steps on servers take is not measured.
     void set_measurements(cost_measurements* m) override;
@@ -47,29 +52,52 @@ private:
     friend class remote_pending;
     using fetch_request = tenon::detail::fetch_request;
     using callable_key = std::vector<std::int64_t>;
-    /// A callable of the server, by its number; the server is told to drop it with the last who holds it here.
-    using known_callable = std::shared_ptr<const std::uint64_t>;
+    /// A callable of the server; the server is told to drop it with the last who holds it here.
+    struct server_callable {
+        std::uint64_t number = 0;
+        std::vector<std::shared_ptr<run_counter>> counted; // of the random ops that its steps run
+        // A step that was answered so; one that was lost may have run.
+        void count_run(const answer& a) const noexcept {
+            if (a.failed && !a.unknown && a.reason != error_reason::lost_task) return;
+            for (const auto& c : counted) (void)c->next();
+        }
+    };
+    using known_callable = std::shared_ptr<const server_callable>;
+
+    // What a step waits for goes on where the step has ended: what is sent to the server is known there, sooner or later.
+    using waited_for = std::shared_ptr<awaited_answer>;
 
     template <class C> typename C::reply ask(const C& c, double seconds) const;
-    void extend();
-    known_callable callable_for(const std::vector<any_tensor>& feeds, const fetch_request& r);
+    template <class C> waited_for begin(const C& c, call_time until) const;
+    waited_for begin_step(const known_callable& which, const run_step& c, const step& in,
+                          std::uint64_t* number = nullptr) const;
+    void limit(step& in, double timeout) const;
+    void wait(const awaited_answer& a, const step& in, const char* what) const;
+    void extend(const step& in);
+    known_callable callable_for(const std::vector<any_tensor>& feeds, const fetch_request& r, const step& in);
+    known_callable known(server_callable&& callable) const;
+    std::vector<std::shared_ptr<run_counter>> counters_of(const std::vector<any_tensor>& feeds, const fetch_request& r);
     run_step step_of(const known_callable& which, std::size_t feeds, const any_array* const* fed, double timeout) const;
     void run(const known_callable& which, std::size_t feeds, const fetch_request& r, const any_array* const* fed,
-             any_array* fetched, double timeout);
-    void take(run_step::reply&& r, const fetch_request& q, any_array* fetched, trace* t, std::int64_t began) const;
-    time_point deadline_of(double timeout) const;
+             any_array* fetched, double timeout, const step& in);
+    void take(answer a, const step& in, const fetch_request& q, any_array* fetched, trace* t, std::int64_t began) const;
     void tell_placed(const std::vector<std::string>& lines) const;
 
     transport& transport_;
     const std::shared_ptr<peer> server_;
     std::uint64_t session_ = 0, incarnation_ = 0;
+    std::shared_ptr<served_data> data_; // for iterators
     mutable tenon::detail::observed<trace> traced_{"set_trace"};
 
-    std::mutex extending_;                             // one at a time; before guard_
-    graph_mark sent_;                                  // under it
+    run_counters runs_; // as far as steps are known to have run
+
+    std::mutex extending_;     // of what follows; before guard_
+    graph_mark sent_, coming_; // what the server has; and will have, by what is under way
+    waited_for extension_;
     mutable std::mutex guard_;                         // of what follows
     std::map<callable_key, known_callable> callables_; // that steps without a callable of their own may use again
     std::list<callable_key> by_age_;                   // the oldest first
+    std::map<callable_key, waited_for> coming_callables_;
 };
 
 } // namespace tenon::net

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include <net/client/client.hpp>
+#include <net/command/printable.hpp>
 #include <net/link/asking.hpp>
 #include <tenon/core/error.hpp>
 
@@ -43,22 +44,28 @@ std::string in_seconds(double s) {
     return text;
 }
 
+// Names, words and descriptions are what others have chosen.
+std::string missing_text(const task_row& t) {
+    return printable(t.task + " at " + t.address) + ": does not answer: " + printable(t.trouble) + "\n";
+}
+
 std::string text_of(const task_row& t) {
-    std::string text = t.task + " at " + t.address;
-    if (!t.reached) return text + ": does not answer: " + t.trouble + "\n";
-    text += ", tenon " + t.version + ", for " + in_seconds(t.seconds) + (t.stopping ? ", stopping" : "") + "\n";
+    if (!t.reached) return missing_text(t);
+    std::string text = printable(t.task + " at " + t.address + ", tenon " + t.version) + ", for " +
+                       in_seconds(t.seconds) + (t.stopping ? ", stopping" : "") + "\n";
     for (const device_row& d : t.devices)
-        text += "  device " + to_string(d.device.name) + ": " + d.device.description + ", " +
+        text += "  device " + printable(to_string(d.device.name) + ": " + d.device.description) + ", " +
                 in_units(static_cast<std::uint64_t>(d.memory.in_use)) + " in use" +
                 (d.memory.limit ? " of " + in_units(static_cast<std::uint64_t>(d.memory.limit)) : "") + "\n";
+    for (const holder_row& h : t.holders) text += "  memory of " + h.client + ": " + in_units(h.bytes) + "\n";
     for (const session_row& s : t.sessions)
-        text += "  session of " + s.client + " (" + s.peer + "): " + std::to_string(s.nodes) + " nodes, " +
-                std::to_string(s.steps) + " steps, open for " + in_seconds(s.seconds) + ", last used " +
+        text += "  session of " + printable(s.client + " (" + s.peer + ")") + ": " + std::to_string(s.nodes) +
+                " nodes, " + std::to_string(s.steps) + " steps, open for " + in_seconds(s.seconds) + ", last used " +
                 in_seconds(s.idle) + " ago\n";
     for (const resource_row& r : t.resources) {
         if (r.kind == "counter") continue; // of random ops
-        text += "  " + r.kind + " " + r.name + (r.container.empty() ? "" : " in " + r.container) +
-                (r.description.empty() ? "" : ": " + r.description);
+        text += "  " + printable(r.kind + " " + r.name + (r.container.empty() ? "" : " in " + r.container) +
+                                 (r.description.empty() ? "" : ": " + r.description));
         if (r.bytes) text += ", " + in_units(r.bytes);
         if (r.updates) text += ", " + std::to_string(r.updates) + " updates";
         text += "\n";
@@ -66,26 +73,30 @@ std::string text_of(const task_row& t) {
     for (const step_row& s : t.steps) {
         text += "  step " + std::to_string(s.step) + ", for " + in_seconds(s.seconds) + "\n";
         for (const wait_row& w : s.waits)
-            text += "    " + w.node + " (" + w.op + ") waits for " + w.what + ", for " + in_seconds(w.seconds) + "\n";
+            text += "    " + printable(w.node + " (" + w.op + ") waits for " + w.what) + ", for " +
+                    in_seconds(w.seconds) + "\n";
     }
     return text;
 }
 
 } // namespace
 
-std::string status_text(const std::string& target, bool all_tasks, double seconds) {
-    std::string text;
-    for (const task_row& t : ask(target, ask_status{all_tasks, seconds}, seconds + 1).tasks) text += text_of(t);
-    return text;
+cluster_status status_of(const std::string& target, bool all_tasks, double seconds) {
+    cluster_status s;
+    for (const task_row& t : ask(target, ask_status{all_tasks, seconds}, seconds + 1).tasks) {
+        s.text += text_of(t);
+        s.is_whole = s.is_whole && t.reached;
+    }
+    return s;
 }
 
 std::string devices_text(const std::string& target, double seconds) {
     std::string text;
     for (const task_row& t : ask(target, ask_status{true, seconds}, seconds + 1).tasks) {
-        if (!t.reached) text += t.task + " does not answer: " + t.trouble + "\n";
+        if (!t.reached) text += missing_text(t);
         for (const device_row& d : t.devices)
-            text += to_string(d.device.name) + "  " + in_units(static_cast<std::uint64_t>(d.device.memory)) + "  " +
-                    d.device.description + "\n";
+            text += printable(to_string(d.device.name)) + "  " + in_units(static_cast<std::uint64_t>(d.device.memory)) +
+                    "  " + printable(d.device.description) + "\n";
     }
     return text;
 }

@@ -11,6 +11,7 @@
 
 #include <net/command/ask.hpp>
 #include <net/command/launch.hpp>
+#include <net/command/printable.hpp>
 #include <net/command/serve.hpp>
 #include <tenon/core/config.hpp>
 #include <tenon/core/error.hpp>
@@ -96,7 +97,8 @@ void add_serve(CLI::App& app, int& status) {
     sub->add_option("--listen", o->server.listen, "Where it listens; else the task's address")->type_name("HOST:PORT");
     sub->add_option("--threads", o->server.intra_op_threads, "Threads of its kernels; 0: all cores")
         ->check(CLI::Range(0, 4096));
-    sub->add_option("--memory-limit", o->server.memory_limit, "Bytes that variables and steps may take; 0: no limit")
+    sub->add_option("--memory-limit", o->server.memory_limit,
+                    "Bytes of memory that all of its clients may have it hold; 0: no limit")
         ->transform(CLI::AsSizeValue(false));
     sub->add_option("--files", o->server.files, "A folder below which ops may read and write files; none without it")
         ->type_name("FOLDER")
@@ -136,19 +138,22 @@ CLI::App* add_asking(CLI::App& app, const char* name, const char* what, const st
     return sub;
 }
 
-void add_questions(CLI::App& app) {
+void add_questions(CLI::App& app, int& status) {
     auto alone = std::make_shared<bool>(false);
-    add_asking(app, "status", "What the tasks of a cluster hold and do", std::make_shared<asking>(),
-               [alone](const asking& a) { std::fputs(status_text(a.target, !*alone, a.seconds).c_str(), stdout); })
+    add_asking(app, "status", "What the tasks of a cluster hold and do; its status is 1 where a task does not answer",
+               std::make_shared<asking>(),
+               [alone, &status](const asking& a) {
+                   const cluster_status s = status_of(a.target, !*alone, a.seconds);
+                   std::fputs(s.text.c_str(), stdout);
+                   status = s.is_whole ? 0 : 1;
+               })
         ->add_flag("--alone", *alone, "Of this server only");
     add_asking(app, "devices", "The devices of a cluster's tasks", std::make_shared<asking>(),
                [](const asking& a) { std::fputs(devices_text(a.target, a.seconds).c_str(), stdout); });
 
     auto containers = std::make_shared<std::vector<std::string>>();
-    add_asking(app, "reset", "Forget what containers hold, on all tasks", std::make_shared<asking>(),
-               [containers](const asking& a) {
-                   reset(a.target, containers->empty() ? std::vector<std::string>{""} : *containers, a.seconds);
-               })
+    add_asking(app, "reset", "Forget what containers hold, the default one or those named, on all tasks",
+               std::make_shared<asking>(), [containers](const asking& a) { reset(a.target, *containers, a.seconds); })
         ->add_option("--container", *containers, "Its name, once for each; else the default container");
 
     auto all = std::make_shared<bool>(false);
@@ -217,7 +222,7 @@ int main(int argc, char** argv) {
     int status = 0;
     add_launch(app, path_of_self(argv[0]), status);
     add_serve(app, status);
-    add_questions(app);
+    add_questions(app, status);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& e) {
@@ -225,7 +230,7 @@ int main(int argc, char** argv) {
         std::fputs(complaint(app, e).c_str(), stderr);
         return 2;
     } catch (const tenon::error& e) {
-        std::fprintf(stderr, "tenon: %s\n", e.what());
+        std::fprintf(stderr, "tenon: %s\n", printable(e.what(), true).c_str());
         return 1;
     }
     return status;

@@ -10,8 +10,8 @@ message_limits accepted::limits() {
     return {l.body_bytes, l.payload_bytes, l.arrays};
 }
 
-any_array accepted::place_for(const message& head, std::size_t i, const tensor_type& type) {
-    return linked && link_ ? link_->place_for(*this, head, i, type) : any_array();
+any_array accepted::place_for(const message& head, std::size_t i, const tensor_type& type, std::size_t size) {
+    return linked && link_ ? link_->place_for(*this, head, i, type, size) : any_array();
 }
 
 std::shared_ptr<connection> accepted::to() const {
@@ -38,11 +38,24 @@ void accepted::refuse(error_code code, const std::string& why) {
 }
 
 void accepted::received(message m) {
-    if (step_ == step::linked) return link_->received(*this, std::move(m));
+    if (step_.load(std::memory_order_acquire) != step::linked) {
+        const std::lock_guard turn(turn_);
+        if (step_ != step::linked) return shake_hands(m);
+    }
+    link_->received(*this, std::move(m));
+}
+
+void accepted::shake_hands(const message& m) {
     if (step_ == step::refused) return;
     const message_type expected = step_ == step::hello ? message_type::hello : message_type::proof;
     std::string wrong;
-    if (m.type != expected) wrong = "it says something else than what comes next in a handshake";
+    if (step_ == step::proof && m.type == message_type::goodbye) { // it has asked who answers here, and knows
+        step_ = step::refused;
+        if (const auto c = to()) c->close("it has said goodbye");
+        return;
+    }
+    if (step_ == step::confirming || m.type != expected)
+        wrong = "it says something else than what comes next in a handshake";
     else if (!m.arrays.empty() || m.body.size() > most_handshake_bytes)
         wrong = "a handshake is longer than " + std::to_string(most_handshake_bytes) + " bytes";
     else {
@@ -103,12 +116,51 @@ void accepted::proven(const message& m) {
     const proof p = read_proof(m.body);
     if (!token.empty() && !same(p.mac, dialing_proof(token, hello_bytes_, challenge_bytes_)))
         return refuse(error_code::permission_denied, "the token is not the cluster's");
+    step_ = step::confirming;
+    // The answer may come within this call: what follows it is done here then, where the turn is this thread's.
+    struct answer {
+        std::mutex guard; // of what follows
+        bool returned = false, there = false;
+        error_code code{};
+        std::string why_not;
+    };
+    const auto a = std::make_shared<answer>();
+    core_->confirm(hello_, [a, weak = weak_from_this()](error_code code, const std::string& why_not) {
+        {
+            const std::lock_guard lock(a->guard);
+            if (!a->returned) {
+                a->there = true;
+                a->code = code;
+                a->why_not = why_not;
+                return;
+            }
+        }
+        const auto self = weak.lock();
+        if (!self) return;
+        const std::lock_guard turn(self->turn_);
+        self->confirmed(code, why_not);
+    });
+    {
+        const std::lock_guard lock(a->guard);
+        a->returned = true;
+        if (!a->there) return;
+    }
+    confirmed(a->code, a->why_not);
+}
+
+void accepted::confirmed(error_code code, const std::string& why_not) {
+    if (step_ != step::confirming || ended_) return;
+    if (!why_not.empty()) return refuse(code, why_not);
+    link_up();
+}
+
+void accepted::link_up() {
     const auto [code, why] = core_->admit(shared_from_this(), hello_, hello_bytes_, challenge_bytes_, link_);
     if (!why.empty()) {
         link_.reset();
         return refuse(code, why);
     }
-    step_ = step::linked;
+    step_.store(step::linked, std::memory_order_release);
     core_->shaken(*this);
 }
 
@@ -119,6 +171,10 @@ void accepted::closed(const std::string& why) {
         ended = std::move(connection_);
     }
     linked = false;
+    {
+        const std::lock_guard turn(turn_);
+        ended_ = true;
+    }
     if (link_) link_->closed(*this, why);
     else if (step_ != step::refused && ended) core_->log("no link with " + ended->peer() + ": " + why);
     core_->gone(*this);

@@ -71,6 +71,18 @@ proof_bytes mac(const std::string& token, std::string_view side,
 
 } // namespace
 
+std::uint8_t verb_of_failure(error_code code, error_reason reason) noexcept {
+    static_assert(static_cast<int>(error_code::data_loss) < 15, "a code and 1 have four bits");
+    return static_cast<std::uint8_t>(1 + static_cast<int>(code) + 16 * static_cast<int>(reason));
+}
+std::pair<error_code, error_reason> failure_of_verb(std::uint8_t verb) noexcept {
+    const int code = verb % 16 - 1, reason = verb / 16;
+    const bool is_known = code >= 0 && code <= static_cast<int>(error_code::data_loss);
+    return {is_known ? static_cast<error_code>(code) : error_code::unknown,
+            reason <= static_cast<int>(error_reason::lost_task) ? static_cast<error_reason>(reason)
+                                                                : error_reason::none};
+}
+
 bytes write(const hello& h) {
     byte_writer w;
     w.number(h.oldest);
@@ -228,21 +240,24 @@ bool same(const proof_bytes& a, const proof_bytes& b) noexcept {
 }
 
 void add_time_left(bytes& body, time_point deadline, time_point now) {
-    std::int64_t left = no_end;
-    if (deadline != never) left = std::chrono::nanoseconds(deadline - now).count();
-    const auto* first = reinterpret_cast<const std::byte*>(&left);
-    body.insert(body.end(), first, first + sizeof left);
+    const std::int64_t left =
+        deadline == never ? no_end : std::chrono::duration_cast<std::chrono::nanoseconds>(deadline - now).count();
+    for (const std::int64_t number : {delays::nanoseconds(now), left}) {
+        const auto* first = reinterpret_cast<const std::byte*>(&number);
+        body.insert(body.end(), first, first + sizeof number);
+    }
 }
 
-time_point take_time_left(bytes& body, time_point now) {
+time_point take_time_left(bytes& body, time_point now, delays& late) {
     if (body.size() < time_left_bytes) throw data_loss_error("call: its deadline is missing");
-    std::int64_t left = 0;
-    std::memcpy(&left, body.data() + body.size() - sizeof left, sizeof left);
+    std::int64_t numbers[2]; // when it was sent, and what was left
+    std::memcpy(numbers, body.data() + body.size() - sizeof numbers, sizeof numbers);
     body.resize(body.size() - time_left_bytes);
+    const duration delay = late.of(numbers[0], now);
     // A century is as good as no end, and does not overflow.
     constexpr std::int64_t century = std::int64_t{100} * 365 * 24 * 3600 * 1'000'000'000;
-    if (left > century) return never;
-    return now + std::chrono::nanoseconds(std::max(left, -century));
+    if (numbers[1] > century) return never;
+    return now + std::chrono::nanoseconds(std::max(numbers[1], -century)) - delay;
 }
 
 } // namespace tenon::net

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 
+#include <net/link/delays.hpp>
 #include <net/link/options.hpp>
 #include <net/wire/bytes.hpp>
 #include <tenon/core/error.hpp>
@@ -16,8 +18,8 @@
 
 namespace tenon::net {
 
-inline constexpr std::uint16_t oldest_link_version = 1;
-inline constexpr std::uint16_t newest_link_version = 1;
+inline constexpr std::uint16_t oldest_link_version = 2;
+inline constexpr std::uint16_t newest_link_version = 2;
 /// The most bytes of a body before ready.
 inline constexpr std::size_t most_handshake_bytes = 4096;
 
@@ -69,6 +71,17 @@ struct goodbye {
     std::string why;
 };
 
+/// What a reply's verb says: 0 no error, else 1 + its code, and 16 times its reason.
+std::uint8_t verb_of_failure(error_code code, error_reason reason) noexcept;
+std::pair<error_code, error_reason> failure_of_verb(std::uint8_t verb) noexcept;
+
+/// A link that ends so ends with a task that is lost: it cannot be reached, or is not the one that it was. What else ends a link is
+/// a mistake that stays.
+constexpr error_reason reason_of_end(error_code code) noexcept {
+    return code == error_code::unavailable || code == error_code::aborted ? error_reason::lost_task
+                                                                          : error_reason::none;
+}
+
 bytes write(const hello& h);
 bytes write(const challenge& c);
 bytes write(const proof& p);
@@ -94,10 +107,10 @@ proof_bytes listening_proof(const std::string& token, std::span<const std::byte>
 /// Takes as long wherever they differ.
 bool same(const proof_bytes& a, const proof_bytes& b) noexcept;
 
-// What is left until a call's deadline: nanoseconds, the last 8 bytes of its body.
-inline constexpr std::size_t time_left_bytes = 8;
+// When a call was sent, by its sender's clock, and what was left then until its deadline: nanoseconds, the last 16 bytes of its body.
+inline constexpr std::size_t time_left_bytes = 16;
 void add_time_left(bytes& body, time_point deadline, time_point now);
 /// Takes it off, and returns the deadline: never, or one that may have passed. Throws data_loss_error.
-time_point take_time_left(bytes& body, time_point now);
+time_point take_time_left(bytes& body, time_point now, delays& late);
 
 } // namespace tenon::net

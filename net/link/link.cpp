@@ -30,13 +30,15 @@ message to_send(const message& m, time_point deadline, time_point now) {
 
 } // namespace
 
-link::link(side s, const link_options& options, time_point now) : side_(s), options_(options), contact_(now) {}
+link::link(side s, const link_options& options, time_point now) :
+    side_(s), options_(options), contact_(now), late_(options.lease) {}
 
 void link::wrong(const std::string& what) { throw data_loss_error("link: " + what); }
 
 std::uint64_t link::post(message m, time_point deadline) {
     m.sequence = acknowledged_ + kept_.size() + 1;
     const std::size_t size = head_bytes + m.body.size() + m.payload_bytes();
+    if (!is_small(m) || size + time_left_bytes > small_message) large_.push_back(m.sequence);
     kept_.push_back({std::move(m), deadline, size});
     kept_bytes_ += size;
     return acknowledged_ + kept_.size();
@@ -47,6 +49,7 @@ std::vector<message> link::take_kept() {
     all.reserve(kept_.size());
     for (kept& k : kept_) all.push_back(std::move(k.m));
     kept_.clear();
+    large_.clear();
     kept_bytes_ = 0;
     return all;
 }
@@ -66,7 +69,7 @@ std::optional<message> link::next(time_point now) {
         out.emplace();
         out->type = message_type::pong;
         out->request = *std::exchange(pong_, {});
-    } else if (unsent_ < kept_.size()) {
+    } else if (unsent_ < kept_.size() && !overtakes_too_many()) {
         const kept& k = kept_[unsent_++];
         out = to_send(k.m, k.deadline, now);
         sent_ = std::max(sent_, k.m.sequence);
@@ -79,6 +82,11 @@ std::optional<message> link::next(time_point now) {
     owed_bytes_ = 0;
     acknowledge_now_ = false;
     return out;
+}
+
+/// The other end holds what has overtaken a large message, and ends the connection where that is too much.
+bool link::overtakes_too_many() const noexcept {
+    return !large_.empty() && acknowledged_ + unsent_ + 1 > large_.front() + options_.early_messages / 2;
 }
 
 void link::connected(std::uint64_t by_other, time_point now) {
@@ -100,6 +108,7 @@ void link::connected(std::uint64_t by_other, time_point now) {
 void link::disconnected() noexcept {
     connected_ = false;
     urgent_.clear();
+    asked_ = never;
     pong_.reset();
     acknowledge_now_ = false;
 }
@@ -113,6 +122,7 @@ bool link::acknowledge(std::uint64_t by_other) {
         kept_.pop_front();
         if (unsent_ > 0) --unsent_;
     }
+    while (!large_.empty() && large_.front() <= acknowledged_) large_.pop_front();
     return any;
 }
 
@@ -130,19 +140,28 @@ std::optional<message> link::receive(message m, time_point now) {
         wrong("message " + std::to_string(m.acknowledged) + " is acknowledged, of " + std::to_string(sent_) +
               " that were sent");
     const bool answered = acknowledge(m.acknowledged);
-    if (side_ == side::listening || answered || m.type == message_type::pong) contact_ = now;
+    if (side_ == side::listening || answered || m.type == message_type::pong) {
+        contact_ = now;
+        asked_ = never;
+    }
 
     if (!is_numbered(m.type)) {
         if (m.sequence != 0) wrong("a message that has no number has number " + std::to_string(m.sequence));
         switch (m.type) {
         case message_type::ping:
+            (void)late_.of(static_cast<std::int64_t>(m.request), now);
             // Who pings more often is not answered more often.
-            if (now - ponged_ >= options_.heartbeat / 8 || ponged_ == time_point{}) {
+            if (now - ponged_ >= pong_gap || ponged_ == time_point{}) {
                 pong_ = m.request;
                 ponged_ = now;
             }
             return {};
         case message_type::pong:
+            if (m.request == static_cast<std::uint64_t>(delays::nanoseconds(pinged_))) {
+                if (trips_.back() == duration{}) trips_.fill(now - pinged_); // the first
+                trips_[++last_trip_ % trips_.size()] = now - pinged_;
+            }
+            return {};
         case message_type::acknowledge: return {};
         case message_type::cancel:
             if (side_ == side::dialing) wrong("a service cancels a call");
@@ -193,13 +212,24 @@ std::optional<message> link::next_in_order() {
 void link::tick(time_point now) {
     if (!connected_) return;
     if (owed_messages_ > 0 && now >= owed_since_ + options_.acknowledge_within) acknowledge_now_ = true;
-    if (side_ == side::dialing && now >= std::max(contact_, pinged_) + options_.heartbeat) {
-        pinged_ = now;
-        message ping;
-        ping.type = message_type::ping;
-        post_urgent(std::move(ping));
-    }
+    if (side_ == side::dialing && now >= std::max(contact_, pinged_) + options_.heartbeat) ping(now);
 }
+
+// Its number says when it was sent.
+void link::ping(time_point now) {
+    pinged_ = now;
+    asked_ = std::min(asked_, now);
+    message m;
+    m.type = message_type::ping;
+    m.request = static_cast<std::uint64_t>(delays::nanoseconds(now));
+    post_urgent(std::move(m));
+}
+
+void link::ask(time_point now) {
+    if (connected_ && asked_ == never && now >= may_ask()) ping(now);
+}
+
+time_point link::take_deadline(bytes& body, time_point now) { return take_time_left(body, now, late_); }
 
 time_point link::next_tick() const noexcept {
     time_point at = contact_ + options_.lease;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -7,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <net/link/delays.hpp>
 #include <net/link/options.hpp>
 #include <net/wire/message.hpp>
 
@@ -62,6 +65,8 @@ public:
     /// leaves a gap that is too large: the connection is to be closed, and another one resumes.
     std::optional<message> receive(message m, time_point now);
     std::optional<message> next_in_order();
+    /// Takes the deadline off a call's body: by this side's clock, however long the call was on its way.
+    time_point take_deadline(bytes& body, time_point now);
     /// Not received before, so that its arrays may be read to where they are to be.
     bool is_new(const message& head) const;
 
@@ -76,10 +81,21 @@ public:
     /// Two thirds of it: the connection may be one that nobody told of its end; another one may be better.
     bool is_doubtful(time_point now) const noexcept { return connected_ && now >= doubtful_at(); }
     time_point contact() const noexcept { return contact_; }
+    /// Has the dialing side know soon whether the other one is there: pings, unless it was heard of or pinged just now.
+    void ask(time_point now);
+    /// Since when a ping is not answered; `never`: none is open.
+    time_point asked() const noexcept { return asked_; }
+    void ping(time_point now);
+    /// The fastest of the last pings: so long a pong takes at least.
+    duration round_trip() const noexcept { return *std::min_element(trips_.begin(), trips_.end()); }
+    /// When ask() will ping, where none is open.
+    time_point may_ask() const noexcept { return std::max(contact_, pinged_) + ask_gap; }
     /// Pings at least so often: the other end has a shorter lease.
     void set_heartbeat(duration d) noexcept { options_.heartbeat = d; }
 
 private:
+    static constexpr duration ask_gap = std::chrono::milliseconds(10), pong_gap = ask_gap / 2;
+
     struct kept {
         message m;
         time_point deadline;
@@ -88,6 +104,7 @@ private:
 
     time_point doubtful_at() const noexcept { return contact_ + options_.lease / 3 * 2; }
     bool acknowledge(std::uint64_t by_other);
+    bool overtakes_too_many() const noexcept;
     void owe(std::size_t size, time_point now) noexcept;
     [[noreturn]] static void wrong(const std::string& what);
 
@@ -96,14 +113,17 @@ private:
     bool connected_ = false;
     time_point contact_;
 
-    std::deque<kept> kept_; // numbers acknowledged_ + 1, ...
+    std::deque<kept> kept_;           // numbers acknowledged_ + 1, ...
+    std::deque<std::uint64_t> large_; // those of them that others may overtake
     std::size_t kept_bytes_ = 0;
     std::size_t unsent_ = 0;         // of kept_: the first that this connection has not had
     std::uint64_t acknowledged_ = 0; // by the other end
     std::uint64_t sent_ = 0;         // the last that was ever given to a connection
     std::deque<message> urgent_;
     std::vector<any_array> released_;
-    time_point pinged_{};
+    time_point pinged_{}, asked_ = time_point::max();
+    std::array<duration, 8> trips_{}; // of the last pings
+    std::size_t last_trip_ = 0;
 
     std::uint64_t received_ = 0;
     std::map<std::uint64_t, message> early_; // a reply's is empty: it was not held
@@ -113,6 +133,7 @@ private:
     bool acknowledge_now_ = false;
     std::optional<std::uint64_t> pong_; // asked for by the ping of this number
     time_point ponged_{};
+    delays late_; // of what comes in
 };
 
 } // namespace tenon::net

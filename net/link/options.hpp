@@ -46,8 +46,19 @@ struct link_limits {
     std::uint64_t body_bytes = std::uint64_t{64} << 20;   ///< of one message
     std::uint64_t payload_bytes = std::uint64_t{1} << 38; ///< of one message: all its arrays
     std::uint64_t arrays = 65536;                         ///< of one message
-    std::uint64_t calls = 4096;                           ///< in flight on a link: sent and not replied to
-    std::uint64_t bytes = std::uint64_t{4} << 30;         ///< of the calls in flight; one call alone may have more
+    // Of one turn (call_turn):
+    std::uint64_t calls = 4096;                   ///< in flight: sent and not replied to, but for those that may wait
+    std::uint64_t bytes = std::uint64_t{4} << 30; ///< of the calls in flight; one call alone may have more
 };
+
+/// What of a link is one's own. Calls and notes of one turn keep their order, and limits are each turn's by itself, so that what
+/// one has begun stands before nobody else's.
+struct call_turn {
+    std::uint64_t of = 1; ///< 0: control, which goes ahead of all data
+    bool may_wait =
+        false; ///< it is answered when others have done something, which may take for ever: it is no call of link_limits::calls
+};
+/// nullptr: all are of turn 1.
+using turn_function = call_turn (*)(std::uint8_t verb, const bytes& body);
 
 } // namespace tenon::net

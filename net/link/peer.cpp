@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 
 #include <net/link/handshake.hpp>
 #include <net/link/peer_end.hpp>
@@ -16,11 +17,13 @@ std::atomic<std::uint64_t> streams{0}; // peers that this process has had
 
 } // namespace
 
-answer failure(error_code code, std::string message) {
+answer failure(error_code code, std::string message, error_reason reason) {
     answer a;
     a.failed = true;
     a.code = code;
+    a.reason = reason;
     a.message = std::move(message);
+    a.names_peer = true;
     return a;
 }
 
@@ -32,21 +35,23 @@ peer_end::peer_end(transport& t, peer_options options) :
         random_ = (random_ ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL; // peers differ
 }
 
-std::uint64_t peer_end::call(std::uint8_t verb, bytes body, std::vector<any_array> arrays, time_point deadline,
+std::uint64_t peer_end::call(std::uint8_t verb, bytes body, std::vector<any_array> arrays, call_time until,
                              call_done done, std::uint64_t incarnation, reply_place place) {
     lock held(mutex_);
     later l;
     const time_point now = transport_.now();
-    const std::uint64_t number = ++requests_;
-    unsent u{{message_type::call, verb, 0, 0, number, std::move(body), std::move(arrays)}, deadline, 0, incarnation};
-    u.bytes = u.m.body.size() + u.m.payload_bytes();
+    const std::uint64_t number = ++calls_made_;
+    unsent u = unsent_of({message_type::call, verb, 0, 0, number, std::move(body), std::move(arrays)}, until.deadline,
+                         incarnation);
     pending& p = calls_[number];
     p.done = std::move(done);
-    p.deadline = deadline;
+    p.deadline = until.deadline;
+    p.end = until.deadline == never ? never : until.deadline + until.grace;
     p.bytes = u.bytes;
     p.verb = verb;
+    p.turn = u.turn;
     if (place) p.place = std::make_shared<const reply_place>(std::move(place));
-    earliest_ = std::min(earliest_, deadline);
+    look(number, p, look_at(p, now));
     take(std::move(u), now, l);
     send_all(held);
     plan_wake();
@@ -57,8 +62,7 @@ std::uint64_t peer_end::call(std::uint8_t verb, bytes body, std::vector<any_arra
 void peer_end::note(std::uint8_t verb, bytes body, std::vector<any_array> arrays, std::uint64_t incarnation) {
     lock held(mutex_);
     later l;
-    unsent u{{message_type::note, verb, 0, 0, 0, std::move(body), std::move(arrays)}, never, 0, incarnation};
-    u.bytes = u.m.body.size() + u.m.payload_bytes();
+    unsent u = unsent_of({message_type::note, verb, 0, 0, 0, std::move(body), std::move(arrays)}, never, incarnation);
     l.ended.reserve(1);
     take(std::move(u), transport_.now(), l);
     // A note that is refused at once stands last, without a call.
@@ -73,6 +77,12 @@ void peer_end::note(std::uint8_t verb, bytes body, std::vector<any_array> arrays
     if (refused) refused->check();
 }
 
+peer_end::unsent peer_end::unsent_of(message m, time_point deadline, std::uint64_t incarnation) const {
+    const std::size_t size = m.body.size() + m.payload_bytes();
+    const call_turn turn = options_.turn_of ? options_.turn_of(m.verb, m.body) : call_turn();
+    return {std::move(m), deadline, size, incarnation, turn};
+}
+
 /// Takes a call (that calls_ has) or a note: posts it, has it wait, or ends it.
 void peer_end::take(unsent u, time_point now, later& l) {
     const bool is_call = u.m.type == message_type::call;
@@ -80,7 +90,7 @@ void peer_end::take(unsent u, time_point now, later& l) {
         answer a = failure(code, name_ + " " + what);
         if (!is_call) return l.ended.emplace_back(nullptr, std::move(a)), void();
         const auto p = calls_.find(u.m.request);
-        end_call(p->second, std::move(a), l);
+        end_call(p->first, p->second, std::move(a), l);
         calls_.erase(p);
     };
     if (closed_) return refuse(error_code::cancelled, "cannot be called any more: this end was closed");
@@ -88,26 +98,31 @@ void peer_end::take(unsent u, time_point now, later& l) {
         return refuse(error_code::deadline_exceeded, "was not called: the call's deadline has passed");
     if (phase_ == phase::none) begin_link(now);
     if (phase_ == phase::waiting && redial_at_ <= now) dial_now(now, l);
-    if (phase_ == phase::ready && waiting_.empty() && has_room(u)) return void(post(u, l));
-    if (waiting_.size() >= options_.waiting_messages || waiting_bytes_ + u.bytes > options_.waiting_bytes)
-        return refuse(error_code::resource_exhausted, "takes no more: " + std::to_string(waiting_.size()) +
-                                                          " calls and notes of " + std::to_string(waiting_bytes_) +
+    line& own = lines_[u.turn.of];
+    if (phase_ == phase::ready && own.waiting.empty() && has_room(u, own)) {
+        (void)post(u, own, l);
+        if (own.is_idle()) lines_.erase(u.turn.of);
+        return;
+    }
+    if (own.waiting.size() >= options_.waiting_messages || own.waiting_bytes + u.bytes > options_.waiting_bytes)
+        return refuse(error_code::resource_exhausted, "takes no more: " + std::to_string(own.waiting.size()) +
+                                                          " calls and notes of " + std::to_string(own.waiting_bytes) +
                                                           " bytes wait to be sent to it, of at most " +
                                                           std::to_string(options_.waiting_messages) + " and " +
                                                           std::to_string(options_.waiting_bytes) + " bytes");
-    waiting_bytes_ += u.bytes;
-    waiting_.push_back(std::move(u));
+    own.add(std::move(u));
 }
 
-bool peer_end::has_room(const unsent& u) const {
-    if (u.m.type == message_type::call && in_flight_ >= other_.calls) return false;
+bool peer_end::has_room(const unsent& u, const line& of) const {
+    if (u.m.type == message_type::call && !u.turn.may_wait && of.calls >= other_.calls) return false;
+    if (u.turn.of == 0) return true;
     if (link_->kept_messages() >= options_.waiting_messages) return false;
-    const std::size_t there = std::max(in_flight_bytes_, link_->kept_bytes());
+    const std::size_t there = std::max(of.bytes, link_->kept_bytes());
     return there == 0 || there + u.bytes <= other_.bytes;
 }
 
 /// To the link; says whether it could be posted, and else ends it.
-bool peer_end::post(unsent& u, later& l) {
+bool peer_end::post(unsent& u, line& of, later& l) {
     const bool is_call = u.m.type == message_type::call;
     std::string wrong;
     error_code code = error_code::resource_exhausted;
@@ -125,82 +140,161 @@ bool peer_end::post(unsent& u, later& l) {
         wrong = "was restarted; the call was not sent";
     }
     if (!wrong.empty()) {
-        answer a = failure(code, name_ + " " + wrong);
+        answer a = failure(code, name_ + " " + wrong, reason_of_end(code));
         if (!is_call) l.ended.emplace_back(nullptr, std::move(a));
         else if (const auto p = calls_.find(u.m.request); p != calls_.end()) {
-            end_call(p->second, std::move(a), l);
+            end_call(p->first, p->second, std::move(a), l);
             calls_.erase(p);
         }
         return false;
     }
     if (is_call) {
-        calls_.find(u.m.request)->second.posted = true;
-        ++in_flight_;
-        in_flight_bytes_ += u.bytes;
+        const std::uint64_t number = u.m.request;
+        calls_.find(number)->second.request = u.m.request = ++requests_;
+        by_request_.emplace(u.m.request, number);
+        if (!u.turn.may_wait) ++of.calls;
+        of.bytes += u.bytes;
     }
     link_->post(std::move(u.m), u.deadline);
     return true;
 }
 
+/// The first that waits in this line, where there is room for it; says whether there was.
+bool peer_end::post_first(line& of, later& l) {
+    if (phase_ != phase::ready || of.waiting.empty() || !has_room(of.waiting.front(), of)) return false;
+    unsent u = std::move(of.waiting.front());
+    of.waiting.pop_front();
+    of.waiting_bytes -= u.bytes;
+    const std::size_t before = l.ended.size();
+    if (!post(u, of, l) && l.ended.size() > before && !l.ended.back().first) l.ended.pop_back(); // a note: nobody asks
+    return true;
+}
+
+/// Control first; of data, one of each line in turn.
 void peer_end::post_waiting(later& l) {
-    while (phase_ == phase::ready && !waiting_.empty() && has_room(waiting_.front())) {
-        unsent u = std::move(waiting_.front());
-        waiting_.pop_front();
-        waiting_bytes_ -= u.bytes;
-        const std::size_t before = l.ended.size();
-        if (!post(u, l) && l.ended.size() > before && !l.ended.back().first) l.ended.pop_back(); // a note: nobody asks
+    if (phase_ != phase::ready) return;
+    if (const auto control = lines_.find(0); control != lines_.end())
+        while (post_first(control->second, l)) {
+        }
+    for (std::size_t in_vain = 0; in_vain < lines_.size();) {
+        auto at = lines_.upper_bound(served_);
+        if (at == lines_.end()) at = lines_.begin();
+        served_ = at->first;
+        in_vain = post_first(at->second, l) ? 0 : in_vain + 1;
+        if (at->second.is_idle()) lines_.erase(at);
     }
 }
 
-void peer_end::end_call(pending& p, answer a, later& l) {
+std::unordered_map<std::uint64_t, peer_end::pending>::iterator peer_end::sent_as(std::uint64_t request) {
+    const auto number = by_request_.find(request);
+    return number == by_request_.end() ? calls_.end() : calls_.find(number->second);
+}
+
+/// Its reply has come.
+void peer_end::count_out(const pending& p) {
+    by_request_.erase(p.request);
+    const auto at = lines_.find(p.turn.of);
+    if (at == lines_.end()) return;
+    if (!p.turn.may_wait) --at->second.calls;
+    at->second.bytes -= p.bytes;
+    if (at->second.is_idle()) lines_.erase(at);
+}
+
+void peer_end::end_call(std::uint64_t number, pending& p, answer a, later& l) {
     if (p.over) return;
     p.over = true;
     p.place.reset();
+    look(number, p, never);
     l.ended.emplace_back(std::exchange(p.done, nullptr), std::move(a));
 }
 
 bool peer_end::end_early(std::uint64_t number, pending& p, answer a, later& l) {
-    end_call(p, std::move(a), l);
-    if (p.posted) {
-        message m;
-        m.type = message_type::cancel;
-        m.request = number;
-        link_->post_urgent(std::move(m));
+    a.unknown = p.request != 0;
+    end_call(number, p, std::move(a), l);
+    if (p.request != 0) {
+        tell_cancelled(p);
         return false;
     }
-    const auto w =
-        std::find_if(waiting_.begin(), waiting_.end(), [&](const unsent& u) { return u.m.request == number; });
-    if (w != waiting_.end()) {
-        waiting_bytes_ -= w->bytes;
-        waiting_.erase(w);
+    const auto own = lines_.find(p.turn.of);
+    if (own == lines_.end()) return true;
+    std::deque<unsent>& waiting = own->second.waiting;
+    const auto w = std::find_if(waiting.begin(), waiting.end(), [&](const unsent& u) { return u.m.request == number; });
+    if (w != waiting.end()) {
+        own->second.waiting_bytes -= w->bytes;
+        waiting.erase(w);
+        if (own->second.is_idle()) lines_.erase(own);
     }
     return true;
+}
+
+void peer_end::end_calls(std::uint64_t turn, bool all, error_code code, const std::string& why) {
+    lock held(mutex_);
+    later l;
+    if (const auto own = lines_.find(turn); own != lines_.end()) {
+        std::erase_if(own->second.waiting, [&](const unsent& u) {
+            const bool ends = u.m.type == message_type::call && (all || u.turn.may_wait);
+            if (ends) own->second.waiting_bytes -= u.bytes;
+            return ends;
+        });
+        if (own->second.is_idle()) lines_.erase(own);
+    }
+    for (auto i = calls_.begin(); i != calls_.end();) {
+        pending& p = i->second;
+        const bool ends = p.turn.of == turn && (all || p.turn.may_wait);
+        if (ends) {
+            answer a = failure(code, why);
+            a.names_peer = false;
+            a.unknown = p.request != 0;
+            end_call(i->first, p, std::move(a), l);
+        }
+        i = ends && p.request == 0 ? calls_.erase(i) : std::next(i);
+    }
+    unlock_and_run(held, l);
 }
 
 std::string peer_end::call_name(const pending& p) const {
     return options_.name_of_verb ? std::string(options_.name_of_verb(p.verb)) : "call " + std::to_string(p.verb);
 }
 
-void peer_end::cancel(std::uint64_t call) {
+void peer_end::tell_cancelled(const pending& p) {
+    message m;
+    m.type = message_type::cancel;
+    m.request = p.request;
+    link_->post_urgent(std::move(m));
+}
+
+void peer_end::cancel(std::uint64_t call, duration grace) {
     lock held(mutex_);
     later l;
     const auto found = calls_.find(call);
     if (found == calls_.end() || found->second.over) return;
-    answer a = failure(error_code::cancelled, name_ + ": " + call_name(found->second) + " was cancelled");
-    if (end_early(call, found->second, std::move(a), l)) calls_.erase(found);
+    pending& p = found->second;
+    if (p.request != 0 && grace > duration{}) {
+        const time_point now = transport_.now();
+        p.cancelled = true;
+        p.deadline = std::min(p.deadline, now);
+        p.end = std::min(p.end, now + grace);
+        look(call, p, now);
+        tell_cancelled(p);
+        expire(now, l);
+        plan_wake();
+    } else {
+        answer a = failure(error_code::cancelled, full_name() + ": " + call_name(p) + " was cancelled");
+        if (end_early(call, p, std::move(a), l)) calls_.erase(found);
+    }
     post_waiting(l);
     send_all(held);
     unlock_and_run(held, l);
 }
 
-answer peer_end::ask(std::uint8_t verb, bytes body, std::vector<any_array> arrays, time_point deadline,
+answer peer_end::ask(std::uint8_t verb, bytes body, std::vector<any_array> arrays, call_time until,
                      std::uint64_t incarnation) {
     struct result {
         std::atomic<bool> there{false};
         answer a;
     };
     const auto r = std::make_shared<result>();
-    call(verb, std::move(body), std::move(arrays), deadline,
+    call(verb, std::move(body), std::move(arrays), until,
          [r, &t = transport_](answer a) {
              r->a = std::move(a);
              r->there.store(true, std::memory_order_release);
@@ -264,12 +358,27 @@ peer_state peer_end::state() const {
     return established_ ? peer_state::resuming : peer_state::connecting;
 }
 
+std::string peer_end::full_name() const {
+    return said_name_.empty() ? name_ : said_name_ + " (" + options_.address + ")";
+}
+
+std::string peer_end::since_contact(time_point now) const {
+    char seconds[32];
+    std::snprintf(seconds, sizeof seconds, "%.2g s", std::chrono::duration<double>(now - link_->contact()).count());
+    return seconds;
+}
+
+std::string peer_end::last_heard() const {
+    const std::lock_guard held(mutex_);
+    if (!link_ || !established_) return full_name() + ", to which there is no link";
+    return full_name() + ", which was last heard of " + since_contact(transport_.now()) + " ago";
+}
+
 peer::counts peer_end::count() const {
     const std::lock_guard held(mutex_);
     counts c;
     c.calls = calls_.size();
-    c.waiting = waiting_.size();
-    c.waiting_bytes = waiting_bytes_;
+    for (const auto& [of, own] : lines_) c.waiting += own.waiting.size(), c.waiting_bytes += own.waiting_bytes;
     c.kept_messages = link_ ? link_->kept_messages() : 0;
     c.kept_bytes = link_ ? link_->kept_bytes() : 0;
     c.links = links_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <set>
+#include <tuple>
 
 #include <net/link/handshake.hpp>
 
@@ -70,63 +71,65 @@ void peer_end::die(error_code code, const std::string& what, time_point now, lat
         l.why = what;
     }
     ++attempt_; // what comes of the old one is not heard
-    const std::string message = name_ + " " + what;
+    const std::string message = full_name() + " " + what;
     const bool goes_on = !closed_ && (code == error_code::unavailable || code == error_code::aborted);
     // What waits for the next link: what is for a life that this one was not with, of which others have heard first; and, where this
     // life may go on, notes that do no harm twice. One link at least has been ready between: nothing waits for ever.
-    std::deque<unsent> next;
+    lines next, dropped;
     std::set<std::uint64_t> kept;
     const auto may_repeat = [&](const net::message& m) {
         return code == error_code::unavailable && m.type == message_type::note && options_.may_repeat &&
                options_.may_repeat(m.verb);
     };
+    dropped.swap(lines_);
     if (goes_on && established_) {
         for (net::message& m : link_->take_kept())
             if (may_repeat(m)) {
-                next.push_back({std::move(m), never, 0, incarnation_});
-                next.back().bytes = next.back().m.body.size() + next.back().m.payload_bytes();
+                unsent u = unsent_of(std::move(m), never, incarnation_);
+                next[u.turn.of].add(std::move(u));
             }
-        for (unsent& u : waiting_) {
-            const bool is_next = u.incarnation != 0 && u.incarnation != incarnation_;
-            if (!is_next && !may_repeat(u.m)) continue;
-            if (u.m.type == message_type::call) kept.insert(u.m.request);
-            next.push_back(std::move(u));
-        }
+        for (auto& [of, own] : dropped)
+            for (unsent& u : own.waiting) {
+                const bool is_next = u.incarnation != 0 && u.incarnation != incarnation_;
+                if (!is_next && !may_repeat(u.m)) continue;
+                if (u.m.type == message_type::call) kept.insert(u.m.request);
+                next[of].add(std::move(u));
+            }
     }
     for (auto i = calls_.begin(); i != calls_.end();) {
-        if (!kept.contains(i->first) && !i->second.over)
-            end_call(i->second,
-                     failure(code, message + (i->second.posted ? "; whether the call took effect is unknown"
-                                                               : "; the call was not sent")),
-                     l);
+        if (!kept.contains(i->first)) {
+            const bool was_sent = i->second.request != 0;
+            answer a = failure(
+                code, message + (was_sent ? "; whether the call took effect is unknown" : "; the call was not sent"),
+                reason_of_end(code));
+            a.unknown = was_sent;
+            end_call(i->first, i->second, std::move(a), l);
+        }
         i = kept.contains(i->first) ? std::next(i) : calls_.erase(i);
     }
-    std::deque<unsent> dropped;
-    dropped.swap(waiting_);
-    waiting_.swap(next);
-    waiting_bytes_ = 0;
-    for (const unsent& u : waiting_) waiting_bytes_ += u.bytes;
-    in_flight_ = in_flight_bytes_ = 0;
+    by_request_.clear();
+    lines_.swap(next);
     if (established_) l.lost.push_back(incarnation_);
     else
-        for (const unsent& u : dropped)
-            if (u.m.type == message_type::note && u.incarnation != 0 &&
-                std::find(l.lost.begin(), l.lost.end(), u.incarnation) == l.lost.end())
-                l.lost.push_back(u.incarnation);
+        for (const auto& [of, own] : dropped)
+            for (const unsent& u : own.waiting)
+                if (u.m.type == message_type::note && u.incarnation != 0 &&
+                    std::find(l.lost.begin(), l.lost.end(), u.incarnation) == l.lost.end())
+                    l.lost.push_back(u.incarnation);
     l.lost_code = code;
     l.lost_why = message;
     link_.reset();
     established_ = false;
     phase_ = phase::none;
     redial_at_ = handshake_until_ = refused_since_ = never;
-    if (waiters_.empty() && waiting_.empty()) return;
+    if (waiters_.empty() && lines_.empty()) return;
     if (goes_on) {
         begin_link(now); // they wait for what comes after it
         trouble_ = what;
         dial_later(now);
         return;
     }
-    for (waiter& w : waiters_) l.ended.emplace_back(std::move(w.done), failure(code, message));
+    for (waiter& w : waiters_) l.ended.emplace_back(std::move(w.done), failure(code, message, reason_of_end(code)));
     waiters_.clear();
 }
 
@@ -218,6 +221,7 @@ void peer_end::challenged(const message& m, time_point now, later& l, std::optio
                                  : "has no token, and this process asks for one",
                    now, l);
     incarnation_ = c.incarnation;
+    if (options_.job.empty() && !c.job.empty()) said_name_ = name_of(c.job, c.task);
     challenge_ = m.body;
     phase_ = phase::proving;
     out.emplace();
@@ -244,13 +248,9 @@ void peer_end::welcomed(attempt& by, const message& m, time_point now, later& l)
     pause_ = {};
     trouble_.clear();
     ++connections_;
-    for (const auto& [number, p] : calls_) { // the cancel may have been lost
-        if (!p.over) continue;
-        message cancelled;
-        cancelled.type = message_type::cancel;
-        cancelled.request = number;
-        link_->post_urgent(std::move(cancelled));
-    }
+    link_->ping(now); // how long that takes is known from here on
+    for (const auto& [number, p] : calls_)
+        if (p.over || p.cancelled) tell_cancelled(p); // the cancel may have been lost
     for (waiter& w : waiters_) l.ended.emplace_back(std::move(w.done), answer());
     waiters_.clear();
     post_waiting(l);
@@ -292,15 +292,18 @@ void peer_end::received(attempt& by, message m) {
             drop(e.what(), l);
         }
     } else if (found) {
-        if (const auto p = calls_.find(found->request); p != calls_.end() && p->second.posted) {
-            --in_flight_;
-            in_flight_bytes_ -= p->second.bytes;
+        if (const auto p = sent_as(found->request); p != calls_.end()) {
+            count_out(p->second);
             if (!p->second.over) {
+                look(p->first, p->second, never);
                 done = std::move(p->second.done);
-                if (found->verb != 0) {
+                if (!found->refused.empty()) {
+                    a = failure(error_code::resource_exhausted, name_ + ": there is no room for its answer to " +
+                                                                    call_name(p->second) + ": " + found->refused);
+                    a.unknown = true;
+                } else if (found->verb != 0) {
                     a.failed = true;
-                    const auto last = static_cast<unsigned>(error_code::data_loss);
-                    a.code = static_cast<error_code>(std::min<unsigned>(found->verb - 1U, last));
+                    std::tie(a.code, a.reason) = failure_of_verb(found->verb);
                     a.message.assign(reinterpret_cast<const char*>(found->body.data()), found->body.size());
                 } else {
                     a.body = std::move(found->body);
@@ -342,7 +345,7 @@ any_array peer_end::place_for(std::uint64_t number, const message& head, std::si
     if (number != attempt_ || phase_ != phase::ready || head.type != message_type::reply || head.verb != 0 ||
         !link_->is_new(head))
         return {};
-    const auto found = calls_.find(head.request);
+    const auto found = sent_as(head.request);
     if (found == calls_.end() || !found->second.place) return {};
     pending& p = found->second;
     if (p.placed_by != number) p.placed = 0;
@@ -356,24 +359,52 @@ any_array peer_end::place_for(std::uint64_t number, const message& head, std::si
 
 // ---- time
 
+void peer_end::look(std::uint64_t number, pending& p, time_point at) {
+    if (p.look != never) looks_.erase({p.look, number});
+    p.look = at;
+    if (at != never) looks_.emplace(at, number);
+}
+
+/// When it is to be looked at next, or before: what comes of its deadline, or whether who is to answer is there.
+time_point peer_end::look_at(const pending& p, time_point now) {
+    if (p.deadline == never || p.end == p.deadline) return p.deadline;
+    const duration patience = silence + 2 * (link_ ? link_->round_trip() : duration{});
+    if (now < p.deadline - patience) return p.deadline - patience;
+    if (phase_ != phase::ready || p.request == 0) return p.deadline;
+    link_->ask(now);
+    const bool is_asked = link_->asked() != never;
+    if (now < p.deadline) return is_asked ? p.deadline : std::min(p.deadline, link_->may_ask());
+    return std::min(p.end, is_asked ? link_->asked() + patience : link_->may_ask());
+}
+
+std::string peer_end::why_late(const pending& p, time_point now) const {
+    if (phase_ == phase::ready && p.request != 0 && p.end != p.deadline && now < p.end)
+        return full_name() + " has not been heard of for " + since_contact(now);
+    std::string why = full_name() + ": " + call_name(p) +
+                      (p.cancelled ? " was cancelled, and not answered" : " was not answered by its deadline");
+    if (phase_ == phase::greeting && trouble_.empty())
+        why += ": there is a connection, over which it says nothing; is it a server of Tenon, and does it want TLS?";
+    else if (phase_ != phase::ready)
+        why += trouble_.empty() ? ": there is no connection" : ": there is no connection (" + trouble_ + ")";
+    else if (p.request == 0) why += ": it waited to be sent behind others";
+    else if (p.end != p.deadline) why += (p.cancelled ? " for " : ", nor for ") + in_words(p.end - p.deadline);
+    return why;
+}
+
 void peer_end::expire(time_point now, later& l) {
+    while (!looks_.empty() && looks_.begin()->first <= now) {
+        const auto at = calls_.find(looks_.begin()->second);
+        pending& p = at->second;
+        const time_point next = look_at(p, now);
+        if (p.deadline > now || next > now) {
+            look(at->first, p, next > now ? next : p.deadline);
+            continue;
+        }
+        const error_code code = p.cancelled ? error_code::cancelled : error_code::deadline_exceeded;
+        if (end_early(at->first, p, failure(code, why_late(p, now)), l)) calls_.erase(at);
+    }
     if (now < earliest_) return;
     earliest_ = never;
-    for (auto i = calls_.begin(); i != calls_.end();) {
-        pending& p = i->second;
-        bool forget = false;
-        if (!p.over && p.deadline <= now) {
-            std::string why = name_ + ": " + call_name(p) + " was not answered by its deadline";
-            if (phase_ == phase::greeting && trouble_.empty())
-                why += ": there is a connection, over which it says nothing; is it a server of Tenon, and does it want "
-                       "TLS?";
-            else if (phase_ != phase::ready)
-                why += trouble_.empty() ? ": there is no connection" : ": there is no connection (" + trouble_ + ")";
-            else if (!p.posted) why += ": it waited to be sent behind others";
-            forget = end_early(i->first, p, failure(error_code::deadline_exceeded, why), l);
-        } else if (!p.over) earliest_ = std::min(earliest_, p.deadline);
-        i = forget ? calls_.erase(i) : std::next(i);
-    }
     for (auto w = waiters_.begin(); w != waiters_.end();) {
         if (w->deadline > now) {
             earliest_ = std::min(earliest_, w->deadline);
@@ -414,6 +445,7 @@ void peer_end::tick() {
 void peer_end::plan_wake() {
     if (closed_) return;
     time_point at = std::min({earliest_, redial_at_, handshake_until_});
+    if (!looks_.empty()) at = std::min(at, looks_.begin()->first);
     if (link_ && (established_ || waiters_.empty())) at = std::min(at, link_->next_tick());
     if (refused_since_ != never && (established_ || waiters_.empty()))
         at = std::min(at, refused_since_ + options_.link.heartbeat);

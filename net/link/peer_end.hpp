@@ -2,7 +2,9 @@
 
 #include <atomic>
 #include <deque>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -16,22 +18,24 @@
 
 namespace tenon::net {
 
-answer failure(error_code code, std::string message);
+answer failure(error_code code, std::string message, error_reason reason = error_reason::none);
 
 class peer_end final : public peer, public link_end {
 public:
     peer_end(transport& t, peer_options options);
     ~peer_end() override { close(); }
 
-    std::uint64_t call(std::uint8_t verb, bytes body, std::vector<any_array> arrays, time_point deadline,
-                       call_done done, std::uint64_t incarnation, reply_place place) override;
-    void cancel(std::uint64_t call) override;
+    std::uint64_t call(std::uint8_t verb, bytes body, std::vector<any_array> arrays, call_time until, call_done done,
+                       std::uint64_t incarnation, reply_place place) override;
+    void cancel(std::uint64_t call, duration grace) override;
+    void end_calls(std::uint64_t turn, bool all, error_code code, const std::string& why) override;
     void note(std::uint8_t verb, bytes body, std::vector<any_array> arrays, std::uint64_t incarnation) override;
-    answer ask(std::uint8_t verb, bytes body, std::vector<any_array> arrays, time_point deadline,
+    answer ask(std::uint8_t verb, bytes body, std::vector<any_array> arrays, call_time until,
                std::uint64_t incarnation) override;
     void connect(time_point deadline, call_done done) override;
     void close() override;
     peer_state state() const override;
+    std::string last_heard() const override;
     std::uint64_t incarnation() const override {
         const std::lock_guard held(mutex_);
         return incarnation_;
@@ -54,11 +58,14 @@ private:
 
     struct pending {
         call_done done;
-        time_point deadline;
+        time_point deadline, end; // where it is silent; at last
+        time_point look = never;  // when it is looked at next
         std::size_t bytes;
         std::uint8_t verb;
-        bool posted = false;
-        bool over = false; // ended here: its reply is only counted
+        call_turn turn;
+        std::uint64_t request = 0; // on the link, where they come in order; 0: it waits to be sent
+        bool cancelled = false;    // its answer is waited for
+        bool over = false;         // ended here: its reply is only counted
         std::shared_ptr<const reply_place> place;
         std::uint64_t placed_by = 0; // the attempt that has asked for
         std::size_t placed = 0;      // so many arrays
@@ -68,7 +75,21 @@ private:
         time_point deadline;
         std::size_t bytes;
         std::uint64_t incarnation;
+        call_turn turn;
     };
+    /// A turn's.
+    struct line {
+        std::deque<unsent> waiting;
+        std::size_t waiting_bytes = 0;
+        std::size_t calls = 0, bytes = 0; // posted and not replied to
+
+        bool is_idle() const noexcept { return waiting.empty() && calls == 0 && bytes == 0; }
+        void add(unsent u) {
+            waiting_bytes += u.bytes;
+            waiting.push_back(std::move(u));
+        }
+    };
+    using lines = std::map<std::uint64_t, line>;
     struct waiter {
         time_point deadline;
         call_done done;
@@ -106,13 +127,23 @@ private:
     void challenged(const message& m, time_point now, later& l, std::optional<message>& out);
     void welcomed(attempt& by, const message& m, time_point now, later& l);
     void take(unsent u, time_point now, later& l);
-    bool has_room(const unsent& u) const;
-    bool post(unsent& u, later& l);
+    unsent unsent_of(message m, time_point deadline, std::uint64_t incarnation) const;
+    bool has_room(const unsent& u, const line& of) const;
+    bool post(unsent& u, line& of, later& l);
     void post_waiting(later& l);
-    void end_call(pending& p, answer a, later& l);
+    bool post_first(line& of, later& l);
+    std::unordered_map<std::uint64_t, pending>::iterator sent_as(std::uint64_t request);
+    void count_out(const pending& p);
+    void end_call(std::uint64_t number, pending& p, answer a, later& l);
     bool end_early(std::uint64_t number, pending& p, answer a, later& l); // true: it is to be forgotten
     void expire(time_point now, later& l);
     std::string call_name(const pending& p) const;
+    void tell_cancelled(const pending& p);
+    void look(std::uint64_t number, pending& p, time_point at);
+    time_point look_at(const pending& p, time_point now);
+    std::string why_late(const pending& p, time_point now) const;
+    std::string full_name() const;
+    std::string since_contact(time_point now) const;
     void plan_wake();
     void unlock_and_run(lock& held, later& l);
 
@@ -124,9 +155,10 @@ private:
     std::uint64_t random_;
     phase phase_ = phase::none;
     bool closed_ = false;
-    std::uint64_t links_ = 0, attempt_ = 0, connections_ = 0, requests_ = 0;
+    std::uint64_t links_ = 0, attempt_ = 0, connections_ = 0, calls_made_ = 0, requests_ = 0;
     bool established_ = false;      // this link has been ready
     std::uint64_t incarnation_ = 0; // of the other process
+    std::string said_name_;         // where whoever it is was dialed
     link_limits other_;             // what it takes
     bytes hello_, challenge_;
     time_point began_{}; // the dial
@@ -138,11 +170,12 @@ private:
     std::string trouble_; // why there is no connection
 
     std::unordered_map<std::uint64_t, pending> calls_;
-    std::size_t in_flight_ = 0, in_flight_bytes_ = 0; // posted and not replied to
-    std::deque<unsent> waiting_;
-    std::size_t waiting_bytes_ = 0;
+    std::unordered_map<std::uint64_t, std::uint64_t> by_request_; // calls that were sent
+    std::set<std::pair<time_point, std::uint64_t>> looks_;        // at those that are not over
+    lines lines_;                                                 // that are not idle
+    std::uint64_t served_ = 0;                                    // the turn that was last
     std::vector<waiter> waiters_;
-    time_point earliest_ = never; // no deadline of calls or waiters is before
+    time_point earliest_ = never; // no deadline of waiters is before
 };
 
 /// One connection, or the attempt at it.
@@ -155,7 +188,8 @@ public:
         if (!is_ready.load(std::memory_order_relaxed)) return {most_handshake_bytes, 0, 0};
         return {taken_.body_bytes, taken_.payload_bytes, taken_.arrays};
     }
-    any_array place_for(const message& head, std::size_t i, const tensor_type& type) override {
+    any_array place_for(const message& head, std::size_t i, const tensor_type& type, std::size_t) override {
+        if (type.element == element_type::string) return {};
         const auto self = owner_.lock();
         return self ? static_cast<peer_end&>(*self).place_for(number, head, i, type) : any_array();
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <net/link/resident.hpp>
 #include <net/link/service_link.hpp>
 
 namespace tenon::net {
@@ -81,6 +82,32 @@ std::string service_core::fenced(const hello& h, std::vector<std::shared_ptr<ser
     }
     l.now = h.incarnation;
     return {};
+}
+
+void service_core::confirm(const hello& h, std::function<void(error_code, const std::string& why_not)> then) {
+    const auto known = [&] {
+        const std::lock_guard held(mutex_);
+        const auto l = tasks_.find({h.job, h.task});
+        return l != tasks_.end() && (l->second.now == h.incarnation ||
+                                     std::find(l->second.before.begin(), l->second.before.end(), h.incarnation) !=
+                                         l->second.before.end()); // which admit() refuses
+    };
+    if (h.job.empty() || !options.address_of || stopping || known()) return then({}, {});
+    const std::string who = name_of(h.job, h.task), address = options.address_of(h.job, h.task);
+    if (address.empty())
+        return then(error_code::failed_precondition, "the cluster has no " + who + ": start it as one of its tasks");
+    // Its own handshake waits for this, and should hear why it failed.
+    ask_resident(transport_, address, options.self, h.job, h.task, options.link.handshake / 2,
+                 [then = std::move(then), who, address, said = h.incarnation](const resident& r) {
+                     if (r.incarnation == said) return then({}, {});
+                     if (r.incarnation != 0)
+                         return then(error_code::failed_precondition,
+                                     "another process is " + who + ", and answers at " + address +
+                                         ", its address in the cluster: stop this one, or give it a task and an "
+                                         "address of its own");
+                     then(error_code::unavailable, "it says that it is " + who + ", whose address in the cluster, " +
+                                                       address + ", does not answer for it: " + r.why);
+                 });
 }
 
 std::pair<error_code, std::string> service_core::admit(const std::shared_ptr<accepted>& a, const hello& h,

@@ -39,7 +39,7 @@ public:
     ~replier();
 
     void reply(bytes body, std::vector<any_array> arrays = {});
-    void fail(error_code code, const std::string& message);
+    void fail(error_code code, const std::string& message, error_reason reason = error_reason::none);
 
     /// False after the answer.
     explicit operator bool() const noexcept { return link_ != nullptr; }
@@ -66,14 +66,19 @@ public:
     virtual void noted(link_number link, std::uint8_t verb, bytes body, std::vector<any_array> arrays) {
         (void)link, (void)verb, (void)body, (void)arrays;
     }
+    /// A note came without its arrays: place_for threw this.
+    virtual void refused(link_number link, std::uint8_t verb, bytes body, const std::string& why) {
+        (void)link, (void)verb, (void)body, (void)why;
+    }
     /// Nobody waits for the answer to this call any more; it may have been given meanwhile. It is still to be answered: its place
     /// among the calls in flight is free then. Comes ahead of all that was sent before it, but not of its call.
     virtual void cancelled(link_number link, std::uint64_t request) { (void)link, (void)request; }
-    /// Memory for array i of a call or note: of this type, or an empty one. It may be asked for again where the connection ended
+    /// Memory for array i of a call or note, which takes so many bytes on its way: of this type, or an empty one, as for strings
+    /// always. Throws resource_exhausted_error where there is no room for it: the call is answered so, the note refused. It may be asked for again where the connection ended
     /// before all of the message was there; never while somebody writes to what it gave before, nor after the message arrived.
     virtual any_array place_for(link_number link, std::uint8_t verb, const bytes& body, std::size_t i,
-                                const tensor_type& type) {
-        (void)link, (void)verb, (void)body, (void)i, (void)type;
+                                const tensor_type& type, std::size_t size) {
+        (void)link, (void)verb, (void)body, (void)i, (void)type, (void)size;
         return {};
     }
     /// The link is dead. The last that is heard of it; its calls are cancelled with it.
@@ -83,11 +88,15 @@ public:
 struct service_options {
     identity self;
     link_options link;
-    link_limits limits;           ///< what it takes: of calls
+    link_limits limits; ///< what it takes: of calls
+    turn_function turn_of = nullptr;
     std::size_t links = 16384;    ///< one more is refused
     std::size_t handshakes = 256; ///< under way at a time; one more ends the oldest
     std::size_t kept_bytes = std::size_t{4}
                              << 30; ///< of a link's replies that are not acknowledged; beyond, calls are refused
+    /// Where a task of the cluster lives; empty: there is none such. Where this is set, who says that it is a task is linked when
+    /// that address answers for the same life of it, once for each life: nobody else takes the place of a task, by mistake or not.
+    std::function<std::string(const std::string& job, std::int32_t task)> address_of;
     /// A line for what a person might want to know: links that come and go, handshakes that are refused. Any thread.
     std::function<void(const std::string& line)> log;
 };

@@ -107,7 +107,7 @@ service_link::remains service_link::die(const std::string& why) {
     dead_ = true;
     why_dead_ = why;
     in_flight_.clear();
-    in_flight_bytes_ = 0;
+    lines_.clear();
     early_cancels_.clear();
     r.dead = std::move(link_);
     link_.reset();
@@ -175,7 +175,7 @@ void service_link::add_to(service::counts& c) const {
     ++c.links;
     c.connections += connection_ != nullptr;
     c.calls += in_flight_.size();
-    c.call_bytes += in_flight_bytes_;
+    for (const auto& [of, own] : lines_) c.call_bytes += own.bytes;
     c.kept_messages += link_->kept_messages();
     c.kept_bytes += link_->kept_bytes();
 }
@@ -215,6 +215,11 @@ void service_link::received(accepted& by, message m) {
     const time_point now = transport_.now();
     if (!m.arrays.empty()) placed_.erase(m.sequence);
     std::optional<message> found;
+    if (link_->is_dead(now)) { // this process stood still: the other side has given the link up, and what it called
+        auto r = die("has not been heard of for " + in_words(core_->options.link.lease));
+        held.unlock();
+        return bury(std::move(r));
+    }
     try {
         found = link_->receive(std::move(m), now);
     } catch (const data_loss_error& e) { // another connection may do better
@@ -246,7 +251,10 @@ void service_link::take(lock& held, message m, time_point now) {
     case message_type::call: return take_call(held, std::move(m), now);
     case message_type::note:
         held.unlock();
-        core_->tell([&](service_handler& h) { h.noted(number, m.verb, std::move(m.body), std::move(m.arrays)); });
+        core_->tell([&](service_handler& h) {
+            if (m.refused.empty()) h.noted(number, m.verb, std::move(m.body), std::move(m.arrays));
+            else h.refused(number, m.verb, std::move(m.body), m.refused);
+        });
         return held.lock();
     case message_type::cancel: return take_cancel(held, m.request);
     default: { // goodbye
@@ -264,33 +272,44 @@ void service_link::take_call(lock& held, message m, time_point now) {
     if (request <= last_request_)
         throw data_loss_error("call " + std::to_string(request) + " comes after call " + std::to_string(last_request_));
     last_request_ = request;
-    const time_point deadline = take_time_left(m.body, now);
+    const time_point deadline = link_->take_deadline(m.body, now);
     const std::size_t size = m.body.size() + m.payload_bytes();
     const bool cancelled = early_cancels_.erase(request) > 0;
     early_cancels_.erase(early_cancels_.begin(), early_cancels_.lower_bound(request));
     const auto refuse = [&](error_code code, const std::string& why) {
-        (void)post_failure(request, code, core_->name + " " + why);
+        (void)post_failure(request, code, core_->name + " " + why, reason_of_end(code));
     };
-    if (link_->kept_messages() > 4 * limits.calls + 1024) {
+    // As many as were under way may be answered at once.
+    if (link_->kept_messages() > 4 * limits.calls + 1024 + most_in_flight_) {
         auto r = die("does not acknowledge its answers: " + std::to_string(link_->kept_messages()) + " wait for that");
         held.unlock();
         bury(std::move(r));
         return held.lock();
     }
     if (core_->stopping) return refuse(error_code::unavailable, "is stopping");
+    if (!m.refused.empty()) return refuse(error_code::resource_exhausted, "has no room for a call: " + m.refused);
     if (cancelled) return refuse(error_code::cancelled, "was told to cancel the call");
     if (deadline <= now) return refuse(error_code::deadline_exceeded, "got the call after its deadline");
-    if (in_flight_.size() >= limits.calls)
-        return refuse(error_code::resource_exhausted,
-                      "answers " + std::to_string(limits.calls) + " calls of a link at a time, and no more");
-    if (!in_flight_.empty() && in_flight_bytes_ + size > limits.bytes)
-        return refuse(error_code::resource_exhausted,
-                      "takes " + std::to_string(limits.bytes) + " bytes in calls of a link at a time, and no more");
-    if (link_->kept_bytes() > core_->options.kept_bytes)
+    const call_turn turn = core_->options.turn_of ? core_->options.turn_of(m.verb, m.body) : call_turn();
+    const auto whose = [&] { return turn.of == 0 ? std::string("of control") : "of a session"; };
+    if (const auto own = lines_.find(turn.of); own != lines_.end()) {
+        if (!turn.may_wait && own->second.calls >= limits.calls)
+            return refuse(error_code::resource_exhausted,
+                          "answers " + std::to_string(limits.calls) + " calls " + whose() + " at a time, and no more");
+        if (own->second.bytes > 0 && own->second.bytes + size > limits.bytes)
+            return refuse(error_code::resource_exhausted, "takes " + std::to_string(limits.bytes) + " bytes in calls " +
+                                                              whose() + " at a time, and no more");
+    }
+    if (turn.of != 0 && link_->kept_bytes() > core_->options.kept_bytes)
         return refuse(error_code::resource_exhausted,
                       "keeps " + std::to_string(link_->kept_bytes()) + " bytes of answers that were not acknowledged");
-    in_flight_.emplace(request, size);
-    in_flight_bytes_ += size;
+    in_flight_.emplace(request, call_in_flight{size, turn});
+    line& own = lines_[turn.of];
+    ++own.all;
+    if (!turn.may_wait) ++own.calls;
+    own.bytes += size;
+    if (link_->kept_messages() < 1024) most_in_flight_ = 0;
+    most_in_flight_ = std::max(most_in_flight_, in_flight_.size());
     held.unlock();
     {
         replier answer(std::static_pointer_cast<service_link>(shared_from_this()), request);
@@ -299,7 +318,7 @@ void service_link::take_call(lock& held, message m, time_point now) {
                 h.called(number, m.verb, std::move(m.body), std::move(m.arrays), deadline, std::move(answer));
             });
         } catch (const error& e) {
-            if (answer) answer.fail(e.code(), e.what());
+            if (answer) answer.fail(e.code(), e.what(), e.reason());
             else
                 core_->log("link " + std::to_string(number) + ": after its answer was taken a call threw: " + e.what());
         } catch (const std::exception& e) {
@@ -322,7 +341,8 @@ void service_link::take_cancel(lock& held, std::uint64_t request) {
     held.lock();
 }
 
-any_array service_link::place_for(accepted& by, const message& head, std::size_t i, const tensor_type& type) {
+any_array service_link::place_for(accepted& by, const message& head, std::size_t i, const tensor_type& type,
+                                  std::size_t size) {
     lock held(mutex_);
     if (user_.get() != &by || dead_ || !link_->is_new(head)) return {};
     const bool is_call = head.type == message_type::call;
@@ -333,7 +353,7 @@ any_array service_link::place_for(accepted& by, const message& head, std::size_t
     held.unlock();
     any_array place;
     const auto ask = [&](const bytes& body) {
-        core_->tell([&](service_handler& h) { place = h.place_for(number, head.verb, body, i, type); });
+        core_->tell([&](service_handler& h) { place = h.place_for(number, head.verb, body, i, type, size); });
     };
     if (!is_call) ask(head.body);
     else if (head.body.size() >= time_left_bytes)
@@ -368,17 +388,21 @@ std::uint64_t service_link::post_reply(std::uint64_t request, std::uint8_t verb,
     return link_->post(std::move(m));
 }
 
-std::uint64_t service_link::post_failure(std::uint64_t request, error_code code, const std::string& why) {
+std::uint64_t service_link::post_failure(std::uint64_t request, error_code code, const std::string& why,
+                                         error_reason reason) {
     const auto* first = reinterpret_cast<const std::byte*>(why.data());
     const std::size_t size = std::min({why.size(), most_error_bytes, static_cast<std::size_t>(other_.body_bytes)});
-    return post_reply(request, static_cast<std::uint8_t>(1 + static_cast<int>(code)), bytes(first, first + size), {});
+    return post_reply(request, verb_of_failure(code, reason), bytes(first, first + size), {});
 }
 
 void service_link::answer(std::uint64_t request, std::uint8_t verb, bytes body, std::vector<any_array> arrays) {
     lock held(mutex_);
     const auto found = in_flight_.find(request);
     if (dead_ || found == in_flight_.end()) return;
-    in_flight_bytes_ -= found->second;
+    const auto own = lines_.find(found->second.turn.of);
+    own->second.bytes -= found->second.bytes;
+    if (!found->second.turn.may_wait) --own->second.calls;
+    if (--own->second.all == 0) lines_.erase(own);
     in_flight_.erase(found);
     last_answer_ = post_reply(request, verb, std::move(body), std::move(arrays));
     send_all(held);
@@ -408,12 +432,12 @@ void replier::reply(bytes body, std::vector<any_array> arrays) {
     if (const auto l = std::exchange(link_, nullptr)) l->answer(request_, 0, std::move(body), std::move(arrays));
 }
 
-void replier::fail(error_code code, const std::string& message) {
+void replier::fail(error_code code, const std::string& message, error_reason reason) {
     const auto l = std::exchange(link_, nullptr);
     if (!l) return;
     const auto* first = reinterpret_cast<const std::byte*>(message.data());
-    l->answer(request_, static_cast<std::uint8_t>(1 + static_cast<int>(code)),
-              bytes(first, first + std::min(message.size(), most_error_bytes)), {});
+    l->answer(request_, verb_of_failure(code, reason), bytes(first, first + std::min(message.size(), most_error_bytes)),
+              {});
 }
 
 } // namespace tenon::net

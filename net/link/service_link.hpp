@@ -25,7 +25,7 @@ public:
         number(n), began(at), core_(std::move(core)), connection_(std::move(c)) {}
 
     message_limits limits() override;
-    any_array place_for(const message& head, std::size_t i, const tensor_type& type) override;
+    any_array place_for(const message& head, std::size_t i, const tensor_type& type, std::size_t size) override;
     void received(message m) override;
     void closed(const std::string& why) override;
 
@@ -39,14 +39,20 @@ public:
     std::atomic<bool> linked{false};
 
 private:
+    void shake_hands(const message& m);
     void greeted(const message& m);
     void proven(const message& m);
+    void confirmed(error_code code, const std::string& why_not);
+    void link_up();
     void refuse(error_code code, const std::string& why);
 
-    enum class step { hello, proof, linked, refused };
+    enum class step { hello, proof, confirming, linked, refused };
 
-    // Touched by the connection's thread alone, but for `linked` and what the mutex guards.
-    step step_ = step::hello;
+    // Touched by the connection's thread, and, while it is confirming, by the one that brings the answer: under turn_ until it is
+    // linked, then by the connection's alone.
+    std::mutex turn_;
+    std::atomic<step> step_{step::hello};
+    bool ended_ = false;
     hello hello_;
     bytes hello_bytes_, challenge_bytes_;
     std::shared_ptr<service_link> link_;
@@ -67,7 +73,7 @@ public:
                 const bytes& challenge_bytes);
     void received(accepted& by, message m);
     void closed(accepted& by, const std::string& why);
-    any_array place_for(accepted& by, const message& head, std::size_t i, const tensor_type& type);
+    any_array place_for(accepted& by, const message& head, std::size_t i, const tensor_type& type, std::size_t size);
     void answer(std::uint64_t request, std::uint8_t verb, bytes body, std::vector<any_array> arrays);
 
     /// Ends it; a code other than `unknown` is said to the other side, which then closes the connection.
@@ -93,7 +99,8 @@ private:
     void take_call(lock& held, message m, time_point now);
     void take_cancel(lock& held, std::uint64_t request);
     std::uint64_t post_reply(std::uint64_t request, std::uint8_t verb, bytes body, std::vector<any_array> arrays);
-    std::uint64_t post_failure(std::uint64_t request, error_code code, const std::string& why);
+    std::uint64_t post_failure(std::uint64_t request, error_code code, const std::string& why,
+                               error_reason reason = error_reason::none);
     /// What is left of a link that has died, to end where no lock is held.
     struct remains {
         std::optional<link> dead;
@@ -114,8 +121,17 @@ private:
     std::shared_ptr<accepted> user_; // of the connection, until it has ended
     std::optional<arrival> next_;
     link_limits other_;
-    std::unordered_map<std::uint64_t, std::size_t> in_flight_; // bytes
-    std::size_t in_flight_bytes_ = 0;
+    struct call_in_flight {
+        std::size_t bytes = 0;
+        call_turn turn;
+    };
+    struct line { // of a turn
+        std::size_t calls = 0, bytes = 0;
+        std::size_t all = 0; // those that may wait, too
+    };
+    std::unordered_map<std::uint64_t, call_in_flight> in_flight_;
+    std::map<std::uint64_t, line> lines_;              // of those
+    std::size_t most_in_flight_ = 0;                   // since few answers were kept
     std::uint64_t last_request_ = 0, last_answer_ = 0; // the latter by its number on the link
     std::set<std::uint64_t> early_cancels_;            // of calls that are still to come
     std::map<std::uint64_t, std::size_t>
@@ -131,6 +147,9 @@ public:
     }
 
     std::shared_ptr<connection_user> accept(std::shared_ptr<connection> c);
+    /// Has `then` called with nothing where h is of no task, or of a life of one that its address answers for; else with why it is
+    /// not taken. At once where that is known, else on a thread of the transport.
+    void confirm(const hello& h, std::function<void(error_code, const std::string& why_not)> then);
     /// Gives a proven connection to its link; empty, or why it has none.
     std::pair<error_code, std::string> admit(const std::shared_ptr<accepted>& a, const hello& h,
                                              const bytes& hello_bytes, const bytes& challenge_bytes,

@@ -7,6 +7,7 @@
 #include <net/wire/graph_codec.hpp>
 #include <net/worker/all_answers.hpp>
 #include <net/worker/answer.hpp>
+#include <tenon/kernel/failure.hpp>
 
 namespace tenon::net {
 
@@ -18,16 +19,25 @@ using tenon::detail::local_session;
 using tenon::detail::pending_state;
 using tenon::detail::run_request;
 
+// About what nodes take that come as so many bytes. Large arrays beside them are counted by themselves.
+std::size_t bytes_of_nodes(const packed& nodes) { return 8 * nodes.body.size(); }
+
+// What takes longer than a moment to read: about a hundred nodes.
+constexpr std::size_t long_change = std::size_t{16} << 10;
+// Of so many nodes a step is taken to be planned in less.
+constexpr std::int64_t long_plan = 1000;
+
 } // namespace
 
 master::master(transport& t, std::shared_ptr<tenon::detail::task_state> task, task_identity self, cluster c,
-               peers& others, worker& own, users& busy, master_limits limits) :
+               peers& others, worker& own, turns& on, users& busy, master_limits limits) :
     transport_(t),
     task_(std::move(task)),
     self_(std::move(self)),
     cluster_(std::move(c)),
     others_(others),
     worker_(own),
+    turns_(on),
     busy_(busy),
     limits_(limits) {}
 master::~master() = default;
@@ -44,64 +54,36 @@ std::shared_ptr<master::session> master::find(link_number client, std::uint64_t 
         return s->steps != nullptr;
     };
     if (!s || s->client != client || !is_open())
-        throw aborted_error("session: " + self_.name +
+        throw_lost_task(error_code::aborted,
+                        "session: " + self_.name +
                             " has no such session: it was closed, or the server was restarted; open a new one");
     return s;
 }
 
-void master::called(link_number client, const link_peer& who, verb v, message&& m, time_point deadline,
-                    replier answer) {
+void master::called(link_number client, const link_peer& who, const std::shared_ptr<memory_client>& memory, verb v,
+                    message&& m, time_point deadline, replier answer) {
+    const auto in_session = [&](void (master::*what)(const std::shared_ptr<session>&, verb, message&&, replier&&)) {
+        try {
+            (this->*what)(find(client, session_of(m.body)), v, std::move(m), std::move(answer));
+        } catch (...) {
+            if (answer) fail(answer, std::current_exception());
+        }
+    };
     switch (v) {
     case verb::open_session:
         answer_later<open_session>(m, std::move(answer), [&](open_session&& c, replier& to) {
-            open(client, who, std::move(c), deadline, std::move(to));
+            open(client, who, memory, std::move(c), deadline, std::move(to));
         });
         break;
     case verb::extend_graph:
-        answer_at_once<extend_graph>(m, answer,
-                                     [&](extend_graph&& c) { return extend(*find(client, c.session), std::move(c)); });
-        break;
-    case verb::make_callable:
-        answer_at_once<make_callable>(m, answer, [&](make_callable&& c) { return make(*find(client, c.session), c); });
-        break;
+    case verb::make_callable: in_session(&master::change); break;
     case verb::run_step:
         answer_later<run_step>(m, std::move(answer), [&](run_step&& c, replier& to) {
-            run(find(client, c.session), std::move(c), std::move(to));
+            run(find(client, c.session), std::move(c), deadline, std::move(to));
         });
         break;
     case verb::report_step:
-    case verb::explain_step:
-        // It plans, which is the pool's.
-        task_->pool->submit([this, token = busy_.enter(), client, v, held = std::make_shared<message>(std::move(m)),
-                             to = std::make_shared<replier>(std::move(answer))] {
-            const auto request = [&](session& s, std::uint64_t callable, const std::vector<tensor_type>& types) {
-                alignas(64) static char nowhere[64]; // only types matter
-                const auto c = s.callable(callable);
-                run_request r;
-                if (types.size() != c->feeds().size())
-                    throw invalid_argument_error("session: there are " + std::to_string(types.size()) + " types for " +
-                                                 std::to_string(c->feeds().size()) + " feeds");
-                for (std::size_t i = 0; i < types.size(); ++i)
-                    r.feeds.push_back({c->feeds()[i], any_array::view(nowhere, types[i].element, types[i].extents)});
-                r.fetches = c->request().fetches;
-                r.targets = c->request().targets;
-                return r;
-            };
-            if (v == verb::report_step)
-                answer_at_once<report_step>(*held, *to, [&](report_step&& c) {
-                    const auto s = find(client, c.session);
-                    return s->steps->report(request(*s, c.callable, c.fed));
-                });
-            else
-                answer_at_once<explain_step>(*held, *to, [&](explain_step&& c) {
-                    const auto s = find(client, c.session);
-                    explain_step::reply r;
-                    r.explanation = s->steps->explain(request(*s, c.callable, c.fed));
-                    r.placed = s->take_placed();
-                    return r;
-                });
-        });
-        break;
+    case verb::explain_step: in_session(&master::plan); break;
     case verb::list_devices:
         answer_at_once<list_devices>(m, answer, [&](list_devices&& c) {
             return list_devices::reply{find(client, c.session)->steps->list_devices()};
@@ -116,8 +98,22 @@ void master::called(link_number client, const link_peer& who, verb v, message&& 
         answer_at_once<ask_statistics>(
             m, answer, [&](ask_statistics&& c) { return find(client, c.session)->steps->statistics(); });
         break;
+    case verb::set_random_runs:
+        answer_at_once<set_random_runs>(
+            m, answer, [&](set_random_runs&& c) { set_runs(*find(client, c.session), std::move(c.counts)); });
+        break;
+    case verb::serve_data:
+        answer_later<serve_data>(m, std::move(answer), [&](serve_data&& c, replier& to) {
+            find(client, c.session)->data->wait_to_be_asked(std::move(to));
+        });
+        break;
+    case verb::give_data:
+        answer_at_once<give_data>(m, answer, [&](give_data&& c) { find(client, c.session)->data->take(std::move(c)); });
+        break;
     case verb::close_session:
-        answer_at_once<close_session>(m, answer, [&](close_session&& c) { close(find(client, c.session)); });
+        answer_later<close_session>(m, std::move(answer), [&](close_session&& c, replier& to) {
+            close_later(find(client, c.session), std::move(to));
+        });
         break;
     case verb::reset_containers:
         answer_later<reset_containers>(m, std::move(answer), [&](reset_containers&& c, replier& to) {
@@ -130,28 +126,83 @@ void master::called(link_number client, const link_peer& who, verb v, message&& 
 
 void master::noted(link_number client, verb v, message&& m) {
     try {
-        if (v == verb::drop_callable) {
-            const drop_callable c = read<drop_callable>(m);
-            std::shared_ptr<local_callable> dropped; // ends after the lock does
-            const auto s = find(client, c.session);
-            const std::lock_guard lock(s->guard);
-            if (const auto at = s->callables.find(c.callable); at != s->callables.end()) {
+        const auto s = find(client, session_of(m.body));
+        if (v == verb::drop_callable)
+            in_order(s, false, [token = busy_.enter(), s, c = read<drop_callable>(m)] {
+                std::shared_ptr<session::callable> dropped; // ends after the lock does
+                const std::lock_guard lock(s->guard);
+                const auto at = s->callables.find(c.callable);
+                if (at == s->callables.end()) return;
                 dropped = std::move(at->second);
                 s->callables.erase(at);
-            }
-        } else if (v == verb::runner_started) {
-            const runner_started c = read<runner_started>(m);
-            const auto s = find(client, c.session);
-            s->steps->note_started_runner(s->tensor({c.queue, 0}));
-        } else if (v == verb::stop_steps) {
-            const auto s = find(client, read<stop_steps>(m).session);
-            s->steps->end();
-            const std::lock_guard lock(s->guard);
-            for (const auto& [request, r] : s->runs)
-                if (r->step.expired()) r->cancelled = true; // about to begin
-        }
+            });
+        else if (v == verb::runner_started)
+            in_order(s, false, [token = busy_.enter(), s, c = read<runner_started>(m)] {
+                try {
+                    s->steps->note_started_runner(s->tensor({c.queue, 0}));
+                } catch (const error&) { // there is no such node
+                }
+            });
+        else if (v == verb::stop_steps)
+            turns_.submit(s->number, false, [token = busy_.enter(), s] {
+                s->steps->end();
+                const std::lock_guard lock(s->guard);
+                for (const auto& [request, r] : s->runs)
+                    if (r->step.expired()) r->cancelled = true; // about to begin
+            });
     } catch (const error&) { // of a session that has ended
     }
+}
+
+// What a session asks for is done in its order as far as it needs it.
+void master::in_order(const std::shared_ptr<session>& s, bool is_long, pool_task task) {
+    s->changes->post(turns_, s->number, is_long, std::move(task));
+}
+
+void master::change(const std::shared_ptr<session>& s, verb v, message&& m, replier&& answer) {
+    const bool is_long = m.body.size() + m.payload_bytes() > long_change;
+    in_order(s, is_long,
+             [this, token = busy_.enter(), s, v, held = std::make_shared<message>(std::move(m)),
+              to = std::make_shared<replier>(std::move(answer))] {
+                 if (s->is_closed()) return to->fail(error_code::cancelled, "session: it was closed");
+                 const payer_scope pays(s->memory.get());
+                 if (v == verb::extend_graph)
+                     answer_at_once<extend_graph>(*held, *to,
+                                                  [&](extend_graph&& c) { return extend(*s, std::move(c)); });
+                 else answer_at_once<make_callable>(*held, *to, [&](make_callable&& c) { return make(*s, c); });
+             });
+}
+
+// It plans, which is long.
+void master::plan(const std::shared_ptr<session>& s, verb v, message&& m, replier&& answer) {
+    const auto request = [](session& of, std::uint64_t callable, const std::vector<tensor_type>& types) {
+        alignas(64) static char nowhere[64]; // only types matter
+        const auto c = of.find_callable(callable)->steps;
+        run_request r;
+        if (types.size() != c->feeds().size())
+            throw invalid_argument_error("session: there are " + std::to_string(types.size()) + " types for " +
+                                         std::to_string(c->feeds().size()) + " feeds");
+        for (std::size_t i = 0; i < types.size(); ++i)
+            r.feeds.push_back({c->feeds()[i], any_array::view(nowhere, types[i].element, types[i].extents)});
+        r.fetches = c->request().fetches;
+        r.targets = c->request().targets;
+        return r;
+    };
+    const auto work = [token = busy_.enter(), s, v, request, held = std::make_shared<message>(std::move(m)),
+                       to = std::make_shared<replier>(std::move(answer))] {
+        const payer_scope pays(s->memory.get());
+        if (v == verb::report_step)
+            answer_at_once<report_step>(
+                *held, *to, [&](report_step&& c) { return s->steps->report(request(*s, c.callable, c.fed)); });
+        else
+            answer_at_once<explain_step>(*held, *to, [&](explain_step&& c) {
+                explain_step::reply r;
+                r.explanation = s->steps->explain(request(*s, c.callable, c.fed));
+                r.placed = s->take_placed();
+                return r;
+            });
+    };
+    in_order(s, false, [this, s, work] { turns_.submit(s->number, true, work); });
 }
 
 extend_graph::reply master::extend(session& s, extend_graph&& c) {
@@ -165,8 +216,14 @@ extend_graph::reply master::extend(session& s, extend_graph&& c) {
         const std::lock_guard lock(s.guard);
         left = limits_.graph_bytes - s.graph_bytes;
     }
+    memory_charge nodes(s.memory.get(), bytes_of_nodes(c.nodes));
     append_nodes(s.graph, c.nodes, {limits_.nodes, left});
+    for (std::int64_t n = c.from; n < s.graph.size(); ++n)
+        if (s.graph.at(n)->op->is(op_flags::of_program))
+            for (const auto& d : task_->devices) // the same one, however many iterators there are
+                d->resources().find_or_make<element_sources>(s.container(), "", [&] { return s.data; });
     const std::lock_guard lock(s.guard);
+    s.nodes.add(std::move(nodes));
     s.graph_bytes += sent;
     return {s.graph.size()};
 }
@@ -177,13 +234,23 @@ make_callable::reply master::make(session& s, const make_callable& c) {
     for (const graph_output& o : c.feeds) feeds.push_back(s.tensor(o));
     for (const graph_output& o : c.fetches) r.fetches.push_back(s.tensor(o));
     for (const std::int64_t n : c.targets) r.targets.push_back(operation(const_cast<node*>(s.at(n))));
-    auto made = std::static_pointer_cast<local_callable>(s.steps->make_callable(feeds, r));
+    auto made = std::make_shared<session::callable>();
+    made->steps = std::static_pointer_cast<local_callable>(s.steps->make_callable(feeds, r));
+    made->is_long = s.graph.size() > long_plan;
     const std::lock_guard lock(s.guard);
     if (s.callables.size() >= limits_.callables)
         throw resource_exhausted_error("session: it has " + std::to_string(s.callables.size()) +
                                        " callables, which is as many as the server takes; drop some");
     s.callables.emplace(++s.last_callable, std::move(made));
     return {s.last_callable};
+}
+
+// Links keep the order: who is asked for a step after this has heard of it.
+void master::set_runs(const session& s, std::vector<run_count>&& counts) {
+    s.steps->set_random_runs(counts);
+    const go_on_from_runs all{s.number, std::move(counts)};
+    for (const session_tasks::task& t : s.tasks->tasks->tasks)
+        if (t.at) note(*t.at, all, t.incarnation);
 }
 
 // What a device of another task holds, that task says.
@@ -214,13 +281,7 @@ void master::answer_memory(const session& s, const device_name& asked, time_poin
 }
 
 void master::cancelled(link_number client, std::uint64_t request) {
-    std::vector<std::shared_ptr<session>> all;
-    {
-        const std::lock_guard lock(guard_);
-        for (const auto& [number, s] : sessions_)
-            if (s->client == client) all.push_back(s);
-    }
-    for (const auto& s : all) {
+    for (const auto& s : all_sessions(client)) {
         std::shared_ptr<pending_state> step;
         {
             const std::lock_guard lock(s->guard);
@@ -233,28 +294,52 @@ void master::cancelled(link_number client, std::uint64_t request) {
     }
 }
 
-void master::close(const std::shared_ptr<session>& s) {
+// Nothing of it is begun any more, nothing is asked of its client, and nobody finds it; false where that was so.
+bool master::shut(session& s) {
+    s.data->end(failure_of([] { return cancelled_error("the step was stopped: its session was closed"); }));
     {
         const std::lock_guard lock(guard_);
-        sessions_.erase(s->number);
+        sessions_.erase(s.number);
     }
-    std::map<std::uint64_t, std::shared_ptr<local_callable>> dropped;
+    const std::lock_guard lock(s.guard);
+    if (s.closed) return false;
+    s.closed = true;
+    for (const auto& [request, r] : s.runs) r->cancelled = true;
+    return true;
+}
+
+void master::close(const std::shared_ptr<session>& s) {
+    if (shut(*s)) end_steps(*s);
+}
+
+// The same; what takes long, where there is much to end, by another thread.
+void master::close_later(const std::shared_ptr<session>& s, replier&& answer) {
+    const auto told = std::make_shared<replier>(std::move(answer));
+    const auto tell = [told] {
+        if (*told) reply<close_session>(*told, {});
+    };
+    if (!shut(*s)) return tell();
+    const bool is_long = s->under_way > 64 || s->graph.size() > long_plan;
+    turns_.submit(s->number, is_long, [this, token = busy_.enter(), s, tell] {
+        end_steps(*s);
+        tell();
+    });
+}
+
+void master::end_steps(session& s) {
+    std::map<std::uint64_t, std::shared_ptr<session::callable>> dropped;
     std::shared_ptr<local_session> steps;
     std::vector<std::shared_ptr<pending_state>> running;
     {
-        const std::lock_guard lock(s->guard);
-        if (s->closed) return;
-        s->closed = true;
-        dropped.swap(s->callables);
-        steps = s->steps;
-        for (const auto& [request, r] : s->runs) {
-            r->cancelled = true;
+        const std::lock_guard lock(s.guard);
+        dropped.swap(s.callables);
+        steps = s.steps;
+        for (const auto& [request, r] : s.runs)
             if (auto step = r->step.lock()) running.push_back(std::move(step));
-        }
     }
     if (steps) steps->close();
     for (const auto& step : running) step->stop(); // what computes, too
-    end_on_tasks(*s);
+    end_on_tasks(s);
 }
 
 void master::end_on_tasks(const session& s) {
@@ -267,23 +352,28 @@ void master::end_on_tasks(const session& s) {
 }
 
 void master::peer_lost(link_number client) {
-    std::vector<std::shared_ptr<session>> lost;
-    {
-        const std::lock_guard lock(guard_);
-        for (const auto& [number, s] : sessions_)
-            if (s->client == client) lost.push_back(s);
-    }
-    for (const auto& s : lost) close(s);
+    for (const auto& s : all_sessions(client)) close_later(s);
+}
+
+std::vector<std::shared_ptr<master::session>> master::all_sessions(std::optional<link_number> of) const {
+    std::vector<std::shared_ptr<session>> all;
+    const std::lock_guard lock(guard_);
+    for (const auto& [number, s] : sessions_)
+        if (!of || s->client == *of) all.push_back(s);
+    return all;
+}
+
+void master::end_data() {
+    const auto why = failure_of([&] { return unavailable_error(self_.name + " is stopping"); });
+    for (const auto& s : all_sessions()) s->data->end(why);
 }
 
 void master::stop() {
-    std::vector<std::shared_ptr<session>> all;
     {
         const std::lock_guard lock(guard_);
         stopping_ = true;
-        for (const auto& [number, s] : sessions_) all.push_back(s);
     }
-    for (const auto& s : all) close(s);
+    for (const auto& s : all_sessions()) close(s);
 }
 
 // All tasks that can be reached do so, also where others cannot.
@@ -294,7 +384,8 @@ void master::reset(reset_containers&& c, time_point deadline, replier&& answer) 
             if (missing.empty()) reply<reset_containers>(*to, {});
             else
                 to->fail(error_code::unavailable,
-                         "reset: the containers were reset but on tasks that did not answer:" + in_lines(missing));
+                         "reset: the containers were reset but on tasks that did not answer:" + in_lines(missing),
+                         error_reason::lost_task);
         });
     task_->reset(c.containers);
     const message m = message_of(reset_task{c.containers});

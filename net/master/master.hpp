@@ -4,12 +4,14 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <net/link/service.hpp>
 #include <net/master/remote_worker.hpp>
 #include <net/worker/peers.hpp>
+#include <net/worker/turns.hpp>
 #include <net/worker/worker.hpp>
 #include <tenon/graph/cluster.hpp>
 #include <tenon/runtime/session/task_state.hpp>
@@ -23,28 +25,33 @@ struct master_limits {
     std::size_t sessions = 1024;                ///< of all clients
     std::size_t sessions_of_client = 256;       ///< of one link
     std::size_t callables = 65536;              ///< of a session
+    std::size_t steps = 65536;                  ///< of a session: under way, those that wait included
     std::int64_t nodes = std::int64_t{1} << 20; ///< of a session's graph
     std::size_t graph_bytes = std::size_t{16} << 30;
     double open_seconds = 10; ///< that may go by until all tasks are there, where the client says nothing
 };
 
-/// Thread-safe. Calls return before what they begin has ended; what plans and runs is the task's pool.
+/// Thread-safe. Calls return before what they begin has ended. What plans and runs, and what is large, waits for its session's turn.
 class master {
 public:
-    /// What runs for it on the pool is counted by `busy`.
+    /// What runs for it is counted by `busy`.
     master(transport& t, std::shared_ptr<tenon::detail::task_state> task, task_identity self, cluster c, peers& others,
-           worker& own, users& busy, master_limits limits);
+           worker& own, turns& on, users& busy, master_limits limits);
     ~master();
     master(const master&) = delete;
     master& operator=(const master&) = delete;
 
-    void called(link_number client, const link_peer& who, verb v, message&& m, time_point deadline, replier answer);
+    /// `memory`: what the client has taken here.
+    void called(link_number client, const link_peer& who, const std::shared_ptr<memory_client>& memory, verb v,
+                message&& m, time_point deadline, replier answer);
     void noted(link_number client, verb v, message&& m);
     void cancelled(link_number client, std::uint64_t request);
     /// Its sessions end.
     void peer_lost(link_number client);
     std::vector<session_row> sessions() const;
     std::size_t steps_in_flight() const;
+    /// Clients are asked nothing of their data sets any more, so that what waits for it ends.
+    void end_data();
     /// Ends all sessions.
     void stop();
 
@@ -52,17 +59,28 @@ public:
 
 private:
     struct opening;
-    void open(link_number client, const link_peer& who, open_session&& c, time_point deadline, replier&& answer);
+    struct step_asked;
+    void open(link_number client, const link_peer& who, const std::shared_ptr<memory_client>& memory, open_session&& c,
+              time_point deadline, replier&& answer);
     void begin_on_tasks(const std::shared_ptr<opening>& o, std::vector<std::string> missing);
     void finish(const std::shared_ptr<opening>& o, const std::vector<std::string>& missing);
+    void in_order(const std::shared_ptr<session>& s, bool is_long, pool_task task);
+    void change(const std::shared_ptr<session>& s, verb v, message&& m, replier&& answer);
+    void plan(const std::shared_ptr<session>& s, verb v, message&& m, replier&& answer);
     extend_graph::reply extend(session& s, extend_graph&& c);
     make_callable::reply make(session& s, const make_callable& c);
-    void run(const std::shared_ptr<session>& s, run_step&& c, replier&& answer);
+    void run(const std::shared_ptr<session>& s, run_step&& c, time_point deadline, replier&& answer);
+    void start(const std::shared_ptr<session>& s, const std::shared_ptr<step_asked>& a);
+    bool shut(session& s);
     void close(const std::shared_ptr<session>& s);
+    void end_steps(session& s);
+    void close_later(const std::shared_ptr<session>& s, replier&& answer = {});
     void end_on_tasks(const session& s);
+    void set_runs(const session& s, std::vector<run_count>&& counts);
     void answer_memory(const session& s, const device_name& asked, time_point deadline, replier&& answer);
     void reset(reset_containers&& c, time_point deadline, replier&& answer);
     std::shared_ptr<session> find(link_number client, std::uint64_t number) const;
+    std::vector<std::shared_ptr<session>> all_sessions(std::optional<link_number> of = {}) const;
 
     transport& transport_;
     const std::shared_ptr<tenon::detail::task_state> task_;
@@ -70,6 +88,7 @@ private:
     const cluster cluster_;
     peers& others_;
     worker& worker_;
+    turns& turns_;
     users& busy_;
     const master_limits limits_;
     mutable std::mutex guard_; // of what follows

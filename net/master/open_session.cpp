@@ -19,7 +19,8 @@ struct master::opening {
     replier answer;
 };
 
-void master::open(link_number client, const link_peer& who, open_session&& c, time_point deadline, replier&& answer) {
+void master::open(link_number client, const link_peer& who, const std::shared_ptr<memory_client>& memory,
+                  open_session&& c, time_point deadline, replier&& answer) {
     auto o = std::make_shared<opening>();
     o->busy = busy_.enter();
     auto s = o->made = std::make_shared<session>();
@@ -27,6 +28,9 @@ void master::open(link_number client, const link_peer& who, open_session&& c, ti
     s->client = client;
     s->name = std::move(c.client);
     s->address = who.address;
+    s->memory = memory;
+    s->data = std::make_shared<client_data>("a data set of " + s->name + " (" + s->address + ")");
+    if (memory && who.job.empty()) memory->rename(s->name + " (" + s->address + ")");
     s->settings = std::move(c.settings);
     s->opened = s->used = transport_.now();
     s->tasks = std::make_shared<master_tasks>();
@@ -37,7 +41,7 @@ void master::open(link_number client, const link_peer& who, open_session&& c, ti
     s->tasks->tasks->tasks.push_back({self_.name, nullptr, self_.incarnation});
     {
         const std::lock_guard lock(guard_);
-        if (stopping_) throw unavailable_error(self_.name + " is stopping");
+        if (stopping_) throw_lost_task(error_code::unavailable, self_.name + " is stopping");
         const auto of_client = std::count_if(sessions_.begin(), sessions_.end(),
                                              [&](const auto& x) { return x.second->client == client; });
         if (sessions_.size() >= limits_.sessions || static_cast<std::size_t>(of_client) >= limits_.sessions_of_client)
@@ -90,8 +94,8 @@ void master::begin_on_tasks(const std::shared_ptr<opening>& o, std::vector<std::
     const session& s = *o->made;
     begin_session c;
     c.session = s.number;
-    c.client = s.name;
-    c.container = "session\x1f" + std::to_string(s.number);
+    c.client = s.name + " (" + s.address + ")";
+    c.container = s.container();
     c.settings = s.settings;
     for (const session_tasks::task& t : s.tasks->tasks->tasks) c.tasks.push_back({t.name, {}, t.incarnation});
     const message m = message_of(c);
@@ -112,14 +116,15 @@ void master::finish(const std::shared_ptr<opening>& o, const std::vector<std::st
     try {
         const std::size_t tasks = s->tasks->tasks->tasks.size();
         if (!missing.empty())
-            throw unavailable_error("session: within " + in_words(seconds_of(o->limit)) + " " +
-                                    std::to_string(missing.size()) + " of the " + std::to_string(tasks) +
-                                    " tasks of the cluster did not answer:" + in_lines(missing));
+            throw_lost_task(error_code::unavailable, "session: within " + in_words(seconds_of(o->limit)) + " " +
+                                                         std::to_string(missing.size()) + " of the " +
+                                                         std::to_string(tasks) +
+                                                         " tasks of the cluster did not answer:" + in_lines(missing));
         tenon::detail::remote_tasks others;
         for (std::size_t t = 1; t < tasks; ++t)
             others.tasks.push_back(std::make_shared<remote_worker>(s->tasks, static_cast<int>(t), o->devices[t]));
         others.exchange = std::make_shared<master_exchange>(s->tasks);
-        worker_.meetings().begin_session(s->number);
+        worker_.meetings().begin_session(s->number, s->memory);
         session_options options = options_of(s->settings);
         options.placement_log = [weak = std::weak_ptr(s)](const std::string& line) {
             const auto at = weak.lock();
@@ -129,7 +134,7 @@ void master::finish(const std::shared_ptr<opening>& o, const std::vector<std::st
         };
         auto steps = std::make_shared<tenon::detail::local_session>(
             s->graph, options, std::vector<std::shared_ptr<tenon::detail::task_state>>{task_}, std::move(others),
-            "session\x1f" + std::to_string(s->number));
+            s->container());
         {
             const std::lock_guard lock(s->guard);
             if (s->closed) throw cancelled_error("session: its client has gone");

@@ -6,6 +6,7 @@
 #include <net/wire/program_codec.hpp>
 #include <net/wire/trace_rows.hpp>
 #include <tenon/runtime/run/staged_step.hpp>
+#include <tenon/runtime/run/step_errors.hpp>
 
 namespace tenon::net {
 
@@ -13,27 +14,31 @@ namespace {
 
 // A part that was registered at a worker; it is forgotten there with this.
 struct registered_part {
-    registered_part(std::shared_ptr<master_tasks> all, int on) :
-        tasks(std::move(all)), task(on), number(++tasks->parts) {}
-    ~registered_part() {
+    registered_part(std::shared_ptr<master_tasks> all, int on, std::string changed) :
+        tasks(std::move(all)), task(on), number(++tasks->parts), changes(std::move(changed)) {}
+    ~registered_part() { forget(); }
+    registered_part(const registered_part&) = delete;
+    registered_part& operator=(const registered_part&) = delete;
+    const session_tasks::task& at() const { return tasks->tasks->tasks[static_cast<std::size_t>(task)]; }
+    // There, with what has come to be run by its number.
+    void forget() const noexcept {
         try {
             note(*at().at, forget_part{tasks->tasks->session, number}, at().incarnation);
         } catch (...) { // it is gone
         }
     }
-    registered_part(const registered_part&) = delete;
-    registered_part& operator=(const registered_part&) = delete;
-    const session_tasks::task& at() const { return tasks->tasks->tasks[static_cast<std::size_t>(task)]; }
 
     const std::shared_ptr<master_tasks> tasks;
     const int task;
     const std::uint64_t number;
-    std::mutex guard; // of what follows
+    const std::string changes; // its task, where it changes something there
+    std::mutex guard;          // of what follows
     step_report report;
-    std::exception_ptr failed; // where it could not be registered: why what is run by this number fails
+    std::exception_ptr failed;            // where it could not be registered: why what is run by this number fails
+    std::shared_ptr<register_part> again; // where that was for want of memory: it is tried once more when it is run
 };
 
-std::exception_ptr exception_of(const answer& a) { return failure{a.code, a.message}.exception(); }
+std::exception_ptr exception_of(const answer& a) { return failure{a.code, a.message, a.reason}.exception(); }
 
 // By its hash; then, where the task does not know it, with the program. Links keep the order: what is run by this number finds it
 // there, or what was wrong with it, or waits for the program.
@@ -54,12 +59,33 @@ void register_there(const std::shared_ptr<registered_part>& p, register_part&& c
                 const std::lock_guard lock(p->guard);
                 p->report = std::move(r.report);
             } catch (...) {
-                const std::lock_guard lock(p->guard);
-                p->failed = std::current_exception();
+                const std::exception_ptr why = std::current_exception();
+                {
+                    const std::lock_guard lock(p->guard);
+                    p->failed = why;
+                    if (what->has_program && failure::of(why).code == error_code::resource_exhausted) p->again = what;
+                }
+                p->forget(); // what has come there to be run by this number does not wait for it
             }
         },
         p->at().incarnation);
 }
+
+// Where there was no memory for it.
+void register_again(const std::shared_ptr<registered_part>& p) {
+    std::shared_ptr<register_part> what;
+    {
+        const std::lock_guard lock(p->guard);
+        if (!p->again) return;
+        what = std::move(p->again);
+        p->failed = nullptr;
+    }
+    register_there(p, std::move(*what), {});
+}
+
+// A task that is there has so much longer than its step: it says itself what it waited for, or it computes what nothing stops.
+constexpr duration of_late_parts = std::chrono::milliseconds(500);
+constexpr duration of_stopped_parts = std::chrono::hours(24); // nobody's time is over
 
 // Where the caller is no more, what comes late finds nobody.
 class remote_step final : public runtime::part_step {
@@ -69,8 +95,10 @@ public:
     void arm() noexcept override {
         const std::lock_guard lock(state_->guard);
         state_->failed = nullptr;
+        state_->became = {};
+        state_->took = false;
+        state_->call = 0;
         state_->ended = false;
-        state_->begun = false;
         stopped_ = nullptr;
     }
 
@@ -81,14 +109,11 @@ public:
         c.part = part_->number;
         c.step = e.in->id();
         c.traced = e.traced != nullptr;
-        time_point deadline = never;
+        call_time until = never;
         if (e.in->limited()) {
-            const std::chrono::duration<double> left = e.in->deadline - e.in->now();
-            c.limit = std::max(left.count(), 1e-6);
-            c.asked = e.in->limit;
+            c.limit = e.in->limit;
             c.limit_source = e.in->limit_source;
-            // It says itself what it waited for; who says nothing has this much time more.
-            deadline = part_->tasks->time->now() + std::chrono::duration_cast<duration>(left) + std::chrono::seconds(2);
+            until = {part_->tasks->time->now() + (e.in->deadline - e.in->now()), of_late_parts};
         }
         step_ = c.step;
         const auto state = state_;
@@ -105,18 +130,27 @@ public:
             ended();
             return;
         }
-        message m = message_of(c);
-        part_->at().at->call(
-            m.verb, std::move(m.body), {}, deadline,
-            [state, traced, began, part = part_, then = std::move(ended)](answer a) {
+        register_again(part_);
+        const std::uint64_t call = net::call(
+            *part_->at().at, c, until,
+            [state, traced, began, limit = c.limit, source = e.in->limit_source, part = part_,
+             then = std::move(ended)](answer a) {
+                runtime::part_end became;
+                bool took = false;
                 std::exception_ptr failed;
                 try {
                     if (a.failed) {
-                        const std::lock_guard lock(part->guard);
-                        failed = part->failed ? part->failed : exception_of(a);
+                        if (a.names_peer) became.silent = a.message;
+                        if (a.unknown) became.unknown = part->changes;
+                        failed = failure_of(*part, a, limit, source);
                     } else {
+                        became.unknown = part->changes;
                         const run_part::reply r = read_answer<run_part>(std::move(a));
+                        took = r.took;
+                        std::swap(became.changed, became.unknown);
+                        if (took && !r.changed) became.changed.clear();
                         if (traced) add_rows(*traced, r.rows, began);
+                        if (!r.unsent.empty()) throw_lost_task(error_code::unavailable, r.unsent);
                     }
                 } catch (...) {
                     failed = std::current_exception();
@@ -124,6 +158,8 @@ public:
                 {
                     const std::lock_guard lock(state->guard);
                     state->failed = failed;
+                    state->became = std::move(became);
+                    state->took = took;
                     state->ended = true;
                 }
                 then();
@@ -132,30 +168,50 @@ public:
         // A stop that overtook the call would find nothing to stop there.
         {
             const std::lock_guard lock(state->guard);
-            state->begun = true;
+            state->call = call;
             if (!state->ended) refused = stopped_;
         }
-        if (refused) tell(refused);
+        if (refused) stop_there(call, refused);
     }
 
     std::exception_ptr failure() const noexcept override {
         const std::lock_guard lock(state_->guard);
         return state_->failed;
     }
+    runtime::part_end end() const override {
+        const std::lock_guard lock(state_->guard);
+        return state_->became;
+    }
+    bool took() const noexcept override {
+        const std::lock_guard lock(state_->guard);
+        return state_->took;
+    }
+    // One that has failed, or was not heard of, may have taken something.
+    void settle(bool failed, bool others_changed) noexcept override {
+        {
+            const std::lock_guard lock(state_->guard);
+            const bool may_have = failed && state_->failed && state_->call && !part_->changes.empty();
+            if (!state_->took && !may_have) return;
+            if (state_->took && (!failed || others_changed)) state_->became.changed = part_->changes;
+            state_->took = false;
+        }
+        tell(settle_step{part_->tasks->tasks->session, step_, failed, others_changed});
+    }
     void stop(const std::exception_ptr& why) noexcept override {
+        std::uint64_t call = 0;
         {
             const std::lock_guard lock(state_->guard);
             if (!stopped_) stopped_ = why;
-            if (!state_->begun || state_->ended) return;
+            if (!state_->ended) call = state_->call;
         }
-        tell(why);
+        if (call) stop_there(call, why);
     }
     bool waits_itself() override { return false; }
     std::vector<runtime::awaited> waits() override { return {}; }
     bool expire() noexcept override {
         {
             const std::lock_guard lock(state_->guard);
-            if (!state_->begun || state_->ended) return false;
+            if (!state_->call || state_->ended) return false;
         }
         tell(std::make_exception_ptr(deadline_exceeded_error("the step's time is over")));
         return true;
@@ -163,10 +219,32 @@ public:
     std::vector<const node*> expired() const override { return {}; }
 
 private:
-    void tell(const std::exception_ptr& why) noexcept {
+    // A silent task is not waited for.
+    void stop_there(std::uint64_t call, const std::exception_ptr& why) noexcept {
+        tell(why);
         try {
-            note(*part_->at().at, stop_step{part_->tasks->tasks->session, step_, net::failure::of(why)},
-                 part_->at().incarnation);
+            part_->at().at->cancel(call, of_stopped_parts);
+        } catch (...) { // no memory: it ends by itself
+        }
+    }
+    // Why it could not be registered, where that is why.
+    static std::exception_ptr failure_of(registered_part& part, const answer& a, double limit, const char* source) {
+        {
+            const std::lock_guard lock(part.guard);
+            if (part.failed) return part.failed;
+        }
+        if (!a.names_peer || a.code != error_code::deadline_exceeded) return exception_of(a);
+        step in;
+        in.limit = limit;
+        in.limit_source = source;
+        runtime::exceed_limit(in, a.message);
+    }
+    void tell(const std::exception_ptr& why) noexcept {
+        tell(stop_step{part_->tasks->tasks->session, step_, net::failure::of(why)});
+    }
+    template <Note N> void tell(const N& what) noexcept {
+        try {
+            note(*part_->at().at, what, part_->at().incarnation);
         } catch (...) { // it is gone, or has too much to do: its call ends by itself
         }
     }
@@ -174,7 +252,10 @@ private:
     struct shared_state {
         std::mutex guard; // of what follows
         std::exception_ptr failed;
-        bool begun = false, ended = false;
+        runtime::part_end became;
+        std::uint64_t call = 0; // 0: it has not begun
+        bool ended = false;
+        bool took = false; // it was answered so
     };
     const std::shared_ptr<registered_part> part_;
     const std::shared_ptr<shared_state> state_ = std::make_shared<shared_state>();
@@ -244,7 +325,7 @@ remote_worker::remote_worker(std::shared_ptr<master_tasks> all, int number,
 
 std::unique_ptr<runtime::part_plan> remote_worker::plan_part(runtime::program&& part, const runtime::plan_options& o,
                                                              const std::vector<runtime::task_edge>& edges) {
-    auto p = std::make_shared<registered_part>(all_, number_);
+    auto p = std::make_shared<registered_part>(all_, number_, runtime::task_changed_by(part, o));
     register_part c;
     c.session = all_->tasks->session;
     c.part = p->number;

@@ -5,8 +5,9 @@
 #include <net/client/client.hpp>
 #include <net/server/server_core.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/core/number_text.hpp>
 #include <tenon/net/server.hpp>
-#include <tenon/tenon.hpp> // a server knows all ops of the library
+#include <tenon/input.hpp> // a server knows all ops of the library
 
 namespace tenon {
 
@@ -48,6 +49,7 @@ struct server::state {
         s.of_master.sessions_of_client = o.client.sessions;
         s.of_master.callables = o.client.callables;
         s.of_master.nodes = o.client.nodes;
+        s.of_master.steps = s.of_worker.steps = o.client.steps;
         s.of_master.graph_bytes = o.client.graph_bytes;
         s.of_service.links = o.clients;
         s.of_service.limits.calls = o.client.calls;
@@ -113,7 +115,8 @@ void server::join() {
 
 bool server::stop(double seconds) {
     state& s = live();
-    if (!(seconds >= 0)) throw invalid_argument_error("server::stop: it is given " + std::to_string(seconds) + " s");
+    if (!(seconds >= 0))
+        throw invalid_argument_error("server::stop: it is given " + tenon::detail::text_of_number(seconds) + " s");
     const bool drained = s.core->stop(net::seconds_of(seconds));
     const std::lock_guard lock(s.guard);
     s.stopped = true;

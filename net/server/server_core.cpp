@@ -1,8 +1,15 @@
 #include <net/server/server_core.hpp>
 
+#include <utility>
+
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
 #include <net/link/asking.hpp>
 #include <net/worker/all_answers.hpp>
 #include <net/worker/answer.hpp>
+#include <tenon/core/large_memory.hpp>
 #include <tenon/kernel/submit_scope.hpp>
 #include <tenon/kernel/thread_pool.hpp>
 
@@ -19,7 +26,12 @@ std::uint64_t hash_of_text(const std::string& text) {
 } // namespace
 
 server_core::server_core(transport& t, server_settings s) :
-    transport_(t), settings_(std::move(s)), began_(t.now()), busy_(t) {
+    transport_(t),
+    settings_(std::move(s)),
+    began_(t.now()),
+    to_self_(std::make_shared<gate>(t)),
+    memory_(memory_budget::make(settings_.of_task.memory_limit)),
+    busy_(t) {
     (void)settings_.tasks.address(settings_.job, settings_.task); // there is such a task
     self_.job = settings_.job;
     self_.task = settings_.task;
@@ -32,19 +44,28 @@ server_core::server_core(transport& t, server_settings s) :
     task_options own = settings_.of_task;
     own.job = settings_.job;
     own.index = settings_.task;
-    task_ = std::make_shared<tenon::detail::task_state>(own, settings_.pool, "server_options", &transport_);
+    task_ = std::make_shared<tenon::detail::task_state>(own, settings_.pool, "server_options", &transport_, memory_);
     others_ = std::make_unique<peers>(
         transport_, settings_.tasks, self_, settings_.link,
         [this](const std::string& task, std::uint64_t incarnation, error_code code, const std::string& why) {
             if (settings_.log && !stopping_) settings_.log(why);
             if (worker_) worker_->task_lost(task, incarnation, code, why);
         });
-    worker_ = std::make_unique<worker>(task_, known_as_, *others_, busy_, settings_.of_worker);
-    master_ = std::make_unique<master>(transport_, task_, known_as_, settings_.tasks, *others_, *worker_, busy_,
-                                       settings_.of_master);
+    turns_ = std::make_unique<turns>(transport_, *task_->pool);
+    worker_ = std::make_unique<worker>(task_, memory_, known_as_, *others_, *turns_, busy_, settings_.of_worker);
+    master_ = std::make_unique<master>(transport_, task_, known_as_, settings_.tasks, *others_, *worker_, *turns_,
+                                       busy_, settings_.of_master);
     service_options o = settings_.of_service;
     o.self = self_;
+    o.address_of = [tasks = settings_.tasks](const std::string& job, std::int32_t index) {
+        try {
+            return tasks.address(job, index);
+        } catch (const not_found_error&) {
+            return std::string();
+        }
+    };
     o.link = settings_.link;
+    o.turn_of = turn_of;
     o.log = settings_.log;
     service_ = service::make(transport_, std::move(o), *this);
     address_ = service_->listen(settings_.listen.empty() ? settings_.tasks.address(settings_.job, settings_.task)
@@ -65,24 +86,69 @@ bool server_core::stop(duration limit) {
     stopping_ = true;
     const time_point deadline = transport_.now() + limit;
     // What waits for what never comes would drain for ever: the drain is for what ends.
+    master_->end_data();
     const bool drained = service_->stop(deadline);
     master_->stop();
     worker_->stop("the step was stopped: " + known_as_.name + " is stopping");
     others_->close();
+    to_self_->shut();
     busy_.wait_until_none();
     return drained;
 }
 
 void server_core::linked(link_number link, const link_peer& who) {
+    auto memory = memory_->client(who.name());
     const std::lock_guard lock(guard_);
-    links_[link] = who;
+    links_[link] = {who, std::move(memory)};
 }
 
-// What calls and notes have the pool do, the thread that has read them does itself, where another one reads on: to wake a thread of
-// the pool takes longer than a small step. So as many threads run kernels as the pool has, its caller included. Where the pool has
-// none of its own, what comes meanwhile waits for that one.
-bool server_core::run_aside(pool_task& task) { return transport_.run_aside(task, task_->pool->size() == 1); }
+server_core::linked_client server_core::client_of(link_number link) const {
+    const std::lock_guard lock(guard_);
+    const auto at = links_.find(link);
+    return at == links_.end() ? linked_client() : at->second;
+}
 
+std::shared_ptr<memory_client> server_core::memory_of(link_number link) const {
+    const std::lock_guard lock(guard_);
+    const auto at = links_.find(link);
+    return at == links_.end() ? nullptr : at->second.memory;
+}
+
+any_array server_core::place_for(link_number link, std::uint8_t v, const bytes& body, std::size_t,
+                                 const tensor_type& type, std::size_t size) {
+    const auto memory = memory_of(link);
+    const payer_scope pays(memory.get());
+    if (type.element == element_type::string) { // its memory comes with its bytes: there is room for them now
+        const memory_charge room(memory.get(), size);
+        return {};
+    }
+    const auto which = static_cast<verb>(v);
+    any_array place = is_of_tasks(which) && is_of_task(link) ? worker_->place_for(which, body, type) : any_array();
+    return place ? std::move(place) : any_array(type.element, type.extents);
+}
+
+// Once those that have gone have let go of what they had: what the process keeps for further arrays goes back to the system.
+void server_core::give_memory_back() {
+    {
+        const std::lock_guard lock(guard_);
+        if (stopping_ || std::exchange(gives_back_, true)) return;
+    }
+    (void)transport_.call_at(transport_.now() + std::chrono::seconds(1), [this, inside = to_self_] {
+        inside->pass([this] {
+            {
+                const std::lock_guard lock(guard_);
+                gives_back_ = false;
+            }
+            tenon::detail::shrink_kept_large_memory(0);
+#if defined(__GLIBC__)
+            (void)::malloc_trim(0);
+#endif
+        });
+    });
+}
+
+// What calls and notes have the pool do, the thread that has read them does itself, where another one reads on: to wake a thread
+// takes longer than a small step. Else it waits for its session's turn.
 void server_core::called(link_number link, std::uint8_t v, bytes body, std::vector<any_array> arrays,
                          time_point deadline, replier&& to) {
     message m;
@@ -90,12 +156,27 @@ void server_core::called(link_number link, std::uint8_t v, bytes body, std::vect
     m.verb = v;
     m.body = std::move(body);
     m.arrays = std::move(arrays);
-    const auto aside = [&](pool_task& task) { return run_aside(task); };
-    const submit_scope taken(*task_->pool, aside);
-    answer(link, static_cast<verb>(v), std::move(m), deadline, std::move(to));
+    const auto memory = memory_of(link);
+    const payer_scope pays(memory.get());
+    const auto of_session = [this, session = turn_of(v, m.body).of](pool_task& task) {
+        return turns_->take(session, task);
+    };
+    const submit_scope taken(*task_->pool, of_session);
+    const auto which = static_cast<verb>(v);
+    answer(link, which, std::move(m), deadline, std::move(to));
+    if (which == verb::end_session || which == verb::reset_task || which == verb::reset_containers) give_memory_back();
+}
+
+bool server_core::is_of_task(link_number link) const {
+    const std::lock_guard lock(guard_);
+    const auto at = links_.find(link);
+    return at != links_.end() && !at->second.who.job.empty();
 }
 
 void server_core::answer(link_number link, verb which, message&& m, time_point deadline, replier&& answer) {
+    if (is_of_tasks(which) && !is_of_task(link))
+        throw permission_denied_error(std::string("a client may not call ") + name_of(which) + " of " + known_as_.name +
+                                      ": that is for the tasks of its cluster");
     switch (which) {
     case verb::describe_task:
     case verb::begin_session:
@@ -105,24 +186,25 @@ void server_core::answer(link_number link, verb which, message&& m, time_point d
     case verb::end_session:
     case verb::reset_task: worker_->called(link, which, std::move(m), deadline, std::move(answer)); break;
     case verb::ask_task_status:
-        answer_at_once<ask_task_status>(m, answer, [&](ask_task_status&&) { return status(); });
-        break;
-    case verb::ask_status:
-        answer_later<ask_status>(m, std::move(answer), [&](ask_status&& c, replier& to) {
-            answer_status(std::move(c), deadline, std::move(to));
-        });
+    case verb::ask_status: // with many steps there is much to tell
+        turns_->submit(0, false,
+                       [this, token = busy_.enter(), which, deadline, held = std::make_shared<message>(std::move(m)),
+                        to = std::make_shared<replier>(std::move(answer))] {
+                           if (which == verb::ask_task_status)
+                               answer_at_once<ask_task_status>(*held, *to, [&](ask_task_status&&) { return status(); });
+                           else
+                               answer_later<ask_status>(*held, std::move(*to), [&](ask_status&& c, replier& later) {
+                                   answer_status(std::move(c), deadline, std::move(later));
+                               });
+                       });
         break;
     case verb::stop_server:
         answer_later<stop_server>(m, std::move(answer),
                                   [&](stop_server&& c, replier& to) { answer_stop(c, deadline, std::move(to)); });
         break;
     default: {
-        link_peer who;
-        {
-            const std::lock_guard lock(guard_);
-            if (const auto at = links_.find(link); at != links_.end()) who = at->second;
-        }
-        master_->called(link, who, which, std::move(m), deadline, std::move(answer));
+        const linked_client from = client_of(link);
+        master_->called(link, from.who, from.memory, which, std::move(m), deadline, std::move(answer));
     }
     }
 }
@@ -134,11 +216,22 @@ void server_core::noted(link_number link, std::uint8_t v, bytes body, std::vecto
     m.body = std::move(body);
     m.arrays = std::move(arrays);
     const auto which = static_cast<verb>(v);
-    const auto aside = [&](pool_task& task) { return run_aside(task); };
-    const submit_scope taken(*task_->pool, aside);
-    if (which == verb::step_values || which == verb::stop_step || which == verb::forget_part)
-        worker_->noted(link, which, std::move(m));
+    if (is_of_tasks(which) && !is_of_task(link)) return; // a client's: nothing of it is done
+    const auto of_session = [this, session = turn_of(v, m.body).of](pool_task& task) {
+        return turns_->take(session, task);
+    };
+    const submit_scope taken(*task_->pool, of_session);
+    if (is_of_tasks(which)) worker_->noted(link, which, std::move(m));
     else master_->noted(link, which, std::move(m));
+}
+
+void server_core::refused(link_number link, std::uint8_t v, bytes body, const std::string& why) {
+    if (!is_of_task(link)) return;
+    message m;
+    m.type = message_type::note;
+    m.verb = v;
+    m.body = std::move(body);
+    worker_->refused(static_cast<verb>(v), std::move(m), why);
 }
 
 void server_core::cancelled(link_number link, std::uint64_t request) {
@@ -152,14 +245,16 @@ void server_core::peer_lost(link_number link, const std::string& why) {
     {
         const std::lock_guard lock(guard_);
         if (const auto at = links_.find(link); at != links_.end()) {
-            incarnation = at->second.incarnation;
-            if (!at->second.job.empty()) task = name_of(at->second.job, at->second.task);
+            const link_peer& who = at->second.who;
+            incarnation = who.incarnation;
+            if (!who.job.empty()) task = name_of(who.job, who.task);
             links_.erase(at);
         }
     }
     master_->peer_lost(link);
     worker_->peer_lost(link, why);
     if (!task.empty()) worker_->task_lost(task, incarnation, error_code::unavailable, why);
+    else give_memory_back();
 }
 
 task_row server_core::status() const {
@@ -172,11 +267,13 @@ task_row server_core::status() const {
     row.seconds = std::chrono::duration<double>(transport_.now() - began_).count();
     row.stopping = stopping_;
     for (const auto& d : task_->devices) {
-        row.devices.push_back({d->attributes(), d->memory()});
+        row.devices.push_back({d->attributes(), d->allocated()});
         for (const resource_info& r : d->resources().list())
             row.resources.push_back({r.container, r.name, r.kind, to_string(d->full_name()), r.description,
                                      static_cast<std::uint64_t>(r.bytes), r.updates});
     }
+    for (const auto& [size, client] : memory_->holders())
+        row.holders.push_back({client, static_cast<std::uint64_t>(size)});
     row.sessions = master_->sessions();
     row.steps = worker_->running();
     return row;
@@ -235,15 +332,15 @@ void server_core::answer_stop(const stop_server& c, time_point deadline, replier
     if (!settings_.asked_to_stop)
         throw unimplemented_error(known_as_.name + " cannot be stopped from outside; stop its process");
     const double grace = c.grace > 0 ? c.grace : 0;
-    const auto all = std::make_shared<all_answers>(
-        [this, grace, token = busy_.enter(),
-         to = std::make_shared<replier>(std::move(answer))](const std::vector<std::string>& missing) {
-            if (missing.empty()) reply<stop_server>(*to, {});
-            else
-                to->fail(error_code::unavailable,
-                         "stop: all tasks stop but those that did not answer:" + in_lines(missing));
-            settings_.asked_to_stop(grace);
-        });
+    const auto all = std::make_shared<all_answers>([this, grace, token = busy_.enter(),
+                                                    to = std::make_shared<replier>(std::move(answer))](
+                                                       const std::vector<std::string>& missing) {
+        if (missing.empty()) reply<stop_server>(*to, {});
+        else
+            to->fail(error_code::unavailable, "stop: all tasks stop but those that did not answer:" + in_lines(missing),
+                     error_reason::lost_task);
+        settings_.asked_to_stop(grace);
+    });
     if (c.all_tasks) {
         const time_point now = transport_.now();
         const time_point until = std::min(now + settings_.link.lease, now + (deadline - now) / 4 * 3);

@@ -5,11 +5,14 @@
 #include <memory>
 #include <string>
 
+#include <net/link/gate.hpp>
 #include <net/link/service.hpp>
 #include <net/master/master.hpp>
 #include <net/worker/peers.hpp>
+#include <net/worker/turns.hpp>
 #include <net/worker/worker.hpp>
 #include <tenon/graph/cluster.hpp>
+#include <tenon/kernel/memory_budget.hpp>
 
 /// One task over any transport: what calls reach, and the services that answer them.
 
@@ -61,22 +64,25 @@ private:
                 replier&& answer) override;
     void noted(link_number link, std::uint8_t v, bytes body, std::vector<any_array> arrays) override;
     void cancelled(link_number link, std::uint64_t request) override;
-    any_array place_for(link_number, std::uint8_t v, const bytes& body, std::size_t, const tensor_type& type) override {
-        return worker_->place_for(static_cast<verb>(v), body, type);
-    }
+    void refused(link_number link, std::uint8_t v, bytes body, const std::string& why) override;
+    any_array place_for(link_number link, std::uint8_t v, const bytes& body, std::size_t, const tensor_type& type,
+                        std::size_t size) override;
     void peer_lost(link_number link, const std::string& why) override;
+    bool is_of_task(link_number link) const;
     void answer(link_number link, verb which, message&& m, time_point deadline, replier&& to);
     void answer_status(ask_status&& c, time_point deadline, replier&& answer);
     void answer_stop(const stop_server& c, time_point deadline, replier&& answer);
-    bool run_aside(pool_task& task);
 
     transport& transport_;
     const server_settings settings_;
     identity self_;
     task_identity known_as_;
     const time_point began_;
+    const std::shared_ptr<gate> to_self_; // timers may outlive this
+    const std::shared_ptr<memory_budget> memory_;
     std::shared_ptr<tenon::detail::task_state> task_;
     users busy_;
+    std::unique_ptr<turns> turns_; // goes after all that it works for
     std::unique_ptr<peers> others_;
     std::unique_ptr<worker> worker_;
     std::unique_ptr<master> master_;
@@ -84,7 +90,16 @@ private:
     std::string address_;
     std::atomic<bool> stopped_{false}, stopping_{false};
     mutable std::mutex guard_; // of what follows
-    std::map<link_number, link_peer> links_;
+    struct linked_client {
+        link_peer who;
+        std::shared_ptr<memory_client> memory;
+    };
+    linked_client client_of(link_number link) const;
+    std::shared_ptr<memory_client> memory_of(link_number link) const;
+    void give_memory_back();
+
+    std::map<link_number, linked_client> links_;
+    bool gives_back_ = false; // soon
 };
 
 } // namespace tenon::net

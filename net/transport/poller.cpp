@@ -127,17 +127,13 @@ void poller::work() {
     interrupt(); // the next of the I/O threads
 }
 
-bool poller::run_aside(pool_task& work, bool may_wait) {
+bool poller::run_aside(pool_task& work) {
     io_thread* const mine = this_thread();
+    if (!mine || mine->of != this || mine->given) return false;
     const std::lock_guard lock(aside_guard_);
-    if (mine && mine->of == this && !mine->given && readers_ > 1) {
-        --readers_;
-        ++aside_;
-        mine->given = std::move(work);
-        return true;
-    }
-    if (!may_wait || aside_ == 0) return false;
-    waiting_.push_back(std::move(work));
+    if (readers_ <= 1) return false;
+    --readers_;
+    mine->given = std::move(work);
     return true;
 }
 
@@ -158,22 +154,13 @@ void poller::do_aside(io_thread& mine) {
         for (const auto& who : mine.to_send) who->send_kept();
         mine.to_send.clear();
     };
-    for (bool more = true; more;) {
-        const kept_back keeping(send); // it ends when this thread is a reader again: answers may come at once
-        mine.keeping = &keeping;
-        mine.given();
-        mine.given = pool_task();
-        mine.keeping = nullptr;
-        const std::lock_guard lock(aside_guard_);
-        more = !waiting_.empty();
-        if (more) {
-            mine.given = std::move(waiting_.front());
-            waiting_.pop_front();
-        } else {
-            --aside_;
-            ++readers_;
-        }
-    }
+    const kept_back keeping(send); // it ends when this thread is a reader again: answers may come at once
+    mine.keeping = &keeping;
+    mine.given();
+    mine.given = pool_task();
+    mine.keeping = nullptr;
+    const std::lock_guard lock(aside_guard_);
+    ++readers_;
 }
 
 void poller::stop() noexcept {

@@ -3,7 +3,6 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -58,7 +57,7 @@ public:
     void wake() noexcept;
 
     /// As in transport.
-    bool run_aside(pool_task& work, bool may_wait);
+    bool run_aside(pool_task& work);
     /// Whether this thread has such work to do.
     bool has_work_aside() const noexcept;
     /// Has who.send_kept() called by this thread when it has done what it does aside, and before it runs kernels there: so that what
@@ -90,8 +89,6 @@ private:
 
     std::mutex aside_guard_; // of what follows
     int readers_;            // I/O threads that are not aside
-    int aside_ = 0;
-    std::deque<pool_task> waiting_; // for one that is
 };
 
 } // namespace tenon::net

@@ -66,13 +66,17 @@ std::string words_of(const asio::error_code& ec) {
     return words;
 }
 
+// Has no socket where the other side has reset the connection meanwhile: there is no peer of which anything could be said.
 connected_socket taken_from(tcp::socket& s) {
     connected_socket c;
     asio::error_code ec;
-    const tcp::endpoint peer = plain(s.remote_endpoint(ec)), here = plain(s.local_endpoint(ec));
+    const tcp::endpoint peer = plain(s.remote_endpoint(ec));
+    if (ec) return c;
+    const tcp::endpoint here = plain(s.local_endpoint(ec));
+    if (ec) return c;
     c.peer = text_of(peer);
-    c.is_loopback = !ec && peer.address().is_loopback() && here.address().is_loopback();
-    c.is_one_host = !ec && (c.is_loopback || peer.address() == here.address());
+    c.is_loopback = peer.address().is_loopback() && here.address().is_loopback();
+    c.is_one_host = c.is_loopback || peer.address() == here.address();
     s.set_option(tcp::no_delay(true), ec);
     s.set_option(asio::socket_base::keep_alive(true), ec);
     s.native_non_blocking(true, ec);
@@ -220,8 +224,12 @@ private:
         socket_.close(ignored);
         socket_.async_connect(endpoints_[next_], [self = shared_from_this()](asio::error_code ec) {
             if (self->ended()) return;
-            if (!ec) return self->end(taken_from(self->socket_), {});
-            self->refused_ = ec == asio::error::connection_refused;
+            if (!ec) {
+                connected_socket c = taken_from(self->socket_);
+                if (c.socket >= 0) return self->end(std::move(c), {});
+                ec = asio::error::connection_reset;
+            }
+            self->refused_ = ec == asio::error::connection_refused || ec == asio::error::connection_reset;
             self->tried_ += (self->next_ ? ", " : "") + text_of(self->endpoints_[self->next_]) + ": " + words_of(ec);
             ++self->next_;
             self->next();

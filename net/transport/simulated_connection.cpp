@@ -185,24 +185,29 @@ void simulated_connection::begin_message(std::size_t place) {
     message m = found->second.m.share();
     lock.unlock();
     std::vector<any_array> places;
-    std::string wrong;
+    std::string wrong, refused;
     try {
         wrong = beyond(m, by->limits());
         const message head{m.type, m.verb, m.sequence, m.acknowledged, m.request, m.body, {}};
         for (std::size_t i = 0; i < m.arrays.size() && wrong.empty(); ++i) {
             const bool plain = m.arrays[i].element() != element_type::string;
-            any_array p = plain ? by->place_for(head, i, m.arrays[i].type()) : any_array();
-            if (p && !(p.type() == m.arrays[i].type())) p = {};
+            any_array p =
+                m.arrays[i] ? by->place_for(head, i, m.arrays[i].type(), bytes_on_wire(m.arrays[i])) : any_array();
+            if (!plain || (p && !(p.type() == m.arrays[i].type()))) p = {};
             if (p) std::memcpy(p.data(), m.arrays[i].data(), p.bytes() / 2); // the rest is still on its way
             places.push_back(std::move(p));
         }
+    } catch (const resource_exhausted_error& e) {
+        refused = e.what();
     } catch (const std::exception& e) {
         wrong = e.what();
     }
     if (!wrong.empty()) return close(wrong);
     lock.lock();
     const auto still = on_the_way.find(place);
-    if (still != on_the_way.end()) still->second.places = std::move(places);
+    if (still == on_the_way.end()) return;
+    still->second.places = std::move(places);
+    still->second.m.refused = std::move(refused);
 }
 
 void simulated_connection::receive(std::size_t place) {
@@ -223,7 +228,8 @@ void simulated_connection::receive(std::size_t place) {
         if (const std::string wrong = beyond(a.m, by->limits()); !wrong.empty()) return close(wrong);
         for (std::size_t i = 0; i < a.m.arrays.size() && !shared; ++i) {
             any_array& from = a.m.arrays[i];
-            if (i < a.places.size() && a.places[i]) {
+            if (!a.m.refused.empty()) from = {};
+            else if (i < a.places.size() && a.places[i]) {
                 std::memcpy(a.places[i].data(), from.data(), from.bytes());
                 from = std::move(a.places[i]);
             } else from = from.copy();

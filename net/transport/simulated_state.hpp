@@ -137,6 +137,7 @@ struct simulated_process final : transport {
     bool cancel(std::uint64_t timer) noexcept override;
     bool work_until(function_ref<bool()> done, time_point limit) override { return net.work_until(done, limit, this); }
     void wake() noexcept override;
+    bool has_threads() const noexcept override { return false; }
 
     void try_dial(const std::string& address, time_point began, duration limit, std::shared_ptr<dialed> then);
     void connect(simulated_process& to, const std::string& address, std::shared_ptr<accept> each,

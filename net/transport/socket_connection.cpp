@@ -12,6 +12,7 @@ namespace tenon::net {
 namespace {
 
 constexpr std::size_t most_at_once = std::size_t{4} << 20;  // read or written, before others have their turn
+constexpr std::size_t times_copied = 4;                     // what is not read to where it belongs, about
 constexpr std::size_t most_batch = 64;                      // small messages
 constexpr std::size_t least_direct = std::size_t{4} << 10;  // of a payload, to be read where it belongs
 constexpr std::size_t least_beside = std::size_t{16} << 10; // of a frame's payload, to go through shared memory
@@ -126,8 +127,8 @@ void socket_connection::read_all(std::uint32_t what) {
                            : "the other side closed the connection in the middle of a message");
         case byte_stream::outcome::failed: return end(stream_->error());
         }
+        const std::size_t placed = is_direct ? std::min(r.bytes, wanted.size()) : 0;
         try {
-            const std::size_t placed = is_direct ? std::min(r.bytes, wanted.size()) : 0;
             decoder_->got(placed, *this);
             decoder_->push(room.first(r.bytes - placed), *this);
         } catch (const std::exception& e) {
@@ -135,13 +136,13 @@ void socket_connection::read_all(std::uint32_t what) {
         }
         const bool is_all = stream_->short_read_is_all() && r.bytes < room.size() + (is_direct ? wanted.size() : 0);
         if (is_all && !(what & readiness::over) && !is_closing_.load()) return;
-        sum += r.bytes;
+        sum += placed + times_copied * (r.bytes - placed);
         if (sum >= most_at_once) return owner_->sockets().tell_again(stream_->socket(), id_);
     }
 }
 
-any_array socket_connection::place_for(const message& head, const tensor_type& type) {
-    return user_->place_for(head, head.arrays.size(), type);
+any_array socket_connection::place_for(const message& head, const tensor_type& type, std::size_t size) {
+    return user_->place_for(head, head.arrays.size(), type, size);
 }
 
 void socket_connection::received(message m) {

@@ -87,7 +87,7 @@ private:
     void end(const std::string& why);
     std::string reason();
     message_limits limits() override { return user_->limits(); }
-    any_array place_for(const message& head, const tensor_type& type) override;
+    any_array place_for(const message& head, const tensor_type& type, std::size_t size) override;
     void read_beside(std::span<std::byte> to) override;
     void received(message m) override;
 

@@ -238,7 +238,7 @@ public:
         return core_->sockets().work_until(done, limit);
     }
     void wake() noexcept override { core_->sockets().wake(); }
-    bool run_aside(pool_task& work, bool may_wait) override { return core_->sockets().run_aside(work, may_wait); }
+    bool run_aside(pool_task& work) override { return core_->sockets().run_aside(work); }
 
 private:
     class listening final : public listener {

@@ -216,6 +216,10 @@ public:
         SSL_CTX* const c = context_.get();
         if (!c) throw resource_exhausted_error("TLS: no memory");
         SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION);
+        // Of 1.2 those with forward secrecy: who comes by the certificate's key later cannot read what was recorded before. All of
+        // 1.3 have it.
+        if (SSL_CTX_set_cipher_list(c, "ECDHE+AESGCM:ECDHE+CHACHA20:!aNULL") != 1)
+            throw internal_error("TLS: this OpenSSL has no cipher with forward secrecy");
         SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET);
         SSL_CTX_set_num_tickets(c, 0);
         SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);

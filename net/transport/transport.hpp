@@ -49,10 +49,11 @@ public:
     /// What it takes at present: asked for each message, before anything of it is allocated. Who does not know the other side
     /// yet takes little.
     virtual message_limits limits() { return {}; }
-    /// Memory for array i of a message whose head and body have arrived, of this type: the connection reads into it. An empty
-    /// array: the connection makes one.
-    virtual any_array place_for(const message& head, std::size_t i, const tensor_type& type) {
-        (void)head, (void)i, (void)type;
+    /// Memory for array i of a message whose head and body have arrived, of this type, which takes so many bytes on the wire: the
+    /// connection reads into it. An empty array: the connection makes one, as it always does of strings. Throws
+    /// resource_exhausted_error where there is no room for it: the message then comes without its arrays, `refused`.
+    virtual any_array place_for(const message& head, std::size_t i, const tensor_type& type, std::size_t size) {
+        (void)head, (void)i, (void)type, (void)size;
         return {};
     }
     virtual void received(message m) = 0;
@@ -91,12 +92,13 @@ public:
     virtual bool work_until(function_ref<bool()> done, time_point limit) = 0;
     virtual void wake() noexcept = 0;
 
+    /// False: all is done by those who are in work_until, one after another.
+    virtual bool has_threads() const noexcept { return true; }
     /// Has the thread that calls do this as soon as it has returned from what called it, while others go on with the transport's
     /// work: nothing that arrives waits for it. True where it took the work, which ends with no more than the thread. Only one of
-    /// the transport's own threads can, that has no such work yet, and not the last that does the transport's. `may_wait`: then
-    /// it takes work also where another thread has some, which does this after it.
-    virtual bool run_aside(pool_task& work, bool may_wait) {
-        (void)work, (void)may_wait;
+    /// the transport's own threads can, that has no such work yet, and not the last that does the transport's.
+    virtual bool run_aside(pool_task& work) {
+        (void)work;
         return false;
     }
 };

@@ -12,38 +12,45 @@
 
 namespace tenon::net {
 
-// Their order is their number on the wire.
-#define TENON_NET_CALLS(CALL, NOTE) \
-    /* client -> master */          \
-    CALL(open_session)              \
-    CALL(extend_graph)              \
-    CALL(make_callable)             \
-    CALL(run_step)                  \
-    NOTE(drop_callable)             \
-    NOTE(runner_started)            \
-    NOTE(stop_steps)                \
-    CALL(report_step)               \
-    CALL(explain_step)              \
-    CALL(list_devices)              \
-    CALL(ask_memory)                \
-    CALL(ask_statistics)            \
-    CALL(close_session)             \
-    CALL(reset_containers)          \
-    CALL(ask_status)                \
-    CALL(stop_server)               \
-    /* master -> worker */          \
-    CALL(describe_task)             \
-    CALL(begin_session)             \
-    CALL(register_part)             \
-    NOTE(forget_part)               \
-    CALL(run_part)                  \
-    NOTE(stop_step)                 \
-    CALL(ask_waits)                 \
-    CALL(end_session)               \
-    CALL(reset_task)                \
-    CALL(ask_task_status)           \
-    /* task -> task */              \
+// What a process calls as a client, and what only a task of the cluster may.
+#define TENON_NET_CLIENT_CALLS(CALL, NOTE) \
+    CALL(open_session)                     \
+    CALL(extend_graph)                     \
+    CALL(make_callable)                    \
+    CALL(run_step)                         \
+    NOTE(drop_callable)                    \
+    NOTE(runner_started)                   \
+    NOTE(stop_steps)                       \
+    CALL(report_step)                      \
+    CALL(explain_step)                     \
+    CALL(list_devices)                     \
+    CALL(ask_memory)                       \
+    CALL(ask_statistics)                   \
+    CALL(set_random_runs)                  \
+    CALL(close_session)                    \
+    CALL(reset_containers)                 \
+    CALL(ask_status)                       \
+    CALL(stop_server)                      \
+    CALL(serve_data)                       \
+    CALL(give_data)
+#define TENON_NET_TASK_CALLS(CALL, NOTE) \
+    /* master -> worker */               \
+    CALL(describe_task)                  \
+    CALL(begin_session)                  \
+    CALL(register_part)                  \
+    NOTE(forget_part)                    \
+    CALL(run_part)                       \
+    NOTE(stop_step)                      \
+    NOTE(settle_step)                    \
+    CALL(ask_waits)                      \
+    NOTE(go_on_from_runs)                \
+    CALL(end_session)                    \
+    CALL(reset_task)                     \
+    CALL(ask_task_status)                \
+    /* task -> task */                   \
     NOTE(step_values)
+// Their order is their number on the wire.
+#define TENON_NET_CALLS(CALL, NOTE) TENON_NET_CLIENT_CALLS(CALL, NOTE) TENON_NET_TASK_CALLS(CALL, NOTE)
 
 enum class verb : std::uint8_t {
 #define TENON_NET_VERB(NAME) NAME,
@@ -89,8 +96,18 @@ struct awaited_values {
 };
 awaited_values awaited_by(const message& step_values_head);
 
-/// Calls f.template operator()<C>() with the call or note of this verb; false where there is none.
 bool is_note(verb v) noexcept;
+/// What tasks say to each other, and no client may.
+constexpr bool is_of_tasks(verb v) noexcept {
+    switch (v) {
+#define TENON_NET_VERB(NAME) case verb::NAME:
+        TENON_NET_TASK_CALLS(TENON_NET_VERB, TENON_NET_VERB)
+#undef TENON_NET_VERB
+        return true;
+    default: return false;
+    }
+}
+/// Calls f.template operator()<C>() with the call or note of this verb; false where there is none.
 template <class F> bool with_verb(verb v, F&& f) {
     switch (v) {
 #define TENON_NET_VERB(NAME) \

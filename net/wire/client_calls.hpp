@@ -180,13 +180,24 @@ struct ask_statistics {
     static constexpr void fields(auto&& field) { field("session", &ask_statistics::session); }
 };
 
+/// session::set_random_runs
+struct set_random_runs {
+    std::uint64_t session = 0;
+    std::vector<run_count> counts;
+    using reply = done;
+    static constexpr void fields(auto&& field) {
+        field("session", &set_random_runs::session);
+        field("counts", &set_random_runs::counts);
+    }
+};
+
 struct close_session {
     std::uint64_t session = 0;
     using reply = done;
     static constexpr void fields(auto&& field) { field("session", &close_session::session); }
 };
 
-/// On every task of the cluster; "" is the default container.
+/// On every task of the cluster; "" is the default container, and so is an empty list.
 struct reset_containers {
     std::vector<std::string> containers;
     double limit = 0; ///< seconds that may go by until all tasks have done so, 0: the server's
@@ -218,6 +229,54 @@ struct stop_server {
     static constexpr void fields(auto&& field) {
         field("grace", &stop_server::grace);
         field("all_tasks", &stop_server::all_tasks);
+    }
+};
+
+/// What a client is asked for one of its data sets.
+enum class data_action : std::uint8_t { open, next, save, restore, report, close };
+template <> inline constexpr std::size_t enum_count<data_action> = 6;
+struct data_wanted {
+    std::uint64_t stream = 0;  ///< that the client has open, or opens: the server's number
+    std::uint64_t request = 0; ///< is answered by a give_data; 0 of close, which is not
+    data_action action = data_action::close;
+    std::uint64_t source = 0; ///< of open: the data set's number
+    any_array state;          ///< of restore: a text, where the stream goes on
+    std::string name;         ///< of restore: what that is called
+    static constexpr void fields(auto&& field) {
+        field("stream", &data_wanted::stream);
+        field("request", &data_wanted::request);
+        field("action", &data_wanted::action);
+        field("source", &data_wanted::source);
+        field("state", &data_wanted::state);
+        field("name", &data_wanted::name);
+    }
+};
+
+/// A client whose graph has iterators waits to be asked for what its data sets give: they live in its program.
+struct serve_data {
+    std::uint64_t session = 0;
+    struct reply {
+        std::vector<data_wanted> wanted;
+        static constexpr void fields(auto&& field) { field("wanted", &reply::wanted); }
+    };
+    static constexpr void fields(auto&& field) { field("session", &serve_data::session); }
+};
+
+/// What it was asked.
+struct give_data {
+    std::uint64_t session = 0, request = 0;
+    bool end = false;               ///< there is no further element
+    std::vector<any_array> element; ///< of next; of save and report a text
+    bool failed = false;
+    failure why; ///< where it failed
+    using reply = done;
+    static constexpr void fields(auto&& field) {
+        field("session", &give_data::session);
+        field("request", &give_data::request);
+        field("end", &give_data::end);
+        field("element", &give_data::element);
+        field("failed", &give_data::failed);
+        field("why", &give_data::why);
     }
 };
 

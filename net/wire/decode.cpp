@@ -175,6 +175,8 @@ void message_decoder::add_metadata(open_message& m, std::span<const std::byte> m
         metadata = metadata.subspan(these.size());
         if (m.descriptors_left == 0) describe(m, limits);
     }
+    // Once, for what came in a frame before and says how much follows.
+    if (!m.head.body.empty()) m.head.body.reserve(m.head.body.size() + m.body_left);
     m.head.body.insert(m.head.body.end(), metadata.begin(), metadata.end());
     m.body_left -= metadata.size();
 }
@@ -220,23 +222,34 @@ void message_decoder::describe(open_message& m, const message_limits& limits) {
     bytes().swap(m.descriptors);
 }
 
+// Where an array's bytes go; an empty array where they go nowhere, or to `packed`.
+any_array message_decoder::place_of(open_message& m, std::size_t i, message_sink& sink) {
+    const tensor_type& type = m.types[i];
+    if (type.element == element_type::none || !m.head.refused.empty()) return {};
+    const bool is_text = type.element == element_type::string;
+    try {
+        any_array a = sink.place_for(m.head, type, m.sizes[i]);
+        if (is_text) return {};
+        return a.type() == type ? std::move(a) : any_array(type.element, type.extents);
+    } catch (const resource_exhausted_error& e) {
+        m.head.refused = e.what();
+        for (any_array& before : m.head.arrays) before = {};
+        return {};
+    }
+}
+
 // Goes on to the next array that has bytes to come, past those that have none.
 void message_decoder::begin_array(open_message& m, message_sink& sink) {
     m.filled = 0;
     m.array = {};
     for (std::size_t i = m.head.arrays.size(); i < m.types.size(); ++i) {
         const tensor_type& type = m.types[i];
-        const std::size_t size = m.sizes[i];
-        any_array a;
-        if (type.element != element_type::none && type.element != element_type::string) {
-            a = sink.place_for(m.head, type);
-            if (a.type() != type) a = any_array(type.element, type.extents);
-        }
-        if (size > 0) {
+        any_array a = place_of(m, i, sink);
+        if (m.sizes[i] > 0) {
             m.array = std::move(a);
             return;
         }
-        if (type.element == element_type::string) a = any_array(type.element, type.extents);
+        if (type.element == element_type::string && m.head.refused.empty()) a = any_array(type.element, type.extents);
         m.head.arrays.push_back(std::move(a));
     }
 }
@@ -246,7 +259,11 @@ void message_decoder::want_payload() {
     open_message& m = open_[current_];
     const std::size_t i = m.head.arrays.size(), n = std::min(frame_left_, m.sizes[i] - m.filled);
     state_ = reading::payload;
-    if (m.types[i].element == element_type::string) { // memory comes with the bytes, not with the promise of them
+    if (!m.head.refused.empty()) {
+        metadata_.resize(std::min(n, kept_metadata));
+        to_ = metadata_;
+    } else if (m.types[i].element ==
+               element_type::string) { // memory comes with the bytes, not with the promise of them
         m.packed.resize(m.filled + n);
         to_ = std::span(m.packed).subspan(m.filled, n);
     } else to_ = {static_cast<std::byte*>(m.array.data()) + m.filled, n};
@@ -271,7 +288,10 @@ void message_decoder::payload_came(std::size_t count, message_sink& sink) {
     const std::size_t i = m.head.arrays.size();
     if (m.filled == m.sizes[i]) {
         const tensor_type& type = m.types[i];
-        if (type.element == element_type::string) {
+        if (!m.head.refused.empty()) {
+            m.head.arrays.emplace_back();
+            m.packed = {};
+        } else if (type.element == element_type::string) {
             m.head.arrays.push_back(strings_of(type, std::move(m.packed)));
             m.packed = {};
         } else {

@@ -90,9 +90,10 @@ class message_sink {
 public:
     virtual message_limits limits() { return {}; }
     /// Memory for the array that comes next, head.arrays.size(), of a message of which all but its further arrays is here; an empty
-    /// array, or one of another type: the decoder makes one. Not asked for arrays of strings.
-    virtual any_array place_for(const message& head, const tensor_type& type) {
-        (void)head, (void)type;
+    /// array, or one of another type: the decoder makes one, but of strings, of which only what it takes on the wire is asked for.
+    /// Throws resource_exhausted_error where there is no room for it: the rest of the message's arrays is read past, not kept.
+    virtual any_array place_for(const message& head, const tensor_type& type, std::size_t size) {
+        (void)head, (void)type, (void)size;
         return {};
     }
     /// Fills `to` with what comes next beside the stream. Throws data_loss_error where it is not there.
@@ -149,6 +150,7 @@ private:
     void read_beside(message_sink& sink);
     void payload_came(std::size_t count, message_sink& sink);
     void begin_array(open_message& m, message_sink& sink);
+    any_array place_of(open_message& m, std::size_t i, message_sink& sink);
     void end_message(message_sink& sink);
 
     reading state_ = reading::header;

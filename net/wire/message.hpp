@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include <net/wire/bytes.hpp>
@@ -43,6 +44,8 @@ struct message {
     std::uint64_t request = 0;      ///< of a call, of the reply to it, of its cancel; of a ping and its pong
     bytes body;
     std::vector<any_array> arrays;
+    /// Why some of its arrays were not taken where it arrived; they are empty. Does not travel.
+    std::string refused = {};
 
     /// Of the arrays, as they travel.
     std::size_t payload_bytes() const noexcept {

@@ -433,7 +433,7 @@ private:
                        std::to_string(i.outputs.size()));
         for (int k = 0; k < std::max(1, static_cast<int>(i.outputs.size())); ++k) {
             inferred r = i.op->infer(i.attributes, list, k);
-            if (!r) throw invalid_argument_error(fault_sentence(*i.op, r.what, list, i.attributes));
+            if (!r) throw invalid_argument_error(fault_sentence(*i.op, r, list, i.attributes));
             if (i.outputs.empty()) break;
             const tensor_type& stated = program_value(i.outputs[static_cast<std::size_t>(k)]).type;
             r.type.extents = program().sizes.known(r.type.extents);

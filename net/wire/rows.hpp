@@ -7,6 +7,7 @@
 
 #include <net/wire/fields.hpp>
 #include <tenon/kernel/memory_account.hpp>
+#include <tenon/kernel/run_count.hpp>
 #include <tenon/runtime/device/device_attributes.hpp>
 #include <tenon/runtime/place/explanation.hpp>
 #include <tenon/runtime/session/options.hpp>
@@ -167,6 +168,16 @@ struct device_row {
     }
 };
 
+/// Of the host's memory that a task has taken: a client's.
+struct holder_row {
+    std::string client;
+    std::uint64_t bytes = 0;
+    static constexpr void fields(auto&& field) {
+        field("client", &holder_row::client);
+        field("bytes", &holder_row::bytes);
+    }
+};
+
 /// What a task says of itself.
 struct task_row {
     std::string task;    ///< "/job:ps/task:0"
@@ -178,6 +189,7 @@ struct task_row {
     double seconds = 0;  ///< since it began
     bool stopping = false;
     std::vector<device_row> devices;
+    std::vector<holder_row> holders;   ///< the largest first; also of clients that have gone
     std::vector<session_row> sessions; ///< of which it is the master
     std::vector<step_row> steps;       ///< of which it runs a part
     std::vector<resource_row> resources;
@@ -191,6 +203,7 @@ struct task_row {
         field("seconds", &task_row::seconds);
         field("stopping", &task_row::stopping);
         field("devices", &task_row::devices);
+        field("holders", &task_row::holders);
         field("sessions", &task_row::sessions);
         field("steps", &task_row::steps);
         field("resources", &task_row::resources);
@@ -204,6 +217,7 @@ using content_hash = std::array<std::byte, 32>;
 
 template <> inline constexpr std::size_t enum_count<element_type> = 15;
 template <> inline constexpr std::size_t enum_count<placement_rule> = 7;
+template <> inline constexpr std::size_t enum_count<bytes_known> = 4;
 
 template <> struct fields_of<device_attributes> {
     static constexpr void fields(auto&& field) {
@@ -212,6 +226,12 @@ template <> struct fields_of<device_attributes> {
         field("description", &device_attributes::description);
         field("simulated", &device_attributes::simulated);
         field("capability", &device_attributes::capability);
+    }
+};
+template <> struct fields_of<run_count> {
+    static constexpr void fields(auto&& field) {
+        field("node", &run_count::node);
+        field("runs", &run_count::runs);
     }
 };
 template <> struct fields_of<tenon::memory_info> {
@@ -271,6 +291,7 @@ template <> struct fields_of<placement_explanation::edge> {
         field("from", &e::from);
         field("to", &e::to);
         field("bytes", &e::bytes);
+        field("known", &e::known);
         field("once", &e::once);
         field("shared", &e::shared);
     }

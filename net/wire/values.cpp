@@ -18,6 +18,7 @@ static_assert(element_count == 15 && static_cast<int>(element_type::float32) == 
                   static_cast<int>(element_type::boolean) == 13,
               "element types have the numbers that docs/protocol.md gives them");
 constexpr std::size_t error_codes = static_cast<std::size_t>(error_code::data_loss) + 1;
+constexpr std::size_t error_reasons = static_cast<std::size_t>(error_reason::lost_task) + 1;
 
 enum class array_form : std::uint8_t { nothing, here, beside, strings_here, strings_beside, count };
 
@@ -376,13 +377,13 @@ failure failure::of(const std::exception_ptr& e) {
     try {
         std::rethrow_exception(e);
     } catch (const error& known) {
-        return {known.code(), known.what()};
+        return {known.code(), known.what(), known.reason()};
     } catch (const std::bad_alloc&) {
-        return {error_code::resource_exhausted, "there is no memory left"};
+        return {error_code::resource_exhausted, "there is no memory left", {}};
     } catch (const std::exception& other) {
-        return {error_code::internal, other.what()};
+        return {error_code::internal, other.what(), {}};
     } catch (...) {
-        return {error_code::internal, "something was thrown that is no std::exception"};
+        return {error_code::internal, "something was thrown that is no std::exception", {}};
     }
 }
 
@@ -396,6 +397,7 @@ std::exception_ptr failure::exception() const {
 
 void put(value_writer& to, const failure& f) {
     to.number(static_cast<std::uint8_t>(f.code));
+    to.number(static_cast<std::uint8_t>(f.reason));
     to.text(std::string_view(f.message).substr(0, most_error_bytes));
 }
 
@@ -403,7 +405,9 @@ failure take_failure(value_reader& from) {
     static_assert(error_codes == 15);
     const auto code = from.number<std::uint8_t>();
     if (code >= error_codes) from.fail("there is no error of code " + std::to_string(code));
-    return {static_cast<error_code>(code), from.text()};
+    const auto reason = from.number<std::uint8_t>();
+    if (reason >= error_reasons) from.fail("there is no reason " + std::to_string(reason) + " of an error");
+    return {static_cast<error_code>(code), from.text(), static_cast<error_reason>(reason)};
 }
 
 } // namespace tenon::net

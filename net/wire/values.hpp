@@ -106,12 +106,17 @@ attributes take_attributes(value_reader& from);
 struct failure {
     error_code code = error_code::unknown;
     std::string message;
+    error_reason reason = error_reason::none;
 
     /// Of the library's own errors; what else is thrown is `internal`, or where there is no memory `resource_exhausted`.
     static failure of(const std::exception_ptr& e);
     std::exception_ptr exception() const;
-    [[noreturn]] void raise() const { throw_error(code, message); }
+    [[noreturn]] void raise() const { throw_error(code, message, reason); }
 };
+/// unavailable_error or aborted_error, which is a lost_task_error.
+[[noreturn]] inline void throw_lost_task(error_code code, const std::string& message) {
+    throw_error(code, message, error_reason::lost_task);
+}
 void put(value_writer& to, const failure& f);
 failure take_failure(value_reader& from);
 

@@ -107,23 +107,29 @@ struct forget_part {
     }
 };
 
-/// Answered when the part has ended, in whichever way.
+/// Answered when the part has ended, in whichever way. The call's deadline is the step's.
 struct run_part {
     std::uint64_t session = 0, part = 0, step = 0;
-    double limit = 0;         ///< seconds left, 0: any
-    double asked = 0;         ///< seconds that the step was given, for messages
+    double limit = 0;         ///< seconds that the step was given, for messages
     std::string limit_source; ///< "run's time limit"
     bool traced = false;
     struct reply {
         std::vector<trace_row> rows;
-        static constexpr void fields(auto&& field) { field("rows", &reply::rows); }
+        std::string unsent;   ///< the part is done, and what it sent is lost: why; empty: it is not
+        bool took = false;    ///< from queues, what can be given back: a settle_step says
+        bool changed = false; ///< where it took: more than that, or variables
+        static constexpr void fields(auto&& field) {
+            field("rows", &reply::rows);
+            field("unsent", &reply::unsent);
+            field("took", &reply::took);
+            field("changed", &reply::changed);
+        }
     };
     static constexpr void fields(auto&& field) {
         field("session", &run_part::session);
         field("part", &run_part::part);
         field("step", &run_part::step);
         field("limit", &run_part::limit);
-        field("asked", &run_part::asked);
         field("limit_source", &run_part::limit_source);
         field("traced", &run_part::traced);
     }
@@ -140,6 +146,19 @@ struct stop_step {
     }
 };
 
+/// The step has ended on all tasks: where it has failed, what its part took from queues and did not use is given back.
+struct settle_step {
+    std::uint64_t session = 0, step = 0;
+    bool failed = false;
+    bool others_changed = false; ///< other parts have, or may have, changed something by what this one sent
+    static constexpr void fields(auto&& field) {
+        field("session", &settle_step::session);
+        field("step", &settle_step::step);
+        field("failed", &settle_step::failed);
+        field("others_changed", &settle_step::others_changed);
+    }
+};
+
 /// What its part of a step waits for, before the step's deadline is told to have passed.
 struct ask_waits {
     std::uint64_t session = 0, step = 0;
@@ -150,6 +169,16 @@ struct ask_waits {
     static constexpr void fields(auto&& field) {
         field("session", &ask_waits::session);
         field("step", &ask_waits::step);
+    }
+};
+
+/// Random numbers of the session's nodes go on from there.
+struct go_on_from_runs {
+    std::uint64_t session = 0;
+    std::vector<run_count> counts;
+    static constexpr void fields(auto&& field) {
+        field("session", &go_on_from_runs::session);
+        field("counts", &go_on_from_runs::counts);
     }
 };
 

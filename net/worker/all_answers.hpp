@@ -35,8 +35,7 @@ public:
         std::exchange(then_, nullptr)(std::move(missing_));
     }
     void came(const peer& from, const answer& a) {
-        const bool is_named = a.message.starts_with(from.name()); // what the link says begins so
-        came(!a.failed ? std::string() : is_named ? a.message : from.name() + ": " + a.message);
+        came(!a.failed ? std::string() : a.names_peer ? a.message : from.name() + ": " + a.message);
     }
 
 private:

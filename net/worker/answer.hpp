@@ -12,7 +12,7 @@ namespace tenon::net {
 
 inline void fail(replier& to, const std::exception_ptr& why) {
     const failure f = failure::of(why);
-    to.fail(f.code, f.message);
+    to.fail(f.code, f.message, f.reason);
 }
 
 template <Call C> void reply(replier& to, const typename C::reply& r) {

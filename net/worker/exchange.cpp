@@ -21,16 +21,33 @@ void received_memory::plan(std::int64_t edge) {
 
 any_array received_memory::place(std::int64_t edge, const tensor_type& type) {
     any_array old; // ends after the lock does
-    const std::lock_guard lock(guard_);
-    const auto at = kept_.find(edge);
-    if (at == kept_.end()) return {};
-    any_array& kept = at->second;
-    if (kept && !kept.is_unique()) return {};
-    if (!kept || !(kept.type() == type)) {
+    {
+        const std::lock_guard lock(guard_);
+        const auto at = kept_.find(edge);
+        if (at == kept_.end()) return {};
+        any_array& kept = at->second;
+        if (kept && !kept.is_unique()) return {};
+        if (kept && kept.type() == type) return kept.share();
         old = std::move(kept);
-        kept = any_array(type.element, type.extents);
     }
-    return kept.share();
+    old = {};
+    any_array made(type.element, type.extents); // who is short of memory may ask for what is kept here
+    const std::lock_guard lock(guard_);
+    any_array& kept = kept_.at(edge);
+    if (!kept) kept = made.share();
+    return made;
+}
+
+bool received_memory::give_back() noexcept {
+    std::vector<any_array> dropped; // end after the lock does
+    const std::unique_lock lock(guard_, std::try_to_lock);
+    if (!lock) return false;
+    try {
+        for (auto& [edge, kept] : kept_)
+            if (kept && kept.is_unique()) dropped.push_back(std::move(kept));
+    } catch (const std::bad_alloc&) { // the rest stays
+    }
+    return !dropped.empty();
 }
 
 step_meeting::step_meeting(std::shared_ptr<const session_tasks> s, std::uint64_t step,
@@ -108,9 +125,9 @@ void step_meeting::arrived(edge_value&& v) {
     here_.send(v.edge, std::move(v.value));
 }
 
-void exchange::begin_session(std::uint64_t session) {
+void exchange::begin_session(std::uint64_t session, std::shared_ptr<memory_client> memory) {
     const std::lock_guard lock(guard_);
-    sessions_.try_emplace(session);
+    sessions_.try_emplace(session).first->second.memory = std::move(memory);
 }
 
 void exchange::end_session(std::uint64_t session) noexcept {
@@ -130,13 +147,13 @@ std::shared_ptr<step_meeting> exchange::open(std::shared_ptr<const session_tasks
     {
         const std::lock_guard lock(guard_);
         const auto at = sessions_.find(session);
-        if (at == sessions_.end()) throw aborted_error("the session of this step has ended on this task");
+        if (at == sessions_.end())
+            throw_lost_task(error_code::aborted, "the session of this step has ended on this task");
         session_state& here = at->second;
-        if (here.refused.erase(step) > 0) {
+        if (const auto refused = here.refused.extract(step)) {
             here.note_end(step);
-            throw resource_exhausted_error(
-                "step " + std::to_string(step) + ": values came before it did, and more than " +
-                std::to_string(early_limit_) + " bytes of such are not kept for a session; run fewer steps at a time");
+            throw resource_exhausted_error("step " + std::to_string(step) + ": values came before it did, and " +
+                                           refused.mapped());
         }
         if (!here.open.emplace(step, made).second)
             throw internal_error("step " + std::to_string(step) + " of a session runs on this task already");
@@ -206,7 +223,8 @@ void exchange::arrived(step_values&& v) {
             for (const edge_value& e : v.values) size += e.value.bytes();
             if (here.early_bytes + size > early_limit_) { // the step fails when it comes
                 dropped = here.take_early(v.step);
-                here.refused.insert(v.step);
+                here.refused[v.step] = "more than " + std::to_string(early_limit_) +
+                                       " bytes of such are not kept for a session; run fewer steps at a time";
                 return;
             }
             here.early_bytes += size;
@@ -218,28 +236,40 @@ void exchange::arrived(step_values&& v) {
     for (edge_value& e : v.values) open->arrived(std::move(e));
 }
 
+bool exchange::refuse(std::uint64_t session, std::uint64_t step, const std::string& why) {
+    std::vector<edge_value> dropped; // ends after the lock does
+    const std::lock_guard lock(guard_);
+    const auto at = sessions_.find(session);
+    if (at == sessions_.end() || at->second.open.contains(step) || at->second.ended.contains(step)) return false;
+    dropped = at->second.take_early(step);
+    at->second.refused.emplace(step, "there was no room for them: " + why);
+    return true;
+}
+
 any_array exchange::place_for(const bytes& body, const tensor_type& type) {
     // What is large goes by itself.
     if (static_cast<std::size_t>(bytes_of(type)) <= most_together) return {};
     message head;
     head.body = body;
     std::shared_ptr<step_meeting> open;
+    std::shared_ptr<memory_client> memory;
+    awaited_values awaited;
     try {
-        const awaited_values awaited = awaited_by(head);
-        if (awaited.edges.size() != 1) return {};
-        {
-            const std::lock_guard lock(guard_);
-            const auto at = sessions_.find(awaited.session);
-            if (at == sessions_.end()) return {};
-            const auto there = at->second.open.find(awaited.step);
-            if (there == at->second.open.end()) return {};
-            open = there->second;
-        }
-        return open->place(awaited.edges[0], type);
-    } catch (
-        const error&) { // the note is refused when all of it is there; of memory there may be none but for what is small
+        awaited = awaited_by(head);
+    } catch (const error&) { // the note is refused when all of it is there
         return {};
     }
+    if (awaited.edges.size() != 1) return {};
+    {
+        const std::lock_guard lock(guard_);
+        const auto at = sessions_.find(awaited.session);
+        if (at == sessions_.end()) return {};
+        memory = at->second.memory;
+        if (const auto there = at->second.open.find(awaited.step); there != at->second.open.end()) open = there->second;
+    }
+    const payer_scope pays(memory ? memory.get() : current_payer());
+    any_array place = open ? open->place(awaited.edges[0], type) : any_array();
+    return place ? std::move(place) : any_array(type.element, type.extents);
 }
 
 } // namespace tenon::net

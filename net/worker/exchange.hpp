@@ -10,6 +10,7 @@
 
 #include <net/link/peer.hpp>
 #include <net/wire/calls.hpp>
+#include <tenon/kernel/memory_budget.hpp>
 #include <tenon/kernel/rendezvous.hpp>
 
 /// Values that go from task to task within steps.
@@ -35,6 +36,8 @@ public:
     void plan(std::int64_t edge);
     /// Memory of this type, or an empty array: the value is small, or the edge has none, or somebody still uses it.
     any_array place(std::int64_t edge, const tensor_type& type);
+    /// Gives back what nobody uses; false where there is none, or it is just being asked for some.
+    bool give_back() noexcept;
 
 private:
     std::mutex guard_; // of what follows
@@ -86,7 +89,8 @@ class exchange {
 public:
     explicit exchange(std::size_t early_bytes) : early_limit_(early_bytes) {}
 
-    void begin_session(std::uint64_t session);
+    /// What arrives for it is taken in this client's name.
+    void begin_session(std::uint64_t session, std::shared_ptr<memory_client> memory = nullptr);
     /// What is there for it is dropped.
     void end_session(std::uint64_t session) noexcept;
     std::shared_ptr<step_meeting> open(std::shared_ptr<const session_tasks> s, std::uint64_t step,
@@ -94,8 +98,11 @@ public:
     /// The step has ended: what arrives for it from here on is dropped.
     void close(std::uint64_t session, std::uint64_t step) noexcept;
     void arrived(step_values&& v);
-    /// Memory for the one array beside the body of a step_values note whose step is open here, or an empty one.
+    /// Memory for the one array beside the body of a step_values note whose step is open here, or an empty one. Throws
+    /// resource_exhausted_error where its session's client may have no more.
     any_array place_for(const bytes& body, const tensor_type& type);
+    /// The values of this note were not taken: its step fails when it comes. False where it is here, or has ended.
+    bool refuse(std::uint64_t session, std::uint64_t step, const std::string& why);
 
     /// What it holds.
     struct counts {
@@ -106,11 +113,12 @@ public:
 
 private:
     struct session_state {
+        std::shared_ptr<memory_client> memory;
         std::map<std::uint64_t, std::shared_ptr<step_meeting>> open;
         std::map<std::uint64_t, std::vector<edge_value>> early;
         std::size_t early_bytes = 0;
-        std::set<std::uint64_t> refused; // that have not come, and whose values were too many to be kept
-        std::set<std::uint64_t> ended;   // of late: what is sent to them may still come
+        std::map<std::uint64_t, std::string> refused; // that have not come, and why their values were not kept
+        std::set<std::uint64_t> ended;                // of late: what is sent to them may still come
         std::deque<std::uint64_t> in_order;
 
         std::vector<edge_value> take_early(std::uint64_t step) noexcept;

@@ -15,6 +15,7 @@ namespace tenon::net {
 std::shared_ptr<worker::part> worker::make_part(const session& s, const register_part& m) const {
     auto p = std::make_shared<part>();
     p->number = m.part;
+    p->memory = s.memory;
     p->hash = m.hash;
     p->graph_seed = m.graph_seed;
     constexpr std::int64_t most_edges = std::int64_t{1} << 24;
@@ -42,14 +43,16 @@ std::shared_ptr<worker::part> worker::make_part(const session& s, const register
 
 void worker::enter(register_part&& m, replier&& answer) {
     const auto s = find(m.session);
-    if (!s) throw aborted_error(self_.name + " does not know this session; it has ended, or the server was restarted");
+    if (!s)
+        throw_lost_task(error_code::aborted,
+                        self_.name + " does not know this session; it has ended, or the server was restarted");
     const bool is_sent = m.has_program;
     const auto program = is_sent ? std::make_shared<const packed>(std::move(m.program)) : programs_.find(m.hash);
     std::shared_ptr<part> p = make_part(*s, m);
     std::exception_ptr refused;
     {
         const std::lock_guard lock(s->guard);
-        if (s->ended) throw aborted_error(self_.name + ": the session of this part has ended");
+        if (s->ended) throw_lost_task(error_code::aborted, self_.name + ": the session of this part has ended");
         const auto [at, isnew] = s->parts.try_emplace(m.part, p);
         p = at->second;
         const std::lock_guard own(p->guard);
@@ -70,7 +73,9 @@ void worker::enter(register_part&& m, replier&& answer) {
     if (refused) {
         if (answer) fail(answer, refused);
         drop(*p, refused);
-    } else if (program) task_->pool->submit([this, s, p, is_sent, token = busy_.enter()] { make_plan(s, p, is_sent); });
+    } else if (program)
+        turns_.submit(s->number, program->size() > long_program,
+                      [this, token = busy_.enter(), s, p, is_sent] { make_plan(s, p, is_sent); });
     else reply<register_part>(answer, {});
 }
 
@@ -106,7 +111,15 @@ void worker::drop(part& p, const std::exception_ptr& why) {
     for (const auto& r : waiting) start(r);
 }
 
-// On the pool. `is_sent`: the program has just come.
+namespace {
+
+// About what a program takes here: its bytes, the nodes that they become, and the plan of those. Its large arrays are counted by
+// themselves.
+std::size_t size_of_plan(const packed& program) { return 12 * program.body.size(); }
+
+} // namespace
+
+// In the session's turn. `is_sent`: the program has just come.
 void worker::make_plan(const std::shared_ptr<session>& s, const std::shared_ptr<part>& p, bool is_sent) {
     std::shared_ptr<const packed> source;
     {
@@ -116,11 +129,15 @@ void worker::make_plan(const std::shared_ptr<session>& s, const std::shared_ptr<
     std::shared_ptr<program_part> program;
     std::shared_ptr<runtime::part_plan> plan;
     std::exception_ptr failed;
+    bool is_short = false;
     std::uint64_t epoch = 0;
     std::optional<denormal_scope> flushed; // what is folded is computed as in its steps
     if (s->options.flush_denormals) flushed.emplace(flushed_denormals);
+    const payer_scope pays(s->memory.get());
+    memory_charge nodes;
     register_part::reply told{true, {}};
     try {
+        nodes = memory_charge(s->memory.get(), size_of_plan(*source));
         if (is_sent) {
             if (hash_of(*source) != p->hash) throw data_loss_error("register_part: the program has another hash");
             source = programs_.enter(p->hash, std::move(source));
@@ -154,6 +171,9 @@ void worker::make_plan(const std::shared_ptr<session>& s, const std::shared_ptr<
             told.report.devices.push_back({to_string(task_->devices[d]->full_name()), sum.devices[d].bytes(),
                                            sum.devices[d].arena_bytes, sum.devices[d].lower_bound,
                                            task_->devices[d]->resources().bytes()});
+    } catch (const resource_exhausted_error&) {
+        failed = std::current_exception();
+        is_short = true;
     } catch (...) {
         failed = std::current_exception();
     }
@@ -165,8 +185,10 @@ void worker::make_plan(const std::shared_ptr<session>& s, const std::shared_ptr<
         const std::lock_guard lock(p->guard);
         p->planned = true;
         p->failed = failed;
+        p->was_short = is_short;
         if (source) p->source = std::move(source); // the one that others have
         p->epoch = epoch;
+        std::swap(p->nodes, nodes);
         p->program.swap(program);
         old_plan.swap(p->plan);
         old.swap(p->spare);
@@ -178,6 +200,33 @@ void worker::make_plan(const std::shared_ptr<session>& s, const std::shared_ptr<
         else reply<register_part>(a, told);
     }
     for (const auto& r : waiting) start(r);
+}
+
+// Of the parts that nobody runs at this moment, what their next step would use again. Who is short of memory may hold any lock.
+bool worker::give_back_memory() {
+    if (programs_.give_back()) return true;
+    const std::unique_lock lock(guard_, std::try_to_lock);
+    if (!lock) return false;
+    bool any = false;
+    for (const auto& [number, s] : sessions_) {
+        const std::unique_lock own(s->guard, std::try_to_lock);
+        if (!own) continue;
+        for (const auto& [n, p] : s->parts) {
+            any = p->edges->memory.give_back() || any;
+            std::shared_ptr<runtime::part_plan> plan;
+            std::vector<std::unique_ptr<runtime::part_step>> spare; // ends before the plan, and both after the lock
+            const std::unique_lock of_part(p->guard, std::try_to_lock);
+            if (!of_part || !p->planned || p->failed || !p->plan || p->plan->kept_bytes() == 0 ||
+                p->plan.use_count() > 1)
+                continue;
+            p->program = nullptr; // it is planned again when it is run again
+            plan.swap(p->plan);
+            spare.swap(p->spare);
+            any = true;
+        }
+        if (any) return true;
+    }
+    return any;
 }
 
 } // namespace tenon::net

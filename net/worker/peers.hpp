@@ -6,6 +6,7 @@
 #include <mutex>
 #include <string>
 
+#include <net/link/asking.hpp>
 #include <net/link/gate.hpp>
 #include <net/link/peer.hpp>
 #include <net/wire/calls.hpp>
@@ -42,6 +43,7 @@ public:
             o.task = task;
             o.self = self_;
             o.link = link_;
+            o.turn_of = turn_of;
             o.name_of_verb = [](std::uint8_t v) { return name_of(static_cast<verb>(v)); };
             // Of a step's values each edge is taken once; what has ended stays so.
             o.may_repeat = [](std::uint8_t v) {

@@ -21,6 +21,21 @@ std::shared_ptr<const packed> programs::enter(const content_hash& hash, std::sha
     return use(hash, std::move(program), dropped);
 }
 
+bool programs::give_back() noexcept {
+    std::list<std::shared_ptr<const packed>> dropped; // ends after the lock does
+    const std::unique_lock lock(guard_, std::try_to_lock);
+    if (!lock) return false;
+    for (auto at = kept_.begin(); at != kept_.end();) {
+        const auto next = std::next(at);
+        if (at->use_count() == 1) {
+            kept_bytes_ -= (*at)->size();
+            dropped.splice(dropped.end(), kept_, at);
+        }
+        at = next;
+    }
+    return !dropped.empty();
+}
+
 std::shared_ptr<const packed> programs::use(const content_hash& hash, std::shared_ptr<const packed> program,
                                             std::list<std::shared_ptr<const packed>>& dropped) {
     known_[hash] = program;

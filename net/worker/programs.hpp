@@ -23,6 +23,9 @@ public:
     /// What has this hash; the one that was there, where there was one.
     std::shared_ptr<const packed> enter(const content_hash& hash, std::shared_ptr<const packed> program);
 
+    /// Drops those that nobody uses: false where there are none.
+    bool give_back() noexcept;
+
 private:
     std::shared_ptr<const packed> use(const content_hash& hash, std::shared_ptr<const packed> program,
                                       std::list<std::shared_ptr<const packed>>& dropped);

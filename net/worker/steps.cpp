@@ -6,42 +6,50 @@
 #include <net/wire/trace_rows.hpp>
 #include <net/worker/answer.hpp>
 #include <tenon/kernel/denormals.hpp>
+#include <tenon/runtime/run/step_errors.hpp>
 
 /// A worker's steps in flight.
 
 namespace tenon::net {
 
-void worker::run(link_number master, run_part&& m, replier&& answer) {
+void worker::run(link_number master, run_part&& m, time_point deadline, replier&& answer) {
     const auto s = find(m.session);
-    if (!s) throw aborted_error(self_.name + " does not know this session; it has ended, or the server was restarted");
+    if (!s)
+        throw_lost_task(error_code::aborted,
+                        self_.name + " does not know this session; it has ended, or the server was restarted");
     auto r = std::make_shared<running_part>();
     r->busy = busy_.enter();
     r->session = s;
+    r->memory = s->memory;
+    r->own = memory_charge(s->memory.get(), bytes_of_step);
     r->number = m.step;
     r->master = master;
     r->limit_source = std::move(m.limit_source);
-    r->in.limit = m.asked;
+    r->in.limit = m.limit;
+    r->in.deadline = deadline;
     r->in.limit_source = r->limit_source.c_str();
     r->in.may_be_stopped = true;
     r->in.time = task_->time;
     r->since = r->in.now();
-    if (m.limit > 0)
-        r->in.deadline =
-            r->in.now() + std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(m.limit, 1e9) * 1e9));
     if (m.traced) r->traced.emplace();
     r->began = nanoseconds_now();
     {
         const std::lock_guard lock(s->guard);
+        if (s->ended) throw_lost_task(error_code::aborted, "the session of this step has ended on " + self_.name);
         const auto at = s->parts.find(m.part);
-        if (s->ended || at == s->parts.end())
+        if (at == s->parts.end())
             throw aborted_error(self_.name + " does not know part " + std::to_string(m.part) + " of this session");
         r->part = at->second;
+        if (s->steps.size() >= limits_.steps)
+            throw resource_exhausted_error(self_.name + " has " + std::to_string(s->steps.size()) +
+                                           " steps of this session under way, which is as many as it takes");
     }
     r->meeting = meetings_.open(s->tasks, m.step, r->part->edges);
     const std::uint64_t request = answer.request();
     {
         const std::lock_guard lock(s->guard);
-        if (s->ended) throw aborted_error("the session of this step has ended on " + self_.name); // meanwhile
+        if (s->ended)
+            throw_lost_task(error_code::aborted, "the session of this step has ended on " + self_.name); // meanwhile
         s->steps.emplace(m.step, r);
     }
     r->answer = std::move(answer);
@@ -52,24 +60,34 @@ void worker::run(link_number master, run_part&& m, replier&& answer) {
     bool plan_again = false;
     {
         const std::lock_guard lock(r->part->guard);
-        if (r->part->planned && !r->part->failed && r->part->epoch != task_->epoch()) {
+        if (r->part->planned && (r->part->was_short || (!r->part->failed && r->part->epoch != task_->epoch()))) {
             r->part->planned = false;
+            r->part->waiting.push_back(r);
             plan_again = true;
         }
-        if (!r->part->planned) r->part->waiting.push_back(r);
     }
-    if (plan_again) task_->pool->submit([this, s, p = r->part, token = busy_.enter()] { make_plan(s, p, false); });
+    if (plan_again) plan_later(r);
     else start(r);
 }
 
-// Nothing happens where it is among those that wait for their plan.
+void worker::plan_later(const std::shared_ptr<running_part>& r) {
+    turns_.submit(r->session->number, true,
+                  [this, token = busy_.enter(), s = r->session, p = r->part] { make_plan(s, p, false); });
+}
+
+// Now, or when its plan is there, by who makes that.
 void worker::start(const std::shared_ptr<running_part>& r) {
     std::exception_ptr failed;
+    bool again = false;
     {
         const std::lock_guard lock(r->part->guard);
-        if (!r->part->planned) return;
+        if (!r->part->planned) return r->part->waiting.push_back(r);
         failed = r->part->failed;
-        if (!failed) {
+        if (!failed && !r->part->plan) { // its memory was given back
+            r->part->planned = false;
+            r->part->waiting.push_back(r);
+            again = true;
+        } else if (!failed) {
             r->program = r->part->program;
             r->plan = r->part->plan;
             if (!r->part->spare.empty()) {
@@ -78,8 +96,11 @@ void worker::start(const std::shared_ptr<running_part>& r) {
             }
         }
     }
+    if (again) return plan_later(r);
+    const payer_scope pays(r->memory.get());
     try {
         if (failed) std::rethrow_exception(failed);
+        if (r->in.late()) runtime::exceed_limit(r->in, self_.name + " did not begin its part in time");
         if (!r->step) r->step = r->plan->make_step();
         r->step->arm(); // a stop that comes from here on holds
         std::exception_ptr stopped;
@@ -112,26 +133,59 @@ void worker::forget(const running_part& r) {
 
 void worker::ended(const std::shared_ptr<running_part>& r) {
     const std::exception_ptr failed = r->step->failure();
-    forget(*r);
+    run_part::reply told;
+    told.took = r->step->took();
+    told.changed = told.took && !r->step->end().changed.empty();
     {
-        constexpr std::size_t kept = 16;
         const std::lock_guard own(r->guard);
         r->begun = false;
-        const std::lock_guard lock(r->part->guard);
-        if (r->users == 0 && r->part->plan == r->plan && r->part->spare.size() < kept)
-            r->part->spare.push_back(std::move(r->step));
     }
+    // What it took is given back or not when the step has ended on all tasks.
+    std::optional<settle_step> now;
+    {
+        const std::lock_guard lock(r->session->guard);
+        if (r->settled || r->session->ended || !told.took)
+            now = r->settled.value_or(settle_step{r->session->number, r->number, failed != nullptr || r->session->ended,
+                                                  true}); // as worker::end
+        else r->session->unsettled.emplace(r->number, r);
+    }
+    if (now) settle(*r, *now);
+    forget(*r);
     if (failed) {
         fail(r->answer, failed);
         return;
     }
-    run_part::reply told;
     if (r->traced) told.rows = rows_of(*r->traced, r->began, self_.name + " ");
     answer_when_sent(r, std::move(told));
 }
 
+// Then it is another step's.
+void worker::settle(running_part& r, const settle_step& m) {
+    constexpr std::size_t kept = 16;
+    r.step->settle(m.failed, m.others_changed);
+    const std::lock_guard own(r.guard);
+    const std::lock_guard lock(r.part->guard);
+    if (r.users == 0 && r.part->plan == r.plan && r.part->spare.size() < kept)
+        r.part->spare.push_back(std::move(r.step));
+}
+
+void worker::settle_one(const settle_step& m) {
+    const auto s = find(m.session);
+    if (!s) return;
+    std::shared_ptr<running_part> r;
+    {
+        const std::lock_guard lock(s->guard);
+        if (const auto runs = s->steps.find(m.step); runs != s->steps.end()) runs->second->settled = m;
+        const auto at = s->unsettled.find(m.step);
+        if (at == s->unsettled.end()) return;
+        r = std::move(at->second);
+        s->unsettled.erase(at);
+    }
+    settle(*r, m);
+}
+
 // What was sent to a task that no link has reached yet waits for one, and is lost where none comes. Who is to receive it would wait
-// for ever: the step is not said to have ended well before.
+// for ever: the step is not said to have ended well before. Unless it is not wanted any more.
 void worker::answer_when_sent(const std::shared_ptr<running_part>& r, run_part::reply&& told) {
     const auto has_link = [&](int t) {
         const peer_state s = r->session->tasks->tasks[static_cast<std::size_t>(t)].at->state();
@@ -142,9 +196,16 @@ void worker::answer_when_sent(const std::shared_ptr<running_part>& r, run_part::
         reply<run_part>(r->answer, told);
         return;
     }
-    const auto all = std::make_shared<all_answers>([this, r, told = std::move(told)](const auto& missing) {
-        if (missing.empty()) reply<run_part>(r->answer, told);
-        else r->answer.fail(error_code::unavailable, self_.name + " cannot send to:" + in_lines(missing));
+    const std::pair which{r->master, r->answer.request()};
+    {
+        const std::lock_guard lock(guard_);
+        unsent_.emplace(which, [r, told = std::make_shared<run_part::reply>(std::move(told))](std::string&& why) {
+            told->unsent = std::move(why);
+            reply<run_part>(r->answer, *told);
+        });
+    }
+    const auto all = std::make_shared<all_answers>([this, which](const auto& missing) {
+        answer_unsent(which, missing.empty() ? "" : self_.name + " cannot send to:" + in_lines(missing));
     });
     for (const int t : to) {
         const std::shared_ptr<peer> at = r->session->tasks->tasks[static_cast<std::size_t>(t)].at;
@@ -152,6 +213,18 @@ void worker::answer_when_sent(const std::shared_ptr<running_part>& r, run_part::
         others_.reach(*at, [all, at](const net::answer& a) { all->came(*at, a); });
     }
     all->came();
+}
+
+void worker::answer_unsent(const std::pair<link_number, std::uint64_t>& which, std::string&& why) {
+    std::function<void(std::string &&)> answer;
+    {
+        const std::lock_guard lock(guard_);
+        const auto at = unsent_.find(which);
+        if (at == unsent_.end()) return;
+        answer = std::move(at->second);
+        unsent_.erase(at);
+    }
+    answer(std::move(why));
 }
 
 void worker::stop_one(const stop_step& m) {
@@ -178,6 +251,8 @@ ask_waits::reply worker::waits_of(const ask_waits& m) const {
 }
 
 void worker::cancelled(link_number master, std::uint64_t request) {
+    answer_unsent({master, request},
+                  "the step was stopped before " + self_.name + " had a link to all that it sends to");
     std::shared_ptr<running_part> r;
     {
         const std::lock_guard lock(guard_);
@@ -185,7 +260,7 @@ void worker::cancelled(link_number master, std::uint64_t request) {
         if (at == by_request_.end()) return;
         r = at->second.lock();
     }
-    if (r) stop_one({r->session->number, r->number, {error_code::cancelled, "the step was stopped by its master"}});
+    if (r) stop_one({r->session->number, r->number, {error_code::cancelled, "the step was stopped by its master", {}}});
 }
 
 } // namespace tenon::net

@@ -2,23 +2,28 @@
 
 #include <algorithm>
 
+#include <net/link/handshake.hpp>
 #include <net/worker/answer.hpp>
 
 /// A worker's sessions, and what it is asked.
 
 namespace tenon::net {
 
-worker::worker(std::shared_ptr<tenon::detail::task_state> task, task_identity self, peers& others, users& busy,
-               worker_limits limits) :
+worker::worker(std::shared_ptr<tenon::detail::task_state> task, std::shared_ptr<memory_budget> memory,
+               task_identity self, peers& others, turns& on, users& busy, worker_limits limits) :
     task_(std::move(task)),
+    memory_(std::move(memory)),
     self_(std::move(self)),
     others_(others),
+    turns_(on),
     busy_(busy),
     limits_(limits),
     meetings_(limits.early_bytes),
-    programs_(limits.kept_program_bytes) {}
+    programs_(limits.kept_program_bytes) {
+    task_->enter(*this);
+}
 
-worker::~worker() = default;
+worker::~worker() { task_->leave(*this); }
 
 void worker::called(link_number master, verb v, message&& m, time_point deadline, replier answer) {
     switch (v) {
@@ -36,12 +41,14 @@ void worker::called(link_number master, verb v, message&& m, time_point deadline
         break;
     case verb::run_part:
         answer_later<run_part>(m, std::move(answer),
-                               [&](run_part&& c, replier& to) { run(master, std::move(c), std::move(to)); });
+                               [&](run_part&& c, replier& to) { run(master, std::move(c), deadline, std::move(to)); });
         break;
     case verb::ask_waits: answer_at_once<ask_waits>(m, answer, [&](ask_waits&& c) { return waits_of(c); }); break;
     case verb::end_session:
-        answer_at_once<end_session>(m, answer, [&](end_session&& c) {
-            end(c.session, std::make_exception_ptr(cancelled_error("the step was stopped: its session was closed")));
+        answer_later<end_session>(m, std::move(answer), [&](end_session&& c, replier& to) {
+            end_later(c.session,
+                      std::make_exception_ptr(cancelled_error("the step was stopped: its session was closed")),
+                      std::move(to));
         });
         break;
     case verb::reset_task:
@@ -55,7 +62,13 @@ void worker::noted(link_number, verb v, message&& m) {
     try {
         if (v == verb::step_values) meetings_.arrived(read<step_values>(m));
         else if (v == verb::stop_step) stop_one(read<stop_step>(m));
+        else if (v == verb::settle_step) settle_one(read<settle_step>(m));
         else if (v == verb::forget_part) forget_one(read<forget_part>(m));
+        else if (v == verb::go_on_from_runs) {
+            const go_on_from_runs c = read<go_on_from_runs>(m);
+            if (const auto s = find(c.session))
+                for (const auto& d : task_->devices) d->resources().counters(s->container)->go_on_from(c.counts);
+        }
     } catch (const error&) { // who sent it is another program, or mistaken: nothing of it is done
     }
 }
@@ -69,6 +82,19 @@ describe_task::reply worker::describe() const {
     r.cluster = self_.cluster;
     for (const auto& d : task_->devices) r.devices.push_back(d->attributes());
     return r;
+}
+
+// Its values will not come.
+void worker::refused(verb v, message&& m, const std::string& why) {
+    if (v != verb::step_values) return;
+    try {
+        const awaited_values of = awaited_by(m);
+        if (!meetings_.refuse(of.session, of.step, why))
+            stop_one({of.session,
+                      of.step,
+                      {error_code::resource_exhausted, self_.name + " has no room for a value: " + why}});
+    } catch (const error&) { // who sent it is another program
+    }
 }
 
 std::shared_ptr<worker::session> worker::find(std::uint64_t number) const {
@@ -91,6 +117,7 @@ void worker::begin(link_number master, begin_session&& m, time_point deadline, r
     s->master = master;
     s->client = std::move(m.client);
     s->container = std::move(m.container);
+    s->memory = memory_->client(s->client);
     s->options = options_of(m.settings);
     s->tasks = std::make_shared<session_tasks>();
     s->tasks->session = m.session;
@@ -109,7 +136,7 @@ void worker::begin(link_number master, begin_session&& m, time_point deadline, r
                                            " sessions, which is as many as it takes; close some");
         if (!sessions_.emplace(m.session, s).second)
             throw already_exists_error("begin_session: " + self_.name + " has this session already");
-        meetings_.begin_session(m.session);
+        meetings_.begin_session(m.session, s->memory);
     }
     // Its values go to the master by a link of this task's own: that there is a way is known before steps wait for them.
     const std::shared_ptr<peer> back = s->tasks->tasks.empty() ? nullptr : s->tasks->tasks[0].at;
@@ -124,32 +151,64 @@ void worker::begin(link_number master, begin_session&& m, time_point deadline, r
             return;
         }
         const std::string why = self_.name + " cannot connect to " + name + ", whose session this is: " + a.message;
-        end(number, std::make_exception_ptr(unavailable_error(why)));
-        to->fail(a.code, why);
+        end(number, failure{error_code::unavailable, why, error_reason::lost_task}.exception());
+        to->fail(a.code, why, a.reason);
     });
 }
 
-void worker::end(std::uint64_t number, const std::exception_ptr& why) {
+// Nobody finds it from here on.
+std::shared_ptr<worker::session> worker::take_out(std::uint64_t number) {
     std::shared_ptr<session> s;
     {
         const std::lock_guard lock(guard_);
         const auto at = sessions_.find(number);
-        if (at == sessions_.end()) return;
+        if (at == sessions_.end()) return s;
         s = std::move(at->second);
         sessions_.erase(at);
     }
+    const std::lock_guard lock(s->guard);
+    s->ended = true;
+    return s;
+}
+
+void worker::end(const std::shared_ptr<session>& s, const std::exception_ptr& why) {
     std::map<std::uint64_t, std::shared_ptr<part>> dropped;
     std::vector<std::shared_ptr<running_part>> running;
+    std::map<std::uint64_t, std::shared_ptr<running_part>> unsettled;
     {
         const std::lock_guard lock(s->guard);
-        s->ended = true;
+        unsettled.swap(s->unsettled);
         dropped.swap(s->parts);
         for (auto& [n, r] : s->steps) running.push_back(r);
     }
     for (const auto& [n, p] : dropped) drop(*p, why);
     for (const auto& r : running) r->use(why, [&](runtime::part_step& step) { step.stop(why); });
-    meetings_.end_session(number);
+    for (const auto& [n, r] : unsettled)
+        r->step->settle(true, true); // whose step has not ended, or nobody has heard of that
+    meetings_.end_session(s->number);
     for (const auto& d : task_->devices) d->resources().clear(s->container);
+}
+
+void worker::end(std::uint64_t number, const std::exception_ptr& why) {
+    if (const auto s = take_out(number)) end(s, why);
+}
+
+// Where there is much to end, that takes long.
+void worker::end_later(std::uint64_t number, const std::exception_ptr& why, replier&& answer) {
+    const auto to = std::make_shared<replier>(std::move(answer));
+    const auto tell = [to] {
+        if (*to) reply<end_session>(*to, {});
+    };
+    auto s = take_out(number);
+    if (!s) return tell();
+    const bool is_long = [&] {
+        const std::lock_guard lock(s->guard);
+        return s->program_bytes > long_program || s->steps.size() > 64;
+    }();
+    turns_.submit(number, is_long, [this, token = busy_.enter(), s = std::move(s), why, tell] {
+        end(s, why);
+        tell();
+    });
 }
 
 void worker::peer_lost(link_number master, const std::string& why) {
@@ -160,7 +219,9 @@ void worker::peer_lost(link_number master, const std::string& why) {
             if (s->master == master) lost.push_back(number);
     }
     for (const std::uint64_t number : lost)
-        end(number, std::make_exception_ptr(unavailable_error("the step was stopped: its master is gone: " + why)));
+        end_later(number, failure{error_code::unavailable, "the step was stopped: its master is gone: " + why,
+                                  error_reason::lost_task}
+                              .exception());
 }
 
 void worker::task_lost(const std::string& task, std::uint64_t incarnation, error_code code, const std::string& why) {
@@ -180,7 +241,7 @@ void worker::task_lost(const std::string& task, std::uint64_t incarnation, error
                     }))
                     steps.push_back(number);
         }
-        for (const std::uint64_t step : steps) stop_one({s->number, step, {code, why}});
+        for (const std::uint64_t step : steps) stop_one({s->number, step, {code, why, reason_of_end(code)}});
     }
 }
 
@@ -226,7 +287,8 @@ void worker::stop(const std::string& why) {
         const std::lock_guard lock(guard_);
         for (const auto& [number, s] : sessions_) all.push_back(number);
     }
-    for (const std::uint64_t number : all) end(number, std::make_exception_ptr(unavailable_error(why)));
+    for (const std::uint64_t number : all)
+        end(number, failure{error_code::unavailable, why, error_reason::lost_task}.exception());
 }
 
 } // namespace tenon::net

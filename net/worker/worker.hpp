@@ -12,6 +12,7 @@
 #include <net/worker/exchange.hpp>
 #include <net/worker/peers.hpp>
 #include <net/worker/programs.hpp>
+#include <net/worker/turns.hpp>
 #include <net/worker/users.hpp>
 #include <tenon/graph/cluster.hpp>
 #include <tenon/runtime/run/part.hpp>
@@ -25,10 +26,14 @@ namespace tenon::net {
 struct worker_limits {
     std::size_t sessions = 4096;
     std::size_t parts = 65536;                              ///< of one session
+    std::size_t steps = 65536;                              ///< of one session: under way, those that wait included
     std::size_t early_bytes = std::size_t{4} << 30;         ///< of values that came before their step, of one session
     std::size_t program_bytes = std::size_t{16} << 30;      ///< of the parts of one session, constants included
     std::size_t kept_program_bytes = std::size_t{64} << 20; ///< of programs that sessions to come may have again
 };
+
+/// About what a step takes while it waits, on its master and where its parts run, beside its values and its plan's memory.
+inline constexpr std::size_t bytes_of_step = std::size_t{8} << 10;
 
 /// Who a task is, for those that ask.
 struct task_identity {
@@ -38,17 +43,19 @@ struct task_identity {
 };
 
 /// Thread-safe. Its steps run on the task's pool; calls return before what they begin has ended.
-class worker {
+class worker final : private tenon::detail::task_member {
 public:
-    /// What runs for it on the pool is counted by `busy`.
-    worker(std::shared_ptr<tenon::detail::task_state> task, task_identity self, peers& others, users& busy,
-           worker_limits limits);
+    /// What runs for it is counted by `busy`.
+    worker(std::shared_ptr<tenon::detail::task_state> task, std::shared_ptr<memory_budget> memory, task_identity self,
+           peers& others, turns& on, users& busy, worker_limits limits);
     ~worker();
     worker(const worker&) = delete;
     worker& operator=(const worker&) = delete;
 
     void called(link_number master, verb v, message&& m, time_point deadline, replier answer);
     void noted(link_number from, verb v, message&& m);
+    /// A note whose arrays were not taken.
+    void refused(verb v, message&& m, const std::string& why);
     /// As of a service_handler.
     any_array place_for(verb v, const bytes& body, const tensor_type& type) {
         return v == verb::step_values ? meetings_.place_for(body, type) : any_array();
@@ -77,27 +84,38 @@ public:
     struct running_part;
 
 private:
+    bool give_back_memory() override;
+    void forget_plans() override {}
     describe_task::reply describe() const;
     void begin(link_number master, begin_session&& m, time_point deadline, replier&& answer);
+    std::shared_ptr<session> take_out(std::uint64_t number);
+    void end(const std::shared_ptr<session>& s, const std::exception_ptr& why);
+    void end_later(std::uint64_t session, const std::exception_ptr& why, replier&& answer = {});
     void end(std::uint64_t session, const std::exception_ptr& why);
     std::shared_ptr<part> make_part(const session& s, const register_part& m) const;
     void enter(register_part&& m, replier&& answer);
     void forget_one(const forget_part& m);
     void drop(part& p, const std::exception_ptr& why);
     void make_plan(const std::shared_ptr<session>& s, const std::shared_ptr<part>& p, bool is_sent);
-    void run(link_number master, run_part&& m, replier&& answer);
+    void run(link_number master, run_part&& m, time_point deadline, replier&& answer);
+    void plan_later(const std::shared_ptr<running_part>& r);
     void start(const std::shared_ptr<running_part>& r);
     void ended(const std::shared_ptr<running_part>& r);
     void answer_when_sent(const std::shared_ptr<running_part>& r, run_part::reply&& told);
+    void answer_unsent(const std::pair<link_number, std::uint64_t>& which, std::string&& why);
     void forget(const running_part& r);
     void stop_one(const stop_step& m);
+    void settle_one(const settle_step& m);
+    void settle(running_part& r, const settle_step& m);
     ask_waits::reply waits_of(const ask_waits& m) const;
     std::shared_ptr<session> find(std::uint64_t number) const;
     std::shared_ptr<running_part> find(std::uint64_t session, std::uint64_t step) const;
 
     const std::shared_ptr<tenon::detail::task_state> task_;
+    const std::shared_ptr<memory_budget> memory_;
     const task_identity self_;
     peers& others_;
+    turns& turns_;
     users& busy_;
     const worker_limits limits_;
     exchange meetings_;
@@ -105,6 +123,7 @@ private:
     mutable std::mutex guard_; // of what follows
     std::map<std::uint64_t, std::shared_ptr<session>> sessions_;
     std::map<std::pair<link_number, std::uint64_t>, std::weak_ptr<running_part>> by_request_;
+    std::map<std::pair<link_number, std::uint64_t>, std::function<void(std::string&&)>> unsent_; // answers, by request
 };
 
 } // namespace tenon::net

@@ -17,11 +17,15 @@
 
 namespace tenon::net {
 
+/// Of a program with so many bytes the plan takes longer than a moment.
+inline constexpr std::size_t long_program = std::size_t{64} << 10;
+
 // Of a master. What does not say otherwise is never changed after it began.
 struct worker::session {
     std::uint64_t number = 0;
     link_number master = 0;
     std::string client, container;
+    std::shared_ptr<memory_client> memory; ///< in whose name its steps take some
     session_options options;
     std::shared_ptr<session_tasks> tasks;
     runtime::steps_in_flight in_flight;
@@ -31,6 +35,7 @@ struct worker::session {
     std::size_t program_bytes = 0;
     std::map<std::uint64_t, std::shared_ptr<part>> parts;
     std::map<std::uint64_t, std::shared_ptr<running_part>> steps;
+    std::map<std::uint64_t, std::shared_ptr<running_part>> unsettled; ///< have ended, and took what may be given back
 };
 
 // One that was registered. Its plan is made on the pool when its program is there; what is to run meanwhile waits for that.
@@ -38,13 +43,16 @@ struct worker::part {
     std::uint64_t number = 0, graph_seed = 0;
     content_hash hash{};
     std::shared_ptr<step_edges> edges;
-    std::vector<int> partners;  // tasks that it sends to or receives from
-    std::vector<int> receivers; // other tasks that it sends to
+    std::vector<int> partners;             // tasks that it sends to or receives from
+    std::vector<int> receivers;            // other tasks that it sends to
+    std::shared_ptr<memory_client> memory; // the session's
+    memory_charge nodes;                   // of what is made of its program
 
     std::mutex guard;                     // of what follows
     std::shared_ptr<const packed> source; // nullptr: it is asked for. Read again where containers were reset
     bool planned = false;
     std::exception_ptr failed;
+    bool was_short = false; // of memory: when it is run again there may be some
     std::uint64_t epoch = 0;
     std::shared_ptr<program_part> program; // the plan's nodes
     std::shared_ptr<runtime::part_plan> plan;
@@ -54,6 +62,8 @@ struct worker::part {
 };
 
 struct worker::running_part {
+    std::shared_ptr<memory_client> memory;
+    memory_charge own;
     std::shared_ptr<void> busy;
     std::shared_ptr<worker::session> session;
     std::shared_ptr<worker::part> part;
@@ -69,6 +79,8 @@ struct worker::running_part {
     std::int64_t began = 0; // by the steady clock: of what is traced
     replier answer;
     link_number master = 0;
+    std::optional<settle_step>
+        settled; // before it has ended, since the master waits no more; under the session's guard
 
     std::mutex guard; // of what follows
     std::exception_ptr stopped;

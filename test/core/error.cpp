@@ -35,3 +35,24 @@ TEST_CASE("an error can be thrown again from its code alone, as the type that ca
     CHECK(is_thrown_for_its_code<error_code::data_loss>());
     CHECK_THROWS_AS(throw_error(error_code::unknown, "?"), error);
 }
+
+TEST_CASE("S28, S37: what a handler acts on is a type of its own, below the code's, and stays when the words change") {
+    const auto end = [] { throw_error(error_code::out_of_range, "no more", error_reason::end_of_data); };
+    CHECK_THROWS_AS(end(), end_of_data_error);
+    CHECK_THROWS_AS(end(), out_of_range_error);
+    CHECK_THROWS_AS(throw_error(end_of_data_error("no more"), "queue: no more"), end_of_data_error);
+    CHECK(end_of_data_error("no more").reason() == error_reason::end_of_data);
+    CHECK(out_of_range_error("index 7 of 3").reason() == error_reason::none);
+
+    const auto lost = [](error_code code) { throw_error(code, "/job:ps/task:0 is lost", error_reason::lost_task); };
+    CHECK_THROWS_AS(lost(error_code::unavailable), unavailable_error);
+    CHECK_THROWS_AS(lost(error_code::aborted), aborted_error);
+    for (const error_code code : {error_code::unavailable, error_code::aborted}) {
+        CHECK_THROWS_AS(lost(code), lost_task_error);
+        try {
+            lost(code);
+        } catch (const lost_task_error& e) {
+            CHECK(std::string(e.what()) == "/job:ps/task:0 is lost");
+        }
+    }
+}

@@ -77,6 +77,7 @@ TEST_CASE("parts of one card sum by themselves, with those of other cards by NCC
             REQUIRE(cudaMalloc(&p.memory, n * sizeof(float)) == cudaSuccess);
             const std::vector<float> value(n, static_cast<float>(1 << i));
             REQUIRE(cudaMemcpy(p.memory, value.data(), n * sizeof(float), cudaMemcpyHostToDevice) == cudaSuccess);
+            REQUIRE(cudaDeviceSynchronize() == cudaSuccess); // the copy is on its way when cudaMemcpy returns
             all.push_back(p);
         }
         for (int again = 0; again < 2; ++again) tn::cuda::all_reduce(tn::element_type::float32, n, all);

@@ -25,6 +25,8 @@ public:
     static std::vector<std::string> violations();
     static bool is_clean() { return violations().empty(); }
 
+    /// Recordings of steps that were given to a stream.
+    static std::uint64_t replays();
     /// Kernels that were launched, products that cuBLASLt made, and sums of NCCL's, of all ranks together: on this machine. Nothing where
     /// nobody counts.
     static std::optional<std::uint64_t> launches();

@@ -256,8 +256,45 @@ TEST_CASE("generators: coroutines, functions, and their failures in their places
     auto it = tn::data::generator([] { return fails_after(2); }).prefetch(1).iterate();
     CHECK(it.next() == 0);
     CHECK(it.next() == 1);
-    CHECK_THROWS_WITH(it.next(), "the well is dry");
+    CHECK_THROWS_WITH_AS(it.next(), "generator: element 2: the well is dry", tn::error);
     CHECK(!it.next());
+
+    // Of one that cannot begin there is nothing, each time that it is gone through.
+    auto none = tn::data::generator([]() -> tn::generator<std::int64_t> { throw 5; }).repeat(2).iterate();
+    CHECK_THROWS_WITH_AS(none.next(), "generator: element 0: the int 5 was thrown", tn::error);
+    CHECK_THROWS_WITH_AS(none.next(), "generator: element 0: the int 5 was thrown", tn::error);
+    CHECK(!none.next());
+}
+
+TEST_CASE("what a function that makes a graph throws names the step that it was given to") {
+    const auto thrown_by = [](auto f) { (void)tn::data::range(3).map(f); };
+    CHECK_THROWS_WITH_AS(thrown_by([](auto x) { return throw tn::end_of_data_error("all of it"), x; }),
+                         "map: all of it", tn::out_of_range_error);
+    try {
+        thrown_by([](auto x) { return throw 3, x; });
+        FAIL("nothing was thrown");
+    } catch (const tn::error& e) {
+        CHECK(std::string(e.what()) == "map: the int 3 was thrown");
+        CHECK(e.code() == tn::error_code::unknown);
+    }
+}
+
+TEST_CASE("SEMANTICS 28: what a function throws is never taken for the end of the data") {
+    auto it = tn::data::range(3)
+                  .map_host([](std::int64_t x) {
+                      if (x == 1) throw tn::end_of_data_error("the function's own source has ended");
+                      return x;
+                  })
+                  .iterate();
+    CHECK(it.next() == 0);
+    try {
+        (void)it.next();
+        FAIL("an element came that could not be made");
+    } catch (const tn::out_of_range_error& e) {
+        CHECK(e.reason() == tn::error_reason::none);
+        CHECK(std::string(e.what()) == "map_host: element 1: the function's own source has ended");
+    }
+    CHECK(it.next() == 2);
 }
 
 TEST_CASE("a function that throws: the element's place and the cause, and what is before and behind it comes") {

@@ -81,7 +81,7 @@ template <class X> numbers all_of(tn::session& s, const X& next) {
     numbers all;
     try {
         for (;;) all.push_back(s.run_for(late, next).item());
-    } catch (const tn::out_of_range_error&) {
+    } catch (const tn::end_of_data_error&) {
     }
     return all;
 }
@@ -110,7 +110,7 @@ TEST_CASE("SEMANTICS 38: a one-shot iterator gives one element a step, however o
         CHECK(s.run(b).item() == "c"); // one component takes the element
         for (int i = 0; i < 2; ++i)
             CHECK(
-                contains(message_of<tn::out_of_range_error>([&] { s.run(a); }), "iterator \"iterator\" is at its end"));
+                contains(message_of<tn::end_of_data_error>([&] { s.run(a); }), "iterator \"iterator\" is at its end"));
     });
 }
 
@@ -192,6 +192,18 @@ TEST_CASE("SEMANTICS 38: a feedable iterator is the one whose handle a step is g
     });
 }
 
+TEST_CASE("what is no handle, or no place, is told of those and of no path") {
+    const in_graph g;
+    const auto number = tn::placeholder<std::int64_t, tn::shape<>>("number");
+    CHECK(message_of<tn::invalid_argument_error>([&] {
+              (void)tn::untyped::next_of_handle(number, {{tn::element_type::int64, {}}});
+          }) ==
+          "iterator_next_of: an iterator's handle is one text, as string_handle() gives it: int64[] (inputs number)");
+    const auto it = tn::make_initializable_iterator(tn::data::range(3));
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { (void)it.untyped().restore(number); }),
+                   "iterator_restore: where an iterator is must be one text, as save() gives it: "));
+}
+
 TEST_CASE("SEMANTICS 38: of several threads each gets elements in order, and together they get each once") {
     const numbers all = [] {
         numbers n(400);
@@ -242,7 +254,7 @@ TEST_CASE("SEMANTICS 17: a step that waits too long says what for, and its eleme
     CHECK(s.run_for(late, x).item() == 3);
     CHECK_THROWS_AS(s.run_for(soon, x), tn::deadline_exceeded_error);
     slow->close();
-    CHECK_THROWS_AS(s.run_for(late, x), tn::out_of_range_error);
+    CHECK_THROWS_AS(s.run_for(late, x), tn::end_of_data_error);
 }
 
 TEST_CASE("steps that are started wait in line; one that is stopped leaves it, and nothing is lost") {
@@ -337,7 +349,7 @@ TEST_CASE("SEMANTICS 19: a session that is closed stops what waits for elements"
     slow->close();
     s.reset();
     tn::session another; // its iterator is another one, at the data set's beginning
-    CHECK_THROWS_AS(another.run(x), tn::out_of_range_error);
+    CHECK_THROWS_AS(another.run(x), tn::end_of_data_error);
 }
 
 TEST_CASE("an iterator outlives its session and the data set's handles, and begins anew in the next session") {

@@ -95,6 +95,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     o.skip_header_lines = data[0] & 4 ? 1 : 0;
     if (data[0] & 8) o.na_values = {"NA"};
     if (data[0] & 16) o.defaults = {"0", "7", "none"};
+    o.forgiving = (data[1] & 1) != 0;
+    o.comment = data[1] & 2 ? '#' : '\0';
     o.compressed = tn::compression::none;
     o.largest_line = 1000;
     if (data[0] & 32) check<row>(o, bytes.size(), data[0] >> 6);

@@ -45,10 +45,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         case 5: {
             bytes body(from.begin(), from.end());
             const time_point now{std::chrono::hours(1)};
-            const time_point deadline = take_time_left(body, now);
+            delays late(std::chrono::seconds(6)), none(std::chrono::seconds(6));
+            const time_point deadline = take_time_left(body, now, late);
             bytes next = body;
             add_time_left(next, deadline, now);
-            check(take_time_left(next, now) == deadline && next == body, "deadline");
+            check(take_time_left(next, now, none) == deadline && next == body, "deadline");
         }
         }
     } catch (const tenon::data_loss_error&) {

@@ -101,7 +101,8 @@ TEST_CASE("who asks for what is not there is told what is") {
     CHECK(message_of<lost>([&] { c.tasks("chief"); }) == "the cluster has no job \"chief\"; it has ps, worker");
     CHECK(message_of<lost>([&] { c.address("worker", 1); }) ==
           "the cluster's job \"worker\" has no task 1; it has 0, 3");
-    CHECK(message_of<lost>([&] { tn::cluster().tasks("ps"); }) == "the cluster has no job \"ps\"; it has none");
+    CHECK(message_of<lost>([&] { tn::cluster().tasks("ps"); }) ==
+          "the cluster has no job \"ps\"; it has none: set TENON_CLUSTER, or start the program by tenon launch");
 }
 
 TEST_CASE("JSON that is no cluster is refused") {

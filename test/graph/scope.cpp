@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <cstdint>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -344,4 +346,39 @@ TEST_CASE("a placement function outlives its scope for the expressions that were
         return x + 1.0f;
     }();
     CHECK(device_of(e) == "/job:somewhere/task:1"_dev);
+}
+
+TEST_CASE("scopes may end in any order, and in other threads: what was opened last of those that live is in force") {
+    struct model {
+        tn::graph graph;
+        tn::graph_scope scope{graph};
+    };
+    auto a = std::make_unique<model>(), b = std::make_unique<model>();
+    const auto made_in = [](const tn::graph& g) {
+        const std::int64_t before = g.size();
+        (void)input("x");
+        return g.size() == before + 1;
+    };
+    a.reset();
+    CHECK(made_in(b->graph));
+    auto c = std::make_unique<model>();
+    CHECK(made_in(c->graph));
+    std::thread([&] { b.reset(); }).join();
+    CHECK(made_in(c->graph));
+    c.reset();
+    CHECK(made_in(tn::graph::current()));
+
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    auto job = std::make_unique<tn::device_scope>(tn::device_name("/job:worker"));
+    auto task = std::make_unique<tn::device_scope>(tn::device_name("/task:1"));
+    auto names = std::make_unique<tn::name_scope>("layer");
+    job.reset();
+    CHECK(made() == "/job:worker/task:1"_dev);
+    task.reset();
+    CHECK(made() == "/job:worker/task:1"_dev);
+    CHECK(input("x").node()->name == "layer/x");
+    names.reset();
+    CHECK(made().empty());
+    CHECK(input("y").node()->name == "y");
 }

@@ -443,3 +443,106 @@ TEST_CASE("steps that ask and steps that wait update the same variables: none is
     for (std::size_t i = 0; i < 4; ++i) updates += at(h.before(i));
     CHECK(updates == expected);
 }
+
+namespace {
+constexpr auto at_once = held_variables::clock::time_point::min();
+} // namespace
+
+TEST_CASE("who waits for an update in place is told once, when it is over, whoever comes and goes meanwhile") {
+    bank b(1);
+    assign(b.all, 1);
+    const auto reads = readers(b.all), rows = readers(b.all, true), updates = updaters(b.all);
+    held_variables updater(updates), next(updates), passing(reads);
+    std::vector<std::unique_ptr<held_variables>> waiting;
+    std::vector<counted> told(4);
+    REQUIRE(updater.begin_updates(never) == nullptr);
+    for (std::size_t i = 0; i < told.size(); ++i) {
+        waiting.push_back(std::make_unique<held_variables>(i % 2 ? rows : reads));
+        CHECK(!waiting[i]->try_read(told[i]));
+    }
+    counted update;
+    CHECK(!next.try_begin_updates(update));
+    for (int i = 0; i < 10; ++i) CHECK(passing.read(at_once) == b.all[0]); // each gives up
+    CHECK(b.all[0]->readers_waiting() == 4);
+    updater.set_written(0);
+    updater.end_updates();
+    for (std::size_t i = 0; i < told.size(); ++i) {
+        CHECK(told[i].times == 1);
+        CHECK(waiting[i]->times_told() == 1);
+        CHECK(waiting[i]->try_read(told[i]));
+    }
+    CHECK(update.times == 1);
+    CHECK(b.all[0]->readers_waiting() == 0);
+    REQUIRE(next.try_begin_updates(update)); // beside the readers
+}
+
+TEST_CASE("who updates rows is told when the last reader who has waited reads, not before") {
+    bank b(1);
+    assign(b.all, 1);
+    const auto reads = readers(b.all), updates = updaters(b.all, true);
+    held_variables updater(updates), next(updates), one(reads), two(reads);
+    counted first, second, update;
+    REQUIRE(updater.begin_updates(never) == nullptr);
+    CHECK(!one.try_read(first));
+    CHECK(!two.try_read(second));
+    CHECK(!next.try_begin_updates(update));
+    updater.set_written(0);
+    updater.end_updates();
+    CHECK(update.times == 1); // the variable is not locked
+    CHECK(!next.try_begin_updates(update));
+    CHECK(&next.asks_for() == b.all[0]);
+    REQUIRE(one.try_read(first));
+    CHECK(update.times == 1);
+    REQUIRE(two.try_read(second));
+    CHECK(update.times == 2);
+    REQUIRE(next.try_begin_updates(update));
+}
+
+TEST_CASE("readers that sleep wake no other") {
+    constexpr std::size_t count = 4;
+    bank b(1);
+    assign(b.all, 1);
+    const auto reads = readers(b.all), updates = updaters(b.all);
+    held_variables updater(updates), passing(reads);
+    REQUIRE(updater.begin_updates(never) == nullptr);
+    std::vector<std::uint64_t> told(count);
+    std::vector<std::thread> all;
+    for (std::size_t i = 0; i < count; ++i)
+        all.emplace_back([&, i] {
+            held_variables h(reads);
+            REQUIRE(h.read(never) == nullptr);
+            told[i] = h.times_told();
+        });
+    while (b.all[0]->readers_waiting() < static_cast<int>(count)) std::this_thread::yield();
+    for (int i = 0; i < 100; ++i) CHECK(passing.read(at_once) == b.all[0]);
+    updater.set_written(0);
+    updater.end_updates();
+    for (std::thread& t : all) t.join();
+    for (const std::uint64_t times : told) CHECK(times <= 1);
+}
+
+TEST_CASE("readers whose time is over just as they are told leave nothing behind") {
+    constexpr int rounds = 2000;
+    bank b(1);
+    assign(b.all, 0);
+    const auto reads = readers(b.all), updates = updaters(b.all);
+    std::atomic<bool> over{false};
+    std::vector<std::thread> all;
+    for (unsigned t = 0; t < 3; ++t)
+        all.emplace_back([&, t] {
+            std::mt19937 random(t);
+            for (std::int64_t last = 0; !over;) {
+                held_variables h(reads);
+                if (h.read(held_variables::clock::now() + std::chrono::microseconds(random() % 100))) continue;
+                CHECK(at(h.before(0)) >= last);
+                last = at(h.before(0));
+            }
+        });
+    for (std::int64_t n = 1; n <= rounds; ++n) assign(b.all, n);
+    over = true;
+    for (std::thread& t : all) t.join();
+    CHECK(b.all[0]->readers_waiting() == 0);
+    held_variables updater(updates);
+    REQUIRE(updater.begin_updates(at_once) == nullptr);
+    CHECK(updater.after(0) == updater.current(0)); // in place: nobody is counted as a reader
+}

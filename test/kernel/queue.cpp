@@ -112,6 +112,114 @@ TEST_CASE("SEMANTICS 31: more than it ever holds are dequeued at once, and nobod
     CHECK(one.got() == list{6});
 }
 
+TEST_CASE("SEMANTICS 31: dequeue_some takes what is there once there are enough, and no more than it may") {
+    tn::queue_resource q("q", of_numbers(4));
+    put(q, {1, 2, 3});
+    attempt two;
+    q.dequeue_some(two, 1, 2);
+    CHECK(two.got() == list{1, 2});
+    attempt all;
+    q.dequeue_some(all, 1, 8);
+    CHECK(all.got() == list{3});
+    attempt waits, behind;
+    q.dequeue_some(waits, 2, 8);
+    q.dequeue(behind);
+    CHECK(q.awaited(waits) == "queue \"q\" to have 2 elements; it has 0");
+    put(q, {4});
+    CHECK(!waits.done);
+    attempt many(numbers({5, 6, 7}));
+    q.enqueue_many(many); // all of them are there when it looks
+    CHECK(waits.got() == list{4, 5, 6, 7});
+    CHECK(!behind.done);
+    put(q, {8});
+    CHECK(behind.got() == list{8});
+
+    attempt more_than_fit;
+    q.dequeue_some(more_than_fit, 6, 9);
+    put(q, {1, 2, 3, 4, 5});
+    CHECK(!more_than_fit.done);
+    put(q, {6});
+    CHECK(more_than_fit.got() == list{1, 2, 3, 4, 5, 6});
+
+    attempt few;
+    q.dequeue_some(few, 3, 5);
+    put(q, {1});
+    q.close();
+    CHECK(few.got() == list{1}); // what is left
+    attempt none;
+    q.dequeue_some(none, 0, 5);
+    CHECK(none.failure.find("(requested 1, current size 0)") != std::string::npos); // there will be no more
+    CHECK(message_of<tn::invalid_argument_error>([&] { q.dequeue_some(none, 3, 2); }) ==
+          "queue \"q\": 3 to 2 elements cannot be dequeued; give 0 or more, and as most no fewer than as least");
+}
+
+TEST_CASE("SEMANTICS 31: who wants no element waits for nobody") {
+    tn::queue_resource q("q", of_numbers(4));
+    attempt two;
+    q.dequeue_many(two, 2);
+    put(q, {1});
+    for (const bool closed : {false, true}) {
+        attempt many, up_to, some;
+        if (closed) q.close();
+        q.dequeue_many(many, 0);
+        q.dequeue_up_to(up_to, 0);
+        q.dequeue_some(some, 0, 0);
+        for (const attempt* a : {&many, &up_to, &some}) {
+            REQUIRE(a->done);
+            CHECK(a->failure.empty());
+            CHECK(a->tuple[0].type() == tn::tensor_type{element_type::int64, {0}});
+        }
+        if (!closed) {
+            attempt what_is_there;
+            q.dequeue_some(what_is_there, 0, 3);
+            CHECK(what_is_there.got() == list{}); // what there is belongs to who came before
+        }
+    }
+    CHECK(two.failure.find("(requested 2, current size 1)") != std::string::npos);
+    CHECK(take(q, 1) == list{1});
+}
+
+TEST_CASE("SEMANTICS 31: a batch of a priority queue is the least that there are when it completes, in order") {
+    tn::queue_description d = of_numbers(3);
+    d.order = tn::queue_order::priority;
+    tn::queue_resource q("q", d);
+    SUBCASE("those that came while it waited, too") {
+        attempt three;
+        q.dequeue_many(three, 3);
+        put(q, {9});
+        attempt more(numbers({5, 4, 1}));
+        q.enqueue_many(more);
+        CHECK(three.got() == list{1, 4, 5});
+        CHECK(take(q, 1) == list{9});
+    }
+    SUBCASE("of more than it ever holds") {
+        attempt five;
+        q.dequeue_many(five, 5);
+        put(q, {9, 2, 7, 3});
+        attempt more(numbers({8, 1, 6}));
+        q.enqueue_many(more);
+        CHECK(five.got() == list{1, 2, 3, 6, 7});
+        CHECK(take(q, 2) == list{8, 9});
+    }
+    SUBCASE("what is left of a closed one") {
+        attempt up_to, some;
+        q.dequeue_up_to(up_to, 4);
+        put(q, {9, 2, 7});
+        q.close();
+        CHECK(up_to.got() == list{2, 7, 9});
+    }
+    SUBCASE("and of several attempts the one that came first has the least") {
+        attempt first, second;
+        q.dequeue_many(first, 2);
+        q.dequeue_some(second, 2, 3);
+        put(q, {9});
+        attempt more(numbers({5, 4, 1}));
+        q.enqueue_many(more);
+        CHECK(first.got() == list{1, 4});
+        CHECK(second.got() == list{5, 9});
+    }
+}
+
 TEST_CASE("SEMANTICS 32: a closed queue gives what it has, and then says so") {
     tn::queue_resource q("jobs", of_numbers(4));
     put(q, {1, 2, 3});

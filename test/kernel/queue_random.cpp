@@ -27,10 +27,11 @@ namespace {
 struct model {
     struct asked {
         int id = 0;
-        bool enqueues = false, up_to = false;
+        bool enqueues = false;
         std::deque<std::int64_t> left; // to be enqueued
-        std::size_t wanted = 0;
-        list taken, mine; // mine: what it put in
+        std::size_t least = 0, most = 0;
+        bool takes_rest = false; // once it is closed
+        list taken, mine;        // mine: what it put in
     };
     std::int64_t capacity = 1;
     bool closed = false;
@@ -62,18 +63,22 @@ struct model {
                     again = true;
                 }
             }
+            if (again) continue;
             if (asked* a = first(false)) {
-                if (a->taken.size() == a->wanted ||
-                    (a->up_to && closed && !first(true) && elements.empty() && !a->taken.empty())) {
-                    end(a, a->taken);
-                    again = true;
-                } else if (!elements.empty()) {
+                for (; a->taken.size() < a->most && !elements.empty(); again = true) {
                     a->taken.push_back(elements.front());
                     elements.pop_front();
+                }
+                const bool is_last = closed && !first(true), none = a->taken.empty();
+                const bool at_the_end = is_last && none && a->takes_rest && a->most > 0;
+                if (a->taken.size() >= a->least && !at_the_end) {
+                    end(a, a->taken);
                     again = true;
-                } else if (closed && !first(true)) {
-                    put_back(*a);
-                    end(a, std::nullopt);
+                } else if (is_last) {
+                    if (!a->takes_rest || none) {
+                        put_back(*a);
+                        end(a, std::nullopt);
+                    } else end(a, a->taken);
                     again = true;
                 }
             }
@@ -81,8 +86,10 @@ struct model {
     }
     void ask(asked a) {
         if (a.enqueues && closed) ended.emplace_back(a.id, std::nullopt);
-        else waiting.push_back(std::move(a));
+        else waiting.push_back(a);
         settle();
+        const auto at = std::find_if(waiting.begin(), waiting.end(), [&](const asked& b) { return b.id == a.id; });
+        if (at != waiting.end() && !a.enqueues && a.least == 0) end(&*at, list{}); // it waits for nobody
     }
     bool stop(int id) {
         const auto at = std::find_if(waiting.begin(), waiting.end(), [&](const asked& a) { return a.id == id; });
@@ -134,12 +141,15 @@ TEST_CASE("any sequence of things asked of a queue ends as a model of the statem
                     m.ask(a);
                     q.enqueue_many(real);
                 } else {
-                    a.wanted = what < 25 ? 1 : static_cast<std::size_t>(below(9));
-                    a.up_to = what >= 29;
+                    const std::int64_t n = what < 24 ? 1 : below(9), more = what < 30 ? 0 : below(5);
+                    a.least = static_cast<std::size_t>(n);
+                    a.most = static_cast<std::size_t>(n + more);
+                    a.takes_rest = what >= 28;
                     m.ask(a);
-                    if (what < 25) q.dequeue(real);
-                    else if (!a.up_to) q.dequeue_many(real, static_cast<std::int64_t>(a.wanted));
-                    else q.dequeue_up_to(real, static_cast<std::int64_t>(a.wanted));
+                    if (what < 24) q.dequeue(real);
+                    else if (what < 28) q.dequeue_many(real, n);
+                    else if (what < 30) q.dequeue_up_to(real, n);
+                    else q.dequeue_some(real, n, n + more);
                 }
             } else if (what < 39 && !all.empty()) {
                 const int id = below(static_cast<int>(all.size()));
@@ -218,6 +228,7 @@ TEST_CASE("200 threads on one queue, of which any is stopped at any time: every 
                 awaited a;
                 const int n = 1 + static_cast<int>(random() % 4);
                 if (n == 1) q.dequeue(a);
+                else if (n == 2) q.dequeue_some(a, 1, 6);
                 else q.dequeue_up_to(a, n);
                 if (random() % 3 == 0 && q.stop(a)) continue;
                 if (!a.wait()) break; // closed, and empty

@@ -79,7 +79,7 @@ TEST_CASE("threads that read from one reader and take back what they asked get e
                 if (a.failure) {
                     try {
                         std::rethrow_exception(a.failure);
-                    } catch (const tn::out_of_range_error&) {
+                    } catch (const tn::end_of_data_error&) {
                         return;
                     } catch (const tn::cancelled_error&) { // stopped while another thread was serving it
                         continue;

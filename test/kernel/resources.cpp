@@ -113,7 +113,7 @@ TEST_CASE("what a cleared container held stays with those who use it, and its me
     const auto kept = r.variable("", "kept", {tn::element_type::float32, {10}});
     auto used = r.variable("box", "v", {tn::element_type::float32, {20}});
     (void)r.variable("box", "u", {tn::element_type::float32, {30}});
-    const auto counter = r.counter("box", "v"); // another kind, so another resource
+    const auto counter = r.counters("box")->of("v");
     counter->runs = 7;
     r.clear("no such container");
     CHECK(r.bytes() == 240);
@@ -122,7 +122,7 @@ TEST_CASE("what a cleared container held stays with those who use it, and its me
     CHECK(memory.given.contains(used->value().data()));
     const auto again = r.variable("box", "v", {tn::element_type::float64, {20}}); // as another type, even
     CHECK(again->value().data() != used->value().data());
-    CHECK(r.counter("box", "v")->runs == 0);
+    CHECK(r.counters("box")->of("v")->runs == 0);
     CHECK(r.variable("", "kept", {tn::element_type::float32, {10}}) == kept);
     used.reset();
     CHECK(r.bytes() == 40 + 160);
@@ -183,4 +183,26 @@ TEST_CASE("the largest holders are eight lines at most, the largest first") {
     CHECK(tn::largest_holders(holders) == "\n  10 bytes: t3\n  9 bytes: t6\n  8 bytes: t9\n  7 bytes: t1\n"
                                           "  6 bytes: t4\n  5 bytes: t7\n  4 bytes: t10\n  3 bytes: t2");
     CHECK(tn::largest_holders({}).empty());
+}
+
+TEST_CASE("counters of runs go on from what is told, those that are not there yet too") {
+    tn::resource_manager r;
+    const auto all = r.counters("a session");
+    CHECK(r.counters("a session") == all);
+    CHECK(r.counters("another") != all);
+    const auto a = all->of("a");
+    CHECK(all->of("a") == a);
+    CHECK(all->counts().empty());
+    CHECK(a->next().number == 0);
+    CHECK(a->next().number == 1);
+    CHECK(all->counts() == std::vector<tn::run_count>{{"a", 2}});
+    all->go_on_from({{"a", 10}, {"b", 5}});
+    const tn::run_counter::run third = a->next(), first = all->of("b")->next();
+    CHECK(third.number == 10);
+    CHECK(third.here == 2);
+    CHECK(first.number == 5);
+    CHECK(first.here == 0);
+    all->go_on_from({{"a", 1}}); // back
+    CHECK(a->next().number == 1);
+    CHECK(all->counts() == std::vector<tn::run_count>{{"a", 2}, {"b", 6}});
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The arrows between the parts: a file includes files of its own part and of parts above it in parts.txt, never below, and
-# no file includes itself by way of others; only X.hpp and X.ipp, which holds its functions, include each other.
+# no file includes itself by way of others; only X.hpp and X.ipp, which holds its functions, include each other. Device code includes no
+# arrays of constants outside functions.
 #
 #   run.sh REPOSITORY
 set -euo pipefail
@@ -44,6 +45,23 @@ awk -v parts="$here/parts.txt" '
 if ! awk '{ own = $2; sub(/\.hpp$/, ".ipp", own) } $1 != own' <<<"$includes" | tsort >/dev/null 2>"$circles"; then
     echo "files that include themselves by way of others:"
     sed -E 's/^tsort: //' "$circles"
+    status=1
+fi
+# Device code: nvcc cannot read arrays of constants outside functions, and makes a trap of a constexpr function that does.
+reached=$(awk '{ to[$1] = to[$1] " " $2 }
+    END {
+        for (f in to) if (f ~ /^cuda\/kernels\//) queue[n++] = f
+        for (i = 0; i < n; ++i) {
+            if (seen[queue[i]]++) continue
+            print queue[i]
+            m = split(to[queue[i]], next_ones, " ")
+            for (k = 1; k <= m; ++k) queue[n++] = next_ones[k]
+        }
+    }' <<<"$includes" | sed 's,^tenon/,include/tenon/,')
+[ "$(wc -l <<<"$reached")" -gt 50 ] || { echo "hardly any files were found that device code includes"; exit 1; }
+# shellcheck disable=SC2086 # paths without blanks
+if grep -nE '^(inline |static )*constexpr [^=(]*\[[^]]*\] *[={]' $reached; then
+    echo "device code includes these arrays: make them numbers, or put them into the functions that read them"
     status=1
 fi
 [ $status -ne 0 ] || echo "$(wc -l <<<"$includes") includes, all one way"

@@ -42,7 +42,7 @@ TEST_CASE("typed and untyped: texts and what records hold") {
     check("string_split", string_split<3>(x), untyped::string_split(x, {}, {}, 3));
 
     const csv_options how{.delimiter = ';', .header = {"a", "b", "c"}};
-    const auto columns = decode_csv<float, fields<bool, 2>>(x, how, 1.5, required<bool>);
+    const auto columns = decode_csv<float, component<bool, shape<2>>>(x, how, 1.5, required<bool>);
     const std::vector<any_tensor> same_columns =
         untyped::decode_csv(x, {{element_type::float32, "1.5"}, {element_type::boolean, {}, 2}}, how);
     const auto members = decode_json(x, member<float, shape<2>>("a", 0), member<std::string>("b"));

@@ -45,7 +45,7 @@ TEST_CASE("SEMANTICS 36: decode_csv(\"1.,,44\", defaults 5., 6, 7) => 1.0, 6, 44
 TEST_CASE("decode_csv: columns that are named, of a batch of records, runs of fields as one row") {
     in_graph g;
     const auto lines = tn::placeholder<std::string, tn::shape<batch>>("lines");
-    const auto [pixels, label, name] = tn::decode_csv<tn::fields<float, 3>, std::int32_t, std::string>(
+    const auto [pixels, label, name] = tn::decode_csv<tn::component<float, tn::shape<3>>, std::int32_t, std::string>(
         lines, 0.5f, tn::required<std::int32_t>, "none");
     const auto given = tn::feed(lines, {"1,2,3,7,a", ",,6,8,", "7,8,,9,\"b,c\""});
     const auto [p, l, n] = g.s.run(given, pixels, label, name);

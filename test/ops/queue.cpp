@@ -141,9 +141,21 @@ TEST_CASE("a tuple that does not fit is refused with the rule's words where type
                    }),
                    "enqueue_many: sizes differ: [] x [4] x [5, 3, 2]"));
     CHECK_NOTHROW(q.enqueue_many({rows, any})); // the step looks
+    {
+        const auto three = tn::untyped::fifo_queue(std::vector(3, type(element_type::int64)), 4);
+        const auto unknown = tn::untyped::placeholder(tn::element_type::int64, {tn::dynamic_extent});
+        const auto of = [](std::int64_t many) { return tn::untyped::placeholder(tn::element_type::int64, {many}); };
+        CHECK(contains(message_of<tn::invalid_argument_error>([&] {
+                           three.enqueue_many({unknown, of(2), of(3)});
+                       }),
+                       "enqueue_many: sizes differ: [] x [?] x [2] x [3]"));
+    }
     CHECK(message_of<tn::invalid_argument_error>([&] { q.dequeue_many(-1); }) ==
           "dequeue_many: -1 elements of jobs cannot be dequeued; give 0 or more");
     CHECK_THROWS_AS(q.dequeue_up_to(-2), tn::invalid_argument_error);
+    CHECK(message_of<tn::invalid_argument_error>([&] { q.dequeue_some(3, 2); }) ==
+          "dequeue_some: at least 3 and at most 2 elements of jobs cannot be dequeued; give 0 or more, and as most no "
+          "fewer than as least");
     CHECK(message_of<tn::invalid_argument_error>([&] { tn::untyped::queue{x}; }) ==
           "x stands for no queue: it is made by placeholder");
     CHECK_THROWS_AS(tn::untyped::queue{tn::any_tensor()}, tn::invalid_argument_error);
@@ -162,6 +174,8 @@ TEST_CASE("the types of what is dequeued") {
     CHECK(sizes(std::get<0>(q.dequeue_many<batch>(3))) == "[batch]");
     CHECK(sizes(std::get<0>(q.dequeue_up_to(3))) == "[?]");
     CHECK(sizes(std::get<1>(q.dequeue_up_to<batch>(3))) == "[batch, batch, ?, 2]");
+    CHECK(sizes(std::get<0>(q.dequeue_some(1, 3))) == "[?]");
+    CHECK(sizes(std::get<1>(q.dequeue_some<batch>(1, 3))) == "[batch, batch, ?, 2]");
 }
 
 TEST_CASE("graphs with queues as text, and back") {
@@ -172,6 +186,7 @@ TEST_CASE("graphs with queues as text, and back") {
     q.enqueue("a", tn::placeholder<float, tn::shape<batch, 1, 2>>());
     q.enqueue_many(names, values);
     q.dequeue_many<5>();
+    q.dequeue_some<batch>(1, 5);
     q.size();
     q.is_closed();
     q.close(true);

@@ -149,6 +149,42 @@ TEST_CASE("SEMANTICS 31: enqueue_many splits along dimension 0, dequeue_many sta
     CHECK(s.run(q.size()).item() == 0);
 }
 
+TEST_CASE("SEMANTICS 31: dequeue_some gives what is there, to who batches what comes: in every kind of queue") {
+    const in_graph g;
+    const tn::fifo_queue<std::int64_t> fifo(10);
+    const tn::padding_fifo_queue<std::int64_t> padding(10);
+    const tn::priority_queue<> priority(10);
+    const tn::random_shuffle_queue<std::int64_t> shuffled(10, 1);
+    const auto given = tn::placeholder<std::int64_t, tn::shape<tn::dyn>>("given");
+    const auto doubled = [](const auto& x) { return x * std::int64_t{2}; }; // planned for the sizes that come
+    const auto in_order = [&](tn::session& s, const auto& q) {
+        const auto put = q.enqueue_many(given);
+        const auto some = doubled(q.dequeue_some(2, 4));
+        const auto named = doubled(q.template dequeue_some<batch>(0, 4));
+        s.run(tn::feed(given, {1, 2, 3, 4, 5, 6, 7}), put);
+        CHECK(numbers_in(s.run(some)) == list{2, 4, 6, 8});
+        CHECK(numbers_in(s.run(some)) == list{10, 12, 14});
+        CHECK(numbers_in(s.run(named)) == list{});
+        list got;
+        elsewhere waiting([&] { got = numbers_in(s.run_for(late, some)); });
+        CHECK(waiting.waits());
+        s.run(tn::feed(given, {8}), put);
+        CHECK(waiting.waits());
+        s.run(tn::feed(given, {9}), put);
+        CHECK(waiting.end() == "");
+        CHECK(got == list{16, 18});
+    };
+    tn::session s;
+    in_order(s, fifo);
+    in_order(s, padding);
+    in_order(s, priority);
+    s.run(tn::feed(given, {1, 2, 3}), shuffled.enqueue_many(given));
+    CHECK(s.run(shuffled.dequeue_some(1, 9)).extents() == tn::extents{2}); // one stays
+    s.run(shuffled.close());
+    CHECK(s.run(shuffled.dequeue_some(3, 9)).extents() == tn::extents{1});
+    CHECK_THROWS_AS(s.run(shuffled.dequeue_some(0, 9)), tn::out_of_range_error);
+}
+
 TEST_CASE("SEMANTICS 31, 32: a closed queue gives what it has; dequeue_up_to what is left") {
     const in_graph g;
     tn::session s;
@@ -163,13 +199,13 @@ TEST_CASE("SEMANTICS 31, 32: a closed queue gives what it has; dequeue_up_to wha
     s.run(close);
     CHECK(s.run(closed).item());
     CHECK(contains(message_of<tn::cancelled_error>([&] { q.fill(s, {5}); }), "queue \"jobs\" is closed."));
-    CHECK(contains(message_of<tn::out_of_range_error>([&] { s.run(three); }),
+    CHECK(contains(message_of<tn::end_of_data_error>([&] { s.run(three); }),
                    "queue \"jobs\" is closed and has insufficient elements (requested 3, current size 2)"));
     CHECK(q.count(s) == 2); // what it took was put back
     CHECK(numbers_in(s.run(up_to_five)) == list{3, 4});
-    CHECK(contains(message_of<tn::out_of_range_error>([&] { s.run(up_to_five); }),
+    CHECK(contains(message_of<tn::end_of_data_error>([&] { s.run(up_to_five); }),
                    "queue \"jobs\" is closed and has insufficient elements (requested 5, current size 0)"));
-    CHECK_THROWS_AS(q.take(s), tn::out_of_range_error);
+    CHECK_THROWS_AS(q.take(s), tn::end_of_data_error);
     CHECK(contains(message_of<tn::aborted_error>([&] { s.run(close); }), "queue \"jobs\" is closed already."));
 }
 
@@ -239,7 +275,7 @@ TEST_CASE("SEMANTICS 33: a shuffle queue keeps min_after_dequeue elements until 
     take_five();
     take_five();
     CHECK(seen.size() == 25);
-    CHECK_THROWS_AS(q.take(s), tn::out_of_range_error);
+    CHECK_THROWS_AS(q.take(s), tn::end_of_data_error);
 }
 
 TEST_CASE("SEMANTICS 34: 3x2, 1x1 and 2x4 become three 3x4, filled up with zeros") {

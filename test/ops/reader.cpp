@@ -94,7 +94,7 @@ template <class Reader> texts all_of(const Reader& r, const texts& files) {
             const auto [k, v] = sess.run(key, value);
             all.push_back(k() + "=" + v());
         }
-    } catch (const tn::out_of_range_error&) {
+    } catch (const tn::end_of_data_error&) {
     }
     return all;
 }
@@ -177,7 +177,7 @@ TEST_CASE("SEMANTICS 35: read_up_to goes on from file to file; only the end give
     CHECK(texts_of(k) == texts{files[0] + ":1", files[0] + ":2", files[1] + ":1", files[1] + ":2"});
     CHECK(texts_of(v) == texts{"0", "1", "10", "11"});
     CHECK(texts_of(sess.run(values)) == texts{"20", "21"});
-    CHECK_THROWS_AS((void)sess.run(values), tn::out_of_range_error);
+    CHECK_THROWS_AS((void)sess.run(values), tn::end_of_data_error);
     const auto [no_keys, none] = from.reader.read_up_to(from.names, 0);
     CHECK(sess.run(none).size() == 0);
 }
@@ -205,7 +205,7 @@ TEST_CASE("a reader counts records and files, and can be reset") {
     CHECK(sess.run(files)() == 2);
     sess.run(reset);
     CHECK(sess.run(records)() == 0);
-    CHECK_THROWS_AS((void)sess.run(value), tn::out_of_range_error); // the file that was being read is left
+    CHECK_THROWS_AS((void)sess.run(value), tn::end_of_data_error); // the file that was being read is left
 }
 
 TEST_CASE("one step takes one record, whatever of it is fetched") {
@@ -245,7 +245,7 @@ TEST_CASE("a file that cannot be opened is an error that names it, once; then co
     else CHECK_THROWS_AS((void)sess.run(value), tn::permission_denied_error);
     CHECK(sess.run(value)() == "1");
     CHECK_THROWS_AS((void)sess.run(value), tn::not_found_error);
-    CHECK_THROWS_AS((void)sess.run(value), tn::out_of_range_error);
+    CHECK_THROWS_AS((void)sess.run(value), tn::end_of_data_error);
 }
 
 TEST_CASE("what comes before damage is given first, then the error, then what is behind it") {
@@ -566,7 +566,7 @@ TEST_CASE("threads that read, and are stopped in mid-wait, get each record once"
                     const std::lock_guard lock(guard);
                     came.insert(got.begin(), got.end());
                 }
-            } catch (const tn::out_of_range_error&) {
+            } catch (const tn::end_of_data_error&) {
             }
         });
     for (int f = 0; f < files; ++f) {

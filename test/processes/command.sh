@@ -71,7 +71,8 @@ says 1 "cannot listen on $address: address already in use; is another server usi
 says 1 'refuses the connection: it asks for a token, and was offered none' status "$address"
 says 1 'refuses the connection: the token is not the cluster' status "$address" --token wrong
 export TENON_TOKEN=secret
-says 0 '/job:worker/task:0 at localhost:2: does not answer: ' status "$address"
+says 1 '/job:worker/task:0 at localhost:2: does not answer: ' status "$address"
+says 0 'device:CPU:0' status "$address" --alone
 says 0 'device:CPU:0' devices "$address"
 says 1 'the containers were reset but on tasks that did not answer:' reset "$address"
 says 1 'stop: all tasks stop but those that did not answer:' stop "$address" --all

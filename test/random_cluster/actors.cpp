@@ -34,6 +34,7 @@ struct actors::actor final : net::transport {
         }
     }
     void wake() noexcept override { process.wake(); }
+    bool has_threads() const noexcept override { return process.has_threads(); }
 
     bool is_ready() const { return killed || (!paused && (!done || (*done)() || now() >= limit)); }
 

@@ -1,10 +1,11 @@
 #include "random_cluster/client.hpp"
 
-#include <map>
 #include <optional>
+#include <set>
 
 #include <net/client/remote_session.hpp>
 #include <net/link/asking.hpp>
+#include <random_cluster/session_graph.hpp>
 #include <tenon/tenon.hpp>
 
 namespace random_cluster {
@@ -14,10 +15,6 @@ namespace {
 using namespace std::chrono_literals;
 using net::duration;
 using net::time_point;
-using whole = std::int64_t;
-using counts = tn::canonical_t<tn::shape<ledger::elements>>;
-using one = tn::canonical_t<tn::shape<1>>;
-
 tn::any_array numbers(const std::vector<whole>& from, const tn::extents& sizes) {
     tn::any_array a(tn::element_type::int64, sizes);
     std::copy(from.begin(), from.end(), a.data<whole>());
@@ -30,113 +27,13 @@ tn::any_array counts_with(std::int64_t element, whole value) {
 }
 tn::any_array one_number(whole n) { return numbers({n}, {1}); }
 
-// The ways in which a step changes a variable, or looks at it.
-enum class way { read, assign, add, add_by_worker, add_by_other, scatter, add_of_bad, count };
-
-/// The graph of a session: nodes are made when a step first needs them.
-class graph_of {
-public:
-    graph_of(const world& w, ledger& books) : world_(w), books_(books) {
-        const tn::graph_scope scope(graph);
-        for (int v = 0; v < books_.variables(); ++v) {
-            const tn::device_scope there("/job:ps/task:" + std::to_string(books_.task_of(v)));
-            const tn::container_scope in(books_.container_of(v));
-            variables_.push_back(tn::variable<whole, counts>("v" + std::to_string(v), tn::zeros()));
-            fed_.push_back(tn::placeholder<whole, counts>("fed" + std::to_string(v)));
-            index_.push_back(tn::placeholder<whole, one>("index" + std::to_string(v)));
-        }
-        const tn::device_scope there("/job:ps/task:0");
-        tokens_.emplace(16, tn::queue_options{.shared_name = "tokens", .name = "tokens"});
-        token_ = tn::placeholder<whole, tn::shape<>>("token");
-    }
-
-    tn::any_tensor fed(int v) const { return fed_[static_cast<std::size_t>(v)]; }
-    tn::any_tensor index(int v) const { return index_[static_cast<std::size_t>(v)]; }
-    tn::any_tensor token() const { return *token_; }
-
-    /// The variable after it; `with` is a worker, or another variable.
-    tn::any_tensor node(way how, int variable, int with) {
-        tn::any_tensor& made = nodes_[{how, variable, with}];
-        if (made.node()) return made;
-        const tn::graph_scope scope(graph);
-        const auto& v = variables_[static_cast<std::size_t>(variable)];
-        const auto& x = fed_[static_cast<std::size_t>(variable)];
-        const auto& i = index_[static_cast<std::size_t>(variable)];
-        const auto on_worker = [&](int worker) {
-            return tn::device_scope("/job:worker/task:" + std::to_string(worker));
-        };
-        switch (how) {
-        case way::read: return made = v;
-        case way::assign: return made = v.assign(x);
-        case way::add: return made = v.assign_add(x);
-        case way::add_by_worker: {
-            std::optional<tn::tensor<whole, counts>> moved;
-            {
-                const auto there = on_worker(with);
-                moved = tn::tensor<whole, counts>(-x);
-            }
-            return made = v.assign_sub(*moved);
-        }
-        case way::add_by_other: {
-            std::optional<tn::tensor<whole, counts>> moved;
-            {
-                const auto there = on_worker(variable % world_.workers());
-                const auto& other = variables_[static_cast<std::size_t>(with)];
-                moved = tn::tensor<whole, counts>(x + (other - x) - other + x);
-            }
-            return made = v.assign_add(*moved);
-        }
-        case way::scatter: return made = v.scatter_add(i, whole{1});
-        case way::add_of_bad: {
-            std::optional<tn::tensor<whole, counts>> moved;
-            {
-                const auto there = on_worker(with);
-                const auto table = tn::constant(tn::array<whole, tn::shape<3>>{1, 2, 3});
-                const auto row = tn::gather<0>(table, i);
-                moved = tn::tensor<whole, counts>(x + row);
-            }
-            return made = v.assign_add(*moved);
-        }
-        case way::count: break;
-        }
-        return {};
-    }
-    tn::operation put() {
-        if (!put_.node()) {
-            const tn::graph_scope scope(graph);
-            put_ = tokens_->enqueue(*token_);
-        }
-        return put_;
-    }
-    tn::any_tensor taken() {
-        if (!taken_.node()) {
-            const tn::graph_scope scope(graph);
-            taken_ = std::get<0>(std::tuple(tokens_->dequeue()));
-        }
-        return taken_;
-    }
-
-    tn::graph graph;
-
-private:
-    const world& world_;
-    ledger& books_;
-    std::vector<tn::variable_tensor<whole, counts>> variables_;
-    std::vector<tn::tensor<whole, counts>> fed_;
-    std::vector<tn::tensor<whole, one>> index_;
-    std::optional<tn::fifo_queue<tn::tensor<whole, tn::shape<>>>> tokens_;
-    std::optional<tn::tensor<whole, tn::shape<>>> token_;
-    std::map<std::tuple<way, int, int>, tn::any_tensor> nodes_;
-    tn::operation put_;
-    tn::any_tensor taken_;
-};
-
 /// A step in flight.
 struct flight {
     std::string name;
     std::shared_ptr<tn::detail::pending_state> pending;
     int step = 0, refused = 0; // in the ledger; `refused`: what of it cannot be applied
     std::vector<int> seen;     // variables, by fetch
+    std::set<int> tasks;       // ps
     bool bad = false, stopped = false, takes = false, beside = false;
     whole puts = 0;
     double limit = 0;
@@ -146,7 +43,12 @@ struct flight {
 class program {
 public:
     program(world& w, net::transport& t, std::string host, std::uint64_t seed) :
-        world_(w), books_(w.books()), transport_(t), host_(std::move(host)), random_(seed) {}
+        world_(w),
+        books_(w.books()),
+        transport_(t),
+        host_(std::move(host)),
+        random_(seed),
+        candidate_(host_ + ", life " + std::to_string(t.random_number())) {}
 
     void run() {
         while (world_.faulty()) {
@@ -173,38 +75,50 @@ private:
         if (took > limit) wrong(what + " took " + std::to_string(took) + " s");
     }
 
-    // What a step may take; where nothing is wrong it is its server that says when the limit has passed.
+    // What a step may take: it ends at its limit, whatever is silent; a server that is there may be heard of a little later. One that
+    // runs beside others is waited for after them.
     double most(const flight& f) const {
         if (f.limit == 0) return 30;
-        return f.limit + (world_.calm() && !f.beside ? 0.5 : 1.1 + 3 * seconds(world_.lease()));
+        if (f.beside) return f.limit + 1.1 + 3 * seconds(world_.lease());
+        return f.limit + (world_.is_prompt() ? 0.1 : 1.05);
     }
 
     bool open(std::size_t task, double limit, bool filtered);
     void live();
     void close(bool tell);
+    void hoard();
+    void give_up_hoard();
     void step();
     flight begin(double limit, const std::vector<std::pair<way, int>>& what);
     void start(flight& f, const std::vector<tn::any_tensor>& feeds, std::vector<tn::any_array> values,
                const tn::detail::fetch_request& r);
     bool end(flight& f); // whether it is done
+    void end_all();
     void failed(flight& f, const tn::error& e);
+    void hold_to_account(const flight& f, const std::string& what);
+    void require_names(const flight& f, const std::string& what);
     void reset();
     void take_another();
+    bool lead(); // whether it is the chief
 
     world& world_;
     ledger& books_;
     net::transport& transport_;
     const std::string host_;
     random_numbers random_;
+    const std::string candidate_;
+    whole known_term_ = 0;
     int steps_ = 0;
 
     // Of the session.
-    std::optional<graph_of> graph_;
+    std::optional<session_graph> graph_;
     std::shared_ptr<net::remote_session> session_;
     time_point asked_{}, there_{};
     bool closed_ = false;
+    std::size_t master_ = 0;
     std::vector<std::size_t> usable_; // workers
     std::vector<flight> flights_;
+    std::vector<std::shared_ptr<tn::detail::pending_state>> hoard_; // steps that wait for what never comes
 };
 
 // Which errors a client may be told when the cluster is at fault.
@@ -213,6 +127,7 @@ bool is_of_the_cluster(tn::error_code c) { return c == tn::error_code::unavailab
 bool program::open(std::size_t task, double limit, bool filtered) {
     ++world_.sums.sessions;
     closed_ = false;
+    master_ = task;
     asked_ = transport_.now();
     tn::session_options o;
     o.open_timeout = limit;
@@ -242,15 +157,58 @@ bool program::open(std::size_t task, double limit, bool filtered) {
 
 void program::live() {
     if (!open(any(world_.tasks()), 1 + 3 * uniform(random_), any(2))) return;
+    if (any(10) == 0) hoard();
     const std::size_t steps = 1 + any(15);
     for (std::size_t i = 0; i < steps && world_.faulty() && !closed_; ++i) {
         sleep(about(random_, 100ms));
-        step();
+        if (any(4) == 0) (void)lead();
+        if (!closed_) step();
     }
-    for (flight& f : flights_) (void)end(f);
-    flights_.clear();
-    if (maybe(0.5)) close(maybe(0.5));
+    end_all();
+    give_up_hoard();
+    if (!closed_ && maybe(0.5)) close(maybe(0.5));
     session_.reset();
+}
+
+// A greedy client: others must not feel it, nor what it does itself beside that.
+void program::hoard() {
+    const std::size_t nodes = any(4000), steps = 1 + any(200);
+    note("has " + std::to_string(nodes) + " nodes more, and begins " + std::to_string(steps) +
+         " steps that wait for ever");
+    graph_->swell(nodes);
+    tn::detail::fetch_request r;
+    r.fetches.push_back(graph_->never());
+    try {
+        const auto waits = session_->make_callable({}, r);
+        while (hoard_.size() < steps) hoard_.push_back(waits->start({}, 0));
+    } catch (const tn::error& e) {
+        note(std::string("cannot begin them all: ") + e.what());
+        if (world_.calm() || !is_of_the_cluster(e.code()))
+            wrong(std::string("steps that wait are refused: ") + e.what());
+    }
+}
+
+// With the session all of them end, whatever they wait for.
+void program::give_up_hoard() {
+    if (hoard_.empty()) return;
+    const time_point begun = transport_.now();
+    close(true);
+    for (const auto& p : hoard_) {
+        if (!p->wait_for(8)) {
+            wrong("a step waits where its session was closed");
+            break;
+        }
+        std::vector<tn::any_array> fetched(2);
+        try {
+            p->get(fetched.data());
+            wrong("what never comes has come");
+        } catch (const tn::error& e) {
+            if (e.code() != tn::error_code::cancelled && !is_of_the_cluster(e.code()))
+                wrong(std::string("a step of a closed session fails in a way that it cannot: ") + e.what());
+        }
+    }
+    require_soon("closing a session", begun, 8);
+    hoard_.clear();
 }
 
 void program::close(bool tell) {
@@ -270,6 +228,7 @@ flight program::begin(double limit, const std::vector<std::pair<way, int>>& what
     tn::detail::fetch_request r;
     std::string text;
     for (auto [how, v] : what) {
+        f.tasks.insert(books_.task_of(v));
         int step = f.step;
         if (how == way::add_of_bad) {
             f.bad = true;
@@ -317,6 +276,7 @@ flight program::begin(double limit, const std::vector<std::pair<way, int>>& what
         } else r.targets.push_back(tn::operation(node.node()));
     }
     if (what.empty()) {
+        f.tasks.insert(0);
         f.takes = maybe(0.5);
         if (f.takes) r.fetches.push_back(graph_->taken());
         else {
@@ -391,9 +351,12 @@ void program::failed(flight& f, const tn::error& e) {
     case tn::error_code::deadline_exceeded:
         if (f.limit == 0) wrong(f.name + " has no limit, and exceeded it: " + what);
         else if (seconds(now - f.begun) < f.limit - 1e-6) wrong(f.name + " exceeded its limit early: " + what);
+        hold_to_account(f, what);
+        if (!f.beside) require_names(f, what);
         break;
     case tn::error_code::cancelled:
         if (!f.stopped) wrong(f.name + " was stopped, by nobody: " + what);
+        else hold_to_account(f, what);
         break;
     case tn::error_code::failed_precondition: books_.found_uninitialised(f.step); break;
     case tn::error_code::invalid_argument:
@@ -402,6 +365,40 @@ void program::failed(flight& f, const tn::error& e) {
         break;
     default: wrong(f.name + " failed in a way that it cannot: " + what);
     }
+}
+
+// Who is told that a step was late, or was stopped, finds it done on the tasks where the error says so.
+void program::hold_to_account(const flight& f, const std::string& what) {
+    if (what.find("whether the step was applied is not known") != std::string::npos) return;
+    const auto named = [&](const std::string& after, const std::string& before) {
+        std::set<int> tasks;
+        const std::size_t from = what.find(after);
+        if (from == std::string::npos) return tasks;
+        const std::string names = what.substr(from + after.size(), what.find(before, from) - from - after.size());
+        for (const int task : f.tasks)
+            if (names.find("/job:ps/task:" + std::to_string(task)) != std::string::npos) tasks.insert(task);
+        return tasks;
+    };
+    for (const int task : named("; the step was applied on ", ", and whether"))
+        books_.end_on(f.step, task, ledger::outcome::done);
+}
+
+// Who stood still all the time, where nothing else was wrong.
+void program::require_names(const flight& f, const std::string& what) {
+    const auto is_named = [&](const std::string& name) { return what.find(name) != std::string::npos; };
+    if (!world_.is_whole_since(f.begun) || !world_.is_prompt()) return;
+    if (world_.stands_still_since(master_, f.begun)) {
+        if (!is_named(world_.address(master_))) wrong(f.name + " does not name its silent master: " + what);
+        return;
+    }
+    bool any = false, named = false;
+    for (const int task : f.tasks)
+        if (static_cast<std::size_t>(task) != master_ &&
+            world_.stands_still_since(static_cast<std::size_t>(task), f.begun)) {
+            any = true;
+            named = named || is_named("/job:ps/task:" + std::to_string(task));
+        }
+    if (any && !named) wrong(f.name + " does not name a silent task: " + what);
 }
 
 void program::step() {
@@ -425,8 +422,8 @@ void program::step() {
                          : maybe(0.3)               ? 0.001 + 0.05 * uniform(random_)
                                                     : 0;
     flight f = begin(limit, what);
-    if (!f.pending) return;
-    if (maybe(0.1)) { // it is stopped on its way
+    if (!f.pending) return end_all(); // which may have taken long
+    if (maybe(0.1)) {                 // it is stopped on its way
         (void)f.pending->wait_for(uniform(random_) * (any(2) ? 0.002 : 0.2));
         note(f.name + " is stopped");
         f.stopped = true;
@@ -446,8 +443,46 @@ void program::step() {
         return;
     }
     (void)end(f);
-    for (flight& other : flights_) (void)end(other);
+    end_all();
+}
+
+// Those that run beside others.
+void program::end_all() {
+    for (flight& f : flights_) (void)end(f);
     flights_.clear();
+}
+
+// One at a time is the chief, by what each is told and its own time.
+bool program::lead() {
+    constexpr double length = 1.5;
+    const time_point asked = transport_.now();
+    tn::detail::run_request r;
+    const auto feed = [&](std::size_t i, tn::element_type type, auto value) {
+        tn::any_array a(type, {});
+        *a.data<decltype(value)>() = std::move(value);
+        r.feeds.push_back({graph_->candidate()[i], std::move(a)});
+    };
+    feed(0, tn::element_type::string, candidate_);
+    feed(1, tn::element_type::float64, length);
+    feed(2, tn::element_type::int64, known_term_);
+    r.fetches = graph_->standing();
+    r.timeout = 2;
+    try {
+        const std::vector<tn::any_array> is = session_->run(std::move(r));
+        const std::string& chief = *is[0].data<std::string>();
+        const whole term = *is[1].data<whole>();
+        known_term_ = std::max(known_term_, term);
+        note("the chief is " + chief + ", term " + std::to_string(term));
+        if (chief != candidate_) return false;
+        world_.leads(candidate_, term, asked, transport_.now(), asked + net::seconds_of(length));
+        return true;
+    } catch (const tn::error& e) {
+        note(std::string("does not know the chief: ") + e.what());
+        if (world_.calm()) wrong(std::string("a lease cannot be claimed where nothing is wrong: ") + e.what());
+        if (!is_of_the_cluster(e.code()) && e.code() != tn::error_code::deadline_exceeded)
+            wrong(std::string("a lease is refused: ") + e.what());
+        return false;
+    }
 }
 
 void program::reset() {
@@ -513,6 +548,7 @@ void program::run_last() {
                 if (!end(f)) return wrong("a step fails when all is mended");
             }
         }
+        if (!lead()) return wrong("all others are gone, and it is not the chief");
         if (any(2)) close(true);
         session_.reset();
     }

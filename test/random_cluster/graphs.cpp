@@ -48,6 +48,7 @@ graphs_outcome run_graphs(std::uint64_t seed, bool faults, std::size_t lines) {
     kind.target = "simulated://worker" + std::to_string(seed % 2) + ":1000";
     kind.placed = true;
     kind.options.allow_soft_placement = true;
+    kind.options.open_timeout = 60; // connections live for half a second
     kind.options.fuse = seed % 5 != 0;
     kind.options.fold_constants = seed % 7 != 0;
     const random_graphs::program p = random_graphs::generate(seed).made;

@@ -73,7 +73,8 @@ ledger::content* ledger::stands_on(int v, int assigner, const run& reader) {
         return nullptr;
     }
     const run& by = of(assigner);
-    if (by.how == outcome::refused) wrong_(named(assigner) + ", which was refused, has assigned" + of_variable(v));
+    if (how(assigner, x.task) == outcome::refused)
+        wrong_(named(assigner) + ", which was refused, has assigned" + of_variable(v));
     auto [place, is_new] = x.contents.try_emplace(assigner);
     content& c = place->second;
     if (is_new) c.lives = lives_for(by, x.task);
@@ -101,7 +102,7 @@ void ledger::saw(int s, int v, std::span<const std::int64_t> value) {
         const int owner = e < x.owners.size() ? x.owners[e] : 0;
         const auto what = [&] { return "element " + std::to_string(e) + of_variable(v); };
         if (times == 0) {
-            if (owner == 0 || of(owner).how != outcome::done || of(owner).ended >= by.begun) continue;
+            if (owner == 0 || how(owner, x.task) != outcome::done || of(owner).ended >= by.begun) continue;
             const run& u = of(owner);
             const auto stood = u.stood_on.find(v);
             const bool was_here = stood != u.stood_on.end() ? stood->second == assigner
@@ -118,7 +119,8 @@ void ledger::saw(int s, int v, std::span<const std::int64_t> value) {
         run& u = of(owner);
         if (times != 1)
             wrong_("TWICE: " + named(owner) + " was applied to " + what() + " " + std::to_string(times) + " times");
-        if (u.how == outcome::refused) wrong_(named(owner) + ", which was refused, was applied to " + what());
+        if (how(owner, x.task) == outcome::refused)
+            wrong_(named(owner) + ", which was refused, was applied to " + what());
         const auto [stood, first] = u.stood_on.try_emplace(v, assigner);
         if (!first && stood->second != assigner)
             wrong_("TWICE: " + named(owner) + " was applied to " + what() + " on what " + named(stood->second) +

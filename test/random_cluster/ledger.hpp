@@ -15,7 +15,8 @@
 /// A variable is a vector of counts. Who initialises it writes its own number to element 0, and 0 to all others; each update
 /// adds 1 to an element that is its alone. So whoever reads it sees which initialisation it stands on, and which updates were
 /// applied to that, and how often:
-///   - told done: once, on one initialisation; a failure whose outcome is not known: at most once; one of its inputs: never;
+///   - told done, or that it was applied on a task: once, on one initialisation; a failure whose outcome is not known: at most once;
+///     one of its inputs: never;
 ///   - what was there and has been replaced, was reset, or was lost with its task, is not there again;
 ///   - no step of a session that is older than a task's life has an effect on it;
 ///   - a variable that was initialised is, until its task dies or its container is reset.
@@ -47,6 +48,8 @@ public:
     std::int64_t updates(int step, int variable);
     /// How it ended; what it gave is said next.
     void end(int step, outcome how, time_point now);
+    /// The same of what it did on one task, where that is known by itself.
+    void end_on(int step, int task, outcome how) { of(step).how_on[task] = how; }
     void saw(int step, int variable, std::span<const std::int64_t> value);
     /// It was told that one of its variables is not initialised.
     void found_uninitialised(int step);
@@ -64,6 +67,7 @@ private:
     struct run {
         time_point asked{}, there{}, begun{}, ended = time_point::max();
         outcome how = outcome::pending;
+        std::map<int, outcome> how_on; // by task, where it is another
         std::set<int> variables;
         std::map<int, int> stood_on; // by variable: which initialisation its update was seen on
     };
@@ -87,6 +91,10 @@ private:
     held& at(int v) { return variables_.at(static_cast<std::size_t>(v)); }
     const held& at(int v) const { return variables_.at(static_cast<std::size_t>(v)); }
     run& of(int s) { return steps_.at(static_cast<std::size_t>(s)); }
+    outcome how(int s, int task) {
+        const auto on = of(s).how_on.find(task);
+        return on == of(s).how_on.end() ? of(s).how : on->second;
+    }
     std::set<int> lives_for(const run& s, int task) const;
     content* stands_on(int variable, int assigner, const run& reader);
 

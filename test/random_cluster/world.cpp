@@ -6,6 +6,8 @@
 
 #include "random_cluster/client.hpp"
 
+#include <net/link/asking.hpp>
+
 namespace random_cluster {
 
 using namespace std::chrono_literals;
@@ -66,6 +68,8 @@ world::world(std::uint64_t seed, const settings& s) :
 world::~world() {
     for (std::size_t i = 0; i < clients_.size(); ++i)
         if (clients_[i]->begun) actors_.kill(clients_[i]->actor, true);
+    if (to_stray_) to_stray_->close();
+    if (stray_) net_.kill(stray_->host, true);
     for (auto& s : servers_)
         if (s->alive) kill(*s, true);
 }
@@ -124,6 +128,8 @@ void world::start(server& s) {
 }
 
 void world::kill(server& s, bool silently) {
+    broken_ = net_.now();
+    paused_.erase(s.host);
     note(s.host, silently ? "loses power" : "is killed");
     net_.kill(s.host, silently);
     s.core.reset();
@@ -161,10 +167,17 @@ std::string world::any_host() {
 
 void world::pause(const std::string& host, bool paused) {
     note(host, paused ? "pauses" : "goes on");
+    if (paused) paused_.try_emplace(host, net_.now());
+    else paused_.erase(host);
     if (paused) net_.pause(host);
     else net_.go_on(host);
     for (const auto& c : clients_)
         if (c->host == host && c->begun) actors_.pause(c->actor, paused);
+}
+
+bool world::stands_still_since(std::size_t task, net::time_point t) const {
+    const auto since = paused_.find(servers_[task]->host);
+    return since != paused_.end() && since->second <= t;
 }
 
 void world::plan_faults() {
@@ -176,9 +189,13 @@ void world::plan_faults() {
     f.slow_by = about(random_, 200ms);
     f.refuse = some(0.2);
     net_.inject(f);
+    prompt_ = f.slow == 0;
     for (const auto& a : servers_)
         for (const auto& b : servers_)
-            if (a != b && any(5) == 0) net_.set_line(a->host, b->host, {10ms, 20ms, 1e6});
+            if (a != b && any(5) == 0) {
+                net_.set_line(a->host, b->host, {10ms, 20ms, 1e6});
+                prompt_ = false;
+            }
 
     again(4s, [this] {
         server& s = *servers_[any(servers_.size())];
@@ -214,7 +231,10 @@ void world::plan_faults() {
         note(a, (one_way ? "does not reach " : "does not reach, and is not reached by ") + b);
         net_.cut(a, b);
         if (!one_way) net_.cut(b, a);
+        ++cuts_;
         later(about(random_, any(2) ? 500ms : 4s), [this, a, b, one_way] {
+            --cuts_;
+            broken_ = net_.now();
             note(a, "reaches " + b);
             net_.mend(a, b);
             if (!one_way) net_.mend(b, a);
@@ -225,11 +245,78 @@ void world::plan_faults() {
         if (a == b) return;
         note(a, "loses its connections to " + b);
         net_.lose_connections(a, b, any(2) == 0);
+        broken_ = net_.now();
     });
     again(3s, [this] {
         const std::string host = any_host();
         note(host, "its clock jumps");
         net_.jump_wall_clock(host, std::chrono::minutes(static_cast<int>(any(2880)) - 1440));
+    });
+}
+
+// The lease is lost with its task, and only then may two be chiefs at a time. Terms are each one's.
+void world::leads(const std::string& who, std::int64_t term, net::time_point asked, net::time_point from,
+                  net::time_point until) {
+    for (const reign& other : reigns_) {
+        if (other.who == who || books_.was_lost_since(0, std::min(asked, other.asked))) continue;
+        if (std::max(from, other.from) < std::min(until, other.until))
+            wrong(who + " and " + other.who + " are chiefs at the same time");
+        if (other.term == term) wrong(who + " and " + other.who + " have the same term");
+        if (other.until <= asked && other.term > term) wrong(who + " has a term before that of " + other.who);
+    }
+    reigns_.push_back({who, term, asked, from, until});
+}
+
+// A process is started by mistake: as a task that there is, on another host, or with another description of the cluster. Sessions
+// are asked of it, for which it calls the others; none can be opened, and nobody else is to notice.
+void world::start_stray() {
+    net::server_settings o;
+    std::map<std::string, std::vector<std::string>> all;
+    for (const auto& s : servers_) all[s->job].push_back(s->address);
+    const bool is_second = any(2);
+    if (!is_second) {
+        if (any(2)) all["worker"].push_back("elsewhere:1000");
+        else std::swap(all["ps"][0], all["worker"][0]);
+    }
+    const server& as = *servers_[any(servers_.size())];
+    o.tasks = is_second ? cluster_ : tn::cluster({{"ps", all["ps"]}, {"worker", all["worker"]}});
+    o.job = as.job;
+    o.task = as.index;
+    o.listen = "stray:1000";
+    o.token = token_;
+    o.link = link_;
+    o.pool = &pool_;
+    o.log = [this](const std::string& line) { note("stray", line); };
+    stray_ = std::make_unique<server>();
+    stray_->host = "stray";
+    note("stray", std::string("is started as ") + as.job + std::to_string(as.index) +
+                      (is_second ? ", which there is" : ", of another cluster"));
+    stray_->core = std::make_unique<net::server_core>(net_.start("stray"), std::move(o));
+    net::transport& t = net_.start("passer-by");
+    net::peer_options to = dial(t, 0);
+    to.address = "stray:1000";
+    to_stray_ = net::peer::make(t, std::move(to));
+    for (int i = 0; i < 3; ++i) {
+        net::open_session c;
+        c.limit = 1 + static_cast<double>(any(3));
+        (void)net::call(*to_stray_, c, net_.now() + 10s, [this](const net::answer& a) {
+            if (!a.failed) wrong("a session was opened on a process that is no task of the cluster");
+        });
+    }
+}
+
+void world::plan_strays() {
+    again(5s, [this] {
+        if (stray_) return;
+        start_stray();
+        later(500ms + about(random_, 2s), [this] {
+            note("stray", "is killed");
+            to_stray_->close();
+            to_stray_.reset();
+            net_.kill("passer-by");
+            net_.kill("stray", any(3) == 0);
+            stray_.reset();
+        });
     });
 }
 
@@ -264,6 +351,7 @@ std::string world::run() {
     for (const auto& s : servers_) start(*s);
     for (const auto& c : clients_) start(*c);
     if (!calm_) plan_faults();
+    plan_strays();
     (void)work(std::chrono::duration_cast<duration>(std::chrono::duration<double>(settings_.seconds)), false);
     if (wrong_.empty()) {
         mend();
@@ -305,15 +393,16 @@ void world::check_end() {
         none(c.calling.kept_messages, "messages that are not acknowledged");
         if (c.called.links >= servers_.size()) none(c.called.links, "links");
         const net::task_row row = s->core->status();
-        std::size_t resources = 0, in_use = 0;
+        std::size_t resources = 0, variables = 0, in_use = 0;
         for (const auto& r : row.resources) {
-            if (r.kind == "variable") resources += r.bytes;
-            else if (r.name != "tokens")
+            if (r.kind == "variable") ++variables, resources += r.bytes;
+            else if (r.name != "tokens" && r.kind != "lease")
                 wrong(s->host + " still holds the " + r.kind + " " + r.container + "/" + r.name);
         }
         for (const auto& d : row.devices) in_use += d.memory.in_use;
-        // A variable that was updated beside its readers keeps room for the next such update.
-        if (in_use < resources || in_use > 2 * resources)
+        // A variable that was updated beside its readers keeps room for the next such update. Who pays lies before each array.
+        constexpr std::size_t header = 64;
+        if (in_use < resources || in_use > 2 * (resources + header * variables))
             wrong(s->host + " has " + std::to_string(in_use) + " bytes in use, where its variables take " +
                   std::to_string(resources));
     }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <random>
 #include <string>
@@ -50,8 +51,12 @@ public:
     void wrong(const std::string& what);
     void note(const std::string& who, const std::string& what);
     bool faulty() const { return faulty_ && wrong_.empty(); }
-    bool calm() const { return calm_; } ///< nothing goes wrong but what clients do
+    bool calm() const { return calm_; }        ///< nothing goes wrong but what clients do
+    bool is_prompt() const { return prompt_; } ///< what is sent arrives soon, where it arrives
     std::size_t tasks() const { return servers_.size(); }
+    bool stands_still_since(std::size_t task, net::time_point t) const;
+    /// No line was cut, and nobody else's connection lost.
+    bool is_whole_since(net::time_point t) const { return cuts_ == 0 && broken_ < t; }
     const std::string& address(std::size_t task) const;
     int ps() const { return ps_; }
     int workers() const { return workers_; }
@@ -62,6 +67,9 @@ public:
     net::time_point went_on(const std::string& host) const { return net_.went_on(host); }
     ledger& books() { return books_; }
     std::set<std::int64_t> enqueued, dequeued;
+    /// Who is the chief from when it was told, which it asked for before, until then.
+    void leads(const std::string& who, std::int64_t term, net::time_point asked, net::time_point from,
+               net::time_point until);
 
 private:
     struct server;
@@ -73,6 +81,8 @@ private:
     void again(net::duration mean, std::function<void()> what);
     void later(net::duration d, std::function<void()> what);
     void plan_faults();
+    void plan_strays();
+    void start_stray();
     void mend();
     bool work(net::duration d, bool until_all_have_ended);
     void check_end();
@@ -88,10 +98,21 @@ private:
     tn::cluster cluster_;
     std::string token_;
     int ps_ = 0, workers_ = 0;
-    bool faulty_ = true, calm_ = false;
+    bool faulty_ = true, calm_ = false, prompt_ = true;
+    std::map<std::string, net::time_point> paused_; // by host: since when
+    int cuts_ = 0;
+    net::time_point broken_{}; // when a line, a connection or a process last was
     ledger books_;
     std::vector<std::unique_ptr<server>> servers_; // ps first
     std::vector<std::unique_ptr<client>> clients_;
+    std::unique_ptr<server> stray_;       // a process that should not be: a second one of a task, or of another cluster
+    std::shared_ptr<net::peer> to_stray_; // who asks it for sessions
+    struct reign {
+        std::string who;
+        std::int64_t term;
+        net::time_point asked, from, until;
+    };
+    std::vector<reign> reigns_;
     actors actors_;
     std::string wrong_;
     std::deque<std::string> notes_;

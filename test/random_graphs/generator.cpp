@@ -32,14 +32,15 @@ void add_node(workshop& w) {
     }
 }
 
+tn::extents in_numbers(tn::extents e, const std::map<std::string, std::int64_t>& names) {
+    for (int i = 0; i < e.rank(); ++i)
+        if (!e[i].is_number()) e[i] = tn::extent(names.at(e[i].is_named() ? e[i].name : "dynamic"));
+    return e;
+}
+
 std::vector<fed> feeds_of(workshop& w, const tn::graph& g, const step& s,
                           const std::map<std::string, std::int64_t>& names) {
-    const auto sizes_of = [&](const tn::any_tensor& t) {
-        tn::extents e = t.extents();
-        for (int i = 0; i < e.rank(); ++i)
-            if (!e[i].is_number()) e[i] = tn::extent(names.at(e[i].is_named() ? e[i].name : "dynamic"));
-        return e;
-    };
+    const auto sizes_of = [&](const tn::any_tensor& t) { return in_numbers(t.extents(), names); };
     std::vector<fed> feeds;
     const auto feed = [&](const tn::any_tensor& t, const tn::extents& sizes) {
         for (const fed& f : feeds)
@@ -58,7 +59,7 @@ std::vector<fed> feeds_of(workshop& w, const tn::graph& g, const step& s,
         try {
             const reference::request r = request_of(g, asked);
             const reference::order o(r);
-            feed(t, reference::sizes(r, o).of(t.output()).extents);
+            feed(t, in_numbers(reference::sizes(r, o).of(t.output()).extents, names)); // what is open may be anything
         } catch (const tn::error&) {
             // In these feeds it has no sizes.
         }
@@ -69,6 +70,7 @@ std::vector<fed> feeds_of(workshop& w, const tn::graph& g, const step& s,
 step step_of(workshop& w, const tn::graph& g) {
     const std::map<std::string, std::int64_t> names{{"batch", w.chance(0.04) ? 0 : 1 + w.below(5)},
                                                     {"time", 1 + w.below(3)},
+                                                    {"kept", w.below(4)},
                                                     {"dynamic", w.chance(0.04) ? 0 : 1 + w.below(4)}};
     step s;
     for (int n = w.below(6); n > 0; --n)
@@ -85,7 +87,11 @@ step step_of(workshop& w, const tn::graph& g) {
         for (const tn::any_tensor& u : w.updates)
             if (u.node()->inputs[0].node == variable) (w.chance(0.5) ? s.fetches : s.targets).push_back(u.node()->name);
     }
+    if (!w.together.empty() && w.chance(0.5))
+        for (const tn::operation& o : w.one_of(w.together))
+            if (w.chance(0.8)) s.targets.push_back(o.name());
     s.feeds = feeds_of(w, g, s, names);
+    if (w.with_trips && w.chance(0.5)) s.cut = w.chance(0.6) ? step::cut_short::late : step::cut_short::stopped;
     return s;
 }
 
@@ -100,6 +106,7 @@ generated generate(std::uint64_t seed) {
     w.with_devices = w.chance(0.4);
     w.with_pauses = w.chance(0.5);
     w.with_late_sizes = w.chance(0.5);
+    w.with_trips = w.chance(0.3);
     // Something to begin with.
     for (int n = 0; n < 2; ++n) keep(w, w.constant(w.floating_element(), w.any_sizes()));
     for (int n = w.below(4); n > 0; --n) variable(w);
@@ -125,6 +132,11 @@ generated generate(std::uint64_t seed) {
         if (w.chance(0.3)) made.made.steps.push_back(made.made.steps.back());
     }
     made.made.graph = nlohmann::json::parse(tn::to_json(g));
+    // Of the collections those alone say what a step does.
+    nlohmann::json& kept = made.made.graph["collections"];
+    kept = kept.contains(tn::partitioned_variables)
+               ? nlohmann::json{{tn::partitioned_variables, kept[tn::partitioned_variables]}}
+               : nlohmann::json::object();
     return made;
 }
 

@@ -73,7 +73,10 @@ std::string to_json(const program& p) {
     for (const step& s : p.steps) {
         json feeds = json::array();
         for (const fed& f : s.feeds) feeds.push_back({{"tensor", f.tensor}, {"value", json_of(*f.value)}});
-        steps.push_back({{"feeds", feeds}, {"fetches", s.fetches}, {"targets", s.targets}});
+        json& made = steps.emplace_back(json{{"feeds", feeds}, {"fetches", s.fetches}, {"targets", s.targets}});
+        if (s.cut == step::cut_short::no) continue;
+        made["cut"] = s.cut == step::cut_short::late ? "late" : "stopped";
+        made["cuts"] = s.cuts;
     }
     std::string text = "{\"seed\": " + std::to_string(p.seed) + ", \"session\": " + json(p.session).dump() +
                        ",\n \"graph\": {\"format\": \"tenon graph\", \"version\": " + p.graph.at("version").dump() +
@@ -83,7 +86,7 @@ std::string to_json(const program& p) {
         text += (first ? "\n  " : ",\n  ") + n.dump();
         first = false;
     }
-    text += "],\n  \"collections\": {}},\n \"steps\": [";
+    text += "],\n  \"collections\": " + p.graph.at("collections").dump() + "},\n \"steps\": [";
     first = true;
     for (const json& s : steps) {
         text += (first ? "\n  " : ",\n  ") + s.dump();
@@ -103,6 +106,10 @@ program program_from_json(const std::string& text) {
         for (const json& f : s.at("feeds")) made.feeds.push_back({f.at("tensor"), array_of(f.at("value"))});
         made.fetches = s.at("fetches").get<std::vector<std::string>>();
         made.targets = s.at("targets").get<std::vector<std::string>>();
+        if (s.contains("cut")) {
+            made.cut = s.at("cut") == "late" ? step::cut_short::late : step::cut_short::stopped;
+            made.cuts = s.at("cuts");
+        }
         p.steps.push_back(std::move(made));
     }
     return p;

@@ -21,6 +21,10 @@ struct step {
     std::vector<fed> feeds;
     std::vector<std::string> fetches;
     std::vector<std::string> targets;
+    /// Run several times, each ended before its time unless it is done by then, and then as the others: by a limit, or by
+    /// pending_step::stop().
+    enum class cut_short { no, late, stopped } cut = cut_short::no;
+    int cuts = 2; ///< so often at any time, besides once in each place where a test_trip is (reference/trip.hpp)
 };
 
 struct program {

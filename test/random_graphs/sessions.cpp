@@ -88,7 +88,11 @@ std::vector<session_kind> every_session() {
         k.placed = true;
     });
     add("two_tasks", [](session_kind& k) {
-        k.tasks = true;
+        k.tasks = 2;
+        k.placed = true;
+    });
+    add("three_tasks", [](session_kind& k) {
+        k.tasks = 3;
         k.placed = true;
     });
 #ifdef TENON_TEST_BY_WIRE

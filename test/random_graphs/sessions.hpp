@@ -18,7 +18,7 @@ struct session_kind {
     bool started = false;  ///< and are started, to run on the pool's threads
     bool by_costs = false; ///< placed by what a session before it measured
     bool placed = false;   ///< nodes ask for devices at random, the same for the same name
-    bool tasks = false;    ///< on two tasks of this process
+    int tasks = 0;         ///< on so many tasks of this process; 0: of its own
     bool by_wire = false;  ///< its graph and the parts of its steps are read from bytes (wire_session); on two tasks
     std::string target;    ///< of a server of a simulated cluster; on two tasks
     bool on_gpu = false;   ///< on real GPUs, or emulated ones

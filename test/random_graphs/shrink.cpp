@@ -25,6 +25,7 @@ public:
                 smaller |= drop_from_list([s](program & p) -> auto& { return p.steps[s].fetches; });
                 smaller |= drop_from_list([s](program & p) -> auto& { return p.steps[s].targets; });
                 smaller |= drop_from_list([s](program & p) -> auto& { return p.steps[s].feeds; });
+                smaller |= attempt([s](program& p) { p.steps[s].cut = step::cut_short::no; });
             }
             smaller |= attempt([](program& p) { drop_unused(p); });
             for (std::size_t n = best_.graph["nodes"].size(); n-- > 0;) {
@@ -58,7 +59,9 @@ private:
     // What must fall with each change, so that shrinking ends.
     static std::size_t weight(const program& p) {
         std::size_t sum = 0;
-        for (const step& s : p.steps) sum += 4 + 2 * s.fetches.size() + 2 * s.targets.size() + 2 * s.feeds.size();
+        for (const step& s : p.steps)
+            sum +=
+                4 + 2 * s.fetches.size() + 2 * s.targets.size() + 2 * s.feeds.size() + (s.cut != step::cut_short::no);
         for (const json& n : p.graph.at("nodes")) {
             sum += 10 + 2 * n.value("inputs", json::array()).size() + 2 * n.value("controls", json::array()).size();
             sum += n.contains("device") + n.contains("container") + n.value("colocated", json::array()).size();
@@ -82,6 +85,17 @@ private:
         return any;
     }
 
+    // What joins the parts of a variable is entered; it may be there no more, or be another node by now.
+    static void drop_from_collections(program& p) {
+        for (json& list : p.graph["collections"]) {
+            json kept = json::array();
+            for (const json& name : list)
+                for (const json& n : p.graph["nodes"])
+                    if (n.at("name") == name && n.at("op") == "concat") kept.push_back(name);
+            list = std::move(kept);
+        }
+    }
+
     // Nodes that no step needs.
     static void drop_unused(program& p) {
         std::set<std::string> used;
@@ -102,7 +116,7 @@ private:
         for (const json& n : nodes)
             if (used.contains(n.at("name"))) kept.push_back(n);
         nodes = std::move(kept);
-        p.graph["collections"] = json::object();
+        drop_from_collections(p);
     }
 
     // A node that nobody refers to.
@@ -115,7 +129,7 @@ private:
                     if (node_of(i) == name) return false;
         return attempt([&](program& p) {
             p.graph["nodes"].erase(n);
-            p.graph["collections"] = json::object();
+            drop_from_collections(p);
         });
     }
 

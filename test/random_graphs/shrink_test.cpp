@@ -78,6 +78,29 @@ TEST_CASE("what does not matter for a failure is left out") {
     }
 }
 
+TEST_CASE("steps are cut short, and variables in parts, only as long as that matters") {
+    const auto is_cut = [](const program& p) {
+        return std::any_of(p.steps.begin(), p.steps.end(), [](const step& s) { return s.cut != step::cut_short::no; });
+    };
+    const auto is_in_parts = [](const program& p) {
+        for (const auto& list : p.graph.at("collections"))
+            if (!list.empty()) return true;
+        return false;
+    };
+    std::uint64_t seed = 1;
+    while (!is_cut(generate(seed).made) || !is_in_parts(generate(seed).made)) ++seed;
+    const program all = program_from_json(to_json(generate(seed).made)); // as it was printed
+    CHECK(is_cut(all));
+    CHECK(is_in_parts(all));
+    const auto has_a_step = [](const program& q) { return !q.steps.empty(); };
+    CHECK_FALSE(is_cut(shrink(all, has_a_step)));
+    CHECK(is_cut(shrink(all, is_cut)));
+    const program parts = shrink(all, [&](const program& q) { return is_in_parts(q) && graph_of(q).size() > 0; });
+    CHECK(is_in_parts(parts));
+    CHECK(has_op(parts, "concat"));
+    CHECK(parts.graph.at("nodes").size() < all.graph.at("nodes").size());
+}
+
 TEST_CASE("a predicate that throws tenon's errors says no") {
     const program all = generate(3).made;
     const program p = shrink(all, [](const program&) -> bool { throw tenon::internal_error("never"); });

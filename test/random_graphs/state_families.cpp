@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <optional>
 
 #include "random_graphs/workshop.hpp"
@@ -15,7 +14,7 @@ void constant(workshop& w) { keep(w, w.constant(w.any_element(), w.any_sizes()))
 } // namespace
 
 void variable(workshop& w) {
-    if (w.variables.size() > 5) return;
+    if (w.variables.size() > 9) return;
     const element_type e = w.any_element();
     const tn::any_tensor begins =
         w.chance(0.1) && tn::is_floating(e)
@@ -31,7 +30,7 @@ void variable(workshop& w) {
 namespace {
 
 void update(workshop& w) {
-    if (w.variables.empty() || w.updates.size() > 7) return;
+    if (w.variables.empty() || w.updates.size() > 12) return;
     const tn::any_tensor v = w.one_of(w.variables);
     tn::any_tensor made;
     const bool numeric = tn::is_numeric(v.element());
@@ -131,28 +130,8 @@ tn::operation step_of(workshop& w, const tn::optimizer& o) {
 
 void optimise(workshop& w) {
     if (w.variables.empty() || w.operations.size() > 5) return;
-    const auto with = [&](const tn::optimizer& o) { return step_of(w, o); };
-    const tn::operation made = [&] {
-        switch (w.below(6)) {
-        case 0: return with(tn::momentum(0.25, 0.5, {.nesterov = w.chance(0.5)}));
-        case 1: return with(tn::adagrad(0.25));
-        case 2: return with(tn::rmsprop(0.25, {.momentum = w.chance(0.5) ? 0.5 : 0, .centered = w.chance(0.5)}));
-        case 3: return with(tn::adam(0.25, {.weight_decay = w.chance(0.5) ? 0.5 : 0}));
-        default: return with(tn::gradient_descent(0.25));
-        }
-    }();
-    if (!made) return;
-    w.operations.push_back(made);
-    for (tn::node* n : made.node()->controls) {
-        if (!n->op->is(tn::op_flags::updates)) continue; // of the scopes around it
-        const tn::any_tensor after(tn::node_output{n, 0});
-        w.updates.push_back(after);
-        keep(w, after);
-        // Slots and counts are variables, too.
-        const tn::any_tensor v(tn::node_output{n->inputs[0].node, 0});
-        const auto is_it = [&](const tn::any_tensor& t) { return t.node() == v.node(); };
-        if (std::none_of(w.variables.begin(), w.variables.end(), is_it)) w.variables.push_back(v);
-    }
+    if (const tn::operation made = w.with_an_optimizer([&](const tn::optimizer& o) { return step_of(w, o); }))
+        w.keep_optimisation(made);
 }
 
 } // namespace

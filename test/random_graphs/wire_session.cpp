@@ -122,6 +122,7 @@ std::vector<tn::any_array> wire_session::run_untyped(std::vector<tn::fed_value> 
     std::unique_ptr<rt::staged_plan> first;
     std::vector<std::unique_ptr<rt::part_plan>> plans;
     std::vector<std::unique_ptr<rt::part_step>> others;
+    std::string changes; // what the first does
     for (std::size_t t = 0; t < s.tasks.size(); ++t) {
         if (t > 0 && cut.parts[t].items.empty()) continue;
         rt::plan_options own = o;
@@ -130,6 +131,7 @@ std::vector<tn::any_array> wire_session::run_untyped(std::vector<tn::fed_value> 
         own.set_devices(devices);
         parts.push_back(sent(cut.parts[t], own.devices.size(), bytes_));
         if (t == 0) {
+            changes = rt::task_changed_by(parts.back().program, own);
             first = std::make_unique<rt::staged_plan>(std::move(parts.back().program), own, true);
             continue;
         }
@@ -140,7 +142,7 @@ std::vector<tn::any_array> wire_session::run_untyped(std::vector<tn::fed_value> 
     in.pool = s.tasks[0]->pool;
     const rt::run_environment e{&in, nullptr, nullptr};
     rt::steps_in_flight among;
-    rt::parted_step step(*first, std::move(others), rt::make_local_meeting(cut.edges.size()));
+    rt::parted_step step(*first, std::move(others), rt::make_local_meeting(cut.edges.size()), changes);
     std::vector<tn::any_array> fetched(fetches.size() + 1);
     step.run(fed.data(), fetched.data(), e, among);
     fetched.pop_back();

@@ -1,5 +1,7 @@
 #include "random_graphs/workshop.hpp"
 
+#include <algorithm>
+
 #include <tenon/core/with_element.hpp>
 
 namespace random_graphs {
@@ -87,13 +89,39 @@ tn::any_tensor workshop::tamed(const tn::any_tensor& x, double most) {
     return u::maximum(below, u::scalar(-most, x.element()));
 }
 
+tn::operation workshop::with_an_optimizer(const std::function<tn::operation(const tn::optimizer&)>& make) {
+    switch (below(6)) {
+    case 0: return make(tn::momentum(0.25, 0.5, {.nesterov = chance(0.5)}));
+    case 1: return make(tn::adagrad(0.25));
+    case 2: return make(tn::rmsprop(0.25, {.momentum = chance(0.5) ? 0.5 : 0, .centered = chance(0.5)}));
+    case 3: return make(tn::adam(0.25, {.weight_decay = chance(0.5) ? 0.5 : 0}));
+    default: return make(tn::gradient_descent(0.25));
+    }
+}
+
+void workshop::keep_optimisation(const tn::operation& made) {
+    operations.push_back(made);
+    for (tn::node* n : made.node()->controls) {
+        if (!n->op->is(tn::op_flags::updates)) continue; // of the scopes around it
+        const tn::any_tensor after(tn::node_output{n, 0});
+        updates.push_back(after);
+        keep(*this, after);
+        const tn::any_tensor v(tn::node_output{n->inputs[0].node, 0});
+        const auto is_it = [&](const tn::any_tensor& t) { return t.node() == v.node(); };
+        if (std::none_of(variables.begin(), variables.end(), is_it)) variables.push_back(v);
+    }
+}
+
 void keep(workshop& w, const tn::any_tensor& t) { w.tensors.push_back(t); }
 
 const std::vector<family>& families() {
     static const std::vector<family> all = [] {
         std::vector<family> list;
-        const std::pair<std::vector<family>, int> parts[] = {
-            {elementwise_families(), 4}, {array_families(), 1}, {model_families(), 1}, {state_families(), 3}};
+        const std::pair<std::vector<family>, int> parts[] = {{elementwise_families(), 4},
+                                                             {array_families(), 1},
+                                                             {model_families(), 1},
+                                                             {state_families(), 3},
+                                                             {late_families(), 1}};
         for (const auto& [some, weight] : parts)
             for (int n = 0; n < weight; ++n) list.insert(list.end(), some.begin(), some.end());
         return list;

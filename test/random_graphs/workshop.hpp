@@ -19,12 +19,15 @@ public:
 
     std::mt19937_64 random;
     std::vector<tn::any_tensor> tensors;   ///< to be read by further nodes, and fetched
-    std::vector<tn::any_tensor> variables; ///< of them
+    std::vector<tn::any_tensor> variables; ///< of them, parts of others and slots too
+    std::vector<tn::any_tensor> wholes;    ///< of them: those in parts
     std::vector<tn::any_tensor> updates;   ///< of those
     std::vector<tn::any_tensor> placeholders;
-    std::vector<tn::operation> operations; ///< nodes without a tensor
+    std::vector<tn::operation> operations;            ///< nodes without a tensor
+    std::vector<std::vector<tn::operation>> together; ///< of them: optimisers of one table
     bool with_devices = false;
     bool with_pauses = false, with_late_sizes = false; ///< ops that wait
+    bool with_trips = false;                           ///< and steps that are cut short
 
     int below(int n) { return static_cast<int>(random() % static_cast<std::uint64_t>(n)); }
     bool chance(double p) { return std::uniform_real_distribution<double>(0, 1)(random) < p; }
@@ -56,6 +59,10 @@ public:
     tn::any_tensor beside(const tn::any_tensor& x);
     /// |x| <= most, so that numbers do not run away.
     tn::any_tensor tamed(const tn::any_tensor& x, double most = 4);
+    /// make(o), o being any optimiser.
+    tn::operation with_an_optimizer(const std::function<tn::operation(const tn::optimizer&)>& make);
+    /// Its operation, the updates, and the slots and counts that it has: variables, too.
+    void keep_optimisation(const tn::operation& made);
 };
 
 using family = void (*)(workshop&); // adds to w.tensors, or nothing
@@ -68,6 +75,7 @@ std::vector<family> elementwise_families();
 std::vector<family> array_families();
 std::vector<family> model_families();
 std::vector<family> state_families();
+std::vector<family> late_families();
 void variable(workshop& w);
 
 } // namespace random_graphs

@@ -91,8 +91,8 @@ public:
     void cancelled(net::link_number link, std::uint64_t request) override {
         if (world_.uniform() < 0.5) finish(link, request, {});
     }
-    tn::any_array place_for(net::link_number, std::uint8_t, const bytes& body, std::size_t,
-                            const tn::tensor_type& type) override {
+    tn::any_array place_for(net::link_number, std::uint8_t, const bytes& body, std::size_t, const tn::tensor_type& type,
+                            std::size_t) override {
         if (world_.uniform() < 0.3) return {};
         net::byte_reader r(body, "message");
         tn::any_array& place = places_[r.number<std::uint64_t>()];

@@ -24,7 +24,11 @@ const tn::tensor_type row{element_type::float32, tn::extents(tn::dynamic_extent)
 
 class drawing {
 public:
-    drawing(std::uint64_t seed, bool overlap) : random_(seed * 2 + overlap), overlap_(overlap) { made_.seed = seed; }
+    drawing(std::uint64_t seed, bool overlap, bool brief) :
+        random_(seed * 2 + overlap), overlap_(overlap), brief_(brief) {
+        made_.seed = seed;
+        if (brief) made_.task.intra_op_threads = 1; // so that no threads are the process's, and outlive it
+    }
 
     program run() {
         if (chance(0.2)) made_.task.cpu_devices = 2;
@@ -45,10 +49,12 @@ public:
             k.options.fuse = chance(0.7);
             k.options.fold_constants = chance(0.7);
             k.options.inter_op_threads = chance(0.3) ? 1 : 0;
+            k.options.use_per_session_threads = brief_;
+            if (brief_) k.options.intra_op_threads = 2;
             made_.sessions.push_back(k);
         }
         initialise({});
-        for (int n = overlap_ ? 2 + below(4) : 4 + below(8); n > 0; --n) draw_phase();
+        for (int n = brief_ ? 1 : overlap_ ? 2 + below(4) : 4 + below(8); n > 0; --n) draw_phase();
         return std::move(made_);
     }
 
@@ -177,7 +183,11 @@ private:
         case 6: return keep_all(q.dequeue());
         case 7:
         case 8: return keep_all(q.dequeue_many(below(6)));
-        case 9: return keep_all(q.dequeue_up_to(1 + below(4)));
+        case 9: {
+            if (chance(0.5)) return keep_all(q.dequeue_up_to(below(5)));
+            const int least = below(4);
+            return keep_all(q.dequeue_some(least, least + below(4)));
+        }
         case 10: return keep(q.size());
         case 11:
             if (chance(0.6)) fetchable_.push_back(q.is_closed());
@@ -233,6 +243,7 @@ private:
             const int choice = below(4);
             s.how = choice == 0 ? step::way::run : choice == 1 ? step::way::callable : step::way::kept_callable;
             if (overlap_ && s.feeds.empty() && chance(0.25)) s.how = step::way::started;
+            if (chance(0.25)) s.cut_after = chance(0.2) ? 0 : 1 << (3 + below(7));
             if (s.fetches.empty() && s.targets.empty()) continue;
             const int most = overlap_ ? 3 : 6, effects = effects_of(s);
             if (effects > most || (effects == 0 && !chance(0.1))) continue;
@@ -280,20 +291,21 @@ private:
             phase before;
             before.threads.push_back({draw_step(any_session())});
             before.threads[0][0].how = step::way::run;
+            before.threads[0][0].cut_after = -1;
             made_.phases.push_back(std::move(before));
         }
         for (int n = 2 + below(2); n > 0; --n) {
             const int session = any_session();
             std::vector<step> list;
-            for (int k = 1 + below(3); k > 0; --k) list.push_back(draw_step(session));
+            for (int k = 1 + below(brief_ ? 2 : 3); k > 0; --k) list.push_back(draw_step(session));
             p.threads.push_back(std::move(list));
         }
         // What is planned already overlaps more.
-        for (int n = 3; n > 0; --n) made_.phases.push_back(p);
+        for (int n = brief_ ? 1 : 3; n > 0; --n) made_.phases.push_back(p);
     }
 
     std::mt19937_64 random_;
-    const bool overlap_;
+    const bool overlap_, brief_;
     program made_;
     bool with_gpu_ = false;
     bool has_steps_ = false; // the last phase is a drawn one
@@ -304,7 +316,7 @@ private:
 
 } // namespace
 
-program generate(std::uint64_t seed, bool overlap) { return drawing(seed, overlap).run(); }
+program generate(std::uint64_t seed, bool overlap, bool brief) { return drawing(seed, overlap, brief).run(); }
 
 std::string to_string(const step& s) {
     std::string text = "session " + std::to_string(s.session) + ":";
@@ -312,7 +324,11 @@ std::string to_string(const step& s) {
     for (const tn::any_tensor& t : s.fetches) text += " fetch " + t.name();
     for (const tn::operation& t : s.targets) text += " run " + t.name();
     const char* ways[] = {"", " (callable)", " (kept callable)", " (started)"};
-    return text + ways[static_cast<int>(s.how)];
+    text += ways[static_cast<int>(s.how)];
+    if (s.cut_after >= 0)
+        text +=
+            (s.how == step::way::started ? ", stopped after " : ", limited to ") + std::to_string(s.cut_after) + " us";
+    return text;
 }
 
 std::string to_string(const program& p) {

@@ -38,9 +38,11 @@ struct step {
     std::vector<tenon::any_tensor> fetches;
     std::vector<tenon::operation> targets;
     enum class way { run, callable, kept_callable, started } how = way::run;
+    int cut_after = -1; ///< microseconds: started, it is stopped then, else that is its limit; -1: neither
 
     step() = default;
-    step(const step& o) : session(o.session), fetches(o.fetches), targets(o.targets), how(o.how) {
+    step(const step& o) :
+        session(o.session), fetches(o.fetches), targets(o.targets), how(o.how), cut_after(o.cut_after) {
         for (const tenon::fed_value& f : o.feeds) feeds.push_back({f.tensor, f.value.share()});
     }
     step(step&&) = default;
@@ -69,8 +71,8 @@ struct program {
     std::vector<phase> phases;
 };
 
-/// The same seed gives the same program. `overlap`: of several threads.
-program generate(std::uint64_t seed, bool overlap);
+/// The same seed gives the same program. `overlap`: of several threads; `brief`: with few steps.
+program generate(std::uint64_t seed, bool overlap, bool brief = false);
 
 std::string to_string(const step& s);
 std::string to_string(const program& p);

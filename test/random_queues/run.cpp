@@ -1,6 +1,9 @@
 #include "random_queues/run.hpp"
 
-#include <barrier>
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -39,9 +42,32 @@ template <class F> seen_end end_of(const F& f) {
     return e;
 }
 
+void stop_after(const runner::pending& p, std::chrono::microseconds time) {
+    const auto end = std::chrono::steady_clock::now() + time;
+    while (std::chrono::steady_clock::now() < end && !p.has_ended()) std::this_thread::yield();
+    p.stop();
+}
+
+// All who come wait for the last.
+class gate {
+public:
+    explicit gate(std::size_t waits_for) : missing_(waits_for) {}
+    void pass() {
+        std::unique_lock lock(guard_);
+        if (--missing_ == 0) opened_.notify_all();
+        opened_.wait(lock, [&] { return missing_ == 0; });
+    }
+
+private:
+    std::mutex guard_;
+    std::condition_variable opened_;
+    std::size_t missing_;
+};
+
 class running {
 public:
-    running(const program& p, double limit) : p_(p), limit_(limit), task_(p.task) {
+    running(const program& p, double limit, bool waits_freely) :
+        p_(p), limit_(limit), waits_freely_(waits_freely), task_(p.task) {
         for (std::size_t q = 0; q < p.queues.size(); ++q) {
             first_.push_back(rules_.size());
             const std::size_t times = p.queues[q].shared_name.empty() ? p.sessions.size() : 1;
@@ -107,7 +133,10 @@ private:
             for (const tn::fed_value& x : s.feeds) r.feeds.push_back({x.tensor, x.value.share()});
             r.fetches = s.fetches;
             r.targets = s.targets;
-            lanes[l].steps.push_back({&r, &bindings_[static_cast<std::size_t>(s.session)]});
+            std::optional<tn::error_code> cut;
+            if (s.cut_after >= 0)
+                cut = s.how == step::way::started ? tn::error_code::cancelled : tn::error_code::deadline_exceeded;
+            lanes[l].steps.push_back({&r, &bindings_[static_cast<std::size_t>(s.session)], cut});
             of_lanes[l].push_back(&s);
         };
         for (const std::vector<step>& list : f.threads) {
@@ -128,9 +157,11 @@ private:
                 add(s, lanes.size() - 1);
             }
         }
-        const reference::exploration before = explore(worlds_, lanes, values_, {.most_states = most_states_before});
+        const reference::exploration before =
+            explore(worlds_, lanes, values_, {.most_states = most_states_before / fewer()});
         // What waits until its limit takes long, so few such are run.
-        const bool rare = before.may_wait_for_ever && (p_.seed + phase_ * 7) % (f.threads.size() > 1 ? 8 : 2) != 0;
+        const bool rare =
+            before.may_wait_for_ever && !waits_freely_ && (p_.seed + phase_ * 7) % (f.threads.size() > 1 ? 8 : 2) != 0;
         if (before.too_many || rare) {
             ++verdict_.passed_over;
             return true;
@@ -146,12 +177,12 @@ private:
                 if (e.strange) return wrong(f, seen, "an exception that is none of tenon's");
                 ending& to = endings.back().emplace_back();
                 to.error = e.error;
-                limited = limited || e.error == tn::error_code::deadline_exceeded;
+                limited = limited || e.error == tn::error_code::deadline_exceeded; // by its own limit or by all steps'
                 for (const tn::any_array& a : e.fetched)
                     to.fetched.push_back(values_.number_of(std::make_shared<const tn::any_array>(a.share())));
             }
         }
-        reference::exploration_options o{.seen = &endings, .most_states = most_states_after};
+        reference::exploration_options o{.seen = &endings, .most_states = most_states_after / fewer()};
         reference::exploration after = explore(worlds_, lanes, values_, o);
         if (after.ends.empty() && !after.too_many && limited && before.may_wait_for_ever) {
             o.slow = true;
@@ -167,6 +198,7 @@ private:
         return true;
     }
 
+    std::size_t fewer() const { return waits_freely_ ? 5 : 1; } // for more orders in its time
     runner& runner_of(const step& s) { return *runners_[static_cast<std::size_t>(s.session)]; }
 
     // By lane.
@@ -179,25 +211,27 @@ private:
             for (const step& s : list)
                 if (s.how == step::way::started) seen.emplace_back();
         }
-        std::barrier together(static_cast<std::ptrdiff_t>(f.threads.size()));
+        gate together(f.threads.size());
         const auto work = [&](std::size_t t) {
-            std::vector<std::function<runner::results()>> pending;
+            std::vector<runner::pending> pending;
             std::vector<seen_end> refused; // to be started
-            together.arrive_and_wait();
+            together.pass();
             for (const step& s : f.threads[t]) {
                 if (s.how != step::way::started) {
-                    seen[lane_of[t]].push_back(end_of([&] { return runner_of(s).run(s, limit); }));
+                    const double own = s.cut_after < 0 ? limit : std::max(s.cut_after, 1) * 1e-6;
+                    seen[lane_of[t]].push_back(end_of([&] { return runner_of(s).run(s, own); }));
                     continue;
                 }
                 seen_end e = end_of([&] {
                     pending.push_back(runner_of(s).start(s, limit));
                     return runner::results();
                 });
-                if (e.error || e.strange) pending.push_back(nullptr);
+                if (e.error || e.strange) pending.emplace_back();
+                else if (s.cut_after >= 0) stop_after(pending.back(), std::chrono::microseconds(s.cut_after));
                 refused.push_back(std::move(e));
             }
             for (std::size_t n = 0; n < pending.size(); ++n)
-                seen[lane_of[t] + 1 + n].push_back(pending[n] ? end_of(pending[n]) : std::move(refused[n]));
+                seen[lane_of[t] + 1 + n].push_back(pending[n].get ? end_of(pending[n].get) : std::move(refused[n]));
         };
         std::vector<std::thread> others;
         for (std::size_t t = 1; t < f.threads.size(); ++t) others.emplace_back(work, t);
@@ -265,6 +299,7 @@ private:
 
     const program& p_;
     const double limit_;
+    const bool waits_freely_;
     tn::task task_;
     std::vector<std::unique_ptr<runner>> runners_;
     std::vector<reference::bindings> bindings_;
@@ -278,7 +313,7 @@ private:
 
 } // namespace
 
-verdict run(const program& p, double limit) { return running(p, limit).run(); }
+verdict run(const program& p, double limit, bool waits_freely) { return running(p, limit, waits_freely).run(); }
 
 program shrink(program p, const std::function<bool(const program&)>& fails) {
     for (bool again = true; again;) {
@@ -302,6 +337,7 @@ program shrink(program p, const std::function<bool(const program&)>& fails) {
                 for (std::size_t s = of(p).size(); s-- > 0;) {
                     const auto at = static_cast<std::ptrdiff_t>(s);
                     if (of(p).size() > 1 && attempt([&](program& q) { of(q).erase(of(q).begin() + at); })) continue;
+                    if (of(p)[s].cut_after >= 0) attempt([&](program& q) { of(q)[s].cut_after = -1; });
                     for (std::size_t n = of(p)[s].fetches.size(); n-- > 0;)
                         attempt([&](program& q) {
                             of(q)[s].fetches.erase(of(q)[s].fetches.begin() + static_cast<std::ptrdiff_t>(n));

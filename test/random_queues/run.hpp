@@ -17,8 +17,9 @@ struct verdict {
     bool slow = false;   ///< right if the machine was slow: limits were met by what need not have waited
 };
 
-/// `limit`: seconds that a step may take of which the reference says that it may wait for ever.
-verdict run(const program& p, double limit);
+/// `limit`: seconds that a step may take of which the reference says that it may wait for ever. `waits_freely`: such are as cheap
+/// as others, and all of them are run.
+verdict run(const program& p, double limit, bool waits_freely = false);
 
 /// Without steps that do not matter to `fails`.
 program shrink(program p, const std::function<bool(const program&)>& fails);

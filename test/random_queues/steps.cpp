@@ -19,16 +19,18 @@ std::vector<tn::any_tensor> fed_by(const step& s) {
 
 // What is fetched again costs nothing, so that the number of places may be fixed.
 template <std::size_t... Fetched, std::size_t... Run>
-std::function<runner::results()> start(tn::session& session, const step& s, double limit,
-                                       std::index_sequence<Fetched...>, std::index_sequence<Run...>) {
+runner::pending start(tn::session& session, const step& s, double limit, std::index_sequence<Fetched...>,
+                      std::index_sequence<Run...>) {
     const auto nth = [](const auto& list, std::size_t i) { return list[i % list.size()]; };
     const auto call = session.callable(tn::feeds(), tn::fetches(nth(s.fetches, Fetched)..., nth(s.targets, Run)...));
-    return [pending = call.start_for(limit), wanted = s.fetches.size()] {
+    const auto pending = call.start_for(limit);
+    const auto get = [pending, wanted = s.fetches.size()] {
         runner::results got;
         std::apply([&](auto&&... a) { (got.push_back(std::move(a)), ...); }, pending.get());
         got.resize(wanted);
         return got;
     };
+    return {get, [pending] { pending.stop(); }, [pending] { return pending.has_ended(); }};
 }
 
 } // namespace
@@ -46,7 +48,7 @@ runner::results runner::run(const step& s, double limit) {
     return made(s).run_for(limit, fed);
 }
 
-std::function<runner::results()> runner::start(const step& s, double limit) {
+runner::pending runner::start(const step& s, double limit) {
     constexpr auto none = std::index_sequence<>();
     constexpr auto fetched = std::make_index_sequence<most_fetched>();
     constexpr auto run = std::make_index_sequence<most_run>();

@@ -19,8 +19,12 @@ public:
     using results = std::vector<tenon::any_array>;
     /// Throws what the step throws. By one thread at a time, but for steps of different ways.
     results run(const step& s, double limit);
-    /// What gives the results of a step that was started.
-    std::function<results()> start(const step& s, double limit);
+    struct pending {
+        std::function<results()> get;
+        std::function<void()> stop;
+        std::function<bool()> has_ended;
+    };
+    pending start(const step& s, double limit);
     /// Makes the callables that are kept, so that threads need not.
     void prepare(const step& s);
 

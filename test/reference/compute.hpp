@@ -10,15 +10,15 @@ namespace reference {
 /// matter), and how often it ran before, where it counts that.
 struct work {
     const tenon::node& node;
-    const tenon::attributes& attributes;
+    tenon::attributes attributes;
     std::vector<tenon::tensor_type> inputs, outputs;
     std::vector<shared_array> values;
     std::uint64_t graph_seed = 0;
     std::uint64_t* runs = nullptr;
 };
 
-/// The outputs, as their op's CPU kernel computes them on one thread; views, constants and simple instructions by loops
-/// of this folder. Variables and updates are the evaluator's.
+/// The outputs, as their op's CPU kernel computes them on one thread; views, constants, simple instructions and what chooses
+/// elements by loops of this folder. Variables and updates are the evaluator's.
 std::vector<shared_array> compute(const work& w);
 
 /// The variable after a scatter_op, row by row. Throws what SEMANTICS ask for.

@@ -63,13 +63,16 @@ public:
         for (const auto& [name, v] : before_.variables) end_.variables[name] = {v, true};
         end_.runs = before_.runs;
         for (const tn::fed_value& f : r_.feeds) look_at(f.value, is_read(place_of(f.tensor.output())));
-        for (const tn::node* n : order_.nodes())
-            if (!updates_.is_for_updates_alone(n)) run(*n);
+        for (const tn::node* n : order_.sized()) {
+            const bool runs = order_.runs(n) && !updates_.is_for_updates_alone(n);
+            if (!settle(*n)) failed_.insert(n);
+            else if (runs && !is_unread_whole(*n)) run(*n);
+        }
         for (const tn::any_tensor& f : r_.fetches)
             if (end_.errors.empty()) end_.fetches.push_back(known_.at(place_of(f.output())));
-        for (const auto& [variable, all] : updates_.all())
-            if (end_.errors.empty()) end_.variables[identity_of(*variable)] = known_made_.at(all.back());
-        if (!end_.errors.empty()) tell_what_is_left();
+        for (const auto& [variable, all] : updates_.all()) tell_what_is_left(*variable, all);
+        for (const tn::node* n : order_.nodes())
+            end_.may_be_in_part = end_.may_be_in_part || (n->op->is(tn::op_flags::waits) && comes_after_update(*n));
         return std::move(end_);
     }
 
@@ -80,6 +83,7 @@ private:
                 failed_.insert(&n);
                 return;
             }
+        computes_anew_ = false;
         try {
             if (is_variable(n)) read_variable(n);
             else if (is_update(n)) update(n);
@@ -87,25 +91,36 @@ private:
         } catch (const tn::error& e) {
             end_.errors.insert(e.code());
             failed_.insert(&n);
+            end_.may_be_in_part = end_.may_be_in_part || computes_anew_ || comes_after_update(n);
         } catch (const no_value&) {
             failed_.insert(&n);
         }
     }
 
-    void tell_what_is_left() {
-        for (const auto& [name, v] : before_.variables) end_.left[name] = {{v, true}};
-        for (const auto& [variable, all] : updates_.all()) {
-            std::vector<result>& of = end_.left[identity_of(*variable)];
-            if (of.empty()) of.emplace_back();
-            for (const tn::node* u : all) {
-                if (!failed_.contains(u)) {
-                    of.push_back(known_made_.at(u));
-                    continue;
-                }
-                if (u->inputs.back().node->outputs.size() > 1) of.clear();
-                break;
-            }
+    bool comes_after_update(const tn::node& n) const {
+        const std::set<const tn::node*>& all = order_.at(&n).after;
+        return std::any_of(all.begin(), all.end(), [](const tn::node* a) { return is_update(*a); });
+    }
+
+    // False where sizes that its own are computed of are not known, since who tells them failed; and where they do not fit.
+    bool settle(const tn::node& n) {
+        try {
+            return sizes_.settle(n);
+        } catch (const tn::error& e) {
+            end_.errors.insert(e.code());
+            return false;
         }
+    }
+
+    void tell_what_is_left(const tn::node& variable, const std::vector<const tn::node*>& updates) {
+        const std::string name = identity_of(variable);
+        const auto fails = std::find_if(updates.begin(), updates.end(), [&](auto* u) { return failed_.contains(u); });
+        if (fails == updates.end()) {
+            end_.variables[name] = known_made_.at(updates.back());
+            return;
+        }
+        end_.not_made.insert(name);
+        if ((*fails)->inputs.back().node->outputs.size() > 1 || sizes_.late_names_disagree()) end_.unsaid.insert(name);
     }
 
     bool is_read(const place& p) const {
@@ -141,9 +156,39 @@ private:
             const bool for_updates = is_update(*m) || updates_.is_for_updates_alone(m);
             for (std::size_t i = 0; i < m->inputs.size(); ++i)
                 if (m->inputs[i].node == &n && reads_value(*m, i) && !(for_updates && updates_.reads_current(*m, i)))
-                    wanted = wanted || !update_before(*m, n);
+                    wanted = wanted || !is_read_after(*m, n);
         }
         if (wanted) throw tn::failed_precondition_error("variable " + n.name + " is read before it has a value");
+    }
+
+    // Whether a reader, or, of what joins the parts of a variable, all who read that, are made to run after an update of the
+    // variable.
+    bool is_read_after(const tn::node& reader, const tn::node& variable) const {
+        if (!is_whole(reader) || is_asked_for(reader)) return update_before(reader, variable) != nullptr;
+        const std::vector<const tn::node*> all = readers_of(reader);
+        return std::all_of(all.begin(), all.end(), [&](auto* r) { return update_before(*r, variable) != nullptr; });
+    }
+    bool is_asked_for(const tn::node& n) const {
+        return order_.asked_for().contains(&n) ||
+               std::any_of(order_.nodes().begin(), order_.nodes().end(),
+                           [&](const tn::node* m) { return order_.at(m).controls.contains(&n); });
+    }
+    std::vector<const tn::node*> readers_of(const tn::node& n) const {
+        std::vector<const tn::node*> all;
+        for (const tn::node* m : order_.nodes())
+            for (std::size_t i = 0; i < m->inputs.size(); ++i)
+                if (m->inputs[i].node == &n && reads_value(*m, i)) all.push_back(m);
+        return all;
+    }
+    // Of parts that are joined anew for each who reads them, after updates.
+    bool is_unread_whole(const tn::node& n) const {
+        if (!is_whole(n) || is_asked_for(n)) return false;
+        const std::vector<const tn::node*> all = readers_of(n);
+        return std::all_of(all.begin(), all.end(), [&](auto* r) { return reads_after_updates(*r, n); });
+    }
+    bool reads_after_updates(const tn::node& reader, const tn::node& whole) const {
+        return std::any_of(whole.inputs.begin(), whole.inputs.end(),
+                           [&](const tn::node_output& p) { return update_before(reader, *p.node) != nullptr; });
     }
 
     // The latest update of the variable that n is made to run after; nullptr: none.
@@ -173,21 +218,35 @@ private:
         if (order_.is_fed(from)) return known_.at(place_of(from));
         if (first && updates_.reads_current(n, i)) return left_by(updates_.latest_before(from.node, first), *from.node);
         if (first && updates_.is_computed_of_current(from.node)) return computed_anew(from, first);
-        if (is_variable(*from.node))
-            if (const tn::node* u = update_before(n, *from.node)) return known_made_.at(u);
+        if (is_whole(*from.node) && reads_after_updates(n, *from.node)) return joined_after(n, *from.node);
+        return read_by(n, from);
+    }
+    result read_by(const tn::node& reader, const tn::node_output& from) const {
+        if (is_variable(*from.node) && !order_.is_fed(from))
+            if (const tn::node* u = update_before(reader, *from.node)) return known_made_.at(u);
         return known_.at(place_of(from));
     }
+    // The parts of a variable as the updates that the reader runs after left them.
+    result joined_after(const tn::node& reader, const tn::node& whole) {
+        bool exact = true;
+        const work w = work_of(whole, exact, [&](std::size_t i) { return read_by(reader, whole.inputs[i]); });
+        return {compute(w).at(0), exact};
+    }
 
-    work work_of(const tn::node& n, bool& exact, const tn::node* first = nullptr) {
-        work w{n, sizes_.attributes_of(n), {}, {}, {}, seed_, nullptr};
+    // Its inputs' types are those of their values, which may be others than where it is evaluated for somebody else.
+    template <class Input> work work_of(const tn::node& n, bool& exact, const Input& value_of) {
+        work w{n, {}, {}, {}, {}, seed_, nullptr};
         for (std::size_t i = 0; i < n.inputs.size(); ++i) {
-            w.inputs.push_back(sizes_.of(n.inputs[i]));
-            const result in = input(n, i, first);
+            const result in = value_of(i);
+            w.inputs.push_back(in.value ? in.value->type() : sizes_.of(n.inputs[i]));
             w.values.push_back(in.value);
             exact = exact && in.exact;
         }
-        for (int o = 0; o < static_cast<int>(n.outputs.size()); ++o) w.outputs.push_back(sizes_.made(n, o));
+        w.outputs = sizes_.outputs(n, w.inputs, w.attributes);
         return w;
+    }
+    work work_of(const tn::node& n, bool& exact, const tn::node* first = nullptr) {
+        return work_of(n, exact, [&](std::size_t i) { return input(n, i, first); });
     }
 
     const result& computed_anew(const tn::node_output& of, const tn::node* first) {
@@ -195,7 +254,9 @@ private:
         if (!known.contains(place_of(of))) {
             bool exact = true;
             const work w = work_of(*of.node, exact, first);
+            computes_anew_ = true;
             std::vector<shared_array> made = compute(w);
+            computes_anew_ = false;
             const bool own = is_exact(w, shaken_.other_functions);
             for (std::size_t o = 0; o < made.size(); ++o) {
                 if (!own) made[o] = shake(made[o], w);
@@ -217,6 +278,8 @@ private:
         for (std::size_t o = 0; o < made.size(); ++o) {
             if (!own) made[o] = shake(made[o], w);
             look_at(*made[o], made.size() == 1 || is_read({&n, static_cast<int>(o)}));
+            if (n.op->is(tn::op_flags::waits))
+                sizes_.tell({const_cast<tn::node*>(&n), static_cast<int>(o)}, made[o]->type());
             known_.try_emplace({&n, static_cast<int>(o)}, result{made[o], exact && own}); // what is fed stays
         }
     }
@@ -267,6 +330,7 @@ private:
     std::map<const tn::node*, std::map<place, result>> anew_; // by the update before which it was evaluated
     std::map<const tn::node*, result> known_made_; // what updates made, also where something else is fed for it
     std::set<const tn::node*> failed_;
+    bool computes_anew_ = false; // or has failed to
     outcome end_;
 };
 
@@ -297,9 +361,10 @@ outcome evaluate(const request& asked, const state& before, std::uint64_t graph_
         const request r = with_current_values(asked);
         return evaluation(r, before, graph_seed, shaken).run();
     } catch (const tn::error& e) {
-        outcome o; // nothing runs
+        outcome o;
+        o.begins = false;
         o.errors.insert(e.code());
-        for (const auto& [name, v] : before.variables) o.left[name] = {{v, true}};
+        for (const auto& [name, v] : before.variables) o.variables[name] = {v, true};
         o.runs = before.runs;
         return o;
     }

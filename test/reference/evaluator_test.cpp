@@ -216,3 +216,66 @@ TEST_CASE("noise moves what is added up, and nothing else") {
     CHECK(number(moved, 1) != 28);
     CHECK(number(moved, 1) == doctest::Approx(28));
 }
+
+TEST_CASE("sizes that values tell: what comes after them is settled as they come, and one who asks for sizes alone has "
+          "them told") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::constant({1.0f, -2.0f, 3.0f, -4.0f});
+    const auto kept = tn::boolean_mask(x, (x > 0.0f).materialize());
+    const auto twice = (kept + kept).materialize();
+    const auto zeros = tn::zeros_like(kept);
+    const auto [values, where] = tn::unique(tn::constant({7, 5, 7}));
+    one_step s;
+    const outcome o = s.fetch(twice, zeros, values, where, tn::nonzero(x - 1.0f));
+    REQUIRE(o.fetches.size() == 5);
+    CHECK(*o.fetches[0].value == tn::any_array(tn::array<float, tn::shape<2>>{2, 6}));
+    CHECK(*o.fetches[1].value == tn::any_array(tn::array<float, tn::shape<2>>{0, 0}));
+    CHECK(*o.fetches[2].value == tn::any_array(tn::array<int, tn::shape<2>>{7, 5}));
+    CHECK(*o.fetches[3].value == tn::any_array(tn::array<int, tn::shape<3>>{0, 1, 0}));
+    CHECK(o.fetches[4].value->extents() == tn::extents(3, 1));
+    const auto fewer = tn::boolean_mask(x, (x > 2.0f).materialize());
+    CHECK(s.fetch(tn::any_tensor(tn::untyped::add_n({kept, fewer}))).errors == codes{tn::error_code::invalid_argument});
+}
+
+TEST_CASE("SEMANTICS 15: a variable in parts that is read as a whole after updates is joined of what they left") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto t = tn::variable<float, tn::shape<3>>("t", tn::zeros(), {.partition = {.parts = 2}});
+    const auto up = t.scatter_add(tn::constant({0, 2, 2}), 1.0f);
+    const auto old = (t * 10.0f).materialize();
+    const tn::any_tensor first(up.node()->inputs[0]); // the update of part 0
+    const tn::control_dependencies after(first);
+    const auto late = (t * 10.0f).materialize();
+    one_step s;
+    for (const tn::any_tensor& p : tn::parts_of(t))
+        s.state.variables[reference::identity_of(*p.node())] =
+            std::make_shared<const tn::any_array>(tn::any_array::zeros(tn::element_type::float32, p.extents()));
+    const outcome o = s.fetch(old, late, up);
+    REQUIRE(o.errors.empty());
+    CHECK(*o.fetches[0].value == tn::any_array(tn::array<float, tn::shape<3>>{0, 0, 0}));
+    CHECK(*o.fetches[1].value == tn::any_array(tn::array<float, tn::shape<3>>{10, 0, 0})); // after that of one part
+    CHECK(*o.fetches[2].value == tn::any_array(tn::array<float, tn::shape<3>>{1, 0, 2}));
+}
+
+TEST_CASE("a step that fails: what its updates would leave, which of them fail, and whether some may have been made") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto v = tn::variable("v", 1.0f), w = tn::variable("w", 1.0f), empty = tn::variable("empty", 1.0f);
+    const auto good = v.assign_add(1.0f), bad = w.assign(empty + 0.0f);
+    one_step s;
+    s.set(v, 5);
+    s.set(w, 6);
+    const outcome o = s.fetch(good, bad);
+    CHECK(o.errors == codes{tn::error_code::failed_precondition});
+    CHECK(o.begins);
+    CHECK(left(o, v) == 6);
+    CHECK(o.not_made == std::set<std::string>{"/w"});
+    CHECK_FALSE(o.may_be_in_part);
+    const auto behind = [&] {
+        const tn::control_dependencies after(good);
+        return tn::boolean_mask(tn::constant({1.0f}), tn::constant({true}));
+    }();
+    CHECK(s.fetch(behind, bad).may_be_in_part);
+    CHECK_FALSE(s.fetch(good, tn::placeholder<float>("p")).begins);
+}

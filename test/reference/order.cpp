@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include <tenon/ops/partition.hpp>
+
 namespace tn = tenon;
 
 namespace reference {
@@ -11,12 +13,27 @@ std::string identity_of(const tn::node& n) { return n.container + "/" + n.name; 
 
 bool reads_value(const tn::node& n, std::size_t i) { return n.op->reads(n.attributes, static_cast<int>(i)); }
 bool is_variable(const tn::node& n) { return std::string_view(n.op->name) == "variable"; }
+bool is_whole(const tn::node& n) {
+    return std::string_view(n.op->name) == "concat" && n.controls.empty() &&
+           !tn::parts_of(tn::any_tensor({const_cast<tn::node*>(&n), 0})).empty();
+}
 bool is_update(const tn::node& n) { return n.op->is(tn::op_flags::updates); }
 
 const std::vector<tn::node*>& controls_of(const tn::node& n) {
     static const std::vector<tn::node*> none;
     return is_variable(n) ? none : n.controls;
 }
+
+namespace {
+
+// It runs even for those who ask for its sizes alone: these are known when it has run.
+bool tells_sizes(const tn::node& n) {
+    return n.op->is(tn::op_flags::waits) &&
+           std::any_of(n.outputs.begin(), n.outputs.end(),
+                       [](const tn::tensor_type& t) { return !t.extents.is_static(); });
+}
+
+} // namespace
 
 bool order::is_fed(const tn::node& n) const {
     for (int o = 0; o < static_cast<int>(n.outputs.size()); ++o)
@@ -34,7 +51,8 @@ order::order(const request& r) {
         if (!is_fed(*t.node())) wanted.emplace_back(t.node(), true);
     for (const auto& [n, runs] : wanted) asked_for_.insert(n);
     while (!wanted.empty()) {
-        const auto [n, runs] = wanted.back();
+        const tn::node* const n = wanted.back().first;
+        const bool runs = wanted.back().second || tells_sizes(*n);
         wanted.pop_back();
         if (runs ? running_.contains(n) : sized.contains(n)) continue;
         sized.insert(n);

@@ -42,6 +42,8 @@ private:
 /// Where the value of input i matters, not its sizes alone.
 bool reads_value(const tenon::node& n, std::size_t i);
 bool is_variable(const tenon::node& n);
+/// What the parts of a variable in parts are joined to: who reads it reads the variable.
+bool is_whole(const tenon::node& n);
 bool is_update(const tenon::node& n);
 /// What a node waits for besides its inputs: none, where it is a variable.
 const std::vector<tenon::node*>& controls_of(const tenon::node& n);

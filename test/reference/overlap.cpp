@@ -21,19 +21,33 @@ constexpr int unknown = -1, too_late = -2;
 
 // Of a node that has an effect, or sees those of others.
 struct effect {
-    enum class kind { enqueue, enqueue_many, dequeue, dequeue_many, dequeue_up_to, size, is_closed, close, update };
+    enum class kind {
+        enqueue,
+        enqueue_many,
+        dequeue,
+        dequeue_many,
+        dequeue_up_to,
+        dequeue_some,
+        size,
+        is_closed,
+        close,
+        update
+    };
     const tn::node* node = nullptr;
     kind what = kind::size;
     int on = 0;           // its queue, or variable
     std::set<int> before; // effects
     std::set<int> waits;  // those of them that wait: its stage
-    bool is_waiting() const { return what <= kind::dequeue_up_to; }
+    std::set<int> data;   // effects that what it does is computed of
+    bool is_waiting() const { return what <= kind::dequeue_some; }
+    bool is_dequeue() const { return what >= kind::dequeue && what <= kind::dequeue_some; }
 };
 
 // A step, before it runs.
 struct plan_of_step {
     const request* asked = nullptr;
     const bindings* in = nullptr;
+    std::optional<tn::error_code> cut;
     std::unique_ptr<reference::order> order;
     std::vector<effect> effects;
     std::map<const tn::node*, int> effect_of;
@@ -45,6 +59,8 @@ struct plan_of_step {
         read_before;       // by variable: moments of those who must find it as it was
     std::set<int> reading; // stages that read variables
     std::vector<int> fed;  // by feed: values
+    bool waits_after_update = false;
+    std::set<int> seen; // effects after which something runs that is none, but may count as one
 };
 
 struct step_state {
@@ -52,7 +68,8 @@ struct step_state {
     std::vector<int> made;                 // by place: values
     std::vector<std::vector<int>> moments; // by stage: the variables
     int error = -1;
-    int updated = 0; // bits of variables
+    bool cut = false; // it ended before its time
+    int updated = 0;  // bits of variables
 };
 
 struct machine {
@@ -120,11 +137,13 @@ private:
         auto p = std::make_unique<plan_of_step>();
         p->asked = s.asked;
         p->in = s.in;
+        p->cut = s.cut;
         p->order = std::make_unique<order>(*s.asked);
         for (const tn::fed_value& f : s.asked->feeds)
             p->fed.push_back(values_.number_of(std::make_shared<const tn::any_array>(f.value.share())));
         p->stages.emplace_back();
-        std::map<int, int> latest; // update, by variable
+        std::map<int, int> latest;                         // update, by variable
+        std::map<const tn::node*, std::set<int>> computed; // of which effects
         for (const tn::node* n : p->order->nodes()) {
             std::set<int>& before = p->before[n];
             const running& r = p->order->at(n);
@@ -142,15 +161,50 @@ private:
             }
             for (int o = 0; o < static_cast<int>(n->outputs.size()); ++o)
                 p->places.emplace(place{n, o}, static_cast<int>(p->places.size()));
+            std::set<int>& data = computed[n];
+            for (const tn::node* d : r.data) data.insert(computed[d].begin(), computed[d].end());
+            if (!e && n->op->is(tn::op_flags::stateful) && !n->op->is(tn::op_flags::source))
+                p->seen.insert(before.begin(), before.end());
             if (!e) continue;
             e->node = n;
             e->before = before;
             e->waits = waits_before(*p, n);
+            e->data = data;
+            data.insert(static_cast<int>(p->effects.size()));
+            for (const int b : before)
+                p->waits_after_update =
+                    p->waits_after_update ||
+                    (e->is_waiting() && p->effects[static_cast<std::size_t>(b)].what == effect::kind::update);
             p->effect_of[n] = static_cast<int>(p->effects.size());
             p->effects.push_back(std::move(*e));
         }
+        put_updates_last(*p);
         find_moments(*p);
         return p;
+    }
+
+    // After all that wait and come after no update, or else who waits in vain would have updated something; but what uses a queue that
+    // somebody waits for after an update may need that.
+    static void put_updates_last(plan_of_step& p) {
+        std::set<int> updates, first, used; // `used`: queues
+        for (std::size_t e = 0; e < p.effects.size(); ++e)
+            if (p.effects[e].what == effect::kind::update) updates.insert(static_cast<int>(e));
+        const auto follows_update = [&](const std::set<int>& before) {
+            return std::any_of(before.begin(), before.end(), [&](int b) { return updates.contains(b); });
+        };
+        for (const effect& e : p.effects)
+            if (e.is_waiting() && follows_update(e.before)) used.insert(e.on);
+        for (std::size_t e = 0; e < p.effects.size(); ++e) {
+            const effect& x = p.effects[e];
+            if (x.is_waiting() && !follows_update(x.before) && !used.contains(x.on)) first.insert(static_cast<int>(e));
+        }
+        for (auto& [n, before] : p.before)
+            if (is_update(*n) || follows_update(before)) before.insert(first.begin(), first.end());
+        for (effect& e : p.effects) {
+            if (e.what != effect::kind::update && !follows_update(e.before)) continue;
+            e.before.insert(first.begin(), first.end());
+            e.waits = waits_before(p, e.node);
+        }
     }
 
     static std::optional<effect> effect_at(const tn::node& n, const bindings& in) {
@@ -160,6 +214,7 @@ private:
                                                             {"dequeue", kind::dequeue},
                                                             {"dequeue_many", kind::dequeue_many},
                                                             {"dequeue_up_to", kind::dequeue_up_to},
+                                                            {"dequeue_some", kind::dequeue_some},
                                                             {"queue_size", kind::size},
                                                             {"queue_is_closed", kind::is_closed},
                                                             {"queue_close", kind::close}};
@@ -270,6 +325,7 @@ private:
             const step_state& s = m.steps[l];
             number(m.at[l]);
             number(s.error);
+            number(s.cut);
             number(s.updated);
             for (const char c : s.effects) number(c);
             for (const int v : s.made) number(v);
@@ -302,18 +358,25 @@ private:
         }
         happened_ = false;
         for (std::size_t l = 0; l < lanes_.size(); ++l)
+            if (runs(m, l) && may_be_cut(m, l)) {
+                machine then = m;
+                cut(then, l, *plan(m, l).cut);
+                happened_ = true;
+                enter(std::move(then));
+            }
+        for (std::size_t l = 0; l < lanes_.size(); ++l)
             if (runs(m, l) && goes_on_unseen(m, l)) return;
         for (std::size_t l = 0; l < lanes_.size(); ++l)
             if (runs(m, l)) step_of(m, l);
         if (happened_ && !m.late) return;
         if (!happened_) result_.may_wait_for_ever = true;
         for (std::size_t l = 0; l < lanes_.size(); ++l) {
-            if (!runs(m, l) || m.steps[l].error >= 0) continue;
+            if (!runs(m, l) || m.steps[l].error >= 0 || is_past_cutting(m, l)) continue;
             const std::vector<char>& e = m.steps[l].effects;
             if (!options_.slow && std::find(e.begin(), e.end(), 1) == e.end()) continue;
             machine then = m;
             then.late = true;
-            fail(then, l, tn::error_code::deadline_exceeded);
+            cut(then, l, tn::error_code::deadline_exceeded);
             enter(std::move(then));
         }
     }
@@ -360,6 +423,19 @@ private:
     static int who(std::size_t l, std::size_t e) { return static_cast<int>(l * 256 + e); }
     static void fail(machine& m, std::size_t l, tn::error_code why) {
         if (m.steps[l].error < 0) m.steps[l].error = static_cast<int>(why);
+    }
+    static void cut(machine& m, std::size_t l, tn::error_code why) {
+        fail(m, l, why);
+        m.steps[l].cut = true;
+    }
+    // From its first update to its last nothing stops it.
+    bool is_past_cutting(const machine& m, std::size_t l) const {
+        return m.steps[l].updated != 0 && !plan(m, l).waits_after_update;
+    }
+    bool may_be_cut(const machine& m, std::size_t l) const {
+        const std::optional<tn::error_code> why = plan(m, l).cut;
+        if (!why || m.steps[l].error >= 0 || is_past_cutting(m, l)) return false;
+        return !options_.seen || (*options_.seen)[l][static_cast<std::size_t>(m.at[l])].error == why;
     }
     void completed(machine& m, const queue_model::ended& end) {
         const auto l = static_cast<std::size_t>(end.who / 256), e = static_cast<std::size_t>(end.who % 256);
@@ -425,7 +501,7 @@ private:
                     begin_effect(then, l, e, c);
                     return true;
                 });
-            else if (s.error >= 0 || lanes_.size() == 1)
+            else if (!s.cut && (s.error >= 0 || lanes_.size() == 1))
                 try_all(m, [&](machine& then, choices& c) { return update(then, l, e, c); });
         }
         if (s.error < 0 && lanes_.size() > 1)
@@ -503,12 +579,18 @@ private:
             now = 3;
             return fail(m, l, tn::error_code::cancelled);
         }
-        case kind::dequeue: now = 1; return q.dequeue(who(l, e), 1, false);
+        case kind::dequeue: now = 1; return q.dequeue(who(l, e), 1, 1, false);
         case kind::dequeue_many:
         case kind::dequeue_up_to:
+        case kind::dequeue_some: {
+            const auto count = [&](const char* name) {
+                return static_cast<std::size_t>(of.node->attributes.get<std::int64_t>(name));
+            };
+            const bool some = of.what == kind::dequeue_some;
             now = 1;
-            return q.dequeue(who(l, e), static_cast<std::size_t>(of.node->attributes.get<std::int64_t>("n")),
-                             of.what == kind::dequeue_up_to);
+            return q.dequeue(who(l, e), count(some ? "at_least" : "n"), count(some ? "at_most" : "n"),
+                             of.what != kind::dequeue_many);
+        }
         case kind::size: return gives(static_cast<std::int64_t>(q.size()));
         case kind::is_closed: return gives(q.is_closed());
         case kind::close: {
@@ -593,9 +675,43 @@ private:
             for (const tn::any_tensor& f : p.asked->fetches) e.fetched.push_back(value(m, l, f.output(), nullptr, c));
         if (options_.seen && e != (*options_.seen)[l][static_cast<std::size_t>(m.at[l])])
             return happened_ = true, false;
+        if (!p.waits_after_update && s.error >= 0 && is_in_part(p, s)) return happened_ = true, false;
+        settle(m, l, c);
         ++m.at[l];
         begin(m, l);
         return true;
+    }
+
+    static bool is_in_part(const plan_of_step& p, const step_state& s) {
+        bool all = true, any = false;
+        for (std::size_t e = 0; e < p.effects.size(); ++e) {
+            if (p.effects[e].what != effect::kind::update) continue;
+            all = all && s.effects[e] == 2;
+            any = any || s.effects[e] == 2;
+        }
+        return any && !all;
+    }
+
+    // What a step that failed dequeued is put back, or used.
+    void settle(machine& m, std::size_t l, choices& c) const {
+        const plan_of_step& p = plan(m, l);
+        const step_state& s = m.steps[l];
+        for (queue_model& q : m.all.queues)
+            q.settle(
+                [&](int by) -> std::optional<bool> {
+                    if (by / 256 != static_cast<int>(l)) return {};
+                    if (s.error < 0) return false;
+                    const int mine = by % 256;
+                    bool may_be_used = p.seen.contains(mine);
+                    for (std::size_t e = 0; e < p.effects.size(); ++e) {
+                        const effect& of = p.effects[e];
+                        if (s.effects[e] == 2 && !of.is_dequeue() && of.data.contains(mine)) return false;
+                        const bool ran = s.effects[e] == 2 || (s.effects[e] == 3 && !of.is_waiting());
+                        may_be_used = may_be_used || (ran && of.before.contains(mine));
+                    }
+                    return !may_be_used || c.choose(2) == 0;
+                },
+                values_);
     }
 
     const std::vector<lane>& lanes_;

@@ -17,8 +17,11 @@
 ///     queue ops    begin when all that runs before them has ended, in any order; what waits is served as queue_model says
 ///     stages       are what depends on the same ops that wait. What a stage reads of variables it reads at one moment; what
 ///                  it updates it updates at one later moment, of what is there then, where that is asked for
-///     failures     what waits is taken back; of what does not depend on it any part may run or not
-///     time limits  are met by what waits when nothing else can happen
+///     failures     what waits is taken back; of what does not depend on it any part may run or not, but of its updates all or
+///                  none, unless something waits after one of them. What it dequeued is in the queue again where nothing that ran
+///                  after it had an effect, and is not where an effect was computed of it
+///     time limits  are met by what waits when nothing else can happen, or at any time; then, and where a step is stopped, none of
+///                  its updates is made
 ///
 /// Steps have no random ops, and their kernels do not fail.
 
@@ -45,6 +48,8 @@ struct ending {
 struct overlapping_step {
     const request* asked = nullptr;
     const bindings* in = nullptr;
+    /// It may end with this error at any time: its limit is short, or somebody stops it.
+    std::optional<tenon::error_code> cut = {};
 };
 
 /// One after another.

@@ -21,11 +21,12 @@ bool queue_model::enqueue(int who, std::vector<tuple> elements) {
     return true;
 }
 
-void queue_model::dequeue(int who, std::size_t wanted, bool up_to) {
+void queue_model::dequeue(int who, std::size_t least, std::size_t most, bool takes_rest) {
     asked a;
     a.who = who;
-    a.wanted = wanted;
-    a.up_to = up_to;
+    a.least = least;
+    a.most = most;
+    a.takes_rest = takes_rest;
     dequeuers_.push_back(std::move(a));
 }
 
@@ -35,7 +36,8 @@ void queue_model::disown(int who) {
             if (e.owner == who) e.owner = -1;
     };
     forget(elements_);
-    for (asked& a : dequeuers_) forget(a.taken);
+    for (auto* list : {&dequeuers_, &kept_})
+        for (asked& a : *list) forget(a.taken);
 }
 
 void queue_model::put_back(const asked& a, const values& v) {
@@ -57,6 +59,16 @@ void queue_model::stop(int who, const values& v) {
     const asked a = std::move(*at);
     dequeuers_.erase(at);
     put_back(a, v);
+}
+
+void queue_model::settle(const std::function<std::optional<bool>(int who)>& gives_back, const values& v) {
+    for (std::size_t n = kept_.size(); n-- > 0;) {
+        const std::optional<bool> gives = gives_back(kept_[n].who);
+        if (!gives) continue;
+        const asked a = std::move(kept_[n]);
+        kept_.erase(kept_.begin() + static_cast<std::ptrdiff_t>(n));
+        if (*gives) put_back(a, v);
+    }
 }
 
 std::vector<int> queue_model::close(bool cancel) {
@@ -98,25 +110,42 @@ std::vector<queue_model::move> queue_model::moves(const values& v) const {
                 a.left.erase(a.left.begin());
             });
     }
-    // In a queue with an order it makes no difference what comes first.
-    if (dequeuers_.empty() || (ordered && !all.empty())) return all;
+    if (dequeuers_.empty()) return all;
     const asked& first = dequeuers_[0];
-    const auto finish = [](queue_model& q, end& e) {
-        e = ended{q.dequeuers_[0].who, {}, {}};
-        for (const element& taken : q.dequeuers_[0].taken) e->taken.push_back(taken.parts);
-        q.dequeuers_.erase(q.dequeuers_.begin());
-    };
     const std::size_t kept = closed_ ? 0 : rules_->min_after_dequeue;
-    if (first.taken.size() == first.wanted) add(finish);
-    else if (elements_.size() > kept) {
+    const bool takes_what_is_there = first.most > first.least;
+    const bool can_take = elements_.size() > kept && first.taken.size() < first.most;
+    if (first.taking) all.clear();
+    // In a queue with an order it makes no difference what comes first, but to who takes what is there.
+    else if ((ordered || takes_what_is_there) && !all.empty()) return all;
+    const auto finish = [&](queue_model& q, end& e) {
+        asked a = std::move(q.dequeuers_[0]);
+        q.dequeuers_.erase(q.dequeuers_.begin());
+        const std::size_t n = a.taken.size();
+        if (q.rules_->kind == queue_kind::priority) { // the least of all
+            q.put_back(a, v);
+            a.taken.assign(q.elements_.begin(), q.elements_.begin() + static_cast<std::ptrdiff_t>(n));
+            q.elements_.erase(q.elements_.begin(), q.elements_.begin() + static_cast<std::ptrdiff_t>(n));
+        }
+        e = ended{a.who, {}, {}};
+        for (const element& taken : a.taken) e->taken.push_back(taken.parts);
+        if (!a.taken.empty()) q.kept_.push_back(std::move(a));
+    };
+    const bool is_last = closed_ && enqueuers_.empty();
+    const bool nothing_left = is_last && first.taken.empty() && first.takes_rest && first.most > 0;
+    if (can_take) {
         const std::size_t most = rules_->kind == queue_kind::shuffled ? elements_.size() : 1;
         for (std::size_t i = 0; i < most; ++i)
             add([&](queue_model& q, end&) {
-                q.dequeuers_[0].taken.push_back(q.elements_[i]);
+                asked& a = q.dequeuers_[0];
+                a.taken.push_back(q.elements_[i]);
                 q.elements_.erase(q.elements_.begin() + static_cast<std::ptrdiff_t>(i));
+                const bool more = q.elements_.size() > kept && a.taken.size() < a.most;
+                a.taking = takes_what_is_there && (more || a.taken.size() >= a.least);
             });
-    } else if (closed_ && enqueuers_.empty()) {
-        if (first.up_to && !first.taken.empty()) add(finish);
+    } else if (first.taken.size() >= first.least && !nothing_left) add(finish);
+    else if (is_last) {
+        if (first.takes_rest && !first.taken.empty()) add(finish);
         else
             add([&](queue_model& q, end& e) {
                 const asked a = q.dequeuers_[0];
@@ -125,6 +154,13 @@ std::vector<queue_model::move> queue_model::moves(const values& v) const {
                 e = ended{a.who, tn::error_code::out_of_range, {}};
             });
     }
+    // Who wants none waits for nobody.
+    for (std::size_t i = 1; i < dequeuers_.size() && !first.taking; ++i)
+        if (dequeuers_[i].least == 0)
+            add([&](queue_model& q, end& e) {
+                e = ended{q.dequeuers_[i].who, {}, {}};
+                q.dequeuers_.erase(q.dequeuers_.begin() + static_cast<std::ptrdiff_t>(i));
+            });
     return all;
 }
 
@@ -145,7 +181,7 @@ void queue_model::describe(std::string& to) const {
     };
     describe_all(elements_, rules_->kind == queue_kind::shuffled);
     number(closed_);
-    for (const auto* line : {&enqueuers_, &dequeuers_}) {
+    for (const auto* line : {&enqueuers_, &dequeuers_, &kept_}) {
         number(static_cast<long long>(line->size()));
         for (const asked& a : *line) {
             number(a.who);
@@ -153,6 +189,7 @@ void queue_model::describe(std::string& to) const {
             for (const tuple& t : a.left)
                 for (const int p : t) number(p);
             describe_all(a.taken, false);
+            number(a.taking);
         }
     }
     to += ';';

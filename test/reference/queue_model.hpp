@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,9 +40,13 @@ public:
 
     /// `who` stands in line; false where the queue is closed to it.
     bool enqueue(int who, std::vector<tuple> elements);
-    void dequeue(int who, std::size_t wanted, bool up_to);
+    /// `takes_rest`: once it is closed, and there is nothing more to come, fewer will do, but 1.
+    void dequeue(int who, std::size_t least, std::size_t most, bool takes_rest);
     /// As if it had not come.
     void stop(int who, const values& v);
+    /// Of those that dequeued and are done, until the end of their steps: whether what each took is first in the queue again, as
+    /// if it had not come, or is used. Nothing: it is of another step.
+    void settle(const std::function<std::optional<bool>(int who)>& gives_back, const values& v);
     /// Those whom it cancels.
     std::vector<int> close(bool cancel);
     /// What can happen next by itself; one of these does. Empty: nothing.
@@ -57,8 +62,9 @@ private:
     struct asked {
         int who = 0;
         std::vector<tuple> left;
-        std::size_t wanted = 0;
-        bool up_to = false;
+        std::size_t least = 0, most = 0;
+        bool takes_rest = false;
+        bool taking = false; // of one that takes what is there: it is about it, and nothing comes in between
         std::vector<element> taken;
     };
     void put_back(const asked& a, const values& v);
@@ -68,6 +74,7 @@ private:
     std::vector<element> elements_;
     bool closed_ = false;
     std::vector<asked> enqueuers_, dequeuers_;
+    std::vector<asked> kept_; // done, their steps not; the latest last
 };
 
 struct queue_model::move {

@@ -43,12 +43,17 @@ struct result {
 struct outcome {
     std::set<tenon::error_code> errors; ///< not empty: it fails with one of these
     std::vector<result> fetches;
-    std::map<std::string, result> variables; ///< that have a value after the step
+    /// That have a value after the step; of a step that fails: if its updates were applied, as on each task all are or none.
+    std::map<std::string, result> variables;
     std::map<std::string, std::uint64_t> runs;
-    /// Of a step that fails: what each variable may hold then. Of its updates any number, the first of them, may have been
-    /// applied, each wholly or not at all. No value: it may be without one. An empty list: nothing is said, since of a
-    /// node of several outputs one may have been computed without what failed.
-    std::map<std::string, std::vector<result>> left;
+    bool begins = true;             ///< false: it fails before anything runs
+    std::set<std::string> not_made; ///< of a step that fails: the variables of which an update does
+    /// Of a step that fails: something waits or fails after an update, or in the arithmetic of one, so that some of its updates
+    /// may have been made, of which its error tells.
+    bool may_be_in_part = false;
+    /// Variables of which nothing is said then: of a node of several outputs one may have been computed without what failed,
+    /// and which of those that tell a size late failed is not known where they disagree.
+    std::set<std::string> unsaid;
     bool denormal = false;   ///< a number is, that is fed, constant or computed, of float32 or float64
     bool finite = true;      ///< no number that is fed, constant or computed is infinite or NaN
     bool read_finite = true; ///< the same of those that somebody reads

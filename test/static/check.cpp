@@ -66,7 +66,7 @@ static_assert(tn::inferred(element_type::float32, nine).what == fault::too_many_
 
 // Every fault has words, and element types are shown where they are what is wrong.
 static_assert([] {
-    for (int f = 0; f <= static_cast<int>(fault::names_differ); ++f)
+    for (int f = 0; f <= static_cast<int>(fault::in_own_words); ++f)
         if (tn::words(static_cast<fault>(f))[0] == '\0' ||
             tn::detail::same_text(tn::words(static_cast<fault>(f)), "unknown fault"))
             return false;
@@ -107,6 +107,43 @@ static_assert(std::is_same_v<tn::detail::verdict_of<doubling_rule, axis<1>, matr
 static_assert(std::is_same_v<tn::detail::verdict_of<doubling_rule, axis<1>, matrix, tn::ill_shaped>,
                              tn::detail::mistaken_before>);
 static_assert(!tn::detail::mistaken_before::fits && tn::detail::mistaken_before::agree);
+
+// An op's own words are a fault like others; who asks gets them, whichever rule they came from.
+struct trapezium_rule {
+    static constexpr const char* name = "trapezium";
+    struct attributes {
+        int axis = 0;
+        extents shape{2, 3};
+        static constexpr void fields(auto&& field) {
+            field("axis", &attributes::axis);
+            field("shape", &attributes::shape);
+        }
+    };
+    static constexpr char too_few[] = "an area needs 2 points or more";
+    static constexpr tn::inferred infer(const attributes&, type_list in, int) {
+        if (in[0].extents.rank() < 1) return fault::rank_too_low;
+        if (in[0].extents[0].is_number() && in[0].extents[0].size < 2) return too_few;
+        return in[0];
+    }
+};
+struct area_rule : trapezium_rule {
+    static constexpr const char* name = "area";
+};
+struct by_default {
+    static constexpr trapezium_rule::attributes value{};
+};
+using point = tn::detail::operand_type<float, shape<1>>;
+constexpr tn::inferred refused = tn::detail::inference<trapezium_rule, by_default, 0, point>::answer;
+static_assert(refused.what == fault::in_own_words && !refused &&
+              tn::detail::same_text(refused.words(), trapezium_rule::too_few));
+static_assert(tn::inferred(fault::ranks_differ).own == nullptr);
+static_assert(tn::detail::same_text(tn::inferred(fault::ranks_differ).words(), "ranks differ"));
+static_assert(tn::detail::inference<trapezium_rule, by_default, 0, tn::detail::operand_type<float, shape<2>>>::answer);
+#if !defined(__clang__)
+constexpr auto in_own_words = tn::detail::sentence<area_rule, fault::in_own_words, by_default, point>();
+static_assert(tn::detail::same_text(in_own_words.text,
+                                    "area: an area needs 2 points or more: float[1], axis 0 x [2, 3]"));
+#endif
 
 #if !defined(__clang__)
 // What g++ prints is the sentence that the graph says at run time.

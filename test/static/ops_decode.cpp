@@ -28,7 +28,7 @@ static_assert(is<decltype(decode_csv(lines, required<std::int8_t>, std::string()
                  columns<shape<batch>, std::int8_t, std::string>>);
 static_assert(is<decltype(decode_csv<float, half, std::int64_t>(pairs, 5, 6.f, 7)),
                  columns<shape<batch, 2>, float, half, std::int64_t>>);
-static_assert(is<decltype(decode_csv<fields<float, 10>, std::int32_t>(lines)),
+static_assert(is<decltype(decode_csv<component<float, shape<10>>, std::int32_t>(lines)),
                  std::tuple<tensor<float, shape<batch, 10>>, tensor<std::int32_t, shape<batch>>>>);
 static_assert(is<decltype(decode_csv<float>(lines, csv_options())), columns<shape<batch>, float>>);
 

@@ -39,6 +39,8 @@ static_assert(is<many_of<one, batch>, tensor<float, shape<batch, 3, 2>>>);
 static_assert(is<up_to<names, dyn>, tensor<std::string, shape<dyn>>>);
 static_assert(is<up_to<names, batch>, tensor<std::string, shape<batch>>>);
 static_assert(is<decltype(std::declval<const names&>().dequeue_up_to(5)), tensor<std::string, shape<dyn>>>);
+static_assert(is<decltype(std::declval<const names&>().dequeue_some(1, 5)), tensor<std::string, shape<dyn>>>);
+static_assert(is<decltype(std::declval<const names&>().dequeue_some<batch>(1, 5)), tensor<std::string, shape<batch>>>);
 static_assert(
     is<up_to<samples, batch>, std::tuple<tensor<std::int32_t, shape<batch>>, tensor<float, shape<batch, steps, dyn, 2>>,
                                          tensor<half, shape<batch, 0>>>>);

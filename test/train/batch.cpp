@@ -92,7 +92,7 @@ TEST_CASE("a tuple stays together, with several threads") {
         }
     }
     CHECK(sorted(all) == up_to(100));
-    CHECK_THROWS_AS((void)sess.run(x), tn::out_of_range_error);
+    CHECK_THROWS_AS((void)sess.run(x), tn::end_of_data_error);
     coord.request_stop();
     coord.join();
 }

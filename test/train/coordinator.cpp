@@ -94,12 +94,22 @@ TEST_CASE("whatever is thrown is passed on, and what comes after a stop is a con
     CHECK(message_of<tn::aborted_error>([&] { c.join(); }) == "by the caller");
 }
 
-TEST_CASE("SEMANTICS 37: out_of_range_error is a clean stop") {
+TEST_CASE("SEMANTICS 37: end_of_data_error is a clean stop") {
     tn::coordinator c;
     c.start("other", [&] { stay_until_stopped(c); });
-    c.start("reader", [] { throw tn::out_of_range_error("the end of the files"); });
+    c.start("reader", [] { throw tn::end_of_data_error("the end of the files"); });
     c.join();
     CHECK(c.should_stop());
+}
+
+TEST_CASE("SEMANTICS 37: an index beyond an array is a mistake, and no clean stop") {
+    tn::coordinator c;
+    tn::array<float, tn::shape<tn::dyn>> losses(3);
+    c.start("training", [&] {
+        for (int i = 0; i < 100; ++i) losses(i) = 1;
+    });
+    const std::string words = message_of<tn::out_of_range_error>([&] { c.join(); });
+    CHECK(words.find("(3) in float[3]") != std::string::npos);
 }
 
 TEST_CASE("what the caller's own thread throws asks for a stop, too") {
@@ -176,7 +186,7 @@ TEST_CASE("SEMANTICS 40: threads train one variable in one session until one of 
     for (int i = 0; i < 3; ++i)
         c.start("trainer " + std::to_string(i), [&] {
             while (!c.should_stop())
-                if (s.run(next).item() >= 300) throw tn::out_of_range_error("enough");
+                if (s.run(next).item() >= 300) throw tn::end_of_data_error("enough");
         });
     c.join();
     CHECK(s.run(count).item() >= 300);

@@ -77,8 +77,8 @@ TEST_CASE("prefetch_to_device: each element comes once, whole and in order; then
                 CHECK(ki() == k);
                 CHECK(belongs(k, kx));
             }
-            CHECK_THROWS_AS(sess.run(x), tn::out_of_range_error);
-            CHECK_THROWS_AS(sess.run(i), tn::out_of_range_error);
+            CHECK_THROWS_AS(sess.run(x), tn::end_of_data_error);
+            CHECK_THROWS_AS(sess.run(i), tn::end_of_data_error);
             coord.join();
         }
 }
@@ -206,7 +206,7 @@ TEST_CASE("prefetch_to_device: steps of several threads, on slow links, get each
                     const std::lock_guard lock(guard);
                     ++times[static_cast<std::size_t>(ki())];
                 }
-            } catch (const tn::out_of_range_error&) {
+            } catch (const tn::end_of_data_error&) {
             }
         });
     for (std::thread& t : threads) t.join();
@@ -269,7 +269,7 @@ TEST_CASE("prefetch_to_device: a stop while all places are full ends the runner,
         CHECK(ki() == k);
         CHECK(belongs(k, kx));
     }
-    CHECK_THROWS_AS(sess.run(i), tn::out_of_range_error);
+    CHECK_THROWS_AS(sess.run(i), tn::end_of_data_error);
     CHECK(sess.run(v.assign_add(1.0f))() == 2.0f);
 }
 
@@ -296,7 +296,7 @@ TEST_CASE("prefetch_to_device: a stop before the first element, and a session th
             CHECK(std::string(e.what()) == "Session is closed.");
         }
         CHECK(coord.running().empty());
-        if (!close) CHECK_THROWS_AS(sess.run(x), tn::out_of_range_error);
+        if (!close) CHECK_THROWS_AS(sess.run(x), tn::end_of_data_error);
     }
 }
 
@@ -314,7 +314,7 @@ TEST_CASE("prefetch_to_device: an error of the data stops the training with it, 
     numbers got;
     try {
         for (;;) got.push_back(sess.run(x)());
-    } catch (const tn::out_of_range_error&) {
+    } catch (const tn::end_of_data_error&) {
     }
     CHECK(got == numbers{0, 1, 2, 3});
     CHECK(contains(message_of<tn::data_loss_error>([&] { coord.join(); }), "element 4 is damaged"));

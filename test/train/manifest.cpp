@@ -87,6 +87,25 @@ TEST_CASE("SEMANTICS 46: a manifest tells where iterators are, as a later versio
     CHECK(tn::checkpoint_manifest::from_json(m.to_json(), "m") == m);
 }
 
+TEST_CASE("SEMANTICS 21, 46: a manifest tells how often random ops have run; without any it is as it was, and its "
+          "version too") {
+    tn::checkpoint_manifest m = some();
+    const std::string without = m.to_json();
+    CHECK(without.find("random_runs") == std::string::npos);
+    m.random_runs = {{"dropout/mask", 700}, {"\"noise\"", std::uint64_t{1} << 62}};
+    const std::string good = m.to_json();
+    CHECK(good.find("\"version\": 1") != std::string::npos);
+    CHECK(tn::checkpoint_manifest::from_json(good, "m") == m);
+    const auto refuses = [&](const std::string& what, const std::string& by, const char* words) {
+        INFO(by);
+        CHECK_THROWS_WITH_AS(tn::checkpoint_manifest::from_json(replaced(good, what, by), "m"),
+                             doctest::Contains(words), tn::data_loss_error);
+    };
+    refuses("\"dropout/mask\": 700", "\"dropout/mask\": -1", "negative");
+    refuses("\"dropout/mask\": 700", "\"dropout/mask\": \"700\"", "an integer");
+    refuses("\"random_runs\": {", "\"random_runs\": [], \"others\": {", "an object");
+}
+
 TEST_CASE("what is no manifest is a data_loss_error that names the file and what is wrong") {
     const std::string good = some().to_json();
     const auto refuses = [&](const std::string& what, const std::string& by, const char* words) {

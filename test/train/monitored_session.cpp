@@ -1,7 +1,12 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <limits>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -9,6 +14,7 @@
 #include "temporary_folder.hpp"
 
 #include <tenon/ops/formulas.hpp>
+#include <tenon/ops/lease.hpp>
 #include <tenon/ops/queue.hpp>
 #include <tenon/ops/reduction.hpp>
 #include <tenon/train/monitored_session.hpp>
@@ -146,6 +152,96 @@ TEST_CASE("who is no chief waits until the variables have values, and names thos
     }
 }
 
+TEST_CASE("SEMANTICS 28: a chief is who holds the lease: when it leaves, another of those that train is") {
+    const temporary_folder folder;
+    const tn::task shared;
+    std::mutex guard; // of the lines
+    lines told;
+    const auto tell = [&](const std::string& line) {
+        const std::lock_guard lock(guard);
+        told.push_back(line);
+    };
+    model m;
+    const auto options = [&](bool chief) {
+        tn::monitored_session_options o;
+        o.tasks = {shared};
+        o.is_chief = chief;
+        o.chief_lease = 0.3;
+        o.checkpoint = folder / "m";
+        o.log = tell;
+        return o;
+    };
+    std::optional<tn::monitored_session> first(std::in_place, options(true)), second(std::in_place, options(false));
+    CHECK(first->is_chief());
+    CHECK_FALSE(second->is_chief());
+    first->run(m.train);
+    {
+        tn::monitored_session third(options(true)); // wants to be, and is not while another is
+        CHECK_FALSE(third.is_chief());
+        third.run(m.train);
+    }
+    CHECK(first->is_chief());
+    first.reset();
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!second->is_chief()) {
+        REQUIRE(std::chrono::steady_clock::now() < until);
+        second->run(m.w);
+    }
+    second->run(m.train);
+    second->close();
+    CHECK(std::filesystem::exists(folder / "m-3.json")); // it has saved
+    const std::lock_guard lock(guard);
+    CHECK(std::count(told.begin(), told.end(), "session: this process is the chief, term 2") == 1);
+}
+
+TEST_CASE("SEMANTICS 28: when a chief is gone before it has given values, another gives them") {
+    const tn::task shared;
+    model m;
+    // One that has the lease, and never does anything else.
+    const tn::any_tensor lease = tn::add<tn::lease_op>({"chief"}, {});
+    const tn::any_tensor claimed =
+        tn::add<tn::claim_lease_op>({}, {lease, tn::constant(std::string("a process that ends")), tn::constant(0.2),
+                                         tn::constant(std::int64_t{0})});
+    tn::session gone({shared});
+    CHECK(*gone.run_untyped({}, {claimed})[0].data<std::string>() == "a process that ends");
+    tn::monitored_session sess({.tasks = {shared}, .is_chief = false, .chief_lease = 0.2, .open_timeout = 60});
+    CHECK(sess.is_chief());
+    sess.run(m.train);
+    CHECK(sess.session().run(m.w)() == 0.5f);
+}
+
+TEST_CASE("who waits for a chief says so every few seconds: for whom, and for what") {
+    const tn::task shared;
+    model m;
+    lines told;
+    CHECK_THROWS_AS(tn::monitored_session({.tasks = {shared},
+                                           .is_chief = false,
+                                           .open_timeout = 4,
+                                           .log = [&](const std::string& line) { told.push_back(line); }}),
+                    tn::deadline_exceeded_error);
+    CHECK(told ==
+          lines{"session: waits for the chief, which is nobody, to give values to 2 variables: w, global_step"});
+}
+
+TEST_CASE("SEMANTICS 46: a chief whose last checkpoint is damaged takes the one before it where that is asked for, and "
+          "says so") {
+    const temporary_folder folder;
+    model m;
+    {
+        tn::monitored_session sess({.checkpoint = folder / "m", .save_every = {.steps = 1}});
+        for (int i = 0; i < 3; ++i) sess.run(m.train);
+    }
+    std::filesystem::resize_file(folder / "m-3.json", 10);
+    CHECK_THROWS_AS(tn::monitored_session({.checkpoint = folder / "m"}), tn::data_loss_error);
+    lines told;
+    tn::monitored_session sess(
+        {.checkpoint = folder / "m", .fall_back = true, .log = [&](const std::string& line) { told.push_back(line); }});
+    CHECK(sess.session().run(m.w)() == doctest::Approx(0.75));
+    REQUIRE(told.size() == 2);
+    CHECK(told[0].find("session: passed over a damaged checkpoint: " + folder / "m-3.json") == 0);
+    CHECK(told[1] == "session: restored " + folder / "m-2.json");
+}
+
 TEST_CASE("SEMANTICS 46: checkpoints by steps and by seconds") {
     const temporary_folder folder;
     model m;
@@ -253,6 +349,50 @@ TEST_CASE("a hook that stops is heard by who runs; a hook that throws is, too") 
     CHECK_THROWS_WITH_AS(sess.run(m.train), "the hook's own", tn::internal_error);
     CHECK_THROWS_AS(tn::monitored_session({.hooks = {nullptr}}), tn::invalid_argument_error);
     CHECK_THROWS_AS(tn::monitored_session({.open_timeout = -1}), tn::invalid_argument_error);
+}
+
+TEST_CASE("SEMANTICS 37: an index beyond an array is an error of the loop, and no end of the data") {
+    model m;
+    const tn::array<float, tn::shape<tn::dyn>> known(2);
+    tn::monitored_session sess;
+    int steps = 0;
+    CHECK_THROWS_AS(sess.loop([&] {
+        (void)known(steps++);
+        sess.run(m.train);
+    }),
+                    tn::out_of_range_error);
+    CHECK(steps == 3);
+    CHECK(!sess.should_stop());
+    sess.loop([&] { throw tn::end_of_data_error("there is no more"); });
+    CHECK(sess.should_stop());
+}
+
+TEST_CASE("SEMANTICS 46: where there is no other process nothing is recovered from: the variables stay, and the error "
+          "is thrown") {
+    struct failing final : tn::session_hook {
+        void after_run(tn::hook_context&, const std::vector<tn::any_array>&) override {
+            if (what != tn::error_code::unknown) tn::throw_error(what, "the hook's own", why);
+        }
+        tn::error_code what = tn::error_code::unknown;
+        tn::error_reason why{};
+    };
+    model m;
+    const tn::fifo_queue<float> queue(4);
+    const tn::operation close = queue.close();
+    const auto hook = std::make_shared<failing>();
+    tn::monitored_session sess({.hooks = {hook}});
+    for (int i = 0; i < 3; ++i) sess.run(m.train);
+    sess.run(close);
+    CHECK_THROWS_WITH_AS(sess.run(close), doctest::Contains("is closed already"), tn::aborted_error);
+    for (const tn::error_code code : {tn::error_code::unavailable, tn::error_code::aborted})
+        for (const tn::error_reason reason : {tn::error_reason::none, tn::error_reason::lost_task}) {
+            hook->what = code;
+            hook->why = reason;
+            CHECK_THROWS_WITH_AS(sess.run(m.w), "the hook's own", tn::error);
+        }
+    hook->what = tn::error_code::unknown;
+    CHECK(sess.sessions_opened() == 1);
+    CHECK(sess.run(m.w)() == 0.875f);
 }
 
 TEST_CASE("variables without values are named") {

@@ -16,6 +16,7 @@
 #include <tenon/ops/matmul.hpp>
 #include <tenon/ops/partition.hpp>
 #include <tenon/ops/reduction.hpp>
+#include <tenon/ops/reshape.hpp>
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/train/checkpoint.hpp>
 #include <tenon/train/mirrored.hpp>
@@ -160,6 +161,85 @@ TEST_CASE("the variable itself may be named: what is trained, whose gradient is 
                             return o.apply_gradients({{tn::detail::as_tensor(g * 1.0), *p.table}});
                         }),
                 expected);
+}
+
+TEST_CASE("SEMANTICS 15, 20: read as a whole after an update, parts give what one piece gives: the value after it") {
+    using small = tn::shape<4>;
+    const auto results = [](int parts, const tn::session_options& o) {
+        const tn::graph g;
+        const tn::graph_scope scope(g);
+        const tn::partitioned how{.parts = parts};
+        const auto t = tn::variable<float, small>("t", tn::zeros(), {.partition = how});
+        const auto fresh = tn::variable<float, small>("fresh", tn::zeros(), {.partition = how});
+        const auto copy = tn::variable("copy", tn::constant({9.0f, 9.0f, 9.0f, 9.0f}), {.partition = how});
+        const auto after = [](const auto& first, const auto& body) {
+            const tn::control_dependencies then(first);
+            if constexpr (requires { body().materialize(); }) return body().materialize();
+            else return body();
+        };
+        const auto up = t.assign_add(1.0f);
+        const auto twice = after(up, [&] { return t.assign_add(t * 10.0f + 1.0f); }); // 1 + (10 + 1)
+        std::vector<tn::any_tensor> fetched{
+            (t * 10.0f).materialize(), // as it was before
+            after(up, [&] { return t * 10.0f; }),
+            after(up, [&] { return tn::sum(t) + t * 1.0f; }),
+            after(after(up, [&] { return tn::constant(1.0f) + 1.0f; }), [&] { return t + 0.5f; }),
+            after(twice, [&] { return t + 0.0f; }),
+            after(twice, [&] { return tn::reshape<tn::shape<2, 2>>(t) + 0.0f; }),
+            after(twice,
+                  [&] {
+                      return tn::gather(t, tn::constant({3, 0}));
+                  }),
+            after(fresh.assign(tn::constant({1.0f, 2.0f, 3.0f, 4.0f})),
+                  [&] { return fresh * 2.0f; }), // never initialised
+            after(twice, [&] { return copy.assign(t); }),
+        };
+        tn::session s(o);
+        s.run(t.initializer(), copy.initializer());
+        std::vector<tn::any_array> all;
+        for (int step = 0; step < 2; ++step) {
+            for (tn::any_array& a : s.run_untyped({}, fetched)) all.push_back(std::move(a));
+            // One at a time, too: then not all of the updates are in the step.
+            for (const tn::any_tensor& f : fetched) all.push_back(std::move(s.run_untyped({}, {f})[0]));
+        }
+        // What is fed for the whole is what is read of it, before and after.
+        std::vector<tn::fed_value> feeds;
+        feeds.push_back({t, tn::array<float, small>({5, 6, 7, 8}).untyped().copy()});
+        for (tn::any_array& a : s.run_untyped(std::move(feeds), {fetched[1], fetched[2]})) all.push_back(std::move(a));
+        return all;
+    };
+    for (const tn::session_options& o :
+         {tn::session_options{}, tn::session_options{.fuse = false}, tn::session_options{.cpu_devices = 2}}) {
+        const auto expected = results(1, o);
+        for (const int parts : {2, 3, 4}) {
+            const auto got = results(parts, o);
+            REQUIRE(got.size() == expected.size());
+            for (std::size_t i = 0; i < got.size(); ++i) {
+                INFO("result ", i, " of ", parts, " parts");
+                CHECK(got[i] == expected[i]);
+            }
+        }
+        CHECK(expected[0].data<float>()[0] == 0);
+        CHECK(expected[1].data<float>()[0] == 10);
+        CHECK(expected[4].data<float>()[0] == 12);
+    }
+}
+
+TEST_CASE("SEMANTICS 15, 20: of parts that are updated one by one a reader finds those that it was made to run after") {
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const auto t = tn::variable<float, tn::shape<4>>("t", tn::zeros(), {.partition = {.parts = 2}});
+    const auto parts = tn::parts_of(t);
+    const auto first = tn::untyped::assign_add(parts[0], 1.0f), second = tn::untyped::assign_add(parts[1], 2.0f);
+    const auto read = [&] {
+        const tn::control_dependencies then(first);
+        return (t * 1.0f).materialize();
+    }();
+    tn::session s;
+    s.run(tn::initialize_variables());
+    const auto [got, other] = s.run(read, tn::as<float, tn::shape<2>>(second));
+    CHECK(got == tn::array<float, tn::shape<4>>({1, 1, 0, 0}));
+    CHECK(other(0) == 2);
 }
 
 TEST_CASE("replicated training copies the parts to every device") {

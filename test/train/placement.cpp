@@ -110,17 +110,70 @@ TEST_CASE("SEMANTICS 4: an update's own arithmetic runs where the variable is: a
     CHECK(crossing(clipped) <= 64);
 }
 
-TEST_CASE("SEMANTICS 4: what a scope asks for comes first: there an update's arithmetic is, but not the update") {
+TEST_CASE("SEMANTICS 4: what an update computes of the variable runs where that is, whatever its scopes ask for") {
     const tn::graph g;
     const tn::graph_scope in(g);
     const auto w = matrix_variable("w", "/gpu:1");
-    const auto update = tn::on("/cpu:0", [&] { return w.assign_add(1.0f); });
+    const auto x = tn::placeholder<float, tn::shape<8, 8>>("x");
+    const auto elsewhere = tn::on("/cpu:0");
+    const auto update = w.assign_add(1.0f);
+    const auto rows = w.scatter_add(tn::constant({1, 2}), 1.0f);
+    const auto given = tn::tanh(x).materialize(); // of nothing that the variable has
+    const auto product = w.assign_add(given);
     tn::session s({.gpus = tn::simulated_gpu(2, memory)});
     const auto e = s.explain_placement(update);
-    CHECK(device_in(e, "w/add") == cpu0);
+    CHECK(device_in(e, "w/add") == gpu1);
     CHECK(device_in(e, update.name()) == gpu1);
+    for (const auto& n : e.nodes)
+        if (n.name == "w/add") {
+            CHECK(n.rule == tn::placement_rule::with_data);
+            CHECK(n.requested == "/cpu:0"_dev);
+            CHECK(n.group == "w");
+        }
+    const std::string text = e.to_text();
+    CHECK_MESSAGE(text.find("w/add (add): /job:localhost/replica:0/task:0/device:GPU:1, with its data, asked for "
+                            "/device:CPU:0, group of w\n") != std::string::npos,
+                  text);
+    CHECK(device_in(s.explain_placement(rows), rows.name()) == gpu1);
+    const auto fed = tn::array<float, tn::shape<8, 8>>();
+    CHECK(device_in(s.explain_placement(tn::feed(x, fed), product), given.name()) == cpu0);
     s.run(w.initializer());
     CHECK(s.run(update)(7, 7) == 2);
+}
+
+TEST_CASE(
+    "SEMANTICS 4: an optimiser's step that is written in another task's scope is computed where the variables are") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const std::vector<tn::task> tasks{tn::task({.job = "worker"}), tn::task({.job = "worker", .index = 1})};
+    const auto table = tn::on("/job:worker/task:0", [] {
+        return tn::variable<float, tn::shape<6, 4>>("table", tn::ones(), {.partition = {.parts = 2}});
+    });
+    const auto w = tn::on("/job:worker/task:0", [] { return tn::variable<float, tn::shape<4>>("w", tn::ones()); });
+    tn::session s(tasks, g);
+    const auto there = tn::on("/job:worker/task:1");
+    const auto loss = tn::sum(tn::gather(table, tn::constant({1, 5})) * w);
+    const auto check = [&](const tn::optimizer& o) {
+        const auto train = o.minimize(loss);
+        int updates = 0;
+        const auto e = s.explain_placement(train);
+        for (const auto& n : e.nodes) {
+            const tn::node& update = *g.find(n.name);
+            if (!update.op->is(tn::op_flags::updates)) continue;
+            const std::string& variable = update.inputs[0].node->name;
+            if (variable.starts_with("w") || variable.starts_with("table/")) { // and what is kept beside them
+                ++updates;
+                CHECK_MESSAGE(n.device.task == 0, n.name);
+            }
+            CHECK_MESSAGE(device_in(e, update.inputs.back().node->name) == n.device, n.name);
+        }
+        CHECK(updates >= 3);
+    };
+    check(tn::gradient_descent(0.1));
+    check(tn::momentum(0.1, 0.9));
+    check(tn::adagrad(0.1));
+    check(tn::rmsprop(0.1, {.momentum = 0.9, .centered = true}));
+    check(tn::adam(0.1, {.weight_decay = 0.1}));
 }
 
 TEST_CASE("SEMANTICS 4: a gradient runs where the op is that it is the gradient of, sums where what they are for is") {

@@ -106,7 +106,7 @@ TEST_CASE("SEMANTICS 37: input_producer gives the elements of a tensor along dim
         CHECK(row(0) == static_cast<float>(2 * i + 1));
         CHECK(row(1) == static_cast<float>(2 * i + 2));
     }
-    CHECK_THROWS_AS((void)sess.run(next), tn::out_of_range_error);
+    CHECK_THROWS_AS((void)sess.run(next), tn::end_of_data_error);
     coord.request_stop();
     coord.join();
 }
@@ -124,7 +124,7 @@ TEST_CASE("a producer of as many elements as its tensor has in the step") {
     tn::coordinator coord;
     tn::start_queue_runners(sess, coord);
     for (const std::int64_t i : {4, 5, 6}) CHECK(sess.run(next)() == i);
-    CHECK_THROWS_AS((void)sess.run(next), tn::out_of_range_error);
+    CHECK_THROWS_AS((void)sess.run(next), tn::end_of_data_error);
     coord.request_stop();
     coord.join();
 }
@@ -146,7 +146,7 @@ TEST_CASE("SEMANTICS 37: slice_input_producer gives slices of several tensors th
         came.insert(n());
     }
     for (const std::string& n : all) CHECK(came.count(n) == 5);
-    CHECK_THROWS_AS((void)sess.run(image), tn::out_of_range_error);
+    CHECK_THROWS_AS((void)sess.run(image), tn::end_of_data_error);
     coord.request_stop();
     coord.join();
 }

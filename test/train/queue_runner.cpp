@@ -124,6 +124,26 @@ TEST_CASE("SEMANTICS 37: who waits for a queue whose collected runners were neve
     coord.join();
 }
 
+TEST_CASE("SEMANTICS 37: the hint is given through every handle of a shared name") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    tn::fifo_queue<std::int64_t> q(3, {.shared_name = "jobs", .name = "filled"});
+    tn::add_queue_runner(tn::queue_runner(q, q.enqueue(std::int64_t{7}), 1));
+    tn::fifo_queue<std::int64_t> same(3, {.shared_name = "jobs", .name = "read"}), other(3, {.shared_name = "none"});
+    const auto next = same.dequeue(), never = other.dequeue();
+    tn::session sess(g);
+    const auto words = [&](const auto& t) {
+        return message_of<tn::deadline_exceeded_error>([&] { (void)sess.run_for(0.02, t); });
+    };
+    CHECK(contains(words(next), "the queue runners of \"read\" were never started"));
+    CHECK(!contains(words(never), "never started"));
+    tn::coordinator coord;
+    tn::start_queue_runners(sess, coord);
+    CHECK(sess.run_for(20, next)() == 7);
+    coord.request_stop();
+    coord.join();
+}
+
 TEST_CASE("a runner ends with its session") {
     const tn::graph g;
     const tn::graph_scope in(g);
@@ -216,5 +236,5 @@ TEST_CASE("SEMANTICS 37: a stop ends a runner that waits for room in another que
     coord.join(20);
     CHECK(sess.run(held)() == 3);
     CHECK(sess.run(held)() == 3);
-    CHECK_THROWS_AS(sess.run(held), tn::out_of_range_error);
+    CHECK_THROWS_AS(sess.run(held), tn::end_of_data_error);
 }

@@ -7,11 +7,15 @@
 #include <thread>
 #include <vector>
 
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "temporary_folder.hpp"
 
 #include <tenon/graph/replica_device_setter.hpp>
+#include <tenon/ops/control.hpp>
+#include <tenon/ops/files.hpp>
 #include <tenon/ops/reduction.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
 #include <tenon/runtime/session/session.hpp>
@@ -231,12 +235,175 @@ TEST_CASE("SEMANTICS 46: a damaged shard is named, and no variable of any task h
             CHECK(m.values() == now);
         }
         std::filesystem::remove(path);
-        CHECK_THROWS_WITH_AS(saver.restore(*m.sess), doctest::Contains(shard.file.c_str()), tn::not_found_error);
+        CHECK_THROWS_WITH_AS(saver.restore(*m.sess), doctest::Contains(shard.file.c_str()), tn::data_loss_error);
         CHECK(m.values() == now);
         write_bytes(path, good);
     }
     write_bytes(saved.path, "{\"format\": \"tenon");
     CHECK_THROWS_WITH_AS(saver.restore(*m.sess), doctest::Contains("m-1.json"), tn::data_loss_error);
+}
+
+TEST_CASE("SEMANTICS 46: where the newest is damaged restore says so, and takes the last that is whole where that is "
+          "asked for") {
+    const temporary_folder folder;
+    model m(2);
+    m.sess->run(m.initialize);
+    tn::saver saver(folder / "m");
+    std::vector<tn::saved_checkpoint> saved;
+    std::vector<std::vector<tn::array<float, vector4>>> was;
+    for (int i = 0; i < 4; ++i) {
+        saved.push_back(saver.save(*m.sess, i));
+        was.push_back(m.values());
+        for (const auto& v : m.v) m.sess->run(v.assign_add(1.0f));
+    }
+    const auto fall_back = [&](int to, std::size_t passed_over) {
+        const tn::restored_checkpoint r = saver.restore(*m.sess, {.fall_back = true});
+        CHECK(r.step == to);
+        CHECK(r.path == saved[static_cast<std::size_t>(to)].path);
+        CHECK(r.passed_over.size() == passed_over);
+        CHECK(m.values() == was[static_cast<std::size_t>(to)]);
+        return r.passed_over;
+    };
+    fall_back(3, 0);
+    const std::string shard = folder / saved[3].manifest.shards[1].file, good = read_bytes(shard);
+    write_bytes(shard, good.substr(0, good.size() - 1));
+    CHECK_THROWS_WITH_AS(saver.restore(*m.sess), doctest::Contains("restore_options::fall_back"), tn::data_loss_error);
+    CHECK(m.values() == was[3]);
+    const names lines = fall_back(2, 1);
+    CHECK(lines[0].find(saved[3].path) == 0);
+    CHECK(lines[0].find(saved[3].manifest.shards[1].file) != std::string::npos);
+    std::filesystem::remove(folder / saved[2].manifest.shards[0].file); // one that is lost
+    fall_back(1, 2);
+    write_bytes(saved[1].path, "{}"); // a manifest that is none
+    fall_back(0, 3);
+    write_bytes(shard, good);
+    CHECK(saver.restore(*m.sess, {.checkpoint = saved[2].path, .fall_back = true}).step == 0); // those before it
+    fall_back(3, 0);
+    std::filesystem::remove(saved[3].path);
+    fall_back(0, 3);
+    write_bytes(folder / "m.checkpoints.json", "{\"format\": "); // the list too
+    CHECK_THROWS_AS(saver.restore(*m.sess), tn::data_loss_error);
+    fall_back(0, 3);
+    std::filesystem::remove(folder / saved[0].manifest.shards[0].file);
+    CHECK_THROWS_WITH_AS(saver.restore(*m.sess, {.fall_back = true}), doctest::Contains("is whole:"),
+                         tn::data_loss_error);
+}
+
+TEST_CASE(
+    "SEMANTICS 46: a name has one writer at a time; none removes the last checkpoint of another that still saves") {
+    const temporary_folder folder;
+    // Two trainings, in sessions that share nothing but the files.
+    model one(1), other(1);
+    one.sess->run(one.initialize);
+    other.sess->run(other.initialize);
+    for (const auto& v : other.v) other.sess->run(v.assign_add(100.0f));
+    const auto ones = one.values(), others = other.values();
+    {
+        tn::saver a(folder / "m", {.keep = 1}), b(folder / "m", {.keep = 1});
+        std::string last_a, last_b;
+        for (int i = 0; i < 4; ++i) {
+            last_a = a.save(*one.sess, 2 * i).path;
+            last_b = b.save(*other.sess, 2 * i + 1).path;
+            (void)a.restore(*one.sess, {.checkpoint = last_a});
+            CHECK(one.values() == ones);
+        }
+        CHECK(a.checkpoints(*one.sess) == names{last_a, last_b});
+        last_a = a.save(*one.sess, 10).path;
+        last_a = a.save(*one.sess, 11).path; // the other saves no more
+        CHECK(a.checkpoints(*one.sess) == names{last_a});
+        CHECK(folder.file_count() == 3);
+    }
+    // At the same time.
+    std::vector<std::thread> savers;
+    std::atomic<int> saved{0};
+    for (model* const m : {&one, &other})
+        savers.emplace_back([&, m] {
+            tn::saver s(folder / "m", {.keep = 2});
+            for (int i = 0; i < 15; ++i) {
+                const tn::saved_checkpoint c = s.save(*m->sess, 100 + 2 * i + (m == &one));
+                CHECK(c.trouble.empty());
+                CHECK(s.restore(*m->sess, {.checkpoint = c.path}).step == 100 + 2 * i + (m == &one));
+                ++saved;
+            }
+        });
+    for (std::thread& t : savers) t.join();
+    CHECK(saved == 30);
+    CHECK(one.values() == ones);
+    CHECK(other.values() == others);
+    CHECK_FALSE(std::filesystem::exists(folder / "m.lease"));
+    // One of another process, which still writes.
+    const int held = ::open((folder / "m.lease").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    REQUIRE(::write(held, "a saver elsewhere", 17) == 17);
+    struct flock all {};
+    all.l_type = F_WRLCK;
+    all.l_whence = SEEK_SET;
+    REQUIRE(::fcntl(held, F_OFD_SETLK, &all) == 0);
+    tn::saver late(folder / "m", {.lease = 0.05});
+    const int files = folder.file_count();
+    CHECK_THROWS_WITH_AS(late.save(*one.sess, 500), doctest::Contains("a saver elsewhere saves under the name"),
+                         tn::aborted_error);
+    CHECK(folder.file_count() == files);
+    ::close(held);
+    CHECK(late.save(*one.sess, 500).manifest.step == 500);
+}
+
+TEST_CASE("a saver that is gone for longer than its lease writes nothing more: list and manifest are the next one's") {
+    const temporary_folder folder;
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const auto path = tn::untyped::placeholder(tn::element_type::string, {}),
+               text = tn::untyped::placeholder(tn::element_type::string, {}),
+               who = tn::untyped::placeholder(tn::element_type::string, {}),
+               lease = tn::untyped::placeholder(tn::element_type::string, {}),
+               seconds = tn::untyped::placeholder(tn::element_type::float64, {});
+    const auto claimed = tn::add<tn::claim_file_op>({}, {lease, who, seconds});
+    const auto renewed = tn::add<tn::claim_file_op>({true}, {lease, who, seconds});
+    const auto write = tn::add<tn::write_file_op>({}, {path, text, lease, who}).operation();
+    tn::session sess;
+    const auto text_array = [](const std::string& of) {
+        tn::any_array a(tn::element_type::string, {});
+        *a.data<std::string>() = of;
+        return a;
+    };
+    const auto claim = [&](const std::string& by, double length, bool again = false) {
+        tn::any_array s(tn::element_type::float64, {});
+        *s.data<double>() = length;
+        std::vector<tn::any_array> fed;
+        fed.push_back(text_array(folder / "a.lease"));
+        fed.push_back(text_array(by));
+        fed.push_back(std::move(s));
+        return *sess.callable_untyped({lease, who, seconds}, {again ? renewed : claimed}, {})
+                    .run_for(0, fed)[0]
+                    .data<std::string>();
+    };
+    const auto write_as = [&](const std::string& by) {
+        std::vector<tn::any_array> fed;
+        fed.push_back(text_array(folder / "file"));
+        fed.push_back(text_array(by));
+        fed.push_back(text_array(folder / "a.lease"));
+        fed.push_back(text_array(by));
+        (void)sess.callable_untyped({path, text, lease, who}, {}, {write}).run_for(0, fed);
+    };
+    CHECK_THROWS_WITH_AS(write_as("one"), doctest::Contains("its time has passed"), tn::aborted_error);
+    CHECK(claim("one", 1000) == "one");
+    write_as("one");
+    CHECK(claim("two", 1000) == "one");
+    CHECK_THROWS_WITH_AS(write_as("two"), doctest::Contains("one has it"), tn::aborted_error);
+    CHECK(claim("one", -1).empty());
+    CHECK(claim("one", 1e-9) == "one"); // its time passes
+    CHECK(claim("two", 1000) == "two");
+    CHECK_THROWS_WITH_AS(write_as("one"), doctest::Contains("two has it"), tn::aborted_error);
+    write_as("two");
+    CHECK(read_bytes(folder / "file") == "two");
+    // What has passed is not gone on with: somebody has had it between, and has given it back.
+    CHECK(claim("two", 1000, true) == "two");
+    CHECK(claim("one", 1000, true) == "two");
+    CHECK(claim("two", -1).empty());
+    CHECK(claim("one", 1000, true).empty());
+    CHECK_THROWS_AS(write_as("one"), tn::aborted_error);
+    CHECK(claim("two", 1000) == "two");
+    CHECK(claim("two", -1).empty());
+    CHECK_FALSE(std::filesystem::exists(folder / "a.lease"));
 }
 
 TEST_CASE("SEMANTICS 46: what does not fit is named, on both sides; a partial restore takes the rest") {
@@ -342,6 +509,7 @@ TEST_CASE("a saver without a name, or with options that make no sense, is refuse
     CHECK_THROWS_AS(tn::saver(""), tn::invalid_argument_error);
     CHECK_THROWS_AS(tn::saver("m", {.keep = -1}), tn::invalid_argument_error);
     CHECK_THROWS_AS(tn::saver("m", {.timeout = -1}), tn::invalid_argument_error);
+    CHECK_THROWS_AS(tn::saver("m", {.lease = 0}), tn::invalid_argument_error);
 }
 
 TEST_CASE("a task that may use no files refuses to save, and says what would let it") {

@@ -6,6 +6,7 @@
 #include <tenon/ops/formulas.hpp>
 #include <tenon/ops/gather.hpp>
 #include <tenon/ops/reduction.hpp>
+#include <tenon/ops/selection.hpp>
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/train/optimizers.hpp>
 
@@ -99,4 +100,63 @@ TEST_CASE("SEMANTICS 20, 39: sparse gradients of the same rows in one step all c
                 for (int k = 0; k < 2; ++k) CHECK(got(r, k) == doctest::Approx(x[r][k]).epsilon(1e-12));
         }
     }
+}
+
+namespace {
+
+inline constexpr struct some_rows : tn::dim<"some_rows"> {} some_rows;
+using gradients_of_step = std::vector<tn::gradient_and_variable>;
+
+// A table after two steps of two optimisers at once, the second of clipped gradients; with what the second keeps.
+std::vector<tn::any_array> trained_by_two(int parts, bool chosen_late, int clip, int kind,
+                                          const tn::session_options& o) {
+    tn::graph g;
+    const tn::graph_scope in(g);
+    const auto table =
+        tn::variable<double, tn::shape<6, 4>>("table", tn::uniform(-1, 1, 5), {.partition = {.parts = parts}});
+    const auto ids = tn::placeholder<std::int32_t, tn::shape<some_rows>>("ids");
+    const auto rows = chosen_late ? std::get<0>(tn::unique<tn::dyn>(ids))
+                                  : tn::tensor<std::int32_t, tn::shape<tn::dyn>>::unchecked(ids);
+    const auto e = tn::gather(table, rows);
+    const tn::operation first = tn::gradient_descent(0.1).minimize(tn::sum(e * e));
+    gradients_of_step d = tn::optimizer::compute_gradients(tn::sum(tn::tanh(tn::gather(table, rows))));
+    if (clip == 1) d = tn::clip_by_global_norm(std::move(d), 0.2);
+    if (clip == 2) d = tn::clip_by_norm(std::move(d), 0.2);
+    if (clip == 3) d = tn::clip_by_value(std::move(d), -0.1, 0.2);
+    const tn::operation second = kind == 0   ? tn::gradient_descent(0.1).apply_gradients(d)
+                                 : kind == 1 ? tn::momentum(0.1).apply_gradients(d)
+                                             : tn::adam(0.1).apply_gradients(d);
+    tn::session s(o);
+    s.run(tn::initialize_variables());
+    for (const auto& fed : {tn::array<std::int32_t, tn::shape<some_rows>>{1, 5, 3},
+                            tn::array<std::int32_t, tn::shape<some_rows>>{5, 0, 5, 5, 2}})
+        s.run(tn::feed(ids, fed), first, second);
+    std::vector<tn::any_tensor> kept{table, tn::global_step()};
+    if (kind == 1) kept.push_back(g.tensor("table/momentum"));
+    if (kind == 2) kept.push_back(g.tensor("table/adam_v"));
+    return s.run_untyped({}, kept);
+}
+
+} // namespace
+
+TEST_CASE("SEMANTICS 20, 39: two optimisers at once on a table in parts, or on rows chosen late, are as on one piece") {
+    for (const tn::session_options& o : kinds)
+        for (const bool late : {false, true})
+            for (const int clip : {0, 1, 2, 3})
+                for (const int kind : {0, 1, 2}) {
+                    const auto expected = trained_by_two(1, late, clip, kind, o);
+                    for (const int parts : {2, 3}) {
+                        INFO(parts, " parts, late ", late, ", clip ", clip, ", optimiser ", kind);
+                        const auto got = trained_by_two(parts, late, clip, kind, o);
+                        REQUIRE(got.size() == expected.size());
+                        for (std::size_t i = 0; i < got.size(); ++i) {
+                            REQUIRE(got[i].type() == expected[i].type());
+                            if (i == 1) CHECK(got[i] == expected[i]);
+                            else
+                                for (std::int64_t k = 0; k < got[i].elements(); ++k)
+                                    CHECK(got[i].data<double>()[k] ==
+                                          doctest::Approx(expected[i].data<double>()[k]).epsilon(1e-12));
+                        }
+                    }
+                }
 }

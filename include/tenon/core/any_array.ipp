@@ -10,6 +10,7 @@
 
 #include <tenon/core/any_array.hpp>
 #include <tenon/core/large_memory.hpp>
+#include <tenon/core/memory_payer.hpp>
 #include <tenon/core/with_element.hpp>
 
 namespace tenon {
@@ -20,8 +21,10 @@ namespace detail {
 struct storage {
     std::atomic<std::int64_t> owners{1};
     void (*end)(storage*) noexcept;
-    void* block;          // what was allocated, or the adopter's context
-    std::size_t size = 0; // strings to be destroyed before the block is freed, or bytes of a large block
+    void* block;                   // what was allocated, or the adopter's context
+    std::size_t size = 0;          // strings to be destroyed before the block is freed, or bytes of a large block
+    memory_payer* payer = nullptr; // who was asked for it
+    std::size_t paid = 0;          // bytes
 };
 
 struct adopted_storage : storage {
@@ -35,8 +38,12 @@ TENON_INLINE void retain(storage* s) noexcept { s->owners.fetch_add(1, std::memo
 
 TENON_INLINE void release(storage* s) noexcept {
     // The only owner needs no atomic decrement: nobody else can reach the count.
-    if (s->owners.load(std::memory_order_acquire) == 1 || s->owners.fetch_sub(1, std::memory_order_acq_rel) == 1)
-        s->end(s);
+    if (s->owners.load(std::memory_order_acquire) != 1 && s->owners.fetch_sub(1, std::memory_order_acq_rel) != 1)
+        return;
+    memory_payer* const payer = s->payer;
+    const std::size_t paid = s->paid;
+    s->end(s);
+    if (payer) payer->give(paid);
 }
 
 inline void end_small(storage* s) noexcept { ::operator delete(s->block); }
@@ -51,6 +58,14 @@ inline void end_adopted(storage* s) noexcept {
     delete adopted;
 }
 
+inline void pay(memory_payer& payer, std::size_t bytes, element_type element, const extents& sizes) {
+    try {
+        payer.take(bytes);
+    } catch (const resource_exhausted_error& e) {
+        throw resource_exhausted_error("an array " + to_string(tensor_type{element, sizes}) + ": " + e.what());
+    }
+}
+
 // One block for the count and the elements. Small blocks come from plain operator new and are aligned here,
 // which is several times faster than asking for aligned memory.
 inline storage* make_storage(element_type element, const extents& sizes, std::int64_t elements) {
@@ -59,6 +74,9 @@ inline storage* make_storage(element_type element, const extents& sizes, std::in
     void (*end)(storage*) noexcept = end_small;
     std::size_t offset = 0; // of the elements
     const bool large = bytes >= large_memory && element != element_type::string;
+    memory_payer* const payer = current_payer();
+    const std::size_t paid = bytes + sizeof(storage) + array_alignment - 1;
+    if (payer) pay(*payer, paid, element, sizes);
     if (large) {
         offset = array_alignment;
         block = new_large(bytes + offset);
@@ -68,11 +86,13 @@ inline storage* make_storage(element_type element, const extents& sizes, std::in
         const auto address = reinterpret_cast<std::uintptr_t>(block) + sizeof(storage);
         offset = sizeof(storage) + (array_alignment - address % array_alignment) % array_alignment;
     }
-    if (!block)
+    if (!block) {
+        if (payer) payer->give(paid);
         throw resource_exhausted_error("array: no memory for " + to_string(tensor_type{element, sizes}) + ", " +
                                        std::to_string(bytes) + " bytes; use smaller sizes or free other arrays");
+    }
     auto* data = static_cast<std::byte*>(block) + offset;
-    auto* s = new (data - sizeof(storage)) storage{.end = end, .block = block};
+    auto* s = new (data - sizeof(storage)) storage{.end = end, .block = block, .payer = payer, .paid = paid};
     if (large) s->size = bytes + offset;
     if (element == element_type::string) {
         std::uninitialized_value_construct_n(reinterpret_cast<std::string*>(data), elements);

@@ -116,6 +116,10 @@ template <Element T> any_array viewed(std::span<T> values, const extents& sizes)
     return any_array::view(values.data(), element_type_of<T>, sizes);
 }
 
+/// The advice where braces are not as deep as an array has dimensions.
+struct write_sizes_in_parentheses_or_braces_for_each_dimension {};
+struct write_braces_for_each_dimension {};
+
 template <class S> struct rows_of {
     using row = unranked;
     using slice = unranked;
@@ -370,8 +374,18 @@ public:
     template <class... I>
         requires(sizeof...(I) == sizes_needed && (std::is_integral_v<I> && ...))
     explicit array(uninitialized_t, I... sizes) : base(any_array(element_type_of<T>, sizes_from(sizes...))) {}
-    /// From nested braces that fit S: invalid_argument_error.
-    array(std::initializer_list<detail::nested<T>> values) : base(checked(detail::nested<T>::collect(values))) {}
+    /// From nested braces that fit S: invalid_argument_error. A list of numbers is elements, (64) a size.
+    array(std::initializer_list<detail::nested<T>> values) requires(S::rank > 0) :
+        base(checked(detail::nested<T>::collect(values))) {}
+    // array<float, shape<batch, 4>> a(64), or a{{1, 2, 3, 4}}
+    template <detail::Literal<T> U>
+        requires(S::rank > 1)
+    array(std::initializer_list<U>, detail::write_sizes_in_parentheses_or_braces_for_each_dimension = {})
+    = delete;
+    template <detail::Literal<T> U>
+        requires(S::rank == 1 || S::rank > 2)
+    array(std::initializer_list<std::initializer_list<U>>, detail::write_braces_for_each_dimension = {})
+    = delete;
     /// A copy of `values`, in row-major order; invalid_argument_error when they are not as many as the sizes
     /// ask for.
     explicit array(std::span<const T> values) requires(sizes_needed == 0) :

@@ -62,6 +62,23 @@ template <class...> inline constexpr bool is_mistake = false;
 /// For `auto [a, b] = ...`: as many as there are Xs.
 template <class X> using ill_shaped_for = ill_shaped;
 
+/// Element type and shape of an operand, as a type.
+template <class T, class S> struct operand_type {
+    using element = T;
+    using shape = S;
+    static constexpr tensor_type type{element_type_of<T>, S::extents};
+};
+
+template <class Op, class Static, int Output, class... Operands> constexpr inferred infer_static() {
+    constexpr tensor_type operands[] = {Operands::type..., tensor_type{}};
+    return Op::infer(Static::value, type_list(operands, static_cast<int>(sizeof...(Operands))), Output);
+}
+
+template <class Op, class Static, int Output, class... Operands> struct inference {
+    static constexpr inferred answer = infer_static<Op, Static, Output, Operands...>();
+    static constexpr const extents& value = answer.type.extents;
+};
+
 #if defined(__clang__)
 
 // clang prints values inside template arguments as numbers, but names of types and enumerators as they are.
@@ -115,6 +132,16 @@ template <class Rule, fault Fault, class... Shown> struct shapes_of {
 template <class Rule, fault Fault, class Static, class... Operands>
 using complaint_of = shapes_of<Rule, Fault, shown_of<Operands>..., typename asked<Static, is_about_axes(Fault)>::type>;
 
+// Of words that an op brings, the name of the constant that has them, where one has.
+template <const char* Words> struct in_words {};
+struct in_words_without_a_name {};
+template <class Inference> struct own_words { using type = in_words_without_a_name; };
+template <class Inference>
+    requires requires { typename in_words<Inference::answer.own>; }
+struct own_words<Inference> {
+    using type = in_words<Inference::answer.own>;
+};
+
 #else
 
 // g++ prints text in template arguments, so the complaint is a sentence: the one the graph says at run time.
@@ -153,7 +180,7 @@ struct attribute_writer {
     fault what;
     const char* between;
     constexpr void put(const char*, const extents& e) const {
-        if (is_about_elements(what)) return;
+        if (!is_about_sizes(what)) return;
         to.put(between);
         to.put(e);
     }
@@ -193,7 +220,8 @@ template <class Rule, fault Fault, class Static, class... Operands> constexpr in
     sentence_writer w{to};
     w.put(Rule::name);
     w.put(": ");
-    w.put(words(Fault));
+    if constexpr (Fault == fault::in_own_words) w.put(inference<Rule, Static, 0, Operands...>::answer.words());
+    else w.put(words(Fault));
     w.put(": ");
     const char* between = "";
     (show(w, Fault, Operands::type, between), ...);
@@ -218,23 +246,6 @@ using complaint_of = complaint<sentence<Rule, Fault, Static, Operands...>()>;
 
 #endif
 
-/// Element type and shape of an operand, as a type.
-template <class T, class S> struct operand_type {
-    using element = T;
-    using shape = S;
-    static constexpr tensor_type type{element_type_of<T>, S::extents};
-};
-
-template <class Op, class Static, int Output, class... Operands> constexpr inferred infer_static() {
-    constexpr tensor_type operands[] = {Operands::type..., tensor_type{}};
-    return Op::infer(Static::value, type_list(operands, static_cast<int>(sizeof...(Operands))), Output);
-}
-
-template <class Op, class Static, int Output, class... Operands> struct inference {
-    static constexpr inferred answer = infer_static<Op, Static, Output, Operands...>();
-    static constexpr const extents& value = answer.type.extents;
-};
-
 /// Attributes of an op as a type: `Static::value`.
 template <auto Attributes> struct constant_attributes { static constexpr auto value = Attributes; };
 
@@ -253,6 +264,13 @@ template <fault Fault> struct verdict_about {
     template <class Rule, class Static, class... Operands> using type = complaint_of<Rule, Fault, Static, Operands...>;
 };
 template <> struct verdict_about<fault::none> { template <class...> using type = fitting; };
+#if defined(__clang__)
+template <> struct verdict_about<fault::in_own_words> {
+    template <class Rule, class Static, class... Operands>
+    using type = shapes_of<Rule, fault::in_own_words, typename own_words<inference<Rule, Static, 0, Operands...>>::type,
+                           shown_of<Operands>..., typename asked<Static, true>::type>;
+};
+#endif
 template <bool MistakenBefore> struct verdict_on {
     template <class Rule, class Static, class... Operands>
     using type =

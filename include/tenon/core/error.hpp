@@ -47,20 +47,31 @@ constexpr const char* name_of(error_code code) noexcept {
     return "unknown";
 }
 
+/// What a handler may act on, where the code alone means several things. It travels with an error from task to task.
+enum class error_reason {
+    none,
+    end_of_data, ///< a queue, reader, iterator or count of epochs has no more elements, and will have none
+    lost_task,   ///< a task of a cluster cannot be reached any more, or is not the one that it was
+};
+
 /// Base of all of Tenon's exceptions: what() says what was wrong, where, and what to do.
 class error : public std::runtime_error {
 public:
-    error(error_code code, const std::string& message) : std::runtime_error(message), code_(code) {}
+    error(error_code code, const std::string& message, error_reason reason = error_reason::none) :
+        std::runtime_error(message), code_(code), reason_(reason) {}
     error_code code() const noexcept { return code_; }
+    error_reason reason() const noexcept { return reason_; }
 
 private:
     error_code code_;
+    error_reason reason_;
 };
 
 /// One exception type per canonical code, so that a caller catches what it can handle.
 template <error_code Code> class coded_error : public error {
 public:
-    explicit coded_error(const std::string& message) : error(Code, message) {}
+    explicit coded_error(const std::string& message, error_reason reason = error_reason::none) :
+        error(Code, message, reason) {}
 };
 
 using cancelled_error = coded_error<error_code::cancelled>;
@@ -78,8 +89,29 @@ using internal_error = coded_error<error_code::internal>;
 using unavailable_error = coded_error<error_code::unavailable>;
 using data_loss_error = coded_error<error_code::data_loss>;
 
-/// Throws the type that a code has: for an error whose code came from elsewhere, or which is told on with more words.
-[[noreturn]] void throw_error(error_code code, const std::string& message);
+/// The end of what there was to read: training that meets it has ended well. Any other out_of_range_error is a mistake.
+class end_of_data_error : public out_of_range_error {
+public:
+    explicit end_of_data_error(const std::string& message) : out_of_range_error(message, error_reason::end_of_data) {}
+};
+
+/// Beside an unavailable_error (a task is not reached) or an aborted_error (it was restarted, and has forgotten): a task is lost,
+/// and with it what it held. A new session may go on from a checkpoint. Where all tasks are in this process it is never thrown.
+class lost_task_error {
+public:
+    virtual const char* what() const noexcept = 0;
+
+protected:
+    lost_task_error() = default;
+    lost_task_error(const lost_task_error&) = default;
+    lost_task_error& operator=(const lost_task_error&) = default;
+    ~lost_task_error() = default;
+};
+
+/// Throws the type that a code and a reason have: for an error that came from elsewhere.
+[[noreturn]] void throw_error(error_code code, const std::string& message, error_reason reason = error_reason::none);
+/// The same error in other words.
+[[noreturn]] void throw_error(const error& like, const std::string& message);
 
 namespace detail {
 /// For a handle, "session", that holds nothing any more.

@@ -4,7 +4,19 @@
 
 namespace tenon {
 
-TENON_INLINE void throw_error(error_code code, const std::string& message) {
+namespace detail {
+template <class Coded> class lost_task final : public Coded, public lost_task_error {
+public:
+    explicit lost_task(const std::string& message) : Coded(message, error_reason::lost_task) {}
+    const char* what() const noexcept override { return Coded::what(); }
+};
+} // namespace detail
+
+TENON_INLINE void throw_error(error_code code, const std::string& message, error_reason reason) {
+    if (reason == error_reason::end_of_data) throw end_of_data_error(message);
+    if (reason == error_reason::lost_task && code == error_code::aborted)
+        throw detail::lost_task<aborted_error>(message);
+    if (reason == error_reason::lost_task) throw detail::lost_task<unavailable_error>(message);
     switch (code) {
     case error_code::cancelled: throw cancelled_error(message);
     case error_code::invalid_argument: throw invalid_argument_error(message);
@@ -23,6 +35,10 @@ TENON_INLINE void throw_error(error_code code, const std::string& message) {
     case error_code::unknown: break;
     }
     throw error(error_code::unknown, message);
+}
+
+TENON_INLINE void throw_error(const error& like, const std::string& message) {
+    throw_error(like.code(), message, like.reason());
 }
 
 namespace detail {

@@ -52,6 +52,7 @@ enum class fault {
     components_differ,
     path_must_be_text,
     names_differ,
+    in_own_words, // an op's own, which inferred::own has
 };
 
 constexpr const char* words(fault f) noexcept {
@@ -101,6 +102,7 @@ constexpr const char* words(fault f) noexcept {
     case fault::components_differ: return "there is not one value for each component of the queue's elements";
     case fault::path_must_be_text: return "a path or what a file holds must be one text";
     case fault::names_differ: return "there is not one tensor for each name";
+    case fault::in_own_words: return "the op refuses its operands";
     }
     return "unknown fault";
 }
@@ -110,28 +112,38 @@ constexpr bool is_about_elements(fault f) noexcept {
     return f == fault::element_types_differ || f == fault::element_type_must_be_floating ||
            f == fault::element_type_must_be_numeric || f == fault::element_type_must_be_integer ||
            f == fault::element_type_must_be_bool || f == fault::element_type_not_supported ||
-           f == fault::number_does_not_fit || f == fault::value_does_not_fit_component || f == fault::path_must_be_text;
+           f == fault::number_does_not_fit || f == fault::value_does_not_fit_component ||
+           f == fault::path_must_be_text || f == fault::in_own_words;
 }
+
+/// True when sizes that are asked for, an attribute, are shown beside those of the operands.
+constexpr bool is_about_sizes(fault f) noexcept { return f == fault::in_own_words || !is_about_elements(f); }
 
 /// True when the fault is about axes, so that those asked for are shown with the shapes.
 constexpr bool is_about_axes(fault f) noexcept {
     return f == fault::axis_out_of_range || f == fault::axis_given_twice || f == fault::axes_are_not_a_permutation ||
-           f == fault::squeezed_size_is_not_1;
+           f == fault::squeezed_size_is_not_1 || f == fault::in_own_words;
 }
 
-/// A rule's answer.
+/// A rule's answer. An op may refuse its operands in words of its own, which live for ever; those of a constant that has a name
+/// can be told by every compiler:
+///     static constexpr char too_few_knots[] = "a spline needs 4 knots or more";
+///     ... return too_few_knots;
 struct inferred {
     fault what = fault::none;
+    const char* own = nullptr; ///< of fault::in_own_words
     tensor_type type;
 
     constexpr inferred() = default;
-    constexpr inferred(fault f) : what(f) {}              // NOLINT: a fault is an answer
-    constexpr inferred(const tensor_type& t) : type(t) {} // NOLINT: a type is an answer
+    constexpr inferred(fault f) : what(f) {}                                         // NOLINT: a fault is an answer
+    constexpr inferred(const char* words) : what(fault::in_own_words), own(words) {} // NOLINT: so are words
+    constexpr inferred(const tensor_type& t) : type(t) {}                            // NOLINT: a type is an answer
     constexpr inferred(element_type e, const extents& s) : type{e, s} {
         if (s.overfull()) what = fault::too_many_dimensions;
         else if (!is_countable(type)) what = fault::sizes_overflow;
     }
     constexpr explicit operator bool() const noexcept { return what == fault::none; }
+    constexpr const char* words() const noexcept { return own ? own : tenon::words(what); }
 };
 
 /// A rule's operands.
@@ -189,6 +201,16 @@ constexpr merged_extent multiply_size(const extent& a, std::int64_t n) noexcept 
     return extent_of_size(checked_size(a.size) * n);
 }
 
+/// How many elements sizes make, where all are numbers, else known in the step.
+constexpr extent size_of_all(const extents& sizes) noexcept {
+    checked_size n(1);
+    for (const extent& e : sizes) {
+        if (!e.is_number()) return dynamic_extent;
+        n *= e.size;
+    }
+    return n.fits() ? extent(n.value()) : dynamic_extent;
+}
+
 struct merged_extents {
     fault what = fault::none;
     tenon::extents extents;
@@ -236,7 +258,7 @@ constexpr inferred equal_types(type_list operands) noexcept {
 }
 
 /// "matmul: inner dimensions differ: [batch, 784] x [300, 10]", at run time.
-std::string fault_sentence(const char* op, fault what, type_list operands);
+std::string fault_sentence(const char* op, const inferred& refused, type_list operands);
 
 } // namespace tenon
 

@@ -26,9 +26,12 @@ public:
     const std::string& path() const noexcept { return path_; }
     /// Bytes in the file; -1 for what has no size, such as a pipe.
     std::int64_t size() const noexcept { return size_; }
+    /// When it was last written to, in nanoseconds since 1970; -1 for what has no size.
+    std::int64_t modified() const noexcept { return modified_; }
     /// Reads up to `bytes`; fewer only at the end of the file.
     std::size_t read(void* to, std::size_t bytes);
-    /// Reads what is there, up to `bytes`, without waiting for more; 0 only at the end of the file.
+    /// Reads what is there, up to `bytes`, without waiting for more; 0 only at the end of the file. Where a pipe has nothing it waits,
+    /// until the thread's stop_source is stopped: cancelled_error.
     std::size_t read_some(void* to, std::size_t bytes);
     /// The next read begins there. unimplemented_error for a pipe.
     void seek(std::uint64_t position);
@@ -37,7 +40,7 @@ private:
     const char* what_;
     std::string path_;
     int descriptor_ = -1;
-    std::int64_t size_ = -1;
+    std::int64_t size_ = -1, modified_ = -1;
 };
 
 /// A file that appears whole or not at all: it is written beside its place, and commit() puts it there.

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <tenon/core/file.hpp>
+#include <tenon/core/stop_source.hpp>
 
 namespace tenon::detail {
 
@@ -45,7 +46,8 @@ TENON_INLINE void throw_file_error(const char* what, const std::string& path, in
 }
 
 TENON_INLINE input_file::input_file(const char* what, std::string path) : what_(what), path_(std::move(path)) {
-    descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+    // Of a pipe without a writer opening would wait, where nobody could stop it.
+    descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor_ < 0) throw_file_error(what_, path_, errno);
     struct stat status {};
     int problem = ::fstat(descriptor_, &status) < 0 ? errno : 0;
@@ -54,7 +56,14 @@ TENON_INLINE input_file::input_file(const char* what, std::string path) : what_(
         ::close(descriptor_);
         throw_file_error(what_, path_, problem);
     }
-    if (S_ISREG(status.st_mode)) size_ = status.st_size;
+    if (!S_ISREG(status.st_mode)) return;
+    size_ = status.st_size;
+#if defined(__APPLE__)
+    const timespec at = status.st_mtimespec;
+#else
+    const timespec at = status.st_mtim;
+#endif
+    modified_ = std::int64_t{at.tv_sec} * 1'000'000'000 + at.tv_nsec;
 }
 
 TENON_INLINE input_file::~input_file() { ::close(descriptor_); }
@@ -62,19 +71,19 @@ TENON_INLINE input_file::~input_file() { ::close(descriptor_); }
 TENON_INLINE std::size_t input_file::read(void* to, std::size_t bytes) {
     std::size_t done = 0;
     while (done < bytes) {
-        const ssize_t n = ::read(descriptor_, static_cast<std::byte*>(to) + done, bytes - done);
+        const std::size_t n = read_some(static_cast<std::byte*>(to) + done, bytes - done);
         if (n == 0) break;
-        if (n > 0) done += static_cast<std::size_t>(n);
-        else if (errno != EINTR) throw_file_error(what_, path_, errno);
+        done += n;
     }
     return done;
 }
 
 TENON_INLINE std::size_t input_file::read_some(void* to, std::size_t bytes) {
     for (;;) {
+        if (size_ < 0 && bytes > 0) wait_to_read(descriptor_, path_.c_str());
         const ssize_t n = ::read(descriptor_, to, bytes);
         if (n >= 0) return static_cast<std::size_t>(n);
-        if (errno != EINTR) throw_file_error(what_, path_, errno);
+        if (errno != EINTR && errno != EAGAIN) throw_file_error(what_, path_, errno);
     }
 }
 

@@ -31,6 +31,9 @@ void delete_large(void* memory, std::size_t bytes) noexcept;
 /// Bytes that are kept and in nobody's use.
 std::size_t kept_large_memory() noexcept;
 
+/// Gives those that were used longest ago back to the system, until at most so many are kept.
+void shrink_kept_large_memory(std::size_t bytes) noexcept;
+
 } // namespace tenon::detail
 
 #if TENON_HEADER_ONLY

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <mutex>
 #include <new>
@@ -61,13 +62,14 @@ public:
         newest_ = p;
         if (same) same->previous = p;
         same = p;
-        bytes_ += bytes;
+        bytes_.fetch_add(bytes, std::memory_order_relaxed);
         shrink_to(limit_);
     }
 
-    std::size_t bytes() noexcept {
+    std::size_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
+    void shrink(std::size_t bytes) noexcept {
         const std::lock_guard lock(guard_);
-        return bytes_;
+        shrink_to(bytes);
     }
 
 private:
@@ -95,11 +97,11 @@ private:
         (p->newer ? p->newer->older : newest_) = p->older;
         (p->previous ? p->previous->next : by_size_[size_class(p->bytes)]) = p->next;
         if (p->next) p->next->previous = p->previous;
-        bytes_ -= p->bytes;
+        bytes_.fetch_sub(p->bytes, std::memory_order_relaxed);
         return p;
     }
     void shrink_to(std::size_t bytes) noexcept {
-        while (bytes_ > bytes) {
+        while (this->bytes() > bytes) {
             piece* const p = unlink(oldest_);
             end(p, p->bytes);
         }
@@ -121,7 +123,7 @@ private:
     std::mutex guard_; // of what follows
     piece *oldest_ = nullptr, *newest_ = nullptr;
     piece* by_size_[size_class(most_large_memory_kept) + 1] = {};
-    std::size_t bytes_ = 0;
+    std::atomic<std::size_t> bytes_{0}; // changed under the guard
 };
 
 TENON_INLINE void* new_large(std::size_t bytes) noexcept { return memory_keeper::instance().take(bytes); }
@@ -129,5 +131,6 @@ TENON_INLINE void delete_large(void* memory, std::size_t bytes) noexcept {
     memory_keeper::instance().give_back(memory, bytes);
 }
 TENON_INLINE std::size_t kept_large_memory() noexcept { return memory_keeper::instance().bytes(); }
+TENON_INLINE void shrink_kept_large_memory(std::size_t bytes) noexcept { memory_keeper::instance().shrink(bytes); }
 
 } // namespace tenon::detail

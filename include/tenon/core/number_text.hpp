@@ -1,8 +1,10 @@
 #pragma once
 
+#include <string>
+
 #include <tenon/core/config.hpp>
 
-/// Numbers from text, exactly and whatever the locale is.
+/// Numbers from text and as text, exactly and whatever the locale is.
 
 namespace tenon::detail {
 
@@ -10,6 +12,11 @@ namespace tenon::detail {
 /// characters long.
 float read_float(const char* begin, const char* end);
 double read_double(const char* begin, const char* end);
+
+/// v in the fewest digits that are read as v again: "0.1", "1e-07", "inf". What a message says of a number that need not be whole
+/// (std::to_string makes 0.000000 of what is small; test/layout finds it).
+std::string text_of_number(float v);
+std::string text_of_number(double v);
 
 } // namespace tenon::detail
 

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cstddef>
+#include <string>
 
 #include <tenon/core/number_text.hpp>
 
@@ -36,5 +37,13 @@ template <class T> T read_number(const char* begin, const char* end) {
 
 TENON_INLINE float read_float(const char* begin, const char* end) { return read_number<float>(begin, end); }
 TENON_INLINE double read_double(const char* begin, const char* end) { return read_number<double>(begin, end); }
+
+// libc++ has had to_chars of floating numbers since version 14, long before the macro for both.
+template <class T> std::string shortest_text(T v) {
+    char text[64];
+    return std::string(text, std::to_chars(text, text + sizeof text, v).ptr);
+}
+TENON_INLINE std::string text_of_number(float v) { return shortest_text(v); }
+TENON_INLINE std::string text_of_number(double v) { return shortest_text(v); }
 
 } // namespace tenon::detail

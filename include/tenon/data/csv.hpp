@@ -33,6 +33,10 @@ struct csv_read_options {
     std::vector<std::optional<std::string>> defaults = {};
     compression compressed = compression::automatic;
     std::int64_t largest_line = std::int64_t{1} << 28; ///< bytes; a longer one is a resource_exhausted_error
+    /// Files as people write them: blank lines, and lines that begin with `comment`, are left out, a lone carriage return ends a line, and
+    /// spaces and tabs beside the quotes of a field are no part of it. A line of nothing is no row of one empty field then.
+    bool forgiving = false;
+    char comment = '#'; ///< forgiving: 0: there are none
 };
 
 } // namespace tenon::data
@@ -59,7 +63,8 @@ inline constexpr bool are_csv_operands<operand_list<Operand...>> = (is_csv_opera
 namespace tenon::data {
 
 /// The rows of files, one file after another. C...: what each column holds, in order: T, or component<T, shape<n>> for n columns; or one
-/// struct with fields(), whose names each file has in its first line, in any order and beside others. A row that is none throws
+/// struct with fields(), whose names each file has in its first line, in any order and beside others. Text is UTF-8, or any other in
+/// which ASCII stands for itself: invalid_argument_error for UTF-16. A row that is none throws
 /// invalid_argument_error with file, line and column, and who goes on gets the row behind it.
 template <class... C> data_set<C...> csv(std::vector<std::string> files, const csv_read_options& o = {}) {
     using operands = typename data_set<C...>::operands;

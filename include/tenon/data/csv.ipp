@@ -6,6 +6,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/data/csv.hpp>
 #include <tenon/data/steps/file_walk.hpp>
+#include <tenon/data/steps/rows.hpp>
 #include <tenon/data/steps/sources.hpp>
 #include <tenon/io/text/element_text.hpp>
 
@@ -20,10 +21,14 @@ public:
         fields_(std::move(fields)),
         named_(named),
         options_(o),
-        format_{.kind = o.quotes ? record_kind::csv_lines : record_kind::text_lines,
+        format_{.kind = record_kind::csv_lines,
                 .compressed = o.compressed,
                 .skip_header_lines = o.skip_header_lines,
-                .largest_record = o.largest_line} {
+                .largest_record = o.largest_line,
+                .quotes = o.quotes,
+                .forgiving = o.forgiving,
+                .comment = o.comment,
+                .tabs_count = o.delimiter == '\t'} {
         check_format("csv", format_);
         if (!options_.defaults.empty() && options_.defaults.size() != fields_.size())
             throw invalid_argument_error("csv: " + std::to_string(options_.defaults.size()) + " defaults for " +
@@ -31,9 +36,11 @@ public:
         options_.defaults.resize(fields_.size());
         if (!named_) (void)decoder_in_order(); // what is wrong with it is said now
     }
-    std::unique_ptr<element_stream> make(pipeline&) const override { return std::make_unique<stream>(*this, 0, false); }
-    std::unique_ptr<element_stream> make_batches(pipeline&, std::int64_t n, bool drop_remainder) const override {
-        return std::make_unique<stream>(*this, n, drop_remainder);
+    std::unique_ptr<element_stream> make(pipeline& p) const override {
+        return std::make_unique<stream>(*this, p, 0, false);
+    }
+    std::unique_ptr<element_stream> make_batches(pipeline& p, std::int64_t n, bool drop_remainder) const override {
+        return std::make_unique<stream>(*this, p, n, drop_remainder);
     }
     bool may_wait() const override { return true; }
 
@@ -53,6 +60,7 @@ private:
         o.delimiter = options_.delimiter;
         o.quotes = options_.quotes;
         o.na_values = options_.na_values;
+        o.forgiving = options_.forgiving;
         return o;
     }
     csv_column column(std::size_t c) const {
@@ -74,11 +82,12 @@ private:
     // Elements, or batches of n of them, of which rows are read to where they stay.
     class stream final : public element_stream {
     public:
-        stream(const csv_node& n, std::int64_t batch, bool drop) :
+        stream(const csv_node& n, pipeline& p, std::int64_t batch, bool drop) :
             node_(n),
             batch_(batch),
             drop_(drop),
-            walk_(n.step(), n.files_, n.format_),
+            walk_(n.step(), n.files_, n.format_, p.options().copied_files),
+            room_(std::clamp<std::int64_t>(batch, 1, rows_at_first)),
             memory_(n.fields_.size()),
             out_(n.fields_.size()) {}
 
@@ -88,6 +97,10 @@ private:
             const std::int64_t wanted = batch_ == 0 ? 1 : batch_;
             if (rows_ == 0) begin();
             while (rows_ < wanted && next_record(record)) {
+                if (rows_ == room_) {
+                    room_ = std::min(wanted, 2 * room_);
+                    for (any_array& m : memory_) m = with_room(std::move(m), rows_, room_);
+                }
                 for (std::size_t c = 0; c < columns_.component.size(); ++c)
                     out_[c] = memory_[columns_.component[c]].data();
                 // A row that is none leaves those before it where they are.
@@ -98,13 +111,17 @@ private:
             if (count == 0 || (drop_ && count < wanted)) return false;
             for (std::size_t c = 0; c < memory_.size(); ++c) {
                 if (batch_ == 0) x.push_back(std::move(memory_[c]));
-                else x.push_back(count == wanted ? memory_[c].share() : memory_[c].slice(0, count));
+                else x.push_back(count == room_ ? memory_[c].share() : memory_[c].slice(0, count));
             }
             return true;
         }
         void save(state_writer& to) override {
             to.number(static_cast<std::uint64_t>(rows_));
-            if (rows_ > 0) to.element(memory_);
+            if (rows_ > 0) {
+                std::vector<any_array> held;
+                for (any_array& m : memory_) held.push_back(m.slice(0, rows_));
+                to.element(held);
+            }
             walk_.save(to);
         }
         void restore(state_reader& from) override {
@@ -112,23 +129,27 @@ private:
             if (rows_ < 0 || rows_ > batch_) from.damaged("a batch holds more than it may");
             if (rows_ > 0) {
                 std::vector<tensor_type> types;
-                for (std::size_t c = 0; c < memory_.size(); ++c) types.push_back(type_of(c));
+                for (std::size_t c = 0; c < memory_.size(); ++c) types.push_back(type_of(c, dynamic_extent));
                 memory_ = from.element(types);
+                room_ = memory_[0].extents()[0].size;
+                for (const any_array& m : memory_)
+                    if (m.extents()[0].size != room_ || room_ < rows_ || room_ > batch_)
+                        from.damaged("a batch has other rows than it says");
             }
             walk_.restore(from, [this] { opened(); });
         }
 
     private:
-        tensor_type type_of(std::size_t c) const {
+        tensor_type type_of(std::size_t c, extent rows) const {
             tensor_type t = node_.fields_[c].type;
-            if (batch_ > 0) t.extents.insert(0, batch_);
+            if (batch_ > 0) t.extents.insert(0, rows);
             return t;
         }
         // Memory for what comes; that of a batch which was let go is used again.
         void begin() {
             memory_.resize(node_.fields_.size());
             for (std::size_t c = 0; c < memory_.size(); ++c) {
-                const tensor_type t = type_of(c);
+                const tensor_type t = type_of(c, room_);
                 if (!memory_[c] || !memory_[c].is_unique()) memory_[c] = any_array(t.element, t.extents);
             }
         }
@@ -159,6 +180,7 @@ private:
         const bool drop_;
         file_walk walk_;
         columns columns_;
+        std::int64_t room_; // rows that memory_ has
         std::vector<any_array> memory_;
         std::vector<void*> out_;
         std::int64_t rows_ = 0; // that are in memory_ already

@@ -39,7 +39,7 @@ inline any_array read_idx_file(const auto& open, const std::string& name) {
         const std::unique_ptr<readable_file> plain = unpacked(std::move(file), name);
         return read_idx_from(*plain, name, stored < 0 ? -1 : (stored + 1) * best_compression, false);
     } catch (const error& e) {
-        throw_error(e.code(), std::string("read_idx: ") + e.what());
+        throw_error(e, std::string("read_idx: ") + e.what());
     }
 }
 
@@ -95,7 +95,7 @@ TENON_INLINE void write_idx(const std::string& path, const any_array& a) {
         file->write(elements.data(), elements.bytes());
         file->commit();
     } catch (const error& e) {
-        throw_error(e.code(), std::string("write_idx: ") + e.what());
+        throw_error(e, std::string("write_idx: ") + e.what());
     }
 }
 

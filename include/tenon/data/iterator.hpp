@@ -23,7 +23,7 @@
 ///     const auto [x, y] = tn::feedable_iterator<...>(handle).get_next();
 ///     sess.run(tn::feed(handle, sess.run(it.string_handle())), ...);
 ///
-/// At the end a step is an out_of_range_error. Elements are taken first come, first served; one that a stopped step would have had
+/// At the end a step is an end_of_data_error. Elements are taken first come, first served; one that a stopped step would have had
 /// goes to the next. tn::saver saves where the iterators of a graph are (SEMANTICS 46), which is exact between steps.
 
 namespace tenon {

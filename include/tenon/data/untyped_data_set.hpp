@@ -23,7 +23,8 @@ struct batching_options {
     bool drop_remainder = false; ///< leaves out a last batch that is not full
 };
 struct map_options {
-    /// Elements that are computed at the same time, by threads of the data set's own; autotune: as many as it takes.
+    /// Elements that are computed at the same time, by threads of the data set's own or by who asks for them; autotune: as many as
+    /// it takes.
     int parallelism = 1;
     /// False: each as soon as it is ready, whatever the order.
     bool ordered = true;
@@ -31,7 +32,8 @@ struct map_options {
 struct interleave_options {
     std::int64_t cycle_length = 4; ///< data sets that are gone through at a time
     std::int64_t block_length = 1; ///< elements of each in turn
-    /// Of those, so many are gone through ahead, by threads of their own, in the same order; autotune: all.
+    /// So many threads, who asks among them, go through those that are open, ahead where that pays; the order is the same. autotune: as
+    /// many as there are cores.
     int parallelism = 1;
 };
 struct window_options {

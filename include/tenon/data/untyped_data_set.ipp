@@ -5,6 +5,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/data/steps/batching.hpp>
 #include <tenon/data/steps/buffering.hpp>
+#include <tenon/data/steps/kept_failure.hpp>
 #include <tenon/data/steps/nested.hpp>
 #include <tenon/data/steps/order.hpp>
 #include <tenon/data/steps/transform.hpp>
@@ -57,7 +58,11 @@ struct traced_function {
         for (std::size_t c = 0; c < types.size(); ++c)
             inputs.push_back(
                 untyped::placeholder(types[c].element, types[c].extents, "component_" + std::to_string(c)));
-        outputs = f(inputs);
+        try {
+            outputs = f(inputs);
+        } catch (...) {
+            throw_at(step);
+        }
         if (outputs.empty()) throw invalid_argument_error(std::string(step) + ": the function gives nothing");
         for (const any_tensor& t : outputs) {
             const node* const n = require_node(t.node(), "data set: what the function gives");

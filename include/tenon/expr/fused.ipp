@@ -206,7 +206,7 @@ TENON_INLINE any_tensor add_instruction(opcode op, std::vector<any_tensor> opera
                                      " operands, " + std::to_string(list.size()) + " are given");
     const inferred r = infer_instruction(op, list);
     if (!r) {
-        std::string text = fault_sentence(info.name, r.what, list) + " (inputs";
+        std::string text = fault_sentence(info.name, r, list) + " (inputs";
         for (const any_tensor& o : operands) text += " " + o.name();
         throw invalid_argument_error(text + ")");
     }

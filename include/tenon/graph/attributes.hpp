@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <utility>
@@ -105,6 +106,10 @@ template <class A> A decode(const attributes& from) {
     A::fields([&](const char* name, auto member) { detail::from_attribute(from, name, a.*member); });
     return a;
 }
+
+/// The same under the names that they have today, each where it was: {"all", "replace_global"}. What op_definition::of_before
+/// makes of attributes.
+attributes renamed(const attributes& a, std::initializer_list<std::pair<const char*, const char*>> names);
 
 /// For ops without attributes.
 struct no_attributes {

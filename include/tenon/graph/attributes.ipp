@@ -8,6 +8,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/hash.hpp>
+#include <tenon/core/number_text.hpp>
 #include <tenon/graph/attribute.hpp>
 #include <tenon/graph/attributes.hpp>
 #include <tenon/tape/shared_tape.hpp>
@@ -124,7 +125,7 @@ TENON_INLINE std::size_t hash_attribute(const attribute& a) {
 
 TENON_INLINE std::string to_string(const attribute& a) {
     if (const auto* i = std::get_if<std::int64_t>(&a)) return std::to_string(*i);
-    if (const auto* d = std::get_if<double>(&a)) return std::to_string(*d);
+    if (const auto* d = std::get_if<double>(&a)) return detail::text_of_number(*d);
     if (const auto* s = std::get_if<std::string>(&a)) return '"' + *s + '"';
     if (const auto* e = std::get_if<element_type>(&a)) return name_of(*e);
     if (const auto* e = std::get_if<extents>(&a)) return to_string(*e);
@@ -213,6 +214,17 @@ template const std::vector<tensor_type>& attributes::get(const char*) const;
 template const std::shared_ptr<const any_array>& attributes::get(const char*) const;
 template const std::shared_ptr<const tape>& attributes::get(const char*) const;
 #endif
+
+TENON_INLINE attributes renamed(const attributes& a, std::initializer_list<std::pair<const char*, const char*>> names) {
+    attributes today;
+    for (const auto& [name, value] : a) {
+        const char* is = name.c_str();
+        for (const auto& [was, now] : names)
+            if (name == was) is = now;
+        today.set(is, value);
+    }
+    return today;
+}
 
 TENON_INLINE bool operator==(const attributes& a, const attributes& b) {
     return a.begin() == b.begin() ||

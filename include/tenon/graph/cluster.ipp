@@ -197,7 +197,9 @@ TENON_INLINE const cluster::job_tasks& cluster::known(const std::string& job) co
     if (const job_tasks* j = find(job)) return *j;
     std::string names;
     for (const job_tasks& j : jobs_) names += (names.empty() ? " it has " : ", ") + j.name;
-    throw not_found_error("the cluster has no job \"" + job + "\";" + (names.empty() ? " it has none" : names));
+    throw not_found_error(
+        "the cluster has no job \"" + job + "\";" +
+        (names.empty() ? " it has none: set TENON_CLUSTER, or start the program by tenon launch" : names));
 }
 
 } // namespace tenon

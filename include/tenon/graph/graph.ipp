@@ -8,6 +8,7 @@
 
 #include <tenon/core/hash.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/core/out_of_memory.hpp>
 #include <tenon/graph/attribute.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/graph/graph_state.inl>
@@ -131,19 +132,22 @@ TENON_INLINE std::ostream& detail::print_expression(std::ostream& out, const ten
     return out << "expression: " << to_string(type);
 }
 
-TENON_INLINE void detail::refuse_operands(const char* name, fault what, type_list operands) {
-    throw invalid_argument_error(fault_sentence(name, what, operands));
+TENON_INLINE void detail::refuse_operands(const char* name, const inferred& refused, type_list operands) {
+    throw invalid_argument_error(fault_sentence(name, refused, operands));
 }
 
-TENON_INLINE std::string fault_sentence(const op_definition& op, fault what, type_list operands, const attributes& a) {
-    std::string text = fault_sentence(op.name, what, operands);
+TENON_INLINE std::string fault_sentence(const op_definition& op, const inferred& refused, type_list operands,
+                                        const attributes& a) {
+    const fault what = refused.what;
+    std::string text = fault_sentence(op.name, refused, operands);
     bool first = operands.size() == 0;
     for (const auto& [name, value] : a) {
         // What is only said of the number of results ("count") is not what is wrong.
-        if (const auto* sizes = std::get_if<extents>(&value); sizes && !is_about_elements(what) && name != "count") {
+        if (const auto* sizes = std::get_if<extents>(&value); sizes && is_about_sizes(what) && name != "count") {
             text += (first ? "" : " x ") + to_string(*sizes);
             first = false;
-        } else if (const auto* types = std::get_if<std::vector<tensor_type>>(&value)) {
+        } else if (const auto* types = std::get_if<std::vector<tensor_type>>(&value);
+                   types && what != fault::in_own_words) {
             text += ", of a queue of " + to_string(*types);
         } else if (what == fault::number_does_not_fit && name == "value") {
             text += ", " + to_string(detail::number_attribute(a, "value"));
@@ -182,7 +186,7 @@ inline void infer_outputs(node& n) {
     // A rule that has no output to answer for still judges the inputs.
     for (int o = 0; o < (outputs > 0 ? outputs : 1); ++o) {
         const inferred r = n.op->infer(n.attributes, list, o);
-        if (!r) throw invalid_argument_error(fault_sentence(*n.op, r.what, list, n.attributes) + names());
+        if (!r) throw invalid_argument_error(fault_sentence(*n.op, r, list, n.attributes) + names());
         if (outputs == 0) break;
         if (r.type.element == element_type::none)
             throw invalid_argument_error(std::string(n.op->name) + ": output " + std::to_string(o) +
@@ -268,6 +272,7 @@ inline void share_attributes(graph_state& g, attributes& a) {
     g.attribute_lists.emplace(content, a);
 }
 
+// All of it or nothing.
 inline node* enter(graph_state& g, node&& n) {
     share_attributes(g, n.attributes);
     for (const tensor_type& t : n.outputs) hold_names(g, t.extents);
@@ -280,8 +285,20 @@ inline node* enter(graph_state& g, node&& n) {
     n.graph = &g;
     g.nodes.push_back(std::move(n));
     node& made = g.nodes.back();
-    g.by_name.emplace(made.name, &made);
+    try {
+        g.by_name.emplace(made.name, &made);
+    } catch (...) {
+        g.nodes.pop_back();
+        throw;
+    }
     return &made;
+}
+// Of one that was just entered: equal ones will be it. Where there is no memory to know that, they will be others.
+inline void share(graph_state& g, node* made, std::size_t content, std::uint64_t asked) noexcept {
+    try {
+        g.by_content.emplace(content, graph_state::shared_node{made, asked});
+    } catch (const std::bad_alloc&) {
+    }
 }
 
 // The caller holds the graph's guard, and has looked that the name is free.
@@ -291,7 +308,7 @@ inline node* enter_restored(graph_state& g, node&& n, std::size_t content) {
         g.used_names.emplace(n.name.substr(0, slash + 1), 1);
     const bool shared = content && !find_equal(g, n, content);
     node* made = enter(g, std::move(n));
-    if (shared) g.by_content.emplace(content, graph_state::shared_node{made, 0});
+    if (shared) share(g, made, content, 0);
     return made;
 }
 [[noreturn]] inline void refuse_name(const std::string& name) {
@@ -379,17 +396,14 @@ inline placed_op as_placed(const node& n, const std::string& name) {
             name,
             any ? n.outputs[0].element : element_type::none,
             any ? n.outputs[0].extents : none,
-            n.op->is(op_flags::resource),
+            n.op->is(op_flags::resource) && !n.op->is(op_flags::of_program),
             {},
             n.follows ? std::string_view(n.follows->name) : std::string_view()};
 }
 
-} // namespace detail
-
-TENON_INLINE node* add_node(const op_definition& op, std::vector<any_tensor> inputs, attributes a,
-                            const std::string& name) {
-    graph_state* g = detail::current_graph();
-    const detail::scope_state& scope = detail::current_scopes();
+inline node* make_node(const op_definition& op, std::vector<any_tensor> inputs, attributes a, const std::string& name) {
+    graph_state* g = current_graph();
+    const scope_state& scope = current_scopes();
     const std::string shown = name.empty() ? op.name : scope.prefix + name;
     node n;
     n.op = &op;
@@ -397,38 +411,57 @@ TENON_INLINE node* add_node(const op_definition& op, std::vector<any_tensor> inp
     n.container = scope.container;
     n.controls = scope.controls;
     n.colocated = scope.colocated;
-    const bool shared = detail::may_be_shared(op) && name.empty();
+    const bool shared = may_be_shared(op) && name.empty();
     // A constant that many may share is nobody's.
     if (n.colocated.empty() && !(shared && inputs.empty())) n.follows = scope.follows;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-        if (!inputs[i].node()) detail::throw_empty((shown + ": input " + std::to_string(i)).c_str());
+        if (!inputs[i].node()) throw_empty((shown + ": input " + std::to_string(i)).c_str());
         if (inputs[i].node()->graph != g)
             throw invalid_argument_error(shown + ": input " + inputs[i].name() +
                                          " belongs to another graph; make this node inside graph_scope of its graph");
         n.inputs.push_back(inputs[i].output());
     }
     n.attributes = std::move(a);
-    detail::infer_outputs(n);
+    infer_outputs(n);
 
-    const std::size_t content = shared ? detail::content_of(n) : 0;
+    const std::size_t content = shared ? content_of(n) : 0;
     const std::string wanted = name.empty() ? scope.prefix + shown_op(n) : shown;
     const std::uint64_t asked = scope.devices ? scope.devices->asked : 0;
     if (asked && shared) { // a node that is there already is not asked for again
         const std::lock_guard lock(g->guard);
-        if (node* equal = detail::find_equal(*g, n, content, asked)) return equal;
+        if (node* equal = find_equal(*g, n, content, asked)) return equal;
     }
-    if (scope.devices) n.device = detail::device_of(scope, detail::as_placed(n, wanted));
+    if (scope.devices) n.device = device_of(scope, as_placed(n, wanted));
 
     const std::lock_guard lock(g->guard);
     if (shared)
-        if (node* equal = detail::find_equal(*g, n, content)) {
-            if (asked) g->by_content.emplace(content, graph_state::shared_node{equal, asked});
+        if (node* equal = find_equal(*g, n, content)) {
+            if (asked) share(*g, equal, content, asked);
             return equal;
         }
     n.name = g->unique_name(wanted);
-    node* made = detail::enter(*g, std::move(n));
-    if (shared) g->by_content.emplace(content, graph_state::shared_node{made, asked});
+    node* made = enter(*g, std::move(n));
+    if (shared) share(*g, made, content, asked);
     return made;
+}
+
+template <class F> auto naming_node(const op_definition& op, const std::string& name, const F& f) {
+    const auto who = [&] {
+        return name.empty() ? std::string("a node of op ") + op.name : "node \"" + name + "\" (" + op.name + ")";
+    };
+    return naming_out_of_memory(who, f);
+}
+
+TENON_INLINE any_tensor add_made(const op_definition& op, function_ref<std::vector<any_tensor>()> inputs,
+                                 function_ref<attributes()> a, const std::string& name) {
+    return naming_node(op, name, [&] { return any_tensor(node_output{make_node(op, inputs(), a(), name), 0}); });
+}
+
+} // namespace detail
+
+TENON_INLINE node* add_node(const op_definition& op, std::vector<any_tensor> inputs, attributes a,
+                            const std::string& name) {
+    return detail::naming_node(op, name, [&] { return detail::make_node(op, std::move(inputs), std::move(a), name); });
 }
 
 namespace detail {

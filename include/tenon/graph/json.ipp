@@ -228,7 +228,7 @@ private:
         }
     }
 
-    static void read_attributes(const entry& e, node& n) {
+    void read_attributes(const entry& e, node& n) const {
         attributes given;
         const json_value* all = e.source->find("attributes");
         if (all)
@@ -242,7 +242,9 @@ private:
                     throw invalid_argument_error(words(x));
                 }
             }
-        n.attributes = checked_attributes(*n.op, given);
+        n.attributes = std::move(given);
+        if (n.op->of_before) n.op->of_before(graph_, n);
+        n.attributes = checked_attributes(*n.op, n.attributes);
     }
 
     static void compare_outputs(const entry& e) {

@@ -158,6 +158,9 @@ inline opcode opcode_of_json(const json_value& v) {
     const std::string& name = json_get<std::string>(v, "a name", "an instruction");
     for (int op = 0; op < opcode_count; ++op)
         if (name == info_of(static_cast<opcode>(op)).name) return static_cast<opcode>(op);
+#define TENON_FORMER_NAME(was, is) \
+    if (name == #was) return opcode::is;
+#include <tenon/tape/instructions.inl>
     json_mistake("\"" + name + "\" is no instruction");
 }
 

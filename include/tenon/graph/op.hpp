@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tenon/graph/node.hpp>
+#include <tenon/kernel/function_ref.hpp>
 #include <tenon/kernel/kernel.hpp>
 
 /// What the library knows of an op: its rule, its gradient, its kernels.
@@ -12,20 +13,21 @@ class graph;
 
 enum class op_flags : unsigned {
     none = 0,
-    stateful = 1,    ///< two of them are never one; never folded
-    source = 2,      ///< has a value of its own (placeholder, variable): never folded
-    updates = 4,     ///< writes the resource that its input 0 reads
-    alike = 8,       ///< its kernel depends on attributes and types alone: equal nodes of a plan share one
-    resource = 16,   ///< holds what outlives steps, as a variable does: decides where those that use it are placed
-    identity = 32,   ///< output 0 is input 0; its attribute `shape`, where it has one, may leave sizes open
-    view = 64,       ///< output 0 is the elements of input 0, in their order, in other sizes
-    constant = 128,  ///< output 0 is the array in its attribute `value`
-    fed = 256,       ///< has no value in a step that does not feed it
-    variable = 512,  ///< output 0 is the memory of a variable
-    replaces = 1024, ///< an update after which the resource is input 1
-    uses = 2048,     ///< uses the resource that its input 0 stands for, and runs where that is
-    rows = 8192,     ///< of input 0 reads nothing but what its other inputs name
-    waits = 4096,    ///< is started, between stages (waiting_kernel); may leave its outputs' sizes open; the host's
+    stateful = 1,       ///< two of them are never one; never folded
+    source = 2,         ///< has a value of its own (placeholder, variable): never folded
+    updates = 4,        ///< writes the resource that its input 0 reads
+    alike = 8,          ///< its kernel depends on attributes and types alone: equal nodes of a plan share one
+    resource = 16,      ///< holds what outlives steps, as a variable does: decides where those that use it are placed
+    identity = 32,      ///< output 0 is input 0; its attribute `shape`, where it has one, may leave sizes open
+    view = 64,          ///< output 0 is the elements of input 0, in their order, in other sizes
+    constant = 128,     ///< output 0 is the array in its attribute `value`
+    fed = 256,          ///< has no value in a step that does not feed it
+    variable = 512,     ///< output 0 is the memory of a variable
+    replaces = 1024,    ///< an update after which the resource is input 1
+    uses = 2048,        ///< uses the resource that its input 0 stands for, and runs where that is
+    rows = 8192,        ///< of input 0 reads nothing but what its other inputs name
+    waits = 4096,       ///< is started, between stages (waiting_kernel); may leave its outputs' sizes open; the host's
+    of_program = 16384, ///< a resource of data that the session's program has: on the session's own task, if it may be
 };
 constexpr op_flags operator|(op_flags a, op_flags b) {
     return static_cast<op_flags>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
@@ -47,6 +49,12 @@ struct op_definition {
     /// The same attributes in the op's own order; throws invalid_argument_error naming one that is missing or of
     /// another type. What a reader of graphs asks; nullptr: they are taken as they are.
     attributes (*checked)(const attributes&) = nullptr;
+    /// Of an op that waits and tells sizes: the most that those of an output can be, where its inputs are of these types; open ones
+    /// where nothing is known. nullptr: the same.
+    extents (*at_most)(const attributes&, type_list inputs, int output) = nullptr;
+    /// Of a node that a text has, which may be older than a change of the op's attributes or inputs: makes it what it would be
+    /// today, if it is of before. It may restore further nodes to the graph. nullptr: the op has not been changed.
+    void (*of_before)(const graph& to, node& n) = nullptr;
     /// The sum of gradients of one tensor, of which the first is the output of such a node, as one such node; an empty
     /// handle where they have none. nullptr: they are added, as other tensors are.
     any_tensor (*join)(const std::vector<any_tensor>&) = nullptr;
@@ -62,7 +70,7 @@ struct op_definition {
 };
 
 /// The rule's complaint at run time: the operands, and what the attributes ask for beside them, sizes or axes.
-std::string fault_sentence(const op_definition& op, fault what, type_list operands, const attributes& a);
+std::string fault_sentence(const op_definition& op, const inferred& refused, type_list operands, const attributes& a);
 
 /// Enters an op into the process's registry; the first definition of a name stays.
 const op_definition& register_op(const op_definition& d);
@@ -114,6 +122,11 @@ template <class Op> constexpr op_definition make_definition() {
     if constexpr (requires(const kernel_setup& s) { Op::prepare(s); }) d.cpu = &Op::prepare;
     if constexpr (requires(const kernel_setup& s) { Op::prepare_gpu(s); }) d.gpu = &Op::prepare_gpu;
     if constexpr (requires { Op::gpu_types; }) d.gpu_types = Op::gpu_types;
+    if constexpr (requires(const A& a, type_list in) { Op::at_most(a, in, 0); })
+        d.at_most = [](const attributes& a, type_list inputs, int output) -> extents {
+            return Op::at_most(decode<A>(a), inputs, output);
+        };
+    if constexpr (requires(const graph& to, node& n) { Op::of_before(to, n); }) d.of_before = &Op::of_before;
     if constexpr (requires(const std::vector<any_tensor>& x) { Op::join(x); }) d.join = &Op::join;
     if constexpr (requires { Op::with_bias; }) d.with_bias = Op::with_bias;
     if constexpr (requires(const A& a, const extents& e) { Op::repeated(a, e, e); })
@@ -124,12 +137,12 @@ template <class Op> constexpr op_definition make_definition() {
 }
 
 /// Throws invalid_argument_error with the words of a rule, which may be no op's, where it refuses these operands.
-[[noreturn]] void refuse_operands(const char* name, fault what, type_list operands);
+[[noreturn]] void refuse_operands(const char* name, const inferred& refused, type_list operands);
 template <class Rule> void check_operands(const std::vector<any_tensor>& operands) {
     std::vector<tensor_type> types;
     for (const any_tensor& o : operands) types.push_back(o.type());
     const type_list list(types.data(), static_cast<int>(types.size()));
-    if (const inferred r = Rule::infer({}, list, 0); !r) refuse_operands(Rule::name, r.what, list);
+    if (const inferred r = Rule::infer({}, list, 0); !r) refuse_operands(Rule::name, r, list);
 }
 
 } // namespace detail
@@ -147,15 +160,25 @@ template <class Op> const op_definition& definition_of() {
 /// stateless nodes are one node. `name` empty: the op's name, made unique.
 node* add_node(const op_definition& op, std::vector<any_tensor> inputs, attributes a, const std::string& name = {});
 
+namespace detail {
+/// The same of what is made here, so that want of memory for that names the node, too.
+any_tensor add_made(const op_definition& op, function_ref<std::vector<any_tensor>()> inputs,
+                    function_ref<attributes()> a, const std::string& name);
+} // namespace detail
+
 /// Adds a node of op struct Op; its first output.
 template <class Op>
 any_tensor add(const typename Op::attributes& a, std::vector<any_tensor> inputs, const std::string& name = {}) {
-    return any_tensor(node_output{add_node(definition_of<Op>(), std::move(inputs), encode(a), name), 0});
+    const auto encoded = [&]() -> attributes { return encode(a); };
+    const auto moved = [&]() -> std::vector<any_tensor> { return std::move(inputs); };
+    return detail::add_made(definition_of<Op>(), moved, encoded, name);
 }
 template <class Op>
 any_tensor add(const typename Op::attributes& a, std::initializer_list<any_tensor> inputs,
                const std::string& name = {}) {
-    return add<Op>(a, std::vector<any_tensor>(inputs), name);
+    const auto encoded = [&]() -> attributes { return encode(a); };
+    const auto copied = [&]() -> std::vector<any_tensor> { return inputs; };
+    return detail::add_made(definition_of<Op>(), copied, encoded, name);
 }
 
 // The same for the library's own ops, a line after each struct NAME_op of op family FAMILY. Their definitions, and what adds

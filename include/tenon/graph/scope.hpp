@@ -14,7 +14,8 @@
 #include <tenon/graph/partitioned.hpp>
 
 /// The scopes in which nodes are made: their graph, names, containers, devices, and what they wait for. A scope is of the
-/// thread that opened it, and scopes end in the reverse order of their beginning. An expression that has a name is a node
+/// thread that opened it, and is in force there until it ends; of several the one that was opened last, with what it took from those
+/// around it then, in whatever order they end: an object may hold one as a member. An expression that has a name is a node
 /// of the scopes in which it was written, wherever it is used first; one that is taken into another is part of that.
 ///
 ///     const auto gpu = tn::on("/gpu:0");                            // until the end of the block
@@ -35,7 +36,7 @@ struct placed_op {
     const std::string& name;       ///< the node's, as wished: a number is added where it is taken
     element_type element;          ///< of its first output; none where it has none
     const tenon::extents& extents; ///< of its first output, as far as they are known
-    bool holds_resource;           ///< a variable: op_flags::resource
+    bool holds_resource;           ///< a variable, a queue: op_flags::resource, but not of_program
     device_name device;            ///< what the scopes inside this one have set
     /// The variable that it helps to update, or the node that it is the gradient of: it runs where that does unless it is
     /// given a device. Empty of other nodes.
@@ -52,6 +53,7 @@ concept PlacementFunction = requires(F& f, const placed_op& op) {
 namespace detail {
 
 struct scope_state;
+struct open_scope;
 class variable_policy; // of ops/state.hpp
 
 void retain(const scope_state*) noexcept;
@@ -89,7 +91,8 @@ public:
     ~as_written();
 
 private:
-    const scope_state* interrupted_;
+    open_scope* interrupted_;
+    const scope_state* written_before_;
 };
 
 // A scope: what the scopes around it say, changed by the constructor that derives from it; or none, where it changes
@@ -102,11 +105,10 @@ public:
 protected:
     explicit scope_base(bool changes = true);
     ~scope_base();
-    scope_state& state() noexcept { return *state_; }
+    scope_state& state() noexcept;
 
 private:
-    const scope_state* outer_;
-    scope_state* state_;
+    open_scope* open_; // null where it changes nothing
 };
 
 [[noreturn]] void throw_no_text(const placed_op& op);

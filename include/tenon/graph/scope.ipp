@@ -1,6 +1,9 @@
 #pragma once
 
+#include <atomic>
+#include <memory>
 #include <unordered_set>
+#include <utility>
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/graph_state.inl>
@@ -13,10 +16,35 @@ namespace detail {
 TENON_INLINE node* node_of(const operation& o) { return o.node(); }
 TENON_INLINE node* node_of(const any_tensor& t) { return t.node(); }
 
-// The innermost scope of this thread; null at the bottom.
-inline const scope_state*& innermost() noexcept {
-    thread_local const scope_state* scopes = nullptr;
+// A scope of a thread's stack. The scope and the stack hold it; what only the stack holds has ended, and leaves when nothing stands
+// above it. So scopes may end in any order, and in other threads than theirs.
+struct open_scope {
+    scope_state* state;
+    open_scope* below;
+    std::atomic<int> holders{2};
+
+    bool has_ended() const noexcept { return holders.load(std::memory_order_acquire) == 1; }
+    void let_go() noexcept {
+        if (holders.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+        release(state);
+        delete this;
+    }
+};
+
+// What is in force in this thread: the latest of its scopes, or, where there is none, those of an expression that becomes a node.
+struct scopes_in_force {
+    open_scope* top = nullptr;
+    const scope_state* written = nullptr;
+};
+inline scopes_in_force& in_force() noexcept {
+    thread_local scopes_in_force scopes;
     return scopes;
+}
+// Null at the bottom.
+inline const scope_state* innermost() noexcept {
+    scopes_in_force& all = in_force();
+    while (all.top && all.top->has_ended()) std::exchange(all.top, all.top->below)->let_go();
+    return all.top ? all.top->state : all.written;
 }
 
 inline const scope_state& no_scopes() {
@@ -34,7 +62,10 @@ inline graph_state* default_graph() {
     return g;
 }
 
-TENON_INLINE const scope_state& current_scopes() noexcept { return innermost() ? *innermost() : no_scopes(); }
+TENON_INLINE const scope_state& current_scopes() noexcept {
+    const scope_state* s = innermost();
+    return s ? *s : no_scopes();
+}
 
 TENON_INLINE graph_state* current_graph() {
     graph_state* g = current_scopes().graph;
@@ -50,19 +81,25 @@ TENON_INLINE void release(const scope_state* s) noexcept {
 
 TENON_INLINE written_scopes::written_scopes() noexcept : state_(innermost()) { retain(state_); }
 
-TENON_INLINE as_written::as_written(const written_scopes& scopes) noexcept : interrupted_(innermost()) {
-    innermost() = scopes.get();
+TENON_INLINE as_written::as_written(const written_scopes& scopes) noexcept :
+    interrupted_(in_force().top), written_before_(in_force().written) {
+    in_force() = {nullptr, scopes.get()};
 }
-TENON_INLINE as_written::~as_written() { innermost() = interrupted_; }
+TENON_INLINE as_written::~as_written() { in_force() = {interrupted_, written_before_}; }
 
-TENON_INLINE scope_base::scope_base(bool changes) :
-    outer_(innermost()), state_(changes ? new scope_state(current_scopes()) : nullptr) {
-    if (state_) innermost() = state_;
+TENON_INLINE scope_base::scope_base(bool changes) : open_(nullptr) {
+    if (!changes) return;
+    auto state = std::make_unique<scope_state>(current_scopes());
+    open_ = new open_scope{state.get(), in_force().top};
+    (void)state.release();
+    in_force().top = open_;
 }
 TENON_INLINE scope_base::~scope_base() {
-    innermost() = outer_;
-    release(state_);
+    if (!open_) return;
+    open_->let_go();
+    (void)innermost();
 }
+TENON_INLINE scope_state& scope_base::state() noexcept { return *open_->state; }
 
 // A number that no other stack of device scopes has.
 inline std::uint64_t number_of_scopes() {

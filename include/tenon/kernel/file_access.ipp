@@ -41,10 +41,10 @@ TENON_INLINE file_access file_access::below(const std::string& folder) {
 }
 
 TENON_INLINE void file_access::refuse(const std::string& op, const std::string& path, const char* why) const {
-    throw permission_denied_error(
-        op + ": '" + path + "' " + why +
-        (folder_.empty() ? "; its task allows ops no files: give server_options::files a folder (tenon serve --files)"
-                         : "; its task allows ops the files below '" + folder_ + "' alone"));
+    throw permission_denied_error(op + ": '" + path + "' " + why +
+                                  (folder_.empty() ? "; its task allows ops no files: give server_options::files a "
+                                                     "folder (tenon serve --files, or TENON_FILES)"
+                                                   : "; its task allows ops the files below '" + folder_ + "' alone"));
 }
 
 TENON_INLINE std::string file_access::resolve_folder(const std::string& op, const std::string& path,

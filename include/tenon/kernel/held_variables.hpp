@@ -1,8 +1,11 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -18,6 +21,7 @@
 /// - It writes in place where nobody else reads the value; then a step that begins to read waits for its updates to end. Else
 ///   it writes other memory, the variable's spare one if there is one, and neither waits for the other.
 /// - A value that is handed out to who outlives the step, to be sent, say, is held by that array: a reader as others are.
+/// - Who waits is told when what it waits for is over, not when something else has changed.
 /// - Who reads rows of a variable before its own updates, and waits for nothing meanwhile, is no reader to an update that changes
 ///   a part of it: that waits for it and writes in place, instead of copying the rest.
 
@@ -67,8 +71,11 @@ public:
     /// Any thread, of one that was answered false: true where `then` will not be called, and end() is to be.
     bool stop_asking() noexcept;
     const variable_resource& asks_for() const noexcept { return *awaited_; }
+    /// How often it was told that what it waited for was over.
+    std::uint64_t times_told() const noexcept { return times_told_; }
     /// The new value of variable i is whole.
     void set_written(std::size_t i) noexcept { held_[i].written = true; }
+    bool is_written(std::size_t i) const noexcept { return held_[i].written; }
     void set_all_written() noexcept {
         for (held& h : held_) h.written = h.locked;
     }
@@ -102,6 +109,9 @@ private:
     const variable_resource* wait_until_held(clock::time_point deadline);
     const variable_resource* go_on() noexcept;
     bool ask(const variable_resource* awaited, completion& then) noexcept;
+    void enter_waiting(const variable_resource& v, completion* then) noexcept;
+    bool leave_waiting() noexcept;
+    bool is_over() const noexcept;
     void prepare_updates(bool and_read) noexcept;
     void wait_as_reader_no_more() noexcept;
     void tell_waiting() noexcept;
@@ -125,10 +135,14 @@ private:
     bool and_read_ = false;
     std::size_t next_ = 0;                          // use whose lock is asked for
     variable_resource* waited_as_reader_ = nullptr; // counted there
-    // Of a step that holds no thread: under the guard of `awaited_`, and its thread's that tells it.
+    // Of one that waits: under the guard of `awaited_`, and then its thread's that tells it.
     const variable_resource* awaited_ = nullptr;
-    completion* then_ = nullptr;
-    held_variables *next_asking_ = nullptr, *to_be_told_ = nullptr;
+    completion* then_ = nullptr; // nullptr: its thread sleeps
+    held_variables *next_waiting_ = nullptr, *to_be_told_ = nullptr;
+    std::uint64_t times_told_ = 0;
+    std::mutex asleep_;
+    std::condition_variable told_;
+    bool is_told_ = false; // under asleep_
 };
 
 } // namespace tenon

@@ -24,24 +24,65 @@ TENON_INLINE void held_variables::unlock() noexcept {
     for (variables_guard* g : guards_) g->lock.unlock();
     while (next) { // of this object, which may be another thread's where it asks, nothing is touched
         held_variables& told = *next;
-        next = std::exchange(told.next_asking_, nullptr);
-        told.then_->completed(nullptr); // from here on it may be gone
+        next = std::exchange(told.next_waiting_, nullptr);
+        ++told.times_told_;
+        if (told.then_) told.then_->completed(nullptr); // from here on it may be gone
+        else {
+            const std::lock_guard asleep(told.asleep_);
+            told.is_told_ = true;
+            told.told_.notify_one();
+        }
     }
 }
-// The caller holds the guards; who holds no thread is told when they are let go of.
+// The caller holds the guards; they are told when these are let go of, in the order in which they came.
 TENON_INLINE void held_variables::tell_waiting() noexcept {
+    held_variables** last = &to_be_told_;
+    while (*last) last = &(*last)->next_waiting_;
     for (variables_guard* g : guards_) {
-        while (held_variables* const asking = g->asking) {
-            g->asking = std::exchange(asking->next_asking_, to_be_told_);
-            to_be_told_ = asking;
+        held_variables** at = &g->waiting;
+        while (held_variables* const w = *at) {
+            if (!w->is_over()) {
+                at = &w->next_waiting_;
+                continue;
+            }
+            *at = std::exchange(w->next_waiting_, nullptr);
+            *last = w;
+            last = &w->next_waiting_;
         }
-        if (g->waiting > 0) {
-            ++g->changes;
-            const std::lock_guard lock(g->asleep);
-            g->seen = g->changes;
-            g->told.notify_all();
-        }
+        g->last_waiting = at;
     }
+}
+
+// Whether what it waits for, which is what is left, is not so any more.
+TENON_INLINE bool held_variables::is_over() const noexcept {
+    switch (left_) {
+    case left::locks: return !awaited_->locked_;
+    case left::reads: return !awaited_->in_place_;
+    case left::memory: return awaited_->readers_waiting_ == 0;
+    case left::rows: return awaited_->current_->row_readers == 0;
+    case left::nothing: break;
+    }
+    return true;
+}
+
+TENON_INLINE void held_variables::enter_waiting(const variable_resource& v, completion* then) noexcept {
+    variables_guard& of = *v.guard_;
+    awaited_ = &v;
+    then_ = then;
+    next_waiting_ = nullptr;
+    *of.last_waiting = this;
+    of.last_waiting = &next_waiting_;
+}
+// False where it is told already, or just being.
+TENON_INLINE bool held_variables::leave_waiting() noexcept {
+    variables_guard& of = *awaited_->guard_;
+    for (held_variables** at = &of.waiting; *at; at = &(*at)->next_waiting_)
+        if (*at == this) {
+            *at = std::exchange(next_waiting_, nullptr);
+            if (!*at) of.last_waiting = at;
+            return true;
+        }
+    return false;
 }
 
 TENON_INLINE bool held_variables::wait_for(const variable_resource& v, clock::time_point deadline) {
@@ -52,32 +93,34 @@ TENON_INLINE bool held_variables::wait_for(const variable_resource& v, clock::ti
         lock();
         return true;
     }
-    variables_guard& of = *v.guard_;
-    ++of.waiting;
-    const std::uint64_t found = of.changes;
+    is_told_ = false;
+    enter_waiting(v, nullptr);
     unlock();
     bool in_time = true;
     {
-        std::unique_lock asleep(of.asleep);
-        const auto changed = [&] { return of.seen > found; };
-        if (deadline == clock::time_point::max()) of.told.wait(asleep, changed);
-        else in_time = of.told.wait_until(asleep, deadline, changed);
+        std::unique_lock asleep(asleep_);
+        const auto told = [&] { return is_told_; };
+        if (deadline == clock::time_point::max()) told_.wait(asleep, told);
+        else in_time = told_.wait_until(asleep, deadline, told);
     }
     lock();
-    --of.waiting;
-    return in_time;
+    if (in_time || leave_waiting()) return in_time;
+    unlock(); // who has found it tells it at this moment, and must not find it gone
+    {
+        std::unique_lock asleep(asleep_);
+        told_.wait(asleep, [&] { return is_told_; });
+    }
+    lock();
+    return true;
 }
 
 TENON_INLINE void held_variables::wait_as_reader_no_more() noexcept {
     variable_resource* const v = std::exchange(waited_as_reader_, nullptr);
-    if (!v) return;
-    --v->readers_waiting_;
-    tell_waiting();
+    if (v && --v->readers_waiting_ == 0) tell_waiting();
 }
 
 // Does what can be done now: returns what else has to be waited for, or nullptr when all is held that was asked for.
 TENON_INLINE const variable_resource* held_variables::go_on() noexcept {
-    wait_as_reader_no_more();
     if (left_ == left::locks) {
         for (; next_ < uses_.size(); ++next_) {
             if (!uses_[next_].updated) continue;
@@ -91,9 +134,12 @@ TENON_INLINE const variable_resource* held_variables::go_on() noexcept {
     if (left_ == left::reads) {
         for (const variable_use& u : uses_)
             if (u.read && u.variable->in_place_) {
+                if (waited_as_reader_ == u.variable) return waited_as_reader_;
+                wait_as_reader_no_more();
                 ++u.variable->readers_waiting_;
                 return waited_as_reader_ = u.variable;
             }
+        wait_as_reader_no_more();
         for (std::size_t i = 0; i < uses_.size(); ++i)
             if (uses_[i].read) hold(i);
         reading_ = true;
@@ -125,22 +171,14 @@ TENON_INLINE const variable_resource* held_variables::wait_until_held(clock::tim
 }
 
 TENON_INLINE bool held_variables::ask(const variable_resource* awaited, completion& then) noexcept {
-    if (!awaited) return false;
-    awaited_ = awaited;
-    then_ = &then;
-    next_asking_ = std::exchange(awaited->guard_->asking, this);
-    return true;
+    if (awaited) enter_waiting(*awaited, &then);
+    return awaited != nullptr;
 }
 
 // Who took it out of the list already will tell it.
 TENON_INLINE bool held_variables::stop_asking() noexcept {
     const detail::spin_guard locked(awaited_->guard_->lock);
-    for (held_variables** at = &awaited_->guard_->asking; *at; at = &(*at)->next_asking_)
-        if (*at == this) {
-            *at = std::exchange(next_asking_, nullptr);
-            return true;
-        }
-    return false;
+    return leave_waiting();
 }
 
 TENON_INLINE void held_variables::hold(std::size_t i) noexcept {

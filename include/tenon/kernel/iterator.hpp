@@ -13,6 +13,15 @@
 
 namespace tenon {
 
+/// Where a session's iterators find data sets that are in no program of this process, but in the client's.
+class element_sources : public resource {
+public:
+    static constexpr const char* kind = "data sets";
+    /// The client's of this number, whose elements have these components.
+    virtual std::shared_ptr<const element_source> find(std::uint64_t number,
+                                                       const std::vector<tensor_type>& components) = 0;
+};
+
 /// Something that is asked of an iterator: its caller's, who keeps it where it is until it is completed, or stopped.
 class iterator_attempt {
 public:
@@ -32,6 +41,7 @@ protected:
 private:
     friend class iterator_resource;
     bool saves_ = false;
+    std::uint64_t generation_ = 0;     // of what the element is from
     iterator_attempt* next_ = nullptr; // in the line it waits in
 };
 
@@ -54,7 +64,7 @@ public:
     /// From now on it goes through this one, from its beginning, or, where a state was restored before it was first initialised,
     /// from that. invalid_argument_error where its components are others.
     void initialize(std::shared_ptr<const element_source> source);
-    /// The next element. Failures: failed_precondition_error before it is initialised, out_of_range_error at the end, cancelled_error
+    /// The next element. Failures: failed_precondition_error before it is initialised, end_of_data_error at the end, cancelled_error
     /// once its container was cleared, what the data set throws.
     void get_next(iterator_attempt& a);
     /// What restore() needs; empty of one that was not initialised.
@@ -64,6 +74,8 @@ public:
     /// Takes back what was asked, where it was not completed: an element that comes then is for the next who asks. False where it was
     /// completed, or is just being.
     bool stop(iterator_attempt& a) noexcept;
+    /// The element that was the last that this one was given is the next again, unless the iterator was begun anew.
+    void give_back(const iterator_attempt& a, std::vector<any_array> element) noexcept;
     std::string awaited() const;
     /// What its steps took; empty before it is initialised.
     std::string report() const;

@@ -1,12 +1,17 @@
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
+#include <deque>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 
 #include <tenon/core/error.hpp>
+#include <tenon/kernel/failure.hpp>
+#include <tenon/core/stop_source.hpp>
 #include <tenon/kernel/iterator.hpp>
 
 namespace tenon {
@@ -17,12 +22,21 @@ struct iterator_resource::state {
 
     const std::string name;
     const std::vector<tensor_type> components;
+    detail::stop_source reads; // reads that wait for what will not be wanted
 
     // What was taken for who then did not want it any more.
     struct left_over {
         std::vector<any_array> element;
         std::exception_ptr failure;
     };
+    using elements = std::deque<std::vector<any_array>>;
+    // What a state begins with: elements that its stream had given, and nobody took.
+    elements read_back(state_reader& from) const {
+        constexpr std::uint64_t most = 1 << 20;
+        elements all;
+        for (auto n = from.number(0, most); n > 0; --n) all.push_back(from.element(components));
+        return all;
+    }
 
     std::mutex guard; // of all that follows, but the stream, which is whose `serving` is
     std::condition_variable asked;
@@ -35,7 +49,8 @@ struct iterator_resource::state {
     iterator_attempt* served = nullptr; // whose element is being taken; nullptr: nobody's any more
     bool serving = false;
     bool forgotten = false, stopping = false;
-    std::optional<left_over> over;
+    std::optional<left_over> over; // no memory is needed for it
+    elements back;                 // what was given back: comes before that
     std::thread thread;
 
     void push(iterator_attempt& a) noexcept {
@@ -62,7 +77,7 @@ struct iterator_resource::state {
     // Nobody waits where this takes no waiting: what may be given at once, or is refused.
     bool has_at_once(const iterator_attempt& a) const {
         if (!source || !source->may_wait()) return true;
-        return !a.saves_ && (over || (stream && stream->is_ready()));
+        return !a.saves_ && (over || !back.empty() || (stream && stream->is_ready()));
     }
     void serve(std::unique_lock<std::mutex>& lock, bool may_wait);
     void work();
@@ -80,7 +95,10 @@ TENON_INLINE void iterator_resource::state::serve(std::unique_lock<std::mutex>& 
         const std::uint64_t of = generation;
         std::shared_ptr<const element_source> from;
         std::shared_ptr<element_stream> old, now; // end when the lock is free
-        if (!saves && over) {
+        if (!saves && !back.empty()) {
+            values = std::move(back.front());
+            back.pop_front();
+        } else if (!saves && over) {
             values = std::move(over->element);
             failure = std::move(over->failure);
             over.reset();
@@ -89,14 +107,16 @@ TENON_INLINE void iterator_resource::state::serve(std::unique_lock<std::mutex>& 
             old = now = stream;
             const bool goes_on = has_restored;
             const std::string begins_at = restored;
-            std::optional<left_over> before; // of what is saved
-            if (saves && over) {
-                before.emplace();
-                before->failure = over->failure;
-                for (const any_array& v : over->element) before->element.push_back(v.share());
-            }
+            elements before; // those that the stream has given
+            const auto keep = [&](const std::vector<any_array>& element) {
+                std::vector<any_array>& kept = before.emplace_back();
+                for (const any_array& v : element) kept.push_back(v.share());
+            };
+            if (saves) std::for_each(back.begin(), back.end(), keep);
+            if (saves && over && !over->failure) keep(over->element);
             lock.unlock();
             try {
+                const detail::stop_scope stopped_with(reads);
                 if (!from && saves)
                     *values.emplace_back(element_type::string, extents()).data<std::string>() = begins_at;
                 else if (!from)
@@ -106,7 +126,7 @@ TENON_INLINE void iterator_resource::state::serve(std::unique_lock<std::mutex>& 
                     std::shared_ptr<element_stream> opened = from->open();
                     if (goes_on) {
                         state_reader reader(begins_at, "the state of iterator \"" + name + "\"");
-                        if (reader.number(0, 1) != 0) before.emplace().element = reader.element(components);
+                        before = read_back(reader);
                         const std::string rest = reader.text();
                         state_reader own(rest, "the state of iterator \"" + name + "\"");
                         opened->restore(own);
@@ -117,15 +137,18 @@ TENON_INLINE void iterator_resource::state::serve(std::unique_lock<std::mutex>& 
                 if (!from) {
                 } else if (saves) {
                     state_writer writer, own;
-                    writer.number(before && !before->failure);
-                    if (before && !before->failure) writer.element(before->element);
+                    writer.number(before.size());
+                    for (const std::vector<any_array>& element : before) writer.element(element);
                     now->save(own);
                     writer.text(std::move(own).take());
                     *values.emplace_back(element_type::string, extents()).data<std::string>() =
                         std::move(writer).take();
-                } else if (before && !old) values = std::move(before->element); // the state began with it
-                else if (!now->next(values))
-                    throw out_of_range_error("iterator \"" + name + "\" is at its end; initialise it to begin anew");
+                } else if (!before.empty() && !old) { // the state began with it
+                    values = std::move(before.front());
+                    before.pop_front();
+                } else if (!now->next(values))
+                    throw end_of_data_error("iterator \"" + name +
+                                            "\" is at its end: initialise it to begin anew, or repeat() its data set");
             } catch (...) {
                 failure = std::current_exception();
             }
@@ -133,12 +156,12 @@ TENON_INLINE void iterator_resource::state::serve(std::unique_lock<std::mutex>& 
             if (of == generation) {
                 stream = now;
                 if (now) has_restored = false;
-                if (saves && before && !old && !failure) over = std::move(before);
+                if (!old && !failure) back.swap(before); // nothing was taken of this stream
             }
         }
         if (forgotten && !failure)
             failure =
-                std::make_exception_ptr(cancelled_error("iterator \"" + name + "\" was cleared with its container"));
+                failure_of([&] { return cancelled_error("iterator \"" + name + "\" was cleared with its container"); });
         const bool stopped = served == nullptr;
         served = nullptr;
         if (stopped && !saves && of == generation) over.emplace(left_over{std::move(values), std::move(failure)});
@@ -147,6 +170,7 @@ TENON_INLINE void iterator_resource::state::serve(std::unique_lock<std::mutex>& 
         now.reset();
         from.reset();
         if (!stopped) {
+            a->generation_ = of;
             a->values = std::move(values);
             a->completed(std::move(failure));
         }
@@ -177,6 +201,7 @@ TENON_INLINE iterator_resource::~iterator_resource() {
         state_->stopping = true;
     }
     state_->asked.notify_all();
+    state_->reads.stop();
     if (!state_->thread.joinable()) return;
     // Who it served last may have been the last that had it.
     if (state_->thread.get_id() == std::this_thread::get_id()) state_->thread.detach();
@@ -189,11 +214,13 @@ TENON_INLINE void iterator_resource::initialize(std::shared_ptr<const element_so
                                      ", and a data set of " + to_string(source->components()) + " is given to it");
     std::shared_ptr<element_stream> old; // ends when the lock is free, as does the old source
     std::optional<state::left_over> over;
+    state::elements back;
     const std::lock_guard lock(state_->guard);
     old = std::exchange(state_->stream, nullptr);
     state_->has_restored = state_->has_restored && !state_->source; // it was restored before it was initialised
     std::swap(state_->source, source);
     std::swap(state_->over, over);
+    std::swap(state_->back, back);
     ++state_->generation;
 }
 
@@ -211,7 +238,27 @@ TENON_INLINE void iterator_resource::ask(iterator_attempt& a, bool saves) {
     s.serve(lock, false);
     s.serving = false;
     if (!s.first || s.stopping) return;
-    if (!s.thread.joinable()) s.thread = std::thread([kept] { kept->work(); });
+    try {
+        if (!s.thread.joinable()) s.thread = std::thread([kept] { kept->work(); });
+    } catch (const std::system_error& none) { // nobody serves those that wait
+        const auto why = failure_of([&] {
+            return resource_exhausted_error("iterator \"" + name_ +
+                                            "\": no thread can be had that waits for its elements: " + none.what());
+        });
+        bool is_mine = false;
+        while (s.first) {
+            iterator_attempt* const waits = s.pop();
+            if (waits == &a) {
+                is_mine = true;
+                continue;
+            }
+            lock.unlock();
+            waits->completed(why);
+            lock.lock();
+        }
+        if (is_mine) std::rethrow_exception(why);
+        return;
+    }
     lock.unlock();
     s.asked.notify_one();
 }
@@ -223,7 +270,7 @@ TENON_INLINE void iterator_resource::restore(const std::string& saved) {
     const std::string name = "the state of iterator \"" + name_ + "\"";
     state_reader reader(saved, name);
     std::optional<state::left_over> over;
-    if (reader.number(0, 1) != 0) over.emplace().element = reader.element(components_);
+    state::elements back = state_->read_back(reader);
     const std::string rest = reader.text();
     reader.require_end();
     std::shared_ptr<const element_source> source;
@@ -236,6 +283,7 @@ TENON_INLINE void iterator_resource::restore(const std::string& saved) {
             return;
         }
     }
+    const detail::stop_scope stopped_with(state_->reads);
     std::shared_ptr<element_stream> now = source->open();
     state_reader own(rest, name);
     now->restore(own);
@@ -245,8 +293,18 @@ TENON_INLINE void iterator_resource::restore(const std::string& saved) {
         throw aborted_error("iterator \"" + name_ + "\" was initialised anew while it was restored; restore it again");
     std::swap(state_->stream, now); // the old one ends when the lock is free
     std::swap(state_->over, over);
+    std::swap(state_->back, back);
     state_->has_restored = false;
     ++state_->generation;
+}
+
+TENON_INLINE void iterator_resource::give_back(const iterator_attempt& a, std::vector<any_array> element) noexcept {
+    const std::lock_guard lock(state_->guard);
+    if (a.generation_ != state_->generation) return;
+    try {
+        state_->back.push_front(std::move(element));
+    } catch (const std::bad_alloc&) { // it is lost
+    }
 }
 
 TENON_INLINE bool iterator_resource::stop(iterator_attempt& a) noexcept {
@@ -276,12 +334,13 @@ TENON_INLINE void iterator_resource::describe(resource_info& to) const {
 TENON_INLINE void iterator_resource::forgotten() noexcept {
     std::unique_lock lock(state_->guard);
     state_->forgotten = true;
+    state_->reads.stop();
     // Also whose element is being taken: it is nobody's any more.
     while (state_->served || state_->first) {
         iterator_attempt* const a = state_->served ? std::exchange(state_->served, nullptr) : state_->pop();
         lock.unlock();
         a->completed(
-            std::make_exception_ptr(cancelled_error("iterator \"" + name_ + "\" was cleared with its container")));
+            failure_of([&] { return cancelled_error("iterator \"" + name_ + "\" was cleared with its container"); }));
         lock.lock();
     }
 }

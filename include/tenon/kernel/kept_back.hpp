@@ -16,6 +16,8 @@ public:
 
     /// False while this thread runs kernels.
     bool may_keep() const noexcept { return running_ == 0; }
+    /// Whether this thread has one, and runs kernels.
+    static bool runs_kernels() noexcept;
 
     /// While one exists, this thread runs kernels, and keeps nothing back.
     class running {

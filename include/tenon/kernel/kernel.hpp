@@ -16,6 +16,7 @@ class resource_manager;
 class file_access;
 class gpu_context; // what a GPU library's kernels know of their device: its own business
 class step;
+class memory_payer;
 struct node;
 
 /// What a kernel is prepared for. All sizes are numbers, but those of ops that wait that only a value will tell.
@@ -32,6 +33,9 @@ struct kernel_setup {
     const file_access* files = nullptr; ///< which it may read and write; lives as long as the kernel; nullptr: all
     gpu_context* gpu = nullptr;         ///< of the device that it is prepared for; lives as long as the kernel
     bool allow_tf32 = false;            ///< as session_options says
+    /// Is asked for what the kernel holds of the host's memory from here on (paid_memory.hpp), before it is made; outlives the kernel.
+    /// nullptr: it is not counted.
+    memory_payer* memory = nullptr;
 };
 
 /// What a kernel is given in a step.
@@ -68,6 +72,10 @@ public:
     virtual double cost() const { return 100; }
     /// True when output `o` may be written where input `i` lies.
     virtual bool may_share(int /*i*/, int /*o*/) const { return false; }
+
+    /// Of an update on the host that may find what it is given wrong, an index out of range, say: throws what run() would, and
+    /// changes nothing. Called before the step's first update, where all that it reads is there by then.
+    virtual void check(const kernel_run&) const {}
 
     // Of a GPU: what is given to a stream is recorded once and given again in later steps, without run(). So it may depend on
     // the run's pointers alone, and on what tell() writes, which the device reads where `kernel_run::told` points.

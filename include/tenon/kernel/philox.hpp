@@ -15,8 +15,9 @@ struct philox_block {
 };
 
 namespace detail {
-inline constexpr std::uint32_t philox_multiplier[2] = {0xD2511F53U, 0xCD9E8D57U};
-inline constexpr std::uint32_t philox_weyl[2] = {0x9E3779B9U, 0xBB67AE85U};
+// No arrays: code of a GPU cannot read the host's, and nvcc makes a trap of it where a constexpr function does.
+inline constexpr std::uint32_t philox_multiplier_0 = 0xD2511F53U, philox_multiplier_1 = 0xCD9E8D57U;
+inline constexpr std::uint32_t philox_weyl_0 = 0x9E3779B9U, philox_weyl_1 = 0xBB67AE85U;
 inline constexpr int philox_rounds = 10;
 } // namespace detail
 
@@ -25,12 +26,12 @@ constexpr philox_block philox(const philox_block& counter, std::uint64_t key) no
     philox_block c = counter;
     auto k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);
     for (int round = 0; round < detail::philox_rounds; ++round) {
-        const std::uint64_t p0 = std::uint64_t{detail::philox_multiplier[0]} * c.word[0];
-        const std::uint64_t p1 = std::uint64_t{detail::philox_multiplier[1]} * c.word[2];
+        const std::uint64_t p0 = std::uint64_t{detail::philox_multiplier_0} * c.word[0];
+        const std::uint64_t p1 = std::uint64_t{detail::philox_multiplier_1} * c.word[2];
         c = {{static_cast<std::uint32_t>(p1 >> 32) ^ c.word[1] ^ k0, static_cast<std::uint32_t>(p1),
               static_cast<std::uint32_t>(p0 >> 32) ^ c.word[3] ^ k1, static_cast<std::uint32_t>(p0)}};
-        k0 += detail::philox_weyl[0];
-        k1 += detail::philox_weyl[1];
+        k0 += detail::philox_weyl_0;
+        k1 += detail::philox_weyl_1;
     }
     return c;
 }

@@ -54,6 +54,8 @@ class queue_attempt {
 public:
     /// To be enqueued, or what was dequeued: an array a component.
     std::vector<any_array> tuple;
+    /// Whether what is dequeued can be given back.
+    bool keeps = false;
 
 protected:
     queue_attempt() = default;
@@ -67,12 +69,13 @@ protected:
 
 private:
     friend class queue_resource;
-    enum class kind { enqueue, dequeue, dequeue_many, dequeue_up_to };
+    enum class kind { enqueue, dequeue, batch };
     kind what_ = kind::enqueue;
-    std::int64_t wanted_ = 0; // elements
-    std::int64_t moved_ = 0;  // of those to be enqueued: into the queue
-    std::uint64_t first_ = 0; // number of the first of them
-    // Those to be enqueued, the next one last; or those that were taken.
+    std::int64_t least_ = 0, most_ = 0; // elements to be dequeued
+    bool takes_rest_ = false;           // once the queue is closed fewer will do
+    std::int64_t moved_ = 0;            // of those to be enqueued: into the queue
+    std::uint64_t first_ = 0;           // number of the first of them
+    // Those to be enqueued, the next one last; or those that were taken, of one that keeps them also when it is done.
     std::vector<detail::queue_element> elements_;
     std::exception_ptr failure_;
     bool waits_ = false;
@@ -94,7 +97,7 @@ public:
     const queue_description& description() const noexcept { return description_; }
 
     // These throw invalid_argument_error where the tuple or the number does not fit the queue; then nothing was asked. What
-    // happens later is told to completed(): cancelled_error where the queue is closed to enqueuers, out_of_range_error where
+    // happens later is told to completed(): cancelled_error where the queue is closed to enqueuers, end_of_data_error where
     // it is closed and has too few elements.
 
     /// One element, `tuple`.
@@ -102,15 +105,25 @@ public:
     /// As many elements as dimension 0 of each array of `tuple` has, one after another as there is room.
     void enqueue_many(queue_attempt& a);
     void dequeue(queue_attempt& a);
-    /// n elements, stacked along a new dimension 0.
+    // Of those that follow elements are stacked along a new dimension 0. What a priority queue gives are the least of those that
+    // are there when it gives them, in order. Who wants none waits for nobody.
+
+    /// n elements.
     void dequeue_many(queue_attempt& a, std::int64_t n);
     /// The same, and once the queue is closed also fewer, but 1.
     void dequeue_up_to(queue_attempt& a, std::int64_t n);
+    /// As many as are there, but `most`, once they are `least`; once the queue is closed also fewer, but 1. With `least` 0 it
+    /// never waits, and has nothing where there is nothing, or where others wait before it.
+    void dequeue_some(queue_attempt& a, std::int64_t least, std::int64_t most);
 
     /// Takes back what was asked, where it waits, and then completed() is not called: what it took is put back, what it put
     /// in and nobody took is withdrawn, and those behind it are served as if it had not come. False where it was completed,
     /// or is just being.
     bool stop(queue_attempt& a) noexcept;
+
+    /// Of one that keeps what it dequeued, and is done: that is first in the queue again, or else nobody's but who has it.
+    void give_back(queue_attempt& a) noexcept;
+    void let_go(queue_attempt& a) noexcept { a.elements_.clear(); }
 
     /// Nothing more is enqueued: cancelled_error. Who waits to enqueue goes on, or is cancelled too. aborted_error where it is
     /// closed already; who waits is cancelled then, too, where that is asked for.
@@ -128,7 +141,7 @@ private:
     struct state;
     void change(function_ref<void()> what);
     void ask(queue_attempt& a);
-    void take(queue_attempt& a, queue_attempt::kind what, std::int64_t n);
+    void take(queue_attempt& a, std::int64_t least, std::int64_t most, bool takes_rest);
     void complete(queue_attempt* done) noexcept;
     void require_tuple(const std::vector<any_array>& tuple, bool many) const;
     std::vector<any_array> batch(const std::vector<detail::queue_element>& elements) const;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
+#include <tenon/kernel/failure.hpp>
 #include <tenon/io/stream/stacked.hpp>
 #include <tenon/kernel/philox.hpp>
 #include <tenon/kernel/queue.hpp>
@@ -23,8 +24,13 @@ public:
     virtual ~queue_elements() = default;
     virtual void put(queue_element&& e) = 0;
     virtual queue_element take() = 0; // there is one
-    /// The reverse of the last takes, of which this was the latest.
+    /// One that was taken, to where it was.
     virtual void put_back(queue_element&& e) = 0;
+    /// Exchanges for the next one where that comes before it; no memory is needed.
+    virtual bool exchange(queue_element& e) noexcept {
+        (void)e;
+        return false; // what was taken earlier comes first
+    }
     /// Those with this number and later ones go.
     virtual void withdraw(std::uint64_t first) = 0;
     virtual std::size_t size() const noexcept = 0;
@@ -38,7 +44,10 @@ public:
         all_.pop_front();
         return e;
     }
-    void put_back(queue_element&& e) override { all_.push_front(std::move(e)); }
+    void put_back(queue_element&& e) override {
+        const auto comes_later = [&](const queue_element& other) { return other.number > e.number; };
+        all_.insert(std::find_if(all_.begin(), all_.end(), comes_later), std::move(e));
+    }
     void withdraw(std::uint64_t first) override {
         while (!all_.empty() && all_.back().number >= first) all_.pop_back();
     }
@@ -76,17 +85,26 @@ private:
 class priority_elements final : public queue_elements {
 public:
     void put(queue_element&& e) override {
-        const auto key = std::pair(e.priority, e.number);
+        const auto key = key_of(e);
         all_.emplace(key, std::move(e));
     }
     queue_element take() override { return std::move(all_.extract(all_.begin()).mapped()); }
     void put_back(queue_element&& e) override { put(std::move(e)); }
+    bool exchange(queue_element& e) noexcept override {
+        if (all_.empty() || key_of(e) < all_.begin()->first) return false;
+        auto least = all_.extract(all_.begin());
+        std::swap(least.mapped(), e);
+        least.key() = key_of(least.mapped());
+        all_.insert(std::move(least));
+        return true;
+    }
     void withdraw(std::uint64_t first) override {
         std::erase_if(all_, [&](const auto& e) { return e.second.number >= first; });
     }
     std::size_t size() const noexcept override { return all_.size(); }
 
 private:
+    static std::pair<std::int64_t, std::uint64_t> key_of(const queue_element& e) { return {e.priority, e.number}; }
     std::map<std::pair<std::int64_t, std::uint64_t>, queue_element> all_;
 };
 
@@ -149,10 +167,11 @@ struct queue_resource::state {
         done.push(a);
     }
     std::exception_ptr closed_to_enqueuers() const {
-        return std::make_exception_ptr(cancelled_error("queue \"" + name + "\" is closed."));
+        return failure_of([&] { return cancelled_error("queue \"" + name + "\" is closed."); });
     }
     std::exception_ptr no_memory() const {
-        return std::make_exception_ptr(resource_exhausted_error("queue \"" + name + "\": no memory for more elements"));
+        return failure_of(
+            [&] { return resource_exhausted_error("queue \"" + name + "\": no memory for more elements"); });
     }
     void put_back(queue_attempt& a) {
         while (!a.elements_.empty()) {
@@ -185,8 +204,9 @@ struct queue_resource::state {
         queue_attempt* a = dequeuers.first;
         if (!a) return false;
         const auto have = [&] { return static_cast<std::int64_t>(a->elements_.size()); };
+        const bool had = have() > 0;
         bool moved = false;
-        for (; have() < a->wanted_ && takeable() > 0; moved = true) {
+        for (; have() < a->most_ && takeable() > 0; moved = true) {
             try {
                 if (a->elements_.size() == a->elements_.capacity()) a->elements_.reserve(2 * a->elements_.size() + 1);
             } catch (const std::bad_alloc&) {
@@ -196,24 +216,37 @@ struct queue_resource::state {
             }
             a->elements_.push_back(elements->take());
         }
-        if (have() < a->wanted_) {
-            if (!closed || enqueuers.first) return moved;
-            if (a->what_ != queue_attempt::kind::dequeue_up_to || have() == 0) {
-                put_back(*a);
-                end(*a, std::make_exception_ptr(out_of_range_error(
-                            "queue \"" + name + "\" is closed and has insufficient elements (requested " +
-                            std::to_string(a->wanted_) + ", current size " + std::to_string(count()) + ")")));
-                return true;
-            }
+        const bool is_last = closed && !enqueuers.first; // nothing more will come
+        if (have() < a->least_ && !is_last) return moved;
+        const bool enough = have() >= a->least_ || (a->takes_rest_ && have() > 0);
+        if (!enough || (have() == 0 && is_last && a->takes_rest_ && a->most_ > 0)) {
+            put_back(*a);
+            end(*a, std::make_exception_ptr(end_of_data_error("queue \"" + name +
+                                                              "\" is closed and has insufficient elements (requested " +
+                                                              std::to_string(std::max<std::int64_t>(1, a->least_)) +
+                                                              ", current size " + std::to_string(count()) + ")")));
+            return true;
         }
+        if (had && description.order == queue_order::priority) choose_least(*a);
         end(*a);
         return true;
     }
+    // What it took while it waited may be more than what came later.
+    void choose_least(queue_attempt& a) {
+        const auto comes_before = [](const detail::queue_element& x, const detail::queue_element& y) {
+            return std::pair(x.priority, x.number) < std::pair(y.priority, y.number);
+        };
+        std::sort(a.elements_.begin(), a.elements_.end(), comes_before);
+        auto greatest = a.elements_.rbegin();
+        while (greatest != a.elements_.rend() && elements->exchange(*greatest)) ++greatest;
+        std::sort(a.elements_.begin(), a.elements_.end(), comes_before);
+    }
+    // Who enqueues comes first: what there is room for is there when somebody takes what is there.
     void serve() {
-        for (;;) {
-            const bool put = serve_enqueuer(), took = serve_dequeuer();
-            if (!put && !took) return;
-        }
+        do
+            while (serve_enqueuer()) {
+            }
+        while (serve_dequeuer());
     }
 };
 
@@ -256,6 +289,8 @@ TENON_INLINE void queue_resource::ask(queue_attempt& a) {
         if (state_->failed) state_->end(a, state_->failed);
         else if (state_->closed && state::enqueues(a)) state_->end(a, state_->closed_to_enqueuers());
         else state_->serve();
+        // Who wants none does not wait for those before it.
+        if (a.waits_ && !state::enqueues(a) && a.least_ == 0) state_->end(a);
     });
 }
 
@@ -266,8 +301,10 @@ TENON_INLINE void queue_resource::complete(queue_attempt* done) noexcept {
         queue_attempt* more = nullptr;
         if (!a.failure_ && !state::enqueues(a)) {
             try {
-                if (a.what_ == queue_attempt::kind::dequeue) a.tuple = std::move(a.elements_.front().tuple);
-                else a.tuple = batch(a.elements_);
+                if (a.what_ != queue_attempt::kind::dequeue) a.tuple = batch(a.elements_);
+                else if (!a.keeps) a.tuple = std::move(a.elements_.front().tuple);
+                else
+                    for (const any_array& component : a.elements_.front().tuple) a.tuple.push_back(component.share());
             } catch (...) { // no memory, or sizes that do not go together: nothing is lost
                 a.failure_ = std::current_exception();
                 const std::lock_guard lock(state_->guard);
@@ -276,7 +313,7 @@ TENON_INLINE void queue_resource::complete(queue_attempt* done) noexcept {
                 more = std::exchange(state_->done, {}).first;
             }
         }
-        a.elements_.clear();
+        if (!a.keeps || a.failure_) a.elements_.clear();
         a.completed(std::exchange(a.failure_, nullptr));
         complete(more);
     }
@@ -340,22 +377,32 @@ TENON_INLINE void queue_resource::enqueue_many(queue_attempt& a) {
     ask(a);
 }
 
-TENON_INLINE void queue_resource::take(queue_attempt& a, queue_attempt::kind what, std::int64_t n) {
-    if (n < 0)
-        throw invalid_argument_error("queue \"" + name_ + "\": " + std::to_string(n) +
-                                     " elements cannot be dequeued; give 0 or more");
-    a.what_ = what;
-    a.wanted_ = n;
+TENON_INLINE void queue_resource::take(queue_attempt& a, std::int64_t least, std::int64_t most, bool takes_rest) {
+    if (least < 0 || most < least)
+        throw invalid_argument_error("queue \"" + name_ + "\": " + std::to_string(least) +
+                                     (least == most ? std::string() : " to " + std::to_string(most)) +
+                                     " elements cannot be dequeued; give 0 or more" +
+                                     (least == most ? "" : ", and as most no fewer than as least"));
+    a.what_ = queue_attempt::kind::batch;
+    a.least_ = least;
+    a.most_ = most;
+    a.takes_rest_ = takes_rest;
     a.tuple.clear();
     a.elements_.clear();
     ask(a);
 }
-TENON_INLINE void queue_resource::dequeue(queue_attempt& a) { take(a, queue_attempt::kind::dequeue, 1); }
-TENON_INLINE void queue_resource::dequeue_many(queue_attempt& a, std::int64_t n) {
-    take(a, queue_attempt::kind::dequeue_many, n);
+TENON_INLINE void queue_resource::dequeue(queue_attempt& a) {
+    a.what_ = queue_attempt::kind::dequeue;
+    a.least_ = a.most_ = 1;
+    a.takes_rest_ = false;
+    a.tuple.clear();
+    a.elements_.clear();
+    ask(a);
 }
-TENON_INLINE void queue_resource::dequeue_up_to(queue_attempt& a, std::int64_t n) {
-    take(a, queue_attempt::kind::dequeue_up_to, n);
+TENON_INLINE void queue_resource::dequeue_many(queue_attempt& a, std::int64_t n) { take(a, n, n, false); }
+TENON_INLINE void queue_resource::dequeue_up_to(queue_attempt& a, std::int64_t n) { take(a, n, n, true); }
+TENON_INLINE void queue_resource::dequeue_some(queue_attempt& a, std::int64_t least, std::int64_t most) {
+    take(a, least, most, true);
 }
 
 TENON_INLINE bool queue_resource::stop(queue_attempt& a) noexcept {
@@ -372,6 +419,14 @@ TENON_INLINE bool queue_resource::stop(queue_attempt& a) noexcept {
     return waited;
 }
 
+TENON_INLINE void queue_resource::give_back(queue_attempt& a) noexcept {
+    if (a.elements_.empty()) return;
+    change([&] {
+        state_->put_back(a);
+        state_->serve();
+    });
+}
+
 TENON_INLINE void queue_resource::close(bool cancel_pending_enqueues) {
     bool already = false;
     change([&] {
@@ -384,7 +439,7 @@ TENON_INLINE void queue_resource::close(bool cancel_pending_enqueues) {
 }
 
 TENON_INLINE void queue_resource::forgotten() noexcept {
-    fail(std::make_exception_ptr(aborted_error("queue \"" + name_ + "\": its container was reset.")));
+    fail(failure_of([&] { return aborted_error("queue \"" + name_ + "\": its container was reset."); }));
 }
 TENON_INLINE void queue_resource::fail(std::exception_ptr why) noexcept {
     change([&] {
@@ -407,7 +462,7 @@ TENON_INLINE std::string queue_resource::awaited(const queue_attempt& a) const {
         return "queue \"" + name_ + "\" to have room" +
                (own > 1 ? " for " + std::to_string(own) + " elements" : std::string()) + "; it holds " + held + " of " +
                std::to_string(description_.capacity);
-    const std::int64_t stay = state_->closed ? 0 : description_.min_after_dequeue, wanted = a.wanted_ + stay;
+    const std::int64_t stay = state_->closed ? 0 : description_.min_after_dequeue, wanted = a.least_ + stay;
     return "queue \"" + name_ + "\" to have " + std::to_string(wanted) + (wanted == 1 ? " element" : " elements") +
            (stay > 0 ? ", of which " + std::to_string(stay) + " stay" : std::string()) + "; it has " +
            std::to_string(state_->count() + own);

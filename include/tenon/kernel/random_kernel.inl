@@ -39,7 +39,7 @@ TENON_SIMD_INLINE philox_words philox_blocks(std::uint64_t first, std::uint64_t 
     constexpr std::uint64_t numbers[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     using unaligned = native<std::uint64_t, philox_lanes>::unaligned;
     const u64 lane = *reinterpret_cast<const unaligned*>(numbers);
-    const u64 m0 = fill<u64>(tenon::detail::philox_multiplier[0]), m1 = fill<u64>(tenon::detail::philox_multiplier[1]);
+    const u64 m0 = fill<u64>(tenon::detail::philox_multiplier_0), m1 = fill<u64>(tenon::detail::philox_multiplier_1);
     philox_words s;
     twice([&](auto g) TENON_RANDOM_LAMBDA {
         const u64 block = lane + (first + static_cast<std::uint64_t>(g * philox_lanes));
@@ -57,8 +57,8 @@ TENON_SIMD_INLINE philox_words philox_blocks(std::uint64_t first, std::uint64_t 
             s.w[g][2] = (p0 >> 32) ^ s.w[g][3] ^ k1;
             s.w[g][3] = p0;
         });
-        k0 += tenon::detail::philox_weyl[0]; // the carries stay in the upper halves
-        k1 += tenon::detail::philox_weyl[1];
+        k0 += tenon::detail::philox_weyl_0; // the carries stay in the upper halves
+        k1 += tenon::detail::philox_weyl_1;
     }
     return s;
 }

@@ -64,7 +64,7 @@ public:
 
     const record_format& format() const noexcept { return format_; }
 
-    // What happens is told to completed(): out_of_range_error where the queue of names is closed and empty, errors of files.
+    // What happens is told to completed(): end_of_data_error where the queue of names is closed and empty, errors of files.
 
     /// One record.
     void read(read_attempt& a);
@@ -73,6 +73,8 @@ public:
     void read_up_to(read_attempt& a, std::int64_t n);
     /// Takes back what was asked, where it waits for its turn or for a file name, and then completed() is not called.
     bool stop(read_attempt& a) noexcept;
+    /// These records, which were the last that somebody was given, are the next again. Keys and values are as they were given.
+    void give_back(const any_array& keys, const any_array& values) noexcept;
 
     /// Leaves the file that is being read, and counts from 0.
     void reset();

@@ -7,6 +7,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/io/records/record_source.hpp>
+#include <tenon/kernel/failure.hpp>
 #include <tenon/kernel/input_path.hpp>
 #include <tenon/kernel/reader.hpp>
 
@@ -149,7 +150,8 @@ TENON_INLINE void reader_resource::serve() noexcept {
                 const std::lock_guard lock(state_->guard);
                 if (a->unwanted_) { // by stop(), which has said that it will be completed
                     state_->put_back(*a);
-                    a->failure_ = std::make_exception_ptr(cancelled_error("reader \"" + name_ + "\": it was stopped"));
+                    a->failure_ =
+                        failure_of([&] { return cancelled_error("reader \"" + name_ + "\": it was stopped"); });
                 } else if (!filled) {
                     a->where_ = read_attempt::place::in_line;
                     if (!state_->awaited) {
@@ -303,6 +305,18 @@ TENON_INLINE bool reader_resource::stop(read_attempt& a) noexcept {
     return true;
 }
 
+TENON_INLINE void reader_resource::give_back(const any_array& keys, const any_array& values) noexcept {
+    {
+        const std::lock_guard lock(state_->guard);
+        try {
+            for (std::int64_t i = keys.elements(); i-- > 0; --state_->produced)
+                state_->left.emplace_front(keys.data<std::string>()[i], values.data<std::string>()[i]);
+        } catch (const std::bad_alloc&) { // as many as there is memory for
+        }
+    }
+    serve();
+}
+
 TENON_INLINE void reader_resource::fail(std::exception_ptr why) noexcept {
     state::line done;
     bool withdraws = false;
@@ -325,7 +339,7 @@ TENON_INLINE void reader_resource::fail(std::exception_ptr why) noexcept {
     if (withdraws && settle(false)) serve();
 }
 TENON_INLINE void reader_resource::forgotten() noexcept {
-    fail(std::make_exception_ptr(aborted_error("reader \"" + name_ + "\": its container was reset.")));
+    fail(failure_of([&] { return aborted_error("reader \"" + name_ + "\": its container was reset."); }));
 }
 
 TENON_INLINE void reader_resource::reset() {

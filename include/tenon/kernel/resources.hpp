@@ -1,8 +1,8 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -12,6 +12,7 @@
 #include <tenon/kernel/function_ref.hpp>
 #include <tenon/kernel/memory_account.hpp>
 #include <tenon/kernel/memory_allocator.hpp>
+#include <tenon/kernel/run_count.hpp>
 #include <tenon/kernel/spin_lock.hpp>
 
 /// What outlives a step: variables, counters and others, in named containers.
@@ -60,12 +61,8 @@ class variable_resource;
 struct variables_guard {
     detail::spin_lock lock;                     ///< held for less time than it takes to wake a thread
     std::vector<variable_resource*> with_spare; ///< that keep memory for their next update beside a reader
-    int waiting = 0;                            ///< steps that sleep until something has changed
-    std::uint64_t changes = 0;                  ///< of what a step may wait for, where somebody does
-    std::mutex asleep;                          ///< who waits has it when it looks at `seen`
-    std::uint64_t seen = 0;                     ///< changes that were told
-    std::condition_variable told;
-    held_variables* asking = nullptr; ///< steps that wait for the same, and hold no thread
+    held_variables* waiting = nullptr;        ///< steps that wait for what others hold, whoever came first at the front
+    held_variables** last_waiting = &waiting; ///< where the next is entered
 };
 
 /// A variable's value. Steps read and write it as held_variables says.
@@ -87,6 +84,8 @@ public:
     const tensor_type& type() const noexcept { return type_; }
     /// Whether it has a value, at this moment.
     bool is_initialized() const noexcept;
+    /// How many steps wait to read it, at this moment.
+    int readers_waiting() const noexcept;
     /// What it holds while no step uses it.
     any_array& value() noexcept { return current_->value; }
 
@@ -115,11 +114,43 @@ private:
     std::uint64_t updates_ = 0;
 };
 
-/// A number that starts at 0 and lives as long as its container: what random ops count their runs with.
-class run_counter final : public resource {
+/// Counts the runs of a random op's node.
+class run_counter {
+public:
+    std::atomic<std::uint64_t> runs{0}; ///< in its session
+
+    struct run {
+        std::uint64_t number; ///< which its numbers are drawn by
+        std::uint64_t here;   ///< in its session
+    };
+    run next() noexcept {
+        const std::uint64_t here = runs.fetch_add(1, std::memory_order_relaxed);
+        return {before_.load(std::memory_order_relaxed) + here, here};
+    }
+    /// The number of the next run.
+    std::uint64_t number() const noexcept {
+        return before_.load(std::memory_order_relaxed) + runs.load(std::memory_order_relaxed);
+    }
+    void go_on_from(std::uint64_t number) noexcept {
+        before_.store(number - runs.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    }
+
+private:
+    std::atomic<std::uint64_t> before_{0}; // of the sessions that this one goes on from, less what it had run then
+};
+
+/// Those of a session, by the names of nodes. Thread-safe.
+class run_counters final : public resource {
 public:
     static constexpr const char* kind = "counter";
-    std::atomic<std::uint64_t> runs{0};
+    std::shared_ptr<run_counter> of(const std::string& node);
+    /// Those that have run, by name.
+    std::vector<run_count> counts() const;
+    void go_on_from(const std::vector<run_count>& counts);
+
+private:
+    mutable std::mutex guard_; // of what follows
+    std::map<std::string, std::shared_ptr<run_counter>> by_node_;
 };
 
 /// The resources of one device. Identity is container, kind and name. Thread-safe.
@@ -142,7 +173,7 @@ public:
     /// (SEMANTICS 26), resource_exhausted_error, which names the largest variables, when there is no memory for it.
     std::shared_ptr<variable_resource> variable(const std::string& container, const std::string& name,
                                                 const tensor_type& type);
-    std::shared_ptr<run_counter> counter(const std::string& container, const std::string& name);
+    std::shared_ptr<run_counters> counters(const std::string& container);
     /// Forgets what a container holds; who asks later gets new ones.
     void clear(const std::string& container);
     /// Gives back memory that variables keep for updates beside readers. False where there was none. May be called by the

@@ -33,6 +33,10 @@ TENON_INLINE bool variable_resource::is_initialized() const noexcept {
     const detail::spin_guard lock(guard_->lock);
     return current_->initialized;
 }
+TENON_INLINE int variable_resource::readers_waiting() const noexcept {
+    const detail::spin_guard lock(guard_->lock);
+    return readers_waiting_;
+}
 // Where the host has no memory of its own for a device, its strings are objects, and none of what is counted.
 TENON_INLINE std::size_t variable_resource::counted_bytes() const noexcept {
     return type_.element == element_type::string ? 0 : static_cast<std::size_t>(bytes_of(type_));
@@ -84,6 +88,23 @@ TENON_INLINE void variable_resource::retire(variable_buffer* b, variable_buffer*
         }
     }
     b->next = std::exchange(gone, b);
+}
+
+TENON_INLINE std::shared_ptr<run_counter> run_counters::of(const std::string& node) {
+    const std::lock_guard lock(guard_);
+    std::shared_ptr<run_counter>& found = by_node_[node];
+    if (!found) found = std::make_shared<run_counter>();
+    return found;
+}
+TENON_INLINE std::vector<run_count> run_counters::counts() const {
+    std::vector<run_count> all;
+    const std::lock_guard lock(guard_);
+    for (const auto& [node, counter] : by_node_)
+        if (const std::uint64_t number = counter->number(); number > 0) all.push_back({node, number});
+    return all;
+}
+TENON_INLINE void run_counters::go_on_from(const std::vector<run_count>& counts) {
+    for (const run_count& c : counts) of(c.node)->go_on_from(c.runs);
 }
 
 struct resource_manager::state {
@@ -142,9 +163,8 @@ resource_manager::variable(const std::string& container, const std::string& name
     return v;
 }
 
-TENON_INLINE std::shared_ptr<run_counter> resource_manager::counter(const std::string& container,
-                                                                    const std::string& name) {
-    return find_or_make<run_counter>(container, name, [] { return std::make_shared<run_counter>(); });
+TENON_INLINE std::shared_ptr<run_counters> resource_manager::counters(const std::string& container) {
+    return find_or_make<run_counters>(container, {}, [] { return std::make_shared<run_counters>(); });
 }
 
 TENON_INLINE void resource_manager::clear(const std::string& container) {

@@ -40,7 +40,8 @@ public:
 
     bool limited() const noexcept { return deadline != clock::time_point::max(); }
     clock::time_point now() const noexcept { return time ? time->now() : clock::now(); }
-    bool late() const noexcept { return limited() && now() >= deadline; }
+    /// Its time is over; never once it has committed.
+    bool late() const noexcept { return limited() && !committed() && now() >= deadline; }
     /// Its time is that of another, of which it is a part.
     void take_time_of(const step& whole) noexcept {
         deadline = whole.deadline;
@@ -49,8 +50,14 @@ public:
         time = whole.time;
     }
     /// True once nobody wants its result any more: a long computation should end then.
-    bool stopped() const noexcept { return stopped_.load(std::memory_order_relaxed); }
-    void set_stopped(bool yes) noexcept { stopped_.store(yes, std::memory_order_release); }
+    bool stopped() const noexcept { return phase_.load(std::memory_order_relaxed) == phase::stopped; }
+    /// False where it comes too late: what it does on its task it does as a whole.
+    bool stop() noexcept { return advance(phase::stopped) != phase::committed; }
+    /// Before its first update, by the thread that makes it: from here on nothing stops it. False where it was stopped before.
+    bool commit() const noexcept { return advance(phase::committed) != phase::stopped; }
+    bool committed() const noexcept { return phase_.load(std::memory_order_relaxed) == phase::committed; }
+    /// As it was made, for the next run.
+    void renew() noexcept { phase_.store(phase::running, std::memory_order_release); }
     /// A number that no other step of the process has; not 0.
     std::uint64_t id() const noexcept {
         static std::atomic<std::uint64_t> last{0};
@@ -61,8 +68,14 @@ public:
     }
 
 private:
-    std::atomic<bool> stopped_{false};
-    mutable std::atomic<std::uint64_t> id_{0}; // given to those that are asked for it: most are not
+    enum class phase : std::uint8_t { running, committed, stopped };
+    // Out of running, once; the phase that it is in then.
+    phase advance(phase to) const noexcept {
+        phase was = phase::running;
+        return phase_.compare_exchange_strong(was, to, std::memory_order_acq_rel) ? to : was;
+    }
+    mutable std::atomic<phase> phase_{phase::running}; // runs see it as const
+    mutable std::atomic<std::uint64_t> id_{0};         // given to those that are asked for it: most are not
 };
 
 } // namespace tenon

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <exception>
+#include <memory>
+#include <new>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -278,8 +280,9 @@ TENON_INLINE thread_pool::thread_pool(int threads) : state_(nullptr) {
                                      " threads asked for; give a positive number, or 0 for all cores");
     }
     size_ = threads == 0 ? detail::usable_cores() : threads;
-    state_ = new state;
-    state_->threads.reserve(static_cast<std::size_t>(size_ - 1));
+    auto made = std::make_unique<state>();
+    made->threads.reserve(static_cast<std::size_t>(size_ - 1));
+    state_ = made.release();
     try {
         for (int i = 1; i < size_; ++i) {
             state_->threads.emplace_back([s = state_, i] {
@@ -290,6 +293,9 @@ TENON_INLINE thread_pool::thread_pool(int threads) : state_(nullptr) {
                 });
             });
         }
+    } catch (const std::bad_alloc&) {
+        stop();
+        throw;
     } catch (const std::system_error& failure) {
         const std::size_t started = state_->threads.size();
         stop();
@@ -390,6 +396,10 @@ TENON_INLINE kept_back::kept_back(function_ref<void()> give) noexcept :
 TENON_INLINE kept_back::~kept_back() {
     give_();
     detail::this_pool_thread().keeps = outer_;
+}
+TENON_INLINE bool kept_back::runs_kernels() noexcept {
+    const kept_back* const mine = detail::this_pool_thread().keeps;
+    return mine && !mine->may_keep();
 }
 TENON_INLINE kept_back::running::running() noexcept : of_(detail::this_pool_thread().keeps) {
     if (of_ && of_->running_++ == 0) of_->give_();

@@ -42,6 +42,12 @@ public:
     /// False where it was, is just being, or will be, or where nothing was begun. May be called before start(), while it
     /// runs, and again.
     virtual bool stop() noexcept = 0;
+    /// Before start(): whether what it takes is kept until give_back() or let_go(), one of which is called then.
+    bool keeps = false;
+    /// Of one that was completed well: what it took is where it was, as if it had not come.
+    virtual void give_back() noexcept {}
+    /// What it took is used.
+    virtual void let_go() noexcept {}
     /// What it is waiting for, for messages: "queue \"names\" to have 3 elements; it has 1". Any thread, once start() has returned; it
     /// may be completed meanwhile.
     virtual std::string awaited() const = 0;
@@ -53,6 +59,10 @@ public:
     void run(const kernel_run&) final { throw internal_error("an op that waits was run as one that does not"); }
     /// For one step in flight. Thread-safe.
     virtual std::unique_ptr<wait> make_wait() const = 0;
+    /// Whether all that it does is to take what give_back() can put back.
+    virtual bool takes() const { return false; }
+    /// Whether something of the step is changed by what it is given, which then is used.
+    virtual bool uses_values() const { return !takes(); }
 };
 
 } // namespace tenon

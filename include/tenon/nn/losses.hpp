@@ -3,6 +3,7 @@
 #include <string>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/number_text.hpp>
 #include <tenon/ops/formulas.hpp>
 #include <tenon/ops/reduction.hpp>
 #include <tenon/ops/softmax.hpp>
@@ -80,7 +81,7 @@ inline constexpr auto mean_of_log_losses = [](const auto& p, const auto& t) {
     return mean(-(xlogy(t, p) + xlog1py(1 - t, -p)));
 };
 [[noreturn]] inline void throw_bad_delta(double delta) {
-    throw invalid_argument_error("huber: delta is " + std::to_string(delta) + "; give a number greater than 0");
+    throw invalid_argument_error("huber: delta is " + detail::text_of_number(delta) + "; give a number greater than 0");
 }
 
 } // namespace detail

@@ -362,7 +362,10 @@ template <class Product> struct convolution_kernel : kernel {
         bool empty = products == 0;
         for (const tensor_type& t : s.inputs) empty = empty || t.extents.elements() == 0;
         for (const tensor_type& t : s.outputs) empty = empty || t.extents.elements() == 0;
-        if (!empty) product.emplace(d);
+        if (empty) return;
+        dense::convolution_description counted = d;
+        counted.memory = s.memory;
+        product.emplace(counted);
     }
     std::size_t scratch_bytes() const override { return memory.scratch_bytes(); }
     double cost() const override { return nanoseconds; }

@@ -12,13 +12,14 @@
 #include <tenon/graph/tensor.hpp>
 #include <tenon/io/text/csv.hpp>
 #include <tenon/io/text/json_lines.hpp>
+#include <tenon/ops/component.hpp>
 
 /// What records hold, as tensors. A record is a string; of a tensor of records each output has its sizes, and behind them those
 /// of what one record gives. What a record should not hold is an invalid_argument_error that names the record by its index,
 /// the column or member, and the text: the first of them, however many threads decode.
 ///
 ///     auto [price, rooms, town] = tn::decode_csv(record, 0.f, tn::required<std::int32_t>, "unknown");
-///     auto [pixels, label] = tn::decode_csv<tn::fields<float, 784>, std::int32_t>(lines);   // lines: string[batch]
+///     auto [pixels, label] = tn::decode_csv<tn::component<float, tn::shape<784>>, std::int32_t>(lines);   // lines: string[batch]
 ///     auto image = tn::decode_raw<std::uint8_t, tn::shape<28, 28>>(bytes);
 ///     auto [id, scores] = tn::decode_json(line, tn::member<std::int64_t>("id"), tn::member<float, tn::shape<3>>("scores", 0.f));
 
@@ -135,8 +136,8 @@ TENON_OP(decode, decode_raw);
 template <Element T> struct required_field {};
 template <Element T> inline constexpr required_field<T> required{};
 
-/// As a column of decode_csv: N fields in succession, as one output with a dimension of N behind those of the records.
-template <Element T, int N> struct fields { static_assert(N > 0, "tenon::fields: one field at least"); };
+/// What component<T, shape<N>>, N fields in succession as one output with a dimension of N behind those of the records, was called.
+template <Element T, int N> using fields = component<T, shape<N>>;
 
 /// A member of JSON objects: its name, and what each of its elements is where it is missing or null; without that it must be
 /// there. S are the sizes of its lists.
@@ -167,14 +168,12 @@ template <class A, class B> struct joined_shape;
 template <auto... A, auto... B> struct joined_shape<shape<A...>, shape<B...>> { using type = shape<A..., B...>; };
 
 template <class C> struct csv_column_of {
-    using element = C;
-    using sizes = shape<>;
-    static constexpr std::int64_t fields = 1;
-};
-template <class T, int N> struct csv_column_of<fields<T, N>> {
-    using element = T;
-    using sizes = shape<N>;
-    static constexpr std::int64_t fields = N;
+    using operand = component_t<C>;
+    using element = typename operand::element;
+    using sizes = typename operand::shape;
+    static_assert(sizes::extents.rank() <= 1 && sizes::extents.is_static() && sizes::extents.elements() > 0,
+                  "tenon::decode_csv: a column is a type, or component<T, shape<n>>: n of them, 1 or more");
+    static constexpr std::int64_t fields = sizes::extents.elements();
 };
 
 // The column that a default speaks of by itself.

@@ -137,6 +137,7 @@ any_tensor random_bernoulli_like(const any_tensor& x, double p, std::uint64_t se
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_dropout)
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/number_text.hpp>
 #include <tenon/kernel/random_numbers.hpp>
 #include <tenon/ops/kernels/random_source.hpp>
 #include <tenon/ops/elementwise.hpp>
@@ -147,11 +148,12 @@ namespace detail {
 
 TENON_INLINE void check_probability(const char* op, double p) {
     if (!(p >= 0 && p <= 1))
-        throw invalid_argument_error(std::string(op) + ": " + std::to_string(p) + " is not a probability; give 0 .. 1");
+        throw invalid_argument_error(std::string(op) + ": " + detail::text_of_number(p) +
+                                     " is not a probability; give 0 .. 1");
 }
 TENON_INLINE void check_rate(double rate) {
     if (!(rate >= 0 && rate < 1))
-        throw invalid_argument_error("dropout: rate " + std::to_string(rate) +
+        throw invalid_argument_error("dropout: rate " + detail::text_of_number(rate) +
                                      " is not in [0, 1); it is the part of the elements that is set to 0");
 }
 

@@ -10,8 +10,9 @@ namespace tenon {
 
 /// in: nothing, or a tensor, of which only the size of dimension 0 matters. The numbers 0 .. n-1, int64 [n], where n is the
 /// `limit`, or that size: in their order, or with `shuffle` in another random one each time. Each run of a session is an epoch;
-/// after `epochs` of them, where that is not 0, an out_of_range_error. Seeds are those of random ops (ops/random.hpp). An n of 0
-/// is an invalid_argument_error.
+/// after `epochs` of them, where that is not 0, an end_of_data_error. Seeds are those of random ops (ops/random.hpp), and so are runs
+/// where a session goes on from a checkpoint: its orders are further ones, but it has all its epochs, since what was in queues is gone.
+/// An n of 0 is an invalid_argument_error.
 struct epoch_order_op {
     static constexpr const char* name = "epoch_order";
     static constexpr op_flags flags = op_flags::stateful;
@@ -66,13 +67,13 @@ struct epoch_order_kernel final : kernel {
         if (n < 1) throw invalid_argument_error(name + ": there is nothing to go through; give 1 element at least");
     }
     void run(const kernel_run& r) override {
-        const random_stream stream = source.next();
-        if (a.epochs > 0 && stream.run >= static_cast<std::uint64_t>(a.epochs))
-            throw out_of_range_error(name + ": " + std::to_string(a.epochs) +
-                                     (a.epochs == 1 ? " epoch is" : " epochs are") + " over");
+        const run_counter::run epoch = source.next_run();
+        if (a.epochs > 0 && epoch.here >= static_cast<std::uint64_t>(a.epochs))
+            throw end_of_data_error(name + ": " + std::to_string(a.epochs) +
+                                    (a.epochs == 1 ? " epoch is" : " epochs are") + " over");
         if (!r.out[0]) return;
         auto* const order = r.output<std::int64_t>(0);
-        if (a.shuffle) fill_permutation(order, n, stream);
+        if (a.shuffle) fill_permutation(order, n, {source.key(), epoch.number, 0});
         else std::iota(order, order + n, std::int64_t{0});
     }
     double cost() const override { return 30 + (a.shuffle ? 20 : 1) * static_cast<double>(n); }

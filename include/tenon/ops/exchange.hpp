@@ -15,7 +15,11 @@ struct send_op {
     static constexpr element_types gpu_types = no_elements;
     struct attributes {
         std::int64_t edge = 0;
-        static constexpr void fields(auto&& field) { field("edge", &attributes::edge); }
+        bool used = false; ///< the other task changes something by what it computes of it
+        static constexpr void fields(auto&& field) {
+            field("edge", &attributes::edge);
+            field("used", &attributes::used);
+        }
     };
     static constexpr int outputs(const attributes&, int) { return 0; }
     static constexpr inferred infer(const attributes&, type_list in, int) {
@@ -37,6 +41,7 @@ struct receive_op {
         std::string to;     ///< the task that receives
         element_type element = element_type::none;
         extents shape;
+        bool follows_update = false; ///< an update of the same step, of whichever task, comes before it
         static constexpr void fields(auto&& field) {
             field("edge", &attributes::edge);
             field("tensor", &attributes::tensor);
@@ -44,6 +49,7 @@ struct receive_op {
             field("to", &attributes::to);
             field("element", &attributes::element);
             field("shape", &attributes::shape);
+            field("follows_update", &attributes::follows_update);
         }
     };
     static int outputs(const attributes& a, int) { return a.tensor.empty() ? 0 : 1; }
@@ -131,11 +137,12 @@ private:
 
 class send_kernel final : public waiting_kernel {
 public:
-    explicit send_kernel(const kernel_setup& s) : edge_(decode<send_op::attributes>(s.attrs).edge) {}
-    std::unique_ptr<wait> make_wait() const override { return std::make_unique<sending>(edge_); }
+    explicit send_kernel(const kernel_setup& s) : a_(decode<send_op::attributes>(s.attrs)) {}
+    std::unique_ptr<wait> make_wait() const override { return std::make_unique<sending>(a_.edge); }
+    bool uses_values() const override { return a_.used; }
 
 private:
-    const std::int64_t edge_;
+    const send_op::attributes a_;
 };
 
 class receive_kernel final : public waiting_kernel {

@@ -37,25 +37,52 @@ struct read_file_op : detail::file_op {
 };
 TENON_OP(files, read_file);
 
-/// in: a path; a text. A file that holds the text: it appears whole or not at all, in place of what was there. Missing folders
-/// are made.
+/// in: a path; who claims it, a text; for how many seconds, double: a negative number gives it back. Who has the file of this path
+/// while he writes others, which is a lease (kernel/lease.hpp) by the clock of this task, and a lock that other processes see: it
+/// ends with this process. One that `renews` goes on with what is still held, and else claims nothing: somebody may have had it
+/// between. out: who has it then, "" nobody; where it is another process, what its file says.
+struct claim_file_op : detail::file_op {
+    static constexpr const char* name = "claim_file";
+    struct attributes {
+        bool renews = false;
+        static constexpr void fields(auto&& field) { field("renews", &attributes::renews); }
+    };
+    static constexpr inferred infer(const attributes&, type_list in, int) {
+        if (in.size() != 3) return fault::expects_more_operands;
+        if (!detail::is_path(in, 0) || !detail::is_path(in, 1)) return fault::path_must_be_text;
+        if (in[2].element != element_type::float64) return fault::element_type_not_supported;
+        return in[2].extents.rank() == 0 ? inferred(element_type::string, {}) : inferred(fault::rank_too_high);
+    }
+    static void of_before(const graph&, node& n) {
+        if (!n.attributes.find("renews")) n.attributes.set("renews", std::int64_t{0});
+    }
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+TENON_OP(files, claim_file);
+
+/// in: a path; a text; where it is given, the path of a file and who claimed that. A file that holds the text: it appears whole or
+/// not at all, in place of what was there. Missing folders are made. aborted_error where the claim has run out.
 struct write_file_op : detail::file_op {
     static constexpr const char* name = "write_file";
     static constexpr int outputs(const attributes&, int) { return 0; }
     static constexpr inferred infer(const attributes&, type_list in, int) {
-        if (in.size() != 2) return fault::expects_more_operands;
-        return detail::is_path(in, 0) && detail::is_path(in, 1) ? fault::none : fault::path_must_be_text;
+        if (in.size() != 2 && in.size() != 4) return fault::expects_more_operands;
+        for (int i = 0; i < in.size(); ++i)
+            if (!detail::is_path(in, i)) return fault::path_must_be_text;
+        return fault::none;
     }
     static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(files, write_file);
 
-/// in: paths [n]. Removes these files, one after another; one that is not there is no error.
+/// in: paths [n]; a claim as of write_file. Removes these files, one after another; one that is not there is no error.
 struct remove_files_op : detail::file_op {
     static constexpr const char* name = "remove_files";
     static constexpr int outputs(const attributes&, int) { return 0; }
     static constexpr inferred infer(const attributes&, type_list in, int) {
-        if (in.size() != 1) return fault::expects_more_operands;
+        if (in.size() != 1 && in.size() != 3) return fault::expects_more_operands;
+        for (int i = 1; i < in.size(); ++i)
+            if (!detail::is_path(in, i)) return fault::path_must_be_text;
         return in[0].element == element_type::string && in[0].extents.rank() == 1 ? fault::none
                                                                                   : fault::path_must_be_text;
     }
@@ -124,6 +151,9 @@ struct restore_shard_op : detail::file_op {
         if (!is.extents.is_static()) return fault::size_must_be_known;
         return is.element == element_type::string ? inferred(fault::element_type_not_supported) : inferred(is);
     }
+    /// Before there were pieces: in: paths, and what each file has in bytes and their hash, int64 [n, 2]; `names` was an attribute,
+    /// and each was an output, all of it.
+    static void of_before(const graph& to, node& n);
     static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(files, restore_shard);
@@ -137,6 +167,7 @@ TENON_OP(files, restore_shard);
 namespace tenon {
 
 TENON_KERNEL(read_file, detail::read_file_kernel);
+TENON_KERNEL(claim_file, detail::claim_file_kernel);
 TENON_KERNEL(write_file, detail::write_file_kernel);
 TENON_KERNEL(remove_files, detail::remove_files_kernel);
 TENON_KERNEL(list_files, detail::list_files_kernel);

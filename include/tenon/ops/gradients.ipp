@@ -192,7 +192,7 @@ TENON_INLINE std::vector<any_tensor> gradients(const any_tensor& loss, const std
     const auto check = [&] {
         const type_list list(types.data(), static_cast<int>(types.size()));
         if (const inferred r = detail::gradients_rule::infer({}, list, 0); !r)
-            throw invalid_argument_error(fault_sentence("gradients", r.what, list) + " (" + names + ")");
+            throw invalid_argument_error(fault_sentence("gradients", r, list) + " (" + names + ")");
     };
     check(); // the loss alone first
     for (const any_tensor& x : xs) {

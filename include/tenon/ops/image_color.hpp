@@ -407,6 +407,7 @@ auto normalize(const X& images, const double (&mean)[Channels], const double (&d
 #if TENON_HEADER_ONLY || defined(TENON_KERNELS_OF_image_color)
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/number_text.hpp>
 #include <tenon/ops/assembly.hpp>
 #include <tenon/ops/fill.hpp>
 #include <tenon/ops/indexing.hpp>
@@ -537,7 +538,7 @@ TENON_INLINE any_tensor random_contrast(const any_tensor& images, double low, do
 TENON_INLINE any_tensor random_hue(const any_tensor& images, double most, const seeded& o) {
     tenon::detail::check_color<tenon::detail::random_hue_rule>(images);
     if (!(most <= 0.5))
-        throw invalid_argument_error("random_hue: " + std::to_string(most) +
+        throw invalid_argument_error("random_hue: " + detail::text_of_number(most) +
                                      " is more than half a turn; give at most 0.5, which is any hue");
     return adjust_hue(
         images, tenon::detail::amount_per_image("random_hue", images, tenon::detail::drawn::hue, o.seed, -most, most));

@@ -377,7 +377,7 @@ TENON_INLINE any_tensor crop(const any_tensor& images, std::int64_t top, std::in
     const tenon::detail::crop_rule::attributes a{top, left, height, width};
     const tensor_type operand = images.type();
     const inferred r = tenon::detail::crop_rule::infer(a, type_list(&operand, 1), 0);
-    if (!r) throw invalid_argument_error(fault_sentence("crop", r.what, type_list(&operand, 1)));
+    if (!r) throw invalid_argument_error(fault_sentence("crop", r, type_list(&operand, 1)));
     return tenon::add<slice_op>(tenon::detail::crop_rule::slicing(a, images.rank()), {images});
 }
 TENON_INLINE any_tensor crop_at(const any_tensor& images, const any_tensor& places, std::int64_t height,

@@ -208,7 +208,9 @@ auto cutmix(const X& images, const Y& labels, const mixing_options& o = {}) {
 #include <vector>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/number_text.hpp>
 #include <tenon/core/with_element.hpp>
+#include <tenon/kernel/paid_memory.hpp>
 #include <tenon/ops/assembly.hpp>
 #include <tenon/ops/dropout.hpp>
 #include <tenon/ops/elementwise.hpp>
@@ -236,7 +238,7 @@ inline any_tensor beta_per_image(const any_tensor& images, double alpha, std::ui
 }
 inline void check_alpha(const char* function, double alpha) {
     if (!(alpha > 0) || !std::isfinite(alpha))
-        throw invalid_argument_error(std::string(function) + ": alpha is " + std::to_string(alpha) +
+        throw invalid_argument_error(std::string(function) + ": alpha is " + detail::text_of_number(alpha) +
                                      "; weights are drawn from Beta(alpha, alpha), which takes a positive number");
 }
 /// The batch's order in which the partners of its images stand: int64 [batch].
@@ -270,12 +272,12 @@ TENON_INLINE any_tensor random_erasing(const any_tensor& images, const erasing_o
     tenon::detail::check_operands<tenon::detail::random_erasing_rule>({images});
     tenon::detail::check_probability("random_erasing", o.probability);
     if (!(o.min_area >= 0 && o.min_area <= o.max_area && o.max_area <= 1))
-        throw invalid_argument_error("random_erasing: areas from " + std::to_string(o.min_area) + " to " +
-                                     std::to_string(o.max_area) +
+        throw invalid_argument_error("random_erasing: areas from " + detail::text_of_number(o.min_area) + " to " +
+                                     detail::text_of_number(o.max_area) +
                                      " are no parts of an image; give 0 <= min_area <= max_area <= 1");
     if (!(o.min_aspect > 0 && o.min_aspect <= o.max_aspect && std::isfinite(o.max_aspect)))
-        throw invalid_argument_error("random_erasing: aspects from " + std::to_string(o.min_aspect) + " to " +
-                                     std::to_string(o.max_aspect) +
+        throw invalid_argument_error("random_erasing: aspects from " + detail::text_of_number(o.min_aspect) + " to " +
+                                     detail::text_of_number(o.max_aspect) +
                                      " are not possible; give 0 < min_aspect <= max_aspect");
     const index_list one(1);
     const auto between = [&](drawn what, double low, double high) {
@@ -383,7 +385,7 @@ struct box_mask_kernel final : box_kernel {
 
 struct fill_boxes_kernel final : box_kernel {
     explicit fill_boxes_kernel(const kernel_setup& s) :
-        box_kernel(s, decode<fill_boxes_op::attributes>(s.attrs).boxes()) {
+        box_kernel(s, decode<fill_boxes_op::attributes>(s.attrs).boxes()), row(s.memory) {
         if (sizes.elements() == 0) return;
         with_element(s.outputs[0].element, [&]<class T>(const T&) {
             if constexpr (!std::is_same_v<T, std::string>) {
@@ -408,7 +410,7 @@ struct fill_boxes_kernel final : box_kernel {
         });
     }
     bool may_share(int i, int) const override { return i == 0; }
-    std::vector<std::byte> row; // of the value
+    paid_vector<std::byte> row; // of the value
 };
 
 } // namespace detail

@@ -12,7 +12,8 @@
 ///
 /// An iterator lives on the device of its node, in the host's memory. With a shared_name it is the iterator of that name in the container
 /// (container_scope) that it was made in, for all sessions of a task; without one each session has one of its own. A data set
-/// is a program's: a graph refers to it, and runs where that program is, also on its own servers. No gradient flows through.
+/// is a program's, and runs there: a graph refers to it, and the task that the program's session is on asks for its elements. There
+/// the iterator is, where nothing pins it. No gradient flows through.
 
 namespace tenon {
 
@@ -21,7 +22,7 @@ class element_source;
 /// An iterator. Its output stands for it; the value of that is how many components its elements have.
 struct iterator_op {
     static constexpr const char* name = "iterator";
-    static constexpr op_flags flags = op_flags::source | op_flags::stateful | op_flags::resource;
+    static constexpr op_flags flags = op_flags::source | op_flags::stateful | op_flags::resource | op_flags::of_program;
     static constexpr element_types gpu_types = no_elements;
     struct attributes {
         std::vector<tensor_type> components;
@@ -77,10 +78,11 @@ struct iterator_next_of_op {
     static constexpr element_types gpu_types = no_elements;
     static constexpr op_flags flags = op_flags::stateful | op_flags::waits;
     using attributes = detail::queue_components;
+    static constexpr char no_handle[] = "an iterator's handle is one text, as string_handle() gives it";
     static int outputs(const attributes& a, int) { return static_cast<int>(a.components.size()); }
     static inferred infer(const attributes& a, type_list in, int output) {
         if (in.size() != 1 || a.components.empty()) return fault::components_differ;
-        if (in[0].element != element_type::string || in[0].extents.rank() != 0) return fault::path_must_be_text;
+        if (in[0].element != element_type::string || in[0].extents.rank() != 0) return no_handle;
         return a.components[static_cast<std::size_t>(output)];
     }
     static kernel_pointer prepare(const kernel_setup& s);
@@ -115,11 +117,12 @@ TENON_OP(iterator, iterator_save);
 struct iterator_restore_op : detail::queue_use {
     static constexpr const char* name = "iterator_restore";
     using attributes = no_attributes;
+    static constexpr char no_place[] = "where an iterator is must be one text, as save() gives it";
     static constexpr int outputs(const attributes&, int) { return 0; }
     static constexpr inferred infer(const attributes&, type_list in, int) {
         if (in.size() != 2) return fault::expects_more_operands;
-        return in[1].element == element_type::string && in[1].extents.rank() == 0 ? fault::none
-                                                                                  : fault::path_must_be_text;
+        if (in[1].element != element_type::string || in[1].extents.rank() != 0) return no_place;
+        return fault::none;
     }
     static constexpr bool needs_value(const attributes&, int input) { return input == 1; }
     static kernel_pointer prepare(const kernel_setup& s);

@@ -74,6 +74,7 @@ struct route_indices_op : detail::routes {
         if (!is_index(in[0].element)) return fault::element_type_must_be_integer;
         return inferred(in[0].element, {extent()});
     }
+    static extents at_most(const attributes&, type_list in, int) { return {size_of_all(in[0].extents)}; }
     static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(partition, route_indices);
@@ -97,6 +98,11 @@ struct route_rows_op : detail::routes {
             if (const fault f = equal_sizes(x[d], indices[d]).what; f != fault::none) return f;
         for (int d = indices.rank(); d < x.rank(); ++d) sizes.push_back(x[d]);
         return sizes.overfull() ? inferred(fault::too_many_dimensions) : inferred(in[1].element, sizes);
+    }
+    static extents at_most(const attributes& a, type_list in, int output) {
+        extents sizes = infer(a, in, output).type.extents;
+        sizes[0] = size_of_all(in[0].extents);
+        return sizes;
     }
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <vector>
 
+#include <tenon/ops/component.hpp>
 #include <tenon/ops/constant.hpp>
 
 /// Queues of tuples of tensors, which outlive steps and hand values from one step to another (SEMANTICS 30 to 34).
@@ -14,6 +15,7 @@
 ///     sess.run(samples.enqueue(image, label));             // waits while the queue is full
 ///     auto [x, y] = samples.dequeue_many<32>();            // float[32, 784] and int32[32]; waits for 32
 ///     auto [u, v] = samples.dequeue_up_to<batch>(32);      // float[batch, 784] and int32[batch]
+///     auto [r, t] = samples.dequeue_some<batch>(1, 32);    // what is there once there is 1, 32 at most: batches of requests
 ///
 /// Elements are taken whole: a step that needs one tensor of a dequeued tuple takes the element, once. A fed tensor takes
 /// nothing, where no other of its tuple is needed.
@@ -23,7 +25,7 @@
 /// of its own. One that is there already as another kind, of other components or of another capacity is an
 /// invalid_argument_error naming both (SEMANTICS 26).
 ///
-/// In a step: enqueue ops are a cancelled_error once the queue is closed, dequeue ops an out_of_range_error once it is
+/// In a step: enqueue ops are a cancelled_error once the queue is closed, dequeue ops an end_of_data_error once it is
 /// closed and has too few elements; what waits longer than the step may take is a deadline_exceeded_error, and leaves the
 /// queue as it was (SEMANTICS 17). No gradient flows through a queue.
 
@@ -78,9 +80,12 @@ inline fault misfit_of_tuple(const std::vector<tensor_type>& components, type_li
         const fault f = misfit_of_component(components[static_cast<std::size_t>(i - 1)], in[i], many);
         if (f != fault::none) return f;
     }
-    for (int i = 2; many && i < in.size(); ++i) {
-        const merged_extent m = equal_sizes(in[1].extents[0], in[i].extents[0]);
+    if (!many) return fault::none;
+    extent rows = in[1].extents[0]; // as much as those before say, whatever stands between
+    for (int i = 2; i < in.size(); ++i) {
+        const merged_extent m = equal_sizes(rows, in[i].extents[0]);
         if (m.what != fault::none) return m.what;
+        rows = m.size;
     }
     return fault::none;
 }
@@ -160,8 +165,18 @@ struct dequeue_many_op : detail::waiting_queue_use {
     static int outputs(const attributes& a, int) { return static_cast<int>(a.components.size()); }
     static inferred infer(const attributes& a, type_list in, int output) { return stacked(a, in, output, extent(a.n)); }
     static constexpr bool needs_value(const attributes&, int) { return false; }
+    static void of_before(const graph&, node& n) {
+        if (n.attributes.find("size")) n.attributes = renamed(n.attributes, {{"count", "n"}, {"size", "count"}});
+    }
     static kernel_pointer prepare(const kernel_setup& s);
 
+    /// The sizes of a component of so many elements.
+    template <class A> static extents most(const A& a, int output, std::int64_t n) {
+        extents sizes = a.components[static_cast<std::size_t>(output)].extents;
+        sizes.insert(0, extent(n));
+        return sizes;
+    }
+    static extents at_most(const attributes& a, type_list, int output) { return most(a, output, a.n); }
     /// The type of a component of so many elements.
     static inferred stacked(const attributes& a, type_list in, int output, const extent& many) {
         if (in.size() != 1 || a.components.empty()) return fault::components_differ;
@@ -182,10 +197,39 @@ struct dequeue_up_to_op : detail::waiting_queue_use {
     static inferred infer(const attributes& a, type_list in, int output) {
         return dequeue_many_op::stacked(a, in, output, dynamic_extent);
     }
+    static extents at_most(const attributes& a, type_list, int output) { return dequeue_many_op::most(a, output, a.n); }
     static constexpr bool needs_value(const attributes&, int) { return false; }
+    static void of_before(const graph& to, node& n) { dequeue_many_op::of_before(to, n); }
     static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(queue, dequeue_up_to);
+
+/// in: the queue. The components of as many elements as are there, but at_most, once they are at_least; of a closed queue that
+/// has fewer also those, but 1.
+struct dequeue_some_op : detail::waiting_queue_use {
+    static constexpr const char* name = "dequeue_some";
+    struct attributes {
+        std::vector<tensor_type> components;
+        std::int64_t at_least = 0, at_most = 0;
+        extents count; ///< one: what the types say of how many it gives, a name mostly; none: nothing
+        static constexpr void fields(auto&& field) {
+            field("components", &attributes::components);
+            field("at_least", &attributes::at_least);
+            field("at_most", &attributes::at_most);
+            field("count", &attributes::count);
+        }
+    };
+    static int outputs(const attributes& a, int) { return static_cast<int>(a.components.size()); }
+    static inferred infer(const attributes& a, type_list in, int output) {
+        return dequeue_many_op::stacked({a.components, 0, a.count}, in, output, dynamic_extent);
+    }
+    static extents at_most(const attributes& a, type_list, int output) {
+        return dequeue_many_op::most(a, output, a.at_most);
+    }
+    static constexpr bool needs_value(const attributes&, int) { return false; }
+    static kernel_pointer prepare(const kernel_setup& s);
+};
+TENON_OP(queue, dequeue_some);
 
 /// in: the queue. How many elements can be taken.
 struct queue_size_op : detail::queue_use {
@@ -255,9 +299,10 @@ public:
     operation enqueue_many(const std::vector<any_tensor>& tuple) const;
     std::vector<any_tensor> dequeue() const;
     /// `size`: what the types say of n, extent::named("batch") or unknown; not given: the number, and of
-    /// dequeue_up_to unknown.
+    /// dequeue_up_to and dequeue_some unknown.
     std::vector<any_tensor> dequeue_many(std::int64_t n, const extents& size = {}) const;
     std::vector<any_tensor> dequeue_up_to(std::int64_t n, const extents& size = {}) const;
+    std::vector<any_tensor> dequeue_some(std::int64_t at_least, std::int64_t at_most, const extents& size = {}) const;
     any_tensor size() const;
     any_tensor is_closed() const;
     operation close(bool cancel_pending_enqueues = false) const;
@@ -282,27 +327,7 @@ queue priority_queue(const std::vector<tensor_type>& components, std::int64_t ca
 
 } // namespace untyped
 
-/// One component of a queue's elements: element type T, sizes S, of which those that are no numbers may differ from element
-/// to element.
-template <Element T, Shape S = shape<>> struct component {
-    using element_type = T;
-    using shape_type = canonical_t<S>;
-};
-
 namespace detail {
-
-template <class C> struct component_from { using type = void; };
-template <Element C> struct component_from<C> { using type = operand_type<C, shape<>>; };
-template <class C>
-    requires requires {
-        typename C::element_type;
-        typename C::shape_type;
-    }
-struct component_from<C> {
-    using type = operand_type<typename C::element_type, canonical_t<typename C::shape_type>>;
-};
-/// The operand_type of a component: of component<T, S>, a tensor's or an array's type, or the type of a scalar.
-template <class C> using component_t = typename component_from<C>::type;
 
 template <class C, class X> struct enqueued { using type = void; };
 template <class C, OperandOrIllShaped X> struct enqueued<C, X> { using type = operand_of_t<X>; };
@@ -342,6 +367,18 @@ struct enqueue_many_rule {
         return misfit_of_component(in[0], in[1], true);
     }
 };
+
+// Of what is enqueued together each is held against each, of [?], [2] and [3] the last two: the first verdict that is a complaint.
+struct all_agree {
+    static constexpr bool agree = true, fits = true;
+};
+template <class... Verdicts> struct first_complaint { using type = all_agree; };
+template <class V, class... More>
+struct first_complaint<V, More...> : std::conditional_t<V::fits, first_complaint<More...>, std::type_identity<V>> {};
+template <class Rule, class... X> struct verdict_together { using type = all_agree; };
+template <class Rule, class First, class... More>
+struct verdict_together<Rule, First, More...> : first_complaint<verdict_of<Rule, without_attributes, First, More>...,
+                                                                typename verdict_together<Rule, More...>::type> {};
 
 template <auto N, class S> struct stacked_shape;
 template <auto N, auto... D> struct stacked_shape<N, shape<D...>> { using type = shape<canonical_dim<N>(), D...>; };
@@ -412,6 +449,13 @@ public:
                                                        "write dequeue_up_to(32), or dequeue_up_to<batch>(32)");
         return stacked<dyn>(std::vector<any_tensor>(sizeof...(C)));
     }
+    /// As many as are there, but at_most, once they are at_least: of those that ask, who need not wait for a full batch. Once the
+    /// queue is closed also fewer, but 1 at least. With at_least 0 it never waits, and may give none.
+    template <auto Size = dyn> auto dequeue_some(std::int64_t at_least, std::int64_t at_most) const {
+        static_assert(!detail::is_count<Size>, "tenon::dequeue_some: how many it gives is known in the step; write "
+                                               "dequeue_some(1, 32), or dequeue_some<batch>(1, 32)");
+        return stacked<Size>(queue_.dequeue_some(at_least, at_most, size_of<Size>(-1)));
+    }
 
     /// How many elements can be taken; those are not among them that somebody holds who waits for more.
     tensor<std::int64_t, shape<>> size() const { return tensor<std::int64_t, shape<>>::unchecked(queue_.size()); }
@@ -446,14 +490,10 @@ private:
                 "tenon: shapes do not agree");
             if constexpr (!fits) return {};
             else {
-                using together = typename Rule::together;
-                using first = std::tuple_element_t<0, std::tuple<enqueued_t<component_t<C>, X>...>>;
-                static_assert(
-                    (verdict_of<together, without_attributes, first, enqueued_t<component_t<C>, X>>::agree && ...),
-                    "tenon: shapes do not agree");
-                if constexpr ((verdict_of<together, without_attributes, first, enqueued_t<component_t<C>, X>>::fits &&
-                               ...))
-                    return (queue_.*how)({detail::as_enqueued<component_t<C>>(values)...});
+                using together =
+                    typename detail::verdict_together<typename Rule::together, enqueued_t<component_t<C>, X>...>::type;
+                static_assert(together::agree, "tenon: shapes do not agree");
+                if constexpr (together::fits) return (queue_.*how)({detail::as_enqueued<component_t<C>>(values)...});
                 else return {};
             }
         }
@@ -588,6 +628,15 @@ TENON_INLINE std::vector<any_tensor> queue::dequeue_up_to(std::int64_t n, const 
     tenon::detail::require_count("dequeue_up_to", n, name());
     return tenon::detail::all_of(tenon::detail::add_use<dequeue_up_to_op>(handle_, {}, {components(), n, size}));
 }
+TENON_INLINE std::vector<any_tensor> queue::dequeue_some(std::int64_t at_least, std::int64_t at_most,
+                                                         const extents& size) const {
+    if (at_least < 0 || at_most < at_least)
+        throw invalid_argument_error("dequeue_some: at least " + std::to_string(at_least) + " and at most " +
+                                     std::to_string(at_most) + " elements of " + name() +
+                                     " cannot be dequeued; give 0 or more, and as most no fewer than as least");
+    return tenon::detail::all_of(
+        tenon::detail::add_use<dequeue_some_op>(handle_, {}, {components(), at_least, at_most, size}));
+}
 TENON_INLINE any_tensor queue::size() const {
     return any_tensor({tenon::detail::add_use<queue_size_op>(handle_, {}, {}), 0});
 }
@@ -627,19 +676,27 @@ TENON_KERNEL(queue_size, detail::queue_size_kernel);
 TENON_KERNEL(queue_is_closed, detail::queue_is_closed_kernel);
 TENON_KERNEL(queue_close, detail::queue_close_kernel);
 TENON_INLINE kernel_pointer enqueue_op::prepare(const kernel_setup& s) {
-    return detail::prepare_waiting(s, detail::queue_request::enqueue, false);
+    return detail::prepare_waiting(s, &queue_resource::enqueue);
 }
 TENON_INLINE kernel_pointer enqueue_many_op::prepare(const kernel_setup& s) {
-    return detail::prepare_waiting(s, detail::queue_request::enqueue_many, false);
+    return detail::prepare_waiting(s, &queue_resource::enqueue_many, true);
 }
 TENON_INLINE kernel_pointer dequeue_op::prepare(const kernel_setup& s) {
-    return detail::prepare_waiting(s, detail::queue_request::dequeue, false);
+    return detail::prepare_waiting(s, &queue_resource::dequeue);
 }
 TENON_INLINE kernel_pointer dequeue_many_op::prepare(const kernel_setup& s) {
-    return detail::prepare_waiting(s, detail::queue_request::dequeue_many, true);
+    return detail::prepare_waiting(
+        s, [n = s.attrs.get<std::int64_t>("n")](queue_resource& q, queue_attempt& a) { q.dequeue_many(a, n); });
 }
 TENON_INLINE kernel_pointer dequeue_up_to_op::prepare(const kernel_setup& s) {
-    return detail::prepare_waiting(s, detail::queue_request::dequeue_up_to, true);
+    return detail::prepare_waiting(
+        s, [n = s.attrs.get<std::int64_t>("n")](queue_resource& q, queue_attempt& a) { q.dequeue_up_to(a, n); });
+}
+TENON_INLINE kernel_pointer dequeue_some_op::prepare(const kernel_setup& s) {
+    const auto of = decode<attributes>(s.attrs);
+    return detail::prepare_waiting(s, [least = of.at_least, most = of.at_most](queue_resource& q, queue_attempt& a) {
+        q.dequeue_some(a, least, most);
+    });
 }
 
 } // namespace tenon

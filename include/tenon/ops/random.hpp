@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include <tenon/core/number_text.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/graph/tensor.hpp>
 #include <tenon/kernel/philox.hpp>
@@ -16,9 +17,9 @@
 /// Seeds (SEMANTICS 21): the graph's (graph::set_seed) and the op's, its last argument; 0 is "not set". Equal seeds
 /// give equal numbers on every device, with any number of threads, from every compiler. With only the op's seed, the
 /// graph's is default_graph_seed. With only the graph's, the op's is made from the node's name. With neither, the key
-/// is drawn from the system when the node is prepared. A node counts its runs in the session's resources: run r of a
-/// session gives the same numbers in every session. kernel/random_numbers.hpp says how the numbers are made. No
-/// gradient flows through.
+/// is drawn from the system when the node is prepared. A node counts its runs in its session: run r of a session gives the same
+/// numbers in every session, whatever others its tasks have had. One that restores a checkpoint counts on from there
+/// (session::set_random_runs). kernel/random_numbers.hpp says how the numbers are made. No gradient flows through.
 
 namespace tenon {
 
@@ -354,13 +355,14 @@ namespace detail {
 
 TENON_INLINE void check_interval(const char* op, double low, double high) {
     if (!(low < high) || !std::isfinite(high - low))
-        throw invalid_argument_error(std::string(op) + ": [" + std::to_string(low) + ", " + std::to_string(high) +
+        throw invalid_argument_error(std::string(op) + ": [" + detail::text_of_number(low) + ", " +
+                                     detail::text_of_number(high) +
                                      ") holds no number; give finite bounds, the lower one first");
 }
 TENON_INLINE void check_deviation(const char* op, double mean, double deviation) {
     if (!(deviation >= 0) || !std::isfinite(deviation) || !std::isfinite(mean))
-        throw invalid_argument_error(std::string(op) + ": mean " + std::to_string(mean) + " and deviation " +
-                                     std::to_string(deviation) + " must be finite, the deviation not negative");
+        throw invalid_argument_error(std::string(op) + ": mean " + detail::text_of_number(mean) + " and deviation " +
+                                     detail::text_of_number(deviation) + " must be finite, the deviation not negative");
 }
 TENON_INLINE void check_integers(const char* op, element_type element, std::int64_t low, std::int64_t high) {
     const std::string interval = "[" + std::to_string(low) + ", " + std::to_string(high) + ")";

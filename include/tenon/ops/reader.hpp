@@ -19,7 +19,7 @@
 ///     tn::fixed_length_record_reader images(28 * 28, {.header_bytes = 16});
 ///
 /// A reader outlives steps and keeps its place: the next step goes on behind the record that the last one read. Once the file
-/// is at its end it takes the next name from the queue, and waits while there is none: an out_of_range_error once the queue is
+/// is at its end it takes the next name from the queue, and waits while there is none: an end_of_data_error once the queue is
 /// closed and empty. Steps that read at once are served one after another. A key is "file:line" of text, "file:record" of
 /// others, both from 1, and "file" of whole files.
 ///
@@ -100,6 +100,7 @@ struct reader_read_up_to_op : detail::waiting_queue_use {
         if (a.count.rank() > 1) return fault::rank_too_high;
         return inferred(element_type::string, a.count.rank() == 1 ? a.count : extents(dynamic_extent));
     }
+    static constexpr extents at_most(const attributes& a, type_list, int) { return {extent(a.n)}; }
     static constexpr bool needs_value(const attributes&, int) { return false; }
     static kernel_pointer prepare(const kernel_setup& s);
 };

@@ -82,10 +82,13 @@ public:
         one_for_all_(s.inputs[2].extents.rank() == 0),
         bytes_(size_of(s.inputs[0].element)),
         compute_(s.inputs[0].element, opcode_of(how_)) {}
-    void run(const kernel_run& r) override {
+    void check(const kernel_run& r) const override {
         if (!r.in[0]) throw failed_precondition_error(changed_without_value(name_, variable_));
         if (const std::int64_t i = indices_.first_outside(r.in[1], size_); i >= 0)
             throw invalid_argument_error(outside_variable(name_, indices_.shown(r.in[1], i), size_, variable_));
+    }
+    void run(const kernel_run& r) override {
+        check(r);
         if (r.out[0] != r.in[0] && variable_bytes_ > 0) std::memcpy(r.out[0], r.in[0], variable_bytes_);
         const std::byte* updates = r.input<std::byte>(2);
         if (one_for_all_) {

@@ -48,6 +48,11 @@ struct boolean_mask_op : detail::selects {
         for (int d = mask.rank(); d < x.rank(); ++d) sizes.push_back(x[d]);
         return inferred(in[0].element, sizes);
     }
+    static constexpr extents at_most(const attributes& a, type_list in, int output) {
+        extents sizes = infer(a, in, output).type.extents;
+        sizes[0] = size_of_all(in[1].extents);
+        return sizes;
+    }
     static void gradient(gradient_context& g);
     static kernel_pointer prepare(const kernel_setup& s);
 };
@@ -86,6 +91,9 @@ struct nonzero_op : detail::selects {
         if (in[0].extents.rank() < 1 || a.count.rank() > 1) return fault::rank_too_low;
         return inferred(element_type::int64, {a.result(), extent(in[0].extents.rank())});
     }
+    static constexpr extents at_most(const attributes&, type_list in, int) {
+        return {size_of_all(in[0].extents), extent(in[0].extents.rank())};
+    }
     static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(selection, nonzero);
@@ -113,6 +121,7 @@ struct unique_op : detail::selects {
         if (output == 1) return inferred(a.index, in[0].extents);
         return inferred(in[0].element, {detail::selection_attributes{a.count}.result()});
     }
+    static constexpr extents at_most(const attributes&, type_list in, int) { return in[0].extents; }
     static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(selection, unique);

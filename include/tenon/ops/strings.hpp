@@ -109,6 +109,7 @@ struct regex_replace_op : detail::of_texts<element_type::string> {
             field("replace_global", &attributes::replace_global);
         }
     };
+    static void of_before(const graph&, node& n) { n.attributes = renamed(n.attributes, {{"all", "replace_global"}}); }
     static kernel_pointer prepare(const kernel_setup& s);
 };
 TENON_OP(strings, regex_replace);
@@ -116,12 +117,13 @@ TENON_OP(strings, regex_replace);
 /// in: x. XXH64 with seed 0 of each text's bytes, modulo `buckets`: int64, the same on every machine.
 struct to_hash_bucket_op : detail::of_texts<element_type::int64> {
     static constexpr const char* name = "to_hash_bucket";
+    static constexpr char no_buckets[] = "there must be 1 bucket or more";
     struct attributes {
         std::int64_t buckets = 1;
         static constexpr void fields(auto&& field) { field("buckets", &attributes::buckets); }
     };
     static constexpr inferred infer(const attributes& a, type_list in, int) {
-        return a.buckets < 1 ? inferred(fault::axis_out_of_range) : each(in);
+        return a.buckets < 1 ? inferred(no_buckets) : each(in);
     }
     static kernel_pointer prepare(const kernel_setup& s);
 };

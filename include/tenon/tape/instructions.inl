@@ -6,6 +6,7 @@
 //     TENON_BINARY(name, group, slope of a, slope of b)
 //     TENON_TERNARY(name, group, slope of a, slope of b, slope of c)
 //     TENON_CONVERSION(name, slope of a)                                names its result's type
+//     TENON_FORMER_NAME(was, name)                                      what graphs that were written before call it
 //
 // From an entry come the opcode and what is known of it (tape/opcode.hpp), its gradient (tape/vjp.hpp), the untyped
 // function of its name (ops/elementwise.hpp), and its tests. Beside it, both by its name and missed by the compiler where
@@ -29,6 +30,9 @@
 #endif
 #ifndef TENON_CONVERSION
 #define TENON_CONVERSION(...)
+#endif
+#ifndef TENON_FORMER_NAME
+#define TENON_FORMER_NAME(...)
 #endif
 
 // clang-format off
@@ -127,6 +131,10 @@ TENON_TERNARY(select, choice, none, select(a, g, 0), select(a, 0, g))
 
 TENON_CONVERSION(cast, cast(g, a))
 
+TENON_FORMER_NAME(power, pow)
+TENON_FORMER_NAME(modulo, mod)
+TENON_FORMER_NAME(remainder, fmod)
+
 // clang-format on
 
 #undef TENON_SOURCE
@@ -134,3 +142,4 @@ TENON_CONVERSION(cast, cast(g, a))
 #undef TENON_BINARY
 #undef TENON_TERNARY
 #undef TENON_CONVERSION
+#undef TENON_FORMER_NAME

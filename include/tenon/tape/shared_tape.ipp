@@ -66,13 +66,21 @@ TENON_INLINE std::size_t shared_tapes() {
 TENON_INLINE std::shared_ptr<const tape> share_tape(const tape& t) {
     const std::size_t content = hash_tape(t);
     detail::tape_table& table = detail::table_of_tapes();
-    std::shared_ptr<const tape> made; // ends, where it cannot be entered, after the lock does
+    const auto found = [&]() -> std::shared_ptr<const tape> {
+        const auto [first, last] = table.by_content.equal_range(content);
+        for (auto at = first; at != last; ++at)
+            if (*at->second.made == t)
+                if (std::shared_ptr<const tape> held = at->second.held.lock()) return held;
+        return nullptr;
+    };
+    {
+        const std::lock_guard lock(table.guard);
+        if (std::shared_ptr<const tape> held = found()) return held;
+    }
+    // Made, and ended where it cannot be entered or is there meanwhile, while the lock is free: its deleter takes it.
+    std::shared_ptr<const tape> made(new tape(t), detail::shared_tape_deleter{content});
     const std::lock_guard lock(table.guard);
-    const auto [first, last] = table.by_content.equal_range(content);
-    for (auto at = first; at != last; ++at)
-        if (*at->second.made == t)
-            if (std::shared_ptr<const tape> held = at->second.held.lock()) return held;
-    made = std::shared_ptr<const tape>(new tape(t), detail::shared_tape_deleter{content});
+    if (std::shared_ptr<const tape> held = found()) return held;
     table.by_content.emplace(content, detail::tape_table::entry{made.get(), made});
     return made;
 }

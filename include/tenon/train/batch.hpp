@@ -20,7 +20,7 @@
 ///
 /// Each adds its queue's runner to the graph, where start_queue_runners finds it; a thread runs what it takes to make an element,
 /// and puts that into the queue. At the end of the data the queue is closed: what is left and makes no full batch is dropped,
-/// or, with allow_smaller_final_batch, the last batch. Then who asks for a batch comes to an out_of_range_error.
+/// or, with allow_smaller_final_batch, the last batch. Then who asks for a batch comes to an end_of_data_error.
 
 namespace tenon {
 

@@ -23,8 +23,8 @@
 namespace tenon {
 
 /// Runs threads until one of them, or anybody else, asks for a stop. The first exception asks for one and wins: join()
-/// rethrows it; what is thrown after a stop was asked for is a consequence, and forgotten. An out_of_range_error, the end of
-/// the data, is a clean stop that join() does not throw (SEMANTICS 37). Thread-safe.
+/// rethrows it; what is thrown after a stop was asked for is a consequence, and forgotten. An end_of_data_error
+/// is a clean stop that join() does not throw (SEMANTICS 37). Thread-safe.
 class coordinator {
 public:
     coordinator();

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/number_text.hpp>
 #include <tenon/train/coordinator.hpp>
 
 namespace tenon {
@@ -50,8 +51,8 @@ struct coordinator::state {
     }
     static void require_seconds(double seconds, const char* what) {
         if (!(seconds >= 0))
-            throw invalid_argument_error(std::string("coordinator: ") + what + " is " + std::to_string(seconds) +
-                                         " s; give a number of seconds, 0 or more");
+            throw invalid_argument_error(std::string("coordinator: ") + what + " is " +
+                                         detail::text_of_number(seconds) + " s; give a number of seconds, 0 or more");
     }
 };
 
@@ -86,7 +87,7 @@ TENON_INLINE void coordinator::request_stop(std::exception_ptr why) noexcept {
     if (why) {
         try {
             std::rethrow_exception(why);
-        } catch (const out_of_range_error&) {
+        } catch (const end_of_data_error&) {
             is_clean = true;
         } catch (...) {
         }
@@ -124,8 +125,8 @@ TENON_INLINE void coordinator::join(double grace_period) {
     if (state_->members.empty()) return;
     std::string names;
     for (const std::string& name : state_->running()) names += (names.empty() ? "\"" : "\", \"") + name;
-    throw deadline_exceeded_error("coordinator: a stop was asked for, and after " + std::to_string(grace_period) +
-                                  " s these threads still run: " + names +
+    throw deadline_exceeded_error("coordinator: a stop was asked for, and after " +
+                                  detail::text_of_number(grace_period) + " s these threads still run: " + names +
                                   "\"; let them ask should_stop(), or wait for steps with a time limit");
 }
 

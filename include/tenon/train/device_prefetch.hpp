@@ -21,7 +21,7 @@
 /// A queue runner's thread, which start_queue_runners finds, takes elements and copies each into one of `slots` places on the
 /// device, while steps run that use others; a step takes the next full place, of which it reads a copy, and gives the place back.
 /// Elements come in order, each to one step, once; one that needs one tensor of a tuple takes them all. At the end of the data, after
-/// the last element, a step is an out_of_range_error. A step that waits in vain (SEMANTICS 17) takes nothing. When a stop is asked for,
+/// the last element, a step is an end_of_data_error. A step that waits in vain (SEMANTICS 17) takes nothing. When a stop is asked for,
 /// full places can still be taken; of elements that were on the way there, one at most, nobody hears again.
 ///
 /// The places are variables [slots, ...] that are neither trained nor saved, and no initialiser of the user's: the runner gives them

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <tenon/core/fault.hpp>
+#include <tenon/kernel/run_count.hpp>
 
 /// What a checkpoint of several files says of itself.
 
@@ -27,6 +28,10 @@ namespace tenon {
 /// Where the graph has iterators, each that was initialised has a file that says where it was, and the version is 3.
 ///
 ///      "iterators": {"iterator": {"file": "model-700.5f02c3aa-1-of-1.iterator", "bytes": 96, "hash": "xxh64:0f..."}}
+///
+/// Random ops that had run in the session are there with how often, whatever the version.
+///
+///      "random_runs": {"dropout/mask": 700}
 struct checkpoint_manifest {
     struct shard {
         std::string file; ///< in the folder of the manifest
@@ -60,6 +65,7 @@ struct checkpoint_manifest {
     std::vector<shard> shards;
     std::vector<tensor> tensors;
     std::vector<iterator> iterators{};
+    std::vector<run_count> random_runs{};
 
     /// nullptr where there is none of this name.
     const tensor* find(const std::string& name) const;
@@ -76,8 +82,12 @@ struct kept_checkpoint {
     std::string file; ///< of the manifest, in that folder
     std::int64_t step = 0;
     std::string id;
+    std::string by{}; ///< the saver's own id, as an id is; empty: not known
     friend bool operator==(const kept_checkpoint&, const kept_checkpoint&) = default;
 };
+/// Those that stay after one more was saved by the last one's saver: the last `most` of all (0: all), and the last one of each other
+/// saver that has saved since this one did before.
+std::vector<kept_checkpoint> staying(std::vector<kept_checkpoint> kept, std::size_t most);
 std::string json_of_kept(const std::vector<kept_checkpoint>& kept);
 std::vector<kept_checkpoint> kept_of_json(const std::string& text, const std::string& source);
 

@@ -119,10 +119,25 @@ TENON_INLINE checkpoint_file checkpoint_file_of(const std::string& file, const s
     return f.is_partial || at == file.size() ? f : none;
 }
 
+TENON_INLINE std::vector<kept_checkpoint> staying(std::vector<kept_checkpoint> kept, std::size_t most) {
+    if (most == 0 || kept.size() <= most) return kept;
+    const std::string self = kept.back().by;
+    std::vector<bool> is_last(kept.size(), false); // of another that saves meanwhile
+    std::set<std::string> seen{self, {}};
+    for (std::size_t i = kept.size() - 1; i-- > 0 && kept[i].by != self;) is_last[i] = seen.insert(kept[i].by).second;
+    std::vector<kept_checkpoint> stay;
+    for (std::size_t i = 0; i < kept.size(); ++i)
+        if (is_last[i] || i + most >= kept.size()) stay.push_back(std::move(kept[i]));
+    return stay;
+}
+
 TENON_INLINE std::string json_of_kept(const std::vector<kept_checkpoint>& kept) {
     json_value::list list;
-    for (const kept_checkpoint& k : kept)
-        list.push_back(json_value::object{{"file", k.file}, {"step", k.step}, {"id", k.id}});
+    for (const kept_checkpoint& k : kept) {
+        json_value::object is{{"file", k.file}, {"step", k.step}, {"id", k.id}};
+        if (!k.by.empty()) is.push_back({"by", k.by});
+        list.push_back(std::move(is));
+    }
     return json_text(json_value::object{{"format", "tenon checkpoints"}, {"version", 1}, {"kept", std::move(list)}},
                      1) +
            "\n";
@@ -132,7 +147,7 @@ TENON_INLINE std::vector<kept_checkpoint> kept_of_json(const std::string& text, 
     const manifest_reader r(text, source, "tenon checkpoints", 1);
     std::vector<kept_checkpoint> kept;
     for (const json_value& v : r.list_in(r.all(), "kept"))
-        kept.push_back({r.file_in(v), r.number_in(v, "step"), r.id_in(v)});
+        kept.push_back({r.file_in(v), r.number_in(v, "step"), r.id_in(v), v.find("by") ? r.text_in(v, "by") : ""});
     return kept;
 }
 
@@ -179,6 +194,11 @@ TENON_INLINE std::string checkpoint_manifest::to_json() const {
                 {it.name,
                  json_value::object{{"file", it.file}, {"bytes", it.bytes}, {"hash", detail::text_of_hash(it.hash)}}});
         whole.push_back({"iterators", std::move(places)});
+    }
+    if (!random_runs.empty()) {
+        json_value::object runs;
+        for (const run_count& c : random_runs) runs.push_back({c.node, static_cast<std::int64_t>(c.runs)});
+        whole.push_back({"random_runs", std::move(runs)});
     }
     return detail::json_text(std::move(whole), 1) + "\n";
 }
@@ -234,6 +254,11 @@ TENON_INLINE checkpoint_manifest checkpoint_manifest::from_json(const std::strin
                 r.damaged("the hash of " + it.file + " is none");
             m.iterators.push_back(std::move(it));
         }
+    if (r.all().find("random_runs")) {
+        const json_value& runs = r.in(r.all(), "random_runs");
+        for (const detail::json_member& v : r.get<json_value::object>(r.all(), "random_runs", "an object"))
+            m.random_runs.push_back({v.name, static_cast<std::uint64_t>(r.number_in(runs, v.name.c_str()))});
+    }
     return m;
 }
 

@@ -18,15 +18,21 @@
 ///
 /// **How it begins.** Where all variables (the collection global_variables) have values, it goes on with those, whoever gave them:
 /// they are newer than any checkpoint. Where one has none, the chief restores all from the last checkpoint, or, where there is none,
-/// initialises all: values of different moments are never mixed. Others wait until all have values.
+/// initialises all: values of different moments are never mixed. Others wait until all have values, and say every few seconds for
+/// whom and for what.
 ///
-/// **Lost tasks.** Where a step fails because a task is lost or was restarted (unavailable_error, aborted_error), the session is
+/// **The chief.** Of several that train the same variables the chief is who holds a lease, on the task of the first of them and by
+/// that task's clock. Those with `is_chief` claim it from the beginning; when its holder is gone, and its time has passed, the
+/// others do, too. So training goes on without its first chief: another one restores and saves from then on.
+///
+/// **Lost tasks.** Where a step fails because a task is lost or was restarted (lost_task_error), and for no other error, the session is
 /// closed, and another one opened, again and again, in growing intervals, until it has been tried for recovery_timeout seconds. That
 /// begins as above: what a restarted task held is gone, so the chief restores; where only the connection was lost, or a task
 /// without variables, the live values are gone on with. What becomes of the step that failed:
 /// - where the variables were restored or initialised, nothing of it is left, and it is run again;
 /// - where they are live, it may have been applied or not, and is not repeated: it is applied once at most. run() returns where it
 ///   fetches nothing, else it is an unknown_outcome_error, and the session is open: the next step may be run. loop() does that.
+/// Random numbers go on: with those of the checkpoint where it was restored, else with those after the step that was lost.
 
 namespace tenon {
 
@@ -42,11 +48,16 @@ struct monitored_session_options {
     std::vector<task> tasks{};
     /// Of each session that it opens: device_filters, limits, ..
     session_options session{};
-    /// One of those that train together: it initialises, restores and saves.
+    /// One of those that train together: it initialises, restores and saves. Others do so when it is gone.
     bool is_chief = true;
+    /// Seconds for which the chief is not heard of before another is the chief, where tasks are shared with others (`target` or
+    /// `tasks` is given); 0: whoever is_chief says is, for ever.
+    double chief_lease = 10;
     /// Where checkpoints are, as of a saver: "run/model". Empty: there are none.
     std::string checkpoint{};
     int keep = 5; ///< of them
+    /// Where the last checkpoint is damaged, the last before it that is whole is restored, and the log says so; else it is an error.
+    bool fall_back = false;
     /// When the chief saves, every 600 seconds where nothing is given; and once the variables were initialised, and at close().
     hook_period save_every{};
     /// Initialises the variables; not set: initialize_variables() of the graph.
@@ -62,7 +73,8 @@ struct monitored_session_options {
     std::vector<std::shared_ptr<session_hook>> hooks{};
     /// Seconds, for periods; not set: the steady clock.
     shared_function<double()> clock{};
-    /// Lines about what was initialised, restored, saved, lost and opened again; not set: nobody is told.
+    /// Lines about what was initialised, restored, saved, lost and opened again, and who is the chief; not set: nobody is told, but
+    /// for who waits long for a chief, which standard error is.
     hook_log log{};
 };
 
@@ -95,13 +107,15 @@ public:
     std::vector<any_array> run_untyped(std::vector<fed_value> feeds, const std::vector<any_tensor>& fetches,
                                        const std::vector<operation>& targets = {});
 
-    /// Calls body(), which runs a step or several, until should_stop(). An out_of_range_error, the end of the data, is a clean stop;
+    /// Calls body(), which runs a step or several, until should_stop(). An end_of_data_error is a clean stop;
     /// an unknown_outcome_error ends that call, and the next begins.
     template <class Body> void loop(Body&& body) {
         while (!should_stop()) turn(body);
     }
 
     bool should_stop() const noexcept;
+    /// It is the chief at this moment.
+    bool is_chief() const;
     void request_stop() noexcept;
     /// How many sessions it has opened.
     int sessions_opened() const noexcept;

@@ -4,14 +4,17 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
 #include <exception>
 #include <mutex>
 #include <optional>
 #include <utility>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/number_text.hpp>
 #include <tenon/ops/state.hpp>
 #include <tenon/train/coordinator.hpp>
+#include <tenon/train/leadership.hpp>
 #include <tenon/train/monitored_session.hpp>
 #include <tenon/train/queue_runner.hpp>
 #include <tenon/train/saver.hpp>
@@ -53,11 +56,6 @@ inline hook_period save_period(hook_period p) {
     return p;
 }
 
-// What a lost task is told by.
-inline bool is_loss(const error& e) noexcept {
-    return e.code() == error_code::unavailable || e.code() == error_code::aborted;
-}
-
 } // namespace detail
 
 TENON_INLINE std::vector<std::string> uninitialized_variables(session& s, const std::vector<any_tensor>& variables) {
@@ -73,7 +71,7 @@ struct monitored_session::state final : hook_context {
         if (!open) throw failed_precondition_error("monitored_session: it is closed");
         return *open;
     }
-    bool is_chief() const override { return options.is_chief; }
+    bool is_chief() const override { return leads ? leads->leads() : options.is_chief; }
     void request_stop() override {
         const std::lock_guard lock(guard);
         stopping = true;
@@ -85,8 +83,15 @@ struct monitored_session::state final : hook_context {
     void open_within(double seconds, const std::string& why);
     void open_once(double deadline);
     bool give_values(double deadline);
+    void restore_or_initialize();
+    void go_on_with_random_numbers();
+    void say_what_is_waited_for(const std::vector<std::string>& missing);
     void drop() noexcept;
     void recover(const error& lost);
+    // Whether the session is opened again: where there are other processes, a task of them is lost, and time for it is given.
+    bool can_recover(const error& e) const noexcept {
+        return e.reason() == error_reason::lost_task && !options.target.empty() && options.recovery_timeout > 0;
+    }
     void save();
     std::vector<any_array> run(detail::run_request&& r);
     std::vector<any_array> run_once(const detail::run_request& r, std::vector<std::size_t>& counts, bool& begun);
@@ -104,7 +109,12 @@ struct monitored_session::state final : hook_context {
         return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
     }
     void tell(const std::string& line) const {
+        const std::lock_guard one(telling);
         if (options.log) options.log(line);
+    }
+    void warn(const std::string& line) const {
+        if (options.log) tell(line);
+        else std::fprintf(stderr, "%s\n", line.c_str());
     }
 
     const monitored_session_options options;
@@ -116,9 +126,14 @@ struct monitored_session::state final : hook_context {
     detail::hook_timer save_timer;
     std::int64_t saved_step = -1;
 
+    mutable std::mutex telling; // held by who tells: the leadership's thread does, too
+
     std::optional<tenon::session> open;
-    std::unique_ptr<coordinator> runners; // of the open session
-    bool rebuilt = false;                 // the open session's variables were given values when it was opened
+    std::unique_ptr<detail::leadership> leads; // where there may be others
+    std::unique_ptr<coordinator> runners;      // of the open session
+    bool rebuilt = false;                      // the open session's variables were given values when it was opened
+    bool gave = false;                         // by this one
+    std::vector<run_count> random_runs;        // of the session that was lost
     bool closed = false;
     std::int64_t steps = 0;
     std::atomic<int> opened{0};
@@ -134,9 +149,12 @@ TENON_INLINE monitored_session::state::state(monitored_session_options o) :
         if (!good) throw invalid_argument_error("monitored_session_options::" + what);
     };
     require(options.target.empty() || options.tasks.empty(), "target and tasks are both given; give one of them");
-    require(options.open_timeout > 0, "open_timeout is " + std::to_string(options.open_timeout) + "; give seconds");
-    require(options.recovery_timeout >= 0,
-            "recovery_timeout is " + std::to_string(options.recovery_timeout) + "; give seconds, or 0 for none");
+    require(options.open_timeout > 0,
+            "open_timeout is " + detail::text_of_number(options.open_timeout) + "; give seconds");
+    require(options.recovery_timeout >= 0, "recovery_timeout is " + detail::text_of_number(options.recovery_timeout) +
+                                               "; give seconds, or 0 for none");
+    require(options.chief_lease >= 0 && options.chief_lease <= 1e6,
+            "chief_lease is " + detail::text_of_number(options.chief_lease) + "; give seconds, or 0 for none");
     require(options.save_every.steps >= 0 && options.save_every.seconds >= 0,
             "save_every has a negative number; give steps or seconds");
     for (const auto& h : options.hooks) require(h != nullptr, "hooks has an empty one");
@@ -151,6 +169,14 @@ TENON_INLINE void monitored_session::state::begin() {
     variables = graph.collection(global_variables);
     checks = detail::initialized_checks(variables);
     initialize = options.initializer ? options.initializer : initialize_variables();
+    const bool shared = !options.target.empty() || !options.tasks.empty();
+    if (!shared || variables.empty() || options.chief_lease == 0) return;
+    detail::leadership_options o;
+    o.name = "chief" + (options.checkpoint.empty() ? "" : " of " + options.checkpoint);
+    o.leads_first = options.is_chief;
+    o.seconds = options.chief_lease;
+    o.log = [this](const std::string& line) { tell(line); };
+    leads = std::make_unique<detail::leadership>(std::move(o), variables.front());
 }
 
 TENON_INLINE void monitored_session::state::open_once(double deadline) {
@@ -159,7 +185,9 @@ TENON_INLINE void monitored_session::state::open_once(double deadline) {
     if (!options.target.empty()) open.emplace(options.target, graph, so);
     else if (options.tasks.empty()) open.emplace(graph, so);
     else open.emplace(options.tasks, graph, so);
+    if (leads) leads->join(*open);
     rebuilt = give_values(deadline);
+    go_on_with_random_numbers();
     if (options.local_initializer) open->run(options.local_initializer);
     if (!global.empty()) steps = open->run_untyped({}, global)[0].data<std::int64_t>()[0];
     if (options.start_queue_runners && !graph.collection(queue_runners).empty()) {
@@ -174,28 +202,27 @@ TENON_INLINE void monitored_session::state::open_once(double deadline) {
 // Whether the variables had none, and have now.
 TENON_INLINE bool monitored_session::state::give_values(double deadline) {
     std::vector<std::string> missing = detail::without_value(*open, variables, checks);
+    gave = false;
     if (missing.empty()) {
         tell("session: all variables have values, and are gone on with");
         return false;
     }
-    if (options.is_chief) {
-        if (saves && !saves->checkpoints(*open).empty()) {
-            const restored_checkpoint r = saves->restore(*open);
-            saved_step = r.step;
-            tell("session: restored " + r.path);
+    double told = real_now();
+    for (double pause = 0.01; !missing.empty(); pause = std::min(2 * pause, 1.0)) {
+        if (leads ? leads->claim(*open) : options.is_chief) {
+            restore_or_initialize();
+            gave = true;
             return true;
         }
-        open->run(initialize);
-        tell("session: initialised " + std::to_string(variables.size()) + " variables");
-        saved_step = -1;
-        if (saves) save();
-        return true;
-    }
-    for (double pause = 0.01; !missing.empty(); pause = std::min(2 * pause, 1.0)) {
         const double left = deadline - real_now();
         if (left <= 0)
             throw deadline_exceeded_error("monitored_session: no chief has given values to " +
                                           detail::joined(missing, ", ") + " in time; is one running?");
+        constexpr double often = 3;
+        if (real_now() - told >= often) {
+            say_what_is_waited_for(missing);
+            told = real_now();
+        }
         if (!wait(std::min(pause, left)))
             throw cancelled_error("monitored_session: a stop was requested while it waited for the chief");
         missing = detail::without_value(*open, variables, checks);
@@ -203,7 +230,44 @@ TENON_INLINE bool monitored_session::state::give_values(double deadline) {
     return true;
 }
 
+TENON_INLINE void monitored_session::state::restore_or_initialize() {
+    if (saves && !saves->checkpoints(*open).empty()) {
+        const restored_checkpoint r = saves->restore(*open, {.fall_back = options.fall_back});
+        saved_step = r.step;
+        for (const std::string& damaged : r.passed_over) warn("session: passed over a damaged checkpoint: " + damaged);
+        tell("session: restored " + r.path);
+        return;
+    }
+    open->run(initialize);
+    tell("session: initialised " + std::to_string(variables.size()) + " variables");
+    saved_step = -1;
+    if (saves) save();
+}
+
+// Of a session whose variables had values, or were given them by another: random numbers go on from those of the session that was lost,
+// or, where there was none or the variables are of the last checkpoint again, from those that the checkpoint knows.
+TENON_INLINE void monitored_session::state::go_on_with_random_numbers() {
+    if (gave) return;
+    if (!rebuilt && !random_runs.empty()) open->set_random_runs(random_runs);
+    else if (saves) try {
+            (void)saves->go_on_with_random_numbers(*open);
+        } catch (const error& e) {
+            if (e.reason() == error_reason::lost_task) throw;
+            warn(std::string("session: its random numbers begin anew, since no checkpoint can be read: ") + e.what());
+        }
+}
+
+TENON_INLINE void monitored_session::state::say_what_is_waited_for(const std::vector<std::string>& missing) {
+    constexpr std::size_t most = 5;
+    std::vector<std::string> some(missing.begin(),
+                                  missing.begin() + static_cast<std::ptrdiff_t>(std::min(most, missing.size())));
+    warn("session: waits for the chief, which is " + (leads ? leads->chief() : std::string("another process")) +
+         ", to give values to " + std::to_string(missing.size()) + " variables: " + detail::joined(some, ", ") +
+         (missing.size() > most ? ", ..." : "") + (options.target.empty() ? "" : "; by " + options.target));
+}
+
 TENON_INLINE void monitored_session::state::drop() noexcept {
+    if (leads) leads->leave();
     try {
         if (open) open->close(); // before the runners stop: they would close queues that others use
         if (runners) {
@@ -224,11 +288,11 @@ TENON_INLINE void monitored_session::state::open_within(double seconds, const st
             open_once(deadline);
             return;
         } catch (const error& e) {
-            const bool again = detail::is_loss(e) && real_now() + pause < deadline;
+            const bool again = e.reason() == error_reason::lost_task && real_now() + pause < deadline;
             drop();
             if (!again) {
                 if (why.empty()) throw;
-                throw_error(e.code(), std::string(e.what()) + "\nthe session was to be opened again, since " + why);
+                throw_error(e, std::string(e.what()) + "\nthe session was to be opened again, since " + why);
             }
             tell(std::string("session: could not be opened, and is tried again: ") + e.what());
         } catch (...) {
@@ -242,12 +306,20 @@ TENON_INLINE void monitored_session::state::open_within(double seconds, const st
 TENON_INLINE void monitored_session::state::recover(const error& lost) {
     const std::string why = lost.what();
     tell("session: lost, and opened again: " + why);
+    if (open) random_runs = open->random_runs();
     drop();
     open_within(options.recovery_timeout, why);
 }
 
 TENON_INLINE void monitored_session::state::save() {
-    const saved_checkpoint s = saves->save(*open, global.empty() ? steps : -1);
+    saved_checkpoint s;
+    try {
+        s = saves->save(*open, global.empty() ? steps : -1);
+    } catch (const aborted_error& e) {
+        if (!leads || is_chief() || e.reason() != error_reason::none) throw;
+        warn(std::string("session: not saved, since another is the chief now: ") + e.what());
+        return;
+    }
     saved_step = s.manifest.step;
     save_timer.set(s.manifest.step, now());
     tell("session: saved " + s.path + (s.trouble.empty() ? "" : "; older ones could not be removed: " + s.trouble));
@@ -290,7 +362,9 @@ TENON_INLINE void monitored_session::state::call_hooks(std::vector<any_array>&& 
 
 TENON_INLINE std::vector<any_array> monitored_session::state::run(detail::run_request&& r) {
     if (closed) throw failed_precondition_error("monitored_session: it is closed");
-    if (stopping) throw failed_precondition_error("monitored_session: a stop was requested; ask should_stop() first");
+    if (stopping)
+        throw failed_precondition_error("monitored_session: a stop was requested: ask should_stop() first, and read "
+                                        "what is left by session().run()");
     constexpr int most_in_a_row = 10; // what fails whenever it is run is no loss
     std::vector<any_array> all;
     std::vector<std::size_t> counts;
@@ -302,7 +376,7 @@ TENON_INLINE std::vector<any_array> monitored_session::state::run(detail::run_re
             all = run_once(r, counts, begun);
             break;
         } catch (const error& e) {
-            if (!detail::is_loss(e) || options.recovery_timeout == 0 || tried == most_in_a_row) throw;
+            if (!can_recover(e) || tried == most_in_a_row) throw;
             recover(e);
             if (rebuilt || !begun) continue;
             if (r.fetches.empty()) return {};
@@ -319,9 +393,9 @@ TENON_INLINE std::vector<any_array> monitored_session::state::run(detail::run_re
                                    std::make_move_iterator(all.begin() + static_cast<std::ptrdiff_t>(asked)));
     try {
         call_hooks(std::move(all), asked, counts);
-        if (saves && options.is_chief && save_timer.due(steps, now())) save();
+        if (saves && is_chief() && save_timer.due(steps, now())) save();
     } catch (const error& e) { // the step was done, whatever comes after it
-        if (!detail::is_loss(e) || options.recovery_timeout == 0) throw;
+        if (!can_recover(e)) throw;
         recover(e);
     }
     return results;
@@ -341,7 +415,7 @@ TENON_INLINE void monitored_session::state::close() {
     };
     if (open) {
         for (const auto& h : options.hooks) keep_first([&] { h->end(*this); });
-        if (saves && options.is_chief && !first)
+        if (saves && is_chief() && !first)
             keep_first([&] {
                 if (!global.empty()) steps = open->run_untyped({}, global)[0].data<std::int64_t>()[0];
                 if (steps != saved_step) save();
@@ -350,6 +424,7 @@ TENON_INLINE void monitored_session::state::close() {
             runners->request_stop();
             keep_first([&] { runners->join(); });
         }
+        if (leads) leads->give_back();
         keep_first([&] { open->close(); });
     }
     drop();
@@ -364,7 +439,10 @@ TENON_INLINE monitored_session::monitored_session(monitored_session_options o) :
 TENON_INLINE monitored_session::~monitored_session() {
     try {
         if (std::uncaught_exceptions() == 0) state_->close();
-        else state_->drop();
+        else {
+            if (state_->leads) state_->leads->give_back(); // so that who comes after need not wait
+            state_->drop();
+        }
     } catch (...) { // close() tells
     }
 }
@@ -385,13 +463,14 @@ TENON_INLINE std::vector<any_array> monitored_session::run_untyped(std::vector<f
 TENON_INLINE void monitored_session::turn(function_ref<void()> body) {
     try {
         body();
-    } catch (const out_of_range_error&) {
+    } catch (const end_of_data_error&) {
         request_stop();
     } catch (const unknown_outcome_error&) {
     }
 }
 
 TENON_INLINE bool monitored_session::should_stop() const noexcept { return state_->stopping; }
+TENON_INLINE bool monitored_session::is_chief() const { return state_->is_chief(); }
 TENON_INLINE void monitored_session::request_stop() noexcept { state_->request_stop(); }
 TENON_INLINE int monitored_session::sessions_opened() const noexcept { return state_->opened; }
 TENON_INLINE session& monitored_session::session() { return state_->session(); }

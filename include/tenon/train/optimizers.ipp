@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/number_text.hpp>
 #include <tenon/ops/assembly.hpp>
 #include <tenon/ops/gather.hpp>
 #include <tenon/ops/partition.hpp>
@@ -76,7 +77,7 @@ private:
 
 /// Writes the update of one variable as one fused node, and the assignments of what it computes. Of a sparse gradient
 /// the same node computes the rows alone: those of a table that are equal all get the same value, so the one that is
-/// written last does not matter. All of it runs where the variable is, unless a scope says otherwise.
+/// written last does not matter. All that is computed of the variable runs where that is, whatever scopes say.
 class update_writer {
 public:
     update_writer(update_setup& setup, const gradient_and_variable& of) :
@@ -258,7 +259,8 @@ namespace detail {
 
 [[noreturn]] inline void throw_bad_setting(const std::string& optimizer, const char* setting, double value,
                                            const char* range) {
-    throw invalid_argument_error(optimizer + ": the " + setting + " is " + std::to_string(value) + "; give " + range);
+    throw invalid_argument_error(optimizer + ": the " + setting + " is " + detail::text_of_number(value) + "; give " +
+                                 range);
 }
 // What is averaged with this weight is neither forgotten nor grows without bound.
 inline void check_weight(const char* optimizer, const char* setting, double value) {
@@ -412,7 +414,7 @@ inline any_tensor squared_norm(const std::vector<gradient_and_variable>& gradien
 
 inline void check_limit(const char* name, double limit) {
     if (!(limit > 0))
-        throw invalid_argument_error(std::string(name) + ": the limit is " + std::to_string(limit) +
+        throw invalid_argument_error(std::string(name) + ": the limit is " + detail::text_of_number(limit) +
                                      "; give a number greater than 0");
 }
 
@@ -436,8 +438,8 @@ inline void scale_down(any_tensor& gradient, const any_tensor& squared, double l
 TENON_INLINE std::vector<gradient_and_variable> clip_by_value(std::vector<gradient_and_variable> gradients, double low,
                                                               double high) {
     if (!(low <= high))
-        throw invalid_argument_error("clip_by_value: the lower bound " + std::to_string(low) +
-                                     " is above the upper one, " + std::to_string(high));
+        throw invalid_argument_error("clip_by_value: the lower bound " + detail::text_of_number(low) +
+                                     " is above the upper one, " + detail::text_of_number(high));
     detail::row_gradients found;
     for (gradient_and_variable& g : gradients) {
         detail::check_gradient(g);

@@ -18,7 +18,7 @@
 ///     tn::start_queue_runners(sess, coord);
 ///
 /// Each adds its queue's runner, of one thread, to the graph, where start_queue_runners finds it. After num_epochs the runner
-/// closes the queue, so that who takes elements comes to an out_of_range_error. Shuffled, the order is another in each epoch,
+/// closes the queue, so that who takes elements comes to an end_of_data_error. Shuffled, the order is another in each epoch,
 /// and the same for the same seeds (SEMANTICS 21). How many epochs have been is counted in the session: it is no variable.
 
 namespace tenon {

@@ -20,7 +20,7 @@
 namespace tenon {
 
 struct queue_runner_options {
-    /// Run once in a session, before the others: an out_of_range_error of it says that it has been run. It must not wait.
+    /// Run once in a session, before the others: an end_of_data_error of it says that it has been run. It must not wait.
     operation first = {};
     /// Queues in which the operations wait for room, and from which others take. Once a stop is asked for they are closed, too, as
     /// the one that is filled is: who waits there is cancelled, and what they hold can still be taken.
@@ -28,7 +28,7 @@ struct queue_runner_options {
 };
 
 /// What fills a queue: a thread for each of these operations, which runs it again and again (SEMANTICS 37). One that meets
-/// the end of what it reads (out_of_range_error), or finds the queue closed, ends; the last of them closes the queue, so that
+/// the end of what it reads (end_of_data_error), or finds the queue closed, ends; the last of them closes the queue, so that
 /// who dequeues comes to the end, too. Another error stops them all, by way of the coordinator. Once a stop is asked for the
 /// queue is closed, and what waits to be enqueued is cancelled.
 class queue_runner {

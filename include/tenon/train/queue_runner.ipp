@@ -68,7 +68,7 @@ TENON_INLINE void queue_runner::start(session& s, coordinator& c) const {
             const std::lock_guard lock(*one); // the others wait until it has been run
             try {
                 (void)first.run_for(without_limit, {});
-            } catch (const out_of_range_error&) { // it has been
+            } catch (const end_of_data_error&) { // it has been
             }
         };
     for (std::size_t n = 0; n < enqueue_.size(); ++n)
@@ -78,7 +78,7 @@ TENON_INLINE void queue_runner::start(session& s, coordinator& c) const {
                     try {
                         begin();
                         while (!c.should_stop()) (void)step.run_for(without_limit, {});
-                    } catch (const out_of_range_error&) {
+                    } catch (const end_of_data_error&) {
                     } catch (const cancelled_error&) { // somebody has closed the queue, or the session
                     } catch (...) {
                         failure = std::current_exception();

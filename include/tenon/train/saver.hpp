@@ -23,6 +23,9 @@
 /// flight then may have updated one task's variables and not yet another's. Where there are none, as where one session trains and
 /// saves between its steps, or all updates are the chief's, all is of one moment.
 ///
+/// With them is saved how often random ops have run in the session: one that restores goes on with the numbers that would have come, and so
+/// a training that is resumed is the same as one that was not interrupted.
+///
 /// Iterators of the graph that were initialised are saved and restored too: a training that goes on gets the elements that it
 /// had not got, in their order. One that the checkpoint does not have stays where it is.
 
@@ -35,6 +38,9 @@ struct saver_options {
     int keep = 5;
     /// Seconds that a save or restore may take in each of its steps; 0: the session's limit.
     double timeout = 0;
+    /// A name has one writer at a time: who saves has it for so many seconds, and again and again while it goes on. Others wait
+    /// as long for it at most. Who was gone for longer than that has lost it, and writes nothing more.
+    double lease = 10;
 };
 
 struct saved_checkpoint {
@@ -48,14 +54,19 @@ struct restore_options {
     std::string checkpoint{};
     /// True: restores what there is and fits, and reports the rest. False: all or nothing.
     bool partial = false;
+    /// True: where the checkpoint is damaged, or not all of its files are there, the last one before it that is whole is restored,
+    /// and restored_checkpoint says which were passed over.
+    bool fall_back = false;
 };
 
 struct restored_checkpoint : load_report {
     std::string path;
     std::int64_t step = 0;
+    std::vector<std::string> passed_over{}; ///< a line for each that is damaged: its path, and what is wrong with it
 };
 
-/// Thread-safe, but for two that save under one name at the same time: one process saves, the chief.
+/// Thread-safe. Several may save under one name, of whatever sessions and processes that see the same files, one at a time: none
+/// removes the last checkpoint of another that still saves.
 class saver {
 public:
     /// `prefix`: "run/model" makes run/model-STEP.json. invalid_argument_error where it ends in no name, or an option makes no sense.
@@ -66,14 +77,18 @@ public:
 
     /// Saves, and removes what is older than what is kept, and what saves that did not end have left. The checkpoint is there
     /// when its manifest is, which is written last; one of the same step is replaced then. `step`: in its name; -1: the graph's
-    /// global_step(), when it begins. Throws failed_precondition_error naming a variable that has no value, and what the file
-    /// system says; then nothing is there that was not before.
+    /// global_step(), when it begins. Throws failed_precondition_error naming a variable that has no value, aborted_error naming
+    /// another saver that saves under this name or has taken it over meanwhile, and what the file system says; then nothing is
+    /// there that was not before.
     saved_checkpoint save(session& s, std::int64_t step = -1);
     /// Gives the variables their values, whatever tasks they were on when they were saved. Not partial, it throws
     /// not_found_error that lists what is missing, or invalid_argument_error that lists what has another type or other sizes.
-    /// data_loss_error, naming the file, where one is not as it was written. Then no variable has changed. not_found_error where
-    /// there is no checkpoint.
+    /// data_loss_error, naming the file, where one is not as it was written, or is not there. Then no variable has changed.
+    /// not_found_error where there is no checkpoint.
     restored_checkpoint restore(session& s, const restore_options& o = {});
+    /// Lets the session's random numbers go on where they were when the checkpoint was saved that was saved last; nothing else
+    /// changes. For a session that finds the variables with values. False where there is no checkpoint.
+    bool go_on_with_random_numbers(session& s);
     /// The paths of the checkpoints that there are, in the order in which they were saved.
     std::vector<std::string> checkpoints(session& s);
     /// What is in one.
@@ -81,6 +96,7 @@ public:
 
 private:
     struct state;
+    restored_checkpoint restore_one(session& s, const std::string& path, const std::string& manifest, bool partial);
     std::unique_ptr<state> state_;
 };
 

@@ -1,19 +1,26 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <mutex>
+#include <new>
+#include <optional>
 #include <random>
 #include <set>
+#include <thread>
 #include <utility>
 
 #include <tenon/core/content_hash.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/core/number_text.hpp>
+#include <tenon/core/process_name.hpp>
 #include <tenon/ops/control.hpp>
 #include <tenon/ops/files.hpp>
 #include <tenon/ops/iterator.hpp>
 #include <tenon/ops/partition.hpp>
 #include <tenon/ops/state.hpp>
+#include <tenon/train/lease_renewal.hpp>
 #include <tenon/train/saver.hpp>
 
 namespace tenon {
@@ -39,8 +46,8 @@ inline std::uint64_t hash_of(const std::string& text) {
 
 // A part of a session's graph that uses the files of one task.
 struct file_nodes {
-    any_tensor path, text, paths;
-    any_tensor read, listed;
+    any_tensor path, text, paths, lease, holder, seconds;
+    any_tensor read, listed, claim, renew;
     operation write, remove;
 };
 
@@ -81,6 +88,9 @@ inline std::string new_checkpoint_id() {
     return text_of_hash(random()).substr(14); // the digits of 32 bits
 }
 
+// "saver 5f02c3aa of process 12 on host7"
+inline std::string saver_name(const std::string& id) { return "saver " + id + " of " + process_name(); }
+
 } // namespace detail
 
 struct saver::state {
@@ -95,16 +105,24 @@ struct saver::state {
             throw invalid_argument_error("saver_options::keep is " + std::to_string(options.keep) +
                                          "; give how many checkpoints stay, or 0 for all");
         if (!(options.timeout >= 0))
-            throw invalid_argument_error("saver_options::timeout is " + std::to_string(options.timeout) +
+            throw invalid_argument_error("saver_options::timeout is " + detail::text_of_number(options.timeout) +
                                          "; give seconds, or 0 for the session's limit");
+        if (!(options.lease > 0 && options.lease <= 1e6))
+            throw invalid_argument_error("saver_options::lease is " + detail::text_of_number(options.lease) +
+                                         "; give seconds, up to 1e6");
     }
+
+    class writing;
 
     std::string prefix, folder, name;
     saver_options options;
-    std::mutex guard; // of what follows
+    const std::string own_id = detail::new_checkpoint_id(), own_name = detail::saver_name(own_id);
+    std::mutex saving; // held by who saves with this one
+    std::mutex guard;  // of what follows
     std::map<std::string, std::shared_ptr<detail::saver_nodes>> made;
 
     std::string list_path() const { return prefix + ".checkpoints.json"; }
+    std::string lease_path() const { return prefix + ".lease"; }
 
     std::vector<any_array> run(session& s, const std::vector<std::pair<any_tensor, any_array>>& fed,
                                const std::vector<any_tensor>& fetches, const std::vector<operation>& targets) const {
@@ -126,13 +144,29 @@ struct saver::state {
         std::vector<std::pair<any_tensor, any_array>> fed;
         fed.emplace_back(n.path, detail::text_array(path));
         fed.emplace_back(n.text, detail::text_array(text));
+        add_claim(n, fed);
         (void)run(s, fed, {}, {n.write});
     }
     void remove(session& s, const detail::file_nodes& n, const std::vector<std::string>& paths) const {
         if (paths.empty()) return;
         std::vector<std::pair<any_tensor, any_array>> fed;
         fed.emplace_back(n.paths, detail::text_array(paths));
+        add_claim(n, fed);
         (void)run(s, fed, {}, {n.remove});
+    }
+    void add_claim(const detail::file_nodes& n, std::vector<std::pair<any_tensor, any_array>>& fed) const {
+        fed.emplace_back(n.lease, detail::text_array(lease_path()));
+        fed.emplace_back(n.holder, detail::text_array(own_name));
+    }
+    // Who has the name then; of the nodes `claim` or `renew`.
+    std::string claim(session& s, const detail::file_nodes& n, const any_tensor& how, double seconds) const {
+        std::vector<std::pair<any_tensor, any_array>> fed;
+        add_claim(n, fed);
+        any_array length(element_type::float64, {});
+        *length.data<double>() = seconds;
+        fed.emplace_back(n.seconds, std::move(length));
+        const std::vector<any_array> all = run(s, fed, {how}, {});
+        return *all[0].data<std::string>();
     }
     std::vector<std::string> list(session& s, const detail::file_nodes& n) const {
         std::vector<std::pair<any_tensor, any_array>> fed;
@@ -144,8 +178,69 @@ struct saver::state {
 
     std::shared_ptr<detail::saver_nodes> nodes_for(session& s, const std::vector<any_tensor>& variables);
     static void add_nodes(detail::saver_nodes& n, const graph& g);
-    std::vector<detail::kept_checkpoint> kept(session& s, const detail::file_nodes& n) const;
+    std::vector<detail::kept_checkpoint> kept(session& s, const detail::file_nodes& n,
+                                              std::vector<std::string>* damaged = nullptr) const;
     std::string sweep(session& s, const detail::file_nodes& n, const std::vector<detail::kept_checkpoint>& keep) const;
+};
+
+// The time for which a saver has its name: claimed when it is made, and again while it lives.
+class saver::state::writing {
+public:
+    writing(const state& of, session& s, const detail::file_nodes& n) : of_(of), session_(s), nodes_(n) {
+        using clock = std::chrono::steady_clock;
+        const double lease = of.options.lease;
+        const clock::time_point until =
+            clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(lease));
+        auto pause = std::chrono::milliseconds(2);
+        for (;;) {
+            const bool last = clock::now() >= until; // what another has left behind has run out
+            const std::string holder = claimed(lease);
+            if (holder == of.own_name) break;
+            if (last)
+                throw aborted_error("saver::save: " + holder + " saves under the name '" + of.prefix +
+                                    "', and has for " + std::to_string(static_cast<int>(lease)) +
+                                    " s; a name has one writer at a time: give this saver another name");
+            std::this_thread::sleep_for(pause);
+            pause = std::min(2 * pause, std::chrono::milliseconds(100));
+        }
+        try {
+            renews_.emplace(lease, [this] { (void)of_.claim(session_, nodes_, nodes_.renew, of_.options.lease); });
+        } catch (...) { // no memory, or no thread: the name is another's at once
+            give_back();
+            throw;
+        }
+    }
+    writing(const writing&) = delete;
+    ~writing() {
+        renews_.reset();
+        give_back();
+    }
+
+private:
+    // Where want of memory hides what came of it, the name may have been given to this one: then it is another's at once.
+    std::string claimed(double lease) {
+        try {
+            return of_.claim(session_, nodes_, nodes_.claim, lease);
+        } catch (const resource_exhausted_error&) {
+            give_back();
+            throw;
+        } catch (const std::bad_alloc&) {
+            give_back();
+            throw;
+        }
+    }
+    void give_back() noexcept {
+        for (int tries = 0; tries < 2; ++tries)
+            try { // what there was no memory for may be done at once: others wait for the name
+                (void)of_.claim(session_, nodes_, nodes_.claim, -1);
+                return;
+            } catch (...) { // it runs out by itself
+            }
+    }
+    const state& of_;
+    session& session_;
+    const detail::file_nodes& nodes_;
+    std::optional<detail::lease_renewal> renews_;
 };
 
 // By the task on which each variable is, which the session knows. The nodes are made once for each way in which they are spread.
@@ -226,8 +321,13 @@ TENON_INLINE void saver::state::add_nodes(detail::saver_nodes& n, const graph& g
     f.paths = untyped::placeholder(element_type::string, extents(dynamic_extent), "paths");
     f.read = add<read_file_op>({}, {f.path}, "read");
     f.listed = add<list_files_op>({}, {f.path}, "list");
-    f.write = add<write_file_op>({}, {f.path, f.text}, "write").operation();
-    f.remove = add<remove_files_op>({}, {f.paths}, "remove").operation();
+    f.lease = text("lease");
+    f.holder = text("holder");
+    f.seconds = untyped::placeholder(element_type::float64, extents(), "seconds");
+    f.claim = add<claim_file_op>({}, {f.lease, f.holder, f.seconds}, "claim");
+    f.renew = add<claim_file_op>({true}, {f.lease, f.holder, f.seconds}, "renew");
+    f.write = add<write_file_op>({}, {f.path, f.text, f.lease, f.holder}, "write").operation();
+    f.remove = add<remove_files_op>({}, {f.paths, f.lease, f.holder}, "remove").operation();
     for (const any_tensor& handle : g.collection(iterators)) {
         const untyped::iterator it(handle);
         detail::iterator_nodes& nodes = n.iterators.emplace_back();
@@ -238,19 +338,29 @@ TENON_INLINE void saver::state::add_nodes(detail::saver_nodes& n, const graph& g
     }
 }
 
-// Where there is no list of them, those whose manifests are there, by their steps.
-TENON_INLINE std::vector<detail::kept_checkpoint> saver::state::kept(session& s, const detail::file_nodes& n) const {
+// Where there is no list of them, those whose manifests are there, by their steps. With `damaged` a list, or a manifest, that is
+// damaged is said there, and passed over.
+TENON_INLINE std::vector<detail::kept_checkpoint> saver::state::kept(session& s, const detail::file_nodes& n,
+                                                                     std::vector<std::string>* damaged) const {
     try {
         return detail::kept_of_json(read(s, n, list_path()), list_path());
     } catch (const not_found_error&) {
+    } catch (const data_loss_error& e) {
+        if (!damaged) throw;
+        damaged->push_back(e.what());
     }
     std::vector<detail::kept_checkpoint> all;
     for (const std::string& file : list(s, n)) {
         const detail::checkpoint_file f = detail::checkpoint_file_of(file, name);
         if (f.step < 0 || f.is_partial || !f.id.empty()) continue;
         const std::string path = folder + file;
-        const checkpoint_manifest m = checkpoint_manifest::from_json(read(s, n, path), path);
-        all.push_back({file, m.step, m.id});
+        try {
+            const checkpoint_manifest m = checkpoint_manifest::from_json(read(s, n, path), path);
+            all.push_back({file, m.step, m.id, {}});
+        } catch (const data_loss_error& e) {
+            if (!damaged) throw;
+            damaged->push_back(e.what());
+        }
     }
     std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.step < b.step; });
     return all;
@@ -291,7 +401,8 @@ TENON_INLINE saved_checkpoint saver::save(session& s, std::int64_t step) {
     if (step < 0) {
         const std::vector<any_tensor> global = s.bound_graph().collection("global_step");
         if (global.empty())
-            throw invalid_argument_error("saver::save: the session's graph has no global_step(); say which step it is");
+            throw invalid_argument_error(
+                "saver::save: the session's graph has no global_step(): say which step it is, save(session, 7)");
         step = s.run_untyped({}, global)[0].data<std::int64_t>()[0];
     }
     const auto nodes = state_->nodes_for(s, variables);
@@ -326,9 +437,12 @@ TENON_INLINE saved_checkpoint saver::save(session& s, std::int64_t step) {
                                     shard_of.at(w.parts[p].node())});
         m.tensors.push_back(std::move(t));
     }
+    const std::lock_guard one(state_->saving);
+    const state::writing own(self, s, nodes->files);
     std::vector<detail::kept_checkpoint> kept;
     try {
         const std::vector<any_array> written = self.run(s, fed, fetches, {});
+        m.random_runs = s.random_runs();
         for (std::size_t i = 0; i < count; ++i) {
             m.shards[i].bytes = written[i].data<std::int64_t>()[0];
             m.shards[i].hash = static_cast<std::uint64_t>(written[i].data<std::int64_t>()[1]);
@@ -354,9 +468,8 @@ TENON_INLINE saved_checkpoint saver::save(session& s, std::int64_t step) {
     }
     const std::string manifest_file = file + ".json";
     std::erase_if(kept, [&](const auto& k) { return k.file == manifest_file; });
-    kept.push_back({manifest_file, step, m.id});
-    if (self.options.keep > 0 && kept.size() > static_cast<std::size_t>(self.options.keep))
-        kept.erase(kept.begin(), kept.end() - self.options.keep);
+    kept.push_back({manifest_file, step, m.id, self.own_id});
+    kept = detail::staying(std::move(kept), static_cast<std::size_t>(self.options.keep));
     self.write(s, nodes->files, self.list_path(), detail::json_of_kept(kept));
     saved.trouble = self.sweep(s, nodes->files, kept);
     return saved;
@@ -365,20 +478,65 @@ TENON_INLINE saved_checkpoint saver::save(session& s, std::int64_t step) {
 TENON_INLINE restored_checkpoint saver::restore(session& s, const restore_options& o) {
     if (!state_) detail::moved_from("saver");
     const state& self = *state_;
+    const auto nodes =
+        state_->nodes_for(s, detail::checkpoint_variables(s.bound_graph(), self.options.variables, "saver"));
+    std::vector<std::string> passed_over, paths; // the first is to be restored
+    if (!o.checkpoint.empty()) paths.push_back(o.checkpoint);
+    if (o.checkpoint.empty() || o.fall_back) {
+        std::vector<detail::kept_checkpoint> kept = self.kept(s, nodes->files, o.fall_back ? &passed_over : nullptr);
+        if (!o.checkpoint.empty()) { // those before it, or all
+            const auto at = std::find_if(kept.begin(), kept.end(),
+                                         [&](const auto& k) { return self.folder + k.file == o.checkpoint; });
+            kept.erase(at, kept.end());
+        }
+        for (auto k = kept.rbegin(); k != kept.rend(); ++k) paths.push_back(self.folder + k->file);
+    }
+    if (paths.empty() && passed_over.empty())
+        throw not_found_error("saver::restore: there is no checkpoint '" + self.prefix +
+                              "-STEP.json'; save one, or say where it is");
+    for (const std::string& path : paths) {
+        std::string manifest;
+        try {
+            manifest = self.read(s, nodes->files, path);
+        } catch (const not_found_error& e) {
+            if (!o.fall_back) throw;
+            passed_over.push_back(path + ": " + e.what());
+            continue;
+        }
+        try {
+            restored_checkpoint r = restore_one(s, path, manifest, o.partial);
+            r.passed_over = std::move(passed_over);
+            return r;
+        } catch (const data_loss_error& e) {
+            if (!o.fall_back)
+                throw data_loss_error(std::string(e.what()) + "; the checkpoint '" + path +
+                                      "' is not whole: restore another one, or ask for the last that is "
+                                      "(restore_options::fall_back)");
+            passed_over.push_back(path + ": " + e.what());
+        }
+    }
+    std::string all;
+    for (const std::string& line : passed_over) all += "\n  " + line;
+    throw data_loss_error("saver::restore: no checkpoint of '" + self.prefix + "' is whole:" + all);
+}
+
+TENON_INLINE restored_checkpoint saver::restore_one(session& s, const std::string& path, const std::string& manifest,
+                                                    bool partial) {
+    const state& self = *state_;
     const std::vector<any_tensor> variables =
         detail::checkpoint_variables(s.bound_graph(), self.options.variables, "saver");
     const auto nodes = state_->nodes_for(s, variables);
     restored_checkpoint restored;
-    restored.path = o.checkpoint;
-    if (restored.path.empty()) {
-        const std::vector<detail::kept_checkpoint> kept = self.kept(s, nodes->files);
-        if (kept.empty())
-            throw not_found_error("saver::restore: there is no checkpoint '" + self.prefix +
-                                  "-STEP.json'; save one, or say where it is");
-        restored.path = self.folder + kept.back().file;
-    }
-    const checkpoint_manifest m =
-        checkpoint_manifest::from_json(self.read(s, nodes->files, restored.path), restored.path);
+    restored.path = path;
+    // A file that is not there is one that was lost: what is said of it is what its checkpoint is.
+    const auto with_all_files = [](auto&& f) {
+        try {
+            return f();
+        } catch (const not_found_error& e) {
+            throw data_loss_error(e.what());
+        }
+    };
+    const checkpoint_manifest m = checkpoint_manifest::from_json(manifest, path);
     restored.step = m.step;
     std::map<std::string, const checkpoint_manifest::tensor*> by_name;
     std::vector<std::string> names;
@@ -398,7 +556,7 @@ TENON_INLINE restored_checkpoint saver::restore(session& s, const restore_option
         for (std::size_t p = 0; p < w.parts.size(); ++p) place_of[w.parts[p].node()] = {w.variable.node(), w.first[p]};
     }
     const std::vector<any_tensor> found =
-        detail::match_variables("saver::restore", restored.path, wholes, type_of, names, o.partial, restored);
+        detail::match_variables("saver::restore", restored.path, wholes, type_of, names, partial, restored);
     if (found.empty()) return restored;
     std::set<const node*> wanted;
     for (const any_tensor& v : found) wanted.insert(v.node());
@@ -410,10 +568,9 @@ TENON_INLINE restored_checkpoint saver::restore(session& s, const restore_option
     for (const detail::iterator_nodes& it : nodes->iterators)
         for (const checkpoint_manifest::iterator& place : m.iterators) {
             if (place.name != it.name) continue;
-            const std::string text = self.read(s, nodes->files, beside + place.file);
+            const std::string text = with_all_files([&] { return self.read(s, nodes->files, beside + place.file); });
             if (static_cast<std::int64_t>(text.size()) != place.bytes || detail::hash_of(text) != place.hash)
-                throw data_loss_error("saver::restore: '" + beside + place.file +
-                                      "' is not as it was written; restore another checkpoint");
+                throw data_loss_error("saver::restore: '" + beside + place.file + "' is not as it was written");
             fed.emplace_back(it.state, detail::text_array(text));
             targets.push_back(it.restore);
         }
@@ -448,8 +605,15 @@ TENON_INLINE restored_checkpoint saver::restore(session& s, const restore_option
         fed.emplace_back(shard.tensors, detail::text_array(tensors));
         fed.emplace_back(shard.pieces, std::move(table));
     }
-    (void)self.run(s, fed, {}, targets);
+    with_all_files([&] { (void)self.run(s, fed, {}, targets); });
+    s.set_random_runs(m.random_runs);
     return restored;
+}
+
+TENON_INLINE bool saver::go_on_with_random_numbers(session& s) {
+    const std::vector<std::string> all = checkpoints(s);
+    if (!all.empty()) s.set_random_runs(manifest(s, all.back()).random_runs);
+    return !all.empty();
 }
 
 TENON_INLINE std::vector<std::string> saver::checkpoints(session& s) {

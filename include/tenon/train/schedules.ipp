@@ -6,6 +6,7 @@
 #include <string>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/number_text.hpp>
 #include <tenon/train/global_counter.hpp>
 #include <tenon/train/schedules.hpp>
 #include <tenon/train/tape_writer.hpp>
@@ -26,7 +27,7 @@ template <class F> tensor<double, shape<>> scheduled(F formula) {
 
 inline void check_steps(const char* schedule, double steps) {
     if (!(steps > 0) || !std::isfinite(steps))
-        throw invalid_argument_error(std::string(schedule) + ": steps is " + std::to_string(steps) +
+        throw invalid_argument_error(std::string(schedule) + ": steps is " + detail::text_of_number(steps) +
                                      "; give a number greater than 0");
 }
 

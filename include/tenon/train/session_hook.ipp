@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/number_text.hpp>
 #include <tenon/core/print.hpp>
 #include <tenon/core/with_element.hpp>
 #include <tenon/train/schedules.hpp>
@@ -17,7 +18,7 @@ namespace detail {
 inline hook_period checked_period(hook_period p, const char* whose) {
     if (p.steps < 0 || !(p.seconds >= 0))
         throw invalid_argument_error(std::string(whose) + ": a period of " + std::to_string(p.steps) + " steps and " +
-                                     std::to_string(p.seconds) +
+                                     detail::text_of_number(p.seconds) +
                                      " s; give positive numbers, or 0 for what does not count");
     if (p.steps == 0 && !(p.seconds > 0)) p.steps = 100;
     return p;

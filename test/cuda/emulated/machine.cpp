@@ -27,6 +27,7 @@ machine::~machine() { renew(); }
 bool machine::is_emulated() { return true; }
 void machine::draw_from(std::uint64_t seed) { emulator::seed(seed); }
 std::vector<std::string> machine::violations() { return emulator::violations(); }
+std::uint64_t machine::replays() { return emulator::count_calls("cudaGraphLaunch"); }
 std::optional<std::uint64_t> machine::launches() { return emulator::count_calls("cudaLaunchKernel"); }
 std::optional<std::uint64_t> machine::products_by_cublaslt() { return emulator::cublaslt::count().products; }
 std::optional<std::uint64_t> machine::sums_by_nccl() {

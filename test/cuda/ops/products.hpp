@@ -96,7 +96,8 @@ expected by_formula(const product& p, const any_array& a, const any_array& b, co
         for (int i = batches; i-- > 0; rest /= e.sizes[i].size)
             batch[static_cast<std::size_t>(i)] = rest % e.sizes[i].size;
         const std::int64_t i = at / n % m, j = at % n;
-        double sum = bias ? static_cast<double>(bias->data<product_t<T>>()[j]) : 0, size = std::fabs(sum);
+        const double added = bias ? static_cast<double>(bias->data<product_t<T>>()[j]) : 0;
+        double sum = added, size = std::fabs(sum);
         std::uint64_t wrapped = 0;
         if constexpr (std::is_integral_v<T>)
             wrapped = bias ? static_cast<std::uint64_t>(bias->data<product_t<T>>()[j]) : 0;
@@ -108,12 +109,15 @@ expected by_formula(const product& p, const any_array& a, const any_array& b, co
             sum += static_cast<double>(x) * static_cast<double>(y);
             size += std::fabs(static_cast<double>(x) * static_cast<double>(y));
         }
+        const double product =
+            std::fabs(sum - added); // is rounded before the bias is added, where cuBLASLt does not do that
         if (p.relu) {
             sum = std::fmax(sum, 0.0);
             if constexpr (std::is_integral_v<T>) wrapped = static_cast<product_t<T>>(wrapped) < 0 ? 0 : wrapped;
         }
         e.values.push_back(sum);
-        e.bounds.push_back(static_cast<double>(k + 2) * summing * size + 2 * rounding * std::fabs(sum));
+        e.bounds.push_back(static_cast<double>(k + 2) * summing * size +
+                           rounding * (2 * std::fabs(sum) + (sizeof(T) == 2 ? product : 0)));
         e.wrapped.push_back(wrapped);
     }
     return e;

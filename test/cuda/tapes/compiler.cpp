@@ -75,6 +75,28 @@ TEST_CASE("what several threads ask for is compiled once, and what waits is comp
     CHECK(emulator::nvrtc_programs() == before + 2);
 }
 
+TEST_CASE("a compiler that is ended finishes what it compiles; what waits, or is asked for later, is cancelled") {
+    compiler c(stand_in(), disk_cache(""));
+    const std::size_t before = emulator::nvrtc_programs();
+    std::shared_ptr<const compilation> first, waiting;
+    std::thread ends;
+    {
+        const emulator::nvrtc_pause pause;
+        first = c.ask(numbered_source(0), 90);
+        while (emulator::nvrtc_programs() == before) std::this_thread::yield();
+        waiting = c.ask(numbered_source(1), 90);
+        ends = std::thread([&] { c.end(); });
+        for (int n = 2; !c.ask(numbered_source(n), 90)->is_done(); ++n) std::this_thread::yield(); // until it is ending
+        CHECK_FALSE(first->is_done());
+    }
+    ends.join();
+    CHECK_FALSE(first->image()->empty());
+    CHECK_THROWS_AS(waiting->image(), tenon::cancelled_error);
+    CHECK_THROWS_AS(c.ask(numbered_source(1000000), 90)->image(), tenon::cancelled_error);
+    CHECK(c.ask(numbered_source(0), 90) == first);
+    CHECK(emulator::nvrtc_programs() == before + 1);
+}
+
 TEST_CASE("compiled kernels are found on disk by a later process, but for those of another GPU and damaged ones") {
     const folder cache;
     const auto asked = [&](int n, int capability) {

@@ -32,6 +32,14 @@ TEST_CASE("element_text: numbers, with what may stand around them") {
     CHECK(std::signbit(read<float>("-0").value));
     CHECK(read<double>("1E-2").value == 0.01);
     CHECK(std::isnan(read<float>("nan").value));
+    for (const char* text : {"inf", "+inf", "INF", "+Infinity", " +inf "}) {
+        CAPTURE(text);
+        CHECK(read<double>(text).value == std::numeric_limits<double>::infinity());
+        CHECK(std::isinf(read<float>(text).value));
+    }
+    for (const char* text : {"+nan", "-NaN"}) CHECK(std::isnan(read<double>(text).value));
+    for (const char* text : {"+-inf", "++inf", "+", "+i", "+na"})
+        CHECK(read<double>(text).fault == text_fault::no_value);
     CHECK(read<double>("-inf").value == -std::numeric_limits<double>::infinity());
     CHECK(read<float>("1e-999").value == 0);
     CHECK(read<float>("1e-999").fault == text_fault::none);

@@ -1,6 +1,9 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include <net/command/ask.hpp>
+#include <net/command/printable.hpp>
 #include <net/server/servers.hpp>
 #include <net/transport/certificates.hpp>
 #include <net/transport/tcp.hpp>
@@ -10,13 +13,47 @@
 namespace tn = tenon;
 using namespace net_test;
 
+TEST_CASE("tenon status: names are shown without their control characters, and a missing task is told by the status") {
+    using tn::command::printable;
+    CHECK(printable("w/\x1b[2Jx\r\n\t\\") == "w/\\x1b[2Jx\\x0d\\n\\t\\\\");
+    CHECK(printable("gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80") ==
+          "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80");
+    CHECK(printable("\xc2\x9b"
+                    "2J \xe2\x80\xae") == "\\u009b2J \\u202e");
+    CHECK(printable("\x9b \xc3 \xc0\x9b \xed\xa0\x80 \xf5\x80\x80\x80") ==
+          "\\x9b \\xc3 \\xc0\\x9b \\xed\\xa0\\x80 \\xf5\\x80\\x80\\x80");
+    CHECK(printable("a\nb\x07\\", true) == "a\nb\\x07\\");
+
+    const clients_that are_quick;
+    servers all(1, 1);
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const tn::container_scope in("box\x1b]0;owned\x07");
+    const auto x = tn::variable("weights\x1b[31m\nx", 1.0f);
+    const auto q = tn::fifo_queue<float>(3, {.shared_name = "jobs\n  queue of nobody"});
+    tn::session sess(all.target("worker", 0), g);
+    sess.run(x.initializer());
+    sess.run(q.enqueue(2.0f));
+    const tn::command::cluster_status s = tn::command::status_of(all.target("worker", 0), true, 5);
+    CHECK(s.is_whole);
+    CHECK_MESSAGE(s.text.find("weights\\x1b[31m\\nx in box\\x1b]0;owned\\x07") != std::string::npos, s.text);
+    CHECK_MESSAGE(s.text.find("jobs\\n  queue of nobody") != std::string::npos, s.text);
+    CHECK(std::none_of(s.text.begin(), s.text.end(),
+                       [](char c) { return c != '\n' && static_cast<unsigned char>(c) < 0x20; }));
+    all.stop("ps", 0);
+    const tn::command::cluster_status rest = tn::command::status_of(all.target("worker", 0), true, 1);
+    CHECK_FALSE(rest.is_whole);
+    CHECK(rest.text.find("/job:ps/task:0 at ") != std::string::npos);
+    CHECK(tn::command::status_of(all.target("worker", 0), false, 1).is_whole);
+}
+
 TEST_CASE("tenon status: a server that wants TLS, and an end that says nothing, are told from one that is not there") {
     certificate_maker right("an authority");
     const auto own = right.make("DNS:localhost,IP:127.0.0.1");
     const tn::server encrypted =
         tn::server::create_local_server({.token = "secret", .tls = {own.certificate, own.key, {}}});
-    CHECK_THROWS_WITH_AS(tn::command::status_text(encrypted.target(), false, 0.3),
-                         doctest::Contains("does it want TLS?"), tn::deadline_exceeded_error);
+    CHECK_THROWS_WITH_AS(tn::command::status_of(encrypted.target(), false, 0.3), doctest::Contains("does it want TLS?"),
+                         tn::deadline_exceeded_error);
 
     const auto silent = tn::net::make_tcp_transport();
     struct deaf final : tn::net::connection_user {
@@ -28,10 +65,10 @@ TEST_CASE("tenon status: a server that wants TLS, and an end that says nothing, 
         held.push_back(std::move(c));
         return std::make_shared<deaf>();
     });
-    CHECK_THROWS_WITH_AS(tn::command::status_text(listens->address(), false, 0.3),
+    CHECK_THROWS_WITH_AS(tn::command::status_of(listens->address(), false, 0.3),
                          doctest::Contains("over which it says nothing; is it a server of Tenon"),
                          tn::deadline_exceeded_error);
 
-    CHECK_THROWS_WITH_AS(tn::command::status_text(free_addresses(1)[0], false, 3),
+    CHECK_THROWS_WITH_AS(tn::command::status_of(free_addresses(1)[0], false, 3),
                          doctest::Contains("connection refused; is the server running?"), tn::unavailable_error);
 }

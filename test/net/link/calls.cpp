@@ -44,6 +44,15 @@ TEST_CASE("calls: an error comes back as the exception it was, whether thrown or
     w.handler.waiting.begin()->second.fail(tn::error_code::out_of_range, "the end");
     w.wait(a);
     CHECK(a->said() == "out_of_range: the end");
+    for (const tn::error_reason reason : {tn::error_reason::none, tn::error_reason::end_of_data}) {
+        w.handler.waiting.clear();
+        const auto ends = w.call(echo_service::wait, "x");
+        w.net.work_until([&] { return !w.handler.waiting.empty(); }, w.in(1s));
+        w.handler.waiting.begin()->second.fail(tn::error_code::out_of_range, "the end", reason);
+        w.wait(ends);
+        CHECK(ends->a.reason == reason);
+        CHECK_FALSE(ends->a.names_peer);
+    }
     const auto b = w.call(echo_service::unanswered, "x");
     w.wait(b);
     CHECK(b->said() == "internal: a call was left without an answer");

@@ -48,8 +48,8 @@ struct echo_service : service_handler {
     void cancelled(link_number, std::uint64_t request) override {
         heard.push_back("cancelled " + std::to_string(request));
     }
-    tn::any_array place_for(link_number, std::uint8_t, const bytes& body, std::size_t i,
-                            const tn::tensor_type& type) override {
+    tn::any_array place_for(link_number, std::uint8_t, const bytes& body, std::size_t i, const tn::tensor_type& type,
+                            std::size_t) override {
         places_asked.push_back(text(body) + "#" + std::to_string(i));
         return place && place.type() == type ? place.share() : tn::any_array();
     }

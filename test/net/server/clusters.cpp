@@ -59,6 +59,27 @@ TEST_CASE("SEMANTICS 25: variables live on their task and outlive the session; a
     CHECK_THROWS_AS(sess.run(more), tn::failed_precondition_error);
 }
 
+TEST_CASE("SEMANTICS 25: a reset that names no container clears the default one of every task, and no other") {
+    const net_test::clients_that are_quick;
+    net_test::servers all(2, 1);
+    for (const char* task : {"/job:ps/task:0", "/job:ps/task:1", "/job:worker/task:0"}) {
+        CAPTURE(task);
+        const tn::graph g;
+        const tn::graph_scope scope(g);
+        const tn::device_scope there{tn::device_name(task)};
+        const auto x = tn::variable("x", std::int64_t{1});
+        const auto kept = [] {
+            const tn::container_scope in("box");
+            return tn::variable("kept", std::int64_t{2});
+        }();
+        tn::session sess(all.target("worker", 0), g);
+        sess.run(x.initializer(), kept.initializer());
+        tn::session::reset(all.target("ps", 0), {});
+        CHECK_THROWS_AS(sess.run(x), tn::failed_precondition_error);
+        CHECK(sess.run(kept)() == 2);
+    }
+}
+
 TEST_CASE("SEMANTICS 24: a session whose tasks are missing fails at its deadline and names them") {
     const std::vector<std::string> at = free_addresses(3);
     const tn::server ps(tn::cluster({{"ps", {at[0], at[1]}}, {"worker", {at[2]}}}), "ps", 0);

@@ -103,16 +103,18 @@ TEST_CASE("limits: clients without end are refused, and there is room again when
     std::vector<std::unique_ptr<raw_client>> all;
     for (int i = 0; i < 5; ++i) {
         all.push_back(std::make_unique<raw_client>(s));
-        (void)all.back()->ask(ask_task_status{});
+        (void)all.back()->ask(ask_status{false, 0});
     }
-    CHECK_WORDS(words_of<tn::resource_exhausted_error>([&] { raw_client(s).ask(ask_task_status{}); }),
+    CHECK_WORDS(words_of<tn::resource_exhausted_error>([&] {
+                    raw_client(s).ask(ask_status{false, 0});
+                }),
                 "/job:local/task:0 has 5 links, and takes no more");
-    (void)all[2]->ask(ask_task_status{}); // those who are there are served
+    (void)all[2]->ask(ask_status{false, 0}); // those who are there are served
     all.erase(all.begin());
-    (void)all[0]->ask(ask_task_status{});
+    (void)all[0]->ask(ask_status{false, 0});
     bool served = false;
     for (int i = 0; i < 1000 && !served; ++i) try { // its goodbye is on its way
-            raw_client(s).ask(ask_task_status{});
+            raw_client(s).ask(ask_status{false, 0});
             served = true;
         } catch (const tn::resource_exhausted_error&) {
         }
@@ -159,11 +161,12 @@ TEST_CASE("limits: nodes, bytes and callables of a session without end are refus
     check_serves(s);
 }
 
-TEST_CASE(
-    "limits: of steps without end so many are under way, the others wait; all are taken back when the client leaves") {
+TEST_CASE("limits: of steps without end so many are under way, more are refused; all are taken back when the client "
+          "leaves") {
     const clients_that are_quick;
     tn::server_options o = quick();
-    o.client.calls = 8;
+    o.client.steps = 8;
+    o.client.calls = 2; // steps are none of those
     const tn::server s = make_server(o);
     {
         const tn::graph g;
@@ -173,10 +176,11 @@ TEST_CASE(
         auto step = sess.callable(tn::feeds(), tn::fetches(q.dequeue()));
         std::vector<decltype(step.start())> some;
         for (int i = 0; i < 100; ++i) some.push_back(step.start());
+        CHECK_WORDS(words_of<tn::resource_exhausted_error>([&] { (void)some.back().get(); }), "8 of its steps");
         CHECK(status_when(s, [](const auto& row) { return row.sessions.at(0).steps >= 8; }).sessions.at(0).steps == 8);
         check_serves(s);
-        for (const auto& one : some) one.stop();
-        for (const auto& one : some) CHECK_THROWS_AS((void)one.get(), tn::cancelled_error);
+        for (int i = 0; i < 8; ++i) some[static_cast<std::size_t>(i)].stop();
+        for (int i = 0; i < 8; ++i) CHECK_THROWS_AS((void)some[static_cast<std::size_t>(i)].get(), tn::cancelled_error);
         auto again = step.start();
         status_when(s, [](const auto& row) { return row.sessions.at(0).steps >= 9; });
     }

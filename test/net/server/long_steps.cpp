@@ -27,6 +27,12 @@ std::function<void(std::int64_t, const tn::step&)>& while_running() {
     return f;
 }
 
+// While it is planned it calls another.
+std::function<void()>& while_planning() {
+    static std::function<void()> f;
+    return f;
+}
+
 struct call_op {
     static constexpr const char* name = "test_call";
     static constexpr tn::op_flags flags = tn::op_flags::stateful;
@@ -45,6 +51,7 @@ struct call_op {
         const std::int64_t number;
     };
     static tn::kernel_pointer prepare(const tn::kernel_setup& s) {
+        if (while_planning()) while_planning()();
         return std::make_unique<call_kernel>(tn::decode<attributes>(s.attrs).number);
     }
 };
@@ -128,8 +135,7 @@ TEST_CASE("a step after the other is run by the thread that has read of it: no t
     }
 }
 
-TEST_CASE("while a step runs long, all else is answered: of its link and of others, and other steps where there are "
-          "threads") {
+TEST_CASE("while a step runs long, all else is answered: of its link and of others, and others' steps") {
     for (const int threads : {1, 2, 4}) {
         CAPTURE(threads);
         const servers all(1, threads);
@@ -150,14 +156,53 @@ TEST_CASE("while a step runs long, all else is answered: of its link and of othe
         if (threads > 1) {
             CHECK(same.run(free, tn::feed(x, 1.0f))() == 2.0f);
         }
-        auto more = other.callable(tn::feeds(x), tn::fetches(free)).start(4.0f); // with one thread it waits
-        CHECK(other.list_logical_devices().size() == 1);
+        CHECK(other.run(free, tn::feed(x, 4.0f))() == 5.0f); // also beside the only one of the pool
         gate.open = true;
         auto [a] = waiting.get();
-        auto [b] = more.get();
         CHECK(a() == 3.0f);
-        CHECK(b() == 5.0f);
     }
+}
+
+TEST_CASE("while many clients' steps are planned, or run, another one's first step and its next ones are served") {
+    for (const int count : {1, 2})
+        for (const bool by_plans : {false, true}) {
+            CAPTURE(count);
+            CAPTURE(by_plans);
+            const servers all(count, 1);
+            barrier gate;
+            const tn::step nobodys{};
+            while_running() = [&](std::int64_t, const tn::step& s) {
+                if (!by_plans) gate.pass(s);
+            };
+            while_planning() = [&] {
+                if (by_plans) gate.pass(nobodys);
+            };
+            const tn::graph g;
+            const tn::graph_scope scope(g);
+            const auto x = tn::placeholder<float, tn::shape<>>("x");
+            scalar blocked, free;
+            {
+                const tn::device_scope there("/job:worker/task:" + std::to_string(count - 1));
+                blocked = calling(0, x);
+                free = x + 1.0f;
+            }
+            constexpr int many = 6;
+            std::vector<std::unique_ptr<tn::session>> greedy;
+            std::vector<decltype(greedy[0]->callable(tn::feeds(x), tn::fetches(blocked)).start(0.0f))> waiting;
+            for (int i = 0; i < many; ++i) {
+                greedy.push_back(std::make_unique<tn::session>(all.target(), g));
+                waiting.push_back(greedy.back()->callable(tn::feeds(x), tn::fetches(blocked)).start(3.0f));
+            }
+            gate.wait_for(many); // all at once
+            tn::session other(all.target(), g);
+            for (int i = 0; i < 3; ++i)
+                CHECK(other.run(free, tn::feed(x, static_cast<float>(i)))() == static_cast<float>(i + 1));
+            greedy[0]->close();
+            gate.open = true;
+            for (int i = 1; i < many; ++i) CHECK(std::get<0>(waiting[static_cast<std::size_t>(i)].get())() == 3.0f);
+            CHECK_THROWS_AS((void)waiting[0].get(), tn::cancelled_error);
+            while_planning() = nullptr;
+        }
 }
 
 TEST_CASE("steps that compute are reached by a stop and by their deadline, on any of the server's threads") {

@@ -118,7 +118,23 @@ TEST_CASE("rows alone cross between the tasks, and to each their own") {
         CHECK(crosses_to(task, true) == 1);  // its rows
         CHECK(crosses_to(task, false) == 1); // their gradients
     }
+    // Before a step as many as there are indices, at most; then those of the last step, all of whose rows were in the first part.
+    const auto bytes_from = [&](const tn::placement_explanation& e, int task, tn::bytes_known known) {
+        std::int64_t bytes = 0;
+        for (const auto& edge : e.edges) {
+            const tn::device_name &from = device_of[edge.from], &to = device_of[edge.to];
+            if (from == to || from.job != "ps" || from.task != task || edge.type.extents.rank() != 2) continue;
+            CHECK(edge.known == known);
+            bytes += edge.bytes;
+        }
+        return bytes;
+    };
+    constexpr std::int64_t all = 3 * width * static_cast<std::int64_t>(sizeof(double));
+    for (const int task : {0, 1}) CHECK(bytes_from(explained, task, tn::bytes_known::at_most) == all);
     m.step(s, 0);
+    const auto after = s.explain_placement(tn::feed(m.ids, {1, 1000, 5}), m.train, m.loss);
+    CHECK(bytes_from(after, 0, tn::bytes_known::last_step) == all);
+    CHECK(bytes_from(after, 1, tn::bytes_known::last_step) == 0);
 }
 
 TEST_CASE("tables of one checkpoint go into other numbers of parameter servers") {

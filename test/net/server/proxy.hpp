@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstring>
 #include <functional>
@@ -107,7 +108,7 @@ public:
     }
     int connections() const {
         const std::lock_guard lock(guard_);
-        return static_cast<int>(all_.size());
+        return count_;
     }
 
 private:
@@ -115,6 +116,7 @@ private:
         int number = 0;
         int sockets[2] = {-1, -1}; // the client's, the server's
         std::thread threads[2];
+        std::atomic<int> ended{0}; // threads
         void cut() const {
             for (const int s : sockets) ::shutdown(s, SHUT_RDWR);
         }
@@ -143,13 +145,21 @@ private:
                 ::close(client);
                 continue;
             }
+            for (auto each = all_.begin(); each != all_.end();)
+                each = each->ended == 2 ? let_go(each) : std::next(each);
             connection& c = all_.emplace_back();
-            c.number = static_cast<int>(all_.size());
+            c.number = ++count_;
             c.sockets[0] = client;
             c.sockets[1] = server;
             c.threads[0] = std::thread([this, &c] { carry(c, way::to_server); });
             c.threads[1] = std::thread([this, &c] { carry(c, way::to_client); });
         }
+    }
+
+    std::list<connection>::iterator let_go(std::list<connection>::iterator c) {
+        for (std::thread& t : c->threads) t.join();
+        for (const int s : c->sockets) ::close(s);
+        return all_.erase(c);
     }
 
     static bool read_whole(int socket, std::byte* to, std::size_t count) {
@@ -170,7 +180,7 @@ private:
         return true;
     }
 
-    void carry(const connection& c, way goes) {
+    void carry(connection& c, way goes) {
         const int from = c.sockets[goes == way::to_server ? 0 : 1], to = c.sockets[goes == way::to_server ? 1 : 0];
         std::vector<std::byte> held; // comes behind the next one
         const auto send = [&](const frame& f) {
@@ -209,6 +219,7 @@ private:
             held.clear();
         }
         c.cut();
+        ++c.ended;
     }
 
     const int listener_;
@@ -220,7 +231,8 @@ private:
     std::condition_variable changed_;
     std::string to_;
     bool ended_ = false, stalled_ = false;
-    std::list<connection> all_;
+    std::list<connection> all_; // those that have ended go when a further one comes
+    int count_ = 0;             // that ever were
 };
 
 } // namespace net_test

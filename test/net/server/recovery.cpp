@@ -137,6 +137,24 @@ TEST_CASE("SEMANTICS 46: where the variables live on, a lost step is not repeate
     CHECK(turns == 3);
 }
 
+TEST_CASE("SEMANTICS 37, 46: the end of the data, and errors that are no loss, are what they are on a server, too") {
+    net_test::servers all(1, 1);
+    model m(1);
+    const auto on_ps = tn::on("/job:ps/task:0");
+    const tn::fifo_queue<float> queue(4);
+    const auto x = queue.dequeue();
+    const tn::operation close = queue.close();
+    tn::monitored_session sess({.target = all.target("worker", 0)});
+    sess.run(m.train);
+    sess.run(close);
+    CHECK_THROWS_WITH_AS(sess.run(close), doctest::Contains("is closed already"), tn::aborted_error);
+    CHECK_THROWS_AS((void)sess.run(x), tn::end_of_data_error);
+    sess.loop([&] { (void)sess.run(x); });
+    CHECK(sess.should_stop());
+    CHECK(sess.sessions_opened() == 1);
+    CHECK(sess.session().run(m.w[0])(0) == 1);
+}
+
 TEST_CASE("a session that is not to recover fails as any") {
     net_test::servers all(1, 1);
     model m(1);
@@ -144,7 +162,7 @@ TEST_CASE("a session that is not to recover fails as any") {
     sess.run(m.train);
     all.stop("ps", 0);
     all.start("ps", 0);
-    CHECK_THROWS_AS(sess.run(m.train), tn::error);
+    CHECK_THROWS_AS(sess.run(m.train), tn::lost_task_error);
 }
 
 TEST_CASE(

@@ -4,9 +4,7 @@
 #include <memory>
 
 #include <net/client/remote_session.hpp>
-#include <net/link/asking.hpp>
-#include <net/server/server_core.hpp>
-#include <net/transport/simulated.hpp>
+#include <net/server/simulated_cluster.hpp>
 #include <net/wire/program_codec.hpp>
 #include <tenon/runtime/place/place.hpp>
 #include <tenon/runtime/plan/parts.hpp>
@@ -16,52 +14,24 @@
 namespace tn = tenon;
 namespace net = tenon::net;
 using namespace std::chrono_literals;
-
-namespace {
-
-// A cluster of tasks on hosts of their own, and a client; all of it runs on this thread, under simulated time.
-struct simulated_cluster {
-    explicit simulated_cluster(int tasks = 1, const std::function<void(net::server_settings&)>& more = {}) {
-        std::vector<std::string> at;
-        for (int i = 0; i < tasks; ++i) at.push_back("host" + std::to_string(i) + ":1000");
-        const tn::cluster c({{"worker", at}});
-        for (int i = 0; i < tasks; ++i) {
-            net::server_settings s;
-            s.tasks = c;
-            s.job = "worker";
-            s.task = i;
-            s.pool = &pool;
-            if (more) more(s);
-            servers.push_back(
-                std::make_unique<net::server_core>(network.start("host" + std::to_string(i)), std::move(s)));
-        }
-    }
-    net::peer_options dial(int task = 0) {
-        net::peer_options o;
-        o.address = "host" + std::to_string(task) + ":1000";
-        o.self.incarnation = client.random_number();
-        return o;
-    }
-    net::time_point in(net::duration d) const { return network.now() + d; }
-
-    tn::thread_pool pool{1};
-    net::simulated_network network{1};
-    net::transport& client = network.start("client");
-    std::vector<std::unique_ptr<net::server_core>> servers;
-};
-
-} // namespace
+using net_test::simulated_cluster;
 
 TEST_CASE("What is asked of a session that has ended is aborted, of master and worker, and says so") {
-    simulated_cluster all;
+    simulated_cluster all(1, {}, true);
     const auto to = net::peer::make(all.client, all.dial());
     const auto check = [&](auto call) {
         call.session = 7;
         CHECK_THROWS_WITH_AS(net::ask(*to, call, all.in(5s)), doctest::Contains("session"), tn::aborted_error);
     };
     check(net::run_step());
-    check(net::run_part());
-    check(net::register_part());
+    const net_test::played_task test(all);
+    const auto as_task = net::peer::make(all.client, test.dial());
+    const auto check_task = [&](auto call) {
+        call.session = 7;
+        CHECK_THROWS_WITH_AS(net::ask(*as_task, call, all.in(5s)), doctest::Contains("session"), tn::aborted_error);
+    };
+    check_task(net::run_part());
+    check_task(net::register_part());
 }
 
 TEST_CASE("A session ends with the last that was made of it, whatever is under way; its steps, with its owner") {
@@ -145,8 +115,9 @@ TEST_CASE("What is asked of a session that is still being opened is aborted, too
 }
 
 TEST_CASE("What came for a step that is stopped before it begins on a task is not kept there") {
-    simulated_cluster all;
-    const auto to = net::peer::make(all.client, all.dial());
+    simulated_cluster all(1, {}, true);
+    const net_test::played_task test(all);
+    const auto to = net::peer::make(all.client, test.dial());
     net::begin_session begin;
     begin.session = 7;
     begin.tasks.push_back({"/job:worker/task:0", {}, 0});
@@ -251,7 +222,8 @@ TEST_CASE(
 }
 
 TEST_CASE("A part whose program has edges that it was not registered with is refused; with them it is taken") {
-    simulated_cluster all(2);
+    simulated_cluster all(2, {}, true);
+    const net_test::played_task test(all);
     const tn::graph g;
     const tn::graph_scope scope(g);
     namespace rt = tn::runtime;
@@ -278,7 +250,7 @@ TEST_CASE("A part whose program has edges that it was not registered with is ref
     REQUIRE(cut.parts.size() == 2);
     REQUIRE(cut.edges.size() == 1);
 
-    const auto to = net::peer::make(all.client, all.dial(1));
+    const auto to = net::peer::make(all.client, test.dial(1));
     net::begin_session begin;
     begin.session = 7;
     for (const char* task : {"/job:worker/task:0", "/job:worker/task:1"}) begin.tasks.push_back({task, {}, 0});

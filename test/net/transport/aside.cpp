@@ -72,7 +72,7 @@ TEST_CASE(
                 begun.set_value();
                 release.get_future().wait();
             };
-            taken.set_value(l.there().run_aside(work, false));
+            taken.set_value(l.there().run_aside(work));
             telling = false;
             return;
         }
@@ -100,35 +100,26 @@ TEST_CASE(
     release.set_value();
 }
 
-TEST_CASE("aside: the last thread that reads takes nothing, but for what may wait for another one's work") {
+TEST_CASE("aside: the last thread that reads takes nothing") {
     listening l(2);
-    std::promise<void> release;
-    std::promise<std::thread::id> first, second;
-    std::promise<bool> refused, waits;
+    std::promise<void> begun, release;
+    std::promise<bool> refused;
     l.when_told = [&](const std::string& said, connection&) {
-        if (said == "first") {
-            tn::pool_task work = [&] {
-                first.set_value(std::this_thread::get_id());
-                release.get_future().wait();
-            };
-            (void)l.there().run_aside(work, false);
-            return;
-        }
-        tn::pool_task work = [&] { second.set_value(std::this_thread::get_id()); };
-        refused.set_value(!l.there().run_aside(work, false) && work);
-        waits.set_value(l.there().run_aside(work, true) && !work);
+        tn::pool_task work = [&] {
+            begun.set_value();
+            release.get_future().wait();
+        };
+        const bool taken = l.there().run_aside(work);
+        if (said == "second") refused.set_value(!taken && work);
     };
     const auto to = l.dial_it();
     to->send(note("first"));
-    auto who = first.get_future(), next = second.get_future();
-    auto was_refused = refused.get_future(), is_waiting = waits.get_future();
-    const std::thread::id aside = soon(who);
+    auto is_aside = begun.get_future();
+    soon(is_aside);
     to->send(note("second"));
+    auto was_refused = refused.get_future();
     CHECK(soon(was_refused));
-    CHECK(soon(is_waiting));
-    CHECK(next.wait_for(0s) == std::future_status::timeout);
     release.set_value();
-    CHECK(soon(next) == aside);
 }
 
 TEST_CASE("aside: a thread takes one piece of work at a time; one alone, and threads of others, take none") {
@@ -138,14 +129,14 @@ TEST_CASE("aside: a thread takes one piece of work at a time; one alone, and thr
         std::promise<std::pair<bool, bool>> taken;
         l.when_told = [&](const std::string&, connection&) {
             tn::pool_task one = [] {}, two = [] {};
-            const bool first = l.there().run_aside(one, false);
-            taken.set_value({first, l.there().run_aside(two, false)});
+            const bool first = l.there().run_aside(one);
+            taken.set_value({first, l.there().run_aside(two)});
         };
         l.dial_it()->send(note("both"));
         auto told = taken.get_future();
         CHECK(soon(told) == std::pair(threads > 1, false));
         tn::pool_task mine = [] {};
-        CHECK_FALSE(l.there().run_aside(mine, false));
+        CHECK_FALSE(l.there().run_aside(mine));
         CHECK(mine);
     }
 }
@@ -169,7 +160,7 @@ TEST_CASE("aside: what is sent is kept until kernels run or the work ends, and n
             look();
             seen.set_value(std::move(unsent));
         };
-        CHECK(l.there().run_aside(work, false));
+        CHECK(l.there().run_aside(work));
     };
     l.dial_it()->send(note("go"));
     auto told = seen.get_future();

@@ -72,10 +72,10 @@ certificate_maker::certificate_maker(const std::string& authority) {
     authority_ = write(folder_ / "authority", c.get(), key.get());
 }
 
-certificate_files certificate_maker::make(const std::string& names, int from_day, int until_day) {
+certificate_files certificate_maker::make(const std::string& names, int from_day, int until_day, bool rsa) {
     const auto authority = read_pem<owned_certificate>(authority_.certificate, PEM_read_X509);
     const auto authority_key = read_pem<owned_key>(authority_.key, PEM_read_PrivateKey);
-    const owned_key key(EVP_EC_gen("P-256"));
+    const owned_key key(rsa ? EVP_RSA_gen(2048) : EVP_EC_gen("P-256"));
     const std::string name = "task " + std::to_string(++count_);
     const owned_certificate c = unsigned_certificate(name, key.get(), 1 + count_, from_day, until_day);
     X509_set_issuer_name(c.get(), X509_get_subject_name(authority.get()));

@@ -18,8 +18,9 @@ public:
     explicit certificate_maker(const std::string& authority);
     /// A file with the authority's certificate.
     const std::string& authority() const { return authority_.certificate; }
-    /// For these names, "DNS:localhost,IP:127.0.0.1", valid from and until so many days from now.
-    certificate_files make(const std::string& names, int from_day = -1, int until_day = 30);
+    /// For these names, "DNS:localhost,IP:127.0.0.1", valid from and until so many days from now. Its key is of an elliptic
+    /// curve, or, where that is asked for, of RSA.
+    certificate_files make(const std::string& names, int from_day = -1, int until_day = 30, bool rsa = false);
     std::string folder() const { return folder_.path().string(); }
 
 private:

@@ -231,7 +231,7 @@ TEST_CASE("shared memory: a payload is copied into the place that the user gives
           "needed") {
     struct planned final : recorder {
         tn::any_array place = tn::any_array::zeros(tn::element_type::int32, {1'000'000});
-        tn::any_array place_for(const message&, std::size_t, const tn::tensor_type& type) override {
+        tn::any_array place_for(const message&, std::size_t, const tn::tensor_type& type, std::size_t) override {
             return type == place.type() ? place.share() : tn::any_array();
         }
     };
@@ -249,7 +249,7 @@ TEST_CASE("shared memory: a payload is copied into the place that the user gives
 TEST_CASE("shared memory: small messages do not wait behind a large one for which there is no room") {
     struct stopping final : recorder {
         std::mutex gate;
-        tn::any_array place_for(const message& m, std::size_t, const tn::tensor_type&) override {
+        tn::any_array place_for(const message& m, std::size_t, const tn::tensor_type&, std::size_t) override {
             if (to_text(m.body) != "first") const std::lock_guard lock(gate);
             return {};
         }

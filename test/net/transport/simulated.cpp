@@ -364,7 +364,7 @@ TEST_CASE("simulated network: over cards messages keep the order that connection
 TEST_CASE("simulated network: arrays that are shared arrive as they were sent, and no place for them is asked for") {
     struct asks : user {
         using user::user;
-        tn::any_array place_for(const message&, std::size_t, const tn::tensor_type& type) override {
+        tn::any_array place_for(const message&, std::size_t, const tn::tensor_type& type, std::size_t) override {
             ++asked;
             return tn::any_array(type.element, type.extents);
         }

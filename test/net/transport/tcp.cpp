@@ -39,6 +39,40 @@ private:
 
 } // namespace
 
+TEST_CASE("tcp: a connection that is reset while it is dialed is one that there never was, and not one that others can "
+          "read") {
+    const std::string address = silent_port().address(); // nobody's any more
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    at.sin_port = htons(static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
+    // Ends while its backlog has connections, again and again, as a process does that is killed.
+    std::atomic<bool> done{false};
+    std::thread ends([&] {
+        while (!done) {
+            const int s = ::socket(AF_INET, SOCK_STREAM, 0);
+            const int on = 1;
+            ::setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+            if (::bind(s, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0) ::listen(s, 64);
+            ::close(s);
+        }
+    });
+    const auto t = make_tcp_transport();
+    int lost = 0;
+    for (int i = 0; i < 100; ++i) { // each may take long: who listens and ends takes a core
+        const dialed_result r = dial(*t, address, std::make_shared<recorder>());
+        lost += r.to == nullptr;
+        if (!r.to) continue;
+        CHECK(r.to->is_private());
+        CHECK(r.to->peer() == address);
+        r.to->close("done");
+    }
+    done = true;
+    ends.join();
+    MESSAGE(lost << " of 100 were refused or reset");
+    CHECK(lost > 0);
+}
+
 TEST_CASE("tcp: messages go both ways, and arrays arrive as they were") {
     const auto t = make_tcp_transport();
     acceptor server(*t);
@@ -185,7 +219,7 @@ TEST_CASE("tcp: small messages do not wait behind a large one, and keep their or
     // It takes the large message in mid-way, by looking at no socket until the small ones are sent.
     struct stopping final : recorder {
         std::mutex gate;
-        tn::any_array place_for(const message&, std::size_t, const tn::tensor_type&) override {
+        tn::any_array place_for(const message&, std::size_t, const tn::tensor_type&, std::size_t) override {
             const std::lock_guard lock(gate);
             return {};
         }
@@ -209,7 +243,7 @@ TEST_CASE("tcp: small messages do not wait behind a large one, and keep their or
 TEST_CASE("tcp: a large payload is read into the place that the user gives") {
     struct planned final : recorder {
         tn::any_array place = tn::any_array::zeros(tn::element_type::int32, {1'000'000});
-        tn::any_array place_for(const message& head, std::size_t i, const tn::tensor_type& type) override {
+        tn::any_array place_for(const message& head, std::size_t i, const tn::tensor_type& type, std::size_t) override {
             return i == 1 && to_text(head.body) == "planned" && type == place.type() ? place.share() : tn::any_array();
         }
     };

@@ -65,12 +65,13 @@ int connect_raw(const std::string& address) {
     return s;
 }
 
-// Shakes hands with TLS up to this version at most.
-bool shakes_hands(const std::string& address, int version) {
+// Shakes hands with TLS up to this version at most, and before 1.3 with these ciphers.
+bool shakes_hands(const std::string& address, int version, const char* ciphers = "ALL") {
     SSL_CTX* const c = SSL_CTX_new(TLS_client_method());
     SSL_CTX_set_security_level(c, 0); // so that old ones are offered at all
     SSL_CTX_set_min_proto_version(c, TLS1_VERSION);
     SSL_CTX_set_max_proto_version(c, version);
+    REQUIRE(SSL_CTX_set_cipher_list(c, ciphers) == 1);
     SSL* const s = SSL_new(c);
     const int socket = connect_raw(address);
     SSL_set_fd(s, socket);
@@ -178,6 +179,52 @@ TEST_CASE("tls: versions before 1.2 are refused") {
     CHECK(shakes_hands(a.address(), TLS1_2_VERSION));
     CHECK_FALSE(shakes_hands(a.address(), TLS1_1_VERSION));
     CHECK_FALSE(shakes_hands(a.address(), TLS1_VERSION));
+}
+
+TEST_CASE("tls: of 1.2 only what has forward secrecy is spoken, by who listens and by who dials") {
+    const certificate_files of_rsa = authority().make(here, -1, 30, true); // a key that could also decrypt
+    const auto server = transport_with(of_rsa);
+    acceptor a(*server);
+    CHECK(shakes_hands(a.address(), TLS1_2_VERSION, "ECDHE-RSA-AES128-GCM-SHA256"));
+    CHECK(shakes_hands(a.address(), TLS1_2_VERSION, "ECDHE-RSA-CHACHA20-POLY1305"));
+    for (const char* key_of_certificate : {"AES128-GCM-SHA256", "AES256-GCM-SHA384", "AES128-SHA256", "AES256-SHA"})
+        CHECK_FALSE(shakes_hands(a.address(), TLS1_2_VERSION, key_of_certificate));
+    CHECK_FALSE(shakes_hands(a.address(), TLS1_2_VERSION, "ECDHE-RSA-AES128-SHA")); // no AEAD
+
+    // A server that has nothing else: this side does not shake its hand.
+    SSL_CTX* const c = SSL_CTX_new(TLS_server_method());
+    SSL_CTX_set_max_proto_version(c, TLS1_2_VERSION);
+    for (const char* ciphers : {"AES128-GCM-SHA256:AES256-GCM-SHA384", "ECDHE+AESGCM"}) {
+        CAPTURE(ciphers);
+        REQUIRE(SSL_CTX_set_cipher_list(c, ciphers) == 1);
+        REQUIRE(SSL_CTX_use_certificate_chain_file(c, of_rsa.certificate.c_str()) == 1);
+        REQUIRE(SSL_CTX_use_PrivateKey_file(c, of_rsa.key.c_str(), SSL_FILETYPE_PEM) == 1);
+        const int listening = ::socket(AF_INET, SOCK_STREAM, 0);
+        sockaddr_in at{};
+        at.sin_family = AF_INET;
+        at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        socklen_t size = sizeof at;
+        REQUIRE(::bind(listening, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0);
+        REQUIRE(::listen(listening, 1) == 0);
+        REQUIRE(::getsockname(listening, reinterpret_cast<sockaddr*>(&at), &size) == 0);
+        bool shaken = false;
+        std::thread accepts([&] {
+            const int socket = ::accept(listening, nullptr, nullptr);
+            SSL* const s = SSL_new(c);
+            SSL_set_fd(s, socket);
+            shaken = SSL_accept(s) == 1;
+            SSL_free(s);
+            ::close(socket);
+        });
+        const auto client = transport_with(none, authority().authority());
+        const dialed_result r =
+            dial(*client, "127.0.0.1:" + std::to_string(ntohs(at.sin_port)), std::make_shared<recorder>());
+        accepts.join();
+        ::close(listening);
+        CHECK(shaken == (std::string(ciphers) == "ECDHE+AESGCM"));
+        CHECK((r.to != nullptr) == shaken);
+    }
+    SSL_CTX_free(c);
 }
 
 TEST_CASE("tls: who shakes hands too slowly is cut off, and a dial that gets no answer ends at its limit") {

@@ -38,7 +38,7 @@ public:
         else if constexpr (std::is_same_v<V, tn::tensor_type>)
             v = {tn::element_type::float32, {static_cast<std::int64_t>(n), tn::extent::named("batch")}};
         else if constexpr (std::is_same_v<V, tn::device_name>) v = tn::device_name("/job:ps/task:" + std::to_string(n));
-        else v = failure{tn::error_code::aborted, "failure " + std::to_string(n)};
+        else v = failure{tn::error_code::aborted, "failure " + std::to_string(n), tn::error_reason::lost_task};
     }
 
 private:
@@ -57,7 +57,8 @@ template <class V> bool same(const V& a, const V& b) {
         return all;
     } else if constexpr (std::is_same_v<V, packed>) return a.body == b.body && same(a.arrays, b.arrays);
     else if constexpr (std::is_same_v<V, size_names>) return true;
-    else if constexpr (std::is_same_v<V, failure>) return a.code == b.code && a.message == b.message;
+    else if constexpr (std::is_same_v<V, failure>)
+        return a.code == b.code && a.message == b.message && a.reason == b.reason;
     else if constexpr (Fielded<V>) {
         bool all = true;
         each_field<V>([&](const char* name, auto member) {

@@ -183,7 +183,7 @@ TEST_CASE("frame: a payload is read into the place that is given for it") {
         std::vector<message> messages;
         std::string body;
         std::size_t asked = 0;
-        tn::any_array place_for(const message& head, const tn::tensor_type& type) override {
+        tn::any_array place_for(const message& head, const tn::tensor_type& type, std::size_t) override {
             ++asked;
             body = to_text(head.body);
             if (head.arrays.size() == 1) return place.share();

@@ -31,18 +31,21 @@ template <class V> std::string type_name() {
         return "list of " + type_name<typename tenon::net::detail::list_of<V>::element>();
     else if constexpr (std::is_same_v<V, session_settings>) return "session_settings";
     else if constexpr (std::is_same_v<V, graph_output>) return "graph_output";
+    else if constexpr (std::is_same_v<V, data_wanted>) return "data_wanted";
     else if constexpr (std::is_same_v<V, trace_row>) return "trace_row";
     else if constexpr (std::is_same_v<V, wait_row>) return "wait_row";
     else if constexpr (std::is_same_v<V, step_row>) return "step_row";
     else if constexpr (std::is_same_v<V, session_row>) return "session_row";
     else if constexpr (std::is_same_v<V, resource_row>) return "resource_row";
     else if constexpr (std::is_same_v<V, device_row>) return "device_row";
+    else if constexpr (std::is_same_v<V, holder_row>) return "holder_row";
     else if constexpr (std::is_same_v<V, task_row>) return "task_row";
     else if constexpr (std::is_same_v<V, peer_row>) return "peer_row";
     else if constexpr (std::is_same_v<V, edge_row>) return "edge_row";
     else if constexpr (std::is_same_v<V, edge_value>) return "edge_value";
     else if constexpr (std::is_same_v<V, tn::device_attributes>) return "device_attributes";
     else if constexpr (std::is_same_v<V, tn::memory_info>) return "memory_info";
+    else if constexpr (std::is_same_v<V, tn::run_count>) return "run_count";
     else if constexpr (std::is_same_v<V, tn::session_statistics>) return "session_statistics";
     else if constexpr (std::is_same_v<V, tn::device_report>) return "device_report";
     else if constexpr (std::is_same_v<V, tn::step_report>) return "step_report";
@@ -101,8 +104,10 @@ TEST_CASE("docs/protocol.md says what calls are made of") {
     const auto say = [&]<class T>(const T&) {
         expect(all, "**" + type_name<T>() + "** `" + fields_as_text<T>() + "`");
     };
-    say(session_settings{}), say(graph_output{}), say(trace_row{}), say(wait_row{}), say(step_row{});
-    say(session_row{}), say(resource_row{}), say(device_row{}), say(task_row{}), say(peer_row{}), say(edge_row{});
+    say(session_settings{}), say(graph_output{}), say(data_wanted{}), say(trace_row{}), say(wait_row{}),
+        say(step_row{});
+    say(session_row{}), say(resource_row{}), say(device_row{}), say(holder_row{}), say(task_row{}), say(peer_row{}),
+        say(edge_row{});
     say(edge_value{}), say(tn::device_attributes{}), say(tn::memory_info{}), say(tn::session_statistics{});
     say(tn::device_report{}), say(tn::step_report{}), say(tn::placement_explanation{});
     say(tn::placement_explanation::node{}), say(tn::placement_explanation::edge{});

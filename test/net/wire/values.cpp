@@ -210,10 +210,23 @@ TEST_CASE("values: devices and errors") {
         CHECK(again.code == back.code);
         CHECK(again.message == "words");
     }
+    for (const auto& [code, reason] : {std::pair(tn::error_code::out_of_range, tn::error_reason::end_of_data),
+                                       std::pair(tn::error_code::unavailable, tn::error_reason::lost_task),
+                                       std::pair(tn::error_code::aborted, tn::error_reason::lost_task)}) {
+        packed p = written(failure{code, "words", reason});
+        value_reader r(p.body, p.arrays, "error");
+        const failure back = failure::of(take_failure(r).exception());
+        CHECK(back.code == code);
+        CHECK(back.reason == reason);
+    }
     CHECK(failure::of(std::make_exception_ptr(std::bad_alloc())).code == tn::error_code::resource_exhausted);
     CHECK(failure::of(std::make_exception_ptr(3)).code == tn::error_code::internal);
     packed unknown = written(failure{static_cast<tn::error_code>(14), ""});
     unknown.body[0] = std::byte{15};
     value_reader r(unknown.body, unknown.arrays, "error");
     CHECK_THROWS_AS(take_failure(r), tn::data_loss_error);
+    packed for_no_reason = written(failure{tn::error_code::aborted, ""});
+    for_no_reason.body[1] = std::byte{3};
+    value_reader n(for_no_reason.body, for_no_reason.arrays, "error");
+    CHECK_THROWS_AS(take_failure(n), tn::data_loss_error);
 }

@@ -174,9 +174,10 @@ private:
         seen_user(std::shared_ptr<connection_user> of, std::shared_ptr<watch> by) :
             of_(std::move(of)), by_(std::move(by)) {}
         message_limits limits() override { return of_->limits(); }
-        tn::any_array place_for(const message& head, std::size_t i, const tn::tensor_type& type) override {
-            tn::any_array at = of_->place_for(head, i, type);
-            if (at) by_->placed(at.data());
+        tn::any_array place_for(const message& head, std::size_t i, const tn::tensor_type& type,
+                                std::size_t bytes) override {
+            tn::any_array at = of_->place_for(head, i, type, bytes);
+            if (at && !at.is_unique()) by_->placed(at.data()); // somebody keeps it: it was not made for this message
             return at;
         }
         void received(message m) override { of_->received(std::move(m)); }

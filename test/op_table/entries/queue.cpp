@@ -11,9 +11,10 @@ entry of_queue(const char* op) {
     return {.op = op, .no_gradient = "none flows through a queue", .cpu_only = true, .apart = "ops/queue.cpp"};
 }
 
-const add_entries queues{of_queue("queue"),      of_queue("enqueue"),         of_queue("enqueue_many"),
-                         of_queue("dequeue"),    of_queue("dequeue_many"),    of_queue("dequeue_up_to"),
-                         of_queue("queue_size"), of_queue("queue_is_closed"), of_queue("queue_close")};
+const add_entries queues{of_queue("queue"),        of_queue("enqueue"),      of_queue("enqueue_many"),
+                         of_queue("dequeue"),      of_queue("dequeue_many"), of_queue("dequeue_up_to"),
+                         of_queue("dequeue_some"), of_queue("queue_size"),   of_queue("queue_is_closed"),
+                         of_queue("queue_close")};
 
 } // namespace
 } // namespace op_table

@@ -1,10 +1,13 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include <tenon/ops/elementwise.hpp>
 #include <tenon/ops/matmul.hpp>
 #include <tenon/ops/fill.hpp>
+#include <tenon/ops/random.hpp>
 #include <tenon/ops/state.hpp>
 #include <tenon/runtime/plan/prune.hpp>
 
@@ -139,4 +142,35 @@ TEST_CASE("prune: a placeholder that is needed and not fed is an error that name
     const auto x = tn::placeholder<float, tn::shape<4>>("x");
     CHECK(probe::has(probe::words_of<tn::invalid_argument_error>([&] { rt::prune(fetching({exp(x).materialize()})); }),
                      "placeholder x of type float[4] must be fed in this step"));
+}
+
+TEST_CASE("prune: which nodes run is known without sizes, and is what the program has") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto x = tn::placeholder<float, tn::shape<batch>>("x");
+    const auto v = tn::variable<float, tn::shape<4>>("v", tn::ones());
+    const tn::any_tensor noise = tn::random_normal<float, tn::shape<4>>();
+    const tn::any_tensor sizes = tn::untyped::random_uniform_like(noise); // asks for its sizes alone
+    const tn::any_tensor sum = (v + exp(v)).materialize();
+    const auto update = v.assign_add(exp(v));
+    const auto runs = [](const rt::request& r, const tn::any_tensor& t) {
+        const std::vector<const tn::node*> all = rt::nodes_that_run(r);
+        std::vector<const tn::node*> expected;
+        for (const rt::program_item& i : rt::prune(r).items)
+            if (!i.removed) expected.push_back(i.origin);
+        CHECK(all == expected);
+        return std::find(all.begin(), all.end(), t.node()) != all.end();
+    };
+    CHECK(!runs(fetching({sizes}), noise));
+    CHECK(runs(fetching({sizes, noise}), noise));
+    CHECK(!runs(fetching({sum}), noise));
+    rt::request fed = fetching({sizes, sum, noise});
+    feed(fed, noise, {4});
+    feed(fed, v, {4});
+    CHECK(!runs(fed, noise));
+    CHECK(!runs(fed, v));
+    rt::request updates = fetching({(x + 1.0f).materialize()});
+    updates.targets.push_back(update.node());
+    feed(updates, x, {3});
+    CHECK(runs(updates, update));
 }

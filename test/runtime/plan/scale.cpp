@@ -5,9 +5,12 @@
 
 #include <tenon/expr/fused.hpp>
 #include <tenon/ops/formulas.hpp>
+#include <tenon/ops/gather.hpp>
 #include <tenon/ops/gradients.hpp>
 #include <tenon/ops/matmul.hpp>
+#include <tenon/ops/partition.hpp>
 #include <tenon/ops/reduction.hpp>
+#include <tenon/ops/selection.hpp>
 #include <tenon/ops/state.hpp>
 #include <tenon/runtime/session/session.hpp>
 #include <tenon/train/optimizers.hpp>
@@ -82,6 +85,48 @@ taken readers_and_updates(int count) {
         look();
     });
 }
+
+// Selections one after another, each of a size that the one before tells: planned, then run, when each stage is planned.
+struct planned_and_run {
+    taken planned, run;
+};
+planned_and_run selections(int count) {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    using some = tn::tensor<float, tn::shape<tn::dyn>>;
+    some h = tn::constant({1.0f, -2.0f, 3.0f});
+    for (int i = 0; i < count; ++i) h = tn::boolean_mask<tn::dyn>(h, h > -1.0f) * 1.01f;
+    tn::session s;
+    planned_and_run t;
+    t.planned = taken_by([&](const auto& look) {
+        (void)s.report(h);
+        look();
+    });
+    t.run = taken_by([&](const auto& look) {
+        CHECK(s.run(h).size() == 2);
+        look();
+    });
+    return t;
+}
+
+// Variables in parts, each of which is gathered from, in one loss: every part of a sum comes after more that waits.
+taken tables_in_parts(int count) {
+    return taken_by([&](const auto& look) {
+        const tn::graph g;
+        const tn::graph_scope in(g);
+        scalar loss = tn::constant(0.0f);
+        for (int i = 0; i < count; ++i) {
+            const auto table = tn::variable<float, tn::shape<16, 4>>("table" + std::to_string(i), tn::ones(),
+                                                                     {.partition = {.parts = 4}});
+            loss = loss + tn::mean(tn::square(gather(table, tn::constant({1, 9, 12}))));
+        }
+        const auto train = tn::gradient_descent(0.1).minimize(loss);
+        tn::session s;
+        s.run(tn::initialize_variables());
+        s.run(train);
+        look();
+    });
+}
 } // namespace
 
 TEST_CASE("a scalar variable under Adam takes at most 60 KB, with its slots, gradients, initialisers and plans") {
@@ -107,6 +152,20 @@ TEST_CASE("many readers and updates of few variables: twice of them take twice a
     const taken some = readers_and_updates(1000), twice = readers_and_updates(2000);
     CHECK(static_cast<double>(twice.bytes) <= 2.2 * static_cast<double>(some.bytes));
     CHECK(static_cast<double>(twice.blocks) <= 2.2 * static_cast<double>(some.blocks));
+}
+
+TEST_CASE(
+    "steps of many stages: twice the selections one after another, or twice the tables in parts, take twice as much") {
+    (void)selections(10);
+    const planned_and_run some = selections(200), twice = selections(400);
+    const auto grows = [](const taken& from, const taken& to) {
+        CHECK(static_cast<double>(to.bytes) <= 2.2 * static_cast<double>(from.bytes));
+        CHECK(static_cast<double>(to.blocks) <= 2.2 * static_cast<double>(from.blocks));
+    };
+    grows(some.planned, twice.planned);
+    grows(some.run, twice.run);
+    (void)tables_in_parts(5);
+    grows(tables_in_parts(50), tables_in_parts(100));
 }
 
 TEST_CASE("a graph, its session and its plans give back all that they took") {

@@ -134,3 +134,64 @@ TEST_CASE("steps are started while their session is closed: each ends, with a re
         CHECK(gates::get().waiting() == 0);
     }
 }
+
+TEST_CASE("S17: a started step ends at its limit, whoever waits for it, or nobody") {
+    for (const int threads : {1, 2}) {
+        CAPTURE(threads);
+        const tn::graph g;
+        const tn::graph_scope in(g);
+        const tn::fifo_queue<std::int64_t> q(3), other(3);
+        const auto put = q.enqueue(std::int64_t{5});
+        tn::session sess(g, {.intra_op_threads = threads, .use_per_session_threads = true});
+        const auto take = sess.callable(tn::feeds(), tn::fetches(q.dequeue()));
+        const auto polled = take.start_for(0.02);
+        CHECK(polled.wait_for(30)); // sooner than that
+        const auto text = message_of<tn::deadline_exceeded_error>([&] { (void)polled.get(); });
+        CHECK_MESSAGE(contains(text, "waiting for queue"), text);
+        { const auto dropped = take.start_for(0.02); }
+        // Who comes after it is served once it has gone.
+        const auto after = sess.callable(tn::feeds(), tn::fetches(q.dequeue())).start();
+        const auto later = take.start_for(0.04);
+        CHECK(later.wait_for(30));
+        sess.run(put);
+        CHECK(std::get<0>(after.get()).item() == 5);
+        CHECK(sess.run(q.size()).item() == 0);
+    }
+}
+
+TEST_CASE("S17: a limit that is over before the step has begun ends it, run or started") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const tn::fifo_queue<std::int64_t> never(1);
+    tn::session sess(g);
+    const auto step = sess.callable(tn::feeds(), tn::fetches(never.dequeue()));
+    for (int i = 1; i <= 3000; ++i) {
+        CHECK_THROWS_AS((void)step.run_for(i * 1e-8), tn::deadline_exceeded_error);
+        CHECK_THROWS_AS((void)step.start_for(i * 1e-8).get(), tn::deadline_exceeded_error);
+    }
+}
+
+TEST_CASE("S17: a started step that waits for a variable ends at its limit") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto v = tn::variable("v", 1.0f);
+    const auto held = gated("held", v.assign_add(1.0f) + 0.0f);
+    tn::session sess(g, {.intra_op_threads = 2, .use_per_session_threads = true, .operation_timeout = 30});
+    sess.run(v.initializer());
+    const auto step = sess.callable(tn::feeds(), tn::fetches(held)).start_for(0.02);
+    CHECK(step.wait_for(30));
+    const auto text = message_of<tn::deadline_exceeded_error>([&] { (void)step.get(); });
+    CHECK_MESSAGE(contains(text, "\"v\" has been updated"), text);
+    CHECK(sess.run(v).item() == 2);
+}
+
+TEST_CASE("a session may end while steps that were started have limits") {
+    for (int i = 0; i < 50; ++i) {
+        const tn::graph g;
+        const tn::graph_scope in(g);
+        const tn::fifo_queue<std::int64_t> q(3);
+        tn::session sess(g, {.intra_op_threads = 2, .use_per_session_threads = true});
+        const auto take = sess.callable(tn::feeds(), tn::fetches(q.dequeue()));
+        const auto soon = take.start_for(1e-4 * i), late = take.start_for(3600);
+    }
+}

@@ -118,7 +118,7 @@ TEST_CASE("SEMANTICS 25: a container is reset, the others keep their values") {
     CHECK(c.run(*crate.x).item() == 1);
 }
 
-TEST_CASE("after a reset a variable may have another type, and random ops begin anew") {
+TEST_CASE("after a reset a variable may have another type; SEMANTICS 21: a session's random ops go on") {
     tn::task shared;
     const counting a;
     tn::session first(shared, a.g);
@@ -128,12 +128,19 @@ TEST_CASE("after a reset a variable may have another type, and random ops begin 
     const auto x = ones_called<3>("x");
     const auto r = tn::random_uniform<float, tn::shape<4>>(0, 1, 7);
     tn::session second(shared, g);
-    const auto numbers = second.run(r);
-    CHECK(!(second.run(r) == numbers));
+    const auto numbers = second.run(r), next = second.run(r);
+    CHECK(!(next == numbers));
     shared.reset();
     second.run(tn::initialize_variables());
     CHECK(second.run(x)(0) == 1);
-    CHECK(second.run(r) == numbers);
+    const auto after = second.run(r);
+    // Another session of the task, and one of another task, count their own runs.
+    tn::session third(shared, g), alone(g);
+    for (tn::session* s : {&third, &alone}) {
+        CHECK(s->run(r) == numbers);
+        CHECK(s->run(r) == next);
+        CHECK(s->run(r) == after);
+    }
 }
 
 TEST_CASE("SEMANTICS 11, 25: a reset gives memory back, and a step that has begun ends with what it knows") {

@@ -2,9 +2,10 @@
 
 #include <future>
 #include <string>
+#include <thread>
 #include <vector>
 
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 #include "messages.hpp"
 #include "runtime/gates.hpp"
@@ -77,7 +78,21 @@ TEST_CASE("SEMANTICS 3: what asks for no task is on the session's, resources on 
     sess.run(tn::initialize_variables());
     CHECK(sess.run(u)() == 3.0f);
 
-    // And so another session, on the other task, finds it.
+    // A data set is this program's: where nothing pins its iterator to another task, that is on the session's.
+    const auto element = [](const tn::device_name& scope) {
+        const tn::device_scope there(scope);
+        return tn::make_one_shot_iterator(tn::data::range(2)).get_next();
+    };
+    for (const auto& [scope, device] :
+         std::vector<std::pair<std::string, std::string>>{{"", "worker/replica:0/task:1"},
+                                                          {"/job:worker", "worker/replica:0/task:1"},
+                                                          {"/job:ps", "ps/replica:0/task:0"}})
+        CHECK(device_of(sess, element(scope)) == "/job:" + device + "/device:CPU:0");
+    const auto placed =
+        tn::on(tn::replica_device_setter(1, {.worker_device = "/job:worker"})); // a worker's, as in SEMANTICS 9
+    CHECK(device_of(sess, element({})) == "/job:worker/replica:0/task:1/device:CPU:0");
+
+    // And so another session, on the other task, finds the variable.
     tn::session other(tasks.from_ps(), g);
     CHECK(other.run(v)() == 3.0f);
     CHECK(other.run(u)() == 9.0f);
@@ -212,4 +227,38 @@ TEST_CASE("steps of several threads on two tasks: no update is lost, and all end
     sess.close();
     CHECK_THROWS_AS((void)pending.get(), tn::cancelled_error);
     CHECK(gates::get().waiting() == 0);
+}
+
+TEST_CASE("SEMANTICS 17: the error of a step over several tasks says on which of them it was applied") {
+    const two_tasks tasks;
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto v = tn::variable("v", 0.0f); // on ps
+    const auto x = tn::placeholder<float, scalar>("x");
+    tn::tensor<float, scalar> fails;
+    {
+        const tn::device_scope worker("/job:worker/cpu:0");
+        fails = probe::gated("fails", x * 1.0f);
+    }
+    const auto applied = v.assign_add(1.0f), unapplied = v.assign_add(fails);
+    tn::session looks(tasks.from_ps(), g);
+    for (const bool from_worker : {true, false}) {
+        tn::session sess(from_worker ? tasks.from_worker() : tasks.from_ps(), g, {.allow_soft_placement = true});
+        sess.run(v.initializer());
+        const auto text_of = [&](const auto& update, float then) {
+            const auto step = sess.callable(tn::feeds(x), tn::fetches(fails, update.operation())).start(1.0f);
+            gates::get().wait_for("fails");
+            while (looks.run(v)() != then) std::this_thread::yield();
+            gates::get().open("fails", std::make_exception_ptr(tn::out_of_range_error("the end is reached")));
+            return message_of<tn::out_of_range_error>([&] { (void)step.get(); });
+        };
+        // What is fetched comes to the session's task, whose updates wait for that.
+        const float after = from_worker ? 1.0f : 0.0f;
+        auto text = text_of(applied, after);
+        CHECK_MESSAGE(contains(text, "the end is reached"), text);
+        CHECK_MESSAGE(contains(text, "; the step was applied on /job:ps/task:0") == from_worker, text);
+        text = text_of(unapplied, after);
+        CHECK_MESSAGE(!contains(text, "applied"), text);
+        CHECK(sess.run(v)() == after);
+    }
 }

@@ -7,6 +7,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/data/steps/batching.hpp>
+#include <tenon/data/steps/kept_failure.hpp>
 #include <tenon/data/steps/order.hpp>
 #include <tenon/data/steps/rows.hpp>
 #include <tenon/io/stream/stacked.hpp>
@@ -230,7 +231,7 @@ private:
                     ended_ = true;
                     break;
                 }
-                const std::int64_t length = node_.length_(single);
+                const std::int64_t length = length_of(single, number_++);
                 const auto above = std::upper_bound(node_.boundaries_.begin(), node_.boundaries_.end(), length);
                 const auto b = static_cast<std::size_t>(above - node_.boundaries_.begin());
                 buckets_[b].push_back(std::move(single));
@@ -243,6 +244,7 @@ private:
         }
         void save(state_writer& to) override {
             to.number(ended_);
+            to.number(number_);
             for (const auto& bucket : buckets_) {
                 to.number(bucket.size());
                 for (const data_element& e : bucket) to.element(e);
@@ -251,6 +253,7 @@ private:
         }
         void restore(state_reader& from) override {
             ended_ = from.number(0, 1) != 0;
+            if (from.version() > 1) number_ = from.number();
             for (std::size_t b = 0; b < buckets_.size(); ++b) {
                 const std::uint64_t count = from.number(0, static_cast<std::uint64_t>(node_.sizes_[b] - 1));
                 for (std::uint64_t i = 0; i < count; ++i)
@@ -260,6 +263,13 @@ private:
         }
 
     private:
+        std::int64_t length_of(const data_element& x, std::uint64_t number) const {
+            try {
+                return node_.length_(x);
+            } catch (...) {
+                throw_at(place_of_element(node_.step(), number));
+            }
+        }
         bool give(std::size_t b, data_element& x) {
             const std::vector<data_element> bucket = std::exchange(buckets_[b], {});
             std::vector<const data_element*> elements;
@@ -271,6 +281,7 @@ private:
         std::unique_ptr<element_stream> from_;
         batch_maker maker_;
         std::vector<std::vector<data_element>> buckets_;
+        std::uint64_t number_ = 0; // of the next element that is taken
         bool ended_ = false;
     };
     const std::vector<std::int64_t> boundaries_, sizes_;

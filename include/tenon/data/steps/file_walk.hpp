@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,13 +15,17 @@
 
 namespace tenon::detail {
 
+void save_mark(state_writer& to, const record_source& s);
+void restore_mark(state_reader& from, record_position& at, file_mark& mark);
+
 /// For one thread at a time. What is given to it outlives it.
 class file_walk {
 public:
     /// `left_out`: counts damaged records that the format says to leave out; nullptr: nobody does.
-    file_walk(const std::string& who, const std::vector<std::string>& files, const record_format& f,
+    /// `copied`: where it goes on in a file, that may have been written to at another time.
+    file_walk(const std::string& who, const std::vector<std::string>& files, const record_format& f, bool copied,
               std::atomic<std::uint64_t>* left_out = nullptr) :
-        who_(who), files_(files), format_(f), left_out_(f.ignore_errors ? left_out : nullptr) {}
+        who_(who), files_(files), format_(f), copied_(copied), left_out_(f.ignore_errors ? left_out : nullptr) {}
 
     /// The next record of the file that is open; false: it is at its end, or none is open.
     bool next(std::string_view& record) {
@@ -41,9 +46,10 @@ public:
     std::uint64_t number() const { return source_->number(); }
 
     void save(state_writer& to) const;
-    /// `opened` is called when a file was opened, before it goes to its place there.
+    /// `opened` is called when a file was opened, before it goes to its place there. data_loss_error where the file is not the one that
+    /// it was.
     template <class F> void restore(state_reader& from, F opened) {
-        record_position at;
+        place at;
         if (!read_place(from, at)) return;
         (void)open_next();
         opened();
@@ -51,11 +57,16 @@ public:
     }
 
 private:
-    bool read_place(state_reader& from, record_position& at);
-    void go_to(const state_reader& from, const record_position& at);
+    struct place {
+        record_position at;
+        std::optional<file_mark> mark; // older states have none
+    };
+    bool read_place(state_reader& from, place& p);
+    void go_to(const state_reader& from, const place& p);
     const std::string& who_;
     const std::vector<std::string>& files_;
     const record_format& format_;
+    const bool copied_;
     std::size_t next_file_ = 0;
     std::atomic<std::uint64_t>* const left_out_;
     std::uint64_t ignored_ = 0; // of this file, told already

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <exception>
+#include <string>
+#include <vector>
 
 #include <tenon/data/steps/pipeline.hpp>
 
@@ -15,8 +18,13 @@ struct kept_element {
 void save_kept(state_writer& to, const kept_element& k);
 kept_element restored_kept(state_reader& from, const std::vector<tensor_type>& types);
 
-/// Throws what is being handled, as the same type of error, with the place before its words.
+/// Throws what a function of the user's threw, which is being handled, with the place before its words: an error of the same code, of
+/// code unknown where it has none. Whatever it was, it is neither the end of the data nor a lost task: it has no reason.
 [[noreturn]] void throw_at(const std::string& place);
+/// What is being handled in words, whatever its type is.
+std::string words_of_thrown();
+/// "map: element 3"
+std::string place_of_element(const std::string& step, std::uint64_t number);
 
 } // namespace tenon::detail
 

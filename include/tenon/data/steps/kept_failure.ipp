@@ -1,23 +1,58 @@
 #pragma once
 
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <typeinfo>
+
+#include <cxxabi.h>
+
 #include <tenon/core/error.hpp>
 #include <tenon/data/steps/kept_failure.hpp>
 
 namespace tenon::detail {
 
+// "std::runtime_error", as the compiler's library says it; empty where it does not.
+inline std::string name_of_thrown() {
+    const std::type_info* const type = abi::__cxa_current_exception_type();
+    if (!type) return {};
+    int failed = 0;
+    const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(type->name(), nullptr, nullptr, &failed),
+                                                           &std::free);
+    return failed == 0 && text ? text.get() : type->name();
+}
+
+TENON_INLINE std::string words_of_thrown() {
+    try {
+        throw;
+    } catch (const std::exception& e) {
+        const std::string words = e.what();
+        return words.empty() ? name_of_thrown() + " without a message" : words;
+    } catch (const char* words) {
+        return words ? words : "a null pointer to const char was thrown";
+    } catch (const std::string& words) {
+        return words;
+    } catch (int number) {
+        return "the int " + std::to_string(number) + " was thrown";
+    } catch (...) {
+        const std::string type = name_of_thrown();
+        return "a value of type " + (type.empty() ? std::string("that is not known") : type) +
+               " was thrown, which is no std::exception";
+    }
+}
+
 TENON_INLINE void save_kept(state_writer& to, const kept_element& k) {
     to.number(k.failure != nullptr);
     if (!k.failure) return to.element(k.element);
     auto code = error_code::unknown;
-    std::string words = "something was thrown that is no std::exception";
+    std::string words;
     try {
         std::rethrow_exception(k.failure);
     } catch (const error& e) {
         code = e.code();
         words = e.what();
-    } catch (const std::exception& e) {
-        words = e.what();
     } catch (...) {
+        words = words_of_thrown();
     }
     to.number(static_cast<std::uint64_t>(code));
     to.text(words);
@@ -39,16 +74,21 @@ TENON_INLINE kept_element restored_kept(state_reader& from, const std::vector<te
     return k;
 }
 
+TENON_INLINE std::string place_of_element(const std::string& step, std::uint64_t number) {
+    return step + ": element " + std::to_string(number);
+}
+
 TENON_INLINE void throw_at(const std::string& place) {
+    auto code = error_code::unknown;
     try {
         throw;
     } catch (const error& e) {
-        throw_error(e.code(), place + ": " + e.what());
-    } catch (const std::exception& e) {
-        throw_error(error_code::unknown, place + ": " + e.what());
+        code = e.code();
+    } catch (const std::bad_alloc&) {
+        code = error_code::resource_exhausted;
     } catch (...) {
-        throw_error(error_code::unknown, place + ": something was thrown that is no std::exception");
     }
+    throw_error(code, place + ": " + words_of_thrown());
 }
 
 } // namespace tenon::detail

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <tenon/core/stop_source.hpp>
 #include <tenon/io/stream/element_stream.hpp>
 
 /// What data sets are made of, under their types (data_set.hpp): steps, each over those before it, and what goes through them.
@@ -26,6 +27,9 @@ struct data_options {
     int threads = 0;
     /// Bytes that the elements in all its buffers whose size is tuned may take.
     std::size_t memory = std::size_t{256} << 20;
+    /// A saved state is refused where the file that it goes on in has another size, another time of its last change, or where other bytes
+    /// stand before its place. True: the time does not count, as of a copy.
+    bool copied_files = false;
     /// While it is set, every step's work is entered, in a row of its own; it outlives who goes through. Beside a session's
     /// (session::set_trace) it shows both.
     tenon::trace* trace = nullptr;
@@ -170,6 +174,8 @@ private:
 
 /// The stream of a step, measured.
 std::unique_ptr<element_stream> open_step(const data_node& n, pipeline& p);
+/// The same for a stream with threads of its own: reads that wait are stopped with it.
+std::unique_ptr<element_stream> open_step(const data_node& n, pipeline& p, stop_source& with);
 std::unique_ptr<index_stream> open_indices(const data_node& n, pipeline& p);
 /// Either, for steps that only choose and order.
 template <class Stream> std::unique_ptr<Stream> open_as(const data_node& n, pipeline& p) {

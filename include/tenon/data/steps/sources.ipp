@@ -7,7 +7,9 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/with_element.hpp>
 #include <tenon/data/steps/file_walk.hpp>
+#include <tenon/data/steps/kept_failure.hpp>
 #include <tenon/data/steps/random_order.hpp>
+#include <tenon/data/steps/rows.hpp>
 #include <tenon/data/steps/sources.hpp>
 #include <tenon/kernel/random_numbers.hpp>
 
@@ -133,7 +135,6 @@ public:
         data_node(source, {tensor_type{element_type::string, {}}}), files_(std::move(files)), format_(f) {}
     std::unique_ptr<element_stream> make(pipeline& p) const override { return std::make_unique<stream>(*this, p); }
     std::unique_ptr<element_stream> make_batches(pipeline& p, std::int64_t n, bool drop_remainder) const override {
-        if (n > 65536) return nullptr; // that many may not be there
         return std::make_unique<batch_stream>(*this, p, n, drop_remainder);
     }
     bool may_wait() const override { return true; }
@@ -147,7 +148,8 @@ private:
 
     class stream final : public element_stream {
     public:
-        stream(const record_node& n, pipeline& p) : walk_(n.step(), n.files_, n.format_, &p.meter(n).left_out) {}
+        stream(const record_node& n, pipeline& p) :
+            walk_(n.step(), n.files_, n.format_, p.options().copied_files, &p.meter(n).left_out) {}
         bool next(data_element& x) override {
             std::string_view record;
             if (!next_record(walk_, record)) return false;
@@ -171,17 +173,27 @@ private:
     class batch_stream final : public element_stream {
     public:
         batch_stream(const record_node& n, pipeline& p, std::int64_t batch, bool drop) :
-            walk_(n.step(), n.files_, n.format_, &p.meter(n).left_out), batch_(batch), drop_(drop) {}
+            walk_(n.step(), n.files_, n.format_, p.options().copied_files, &p.meter(n).left_out),
+            batch_(batch),
+            drop_(drop),
+            room_(std::min(batch, rows_at_first)) {}
         bool next(data_element& x) override {
             x.clear();
-            if (count_ == 0 && (!memory_ || !memory_.is_unique())) memory_ = any_array(element_type::string, {batch_});
-            auto* const to = memory_.data<std::string>();
+            if (count_ == 0 && (!memory_ || !memory_.is_unique())) begin();
+            auto* to = memory_.data<std::string>();
             std::string_view record;
             // What was read when a record fails stays for the next call.
-            while (count_ < batch_ && next_record(walk_, record)) to[count_++].assign(record);
+            while (count_ < batch_ && next_record(walk_, record)) {
+                if (count_ == room_) {
+                    room_ = std::min(batch_, 2 * room_);
+                    memory_ = with_room(std::move(memory_), count_, room_);
+                    to = memory_.data<std::string>();
+                }
+                to[count_++].assign(record);
+            }
             const std::int64_t count = std::exchange(count_, 0);
             if (count == 0 || (drop_ && count < batch_)) return false;
-            x.push_back(count == batch_ ? memory_.share() : memory_.slice(0, count));
+            x.push_back(count == room_ ? memory_.share() : memory_.slice(0, count));
             return true;
         }
         void save(state_writer& to) override {
@@ -197,17 +209,28 @@ private:
                 const any_array held = from.array();
                 if (!(held.type() == tensor_type{element_type::string, {count_}}))
                     from.damaged("a batch is of other types");
-                memory_ = any_array(element_type::string, {batch_});
-                std::copy_n(held.data<std::string>(), count_, memory_.data<std::string>());
+                room_ = count_;
+                memory_ = held.copy();
             }
             walk_.restore(from, [] {});
         }
 
     private:
+        // Memory of a batch that was let go, the one used most lately first; where none was, as those held ahead are not, some that is new.
+        void begin() {
+            for (any_array& m : given_)
+                if (m && m.is_unique() && m.elements() == room_) return std::swap(memory_, m);
+            given_[next_given_++ % std::size(given_)] =
+                std::exchange(memory_, any_array(element_type::string, {room_}));
+        }
+
         file_walk walk_;
         const std::int64_t batch_;
         const bool drop_;
+        std::int64_t room_; // that memory_ has for records
         any_array memory_;
+        any_array given_[8];
+        std::size_t next_given_ = 0;
         std::int64_t count_ = 0; // records in it
     };
     const std::vector<std::string> files_;
@@ -230,19 +253,28 @@ public:
 private:
     class stream final : public element_stream {
     public:
-        explicit stream(const generated_node& n) : node_(n), now_(n.begin_()) {}
+        explicit stream(const generated_node& n) : node_(n) {}
         bool next(data_element& x) override {
             if (ended_) return false;
             x.clear();
-            ++asked_;
-            ended_ = !now_(x);
+            const std::uint64_t number = asked_++;
+            try {
+                if (!begun_) {
+                    ended_ = true; // of what does not begin there is nothing
+                    now_ = node_.begin_();
+                    ended_ = false;
+                    begun_ = true;
+                }
+                ended_ = !now_(x);
+            } catch (...) {
+                throw_at(place_of_element(node_.step(), number));
+            }
             return !ended_;
         }
         void save(state_writer& to) override { to.number(asked_); }
         void restore(state_reader& from) override {
             const std::uint64_t asked = from.number();
-            now_ = node_.begin_();
-            ended_ = false;
+            begun_ = ended_ = false;
             data_element x;
             for (asked_ = 0; asked_ < asked && !ended_;) {
                 try {
@@ -257,7 +289,7 @@ private:
         const generated_node& node_;
         element_generator now_;
         std::uint64_t asked_ = 0; // times
-        bool ended_ = false;
+        bool begun_ = false, ended_ = false;
     };
     const shared_function<element_generator()> begin_;
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <exception>
 #include <list>
@@ -10,6 +11,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/data/steps/kept_failure.hpp>
+#include <tenon/data/steps/measured.hpp>
 #include <tenon/data/steps/transform.hpp>
 #include <tenon/graph/graph.hpp>
 #include <tenon/kernel/random_run.hpp>
@@ -63,7 +65,7 @@ public:
         try {
             return node_.function->apply(x, epoch_ << 40 | number);
         } catch (...) {
-            throw_at(node_.step() + ": element " + std::to_string(number));
+            throw_at(place_of_element(node_.step(), number));
         }
     }
     void save(state_writer& to) const {
@@ -121,8 +123,9 @@ private:
     numbered_elements numbers_;
 };
 
-// Threads of its own take elements from the step before, one at a time, and compute side by side. All of it is under guard_,
-// but what is being taken or computed, which is its thread's.
+// Threads of its own take elements from the step before, one at a time, and compute side by side; who asks does so too where he would
+// only wait. All of it is under guard_, but what is being taken or computed, which is its thread's. Where the function takes less than to
+// hand an element over, the threads rest, and who asks does it all without the lock.
 class parallel_transform final : public element_stream {
 public:
     parallel_transform(const transformed_node& n, pipeline& p) :
@@ -130,8 +133,9 @@ public:
         pipeline_(p),
         meter_(p.meter(n)),
         tuned_(n.options.parallelism == autotune),
+        helps_ahead_(!n.input().may_wait() && !n.function->may_wait()),
         wanted_(tuned_ ? 1 : n.options.parallelism),
-        from_(open_step(n.input(), p)),
+        from_(open_step(n.input(), p, stopped_)),
         numbers_(n, p) {
         meter_.is_parallel = true;
         tell();
@@ -142,11 +146,13 @@ public:
             stopping_ = true;
         }
         work_.notify_all();
+        stopped_.stop();
         for (std::thread& t : threads_) t.join();
         pipeline_.give_memory(taken_memory_);
     }
 
     bool next(data_element& x) override {
+        if (alone_.load(std::memory_order_relaxed)) return next_alone(x);
         std::unique_lock lock(guard_);
         const std::int64_t asked = now_ns();
         meter_.fill_samples.fetch_add(1, std::memory_order_relaxed);
@@ -154,6 +160,12 @@ public:
         meter_.fill_sum.fetch_add(ready_, std::memory_order_relaxed);
         if (given_ > 0) between_.add(static_cast<double>(asked - gave_));
         for (;;) {
+            if (is_small_ && slots_.empty() && busy_ == 0 && !ended_) {
+                alone_ = true;
+                meter_.parallelism.store(1, std::memory_order_relaxed);
+                lock.unlock();
+                return next_alone(x);
+            }
             start_threads();
             const auto at = first_ready();
             if (at != slots_.end()) {
@@ -164,17 +176,23 @@ public:
                 gave_ = now_ns();
                 if (tuned_) tune(got.element);
                 adapt_room(got.element);
-                const bool is_low = slots_.size() <= room() / 2; // not woken for each element, nor too late
+                const bool is_low =
+                    slots_.size() <= room() / 2 && wants_worker(); // not woken for each element, nor too late
                 lock.unlock();
-                if (is_low) work_.notify_all(); // of those that wait some may not be wanted
+                if (is_low) work_.notify_all();
                 if (got.failure) std::rethrow_exception(got.failure);
                 x = std::move(got.element);
                 return true;
             }
             if (ended_ && slots_.empty()) return false;
-            done_.wait(lock);
+            if (may_help()) {
+                helping_ = true;
+                work_on_one(lock);
+                helping_ = false;
+            } else if (!has_news(lock)) done_.wait(lock);
         }
     }
+    bool is_ready() const override { return alone_ && helps_ahead_; }
 
     void save(state_writer& to) override {
         std::unique_lock lock(guard_);
@@ -197,18 +215,13 @@ public:
             slots_.push_back({restored_kept(from, node_.components()), true});
             ++ready_;
         }
+        const stop_scope stopped_with(stopped_);
         from_->restore(from);
     }
 
 private:
     struct slot : kept_element {
         bool is_ready = false;
-    };
-    // An average in which what is older counts less.
-    struct average {
-        double value = 0;
-        std::uint64_t count = 0;
-        void add(double x) { value += (x - value) * std::max(0.1, 1.0 / static_cast<double>(++count)); }
     };
 
     // Elements that may be worked on or wait to be taken.
@@ -252,70 +265,132 @@ private:
         done_.wait(lock, [&] { return busy_ == 0; });
     }
 
+    bool can_take(int busy) const { return !paused_ && !taking_ && busy < wanted_ && slots_.size() < room(); }
+    // Who asks works too, as one of those that are wanted, where nothing comes before what he would take, or nothing that he does makes
+    // him wait while that is done: no source that falls silent, no function that is somebody else's.
+    bool may_help() const {
+        return can_take(busy_) && !ended_ && !is_small_ && (helps_ahead_ || (slots_.empty() && node_.options.ordered));
+    }
+    // Whether a thread is to take one: not in place of him where he is about to.
+    bool wants_worker() const {
+        const bool comes = helps_ahead_ && !helping_ && between_.count >= enough_measured && between_.value < waking_up;
+        return !is_small_ && can_take(busy_ + (comes ? 1 : 0));
+    }
+    static constexpr double handing_over = 1000,
+                            waking_up = 7000; // nanoseconds; who asks is woken where he does not help
+
+    // Whether something has changed that may be what is waited for: looked for a while, where that is less than to sleep and be woken.
+    bool has_news(std::unique_lock<std::mutex>& lock) {
+        if (works_.value > 10 * spin) return false;
+        const std::uint64_t seen = news_.load(std::memory_order_relaxed);
+        lock.unlock();
+        for (const std::int64_t begin = now_ns(); now_ns() - begin < spin;)
+            if (news_.load(std::memory_order_relaxed) != seen) break;
+        lock.lock();
+        return news_.load(std::memory_order_relaxed) != seen;
+    }
+    static constexpr std::int64_t spin = 8'000; // nanoseconds
+
     void work(int index) {
+        const stop_scope stopped_with(stopped_);
         std::unique_lock lock(guard_);
         for (;;) {
-            work_.wait(lock, [&] {
-                return stopping_ || ended_ || (!paused_ && !taking_ && index < wanted_ && slots_.size() < room());
-            });
+            work_.wait(lock, [&] { return stopping_ || ended_ || (index < wanted_ && wants_worker()); });
             if (stopping_ || ended_) return;
-            slot* mine = &slots_.emplace_back();
-            taking_ = true;
-            ++busy_;
-            lock.unlock();
-            bool got = false, stays = true;
+            work_on_one(lock);
+        }
+    }
+    // Takes an element and computes, with the lock free meanwhile.
+    void work_on_one(std::unique_lock<std::mutex>& lock) {
+        slot* const mine = &slots_.emplace_back();
+        taking_ = true;
+        ++busy_;
+        lock.unlock();
+        bool got = false, stays = true;
+        try {
+            got = from_->next(mine->element);
+        } catch (...) {
+            mine->failure = std::current_exception();
+        }
+        lock.lock();
+        taking_ = false;
+        news_.fetch_add(1, std::memory_order_relaxed);
+        if (!got && !mine->failure) {
+            ended_ = true;
+            slots_.pop_back(); // whoever takes an element has the last place
+            --busy_;
+            work_.notify_all();
+            done_.notify_all();
+            return;
+        }
+        // What failed before it came here is no element, as where one thread does it all.
+        const std::uint64_t number = mine->failure ? 0 : numbers_.take_number();
+        const bool more = wants_worker();
+        lock.unlock();
+        if (more) work_.notify_all(); // of those that wait some may not be wanted
+        const std::int64_t begin = now_ns();
+        if (!mine->failure) {
             try {
-                got = from_->next(mine->element);
+                stays = numbers_.apply(mine->element, number);
             } catch (...) {
                 mine->failure = std::current_exception();
             }
-            lock.lock();
-            taking_ = false;
-            if (!got && !mine->failure) {
-                ended_ = true;
-                slots_.pop_back(); // whoever takes an element has the last place
-                --busy_;
-                lock.unlock();
-                work_.notify_all();
-                done_.notify_all();
-                return;
-            }
-            // What failed before it came here is no element, as where one thread does it all.
-            const std::uint64_t number = mine->failure ? 0 : numbers_.take_number();
-            const bool more = slots_.size() < room();
-            lock.unlock();
-            if (more) work_.notify_all();
-            const std::int64_t begin = now_ns();
-            if (!mine->failure) {
-                try {
-                    stays = numbers_.apply(mine->element, number);
-                } catch (...) {
-                    mine->failure = std::current_exception();
-                }
-            }
-            const std::int64_t end = now_ns();
-            meter_.work.fetch_add(end - begin, std::memory_order_relaxed);
-            meter_.worked.fetch_add(1, std::memory_order_relaxed);
-            pipeline_.note(meter_, begin, end);
-            lock.lock();
-            works_.add(static_cast<double>(end - begin));
-            const bool is_awaited = !node_.options.ordered || mine == &slots_.front() || paused_;
-            if (stays) {
-                mine->is_ready = true;
-                ++ready_;
-            } else {
-                slots_.remove_if([mine](const slot& s) { return &s == mine; });
-                if (slots_.size() <= room() / 2) work_.notify_all();
-            }
-            --busy_;
-            if (is_awaited) done_.notify_all();
         }
+        const std::int64_t end = now_ns();
+        lock.lock();
+        news_.fetch_add(1, std::memory_order_relaxed);
+        worked(begin, end);
+        const bool is_awaited = !node_.options.ordered || mine == &slots_.front() || paused_;
+        if (stays) {
+            mine->is_ready = true;
+            ++ready_;
+        } else {
+            slots_.remove_if([mine](const slot& s) { return &s == mine; });
+            if (slots_.size() <= room() / 2) work_.notify_all();
+        }
+        --busy_;
+        if (is_awaited) done_.notify_all();
+    }
+    void worked(std::int64_t begin, std::int64_t end) {
+        meter_.work.fetch_add(end - begin, std::memory_order_relaxed);
+        meter_.worked.fetch_add(1, std::memory_order_relaxed);
+        pipeline_.note(meter_, begin, end);
+        works_.add(static_cast<double>(end - begin));
+        if (works_.count >= enough_measured && !pipeline_.options().trace)
+            is_small_ = works_.value < (is_small_ ? 1.5 : 1) * (helps_ahead_ ? handing_over : handing_over + waking_up);
+    }
+    // By who asks, to whom all of it belongs while no thread takes elements.
+    bool next_alone(data_element& x) {
+        while (from_->next(x)) {
+            const bool measured = sampler_.weight() > 0;
+            const std::int64_t begin = measured ? now_ns() : 0;
+            const bool stays = numbers_.apply(x, numbers_.take_number());
+            if (measured) measure_alone(begin, now_ns());
+            if (stays) return true;
+            if (!alone_) return next(x);
+        }
+        return false;
+    }
+    void measure_alone(std::int64_t begin, std::int64_t end) {
+        {
+            const std::lock_guard lock(guard_);
+            worked(begin, end);
+            if (is_small_) return;
+            alone_ = false;
+            tell();
+        }
+        work_.notify_all();
     }
 
     const transformed_node& node_;
     pipeline& pipeline_;
     step_meter& meter_;
-    const bool tuned_;
+    const bool tuned_, helps_ahead_;
+    call_sampler sampler_;               // of who asks, where he is alone
+    std::atomic<bool> alone_{false};     // set by who asks
+    std::atomic<std::uint64_t> news_{0}; // set under the lock: elements that were taken or computed
+
+    stop_source stopped_; // what threads wait for in reads
 
     std::mutex guard_; // of all that follows
     std::condition_variable work_, done_;
@@ -323,7 +398,9 @@ private:
     std::uint64_t room_of_a_thread_ = 2;
     std::list<slot> slots_;   // in the order in which their elements were taken
     std::uint64_t ready_ = 0; // of them
-    int busy_ = 0;            // threads that take or compute an element
+    int busy_ = 0;            // threads that take or compute an element, who asks among them
+    bool is_small_ = false;   // the function takes less than to hand an element over
+    bool helping_ = false;    // who asks is one of them
     bool taking_ = false;     // one of them has from_
     bool ended_ = false, paused_ = false, stopping_ = false;
     std::unique_ptr<element_stream> from_;
@@ -366,7 +443,9 @@ private:
             for (;;) {
                 try {
                     return from_->next(x);
-                } catch (const std::exception&) {
+                } catch (...) {
+                    // Who is stopped gets nothing else any more.
+                    if (const stop_source* const s = stop_source::of_thread(); s && s->is_stopped()) throw;
                 }
                 meter_.left_out.fetch_add(1, std::memory_order_relaxed);
             }

@@ -89,8 +89,17 @@ inline bool begins_zlib(std::vector<unsigned char> first) {
 
 // gzip, zlib or none.
 inline compression kind_of(std::unique_ptr<readable_file>& file) {
+    // Two bytes tell nearly always: a pipe may not have more for a long time.
     std::vector<unsigned char> first(peeked_bytes);
-    first.resize(read_fully(*file, first.data(), first.size()));
+    std::size_t there = 0;
+    while (there < first.size()) {
+        const bool may_be_zlib = first[0] == 0x78 && (first[0] * 256 + first[1]) % 31 == 0;
+        if (there >= 2 && first[0] != 0x1F && !may_be_zlib) break;
+        const std::size_t n = file->read(first.data() + there, first.size() - there);
+        if (n == 0) break;
+        there += n;
+    }
+    first.resize(there);
     compression kind = begins_gzip(first) ? compression::gzip : compression::none;
 #if TENON_WITH_ZLIB
     if (kind == compression::none && begins_zlib(first)) kind = compression::zlib;

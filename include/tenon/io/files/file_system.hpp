@@ -27,6 +27,8 @@ public:
     virtual void seek(std::uint64_t position) = 0;
     /// Bytes in the file; -1 for what has no size.
     virtual std::int64_t size() const = 0;
+    /// When it was last written to, in nanoseconds since some moment; -1 where nobody knows.
+    virtual std::int64_t modified() const { return -1; }
 };
 
 /// A file that is being written, which appears whole, when commit() is called, or not at all.

@@ -34,6 +34,7 @@ public:
     std::size_t read(void* to, std::size_t bytes) override { return file_.read_some(to, bytes); }
     void seek(std::uint64_t position) override { file_.seek(position); }
     std::int64_t size() const override { return file_.size(); }
+    std::int64_t modified() const override { return file_.modified(); }
 
 private:
     input_file file_;

@@ -60,7 +60,7 @@ inline any_array read_npy_file(const auto& open, const std::string& name) {
         const std::unique_ptr<readable_file> plain = unpacked(std::move(file), name);
         return read_npy_from(*plain, name, stored < 0 ? -1 : (stored + 1) * best_compression, false);
     } catch (const error& e) {
-        throw_error(e.code(), std::string("read_npy: ") + e.what());
+        throw_error(e, std::string("read_npy: ") + e.what());
     }
 }
 
@@ -110,7 +110,7 @@ TENON_INLINE void write_npy(const std::string& path, const any_array& a) {
         }
         file->commit();
     } catch (const error& e) {
-        throw_error(e.code(), std::string("write_npy: ") + e.what());
+        throw_error(e, std::string("write_npy: ") + e.what());
     }
 }
 

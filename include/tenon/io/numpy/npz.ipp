@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <initializer_list>
 #include <string_view>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct zip_member {
     unsigned method = 0; // 0: stored, 8: deflated
     std::uint32_t crc = 0;
     std::uint64_t packed = 0, size = 0, offset = 0;
+    std::uint64_t begin = 0; // of its data
 };
 
 // So many bytes of a file from where it is, as a file; with their CRC-32 where zlib is there.
@@ -51,38 +53,30 @@ public:
         size_ = static_cast<std::uint64_t>(file.size());
     }
 
+    // All that are in it. The directory is held against what stands before each member, so that none is lost in silence where
+    // either is damaged.
     std::vector<zip_member> members() {
-        const std::string directory = find_directory();
-        std::vector<zip_member> found;
-        std::uint64_t held = 0;
-        for (std::size_t at = 0; at < directory.size();) {
-            const auto entry = std::string_view(directory).substr(at);
-            if (entry.size() < 46 || number<std::uint32_t>(entry, 0) != 0x02014B50)
-                damaged("its directory has no entry at byte " + std::to_string(at));
-            const std::size_t name = number<std::uint16_t>(entry, 28), extra = number<std::uint16_t>(entry, 30);
-            const std::size_t all = 46 + name + extra + number<std::uint16_t>(entry, 32);
-            if (entry.size() < all) damaged("its directory is cut off at byte " + std::to_string(at));
-            zip_member m{std::string(entry.substr(46, name)), number<std::uint16_t>(entry, 10),
-                         number<std::uint32_t>(entry, 16),    number<std::uint32_t>(entry, 20),
-                         number<std::uint32_t>(entry, 24),    number<std::uint32_t>(entry, 42)};
-            take_large_sizes(entry.substr(46 + name, extra), m);
-            if (number<std::uint16_t>(entry, 8) & 1)
-                throw unimplemented_error(member(m) + " is encrypted, which cannot be read");
-            held += m.packed;
-            if (m.packed > size_ || held > size_) damaged("its members are larger than itself"); // or overlap
-            found.push_back(std::move(m));
-            at += all;
+        std::vector<zip_member> found = listed();
+        std::vector<zip_member*> by_place;
+        for (zip_member& m : found) by_place.push_back(&m);
+        std::sort(by_place.begin(), by_place.end(),
+                  [](const zip_member* a, const zip_member* b) { return a->offset < b->offset; });
+        std::uint64_t end = 0;
+        for (zip_member* const m : by_place) {
+            require_nothing_between(end, m->offset);
+            end = hold_against_header(*m);
         }
+        require_nothing_between(end, directory_begin_);
+        std::sort(by_place.begin(), by_place.end(),
+                  [](const zip_member* a, const zip_member* b) { return a->name < b->name; });
+        for (std::size_t i = 1; i < by_place.size(); ++i)
+            if (by_place[i]->name == by_place[i - 1]->name)
+                damaged("its directory has " + member(*by_place[i]) + " twice");
         return found;
     }
 
     any_array read(const zip_member& m) {
-        const std::string head = bytes_at(m.offset, 30, member(m));
-        if (number<std::uint32_t>(head, 0) != 0x04034B50)
-            damaged("there is no " + member(m) + " where its directory says");
-        const std::uint64_t begin = m.offset + 30 + number<std::uint16_t>(head, 26) + number<std::uint16_t>(head, 28);
-        if (begin > size_ || m.packed > size_ - begin) damaged(member(m) + " reaches behind the end of the file");
-        file_.seek(begin);
+        file_.seek(m.begin);
         auto section = std::make_unique<zip_section>(file_, m.packed);
         const auto size = static_cast<std::int64_t>(std::min<std::uint64_t>(m.size, std::uint64_t{1} << 62));
         if (m.method == 0) {
@@ -98,6 +92,90 @@ public:
     }
 
 private:
+    std::vector<zip_member> listed() {
+        const std::string directory = find_directory();
+        std::vector<zip_member> found;
+        std::uint64_t held = 0;
+        for (std::size_t at = 0; at < directory.size();) {
+            const auto entry = std::string_view(directory).substr(at);
+            if (entry.size() < 46 || number<std::uint32_t>(entry, 0) != 0x02014B50)
+                damaged("its directory has no entry at byte " + std::to_string(at));
+            const std::size_t name = number<std::uint16_t>(entry, 28), extra = number<std::uint16_t>(entry, 30);
+            const std::size_t all = 46 + name + extra + number<std::uint16_t>(entry, 32);
+            if (entry.size() < all) damaged("its directory is cut off at byte " + std::to_string(at));
+            zip_member m{std::string(entry.substr(46, name)), number<std::uint16_t>(entry, 10),
+                         number<std::uint32_t>(entry, 16),    number<std::uint32_t>(entry, 20),
+                         number<std::uint32_t>(entry, 24),    number<std::uint32_t>(entry, 42)};
+            take_large_sizes(entry.substr(46 + name, extra), m, {&m.size, &m.packed, &m.offset});
+            if (number<std::uint16_t>(entry, 8) & 1)
+                throw unimplemented_error(member(m) + " is encrypted, which cannot be read");
+            held += m.packed;
+            if (m.packed > size_ || held > size_) damaged("its members are larger than itself"); // or overlap
+            found.push_back(std::move(m));
+            at += all;
+        }
+        if (found.size() != count_)
+            damaged("its directory has " + std::to_string(found.size()) + " members, and its end says " +
+                    std::to_string(count_));
+        return found;
+    }
+
+    // What stands before the member's data must say what the directory says. Where what follows its data begins.
+    std::uint64_t hold_against_header(zip_member& m) {
+        const std::string head = bytes_at(m.offset, 30, member(m));
+        if (number<std::uint32_t>(head, 0) != 0x04034B50)
+            damaged("there is no " + member(m) + " where its directory says");
+        const std::uint64_t name = number<std::uint16_t>(head, 26), extra = number<std::uint16_t>(head, 28);
+        m.begin = m.offset + 30 + name + extra;
+        if (m.begin > size_ || m.packed > size_ - m.begin) damaged(member(m) + " reaches behind the end of the file");
+        const std::string rest = bytes_at(m.offset + 30, name + extra, member(m));
+        zip_member here{rest.substr(0, static_cast<std::size_t>(name)), number<std::uint16_t>(head, 8),
+                        number<std::uint32_t>(head, 14), number<std::uint32_t>(head, 18),
+                        number<std::uint32_t>(head, 22)};
+        if (here.name != m.name)
+            damaged("its directory calls a member " + member(m) + ", which calls itself " + member(here));
+        take_large_sizes(std::string_view(rest).substr(static_cast<std::size_t>(name)), here,
+                         {&here.size, &here.packed});
+        const bool sizes_follow = (number<std::uint16_t>(head, 6) & 8) != 0; // behind the data
+        const bool says_none = sizes_follow && here.crc == 0 && (here.packed == 0 || here.packed == 0xFFFFFFFF) &&
+                               (here.size == 0 || here.size == 0xFFFFFFFF);
+        if (here.method != m.method ||
+            (!says_none && (here.crc != m.crc || here.packed != m.packed || here.size != m.size)))
+            damaged("its directory says other than what stands before " + member(m) + ": " + facts(m) + ", not " +
+                    facts(here));
+        return m.begin + m.packed + (sizes_follow ? bytes_of_sizes(m) : 0);
+    }
+    static std::string facts(const zip_member& m) {
+        return "method " + std::to_string(m.method) + ", " + std::to_string(m.packed) + " bytes for " +
+               std::to_string(m.size) + ", checksum " + std::to_string(m.crc);
+    }
+    // Of what follows the data where its writer knew the sizes then only: 32 or 64 bits each, with a mark before them or without.
+    std::uint64_t bytes_of_sizes(const zip_member& m) {
+        const std::uint64_t at = m.begin + m.packed;
+        const std::string there = bytes_at(at, std::min<std::uint64_t>(24, size_ - at), member(m));
+        for (const std::size_t mark : {std::size_t{4}, std::size_t{0}})
+            for (const std::size_t each : {std::size_t{4}, std::size_t{8}}) {
+                if (there.size() < mark + 4 + 2 * each) continue;
+                if (mark && number<std::uint32_t>(there, 0) != 0x08074B50) continue;
+                const auto value = [&](std::size_t i) {
+                    const std::size_t from = mark + 4 + i * each;
+                    return each == 4 ? number<std::uint32_t>(there, from) : number<std::uint64_t>(there, from);
+                };
+                if (number<std::uint32_t>(there, mark) == m.crc && value(0) == m.packed && value(1) == m.size)
+                    return mark + 4 + 2 * each;
+            }
+        damaged("what follows the data of " + member(m) + " does not have its sizes");
+    }
+    void require_nothing_between(std::uint64_t begin, std::uint64_t end) {
+        if (begin == end) return;
+        if (begin > end) damaged("two members, or one and the directory, overlap at byte " + std::to_string(end));
+        const std::string head = bytes_at(begin, std::min<std::uint64_t>(end - begin, 30 + 0xFFFF), "a member");
+        std::string what = "bytes " + std::to_string(begin) + " to " + std::to_string(end) + " are no member's";
+        if (head.size() >= 30 && number<std::uint32_t>(head, 0) == 0x04034B50)
+            what = member({head.substr(30, number<std::uint16_t>(head, 26))}) + " is not in its directory";
+        damaged(what);
+    }
+
     template <class T> static T number(std::string_view bytes, std::size_t at) {
         return little_endian<T>(bytes.data() + at);
     }
@@ -123,23 +201,32 @@ private:
         if (at == std::string::npos || last.size() - at < 22) damaged("it has no directory at its end");
         const std::string_view end = std::string_view(last).substr(at);
         std::uint64_t bytes = number<std::uint32_t>(end, 12), offset = number<std::uint32_t>(end, 16);
+        std::uint64_t behind = size_ - tail + at; // the directory
+        count_ = number<std::uint16_t>(end, 10);
         if ((bytes == 0xFFFFFFFF || offset == 0xFFFFFFFF) && at >= 20 &&
             last.compare(at - 20, 4, std::string_view("PK\6\7", 4)) == 0) {
-            const std::string larger = bytes_at(number<std::uint64_t>(last, at - 20 + 8), 56, "its larger end");
+            behind = number<std::uint64_t>(last, at - 20 + 8);
+            const std::string larger = bytes_at(behind, 56, "its larger end");
             if (number<std::uint32_t>(larger, 0) != 0x06064B50) damaged("its larger end is not where it should be");
+            count_ = number<std::uint64_t>(larger, 32);
             bytes = number<std::uint64_t>(larger, 40);
             offset = number<std::uint64_t>(larger, 48);
         }
+        if (offset > behind || bytes != behind - offset)
+            damaged("its end says that the directory is " + std::to_string(bytes) + " bytes at byte " +
+                    std::to_string(offset) + ", and the end is at byte " + std::to_string(behind));
+        directory_begin_ = offset;
         return bytes_at(offset, bytes, "its directory");
     }
 
     // Sizes and places that do not fit into 32 bits stand in the extra field 1.
-    void take_large_sizes(std::string_view extra, zip_member& m) const {
+    void take_large_sizes(std::string_view extra, const zip_member& m,
+                          std::initializer_list<std::uint64_t*> those) const {
         while (extra.size() >= 4) {
             const std::size_t id = number<std::uint16_t>(extra, 0), bytes = number<std::uint16_t>(extra, 2);
             if (extra.size() - 4 < bytes) return;
             std::string_view values = extra.substr(4, bytes);
-            for (std::uint64_t* value : {&m.size, &m.packed, &m.offset}) {
+            for (std::uint64_t* const value : those) {
                 if (id != 1 || *value != 0xFFFFFFFF) continue;
                 if (values.size() < 8) damaged("the sizes of " + member(m) + " are cut off");
                 *value = number<std::uint64_t>(values, 0);
@@ -181,6 +268,7 @@ private:
     readable_file& file_;
     std::string name_;
     std::uint64_t size_ = 0;
+    std::uint64_t count_ = 0, directory_begin_ = 0; // members, as its end says
 };
 
 inline std::map<std::string, any_array> read_npz_file(const auto& open, const std::string& name) {
@@ -192,7 +280,7 @@ inline std::map<std::string, any_array> read_npz_file(const auto& open, const st
             if (m.name.ends_with(".npy")) arrays.insert_or_assign(m.name.substr(0, m.name.size() - 4), archive.read(m));
         return arrays;
     } catch (const error& e) {
-        throw_error(e.code(), std::string("read_npz: ") + e.what());
+        throw_error(e, std::string("read_npz: ") + e.what());
     }
 }
 

@@ -17,6 +17,7 @@ struct record_file {
     std::unique_ptr<readable_file> file; ///< unpacked
     record_format format;
     std::size_t buffer_bytes = std::size_t{1} << 18; ///< larger ones leave the nearer caches
+    std::int64_t size = -1, modified = -1;           ///< of the file as it lies there
 };
 
 /// One for each record_kind.
@@ -34,6 +35,8 @@ public:
     std::uint64_t number() const override { return number_; }
     record_position position() const override { return {base_ + begin_, records_, lines_}; }
     void go_to(const record_position& p) override;
+    file_mark mark() const override;
+    std::string return_to(const record_position& p, const file_mark& was, bool same_time) override;
     std::uint64_t ignored() const override { return ignored_; }
 
 protected:
@@ -70,6 +73,7 @@ protected:
 private:
     [[noreturn]] void cannot_read(const error& e);
     void seek(std::uint64_t position);
+    void add_to_checksum();
 
     const std::string who_, path_;
     std::unique_ptr<readable_file> file_;
@@ -78,6 +82,10 @@ private:
     std::unique_ptr<char[]> buffer_; // base_ is where it begins in the file; of it, begin_ .. end_ - 1 are to be read
     std::size_t begin_ = 0, end_ = 0;
     std::uint64_t base_ = 0;
+    const std::int64_t size_, modified_;
+    // Checksums of what stood before base_: of bytes summed_from_ .. recent_from_ - 1, and of recent_from_ .. base_ - 1.
+    std::uint64_t summed_from_ = 0, recent_from_ = 0;
+    std::uint32_t sum_ = 0, recent_sum_ = 0;
     std::uint64_t ignored_ = 0;
     bool at_end_ = false; // of the file
 };

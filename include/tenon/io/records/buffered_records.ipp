@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <utility>
 
+#include <tenon/io/files/crc32c.hpp>
 #include <tenon/io/records/buffered_records.hpp>
 
 namespace tenon::detail {
@@ -13,11 +15,14 @@ TENON_INLINE buffered_records::buffered_records(record_file f) :
     who_(std::move(f.who)),
     path_(std::move(f.path)),
     file_(std::move(f.file)),
-    first_capacity_(std::max<std::size_t>(f.buffer_bytes, 1)) {}
+    first_capacity_(std::max<std::size_t>(f.buffer_bytes, 1)),
+    size_(f.size),
+    modified_(f.modified) {}
 
 TENON_INLINE bool buffered_records::more(std::size_t most) {
     if (at_end_ || ended_) return false;
     const std::size_t left = available();
+    add_to_checksum();
     if (capacity_ == 0) {
         capacity_ = first_capacity_;
         buffer_ = std::make_unique_for_overwrite<char[]>(capacity_);
@@ -45,12 +50,13 @@ TENON_INLINE bool buffered_records::more(std::size_t most) {
 
 TENON_INLINE void buffered_records::cannot_read(const error& e) {
     ended_ = true;
-    throw_error(e.code(), who_ + ": " + e.what() + " (" + place() + ')');
+    throw_error(e, who_ + ": " + e.what() + " (" + place() + ')');
 }
 
 TENON_INLINE void buffered_records::seek(std::uint64_t position) {
     begin_ = end_ = 0;
-    base_ = position;
+    base_ = summed_from_ = recent_from_ = position;
+    sum_ = recent_sum_ = 0;
     at_end_ = false;
     try {
         file_->seek(position);
@@ -102,6 +108,49 @@ TENON_INLINE void buffered_records::go_to(const record_position& p) {
     throw out_of_range_error(who_ + ": '" + path_ + "' is shorter than " + std::to_string(p.bytes) +
                              " bytes, where record " + std::to_string(p.records + 1) +
                              " was: it is not the file that it was");
+}
+
+// What is about to be left behind. Two sums, so that when one begins anew there is another of enough bytes.
+TENON_INLINE void buffered_records::add_to_checksum() {
+    if (base_ - recent_from_ >= std::uint64_t{64} << 20) {
+        summed_from_ = recent_from_;
+        sum_ = recent_sum_;
+        recent_from_ = base_;
+        recent_sum_ = 0;
+    }
+    const std::span<const std::byte> gone(reinterpret_cast<const std::byte*>(buffer_.get()), begin_);
+    if (summed_from_ != recent_from_) sum_ = crc32c(gone, sum_);
+    recent_sum_ = crc32c(gone, recent_sum_);
+}
+
+TENON_INLINE file_mark buffered_records::mark() const {
+    const bool is_one = summed_from_ == recent_from_;
+    return {size_, modified_, summed_from_,
+            crc32c({reinterpret_cast<const std::byte*>(buffer_.get()), begin_}, is_one ? recent_sum_ : sum_)};
+}
+
+TENON_INLINE std::string buffered_records::return_to(const record_position& p, const file_mark& was, bool same_time) {
+    if (was.size != size_) return "it has " + std::to_string(size_) + " bytes, and had " + std::to_string(was.size);
+    if (same_time && was.modified != modified_)
+        return "it was written to since; of a copy, which has the same bytes but another time, set "
+               "data_options::copied_files";
+    record_position at = p;
+    at.bytes = was.from;
+    go_to(at);
+    end_ -= begin_; // the checksum begins here
+    if (end_ > 0) std::memmove(buffer_.get(), buffer_.get() + begin_, end_);
+    base_ = summed_from_ = recent_from_ = base_ + begin_;
+    begin_ = 0;
+    sum_ = recent_sum_ = 0;
+    for (std::uint64_t left = p.bytes - std::min(p.bytes, was.from); left > 0;) {
+        if (available() == 0 && !more(1)) return "it is shorter than what had been read of it";
+        const auto here = static_cast<std::size_t>(std::min<std::uint64_t>(left, available()));
+        take(here);
+        left -= here;
+    }
+    if (mark().checksum != was.checksum) return "what had been read of it was something else";
+    go_to(p);
+    return {};
 }
 
 TENON_INLINE std::string buffered_records::place() const {

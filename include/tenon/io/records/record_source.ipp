@@ -5,6 +5,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/io/records/buffered_records.hpp>
 #include <tenon/io/records/record_source.hpp>
+#include <tenon/io/text/element_text.hpp>
 
 namespace tenon {
 
@@ -32,6 +33,11 @@ TENON_INLINE void check_format(const std::string& who, const record_format& f) {
         refuse("header_bytes, record_bytes and footer_bytes are of records of fixed length only");
     if (f.skip_header_lines != 0 && f.kind != record_kind::text_lines && f.kind != record_kind::csv_lines)
         refuse("skip_header_lines is of text only");
+    if (f.kind != record_kind::csv_lines && (!f.quotes || f.forgiving))
+        refuse("quotes and forgiving are of comma-separated values only");
+    if (f.forgiving && (f.comment == '"' || f.comment == '\n' || f.comment == '\r' || f.comment == ' '))
+        refuse("a comment cannot begin with " + detail::shown_text({&f.comment, 1}) +
+               "; give another character, or 0 for none");
 }
 
 namespace detail {
@@ -58,9 +64,12 @@ TENON_INLINE std::unique_ptr<record_source> open_records(const std::string& who,
     check_format(who, f);
     detail::record_file opened{who, path, nullptr, f};
     try {
-        opened.file = unpacked(file_system_of(path).open(path), path, f.compressed);
+        std::unique_ptr<readable_file> file = file_system_of(path).open(path);
+        opened.size = file->size();
+        opened.modified = file->modified();
+        opened.file = unpacked(std::move(file), path, f.compressed);
     } catch (const error& e) {
-        throw_error(e.code(), who + ": " + e.what());
+        throw_error(e, who + ": " + e.what());
     }
     return detail::make_record_source(std::move(opened));
 }

@@ -16,7 +16,7 @@ template <class F> void record_output::told(F f) const {
     try {
         f();
     } catch (const error& e) {
-        throw_error(e.code(), std::string(who_) + ": " + e.what());
+        throw_error(e, std::string(who_) + ": " + e.what());
     }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include <tenon/io/files/compressed.hpp>
@@ -28,6 +29,10 @@ struct record_format {
     std::int64_t record_bytes = 0;                       ///< fixed_length, 1 or more
     std::int64_t footer_bytes = 0;                       ///< fixed_length
     std::int64_t largest_record = std::int64_t{1} << 28; ///< bytes; a larger one is a resource_exhausted_error
+    bool quotes = true;         ///< csv_lines: fields may stand in quotes, and then hold line ends
+    bool forgiving = false;     ///< csv_lines: a lone "\r" ends a line too, and blank lines and comments are left out
+    char comment = '#';         ///< csv_lines, forgiving: what lines that are none begin with; 0: nothing
+    bool tabs_count = false;    ///< csv_lines, forgiving: lines of tabs are not blank, since tabs delimit fields
     bool ignore_errors = false; ///< damaged records are left out and counted, where the next can be found
     friend bool operator==(const record_format&, const record_format&) = default;
 };
@@ -38,6 +43,16 @@ struct record_position {
     std::uint64_t records = 0; ///< that came before
     std::uint64_t lines = 0;   ///< text: that came before, headers among them
     friend bool operator==(const record_position&, const record_position&) = default;
+};
+
+/// What a file was when a source was at a place in it.
+struct file_mark {
+    std::int64_t size = -1, modified = -1; ///< of the file, packed or not; -1: nobody knows
+    /// Of the bytes, unpacked, that were read before the place, those from here on (64 MiB of them at least, or all that there were)
+    /// have this checksum (CRC32C).
+    std::uint64_t from = 0;
+    std::uint32_t checksum = 0;
+    friend bool operator==(const file_mark&, const file_mark&) = default;
 };
 
 /// The records of one file. For one thread at a time.
@@ -58,6 +73,11 @@ public:
     virtual record_position position() const = 0;
     /// Goes to a position that this file's source gave. out_of_range_error where the file is shorter.
     virtual void go_to(const record_position& p) = 0;
+    /// Of the file at position().
+    virtual file_mark mark() const = 0;
+    /// Goes to a position where the file had this mark. How it differs, in words; empty: it does not. out_of_range_error as go_to.
+    /// `same_time`: false: it may have been written to at another time.
+    virtual std::string return_to(const record_position& p, const file_mark& was, bool same_time) = 0;
     /// Records that were left out because of ignore_errors.
     virtual std::uint64_t ignored() const = 0;
 };

@@ -11,12 +11,15 @@ namespace tenon::detail {
 class text_source final : public buffered_records {
 public:
     explicit text_source(record_file f) :
-        buffered_records(std::move(f)), limit_(static_cast<std::size_t>(format_.largest_record)) {}
+        buffered_records(std::move(f)),
+        limit_(static_cast<std::size_t>(format_.largest_record)),
+        quotes_(format_.kind == record_kind::csv_lines && format_.quotes) {}
 
     bool next(std::string_view& record) override {
-        if (at_beginning()) begin();
-        else if (next_held(record)) return true;
+        if (at_beginning() && !ended_) begin();
+        else if (!format_.forgiving && next_held(record)) return true;
         while (!ended_) {
+            if (format_.forgiving) pass_no_rows();
             const std::uint64_t line = lines_ + 1;
             std::size_t whole = 0; // with its end
             const std::size_t size = find_end(whole);
@@ -54,7 +57,7 @@ private:
         const auto* const at = static_cast<const char*>(std::memchr(from, '\n', available()));
         if (!at) return false;
         std::size_t size = static_cast<std::size_t>(at - from);
-        if (is_csv() && has_quote(size)) return false;
+        if (quotes_ && has_quote(size)) return false;
         const std::size_t whole = size + 1;
         size -= size > 0 && from[size - 1] == '\r';
         if (size > limit_) return false;
@@ -78,27 +81,110 @@ private:
 
     // The byte order mark and the header lines, of whatever length.
     void begin() {
-        if (fill(3) && std::memcmp(data(), "\xEF\xBB\xBF", 3) == 0) take(3);
-        for (std::int64_t i = 0; i < format_.skip_header_lines && fill(1); ++i) skip_line();
+        if (format_.kind == record_kind::csv_lines) refuse_wide();
+        if (fill(1) && data()[0] == '\xEF' && fill(3) && std::memcmp(data(), "\xEF\xBB\xBF", 3) == 0) take(3);
+        for (std::int64_t i = 0; i < format_.skip_header_lines && fill(1); ++i) skip_line(quotes_);
     }
 
-    // Behind the end of the line or, of CSV, of the row.
-    void skip_line() {
+    // Text of two or four bytes a character is no CSV: with a byte order mark, or as a zero beside each character shows.
+    void refuse_wide() {
+        (void)fill(2); // a pipe may not have more for a long time
+        const std::string_view first(data(), std::min<std::size_t>(available(), 64) & ~std::size_t{1});
+        bool zeros[2] = {first.size() >= 8, first.size() >= 8}; // the first of each two bytes, and the second
+        bool others[2] = {true, true};
+        for (std::size_t i = 0; i < first.size(); ++i) {
+            zeros[i % 2] = zeros[i % 2] && first[i] == 0;
+            others[i % 2] = others[i % 2] && first[i] != 0;
+        }
+        const bool marked = first.starts_with("\xFF\xFE") || first.starts_with("\xFE\xFF");
+        if (!marked && !(zeros[0] && others[1]) && !(zeros[1] && others[0])) return;
+        const std::string said = say("the file is UTF-16, not UTF-8; convert it: iconv -f UTF-16 -t UTF-8");
+        end();
+        throw invalid_argument_error(said);
+    }
+
+    bool is_blank(char c) const { return c == ' ' || (c == '\t' && !format_.tabs_count); }
+    // Forgiving: blank lines and comments up to the next row.
+    void pass_no_rows() {
+        for (std::size_t seen = 0; !ended_;) {
+            if (seen == available() && !more(limit_ + 2)) {
+                if (seen > 0) ++lines_;
+                return take(seen); // nothing, or spaces
+            }
+            const char c = data()[seen];
+            if (is_blank(c)) {
+                if (++seen > limit_) return; // which is said of the row
+                continue;
+            }
+            if (c != '\n' && c != '\r' && (c != format_.comment || c == 0)) return;
+            skip_line(false);
+            seen = 0;
+        }
+    }
+
+    // The size of the line end that begins at data() + at, of which that is there; 0: none does.
+    std::size_t end_at(std::size_t at) {
+        const char c = data()[at];
+        if (c == '\n') return 1;
+        if (c != '\r' || !format_.forgiving) return 0;
+        return (at + 1 < available() || more(at + 2)) && data()[at + 1] == '\n' ? 2 : 1;
+    }
+    // Forgiving: behind the end of the line or, with quotes, of the row.
+    void skip_forgiving(bool with_quotes) {
+        for (bool quoted = false; available() > 0 || more(1);) {
+            if (data()[0] == '"') quoted = with_quotes && !quoted;
+            const std::size_t end = end_at(0);
+            take(std::max<std::size_t>(end, 1));
+            if (end == 0) continue;
+            ++lines_;
+            if (!quoted) return;
+        }
+    }
+    // As find_end.
+    std::size_t find_end_forgiving(std::size_t& whole) {
+        bool quoted = false;
+        std::uint64_t lines = 1;
+        for (std::size_t seen = 0;;) {
+            if (seen > limit_ && (quoted || seen > limit_ + 1)) return too_long();
+            if (seen == available() && !more(limit_ + 2)) {
+                whole = seen;
+                if (seen > limit_) return too_long();
+                if (seen == 0) return none;
+                if (quoted) return never_ends();
+                lines_ += lines;
+                return seen;
+            }
+            if (data()[seen] == '"') quoted = quotes_ && !quoted;
+            const std::size_t end = end_at(seen);
+            if (end > 0 && !quoted) {
+                if (seen > limit_) return too_long();
+                whole = seen + end;
+                lines_ += lines;
+                return seen;
+            }
+            lines += end > 0;
+            seen += std::max<std::size_t>(end, 1);
+        }
+    }
+
+    // Behind the end of the line or, with quotes, of the row.
+    void skip_line(bool with_quotes) {
+        if (format_.forgiving) return skip_forgiving(with_quotes);
         bool quoted = false;
         for (;;) {
             const auto* const at = static_cast<const char*>(std::memchr(data(), '\n', available()));
             const std::size_t here = at ? static_cast<std::size_t>(at - data()) + 1 : available();
-            if (is_csv()) quoted = quoted != (std::count(data(), data() + here, '"') % 2 != 0);
+            if (with_quotes) quoted = quoted != (std::count(data(), data() + here, '"') % 2 != 0);
             take(here);
             if (at) ++lines_;
             if (at && !quoted) return;
             if (available() == 0 && !more(1)) return;
         }
     }
-    bool is_csv() const { return format_.kind == record_kind::csv_lines; }
 
     // The size of the line at data(), and with its end; none at the end of the file, and where it was left out.
     std::size_t find_end(std::size_t& whole) {
+        if (format_.forgiving) return find_end_forgiving(whole);
         std::size_t seen = 0; // without an end that counts
         bool quoted = false;
         std::uint64_t lines = 0;
@@ -107,7 +193,7 @@ private:
             const auto* const at = static_cast<const char*>(
                 available() > seen ? std::memchr(from + seen, '\n', available() - seen) : nullptr);
             const std::size_t here = at ? static_cast<std::size_t>(at - from) : available();
-            if (is_csv()) quoted = quoted != (count_quotes(from + seen, from + here) % 2 != 0);
+            if (quotes_) quoted = quoted != (count_quotes(from + seen, from + here) % 2 != 0);
             lines += at != nullptr;
             if (at && !quoted) {
                 whole = here + 1;
@@ -152,12 +238,12 @@ private:
         std::string what =
             "a line of more than " + std::to_string(limit_) + " bytes; raise largest_record if it is one";
         // As far as the limit: what has been read beyond it is chance.
-        if (const std::uint64_t line = is_csv() ? open_quote(std::min(available(), limit_ + 1)) : 0; line > 0)
+        if (const std::uint64_t line = quotes_ ? open_quote(std::min(available(), limit_ + 1)) : 0; line > 0)
             what += "; a quote that begins in line " + std::to_string(line) + " has not ended so far";
         const std::string said = say(what);
         number_ = lines_ + 1;
         ++records_;
-        skip_line();
+        skip_line(quotes_);
         leave_out(error_code::resource_exhausted, said);
         return none;
     }
@@ -172,6 +258,7 @@ private:
     }
 
     const std::size_t limit_;
+    const bool quotes_;                 // line ends may stand in them
     std::uint64_t no_quote_before_ = 0; // from position() to there, in the file
 };
 

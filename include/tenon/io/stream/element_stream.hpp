@@ -19,6 +19,8 @@ public:
     void text(std::string_view value);
     void array(const any_array& value);
     void element(const std::vector<any_array>& value);
+    /// What another state_writer has written.
+    void append(std::string_view written) { bytes_.append(written); }
     std::string take() && { return std::move(bytes_); }
 
 private:
@@ -32,12 +34,18 @@ public:
         rest_(bytes), name_(std::move(name)) {}
     std::uint64_t number();
     std::string text();
+    /// All that has not been read.
+    std::string rest() { return std::string(take(rest_.size())); }
     any_array array();
     std::vector<any_array> element();
     /// One of these types.
     std::vector<any_array> element(const std::vector<tensor_type>& types);
     /// A number that can only be one of first .. last.
     std::uint64_t number(std::uint64_t first, std::uint64_t last);
+    /// Of what is being read: older ones are read too.
+    int version() const noexcept { return version_; }
+    void set_version(int version) noexcept { version_ = version; }
+    const std::string& name() const noexcept { return name_; }
     /// What was written has been read: data_loss_error where more is there.
     void require_end() const {
         if (!rest_.empty()) damaged("it is too long");
@@ -48,6 +56,7 @@ private:
     std::string_view take(std::size_t bytes);
     std::string_view rest_;
     std::string name_;
+    int version_ = 2;
 };
 
 /// For one thread at a time.

@@ -21,6 +21,7 @@ struct csv_options {
     bool quotes = true;
     std::vector<std::string> na_values = {}; ///< texts that stand for a missing field: "NA"
     std::vector<std::string> header = {};    ///< the fields' names, which messages tell, where they are known
+    bool forgiving = false;                  ///< spaces and tabs beside the quotes of a field are no part of it
     friend bool operator==(const csv_options&, const csv_options&) = default;
 };
 

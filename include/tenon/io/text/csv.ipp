@@ -102,9 +102,10 @@ private:
     // The field that begins here, which ends at a delimiter or with the record.
     field next() {
         field f;
-        if (d_.how_.quotes && at_ != end_ && *at_ == '"') {
+        const char* const first = d_.how_.forgiving ? past_spaces(at_) : at_;
+        if (d_.how_.quotes && first != end_ && *first == '"') {
             f.quoted = true;
-            const char* p = at_ + 1;
+            const char* p = first + 1;
             for (;; p += 2) {
                 p = p < end_ ? static_cast<const char*>(std::memchr(p, '"', static_cast<std::size_t>(end_ - p)))
                              : nullptr;
@@ -112,11 +113,12 @@ private:
                 if (p + 1 == end_ || p[1] != '"') break;
                 f.doubled = true;
             }
-            f.text = {at_ + 1, static_cast<std::size_t>(p - at_ - 1)};
-            if (p + 1 != end_ && p[1] != delimiter_)
+            f.text = {first + 1, static_cast<std::size_t>(p - first - 1)};
+            const char* const behind = d_.how_.forgiving ? past_spaces(p + 1) : p + 1;
+            if (behind != end_ && *behind != delimiter_)
                 fail("text after a closing quote: " + detail::shown_text(rest()) +
                      "; a quote inside of quotes is doubled");
-            leave(p + 1);
+            leave(behind);
             return f;
         }
         const char* p = at_;

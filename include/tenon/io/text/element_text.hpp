@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include <tenon/core/extents.hpp>
+#include <tenon/core/number_text.hpp>
 #include <tenon/io/text/text_fault.hpp>
 
 /// Elements and their texts, as files of text hold them, and the place in a file that a message names.
@@ -26,7 +27,7 @@ std::string to_string(const record_place& p);
 namespace detail {
 
 /// The element that all of a text says, spaces around it aside. Numbers are decimal, rounded to nearest: "+1.", ".5e-3", "nan",
-/// "-inf"; what is nearer to 0 than any number of the type is 0, what is beyond the largest is out of range. Bools are "true",
+/// "+inf", "-Infinity" (in any case); what is nearer to 0 than any number of the type is 0, what is beyond the largest is out of range. Bools are "true",
 /// "false" (in any case), "1" and "0". A string is all of the text. `to`: an element, which stays where there is a fault.
 text_fault element_of_text(std::string_view text, element_type e, void* to);
 /// "is no float", "is out of the range of int8".
@@ -35,8 +36,6 @@ std::string words(text_fault f, element_type e);
 std::string shown_text(std::string_view text);
 
 /// The shortest text that element_of_text makes the same number of.
-std::string text_of_number(float v);
-std::string text_of_number(double v);
 std::string text_of_number(std::int64_t v);
 std::string text_of_number(std::uint64_t v);
 

@@ -41,7 +41,8 @@ namespace detail {
 template <class T> const char* read_by_library(const char* begin, const char* end, T& v, text_fault& f) {
     const bool plus = begin != end && *begin == '+';
     const char* const from = plus ? begin + 1 : begin;
-    if (plus && (from == end || (!is_decimal_digit(*from) && *from != '.'))) {
+    if (plus &&
+        (from == end || (!is_decimal_digit(*from) && *from != '.' && (*from | 0x20) != 'i' && (*from | 0x20) != 'n'))) {
         f = text_fault::no_value;
         return begin;
     }
@@ -155,20 +156,6 @@ TENON_INLINE std::string shown_text(std::string_view text) {
     return shown;
 }
 
-#if defined(__cpp_lib_to_chars)
-template <class T> std::string shortest_text(T v) {
-    char text[64];
-    return std::string(text, std::to_chars(text, text + sizeof text, v).ptr);
-}
-#else
-template <class T> std::string shortest_text(T v) {
-    char text[64];
-    std::snprintf(text, sizeof text, "%.*g", sizeof(T) == sizeof(float) ? 9 : 17, static_cast<double>(v));
-    return text;
-}
-#endif
-TENON_INLINE std::string text_of_number(float v) { return shortest_text(v); }
-TENON_INLINE std::string text_of_number(double v) { return shortest_text(v); }
 TENON_INLINE std::string text_of_number(std::int64_t v) { return std::to_string(v); }
 TENON_INLINE std::string text_of_number(std::uint64_t v) { return std::to_string(v); }
 

@@ -7,7 +7,8 @@
 
 namespace tenon {
 class thread_pool;
-}
+class memory_payer;
+} // namespace tenon
 
 namespace tenon::dense {
 
@@ -44,6 +45,8 @@ struct convolution_description {
     /// The most threads to divide one product among.
     int threads = 1;
     backend with = backend::best;
+    /// Is asked for what the product holds; outlives it. nullptr: nobody.
+    memory_payer* memory = nullptr;
 
     constexpr std::int64_t out_height() const noexcept {
         return (height + pad_top + pad_bottom - dilation_h * (kernel_h - 1) - 1) / stride_h + 1;

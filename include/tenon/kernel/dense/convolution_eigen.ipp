@@ -25,11 +25,16 @@ public:
         window_(d.kernel_h * d.kernel_w * group_in_),
         weights_(window_ * d.out_channels),
         pieces_(std::max<std::int64_t>(1, std::min<std::int64_t>(d.threads, d.batch))) {
+        constexpr double most = 4e18; // bytes that can be counted
+        if (static_cast<double>(pixels_) * static_cast<double>(window_) * static_cast<double>(pieces_) *
+                static_cast<double>(sizeof(T)) >
+            most)
+            throw std::bad_array_new_length();
         std::size_t elements = static_cast<std::size_t>(pixels_ * window_);
         if (which == convolution_product::backward_weights)
             elements += static_cast<std::size_t>(weights_ + d.out_channels);
         bytes_ = (elements * sizeof(T) + 63) / 64 * 64;
-        scratch_.resize(bytes_ * static_cast<std::size_t>(pieces_), 1);
+        scratch_.resize(bytes_ * static_cast<std::size_t>(pieces_), 1, d.memory);
     }
 
     void run(const void* first, const void* second, void* third, void* result, thread_pool* pool) const override {

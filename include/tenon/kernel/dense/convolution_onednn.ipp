@@ -62,12 +62,13 @@ private:
     /// What one run needs: a call a share, memory for weights in the primitive's order, one a share for their
     /// gradients.
     struct context {
-        std::vector<std::unique_ptr<onednn_call>> calls;
-        std::unique_ptr<onednn_call> reorder;
-        std::vector<std::byte> memory;
+        explicit context(memory_payer* payer) : memory(payer), plain(payer), bias(payer) {}
+        std::vector<std::unique_ptr<onednn_call>> calls{};
+        std::unique_ptr<onednn_call> reorder{};
+        paid_vector<std::byte> memory;
         std::size_t ordered_bytes = 0;
-        std::vector<float> plain; // one share's weight gradient
-        std::vector<float> bias;  // a bias gradient a share
+        paid_vector<float> plain; // one share's weight gradient
+        paid_vector<float> bias;  // a bias gradient a share
 
         std::byte* ordered(std::int64_t s) {
             const auto address = (reinterpret_cast<std::uintptr_t>(memory.data()) + 63) / 64 * 64;
@@ -149,20 +150,24 @@ private:
 
     std::unique_ptr<context> borrow() const {
         return contexts_.borrow([&] {
-            auto made = std::make_unique<context>();
+            auto made = std::make_unique<context>(d_.memory);
             for (std::int64_t s = 0; s < shares_; ++s) made->calls.push_back(make_call(s));
             made->ordered_bytes = ordered_bytes_;
             if (which_ == convolution_product::backward_weights) {
                 made->reorder = std::make_unique<onednn_call>(
-                    reorder_, std::initializer_list<onednn_call::operand>{{DNNL_ARG_FROM, weights_of(whole_)},
-                                                                          {DNNL_ARG_TO, plain_weights()}});
+                    reorder_,
+                    std::initializer_list<onednn_call::operand>{{DNNL_ARG_FROM, weights_of(whole_)},
+                                                                {DNNL_ARG_TO, plain_weights()}},
+                    d_.memory);
                 made->memory.resize(ordered_bytes_ * static_cast<std::size_t>(shares_) + 64);
                 made->plain.resize(static_cast<std::size_t>(weight_count()));
                 made->bias.resize(static_cast<std::size_t>(shares_ * d_.out_channels));
             } else {
                 made->reorder = std::make_unique<onednn_call>(
-                    reorder_, std::initializer_list<onednn_call::operand>{{DNNL_ARG_FROM, plain_weights()},
-                                                                          {DNNL_ARG_TO, weights_of(whole_)}});
+                    reorder_,
+                    std::initializer_list<onednn_call::operand>{{DNNL_ARG_FROM, plain_weights()},
+                                                                {DNNL_ARG_TO, weights_of(whole_)}},
+                    d_.memory);
                 made->memory.resize(ordered_bytes_ + 64);
             }
             return made;
@@ -182,22 +187,28 @@ private:
         switch (which_) {
         case convolution_product::forward:
             if (adds_bias(d_.after)) {
-                return std::make_unique<onednn_call>(p, operands{{DNNL_ARG_SRC, x(images)},
-                                                                 {DNNL_ARG_WEIGHTS, weights},
-                                                                 {DNNL_ARG_DST, y(images)},
-                                                                 {DNNL_ARG_BIAS, bias()}});
+                return std::make_unique<onednn_call>(p,
+                                                     operands{{DNNL_ARG_SRC, x(images)},
+                                                              {DNNL_ARG_WEIGHTS, weights},
+                                                              {DNNL_ARG_DST, y(images)},
+                                                              {DNNL_ARG_BIAS, bias()}},
+                                                     d_.memory);
             }
             return std::make_unique<onednn_call>(
-                p, operands{{DNNL_ARG_SRC, x(images)}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DST, y(images)}});
+                p, operands{{DNNL_ARG_SRC, x(images)}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DST, y(images)}},
+                d_.memory);
         case convolution_product::backward_data:
             return std::make_unique<onednn_call>(
                 p,
-                operands{{DNNL_ARG_DIFF_DST, y(images)}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DIFF_SRC, x(images)}});
+                operands{{DNNL_ARG_DIFF_DST, y(images)}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DIFF_SRC, x(images)}},
+                d_.memory);
         default:
-            return std::make_unique<onednn_call>(p, operands{{DNNL_ARG_SRC, x(images)},
-                                                             {DNNL_ARG_DIFF_DST, y(images)},
-                                                             {DNNL_ARG_DIFF_WEIGHTS, weights},
-                                                             {DNNL_ARG_DIFF_BIAS, bias()}});
+            return std::make_unique<onednn_call>(p,
+                                                 operands{{DNNL_ARG_SRC, x(images)},
+                                                          {DNNL_ARG_DIFF_DST, y(images)},
+                                                          {DNNL_ARG_DIFF_WEIGHTS, weights},
+                                                          {DNNL_ARG_DIFF_BIAS, bias()}},
+                                                 d_.memory);
         }
     }
 

@@ -7,7 +7,8 @@
 
 namespace tenon {
 class thread_pool;
-}
+class memory_payer;
+} // namespace tenon
 
 namespace tenon::dense {
 
@@ -39,6 +40,8 @@ struct gemm_description {
     /// b never changes: the first run may keep a rearranged copy, and later runs may not look at b.
     bool constant_b = false;
     backend with = backend::best;
+    /// Is asked for what the product holds; outlives it. nullptr: nobody.
+    memory_payer* memory = nullptr;
 };
 
 } // namespace tenon::dense

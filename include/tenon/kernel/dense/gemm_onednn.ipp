@@ -127,12 +127,15 @@ private:
         if (!adds_bias(d_.after)) {
             return std::make_unique<onednn_call>(
                 primitive,
-                operands{{DNNL_ARG_SRC, left(share)}, {DNNL_ARG_WEIGHTS, right(share)}, {DNNL_ARG_DST, result(share)}});
+                operands{{DNNL_ARG_SRC, left(share)}, {DNNL_ARG_WEIGHTS, right(share)}, {DNNL_ARG_DST, result(share)}},
+                d_.memory);
         }
-        return std::make_unique<onednn_call>(primitive, operands{{DNNL_ARG_SRC, left(share)},
-                                                                 {DNNL_ARG_WEIGHTS, right(share)},
-                                                                 {DNNL_ARG_DST, result(share)},
-                                                                 {DNNL_ARG_BIAS, bias_of(share)}});
+        return std::make_unique<onednn_call>(primitive,
+                                             operands{{DNNL_ARG_SRC, left(share)},
+                                                      {DNNL_ARG_WEIGHTS, right(share)},
+                                                      {DNNL_ARG_DST, result(share)},
+                                                      {DNNL_ARG_BIAS, bias_of(share)}},
+                                             d_.memory);
     }
 
     void run_share(std::int64_t s, const float* a, const float* b, const float* bias, float* c) const {

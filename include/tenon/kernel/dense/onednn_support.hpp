@@ -16,6 +16,7 @@
 #include <oneapi/dnnl/dnnl.h>
 
 #include <tenon/core/error.hpp>
+#include <tenon/kernel/paid_memory.hpp>
 
 namespace tenon::dense::detail {
 
@@ -168,9 +169,12 @@ public:
         }
         return make();
     }
-    void give_back(std::unique_ptr<Context> one) {
+    void give_back(std::unique_ptr<Context> one) noexcept {
         const std::lock_guard guard(mutex_);
-        spare_.push_back(std::move(one));
+        try {
+            spare_.push_back(std::move(one));
+        } catch (const std::bad_alloc&) { // it ends
+        }
     }
 
 private:
@@ -186,7 +190,8 @@ public:
         dnnl_memory_desc_t description;
     };
 
-    onednn_call(const onednn_primitive& of, std::initializer_list<operand> operands) : primitive_(of.primitive.get()) {
+    onednn_call(const onednn_primitive& of, std::initializer_list<operand> operands, memory_payer* payer) :
+        primitive_(of.primitive.get()), scratch_(payer) {
         scratch_.resize(of.scratch_bytes() + 64);
         dnnl_stream_t stream = nullptr;
         require(dnnl_stream_create(&stream, onednn_engine(), dnnl_stream_default_flags), "dnnl_stream_create");
@@ -223,7 +228,7 @@ private:
     }
 
     dnnl_primitive_t primitive_;
-    std::vector<std::byte> scratch_;
+    paid_vector<std::byte> scratch_;
     onednn_owner<dnnl_stream> stream_;
     std::vector<onednn_owner<dnnl_memory>> memories_;
     std::vector<void*> addresses_; // what each of them has been given

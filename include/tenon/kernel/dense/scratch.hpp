@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include <tenon/core/memory_payer.hpp>
+
 namespace tenon::dense::detail {
 
 /// Memory for the runs of one planned kernel: one piece kept for the usual case of one run at a time, more
@@ -37,9 +39,10 @@ public:
     scratch_memory(const scratch_memory&) = delete;
     scratch_memory& operator=(const scratch_memory&) = delete;
 
-    /// Once, before the first lease: memory for `pieces` leases at a time.
-    void resize(std::size_t bytes, std::int64_t pieces) {
+    /// Once, before the first lease: memory for `pieces` leases at a time. The payer, if any, is asked for each piece, and outlives this.
+    void resize(std::size_t bytes, std::int64_t pieces, memory_payer* payer = nullptr) {
         bytes_ = bytes;
+        payer_ = payer;
         if (bytes == 0 || pieces < 1) return;
         kept_.store(new_piece(), std::memory_order_relaxed);
         others_.reserve(static_cast<std::size_t>(2 * pieces));
@@ -71,13 +74,23 @@ private:
         }
     }
     std::byte* new_piece() const {
-        auto* piece = static_cast<std::byte*>(::operator new (bytes_, std::align_val_t{64}));
+        if (payer_) payer_->take(bytes_);
+        void* const piece = ::operator new (bytes_, std::align_val_t{64}, std::nothrow);
+        if (!piece) {
+            if (payer_) payer_->give(bytes_);
+            throw std::bad_alloc();
+        }
         std::memset(piece, 0, bytes_);
-        return piece;
+        return static_cast<std::byte*>(piece);
     }
-    static void delete_piece(std::byte* piece) noexcept { ::operator delete (piece, std::align_val_t{64}); }
+    void delete_piece(std::byte* piece) const noexcept {
+        if (!piece) return;
+        ::operator delete (piece, std::align_val_t{64});
+        if (payer_) payer_->give(bytes_);
+    }
 
     std::size_t bytes_ = 0;
+    memory_payer* payer_ = nullptr;
     std::atomic<std::byte*> kept_{nullptr};
     std::mutex mutex_;
     std::vector<std::byte*> others_;

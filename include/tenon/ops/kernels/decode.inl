@@ -76,19 +76,22 @@ template <class Columns> void set_columns(decoded_columns& a, const Columns& col
     a.defaults = text_list(defaults);
 }
 
-inline csv_row_decoder csv_decoder_of(const decode_csv_op::attributes& a) {
+// Written where it is set only, so that graphs of before are read.
+inline constexpr const char* forgiving_csv = "forgiving";
+
+inline csv_row_decoder csv_decoder_of(const decode_csv_op::attributes& a, bool forgiving) {
     std::vector<csv_column> columns;
     for (std::size_t i = 0; i < a.types.size(); ++i)
         columns.push_back({a.types[i].element, default_of(a, i), a.types[i].extents.elements()});
     return {"decode_csv",
             std::move(columns),
-            {static_cast<char>(a.delimiter), a.quotes, texts_of(*a.na_values), texts_of(*a.header)}};
+            {static_cast<char>(a.delimiter), a.quotes, texts_of(*a.na_values), texts_of(*a.header), forgiving}};
 }
 struct decode_csv_kernel final : decode_kernel<csv_row_decoder> {
     explicit decode_csv_kernel(const kernel_setup& s) :
         decode_csv_kernel(s, decode<decode_csv_op::attributes>(s.attrs)) {}
     decode_csv_kernel(const kernel_setup& s, const decode_csv_op::attributes& a) :
-        decode_kernel(s, csv_decoder_of(a), cost_of(a, 15)) {}
+        decode_kernel(s, csv_decoder_of(a, s.attrs.find(forgiving_csv) != nullptr), cost_of(a, 15)) {}
 };
 
 inline json_row_decoder json_decoder_of(const decode_json_op::attributes& a) {
@@ -154,7 +157,9 @@ TENON_INLINE std::vector<any_tensor> decode_csv(const any_tensor& records, const
     a.na_values = detail::text_list(how.na_values);
     a.header = detail::text_list(how.header);
     (void)csv_row_decoder("decode_csv", columns, how); // what is wrong with them is said here, not in the step
-    return detail::outputs_of(add_node(definition_of<decode_csv_op>(), {records}, encode(a)), columns.size());
+    attributes written = encode(a);
+    if (how.forgiving) written.set(detail::forgiving_csv, std::int64_t{1});
+    return detail::outputs_of(add_node(definition_of<decode_csv_op>(), {records}, std::move(written)), columns.size());
 }
 TENON_INLINE std::vector<any_tensor> decode_json(const any_tensor& records, const std::vector<json_column>& columns) {
     decode_json_op::attributes a;

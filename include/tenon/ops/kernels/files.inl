@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,10 +19,14 @@
 #include <tenon/core/content_hash.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/file.hpp>
+#include <tenon/core/number_text.hpp>
+#include <tenon/graph/attribute.hpp>
 #include <tenon/graph/safetensors.hpp>
 #include <tenon/kernel/file_access.hpp>
+#include <tenon/kernel/lease.hpp>
 #include <tenon/kernel/step.hpp>
 #include <tenon/kernel/wait.hpp>
+#include <tenon/ops/assembly.hpp>
 
 /// The kernels of ops/files.hpp.
 
@@ -62,9 +68,136 @@ struct read_file_kernel final : file_kernel {
     }
 };
 
-struct write_file_kernel final : file_kernel {
-    using file_kernel::file_kernel;
+// A file that one may have at a time: among the sessions of this process by a lease, among processes by a lock of the file, which
+// goes with the process. The file holds the holder's name, and goes when it is given back.
+class claimed_file {
+public:
+    explicit claimed_file(std::string path) : path_(std::move(path)) {}
+    claimed_file(const claimed_file&) = delete;
+    ~claimed_file() { unlock(); }
+
+    // Of this process, by path. Those that are claimed stay, whoever asks for them.
+    static std::shared_ptr<claimed_file> of(const std::string& path) {
+        static std::mutex guard;
+        static auto& all = *new std::map<std::string, std::shared_ptr<claimed_file>>;
+        const std::lock_guard lock(guard);
+        std::erase_if(all, [](const auto& at) { return at.second.use_count() == 1 && !at.second->is_claimed(); });
+        std::shared_ptr<claimed_file>& found = all[path];
+        if (!found) found = std::make_shared<claimed_file>(path);
+        return found;
+    }
+
+    std::string claim(const char* op, const std::string& who, lease::time_point now, double seconds, bool renews) {
+        const std::lock_guard lock(guard_);
+        if (seconds < 0) {
+            const bool own = is_.at(now).is(who);
+            const std::string holder = is_.give_back(who, now).holder;
+            if (own) {
+                if (descriptor_ >= 0)
+                    ::unlink(path_.c_str()); // before the lock goes: who locks it next looks whether it is there
+                unlock();
+            }
+            return holder;
+        }
+        const lease::standing before = is_.at(now);
+        if (renews ? !before.is(who) : !before.holder.empty() && before.holder != who) return before.holder;
+        if (descriptor_ < 0)
+            if (const std::string other = lock_file(op); !other.empty()) return other;
+        if (::ftruncate(descriptor_, 0) == 0)
+            (void)!::pwrite(descriptor_, who.data(), who.size(), 0); // for people, and other processes' messages
+        const auto length = std::chrono::duration<double>(seconds);
+        return is_.claim(who, now, std::chrono::duration_cast<lease::duration>(length)).holder;
+    }
+    // f(), while nobody else can claim it.
+    template <class F> void as(const char* op, const std::string& who, lease::time_point now, F&& f) {
+        const std::lock_guard lock(guard_);
+        const lease::standing s = is_.at(now);
+        if (!s.is(who))
+            throw aborted_error(std::string(op) + ": nothing is done: " + who + " does not have '" + path_ +
+                                "' any more, " +
+                                (s.holder.empty() ? std::string("its time has passed") : s.holder + " has it"));
+        f();
+    }
+
+private:
+    // Who has it, where that is another process.
+    std::string lock_file(const char* op) {
+        for (int tried = 0; tried < 100; ++tried) {
+            const int d = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+            if (d < 0) throw_file_error(op, path_, errno);
+            struct flock all {};
+            all.l_type = F_WRLCK;
+            all.l_whence = SEEK_SET;
+            if (::fcntl(d, F_OFD_SETLK, &all) != 0 && (errno == EAGAIN || errno == EACCES)) {
+                char name[256];
+                const ssize_t n = ::pread(d, name, sizeof name, 0);
+                ::close(d);
+                return n > 0 ? std::string(name, static_cast<std::size_t>(n)) : "another process";
+            } // a file system without locks has none
+            struct stat opened {
+            }, there{};
+            if (::fstat(d, &opened) == 0 && ::stat(path_.c_str(), &there) == 0 && opened.st_ino == there.st_ino &&
+                opened.st_dev == there.st_dev) {
+                descriptor_ = d;
+                return {};
+            }
+            ::close(d); // it was given back between
+        }
+        return "others, one after another,";
+    }
+    bool is_claimed() const {
+        const std::lock_guard lock(guard_);
+        return descriptor_ >= 0;
+    }
+    void unlock() noexcept {
+        if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
+    }
+
+    const std::string path_;
+    mutable std::mutex guard_; // of what follows
+    lease is_;
+    int descriptor_ = -1;
+};
+
+inline lease::time_point now_of(const kernel_run& r) {
+    return r.step ? r.step->now() : std::chrono::steady_clock::now();
+}
+
+struct claim_file_kernel final : file_kernel {
+    explicit claim_file_kernel(const kernel_setup& s) :
+        file_kernel(s), renews(decode<claim_file_op::attributes>(s.attrs).renews) {}
     void run(const kernel_run& r) override {
+        const std::string& who = *r.input<std::string>(1);
+        const double seconds = *r.input<double>(2);
+        if (who.empty())
+            throw invalid_argument_error(op + ": who claims '" + *r.input<std::string>(0) + "' has no name");
+        if (!(seconds <= 1e6))
+            throw invalid_argument_error(op + ": it is claimed for " + detail::text_of_number(seconds) +
+                                         " s; give up to 1e6");
+        *r.output<std::string>(0) = claimed_file::of(files.resolve(op, *r.input<std::string>(0), true))
+                                        ->claim(op.c_str(), who, now_of(r), seconds, renews);
+    }
+    const bool renews;
+};
+
+// What is done only by who has a file, where inputs `first` and the next say which and who.
+struct guarded_file_kernel : file_kernel {
+    guarded_file_kernel(const kernel_setup& s, int n) : file_kernel(s), first(n), is_guarded(s.inputs.size() > n) {}
+    template <class F> void guarded(const kernel_run& r, F&& f) const {
+        if (!is_guarded) return f();
+        claimed_file::of(files.resolve(op, *r.input<std::string>(first), true))
+            ->as(op.c_str(), *r.input<std::string>(first + 1), now_of(r), f);
+    }
+    const int first;
+    const bool is_guarded;
+};
+
+struct write_file_kernel final : guarded_file_kernel {
+    explicit write_file_kernel(const kernel_setup& s) : guarded_file_kernel(s, 2) {}
+    void run(const kernel_run& r) override {
+        guarded(r, [&] { write(r); });
+    }
+    void write(const kernel_run& r) const {
         output_file file(op.c_str(), files.resolve(op, *r.input<std::string>(0), true));
         const std::string& text = *r.input<std::string>(1);
         file.write(text.data(), text.size());
@@ -72,9 +205,13 @@ struct write_file_kernel final : file_kernel {
     }
 };
 
-struct remove_files_kernel final : file_kernel {
-    explicit remove_files_kernel(const kernel_setup& s) : file_kernel(s), count(s.inputs[0].extents.elements()) {}
+struct remove_files_kernel final : guarded_file_kernel {
+    explicit remove_files_kernel(const kernel_setup& s) :
+        guarded_file_kernel(s, 1), count(s.inputs[0].extents.elements()) {}
     void run(const kernel_run& r) override {
+        guarded(r, [&] { remove(r); });
+    }
+    void remove(const kernel_run& r) const {
         for (std::int64_t i = 0; i < count; ++i) {
             std::string path;
             try {
@@ -271,3 +408,49 @@ private:
 };
 
 } // namespace tenon::detail
+
+namespace tenon {
+
+TENON_INLINE void restore_shard_op::of_before(const graph& to, node& n) {
+    const attribute* const named = n.attributes.find("names");
+    const auto* const names = named ? std::get_if<std::shared_ptr<const any_array>>(named) : nullptr;
+    if (!names || !*names || (*names)->element() != element_type::string || (*names)->extents().rank() != 1 ||
+        n.inputs.size() != 2)
+        return;
+    // What it needs beside its inputs are nodes as any, called after it.
+    const auto add = [&](const char* called, const op_definition& op, tenon::attributes a,
+                         std::vector<node_output> inputs) {
+        node made;
+        made.name = n.name + called;
+        made.op = &op;
+        made.inputs.assign(inputs.begin(), inputs.end());
+        made.attributes = std::move(a);
+        made.device = n.device;
+        return node_output{detail::restore_node(to, std::move(made)), 0};
+    };
+    const auto constant = [&](const char* called, std::shared_ptr<const any_array> value) {
+        return add(called, constant_definition, encode(constant_op::attributes{std::move(value)}), {});
+    };
+    const auto types = n.attributes.get<std::vector<tensor_type>>("types");
+    const std::int64_t count = (*names)->elements();
+    if (static_cast<std::int64_t>(types.size()) != count) return;
+    any_array outputs(element_type::int64, {count, 1}), rows(element_type::int64, {count, 3});
+    for (std::int64_t i = 0; i < count; ++i) {
+        const extents& sizes = types[static_cast<std::size_t>(i)].extents;
+        outputs.data<std::int64_t>()[i] = i;
+        std::int64_t* const row = rows.data<std::int64_t>() + i * 3; // from, how many, to
+        row[0] = row[2] = 0;
+        row[1] = sizes.rank() > 0 ? sizes[0].size : 1;
+    }
+    const node_output all = constant("/names", *names);
+    const node_output pieces =
+        add("/pieces", concat_definition, encode(axis_attributes{1}),
+            {constant("/outputs", std::make_shared<const any_array>(std::move(outputs))), n.inputs[1],
+             constant("/rows", std::make_shared<const any_array>(std::move(rows)))});
+    n.inputs = {n.inputs[0], all, pieces};
+    tenon::attributes today;
+    today.set("types", types);
+    n.attributes = std::move(today);
+}
+
+} // namespace tenon

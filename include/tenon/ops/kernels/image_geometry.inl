@@ -6,9 +6,11 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/number_text.hpp>
 #include <tenon/core/with_element.hpp>
 #include <tenon/graph/node.hpp>
 #include <tenon/kernel/kernel.hpp>
+#include <tenon/kernel/paid_memory.hpp>
 #include <tenon/ops/kernels/images.hpp>
 
 /// The CPU kernels of ops/image_geometry.hpp. They move bytes.
@@ -83,7 +85,7 @@ private:
         if (fractions) {
             const float part = static_cast<const float*>(places)[i];
             if (part >= 0 && part < 1) return static_cast<std::int64_t>(part * static_cast<double>(most + 1));
-            outside(i, std::to_string(part), "a part of the places in [0, 1)");
+            outside(i, detail::text_of_number(part), "a part of the places in [0, 1)");
         }
         const std::int64_t place = static_cast<const std::int32_t*>(places)[i];
         if (place < 0 || place > most) outside(i, std::to_string(place), "0 .. " + std::to_string(most));
@@ -138,7 +140,8 @@ struct fit_images_kernel final : kernel {
         to(s.outputs[0].extents),
         bytes(static_cast<std::int64_t>(size_of(s.outputs[0].element))),
         rows(from.height, to.height),
-        columns(from.width, to.width) {
+        columns(from.width, to.width),
+        border(s.memory) {
         if (to.elements() == 0) return;
         with_element(s.outputs[0].element, [&]<class T>(const T&) {
             if constexpr (!std::is_same_v<T, std::string>) {
@@ -186,7 +189,7 @@ private:
     image_sizes from, to;
     std::int64_t bytes;
     overlap rows, columns;
-    std::vector<std::byte> border; // a row of the value
+    paid_vector<std::byte> border; // a row of the value
 };
 
 } // namespace tenon::detail

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <vector>
 
 #include <tenon/kernel/kernel.hpp>
+#include <tenon/kernel/paid_memory.hpp>
 #include <tenon/kernel/widened.hpp>
 #include <tenon/ops/kernels/images.hpp>
 
@@ -26,8 +26,12 @@ template <class T> struct resize_weights {
     struct part {
         std::int64_t first = 0, count = 0, weight = 0;
     };
-    resize_weights(interpolation method, std::int64_t from, std::int64_t to) {
+    resize_weights(interpolation method, std::int64_t from, std::int64_t to, memory_payer* payer) :
+        parts(payer), weights(payer) {
         parts.reserve(static_cast<std::size_t>(to));
+        // At most: pixels of an area overlap their neighbours', each at both its ends.
+        weights.reserve(static_cast<std::size_t>(to) * (method == interpolation::nearest ? 1 : 2) +
+                        static_cast<std::size_t>(method == interpolation::area && to > 0 ? from : 0));
         for (std::int64_t i = 0; i < to; ++i) {
             const double scale = static_cast<double>(from) / static_cast<double>(to);
             if (method == interpolation::nearest) {
@@ -53,8 +57,8 @@ template <class T> struct resize_weights {
             }
         }
     }
-    std::vector<part> parts;
-    std::vector<T> weights;
+    paid_vector<part> parts;
+    paid_vector<T> weights;
 
 private:
     void begin(std::int64_t pixel) { parts.push_back({pixel, 0, static_cast<std::int64_t>(weights.size())}); }
@@ -68,8 +72,12 @@ struct resize_nearest_kernel final : kernel {
     explicit resize_nearest_kernel(const kernel_setup& s) :
         from(s.inputs[0].extents),
         to(s.outputs[0].extents),
-        pixel(to.channels * static_cast<std::int64_t>(size_of(s.outputs[0].element))) {
+        pixel(to.channels * static_cast<std::int64_t>(size_of(s.outputs[0].element))),
+        rows(s.memory),
+        columns(s.memory) {
         if (to.elements() == 0) return;
+        rows.reserve(static_cast<std::size_t>(to.height));
+        columns.reserve(static_cast<std::size_t>(to.width));
         for (std::int64_t y = 0; y < to.height; ++y) rows.push_back(nearest_pixel(y, from.height, to.height));
         for (std::int64_t x = 0; x < to.width; ++x) columns.push_back(pixel * nearest_pixel(x, from.width, to.width));
     }
@@ -106,7 +114,7 @@ private:
     }
     image_sizes from, to;
     std::int64_t pixel;
-    std::vector<std::int64_t> rows, columns; // columns in bytes
+    paid_vector<std::int64_t> rows, columns; // columns in bytes
 };
 
 /// Both ways between images and resized ones; the working memory is a row of the images for each of them.
@@ -122,8 +130,8 @@ protected:
         large(images),
         small(resized),
         empty(large.elements() == 0 || small.elements() == 0),
-        rows(method_of(s), large.height, empty ? 0 : small.height),
-        columns(method_of(s), large.width, empty ? 0 : small.width) {}
+        rows(method_of(s), large.height, empty ? 0 : small.height, s.memory),
+        columns(method_of(s), large.width, empty ? 0 : small.width, s.memory) {}
     static interpolation method_of(const kernel_setup& s) { return decode<resize_attributes>(s.attrs).method; }
     double ns_each() const {
         return 0.3 * static_cast<double>(small.height) * static_cast<double>(large.row() + 2 * small.row());

@@ -15,16 +15,36 @@
 
 namespace tenon::detail {
 
-inline std::shared_ptr<const element_source> source_for(const kernel_setup& s, std::int64_t number) {
-    if (number == 0) return nullptr;
-    auto source = numbered_source(static_cast<std::uint64_t>(number));
-    if (!source)
+// A data set by its number: of this process, or of the session's client. Found before the resource is that goes through it, which is made
+// under the lock of all.
+class found_source {
+public:
+    found_source(const kernel_setup& s, std::int64_t number) :
+        node_(s.node), number_(static_cast<std::uint64_t>(number)) {
+        if (number == 0 || (here_ = numbered_source(number_))) return;
+        const auto nowhere = []() -> std::shared_ptr<resource> { throw not_found_error("the client has none"); };
+        try {
+            of_client_ = s.resources->find_or_make<element_sources>(s.session_container, "", nowhere);
+        } catch (const not_found_error&) {
+        }
+    }
+    /// nullptr of number 0.
+    std::shared_ptr<const element_source> with(const std::vector<tensor_type>& components) const {
+        if (number_ == 0 || here_) return here_;
+        if (of_client_) return of_client_->find(number_, components);
         throw failed_precondition_error(
-            s.node.name +
+            node_.name +
             ": its data set is not in this process. A data set lives in the program that made it, with its functions "
-            "and arrays: place the iterator on that program's own task, or hand its elements on by a queue");
-    return source;
-}
+            "and arrays: place the iterator on the task that this program's session is on, which asks it for elements, "
+            "or hand its elements on by a queue");
+    }
+
+private:
+    const node& node_;
+    const std::uint64_t number_;
+    std::shared_ptr<const element_source> here_;
+    std::shared_ptr<element_sources> of_client_;
+};
 
 // The iterator that a node stands for, on the device that `s` is for.
 inline std::shared_ptr<iterator_resource> iterator_of(const node& n, const kernel_setup& s) {
@@ -36,8 +56,9 @@ inline std::shared_ptr<iterator_resource> iterator_of(const node& n, const kerne
     const std::string& name = shared ? a.shared_name : n.name;
     const std::string container = shared ? n.container : s.session_container;
     // Names of sizes are a graph's; the data set has them too.
+    const found_source source(s, a.source);
     auto it = s.resources->find_or_make<iterator_resource>(container, name, [&] {
-        return std::make_shared<iterator_resource>(name, a.components, source_for(s, a.source));
+        return std::make_shared<iterator_resource>(name, a.components, source.with(a.components));
     });
     if (without_names(it->components()) != without_names(a.components))
         throw invalid_argument_error(
@@ -59,7 +80,8 @@ struct iterator_kernel final : kernel {
 
 struct iterator_initialize_kernel final : kernel {
     explicit iterator_initialize_kernel(const kernel_setup& s) :
-        it(used_iterator(s)), source(source_for(s, decode<iterator_initialize_op::attributes>(s.attrs).source)) {
+        it(used_iterator(s)),
+        source(found_source(s, decode<iterator_initialize_op::attributes>(s.attrs).source).with(it->components())) {
         if (!source) throw invalid_argument_error(s.node.name + ": it names no data set");
     }
     void run(const kernel_run&) override { it->initialize(source); }
@@ -101,6 +123,8 @@ public:
         else it_->get_next(*this);
     }
     bool stop() noexcept override { return it_ && it_->stop(*this); }
+    void give_back() noexcept override { it_->give_back(*this, std::exchange(kept_, {})); }
+    void let_go() noexcept override { kept_.clear(); }
     std::string awaited() const override { return it_->awaited(); }
 
 protected:
@@ -109,10 +133,13 @@ protected:
 private:
     void completed(std::exception_ptr failure) noexcept override {
         if (!failure) wait::values = std::exchange(iterator_attempt::values, {});
+        if (!failure && keeps)
+            for (const any_array& v : wait::values) kept_.push_back(v.share());
         iterator_attempt::values.clear();
         then_->completed(std::move(failure)); // whoever is told may start it anew
     }
     const bool saves_;
+    std::vector<any_array> kept_;
     completion* then_ = nullptr;
 };
 
@@ -125,6 +152,7 @@ struct iterator_next_kernel final : waiting_kernel {
                                          to_string(it->components()));
     }
     std::unique_ptr<wait> make_wait() const override { return std::make_unique<iterator_wait>(it, false); }
+    bool takes() const override { return true; }
     std::shared_ptr<iterator_resource> it;
 };
 
@@ -141,6 +169,7 @@ struct iterator_next_of_kernel final : waiting_kernel {
         resources(s.resources) {}
 
     std::unique_ptr<wait> make_wait() const override { return std::make_unique<named>(*this); }
+    bool takes() const override { return true; }
 
     // Which iterator it is, each step says.
     class named final : public iterator_wait {

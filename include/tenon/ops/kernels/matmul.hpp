@@ -3,11 +3,12 @@
 #include <memory>
 #include <optional>
 #include <type_traits>
-#include <vector>
+#include <utility>
 
 #include <tenon/core/half.hpp>
 #include <tenon/kernel/dense/gemm.hpp>
 #include <tenon/kernel/kernel.hpp>
+#include <tenon/kernel/paid_memory.hpp>
 #include <tenon/kernel/simd/pack.hpp>
 #include <tenon/kernel/thread_pool.hpp>
 
@@ -23,11 +24,12 @@ namespace tenon::detail {
 struct matmul_layout {
     std::int64_t m = 1, n = 1, k = 1;
     std::int64_t batch = 1, stride_a = 0, stride_b = 0;
-    std::vector<std::int64_t> outer_a{0}, outer_b{0};
+    paid_vector<std::int64_t> outer_a, outer_b;
     bool transpose_a, transpose_b;
     std::int64_t elements_a, elements_b, elements_c;
 
-    matmul_layout(const kernel_setup& s, bool ta, bool tb) : transpose_a(ta), transpose_b(tb) {
+    matmul_layout(const kernel_setup& s, bool ta, bool tb) :
+        outer_a(1, 0, s.memory), outer_b(1, 0, s.memory), transpose_a(ta), transpose_b(tb) {
         const extents &a = s.inputs[0].extents, &b = s.inputs[1].extents;
         elements_a = a.elements();
         elements_b = b.elements();
@@ -81,7 +83,7 @@ struct matmul_layout {
 };
 
 inline dense::gemm_description describe(const matmul_layout& l, element_type element, dense::epilogue after,
-                                        int threads) {
+                                        const kernel_setup& s) {
     dense::gemm_description d;
     d.batch = l.batch;
     d.m = l.m;
@@ -93,15 +95,16 @@ inline dense::gemm_description describe(const matmul_layout& l, element_type ele
     d.batch_stride_b = l.stride_b;
     d.after = after;
     d.element = element;
-    d.threads = threads;
+    d.threads = s.threads;
+    d.memory = s.memory;
     return d;
 }
 
 /// float and double.
 template <class T> class matmul_kernel final : public kernel {
 public:
-    matmul_kernel(const kernel_setup& s, const matmul_layout& l, dense::epilogue after) :
-        l_(l), has_bias_(s.inputs.size() > 2), product_(describe(l, s.inputs[0].element, after, s.threads)) {}
+    matmul_kernel(const kernel_setup& s, matmul_layout l, dense::epilogue after) :
+        l_(std::move(l)), has_bias_(s.inputs.size() > 2), product_(describe(l_, s.inputs[0].element, after, s)) {}
     void run(const kernel_run& r) override {
         if (!r.out[0] || l_.elements_c == 0) return;
         const void* bias = has_bias_ ? r.in[2] : nullptr;
@@ -120,8 +123,8 @@ private:
 /// 16-bit floats become floats and the result is rounded once.
 template <class T> class small_float_matmul_kernel final : public kernel {
 public:
-    small_float_matmul_kernel(const kernel_setup& s, const matmul_layout& l, dense::epilogue after) :
-        l_(l), n_(s.inputs.size() > 2 ? l.n : 0), product_(describe(l, element_type::float32, after, s.threads)) {}
+    small_float_matmul_kernel(const kernel_setup& s, matmul_layout l, dense::epilogue after) :
+        l_(std::move(l)), n_(s.inputs.size() > 2 ? l_.n : 0), product_(describe(l_, element_type::float32, after, s)) {}
     void run(const kernel_run& r) override {
         if (!r.out[0] || l_.elements_c == 0) return;
         float* a = reinterpret_cast<float*>(r.scratch);
@@ -166,9 +169,9 @@ class int8_matmul_kernel final : public kernel {
     static constexpr std::int64_t most_depth = (1 << 24) / (128 * 128);
 
 public:
-    int8_matmul_kernel(const kernel_setup& s, const matmul_layout& l) :
-        l_(l), depth_(l.k < most_depth ? l.k : most_depth), product_(part(s, depth_)) {
-        if (depth_ > 0 && l.k % depth_ != 0) last_.emplace(part(s, l.k % depth_));
+    int8_matmul_kernel(const kernel_setup& s, matmul_layout l) :
+        l_(std::move(l)), depth_(l_.k < most_depth ? l_.k : most_depth), product_(part(s, depth_)) {
+        if (depth_ > 0 && l_.k % depth_ != 0) last_.emplace(part(s, l_.k % depth_));
     }
     void run(const kernel_run& r) override {
         if (!r.out[0] || l_.elements_c == 0) return;
@@ -206,7 +209,7 @@ private:
         return l_.k == 0 ? 0 : elements / l_.k * depth;
     }
     dense::gemm_description part(const kernel_setup& s, std::int64_t depth) const {
-        dense::gemm_description d = describe(l_, element_type::float32, dense::epilogue::none, s.threads);
+        dense::gemm_description d = describe(l_, element_type::float32, dense::epilogue::none, s);
         d.k = depth;
         d.batch_stride_a = part_of(d.batch_stride_a, depth);
         d.batch_stride_b = part_of(d.batch_stride_b, depth);
@@ -241,8 +244,8 @@ template <class T> class integer_matmul_kernel final : public kernel {
     using wrapping = std::make_unsigned_t<T>;
 
 public:
-    integer_matmul_kernel(const kernel_setup& s, const matmul_layout& l, dense::epilogue after) :
-        l_(l), has_bias_(s.inputs.size() > 2), relu_(dense::clips(after)) {}
+    integer_matmul_kernel(const kernel_setup& s, matmul_layout l, dense::epilogue after) :
+        l_(std::move(l)), has_bias_(s.inputs.size() > 2), relu_(dense::clips(after)) {}
     void run(const kernel_run& r) override {
         if (!r.out[0] || l_.elements_c == 0) return;
         const T* bias = has_bias_ ? r.input<T>(2) : nullptr;
@@ -289,15 +292,15 @@ private:
 };
 
 inline kernel_pointer prepare_matmul(const kernel_setup& s, bool ta, bool tb, dense::epilogue after) {
-    const matmul_layout l(s, ta, tb);
+    matmul_layout l(s, ta, tb);
     switch (s.inputs[0].element) {
-    case element_type::float32: return std::make_unique<matmul_kernel<float>>(s, l, after);
-    case element_type::float64: return std::make_unique<matmul_kernel<double>>(s, l, after);
-    case element_type::float16: return std::make_unique<small_float_matmul_kernel<half>>(s, l, after);
-    case element_type::bfloat16: return std::make_unique<small_float_matmul_kernel<bfloat16>>(s, l, after);
-    case element_type::int8: return std::make_unique<int8_matmul_kernel>(s, l);
-    case element_type::int32: return std::make_unique<integer_matmul_kernel<std::int32_t>>(s, l, after);
-    default: return std::make_unique<integer_matmul_kernel<std::int64_t>>(s, l, after);
+    case element_type::float32: return std::make_unique<matmul_kernel<float>>(s, std::move(l), after);
+    case element_type::float64: return std::make_unique<matmul_kernel<double>>(s, std::move(l), after);
+    case element_type::float16: return std::make_unique<small_float_matmul_kernel<half>>(s, std::move(l), after);
+    case element_type::bfloat16: return std::make_unique<small_float_matmul_kernel<bfloat16>>(s, std::move(l), after);
+    case element_type::int8: return std::make_unique<int8_matmul_kernel>(s, std::move(l));
+    case element_type::int32: return std::make_unique<integer_matmul_kernel<std::int32_t>>(s, std::move(l), after);
+    default: return std::make_unique<integer_matmul_kernel<std::int64_t>>(s, std::move(l), after);
     }
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include <tenon/core/shared_function.hpp>
 #include <tenon/kernel/queue.hpp>
 #include <tenon/kernel/wait.hpp>
 #include <tenon/ops/kernels/random_source.hpp>
@@ -92,36 +93,34 @@ struct queue_close_kernel final : kernel {
     bool cancel;
 };
 
-enum class queue_request { enqueue, enqueue_many, dequeue, dequeue_many, dequeue_up_to };
+// What is asked of a queue.
+using queue_request = shared_function<void(queue_resource&, queue_attempt&)>;
 
 class queue_wait final : public wait, private queue_attempt {
 public:
-    queue_wait(std::shared_ptr<queue_resource> q, queue_request what, std::int64_t count) :
-        queue_(std::move(q)), what_(what), count_(count) {}
+    queue_wait(std::shared_ptr<queue_resource> q, queue_request ask, bool splits) :
+        queue_(std::move(q)), ask_(std::move(ask)), splits_(splits) {}
 
     void start(const step&, completion& then) override {
         then_ = &then;
         tuple.clear();
+        queue_attempt::keeps = wait::keeps;
         // Of many, the queue copies each element. Nothing of what may be written or freed meanwhile is kept.
         for (std::size_t i = 1; i < values.size(); ++i) {
-            const bool kept = what_ == queue_request::enqueue_many || values[i].is_unique();
+            const bool kept = splits_ || values[i].is_unique();
             tuple.push_back(kept ? std::move(values[i]) : values[i].copy());
         }
         values.clear();
         try {
-            switch (what_) {
-            case queue_request::enqueue: return queue_->enqueue(*this);
-            case queue_request::enqueue_many: return queue_->enqueue_many(*this);
-            case queue_request::dequeue: return queue_->dequeue(*this);
-            case queue_request::dequeue_many: return queue_->dequeue_many(*this, count_);
-            case queue_request::dequeue_up_to: return queue_->dequeue_up_to(*this, count_);
-            }
+            ask_(*queue_, *this);
         } catch (...) {
             tuple.clear();
             throw;
         }
     }
     bool stop() noexcept override { return queue_->stop(*this); }
+    void give_back() noexcept override { queue_->give_back(*this); }
+    void let_go() noexcept override { queue_->let_go(*this); }
     std::string awaited() const override { return queue_->awaited(*this); }
 
 private:
@@ -132,31 +131,37 @@ private:
     }
 
     const std::shared_ptr<queue_resource> queue_;
-    const queue_request what_;
-    const std::int64_t count_;
+    const queue_request ask_;
+    const bool splits_; // what it enqueues is many elements
     completion* then_ = nullptr;
 };
 
 class waiting_queue_kernel final : public waiting_kernel {
 public:
-    waiting_queue_kernel(const kernel_setup& s, queue_request what, std::int64_t count = 0) :
-        queue_(used_queue(s)), what_(what), count_(count) {
+    waiting_queue_kernel(const kernel_setup& s, queue_request ask, bool splits) :
+        queue_(used_queue(s)), ask_(std::move(ask)), splits_(splits), takes_(s.outputs.size() > 0) {
         // What they say of sizes may differ, which the step looks at.
         const auto asked = without_names(s.attrs.get<std::vector<tensor_type>>("components"));
         if (asked != queue_->description().components)
             throw invalid_argument_error(s.node.name + ": elements of " + to_string(asked) + " are asked of " +
                                          to_string(queue_->description()));
     }
-    std::unique_ptr<wait> make_wait() const override { return std::make_unique<queue_wait>(queue_, what_, count_); }
+    std::unique_ptr<wait> make_wait() const override { return std::make_unique<queue_wait>(queue_, ask_, splits_); }
+    bool takes() const override { return takes_; }
 
 private:
     std::shared_ptr<queue_resource> queue_;
-    queue_request what_;
-    std::int64_t count_;
+    queue_request ask_;
+    bool splits_, takes_;
 };
 
-inline kernel_pointer prepare_waiting(const kernel_setup& s, queue_request what, bool counts) {
-    return std::make_unique<waiting_queue_kernel>(s, what, counts ? s.attrs.get<std::int64_t>("n") : 0);
+inline kernel_pointer prepare_waiting(const kernel_setup& s, void (queue_resource::*ask)(queue_attempt&),
+                                      bool splits = false) {
+    const auto call = [ask](queue_resource& q, queue_attempt& a) { (q.*ask)(a); };
+    return std::make_unique<waiting_queue_kernel>(s, call, splits);
+}
+inline kernel_pointer prepare_waiting(const kernel_setup& s, queue_request ask) {
+    return std::make_unique<waiting_queue_kernel>(s, std::move(ask), false);
 }
 
 } // namespace tenon::detail

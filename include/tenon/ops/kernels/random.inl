@@ -6,6 +6,7 @@
 #include <limits>
 #include <type_traits>
 
+#include <tenon/core/number_text.hpp>
 #include <tenon/kernel/random_numbers.hpp>
 #include <tenon/ops/kernels/random_source.hpp>
 
@@ -25,8 +26,9 @@ public:
         check_interval("random_uniform", a, b);
         const auto check = [&]<class T>(T low, T high) {
             if (!(low < high) || !std::isfinite(static_cast<float>(high - low)))
-                throw invalid_argument_error(s.node.name + ": [" + std::to_string(a) + ", " + std::to_string(b) +
-                                             ") holds no number of type " + name_of(type_.element));
+                throw invalid_argument_error(s.node.name + ": [" + detail::text_of_number(a) + ", " +
+                                             detail::text_of_number(b) + ") holds no number of type " +
+                                             name_of(type_.element));
         };
         if (type_.element == element_type::float32) check(static_cast<float>(a), static_cast<float>(b));
         if (type_.element == element_type::float16) check(half(a), half(b));

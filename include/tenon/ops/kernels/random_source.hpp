@@ -32,18 +32,20 @@ public:
     /// With the key of what bears another name.
     random_source(const kernel_setup& s, std::int64_t seed, const std::string& name) :
         key_(key_of_seeds(s.graph_seed, static_cast<std::uint64_t>(seed), name)),
-        counter_(s.resources ? s.resources->counter(s.node.container, s.node.name) : std::make_shared<run_counter>()) {}
+        counter_(s.resources ? s.resources->counters(s.session_container)->of(s.node.name)
+                             : std::make_shared<run_counter>()) {}
 
     std::uint64_t key() const noexcept { return key_; }
     /// The stream of the next run.
-    random_stream next() noexcept {
-        if (const std::uint64_t* run = random_run_scope::current()) return {key_, *run, 0};
-        return {key_, counter_->runs.fetch_add(1, std::memory_order_relaxed), 0};
+    random_stream next() noexcept { return {key_, next_run().number, 0}; }
+    run_counter::run next_run() noexcept {
+        if (const std::uint64_t* run = random_run_scope::current()) return {*run, *run};
+        return counter_->next();
     }
 
 private:
     std::uint64_t key_;
-    std::shared_ptr<run_counter> counter_; // the session's, or, where there is none, its own
+    std::shared_ptr<run_counter> counter_; // its session's, whatever others the task has; where there is none, its own
 };
 
 } // namespace tenon::detail

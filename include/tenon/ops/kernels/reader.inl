@@ -102,6 +102,13 @@ public:
         else reader_->read_up_to(*this, count_);
     }
     bool stop() noexcept override { return reader_->stop(*this); }
+    void give_back() noexcept override {
+        reader_->give_back(kept_[0], kept_[1]);
+        let_go();
+    }
+    void let_go() noexcept override {
+        for (any_array& k : kept_) k = any_array();
+    }
     std::string awaited() const override { return reader_->awaited(*this); }
 
 private:
@@ -109,12 +116,14 @@ private:
         if (!failure) {
             values[0] = std::move(read_keys);
             values[1] = std::move(read_values);
+            for (std::size_t i = 0; i < 2 && keeps; ++i) kept_[i] = values[i].share();
         }
         then_->completed(std::move(failure)); // whoever is told may start it anew
     }
 
     const std::shared_ptr<reader_resource> reader_;
     const std::int64_t count_; // -1: a single one
+    any_array kept_[2];        // keys and values
     completion* then_ = nullptr;
 };
 
@@ -132,6 +141,7 @@ public:
     std::unique_ptr<wait> make_wait() const override {
         return std::make_unique<reader_wait>(reader_, names_, files_, count_);
     }
+    bool takes() const override { return true; }
 
 private:
     std::shared_ptr<reader_resource> reader_;

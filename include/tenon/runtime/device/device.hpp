@@ -25,6 +25,7 @@
 
 namespace tenon {
 
+class memory_budget;
 struct op_definition;
 
 /// A point in a stream's work: reached when all that was given to the stream before it was recorded has ended. One step
@@ -144,8 +145,14 @@ public:
 
     /// Their memory is this device's.
     virtual resource_manager& resources() = 0;
-    /// Counts what is allocated.
+    /// Counts what is allocated, and what else is taken up to the same limit.
     virtual tenon::memory_info memory() const = 0;
+    /// What of that was allocated here.
+    virtual tenon::memory_info allocated() const { return memory(); }
+    /// Of a CPU: counts bytes of its memory that somebody else is about to take, until they are released. Throws what allocate() throws,
+    /// and where the machine has not so many.
+    virtual void reserve(std::size_t /*bytes*/) {}
+    virtual void release(std::size_t /*bytes*/) noexcept {}
     /// Who is asked, where memory is short, to give back what is kept only for further use: false when there is nothing
     /// left of it. Set before others use the device.
     virtual void when_short(bool (*give_back)(void* context), void* context) noexcept = 0;
@@ -195,6 +202,8 @@ private:
 /// Device CPU:`index` of the local task: kernels that end when they return, on as many threads as the session has. Of
 /// the machine's memory it may take so many bytes (0: all there are).
 std::unique_ptr<device> make_cpu_device(std::size_t memory_limit = 0, int index = 0);
+/// The same for a server: its memory is taken from the budget, in the name of the client whom the thread works for.
+std::unique_ptr<device> make_cpu_device(std::shared_ptr<memory_budget> budget, int index = 0);
 
 namespace detail {
 /// Bytes of memory of this machine.

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/number_text.hpp>
 #include <tenon/graph/op.hpp>
 #include <tenon/runtime/device/pooled_device.hpp>
 #include <tenon/runtime/device/simulated_gpu.hpp>
@@ -84,9 +85,10 @@ TENON_INLINE std::shared_ptr<const gpu_backend> simulated_gpu(int count, std::si
     require(memory > 0, "a memory of 0 bytes", "give each device the bytes that it may use");
     require(there_is == 0 || memory <= there_is, "a memory of " + std::to_string(memory) + " bytes",
             "this machine has " + std::to_string(there_is));
-    require(bandwidth >= 0 && !std::isinf(bandwidth), "a bandwidth of " + std::to_string(bandwidth),
+    require(bandwidth >= 0 && !std::isinf(bandwidth), "a bandwidth of " + detail::text_of_number(bandwidth),
             "give bytes a second, or 0 for copies that take no longer than the machine needs");
-    require(latency >= 0 && latency < 60, "a latency of " + std::to_string(latency) + " s", "give 0 to 60 seconds");
+    require(latency >= 0 && latency < 60, "a latency of " + detail::text_of_number(latency) + " s",
+            "give 0 to 60 seconds");
     return std::make_shared<detail::simulated_gpu_backend>(count, memory, bandwidth, latency);
 }
 

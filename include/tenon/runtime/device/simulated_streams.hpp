@@ -4,9 +4,9 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <deque>
 #include <list>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <thread>
@@ -24,7 +24,8 @@ namespace detail {
 
 class simulated_streams;
 
-/// What the simulated devices of one session share. Its guard owns all streams and events.
+/// What the simulated devices of one session share. Its guard owns all streams, events and commands that were given. To give a kernel or a
+/// copy takes memory; to record an event takes none, so that who is told the end of a stream is told it whatever happens.
 class simulated_machine : public std::enable_shared_from_this<simulated_machine> {
 public:
     using clock = std::chrono::steady_clock;
@@ -47,43 +48,52 @@ public:
         completion* told = nullptr;
         step_monitor* monitor = nullptr;
         int number = 0;
-        double cost = 0;        // ns of a thread
-        double duration = 0;    // ns until it counts as done, from its beginning
-        unsigned denormals = 0; // how the one who gave it treats them
+        double cost = 0;         // ns of a thread
+        double duration = 0;     // ns until it counts as done, from its beginning
+        unsigned denormals = 0;  // how the one who gave it treats them
+        command* next = nullptr; // of its stream
+        bool owned = false;      // by the stream, which ends it; else it is an event's, or a recording's
     };
     struct stream {
-        std::deque<command> commands;
+        command *first = nullptr, *last = nullptr;
         enum class state { idle, ready, running, blocked, sleeping } is = state::idle;
-        double cost = 0;        // of its commands
-        std::int64_t began = 0; // of the copy that it sleeps for
-        bool offered = false;   // to the pool, since it became ready
-        bool left = false;      // to others, who gave it its commands: until it is idle
+        stream* next = nullptr;  // of those that are ready, or blocked by one event
+        double cost = 0;         // of its commands
+        std::int64_t began = 0;  // of the copy that it sleeps for
+        clock::time_point due{}; // when it wakes
+        bool offered = false;    // to the pool, since it became ready
+        bool left = false;       // to others, who gave it its commands: until it is idle
     };
     struct event final : device_event {
         bool reached = true;
-        std::vector<stream*> waiting;
+        stream* waiting = nullptr;
+        command mark{}; // what records it
     };
 
     static constexpr int count = device_streams::count;
 
-    /// Those of a device. They live as long as this, since threads may still look at one that has just ended a step.
-    stream* add_streams();
-    /// `first`: of a device's streams.
-    void give(stream* first, std::span<const command> all);
+    /// Those of a device. They live as long as this, since threads may still look at one that has just ended a step. `timed`: copies take
+    /// time.
+    stream* add_streams(bool timed);
+    /// `first`: of a device's streams. What is not owned stays until it was done, or, of an event that is told, is told.
+    void give(stream* first, std::span<command> all) noexcept;
+    void give(stream* first, std::unique_ptr<command> c) noexcept;
     void work_until(function_ref<bool()> done);
     void wake() noexcept;
     void leave(std::span<stream, count> streams);
     void ask_again() noexcept;
 
 private:
-    void make_ready(stream& l);
-    void offer(stream& l);
+    void add(stream& l, command& c) noexcept;
+    void make_ready(stream& l) noexcept;
+    void offer(stream& l) noexcept;
     void work();
     using locked = std::unique_lock<std::mutex>;
     void drain(stream& l, locked& held, const function_ref<bool()>* enough = nullptr);
     void work_on_what_is_left(locked& held);
-    bool perform(stream& l, const command& c, locked& held);
+    bool perform(stream& l, command* c, locked& held);
     static clock::time_point end_of(const stream& l, const command& c);
+    stream* sleeping() noexcept;
     void tell_waiting();
     void run_clock();
 
@@ -91,11 +101,10 @@ private:
     std::mutex guard_;
     std::list<std::array<stream, count>> streams_;
     std::condition_variable changed_, alarm_;
-    std::deque<stream*> ready_;
+    stream* ready_ = nullptr; // in the order in which they became so
     std::atomic<int> ready_count_{0};
-    int waiting_ = 0; // threads in work_until()
-    std::multimap<clock::time_point, stream*> sleeping_;
-    std::thread clock_; // wakes streams whose copies have taken their time; there from the first such copy on
+    int waiting_ = 0;   // threads in work_until()
+    std::thread clock_; // wakes streams whose copies have taken their time; there with the first such streams
     bool ending_ = false;
     const std::shared_ptr<bool> ended_by_clock_ = std::make_shared<bool>(false); // that thread has ended this object
 };
@@ -105,7 +114,10 @@ class simulated_streams final : public device_streams {
 public:
     /// bandwidth in bytes a second, 0: without end; latency in seconds.
     simulated_streams(std::shared_ptr<simulated_machine> m, double bandwidth, double latency) :
-        machine_(std::move(m)), bandwidth_(bandwidth), latency_(latency), streams_(machine_->add_streams()) {}
+        machine_(std::move(m)),
+        bandwidth_(bandwidth),
+        latency_(latency),
+        streams_(machine_->add_streams(bandwidth > 0 || latency > 0)) {}
 
     void launch(kernel& k, const kernel_run& r, step_monitor& m, int number) override;
     void copy(stream l, void* to, const void* from, std::size_t bytes, step_monitor& m, int number) override;
@@ -124,7 +136,11 @@ private:
     using command = simulated_machine::command;
     command of_launch(kernel& k, const kernel_run& r, int number) const;
     command of_copy(stream l, void* to, const void* from, std::size_t bytes, int number) const;
-    void give(const command& c) { machine_->give(streams_, std::span(&c, 1)); }
+    void give(const command& c) {
+        auto own = std::make_unique<command>(c);
+        own->owned = true;
+        machine_->give(streams_, std::move(own));
+    }
 
     std::shared_ptr<simulated_machine> machine_;
     const double bandwidth_, latency_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
+#include <utility>
 
 #include <tenon/kernel/denormals.hpp>
 #include <tenon/kernel/thread_pool.hpp>
@@ -24,39 +26,55 @@ TENON_INLINE simulated_machine::~simulated_machine() {
     clock_.detach();
 }
 
-TENON_INLINE simulated_machine::stream* simulated_machine::add_streams() {
+TENON_INLINE simulated_machine::stream* simulated_machine::add_streams(bool timed) {
     const std::lock_guard held(guard_);
-    return streams_.emplace_back().data();
+    stream* const added = streams_.emplace_back().data();
+    if (timed && !clock_.joinable()) clock_ = std::thread([this] { run_clock(); });
+    return added;
 }
 
-TENON_INLINE void simulated_machine::give(stream* first, std::span<const command> all) {
+TENON_INLINE void simulated_machine::give(stream* first, std::span<command> all) noexcept {
     const std::lock_guard lock(guard_);
-    for (const command& c : all) {
-        if (c.what == command::kind::record) c.point->reached = false;
-        stream& l = first[c.on];
-        l.commands.push_back(c);
-        l.cost += c.cost;
-        if (l.is == stream::state::idle) make_ready(l);
-        else if (l.is == stream::state::ready) offer(l);
-    }
+    for (command& c : all) add(first[c.on], c);
+}
+TENON_INLINE void simulated_machine::give(stream* first, std::unique_ptr<command> c) noexcept {
+    const std::lock_guard lock(guard_);
+    stream& l = first[c->on];
+    add(l, *c.release());
 }
 
 // The caller holds the guard, here and below.
-TENON_INLINE void simulated_machine::make_ready(stream& l) {
+TENON_INLINE void simulated_machine::add(stream& l, command& c) noexcept {
+    if (c.what == command::kind::record) c.point->reached = false;
+    c.next = nullptr;
+    (l.first ? l.last->next : l.first) = &c;
+    l.last = &c;
+    l.cost += c.cost;
+    if (l.is == stream::state::idle) make_ready(l);
+    else if (l.is == stream::state::ready) offer(l);
+}
+
+TENON_INLINE void simulated_machine::make_ready(stream& l) noexcept {
     l.is = stream::state::ready;
     l.offered = false;
-    ready_.push_back(&l);
+    l.next = nullptr;
+    stream** end = &ready_;
+    while (*end) end = &(*end)->next;
+    *end = &l;
     ready_count_.fetch_add(1, std::memory_order_release);
     tell_waiting();
     offer(l);
 }
 
 // What is worth waking a thread for is the pool's, and what nobody waits for; the rest is for who waits, or runs another stream.
-TENON_INLINE void simulated_machine::offer(stream& l) {
+TENON_INLINE void simulated_machine::offer(stream& l) noexcept {
     constexpr double worth_a_task = 2e4; // ns
     if (!pool_ || l.offered || (l.cost < worth_a_task && !l.left)) return;
-    l.offered = true;
-    pool_->submit([self = shared_from_this()] { self->work(); });
+    try {
+        pool_->submit([self = shared_from_this()] { self->work(); });
+        l.offered = true;
+    } catch (const std::bad_alloc&) { // it is for who waits, or leaves it to others
+    }
 }
 
 TENON_INLINE void simulated_machine::tell_waiting() {
@@ -72,16 +90,16 @@ TENON_INLINE void simulated_machine::wake() noexcept {
 
 TENON_INLINE void simulated_machine::work() {
     locked held(guard_);
-    while (!ready_.empty()) drain(*ready_.front(), held);
+    while (ready_) drain(*ready_, held);
 }
 
-// Where there is no pool that could be asked.
+// Where there is no pool that could be asked, or no memory to ask it.
 TENON_INLINE void simulated_machine::work_on_what_is_left(locked& held) {
-    const auto left = [](const stream* l) { return l->left; };
-    while (!pool_) {
-        const auto first = std::find_if(ready_.begin(), ready_.end(), left);
-        if (first == ready_.end()) return;
-        drain(**first, held);
+    for (;;) {
+        stream* first = ready_;
+        while (first && (!first->left || first->offered)) first = first->next;
+        if (!first) return;
+        drain(*first, held);
     }
 }
 
@@ -96,20 +114,21 @@ TENON_INLINE void simulated_machine::leave(std::span<stream, count> streams) {
 }
 
 TENON_INLINE void simulated_machine::drain(stream& l, locked& held, const function_ref<bool()>* enough) {
-    ready_.erase(std::find(ready_.begin(), ready_.end(), &l));
+    stream** at = &ready_;
+    while (*at != &l) at = &(*at)->next;
+    *at = l.next;
     ready_count_.fetch_sub(1, std::memory_order_relaxed);
     l.is = stream::state::running;
-    while (!l.commands.empty()) {
-        const command c = l.commands.front();
-        if (c.what == command::kind::wait && !c.point->reached) {
-            c.point->waiting.push_back(&l);
+    while (command* const c = l.first) {
+        if (c->what == command::kind::wait && !c->point->reached) {
+            l.next = std::exchange(c->point->waiting, &l);
             l.is = stream::state::blocked;
             return;
         }
-        l.commands.pop_front();
-        l.cost -= c.cost;
+        l.first = c->next;
+        l.cost -= c->cost;
         if (!perform(l, c, held)) return;
-        if (enough && !l.commands.empty() && (*enough)()) {
+        if (enough && l.first && (*enough)()) {
             make_ready(l);
             return;
         }
@@ -118,16 +137,20 @@ TENON_INLINE void simulated_machine::drain(stream& l, locked& held, const functi
     l.left = false;
 }
 
-// False when the stream sleeps for the time that is left of it.
-TENON_INLINE bool simulated_machine::perform(stream& l, const command& c, locked& held) {
+// False when the stream sleeps for the time that is left of it: it is still the command's then.
+TENON_INLINE bool simulated_machine::perform(stream& l, command* done, locked& held) {
+    std::unique_ptr<command> ends(done->owned ? done : nullptr);
+    const command c = *done;
     if (c.what == command::kind::wait) return true;
     if (c.what == command::kind::record) {
         c.point->reached = true;
-        for (stream* w : c.point->waiting) make_ready(*w);
-        c.point->waiting.clear();
+        for (stream *w = std::exchange(c.point->waiting, nullptr), *next = nullptr; w; w = next) {
+            next = w->next;
+            make_ready(*w);
+        }
         if (c.told) {
             held.unlock();
-            c.told->completed(nullptr); // from here on the event may be gone
+            c.told->completed(nullptr); // from here on the event, and with it the command, may be gone
             held.lock();
         }
         return true;
@@ -152,13 +175,24 @@ TENON_INLINE bool simulated_machine::perform(stream& l, const command& c, locked
     held.lock();
     if (!sleeps) return true;
     l.is = stream::state::sleeping;
-    l.commands.push_front(c); // its end is still to be told
+    (void)ends.release(); // its end is still to be told
+    done->next = l.first;
+    if (!l.first) l.last = done;
+    l.first = done;
     l.began = begin;
     // All has been copied: a step that is late may leave at once, and what it copied to is nobody's but its own.
-    sleeping_.emplace(std::min(end_of(l, c), c.monitor->deadline()), &l);
-    if (!clock_.joinable()) clock_ = std::thread([this] { run_clock(); });
+    l.due = std::min(end_of(l, c), c.monitor->deadline());
     alarm_.notify_one();
     return false;
+}
+
+// The stream that wakes first; nullptr: none sleeps.
+TENON_INLINE simulated_machine::stream* simulated_machine::sleeping() noexcept {
+    stream* first = nullptr;
+    for (std::array<stream, count>& of : streams_)
+        for (stream& l : of)
+            if (l.is == stream::state::sleeping && (!first || l.due < first->due)) first = &l;
+    return first;
 }
 
 TENON_INLINE simulated_machine::clock::time_point simulated_machine::end_of(const stream& l, const command& c) {
@@ -170,13 +204,14 @@ TENON_INLINE void simulated_machine::run_clock() {
     locked held(guard_);
     const std::shared_ptr<bool> ended = ended_by_clock_;
     while (!ending_) {
-        if (sleeping_.empty()) alarm_.wait(held);
-        else if (const auto due = sleeping_.begin()->first; clock::now() < due) alarm_.wait_until(held, due);
+        stream* const first = sleeping();
+        if (!first) alarm_.wait(held);
+        else if (const auto due = first->due; clock::now() < due) alarm_.wait_until(held, due);
         else {
-            stream& l = *sleeping_.begin()->second;
-            sleeping_.erase(sleeping_.begin());
-            const command c = l.commands.front();
-            l.commands.pop_front();
+            stream& l = *first;
+            const std::unique_ptr<command> ends(l.first->owned ? l.first : nullptr);
+            const command c = *l.first;
+            l.first = c.next;
             const auto now = clock::now();
             // Ended early it is what the step is late for.
             if (now >= end_of(l, c) || c.monitor->wanted(c.number))
@@ -184,7 +219,7 @@ TENON_INLINE void simulated_machine::run_clock() {
             make_ready(l);
             // Nobody else may be there to do what became ready.
             std::shared_ptr<simulated_machine> self = weak_from_this().lock();
-            while (waiting_ == 0 && !ready_.empty() && !ready_.front()->offered) drain(*ready_.front(), held);
+            while (waiting_ == 0 && ready_ && !ready_->offered) drain(*ready_, held);
             held.unlock();
             self.reset();
             if (*ended) return;
@@ -195,24 +230,18 @@ TENON_INLINE void simulated_machine::run_clock() {
 
 TENON_INLINE void simulated_machine::ask_again() noexcept {
     const std::lock_guard held(guard_);
-    for (auto at = sleeping_.begin(); at != sleeping_.end();) {
-        const auto next = std::next(at);
-        const command& c = at->second->commands.front();
-        if (!c.monitor->wanted(c.number)) {
-            auto over = sleeping_.extract(at);
-            over.key() = clock::time_point::min();
-            sleeping_.insert(std::move(over));
-        }
-        at = next;
-    }
+    for (std::array<stream, count>& of : streams_)
+        for (stream& l : of)
+            if (l.is == stream::state::sleeping && !l.first->monitor->wanted(l.first->number))
+                l.due = clock::time_point::min();
     alarm_.notify_one();
 }
 
 TENON_INLINE void simulated_machine::work_until(function_ref<bool()> done) {
     locked held(guard_);
     while (!done()) {
-        if (!ready_.empty()) {
-            drain(*ready_.front(), held, &done);
+        if (ready_) {
+            drain(*ready_, held, &done);
             continue;
         }
         ++waiting_;
@@ -263,7 +292,9 @@ TENON_INLINE void simulated_streams::copy(stream l, void* to, const void* from, 
 }
 
 TENON_INLINE void simulated_streams::record(stream l, device_event& e, completion* told) {
-    give({.what = command::kind::record, .on = l, .point = &static_cast<simulated_machine::event&>(e), .told = told});
+    auto& point = static_cast<simulated_machine::event&>(e);
+    point.mark = {.what = command::kind::record, .on = l, .point = &point, .told = told};
+    machine_->give(streams_, std::span(&point.mark, 1));
 }
 
 TENON_INLINE void simulated_streams::wait(stream l, device_event& e) {

@@ -14,7 +14,7 @@ namespace tenon {
 /// What decided where a node runs.
 enum class placement_rule {
     requested,   ///< the device that its scopes named
-    with_data,   ///< where the variable is that it updates, or what it is the gradient of
+    with_data,   ///< where the variable is that it updates or computes an update of, or what it is the gradient of
     colocated,   ///< with a node that it must share its device with
     gpu_default, ///< nothing was asked for: the task's first GPU
     cpu_default, ///< nothing was asked for, and there is no GPU, or no kernel for it
@@ -22,6 +22,15 @@ enum class placement_rule {
     cheapest,    ///< the cost model chose it
 };
 const char* name_of(placement_rule r) noexcept;
+
+/// What the bytes of a tensor are told from, of whose sizes some only a step knows.
+enum class bytes_known {
+    exactly,   ///< all sizes are known before the step
+    last_step, ///< they are those of the last step of this request that this session ran
+    at_most,   ///< the most that the ops which tell them can give
+    not_yet,   ///< nothing is known: bytes is 0
+};
+const char* name_of(bytes_known k) noexcept;
 
 struct placement_explanation {
     struct node {
@@ -33,11 +42,12 @@ struct placement_explanation {
     };
     struct edge {
         std::string tensor;
-        tensor_type type;       ///< in the sizes of the step
-        std::string from, to;   ///< nodes
-        std::int64_t bytes = 0; ///< that cross for it; 0 where both are on one device
-        bool once = false;      ///< a constant: it crosses when the step is planned
-        bool shared = false;    ///< it crosses for another reader there already
+        tensor_type type;                         ///< in the sizes of the step; open where only the step will tell
+        std::string from, to;                     ///< nodes
+        std::int64_t bytes = 0;                   ///< that cross for it; 0 where both are on one device
+        bytes_known known = bytes_known::exactly; ///< what these are told from
+        bool once = false;                        ///< a constant: it crosses when the step is planned
+        bool shared = false;                      ///< it crosses for another reader there already
     };
     std::vector<node> nodes; ///< in the order in which they were made
     std::vector<edge> edges;
@@ -45,8 +55,10 @@ struct placement_explanation {
     double predicted_seconds = 0;  ///< that a step takes, by the cost model
     double predicted_by_rules = 0; ///< that it would take where the rules alone would put it
 
-    /// Bytes that cross between devices in each step.
+    /// Bytes that cross between devices in each step, as far as they are known.
     std::int64_t crossing_bytes() const;
+    /// What they are told from: the least of what is known of those that cross.
+    bytes_known crossing_known() const;
     /// A line a node, then one for each tensor that crosses.
     std::string to_text() const;
     std::string to_json() const;

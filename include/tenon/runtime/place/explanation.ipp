@@ -21,12 +21,39 @@ TENON_INLINE const char* name_of(placement_rule r) noexcept {
     return "";
 }
 
+TENON_INLINE const char* name_of(bytes_known k) noexcept {
+    switch (k) {
+    case bytes_known::exactly: return "exactly";
+    case bytes_known::last_step: return "as in the last step";
+    case bytes_known::at_most: return "at most";
+    case bytes_known::not_yet: return "not yet";
+    }
+    return "";
+}
+
 TENON_INLINE std::int64_t placement_explanation::crossing_bytes() const {
     std::int64_t sum = 0;
     for (const edge& e : edges)
         if (!e.once && !e.shared) sum += e.bytes;
     return sum;
 }
+
+TENON_INLINE bytes_known placement_explanation::crossing_known() const {
+    bytes_known least = bytes_known::exactly;
+    for (const edge& e : edges)
+        if (!e.once && !e.shared) least = std::max(least, e.known);
+    return least;
+}
+
+namespace detail {
+
+inline std::string shown_bytes(std::int64_t bytes, bytes_known known, const char* unit) {
+    if (known == bytes_known::not_yet && bytes == 0) return std::string("as many") + unit + " as the step tells";
+    return (known == bytes_known::at_most ? "at most " : "") + std::to_string(bytes) + unit +
+           (known == bytes_known::last_step ? ", as in the last step" : "");
+}
+
+} // namespace detail
 
 TENON_INLINE std::string placement_explanation::to_text() const {
     std::string text;
@@ -43,17 +70,24 @@ TENON_INLINE std::string placement_explanation::to_text() const {
         return at == by_name.end() ? std::string("the host") : to_string(at->second->device);
     };
     for (const edge& e : edges) {
-        if (e.bytes == 0) continue;
+        if (e.bytes == 0 && e.known == bytes_known::exactly) continue;
         // Constants are the host's until a step is planned, whatever device they are for.
         text += e.tensor + " " + to_string(e.type) + " crosses from " +
                 (e.once ? std::string("the host") : device_of(e.from)) + " to " + device_of(e.to) + " for " + e.to +
-                ": " + std::to_string(e.bytes) + " bytes" +
+                ": " + detail::shown_bytes(e.bytes, e.known, " bytes") +
                 (e.once     ? ", when the step is planned"
                  : e.shared ? ", with what crosses for another reader there"
                             : "") +
                 '\n';
     }
-    text += "in each step " + std::to_string(crossing_bytes()) + " bytes cross\n";
+    const bytes_known known = crossing_known();
+    text +=
+        "in each step " +
+        (known == bytes_known::not_yet ? std::to_string(crossing_bytes()) + " bytes cross, and what only the step tells"
+         : known == bytes_known::last_step
+             ? std::to_string(crossing_bytes()) + " bytes cross, where sizes are those of the last step"
+             : detail::shown_bytes(crossing_bytes(), known, " bytes") + " cross") +
+        '\n';
     return cost.empty() ? text : text + cost + '\n';
 }
 
@@ -73,9 +107,13 @@ TENON_INLINE std::string placement_explanation::to_json() const {
                                   {"from", e.from},
                                   {"to", e.to},
                                   {"bytes", e.bytes},
+                                  {"bytes_known", name_of(e.known)},
                                   {"once", e.once},
                                   {"shared", e.shared}});
-    object all{{"nodes", std::move(of_nodes)}, {"edges", std::move(of_edges)}, {"crossing_bytes", crossing_bytes()}};
+    object all{{"nodes", std::move(of_nodes)},
+               {"edges", std::move(of_edges)},
+               {"crossing_bytes", crossing_bytes()},
+               {"crossing_known", name_of(crossing_known())}};
     if (!cost.empty()) {
         all.push_back({"cost", cost});
         all.push_back({"predicted_seconds", predicted_seconds});
@@ -111,7 +149,8 @@ TENON_INLINE std::string placement_explanation::to_dot() const {
     }
     for (const edge& e : edges) {
         text += "  " + quoted(e.from) + " -> " + quoted(e.to);
-        if (e.bytes > 0) text += " [color=red, label=" + quoted(std::to_string(e.bytes) + " B") + "]";
+        if (e.bytes > 0 || e.known != bytes_known::exactly)
+            text += " [color=red, label=" + quoted(detail::shown_bytes(e.bytes, e.known, " B")) + "]";
         text += ";\n";
     }
     return text + "}\n";

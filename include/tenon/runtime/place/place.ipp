@@ -3,6 +3,7 @@
 #include <set>
 #include <unordered_map>
 
+#include <tenon/runtime/place/late_sizes.hpp>
 #include <tenon/runtime/place/place.hpp>
 
 namespace tenon::runtime {
@@ -39,14 +40,15 @@ TENON_INLINE void place(program& p, const plan_options& o, placer& by, placement
 }
 
 TENON_INLINE placement_explanation explain(const program& p, const plan_options& o, const placer& by,
-                                           placement_strategy* strategy) {
+                                           placement_strategy* strategy, const told_sizes& told) {
     placement_explanation e;
+    const std::vector<late_sizes> sizes = sizes_of_step(p, told);
     std::set<std::pair<int, int>> crossed; // value, device
-    std::set<const node*> told;
+    std::set<const node*> listed;
     for (const program_item& i : p.items) {
         if (i.removed) continue;
         const placement_decision d = by.decision(i.origin);
-        if (told.insert(i.origin).second) // several updates of a variable may evaluate a node each
+        if (listed.insert(i.origin).second) // several updates of a variable may evaluate a node each
             e.nodes.push_back({i.origin->name, shown_op(*i.origin), i.origin->device, o.name_of(d.device), d.rule,
                                d.group ? d.group->name : i.origin->name});
         for (std::size_t k = 0; k < i.inputs.size(); ++k) {
@@ -60,7 +62,11 @@ TENON_INLINE placement_explanation explain(const program& p, const plan_options&
                 const device_name &from = o.name_of(value.device), &to = o.name_of(i.device);
                 const element_type as = o.travels_as(travels);
                 if (as != element_type::none && !(from.job == to.job && from.task == to.task)) travels.element = as;
-                edge.bytes = travels.extents.is_static() ? bytes_of(travels) : 0; // known late
+                const late_sizes& is = sizes[static_cast<std::size_t>(v)];
+                edge.known = is.known;
+                travels.extents = is.sizes;
+                if (travels.extents.is_static()) edge.bytes = bytes_of(travels);
+                else edge.known = bytes_known::not_yet;
                 edge.once = value.producer >= 0 && p.item(value.producer).op->is(op_flags::constant);
                 edge.shared = !crossed.insert({v, i.device}).second;
             }

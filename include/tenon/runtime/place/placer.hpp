@@ -17,6 +17,10 @@ namespace tenon {
 
 namespace runtime {
 
+namespace detail {
+class data_ties;
+}
+
 struct placement_decision {
     int device = -1; ///< -1: undecided
     placement_rule rule = placement_rule::cpu_default;
@@ -67,8 +71,8 @@ private:
     void decide(const std::vector<const node*>& nodes, const placement_optimizer& better);
     std::string line_of(const node& n, const placement_decision& d) const;
     std::vector<std::string> news_of(const std::vector<const node*>& nodes);
-    std::vector<placement_group> groups_of(const std::vector<const node*>& nodes) const;
-    void gather_requests(placement_group& g) const;
+    std::vector<placement_group> groups_of(const std::vector<const node*>& nodes, const detail::data_ties& ties) const;
+    void gather_requests(placement_group& g, const detail::data_ties& ties) const;
     void choose(placement_group& g) const;
     void join_followers(std::vector<placement_group>& groups) const;
     bool has_kernel(const node& n, int device) const;

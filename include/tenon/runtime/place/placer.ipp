@@ -7,6 +7,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/runtime/device/gpu_backend.hpp>
 #include <tenon/runtime/place/placer.hpp>
+#include <tenon/runtime/plan/update_chains.hpp>
 
 namespace tenon {
 
@@ -15,7 +16,7 @@ namespace runtime {
 namespace detail {
 
 // Whether it runs where the resource is that its input 0 stands for.
-inline bool is_tied(const node& n) { return n.op->is(op_flags::updates) || n.op->is(op_flags::uses); }
+inline bool has_resource(const node& n) { return n.op->is(op_flags::updates) || n.op->is(op_flags::uses); }
 
 inline element_type element_of(const node& n) {
     if (!n.outputs.empty()) return n.outputs[0].element;
@@ -60,10 +61,38 @@ public:
         if (at >= numbers_.size()) numbers_.resize(std::max(at + 1, 2 * numbers_.size()), -1);
         return numbers_[at];
     }
+    int at(const node* n) const noexcept {
+        const auto at = static_cast<std::size_t>(n->number);
+        return at < numbers_.size() ? numbers_[at] : -1;
+    }
     const std::vector<int>& by_node() const noexcept { return numbers_; }
 
 private:
     std::vector<int> numbers_;
+};
+
+// With what a node must share its device, whatever its scopes say: the resource that it updates or uses; or, of what is
+// computed of a variable's current value, that variable. An update computed elsewhere would be of what the variable was when it
+// was read, and those of other steps in between would be lost (SEMANTICS 4).
+class data_ties {
+public:
+    explicit data_ties(const std::vector<const node*>& nodes) { // in the order in which they were made
+        for (const node* n : nodes) {
+            if (has_resource(*n) || !has_no_effects(*n->op)) continue;
+            const auto tied = [&](const node_output& in) { return is_current_value(in) || of_current_[in.node] >= 0; };
+            const auto by = std::find_if(n->inputs.begin(), n->inputs.end(), tied);
+            if (by != n->inputs.end()) of_current_[n] = static_cast<int>(by - n->inputs.begin());
+        }
+    }
+    /// nullptr: with nothing.
+    const node* of(const node& n) const {
+        if (has_resource(n)) return n.inputs[0].node;
+        const int input = of_current_.at(&n);
+        return input < 0 ? nullptr : n.inputs[static_cast<std::size_t>(input)].node;
+    }
+
+private:
+    node_numbers of_current_; // of what is computed of a current value: the input by which it is
 };
 
 } // namespace detail
@@ -79,7 +108,8 @@ TENON_INLINE const placement_decision* placer::decided(const node* n) const {
 }
 
 // Nodes tied by resources and by colocate_with; what they are tied to is decided with them, and so is what they follow.
-TENON_INLINE std::vector<placement_group> placer::groups_of(const std::vector<const node*>& nodes) const {
+TENON_INLINE std::vector<placement_group> placer::groups_of(const std::vector<const node*>& nodes,
+                                                            const detail::data_ties& ties) const {
     std::vector<const node*> all;
     detail::node_numbers place;
     const auto enter = [&](const node* n) {
@@ -107,7 +137,7 @@ TENON_INLINE std::vector<placement_group> placer::groups_of(const std::vector<co
             parent[static_cast<std::size_t>(root(static_cast<int>(i)))] = root(other);
         };
         while (parent.size() < all.size()) parent.push_back(static_cast<int>(parent.size()));
-        if (detail::is_tied(n)) tie(n.inputs[0].node);
+        if (const node* data = ties.of(n)) tie(data);
         for (const node* c : n.colocated) tie(c);
         if (n.follows) enter(n.follows);
     }
@@ -140,8 +170,8 @@ TENON_INLINE void placer::disagree(const node& a, const node& b) const {
                                  "placement");
 }
 
-// What holds a resource decides for what updates or uses it: those follow, whatever their scopes say.
-TENON_INLINE void placer::gather_requests(placement_group& g) const {
+// What holds a resource decides for what is tied to it: that follows, whatever its scopes say.
+TENON_INLINE void placer::gather_requests(placement_group& g, const detail::data_ties& ties) const {
     for (const node* n : g.members) {
         const placement_decision* d = decided(n);
         if (!d) continue;
@@ -155,7 +185,7 @@ TENON_INLINE void placer::gather_requests(placement_group& g) const {
         g.asked = n;
     }
     for (const node* n : g.members) {
-        if (n->device.empty() || detail::is_tied(*n) || decided(n)) continue;
+        if (n->device.empty() || ties.of(*n) || decided(n)) continue;
         if (g.asked && detail::disagree(g.wanted, n->device)) {
             if (!soft_ || detail::name_different_tasks(g.wanted, n->device)) disagree(*n, *g.asked);
             continue;
@@ -215,13 +245,16 @@ TENON_INLINE void placer::no_kernel(const placement_group& g) const {
 
 // Whether a device is on the task where a group is that does not say on which (SEMANTICS 3).
 TENON_INLINE bool placer::is_at_home(const placement_group& g, int device) const {
+    const auto has = [&](op_flags f) {
+        return std::any_of(g.members.begin(), g.members.end(), [f](const node* n) { return n->op->is(f); });
+    };
+    const device_name& own = name_of(0); // of the task that the session is on
     device_name task;
     task.job = g.wanted.job;
     task.task = g.wanted.task;
-    if (task.job.empty() && task.task < 0) {
-        const bool holds = std::any_of(g.members.begin(), g.members.end(),
-                                       [](const node* n) { return n->op->is(op_flags::resource); });
-        const device_name& home = holds && !resources_.job.empty() ? resources_ : name_of(0);
+    const bool of_program = has(op_flags::of_program) && task.allows(own);
+    if (of_program || (task.job.empty() && task.task < 0)) {
+        const device_name& home = !of_program && has(op_flags::resource) && !resources_.job.empty() ? resources_ : own;
         task.job = home.job;
         task.task = home.task;
     } else if (task.task < 0) task.task = 0;
@@ -330,7 +363,7 @@ TENON_INLINE std::vector<std::string> placer::news_of(const std::vector<const no
     };
     for (const node* n : nodes) {
         tell(n);
-        if (detail::is_tied(*n)) tell(n->inputs[0].node);
+        if (detail::has_resource(*n)) tell(n->inputs[0].node);
         for (const node* c : n->colocated) tell(c);
     }
     std::sort(placed.begin(), placed.end(), [](const node* a, const node* b) { return a->number < b->number; });
@@ -356,9 +389,10 @@ TENON_INLINE std::vector<int> placer::place(const std::vector<const node*>& node
 
 // The caller holds the guard.
 TENON_INLINE void placer::decide(const std::vector<const node*>& nodes, const placement_optimizer& better) {
-    std::vector<placement_group> groups = groups_of(nodes);
+    const detail::data_ties ties(nodes);
+    std::vector<placement_group> groups = groups_of(nodes, ties);
     for (placement_group& g : groups) {
-        gather_requests(g);
+        gather_requests(g, ties);
         choose(g);
     }
     join_followers(groups);
@@ -389,7 +423,7 @@ TENON_INLINE void placer::decide(const std::vector<const node*>& nodes, const pl
         for (std::size_t k = 0; k < g.members.size(); ++k) {
             const node* n = g.members[k];
             placement_rule rule = g.rule;
-            if (detail::is_tied(*n)) rule = placement_rule::with_data;
+            if (ties.of(*n)) rule = placement_rule::with_data;
             else if (!n->device.empty() && !n->device.allows(device)) rule = placement_rule::softened;
             else if (k >= own) rule = n->device.type.empty() ? placement_rule::with_data : placement_rule::requested;
             else if (g.rule == placement_rule::requested && n->device.empty() && !n->colocated.empty())

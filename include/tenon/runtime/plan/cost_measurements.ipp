@@ -326,7 +326,7 @@ TENON_INLINE cost_measurements cost_measurements::load(const std::string& path) 
     try {
         return from_json(text);
     } catch (const error& e) {
-        throw_error(e.code(), path + ": " + e.what());
+        throw_error(e, path + ": " + e.what());
     }
 }
 

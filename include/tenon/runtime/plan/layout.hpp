@@ -25,15 +25,16 @@ struct device_layout {
     std::size_t lower_bound = 0;    ///< bytes of the largest set of values that live at one time, run in order
     std::size_t constant_bytes = 0; ///< of constants that are copied to it when the step is planned
     std::size_t fetched_bytes = 0;
+    std::size_t prepared_bytes = 0;     ///< that kernels hold since they were prepared
     std::vector<memory_holder> largest; ///< the values that take most
 
-    std::size_t bytes() const { return arena_bytes + constant_bytes + fetched_bytes; }
+    std::size_t bytes() const { return arena_bytes + constant_bytes + fetched_bytes + prepared_bytes; }
 };
 
 struct memory_layout {
     std::vector<location> locations;    ///< by value; views have their root's
     std::vector<std::size_t> scratch;   ///< offset in the item's arena, by position in the order
-    std::vector<device_layout> devices; ///< what is fetched counts on the first
+    std::vector<device_layout> devices; ///< what is fetched, and what kernels hold, counts on the first
 
     std::size_t arena_bytes() const {
         std::size_t sum = 0;

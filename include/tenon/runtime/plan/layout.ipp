@@ -18,6 +18,7 @@ public:
         made_.locations.resize(p_.values.size());
         made_.scratch.resize(order_.size());
         made_.devices.resize(o_.devices.size());
+        if (p_.prepared) made_.devices[0].prepared_bytes = p_.prepared->bytes();
         find_uses();
         place_residents();
         make_blocks();

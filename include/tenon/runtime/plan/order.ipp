@@ -124,11 +124,24 @@ TENON_INLINE void ordering::prepare() {
     }
 }
 
+namespace detail {
+// A removed item that others run after stands for what it ran after itself.
+template <class F> void each_predecessor(const program& p, const program_item& it, F f) {
+    std::vector<int> stack(it.predecessors.begin(), it.predecessors.end());
+    while (!stack.empty()) {
+        const int a = stack.back();
+        stack.pop_back();
+        const program_item& before = p.item(a);
+        if (!before.removed) f(a);
+        else stack.insert(stack.end(), before.predecessors.begin(), before.predecessors.end());
+    }
+}
+} // namespace detail
+
 // Pairs of items of which the first must run before the second, by data and by control.
 TENON_INLINE std::vector<std::pair<int, int>> ordering::find_needs() const {
     std::vector<std::pair<int, int>> pairs;
     pairs.reserve(2 * p_.items.size());
-    std::vector<int> stack;
     for (int i = 0; i < items(); ++i) {
         const program_item& it = item(i);
         if (it.removed) continue;
@@ -137,14 +150,7 @@ TENON_INLINE std::vector<std::pair<int, int>> ordering::find_needs() const {
                 const int from = p_.value(p_.root(it.inputs[k])).producer;
                 if (from >= 0) pairs.emplace_back(from, i);
             }
-        // A removed item that others run after stands for what it ran after itself.
-        stack.assign(it.predecessors.begin(), it.predecessors.end());
-        while (!stack.empty()) {
-            const int a = stack.back();
-            stack.pop_back();
-            if (!item(a).removed) pairs.emplace_back(a, i);
-            else stack.insert(stack.end(), item(a).predecessors.begin(), item(a).predecessors.end());
-        }
+        detail::each_predecessor(p_, it, [&](int a) { pairs.emplace_back(a, i); });
     }
     return pairs;
 }
@@ -288,12 +294,15 @@ TENON_INLINE void ordering::forward_assignments() {
         number_list others;
         for (const int r : v.readers[0])
             if (r != from.producer) others.push_back(r);
-        for (const int a : assign.predecessors)
+        const std::size_t readers = others.size();
+        detail::each_predecessor(p_, assign, [&](int a) {
             if (a != from.producer) others.push_back(a);
+        });
         before_.search(from.producer, others);
         for (const int r : others) safe = safe && !before_.found(r);
         if (!safe) continue;
         before_.add(others, from.producer);
+        for (std::size_t a = readers; a < others.size(); ++a) needs_.emplace_back(others[a], from.producer);
         v.forwarded = from.producer;
         p_.value(value).variable = v.variable;
     }
@@ -323,7 +332,9 @@ TENON_INLINE std::vector<int> ordering::order(bool together) const {
             free.push_back(i);
             return;
         }
-        const int kind = 2 * (worker_of(p_, o_, item(i)).stream < 0) + !item(i).op->is(op_flags::updates);
+        // What may find a variable without a value comes before the first update.
+        const bool looks = together && item(i).op->is(op_flags::variable);
+        const int kind = looks ? 0 : 2 * (worker_of(p_, o_, item(i)).stream < 0) + !item(i).op->is(op_flags::updates);
         ready[static_cast<std::size_t>(kind + kinds * of_updates[static_cast<std::size_t>(i)])].insert(
             place[static_cast<std::size_t>(i)]);
     };

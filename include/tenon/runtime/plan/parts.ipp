@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <unordered_map>
 #include <utility>
@@ -19,7 +20,9 @@ public:
         o_(o),
         task_of_device_(o.described.size()),
         own_number_(o.described.size()),
-        made_by_(p.values.size(), -1) {
+        made_by_(p.values.size(), -1),
+        comes_after_update_(p.items.size()),
+        is_used_(p.values.size()) {
         for (std::size_t t = 0; t < tasks.size(); ++t)
             for (std::size_t d = 0; d < tasks[t].devices.size(); ++d) {
                 const auto device = static_cast<std::size_t>(tasks[t].devices[d]);
@@ -28,6 +31,18 @@ public:
             }
         for (std::size_t n = 0; n < p.items.size(); ++n)
             for (const int v : p.items[n].outputs) made_by_[static_cast<std::size_t>(v)] = static_cast<int>(n);
+        for (std::size_t n = 0; n < p.items.size(); ++n) {
+            const program_item& i = p.items[n];
+            comes_after_update_[n] =
+                std::any_of(i.inputs.begin(), i.inputs.end(), [&](int v) { return ends_after_update(maker_of(v)); }) ||
+                std::any_of(i.predecessors.begin(), i.predecessors.end(), [&](int b) { return ends_after_update(b); });
+        }
+        for (std::size_t n = p.items.size(); n-- > 0;) {
+            const program_item& i = p.items[n];
+            const bool changes = i.op->is(op_flags::stateful) && !i.op->is(op_flags::source);
+            if (changes || std::any_of(i.outputs.begin(), i.outputs.end(), [&](int v) { return is_used(v); }))
+                for (const int v : i.inputs) is_used_[static_cast<std::size_t>(v)] = true;
+        }
         cut_.parts.resize(tasks.size());
         here_.resize(tasks.size());
         items_.resize(tasks.size());
@@ -61,6 +76,14 @@ private:
     }
     bool is_variable(int n) const { return item(n).op->is(op_flags::variable) && is_read_anywhere(item(n)); }
     bool is_open(int v) const { return !p_.value(v).type.extents.is_static(); }
+
+    // Of an item, or -1.
+    bool ends_after_update(int n) const {
+        return n >= 0 && (item(n).op->is(op_flags::updates) || comes_after_update_[static_cast<std::size_t>(n)]);
+    }
+
+    // Something is changed by what is computed of it.
+    bool is_used(int v) const { return is_used_[static_cast<std::size_t>(v)]; }
 
     int add_value(int v, int t, int device = 0) {
         program_value made;
@@ -153,7 +176,7 @@ private:
         program_item send;
         send.origin = p_.value(v).origin.node;
         send.op = &send_definition;
-        send.attributes = encode(send_op::attributes{edge});
+        send.attributes = encode(send_op::attributes{edge, is_used(v)});
         send.inputs = {there};
         send.find_reads();
         add_item(std::move(send), from);
@@ -166,9 +189,9 @@ private:
         program_item receive;
         receive.origin = p_.value(v).origin.node;
         receive.op = &receive_definition;
-        receive.attributes =
-            encode(receive_op::attributes{edge, any_tensor(p_.value(v).origin).name(), name_of_device(v, from),
-                                          name_of_task(to), rounded ? travels_as : type.element, type.extents});
+        receive.attributes = encode(receive_op::attributes{
+            edge, any_tensor(p_.value(v).origin).name(), name_of_device(v, from), name_of_task(to),
+            rounded ? travels_as : type.element, type.extents, ends_after_update(maker_of(v))});
         receive.outputs = {received};
         receive.find_reads();
         add_item(std::move(receive), to);
@@ -242,6 +265,7 @@ private:
             a.edge = edge;
             a.from = to_string(o_.name_of(item(b).device));
             a.to = name_of_task(t);
+            a.follows_update = ends_after_update(b);
             receive.attributes = encode(a);
             at->second = add_item(std::move(receive), t);
         }
@@ -264,6 +288,8 @@ private:
     const plan_options& o_;
     std::vector<int> task_of_device_, own_number_; // by the program's device
     std::vector<int> made_by_;                     // by value, items that do not run included
+    std::vector<bool> comes_after_update_;         // by item
+    std::vector<bool> is_used_;                    // by value
     program_parts cut_;
     std::vector<std::unordered_map<int, int>> here_, items_; // by task: of the program's values and items, the part's
     std::map<std::pair<int, int>, int> crossed_;             // a value and a task: the value there

@@ -9,6 +9,7 @@
 #include <tenon/graph/op.hpp>
 #include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/plan/sizes.hpp>
+#include <tenon/runtime/plan/prepared_memory.hpp>
 
 /// What the planner works on: the part of a graph that one step needs. It is made by `prune`, put on devices by `place`, and,
 /// where ops wait, cut into stages by `cut_into_stages`. Each, with all sizes known, is changed by `rewrite`, parted by
@@ -61,6 +62,7 @@ struct program_item {
 };
 
 struct program {
+    std::shared_ptr<prepared_memory> prepared; ///< what its kernels hold; nullptr while there are none
     std::vector<program_value> values;
     std::vector<program_item> items;
     std::vector<kernel_pointer> kernels;                       ///< of the items
@@ -164,8 +166,9 @@ bool belongs_to_updates(const program& p, const program_item& i);
 /// What an item is timed as, in the sizes of the step.
 std::string timed_as(const program& p, const program_item& i);
 
-/// Makes the kernel of an item, for its sizes.
-kernel_pointer prepare_kernel(const program& p, const program_item& i, const plan_options& o);
+/// Makes the kernel of an item, for its sizes; what it holds is counted in p.prepared, which outlives it. resource_exhausted_error, which
+/// names node, sizes and limit, where that is more than the host has or may take.
+kernel_pointer prepare_kernel(program& p, const program_item& i, const plan_options& o);
 
 } // namespace tenon::runtime
 

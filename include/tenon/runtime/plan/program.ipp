@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/out_of_memory.hpp>
 #include <tenon/ops/control.hpp>
 #include <tenon/runtime/plan/cost_measurements.hpp>
 #include <tenon/runtime/plan/program.hpp>
@@ -32,9 +33,15 @@ private:
     std::size_t inputs_;
 };
 
+inline std::string listed(type_list types) {
+    std::string text;
+    for (int t = 0; t < types.size(); ++t) text += (t > 0 ? ", " : "") + to_string(types[t]);
+    return types.size() == 0 ? "nothing" : text;
+}
+
 } // namespace detail
 
-TENON_INLINE kernel_pointer prepare_kernel(const program& p, const program_item& i, const plan_options& o) {
+TENON_INLINE kernel_pointer prepare_kernel(program& p, const program_item& i, const plan_options& o) {
     const detail::item_types types(p, i);
     const type_list in = types.inputs(), out = types.outputs();
     tenon::device& d = o.device(i.device);
@@ -43,6 +50,7 @@ TENON_INLINE kernel_pointer prepare_kernel(const program& p, const program_item&
     if (!factory)
         throw invalid_argument_error(place_of(*i.origin, d) + ": op " + i.op->name + " has no kernel for " +
                                      d.full_name().type.str() + " devices");
+    if (!p.prepared) p.prepared = std::make_shared<prepared_memory>(o.device(0));
     const kernel_setup s{.node = *i.origin,
                          .attrs = i.attributes,
                          .inputs = in,
@@ -53,8 +61,19 @@ TENON_INLINE kernel_pointer prepare_kernel(const program& p, const program_item&
                          .session_container = o.session_container.c_str(),
                          .files = &d.files(),
                          .gpu = d.gpu(),
-                         .allow_tf32 = o.allow_tf32};
-    return factory(s);
+                         .allow_tf32 = o.allow_tf32,
+                         .memory = p.prepared.get()};
+    const auto who = [&] {
+        return "preparing " + place_of(*i.origin, d) + ", of " + detail::listed(in) + " to " + detail::listed(out);
+    };
+    try {
+        return tenon::detail::naming_out_of_memory(who, [&] { return factory(s); });
+    } catch (const resource_exhausted_error& refused) {
+        const std::string named = who(), what = refused.what();
+        if (what.starts_with(named)) throw;
+        throw resource_exhausted_error(named + ": its tables need memory: " + what +
+                                       "\nuse smaller sizes, or raise session_options::memory_limit");
+    }
 }
 
 TENON_INLINE std::string timed_as(const program& p, const program_item& i) {

@@ -41,18 +41,15 @@ private:
 
 } // namespace detail
 
-namespace detail {
-
-// The attributes that an item has in this step, where named sizes are known and its inputs are of these types; the sizes of
-// `it` itself may be open still.
-inline void set_sizes(program_item& it, type_list in, const size_bindings& sizes) {
+TENON_INLINE void set_sizes(attributes& to, const program_item& it, type_list in, const size_bindings& sizes) {
     for (const auto& [name, a] : it.origin->attributes)
-        if (const auto* e = std::get_if<extents>(&a); e && !e->is_static())
-            it.attributes.set(name.c_str(), sizes.known(*e));
+        if (const auto* e = std::get_if<extents>(&a); e && !e->is_static()) to.set(name.c_str(), sizes.known(*e));
     // The sizes that an identity declares leave room for what may be fed; unless it is, they are its input's.
     if (in.size() > 0 && it.op->is(op_flags::identity) && it.origin->attributes.find("shape"))
-        it.attributes.set("shape", in[0].extents);
+        to.set("shape", in[0].extents);
 }
+
+namespace detail {
 
 // The named sizes that only a value tells, and the item that will.
 class late_names {
@@ -78,39 +75,119 @@ private:
 
 } // namespace detail
 
-TENON_INLINE void infer_late(program& p, const std::vector<bool>& items, const std::vector<int>& told) {
-    std::vector<bool> late(p.values.size());
-    for (const int v : told) late[static_cast<std::size_t>(v)] = true;
+TENON_INLINE late_types infer_late(const program& p, const std::vector<int>& items,
+                                   const std::vector<std::pair<int, extents>>& told) {
+    late_types known{p.sizes, {}, {}};
+    for (const auto& [v, sizes] : told) {
+        const program_value& value = p.value(v);
+        known.types.emplace(v, tensor_type{value.type.element, sizes});
+        known.sizes.bind(value.origin.node->outputs[static_cast<std::size_t>(value.origin.index)].extents, sizes,
+                         value.origin);
+    }
     std::vector<tensor_type> in;
-    for (std::size_t n = 0; n < p.items.size(); ++n) {
-        program_item& it = p.items[n];
-        const auto is_late = [&](int v) { return late[static_cast<std::size_t>(v)]; };
-        const auto is_open = [&](int v) { return !p.value(v).type.extents.is_static(); };
-        if (!items[n] || (std::none_of(it.inputs.begin(), it.inputs.end(), is_late) &&
-                          std::none_of(it.outputs.begin(), it.outputs.end(), is_open)))
-            continue;
+    for (const int n : items) {
+        const program_item& it = p.item(n);
         in.clear();
-        for (const int v : it.inputs) in.push_back(p.value(v).type);
+        for (const int v : it.inputs) in.push_back(known.type_of(p, v));
         const type_list list(in.data(), static_cast<int>(in.size()));
-        detail::set_sizes(it, list, p.sizes);
-        for (std::size_t k = 0; k < it.outputs.size(); ++k) {
-            program_value& v = p.value(it.outputs[k]);
-            // What was known may turn out not to fit.
-            late[static_cast<std::size_t>(it.outputs[k])] = !v.type.extents.is_static();
-            v.type = type_in_step(*v.origin.node, it.attributes, list, static_cast<int>(k), p.sizes, false);
+        attributes& now = known.attributes.emplace(n, it.attributes).first->second;
+        set_sizes(now, it, list, known.sizes);
+        for (std::size_t k = 0; k < it.outputs.size(); ++k)
+            known.types[it.outputs[k]] =
+                type_in_step(*p.value(it.outputs[k]).origin.node, now, list, static_cast<int>(k), known.sizes, false);
+    }
+    return known;
+}
+
+namespace detail {
+
+// Which nodes a request needs.
+struct needed_nodes {
+    struct one {
+        node* which = nullptr;
+        char how = 0; // 2: it runs; 1: only its sizes matter
+        int item = -1;
+    };
+    std::vector<one> by_number;
+    std::size_t count = 0;
+    std::vector<node*> targets;
+    std::unordered_set<const node*> fed;
+
+    template <class IsFed> needed_nodes(const request& r, const IsFed& is_fed) {
+        for (const node_output& f : r.feeds) fed.insert(f.node);
+        for (const node_output& f : r.fetches)
+            if (!is_fed(f)) want(f.node, 2);
+        // The updates of a variable in parts are brought together by a concat: asked for their effect, they need not meet.
+        for (node* t : r.targets) {
+            if (!runs_when_asked(t)) continue;
+            const bool only_joins = t->op == &concat_definition && t->controls.empty() &&
+                                    std::all_of(t->inputs.begin(), t->inputs.end(), [&](const node_output& in) {
+                                        return in.node->op->is(op_flags::updates) && !is_fed(in);
+                                    });
+            if (!only_joins) targets.push_back(t);
+            else
+                for (const node_output& in : t->inputs) targets.push_back(in.node);
+        }
+        for (node* t : targets) want(t, 2);
+        while (!stack.empty()) {
+            node* n = stack.back();
+            stack.pop_back();
+            const char how = of(n).how;
+            for (std::size_t i = 0; i < n->inputs.size(); ++i) {
+                if (is_fed(n->inputs[i])) continue;
+                want(n->inputs[i].node, how == 2 && n->op->reads(n->attributes, static_cast<int>(i)) ? 2 : 1);
+            }
+            if (how == 2)
+                for (node* c : n->controls)
+                    if (runs_when_asked(c)) want(c, 2);
         }
     }
+    const one& of(const node* n) const { return by_number[static_cast<std::size_t>(n->number)]; }
+    // What is fed runs only where another of its outputs is needed: asking for its effect, or to run after it, does not.
+    bool runs_when_asked(const node* n) const { return fed.empty() || !fed.contains(n); }
+
+private:
+    void want(node* n, char how) {
+        if (n->op->is(op_flags::waits) && !all_static(n->outputs)) how = 2; // its sizes are those of what it gives
+        const auto number = static_cast<std::size_t>(n->number);
+        if (number >= by_number.size()) by_number.resize(number + 1); // what it needs has smaller numbers
+        one& have = by_number[number];
+        if (have.how >= how) return;
+        if (!have.which) ++count;
+        have.which = n;
+        have.how = how;
+        stack.push_back(n);
+    }
+    std::vector<node*> stack;
+};
+
+// What is fed, by feed. A variable that is fed is so for its updates, too.
+inline value_numbers fed_values(const request& r) {
+    value_numbers fed;
+    for (std::size_t f = 0; f < r.feeds.size(); ++f) {
+        fed.set(r.feeds[f], static_cast<int>(f));
+        if (const node_output current{r.feeds[f].node, 1};
+            r.feeds[f].index == 0 && current.node->op->is(op_flags::variable) && !fed.contains(current))
+            fed.set(current, static_cast<int>(f));
+    }
+    return fed;
+}
+
+} // namespace detail
+
+TENON_INLINE std::vector<const node*> nodes_that_run(const request& r) {
+    const detail::value_numbers fed = detail::fed_values(r);
+    const detail::needed_nodes needed(r, [&](const node_output& o) { return fed.contains(o); });
+    std::vector<const node*> all;
+    for (const detail::needed_nodes::one& n : needed.by_number)
+        if (n.how == 2) all.push_back(n.which);
+    return all;
 }
 
 TENON_INLINE program prune(const request& r) {
     program p;
-    detail::value_numbers value_of;
+    detail::value_numbers value_of = detail::fed_values(r);
     for (std::size_t f = 0; f < r.feeds.size(); ++f) {
-        value_of.set(r.feeds[f], static_cast<int>(p.values.size()));
-        // A variable that is fed is so for its updates, too.
-        if (const node_output current{r.feeds[f].node, 1};
-            r.feeds[f].index == 0 && current.node->op->is(op_flags::variable) && !value_of.contains(current))
-            value_of.set(current, static_cast<int>(p.values.size()));
         program_value v;
         v.origin = r.feeds[f];
         v.type = r.feed_types[f];
@@ -118,59 +195,9 @@ TENON_INLINE program prune(const request& r) {
         p.values.push_back(std::move(v));
     }
 
-    // Which nodes run (2), and of which only the sizes matter (1).
-    struct needed {
-        node* which = nullptr;
-        char how = 0;
-        int item = -1;
-    };
-    std::vector<needed> need; // by number
-    std::vector<node*> stack;
-    std::size_t count = 0;
-    const auto want = [&](node* n, char how) {
-        if (n->op->is(op_flags::waits) && !all_static(n->outputs)) how = 2; // its sizes are those of what it gives
-        const auto number = static_cast<std::size_t>(n->number);
-        if (number >= need.size()) need.resize(number + 1); // what it needs has smaller numbers
-        needed& have = need[number];
-        if (have.how >= how) return;
-        if (!have.which) ++count;
-        have.which = n;
-        have.how = how;
-        stack.push_back(n);
-    };
-    // What is fed runs only where another of its outputs is needed: asking for its effect, or to run after it, does not.
-    std::unordered_set<const node*> fed;
-    for (const node_output& f : r.feeds) fed.insert(f.node);
-    const auto runs_when_asked = [&](const node* n) { return fed.empty() || !fed.contains(n); };
-    for (const node_output& f : r.fetches)
-        if (!value_of.contains(f)) want(f.node, 2);
-    // The updates of a variable in parts are brought together by a concat: asked for their effect, they need not meet.
-    std::vector<node*> targets;
-    for (node* t : r.targets) {
-        if (!runs_when_asked(t)) continue;
-        const bool only_joins = t->op == &concat_definition && t->controls.empty() &&
-                                std::all_of(t->inputs.begin(), t->inputs.end(), [&](const node_output& in) {
-                                    return in.node->op->is(op_flags::updates) && !value_of.contains(in);
-                                });
-        if (!only_joins) targets.push_back(t);
-        else
-            for (const node_output& in : t->inputs) targets.push_back(in.node);
-    }
-    for (node* t : targets) want(t, 2);
-    while (!stack.empty()) {
-        node* n = stack.back();
-        stack.pop_back();
-        const char how = need[static_cast<std::size_t>(n->number)].how;
-        for (std::size_t i = 0; i < n->inputs.size(); ++i) {
-            if (value_of.contains(n->inputs[i])) continue;
-            want(n->inputs[i].node, how == 2 && n->op->reads(n->attributes, static_cast<int>(i)) ? 2 : 1);
-        }
-        if (how == 2)
-            for (node* c : n->controls)
-                if (runs_when_asked(c)) want(c, 2);
-    }
-    p.values.reserve(r.feeds.size() + count + count / 4);
-    p.items.reserve(count + count / 8);
+    detail::needed_nodes needed(r, [&](const node_output& o) { return value_of.contains(o); });
+    p.values.reserve(r.feeds.size() + needed.count + needed.count / 4);
+    p.items.reserve(needed.count + needed.count / 8);
 
     size_bindings& sizes = p.sizes;
     detail::late_names late;
@@ -181,7 +208,7 @@ TENON_INLINE program prune(const request& r) {
     }
 
     std::vector<tensor_type> in;
-    for (needed& wanted : need) {
+    for (detail::needed_nodes::one& wanted : needed.by_number) {
         node* const n = wanted.which;
         if (!n) continue;
         const bool runs = wanted.how == 2;
@@ -218,7 +245,7 @@ TENON_INLINE program prune(const request& r) {
         open = open || !it.predecessors.empty();
         if (!as_made) {
             for (const int v : it.inputs) in.push_back(p.value(v).type);
-            detail::set_sizes(it, {in.data(), static_cast<int>(in.size())}, sizes);
+            set_sizes(it.attributes, it, {in.data(), static_cast<int>(in.size())}, sizes);
         }
         const type_list list(in.data(), static_cast<int>(in.size()));
         for (int k = 0; k < static_cast<int>(n->outputs.size()); ++k) {
@@ -242,10 +269,10 @@ TENON_INLINE program prune(const request& r) {
         it.find_reads();
         if (runs)
             for (const node* c : n->controls)
-                if (runs_when_asked(c)) it.predecessors.push_back(need[static_cast<std::size_t>(c->number)].item);
+                if (needed.runs_when_asked(c)) it.predecessors.push_back(needed.of(c).item);
     }
     for (const node_output& f : r.fetches) p.fetches.push_back(value_of.at(f));
-    for (const node* t : targets) p.item(need[static_cast<std::size_t>(t->number)].item).target = true;
+    for (const node* t : needed.targets) p.item(needed.of(t).item).target = true;
     p.fetched = r.fetches;
     p.feed_types = r.feed_types;
     resolve_reads(p);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include <tenon/graph/op.hpp>
@@ -36,6 +37,9 @@ private:
 tensor_type type_in_step(node& n, const attributes& a, type_list in, int k, size_bindings& sizes, bool may_stay_open);
 
 bool all_static(const std::vector<tensor_type>& types);
+
+/// Sizes that only values tell, as they were in a step.
+using told_sizes = std::vector<std::pair<node_output, extents>>;
 
 } // namespace tenon::runtime
 

@@ -1,8 +1,9 @@
 #pragma once
 
+#include <unordered_map>
 #include <vector>
 
-#include <tenon/runtime/plan/program.hpp>
+#include <tenon/runtime/plan/prune.hpp>
 
 /// A program, cut where its ops wait.
 
@@ -22,7 +23,7 @@ struct step_unit {
     int before = 0;          ///< how many come before it
     /// Of a stage: not empty where sizes of its values are known late. The values whose sizes decide them.
     std::vector<int> told{};
-    std::vector<bool> inferred{}; ///< then: the items of the program whose sizes are known when it runs
+    std::vector<int> inferred{}; ///< then: the items of the program, in order, whose sizes follow from those
 };
 
 /// A placed program's units. A stage is all items that depend on the same ops that
@@ -31,13 +32,28 @@ struct step_unit {
 /// that all readers find what was there before the step (SEMANTICS 20).
 std::vector<step_unit> cut_into_stages(const program& p);
 
-/// A stage as a program of its own, which is fed what the stage takes, and whose fetches are what it gives.
-program program_of_stage(const program& p, const step_unit& stage);
+/// Makes stages of one program, one after another: what all of them ask of it is found once.
+class stage_programs {
+public:
+    stage_programs() = default;
+    explicit stage_programs(const program& p);
+    /// A stage of `p` as a program of its own, which is fed what the stage takes, and whose fetches are what it gives.
+    program of(const program& p, const step_unit& stage, const late_types& late) const;
+
+private:
+    std::vector<int> made_by_;                                           // by value: its item
+    std::unordered_map<const node*, int> variables_;                     // items
+    std::unordered_map<const variable_resource*, std::size_t> owner_of_; // among the program's variables
+    std::vector<int> first_after_, after_;                               // by item: those that are made to run after it
+};
 
 /// Whether an item is a variable or a constant, which is read in each stage that needs it.
 inline bool is_read_anywhere(const program_item& i) {
     return (i.op->is(op_flags::variable) || i.op->is(op_flags::constant)) && i.predecessors.empty() && !i.target;
 }
+
+/// Whether an item may change what outlives a step: variables, or what queues hold.
+inline bool changes_resources(const program_item& i) { return i.op->is(op_flags::updates) || i.op->is(op_flags::uses); }
 
 /// Whether anything waits.
 bool has_waits(const program& p);

@@ -1,57 +1,37 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <span>
+#include <string>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
 #include <tenon/core/error.hpp>
+#include <tenon/graph/attribute.hpp>
+#include <tenon/ops/exchange.hpp>
 #include <tenon/runtime/plan/stages.hpp>
 #include <tenon/runtime/plan/update_chains.hpp>
+#include <tenon/runtime/plan/wait_sets.hpp>
 
 namespace tenon::runtime {
 
 namespace detail {
 
-// Sets of items that wait, by number; 0 is the empty one.
-class wait_sets {
-public:
-    wait_sets() { (void)number_of({}); }
-    const std::vector<int>& operator[](int set) const { return sets_[static_cast<std::size_t>(set)]; }
-    int united(int a, int b) {
-        if (a == b || b == 0) return a;
-        if (a == 0) return b;
-        const auto [at, isnew] = unions_.try_emplace(std::minmax(a, b), 0);
-        if (isnew) {
-            std::vector<int> all;
-            std::set_union((*this)[a].begin(), (*this)[a].end(), (*this)[b].begin(), (*this)[b].end(),
-                           std::back_inserter(all));
-            at->second = number_of(std::move(all));
-        }
-        return at->second;
-    }
-    int with(int set, int item) { return united(set, number_of({item})); }
-    // Whether all of a is in b.
-    bool within(int a, int b) { return united(a, b) == b; }
-
-private:
-    int number_of(std::vector<int> items) {
-        const auto [at, isnew] = known_.try_emplace(items, static_cast<int>(sets_.size()));
-        if (isnew) sets_.push_back(std::move(items));
-        return at->second;
-    }
-    std::vector<std::vector<int>> sets_;
-    std::map<std::vector<int>, int> known_;
-    std::map<std::pair<int, int>, int> unions_;
-};
-
 class stage_cutter {
 public:
     explicit stage_cutter(const program& p) :
-        p_(p), chains_(find_update_chains(p)), made_by_(p.values.size(), -1), set_(p.items.size()) {
+        p_(p),
+        chains_(find_update_chains(p)),
+        made_by_(p.values.size(), -1),
+        sets_(p.items.size()),
+        set_(p.items.size()) {
         awaited_.resize(p.items.size());
+        for (const auto& [value, c] : chains_) chain_of_.emplace(p.item(c.variable).origin, &c);
         for (int n = 0; n < count(); ++n) {
             for (const int o : p.item(n).outputs) made_by_[static_cast<std::size_t>(o)] = n;
             if (!p.item(n).removed)
@@ -68,16 +48,18 @@ public:
 
     std::vector<step_unit> run() {
         for (int n = 0; n < count(); ++n) set_[static_cast<std::size_t>(n)] = what_comes_before(n);
+        gather_updates();
         move_to_readers();
         make_units();
-        for (std::size_t u = 0, made = units_.size(); u < made; ++u) follow_waits(static_cast<int>(u));
+        covered_.resize(units_.size());
         for (int n = 0; n < count(); ++n)
             if (const int u = unit_of_item(n); u >= 0) connect(n, u);
+        for (std::size_t u = 0; u < covered_.size(); ++u) follow_waits(static_cast<int>(u));
         for (const int f : p_.fetches) {
             const int u = unit_that_has(f);
             if (u < 0) continue;
             give(u, f);
-            if (const int from = maker_of(f); from >= 0 && is_source(from)) keep_from_updates(f, u);
+            keep_from_updates(f, u);
         }
         find_late_stages();
         count_edges();
@@ -121,6 +103,53 @@ private:
         return set;
     }
 
+    // One for all handles of a queue.
+    static std::string resource_name(const node& n) {
+        const auto* const shared = n.attributes.find("shared_name");
+        const std::string name = shared ? n.attributes.get<std::string>("shared_name") : std::string();
+        return name.empty() ? "#" + std::to_string(n.number) : n.container + "/" + name;
+    }
+
+    // Updates come after all that may wait, however long, and does not itself come after an update: so a step is late, or stopped,
+    // before its first update, and they are one stage. What uses the same queue as something that comes after them may wait for that.
+    void gather_updates() {
+        std::vector<bool> after(p_.items.size());
+        bool any = false;
+        for (int n = 0; n < count(); ++n) {
+            const program_item& i = p_.item(n);
+            bool is_after = i.op == &receive_definition && decode<receive_op::attributes>(i.attributes).follows_update;
+            each_before(n, [&](int b) {
+                is_after = is_after || after[static_cast<std::size_t>(b)] || p_.item(b).op->is(op_flags::updates);
+            });
+            after[static_cast<std::size_t>(n)] = is_after;
+            any = any || (!i.removed && i.op->is(op_flags::updates));
+        }
+        if (!any) return;
+        std::set<std::string> used; // by what comes after
+        const auto each_used = [&](int n, auto visit) {
+            if (!p_.item(n).op->is(op_flags::uses)) return;
+            for (const node_output& of : p_.item(n).origin->inputs)
+                if (of.node->op->is(op_flags::resource)) visit(resource_name(*of.node));
+        };
+        for (int n = 0; n < count(); ++n)
+            if (waits(n) && after[static_cast<std::size_t>(n)])
+                each_used(n, [&](std::string name) { used.insert(std::move(name)); });
+        int first = 0;
+        for (int n = 0; n < count(); ++n) {
+            if (!waits(n) || p_.item(n).removed || after[static_cast<std::size_t>(n)] ||
+                p_.item(n).op == &send_definition)
+                continue;
+            bool meets = false;
+            each_used(n, [&](const std::string& name) { meets = meets || used.contains(name); });
+            if (!meets) first = sets_.united(first, set_after(n));
+        }
+        for (int n = 0; n < count(); ++n) {
+            int& set = set_[static_cast<std::size_t>(n)];
+            set = what_comes_before(n);
+            if (p_.item(n).op->is(op_flags::updates)) set = sets_.united(set, first);
+        }
+    }
+
     // Items without effects that begin with variables, constants and feeds, and whose readers are all in one stage, run
     // there: what they read need not be handed on, and is of that stage's moment. What an update is computed of its
     // variable's current value must, or updates of other steps would be lost.
@@ -154,15 +183,21 @@ private:
             const int known = readers[static_cast<std::size_t>(n)];
             if (known >= 0 && (rooted[static_cast<std::size_t>(n)] || of_current[static_cast<std::size_t>(n)]))
                 set_[static_cast<std::size_t>(n)] = known;
-            if (!p_.item(n).removed) each_before(n, [&](int b) { read_in(b, waits(n) ? several : set_of(n)); });
+            // What does not run asks for sizes on behalf of those who ask for its own.
+            const bool removed = p_.item(n).removed;
+            if (removed && known == none) continue;
+            const int by = removed ? known : waits(n) ? several : set_of(n);
+            each_before(n, [&](int b) { read_in(b, by); });
         }
+        for (int n = 0; n < count(); ++n)
+            if (p_.item(n).removed) set_[static_cast<std::size_t>(n)] = what_comes_before(n);
     }
 
     // By the number of ops that are waited for, and stages before the ops that wait.
     void make_units() {
-        using key = std::tuple<std::size_t, int, int>; // size of the set, the item that waits or -1, the set
+        using key = std::tuple<int, int, int>; // size of the set, the item that waits or -1, the set
         std::map<key, int> order;
-        const auto key_of = [&](int n) { return key(sets_[set_of(n)].size(), waits(n) ? n : -1, set_of(n)); };
+        const auto key_of = [&](int n) { return key(sets_.size(set_of(n)), waits(n) ? n : -1, set_of(n)); };
         for (int n = 0; n < count(); ++n)
             if (has_a_place(n)) order.emplace(key_of(n), 0);
         for (auto& [k, number] : order) {
@@ -174,10 +209,10 @@ private:
         unit_of_.assign(p_.items.size(), -1);
         for (int n = 0; n < count(); ++n) {
             if (!has_a_place(n)) continue;
-            unit_of_[static_cast<std::size_t>(n)] = order.at(key_of(n));
-            step_unit& u = units_[static_cast<std::size_t>(order.at(key_of(n)))];
-            if (u.waits < 0) u.items.push_back(n);
-            else u.gives.assign(p_.item(n).outputs.begin(), p_.item(n).outputs.end());
+            const int unit = unit_of_[static_cast<std::size_t>(n)] = order.at(key_of(n));
+            if (waits(n))
+                for (const int o : p_.item(n).outputs) give(unit, o);
+            else units_[static_cast<std::size_t>(unit)].items.push_back(n);
         }
     }
     int unit_of_item(int n) const { return unit_of_[static_cast<std::size_t>(n)]; }
@@ -192,16 +227,15 @@ private:
     }
 
     void before(int unit, int then) {
-        if (unit != then) edges_.emplace(unit, then);
+        if (unit != then) edges_.emplace_back(unit, then);
     }
-    void give(int unit, int value) {
-        std::vector<int>& all = units_[static_cast<std::size_t>(unit)].gives;
-        if (std::find(all.begin(), all.end(), value) == all.end()) all.push_back(value);
+    using entered = std::unordered_set<std::uint64_t>; // units and values
+    static void enter(std::vector<int>& list, entered& once, int unit, int value) {
+        if (once.insert(static_cast<std::uint64_t>(unit) << 32 | static_cast<std::uint32_t>(value)).second)
+            list.push_back(value);
     }
-    void take(int unit, int value) {
-        std::vector<int>& all = units_[static_cast<std::size_t>(unit)].takes;
-        if (std::find(all.begin(), all.end(), value) == all.end()) all.push_back(value);
-    }
+    void give(int unit, int value) { enter(units_[static_cast<std::size_t>(unit)].gives, given_, unit, value); }
+    void take(int unit, int value) { enter(units_[static_cast<std::size_t>(unit)].takes, taken_, unit, value); }
     // Who has a value to hand on; -1: it is fed.
     int unit_that_has(int value) {
         const int from = maker_of(value);
@@ -211,18 +245,19 @@ private:
 
     // What a unit depends on may be by way of items that do not run, whose sizes alone matter.
     void follow_waits(int unit) {
-        const std::vector<int> all = sets_[unit_sets_[static_cast<std::size_t>(unit)]];
-        int covered = 0;
-        for (auto w = all.rbegin(); w != all.rend(); ++w) {
-            if (std::binary_search(sets_[covered].begin(), sets_[covered].end(), *w)) continue;
-            covered = sets_.united(covered, set_after(*w));
-            before(unit_of_item(*w), unit);
+        int& covered = covered_[static_cast<std::size_t>(unit)];
+        for (int w = 0; (w = sets_.last_beside(unit_sets_[static_cast<std::size_t>(unit)], covered)) >= 0;) {
+            covered = sets_.united(covered, set_after(w));
+            before(unit_of_item(w), unit);
         }
     }
 
     void connect(int n, int u) {
         each_before(n, [&](int b) {
-            if (const int from = unit_of_item(b); from >= 0) before(from, u);
+            const int from = unit_of_item(b);
+            if (from < 0 || from == u) return;
+            before(from, u);
+            covered_[static_cast<std::size_t>(u)] = sets_.united(covered_[static_cast<std::size_t>(u)], set_after(b));
         });
         const program_item& i = p_.item(n);
         for (std::size_t k = 0; k < i.inputs.size(); ++k) {
@@ -231,7 +266,7 @@ private:
             if (op) units_[static_cast<std::size_t>(u)].takes.push_back(i.read[k] ? v : -1);
             if (!i.read[k]) continue;
             const int from = maker_of(v);
-            if (is_current(n, k)) { // what is there when the stage updates it
+            if (!op && is_current(n, k)) { // what is there when the stage updates it
                 if (!is_updated_too_early(i.origin->inputs[k].node, from, u)) continue;
                 units_[static_cast<std::size_t>(u)].taken_current.push_back(v);
             } else if (from >= 0 && is_source(from) && !op && !is_updated_elsewhere(v, u)) continue;
@@ -241,7 +276,7 @@ private:
             if (has < 0) continue;
             give(has, v);
             before(has, u);
-            if (from >= 0 && is_source(from)) keep_from_updates(v, has);
+            keep_from_updates(v, has);
         }
     }
 
@@ -252,11 +287,10 @@ private:
     }
     // The same of who reads what an update left, or the variable where it is none: of the updates after that.
     bool is_updated_too_early(const node* variable, int left_by, int unit) {
-        for (const auto& [value, c] : chains_)
-            if (p_.item(c.variable).origin == variable)
-                return !comes_before(unit,
-                                     {std::upper_bound(c.updates.begin(), c.updates.end(), left_by), c.updates.end()});
-        return false;
+        const auto at = chain_of_.find(variable);
+        if (at == chain_of_.end()) return false;
+        const std::vector<int>& updates = at->second->updates;
+        return !comes_before(unit, {std::upper_bound(updates.begin(), updates.end(), left_by), updates.end()});
     }
     // Whether a stage can be made to come before updates of other stages, as it then is.
     bool comes_before(int unit, std::span<const int> updates) {
@@ -272,26 +306,62 @@ private:
         for (const int update : chain->second.updates) before(reader, unit_of_item(update));
     }
 
+    // A stage with open sizes: what these follow from, item by item, back to the ops that will tell them.
     void find_late_stages() {
-        for (std::size_t u = 0; u < units_.size(); ++u) {
-            step_unit& unit = units_[u];
-            const auto open = [&](int n) {
-                const program_item& i = p_.item(n);
-                const auto is = [&](int v) { return is_open(v); };
-                return std::any_of(i.inputs.begin(), i.inputs.end(), is) ||
-                       std::any_of(i.outputs.begin(), i.outputs.end(), is);
+        const auto is = [&](int v) { return is_open(v); };
+        const auto is_named = [](const extents& e) {
+            return std::any_of(e.begin(), e.end(), [](const extent& size) { return size.is_named(); });
+        };
+        std::vector<int> tellers; // items that wait and will tell named sizes
+        for (int n = 0; n < count(); ++n)
+            if (const program_item& i = p_.item(n);
+                !i.removed && waits(n) && std::any_of(i.outputs.begin(), i.outputs.end(), [&](int o) {
+                    return is_open(o) && is_named(declared(o));
+                }))
+                tellers.push_back(n);
+        std::vector<int> seen(p_.items.size(), -1); // by item: the unit that found it at last
+        std::vector<int> found;
+        for (int u = 0; u < static_cast<int>(units_.size()); ++u) {
+            step_unit& unit = units_[static_cast<std::size_t>(u)];
+            if (unit.waits >= 0) continue;
+            const auto find = [&](int n) {
+                if (std::exchange(seen[static_cast<std::size_t>(n)], u) != u) found.push_back(n);
             };
-            if (unit.waits >= 0 || std::none_of(unit.items.begin(), unit.items.end(), open)) continue;
-            for (const int w : sets_[unit_sets_[u]])
-                for (const int o : p_.item(w).outputs)
-                    if (is_open(o)) unit.told.push_back(o);
-            unit.inferred.resize(p_.items.size());
-            for (int n = 0; n < count(); ++n)
-                unit.inferred[static_cast<std::size_t>(n)] = !waits(n) && sets_.within(set_of(n), unit_sets_[u]);
+            for (const int n : unit.items)
+                if (const program_item& i = p_.item(n); std::any_of(i.inputs.begin(), i.inputs.end(), is) ||
+                                                        std::any_of(i.outputs.begin(), i.outputs.end(), is))
+                    find(n);
+            bool by_name = false;
+            while (!found.empty()) {
+                const int n = found.back();
+                found.pop_back();
+                const program_item& i = p_.item(n);
+                if (waits(n)) {
+                    std::copy_if(i.outputs.begin(), i.outputs.end(), std::back_inserter(unit.told), is);
+                    continue;
+                }
+                unit.inferred.push_back(n);
+                for (const int v : i.inputs)
+                    if (is_open(v) && maker_of(v) >= 0) find(maker_of(v));
+                for (const auto& [name, a] : i.attributes)
+                    if (const auto* e = std::get_if<extents>(&a); e && !by_name && is_named(*e)) {
+                        by_name = true; // whoever will tell
+                        for (const int w : tellers)
+                            if (sets_.contains(unit_sets_[static_cast<std::size_t>(u)], w)) find(w);
+                    }
+            }
+            std::sort(unit.told.begin(), unit.told.end());
+            std::sort(unit.inferred.begin(), unit.inferred.end());
         }
+    }
+    const extents& declared(int value) const {
+        const node_output& o = p_.value(value).origin;
+        return o.node->outputs[static_cast<std::size_t>(o.index)].extents;
     }
 
     void count_edges() {
+        std::sort(edges_.begin(), edges_.end());
+        edges_.erase(std::unique(edges_.begin(), edges_.end()), edges_.end());
         for (const auto& [from, to] : edges_) {
             units_[static_cast<std::size_t>(from)].then.push_back(to);
             ++units_[static_cast<std::size_t>(to)].before;
@@ -300,16 +370,19 @@ private:
 
     const program& p_;
     const update_chains chains_;
-    std::vector<int> made_by_;             // by value, items that do not run included
-    std::vector<bool> awaited_;            // by item: others are made to run after it
+    std::unordered_map<const node*, const update_chain*> chain_of_; // by variable
+    std::vector<int> made_by_;                                      // by value, items that do not run included
+    std::vector<bool> awaited_;                                     // by item: others are made to run after it
     std::unordered_map<int, int> follows_; // the update of the same variable that comes before one
     wait_sets sets_;
     std::vector<int> set_; // by item: what has completed before it runs
     std::vector<step_unit> units_;
-    std::vector<int> unit_sets_;            // by unit
-    std::vector<int> unit_of_;              // by item, or -1
+    std::vector<int> unit_sets_; // by unit
+    std::vector<int> covered_;   // by unit: what the units that come before it are known to have waited for, or are
+    std::vector<int> unit_of_;   // by item, or -1
     std::unordered_map<int, int> stage_of_; // by set
-    std::set<std::pair<int, int>> edges_;
+    entered given_, taken_;
+    std::vector<std::pair<int, int>> edges_;
 };
 
 } // namespace detail
@@ -321,40 +394,54 @@ TENON_INLINE bool has_waits(const program& p) {
 
 TENON_INLINE std::vector<step_unit> cut_into_stages(const program& p) { return detail::stage_cutter(p).run(); }
 
-TENON_INLINE program program_of_stage(const program& p, const step_unit& stage) {
-    program s;
-    s.sizes = p.sizes;
-    s.variables = p.variables;
-    std::unordered_map<int, int> here, item_here; // values and items of p: those of the stage
-    std::vector<int> made_by(p.values.size(), -1);
+TENON_INLINE stage_programs::stage_programs(const program& p) :
+    made_by_(p.values.size(), -1), first_after_(p.items.size() + 1) {
+    for (std::size_t n = 0; n < p.items.size(); ++n) {
+        const program_item& i = p.items[n];
+        for (const int o : i.outputs) made_by_[static_cast<std::size_t>(o)] = static_cast<int>(n);
+        if (i.op->is(op_flags::variable)) variables_.emplace(i.origin, static_cast<int>(n));
+        if (!i.removed)
+            for (const int b : i.predecessors) ++first_after_[static_cast<std::size_t>(b) + 1];
+    }
+    for (std::size_t n = 1; n < first_after_.size(); ++n) first_after_[n] += first_after_[n - 1];
+    after_.resize(static_cast<std::size_t>(first_after_.back()));
+    std::vector<int> next(first_after_.begin(), first_after_.end() - 1);
     for (std::size_t n = 0; n < p.items.size(); ++n)
-        for (const int o : p.items[n].outputs) made_by[static_cast<std::size_t>(o)] = static_cast<int>(n);
+        if (!p.items[n].removed)
+            for (const int b : p.items[n].predecessors)
+                after_[static_cast<std::size_t>(next[static_cast<std::size_t>(b)]++)] = static_cast<int>(n);
+    for (std::size_t v = 0; v < p.variables.size(); ++v) owner_of_.emplace(p.variables[v].get(), v);
+}
+
+TENON_INLINE program stage_programs::of(const program& p, const step_unit& stage, const late_types& late) const {
+    program s;
+    s.sizes = late.sizes;
+    std::unordered_map<int, int> here, item_here; // values and items of p: those of the stage
+    std::unordered_set<const variable_resource*> owned;
+    const std::unordered_set<int> taken_current(stage.taken_current.begin(), stage.taken_current.end());
     const auto enter = [&](int value) -> program_value& {
         program_value v;
         v.origin = p.value(value).origin;
-        v.type = p.value(value).type;
+        v.type = late.type_of(p, value);
         here[value] = s.add(std::move(v));
         return s.values.back();
     };
     for (const int v : stage.takes) {
         enter(v).feed = static_cast<int>(s.feed_types.size());
-        s.feed_types.push_back(p.value(v).type);
+        s.feed_types.push_back(s.values.back().type);
     }
     // A variable's current value is what is there when the stage updates it, unless the stage itself has changed it before.
     const auto read_current = [&](int n, std::size_t k) {
-        const int v = p.item(n).inputs[k], from = made_by[static_cast<std::size_t>(v)];
-        return from >= 0 && !item_here.contains(from) && reads_current(p, p.item(n), k) &&
-               std::find(stage.taken_current.begin(), stage.taken_current.end(), v) == stage.taken_current.end() &&
+        const int v = p.item(n).inputs[k], from = made_by_[static_cast<std::size_t>(v)];
+        return from >= 0 && !item_here.contains(from) && reads_current(p, p.item(n), k) && !taken_current.contains(v) &&
                (p.item(from).op->is(op_flags::variable) || p.item(from).op->is(op_flags::updates));
     };
-    std::unordered_map<const node*, int> variables;
-    for (std::size_t n = 0; n < p.items.size(); ++n)
-        if (p.items[n].op->is(op_flags::variable)) variables.emplace(p.items[n].origin, static_cast<int>(n));
     const auto variable_of_current = [&](int n, std::size_t k) {
-        return variables.at(p.item(n).origin->inputs[k].node);
+        return variables_.at(p.item(n).origin->inputs[k].node);
     };
     const auto enter_item = [&](int n) {
         program_item i = p.item(n);
+        if (const auto at = late.attributes.find(n); at != late.attributes.end()) i.attributes = at->second;
         const int number = static_cast<int>(s.items.size());
         for (std::size_t k = 0; k < i.inputs.size(); ++k) {
             int& v = i.inputs[k];
@@ -366,6 +453,8 @@ TENON_INLINE program program_of_stage(const program& p, const step_unit& stage) 
             program_value& v = enter(o);
             v.producer = i.removed ? -1 : number;
             v.variable = p.value(o).variable;
+            if (v.variable && owned.insert(v.variable).second)
+                s.variables.push_back(p.variables[owner_of_.at(v.variable)]);
             v.device = i.device;
             o = here.at(o);
         }
@@ -378,7 +467,7 @@ TENON_INLINE program program_of_stage(const program& p, const step_unit& stage) 
     };
     // What is read anywhere is read here, unless it was handed on.
     const auto bring = [&](int value) {
-        const int from = made_by[static_cast<std::size_t>(value)];
+        const int from = made_by_[static_cast<std::size_t>(value)];
         if (here.contains(value) || from < 0 || !is_read_anywhere(p.item(from))) return;
         enter_item(from);
     };
@@ -399,10 +488,9 @@ TENON_INLINE program program_of_stage(const program& p, const step_unit& stage) 
         enter_item(n);
     }
     // What items elsewhere are made to run after runs although nobody here may read it.
-    for (std::size_t n = 0; n < p.items.size(); ++n)
-        if (!p.items[n].removed && !item_here.contains(static_cast<int>(n)))
-            for (const int b : p.items[n].predecessors)
-                if (const auto at = item_here.find(b); at != item_here.end()) s.item(at->second).target = true;
+    for (const auto& [n, here_as] : item_here)
+        for (int a = first_after_[static_cast<std::size_t>(n)]; a < first_after_[static_cast<std::size_t>(n) + 1]; ++a)
+            if (!item_here.contains(after_[static_cast<std::size_t>(a)])) s.item(here_as).target = true;
     for (const int v : stage.gives) {
         bring(v);
         if (!here.contains(v)) enter(v);

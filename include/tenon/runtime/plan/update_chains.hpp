@@ -19,13 +19,32 @@ using update_chains = std::map<int, update_chain>;
 /// Those of a program whose items are still in the order of their nodes. A variable that is fed has none.
 update_chains find_update_chains(const program& p);
 
-/// Whether input k of an item is a variable's current value (`variable_op`), and is not fed.
+namespace detail {
+
+// Two of the kind are one where all else is equal, and one may be evaluated twice.
+inline bool has_no_effects(const op_definition& op) {
+    return !op.is(op_flags::stateful) && !op.is(op_flags::source) && !op.is(op_flags::updates);
+}
+// Whether it is a variable's current value (`variable_op`).
+inline bool is_current_value(const node_output& o) { return o.index == 1 && o.node->op->is(op_flags::variable); }
+
+} // namespace detail
+
+/// Whether input k of an item is a variable's current value, and is not fed.
 inline bool reads_current(const program& p, const program_item& i, std::size_t k) {
     if (i.op != i.origin->op) return false; // made by the planner
-    const node_output& from = i.origin->inputs[k];
-    return from.index == 1 && from.node->op->is(op_flags::variable) && p.value(i.inputs[k]).feed < 0 &&
+    return detail::is_current_value(i.origin->inputs[k]) && p.value(i.inputs[k]).feed < 0 &&
            p.reads(i, static_cast<int>(k));
 }
+
+/// An item to be put in front of another one.
+struct inserted_item {
+    int before;
+    program_item item;
+};
+/// Puts items, which are in the order of `before`, into a program whose items are still in the order of their nodes. All get
+/// other numbers, those of the chains too; the new number by the old one.
+std::vector<int> insert_items(program& p, update_chains& chains, std::vector<inserted_item>&& items);
 
 /// What an update is computed of, of current values, is of what the updates made before it left (SEMANTICS 20). Where there
 /// are such, the nodes without effects between the current values and the update are evaluated for it anew: copies of

@@ -23,12 +23,33 @@ TENON_INLINE update_chains find_update_chains(const program& p) {
     return chains;
 }
 
-namespace detail {
-
-// Two of the kind are one where all else is equal, and one may be evaluated twice.
-inline bool has_no_effects(const op_definition& op) {
-    return !op.is(op_flags::stateful) && !op.is(op_flags::source) && !op.is(op_flags::updates);
+TENON_INLINE std::vector<int> insert_items(program& p, update_chains& chains, std::vector<inserted_item>&& items) {
+    std::vector<program_item> all;
+    all.reserve(p.items.capacity() + items.size());
+    std::vector<int> now(p.items.size());
+    auto next = items.begin();
+    for (std::size_t n = 0; n < p.items.size(); ++n) {
+        for (; next != items.end() && next->before == static_cast<int>(n); ++next) {
+            for (const int o : next->item.outputs) p.value(o).producer = static_cast<int>(all.size());
+            all.push_back(std::move(next->item));
+        }
+        now[n] = static_cast<int>(all.size());
+        for (const int o : p.items[n].outputs)
+            if (p.value(o).producer >= 0) p.value(o).producer = now[n];
+        all.push_back(std::move(p.items[n]));
+    }
+    p.items = std::move(all);
+    // Those that are new run after items that were there.
+    const auto is_now = [&](int& item) { item = now[static_cast<std::size_t>(item)]; };
+    for (program_item& i : p.items) std::for_each(i.predecessors.begin(), i.predecessors.end(), is_now);
+    for (auto& [value, c] : chains) {
+        is_now(c.variable);
+        std::for_each(c.updates.begin(), c.updates.end(), is_now);
+    }
+    return now;
 }
+
+namespace detail {
 
 class current_values {
 public:
@@ -55,10 +76,6 @@ private:
     struct application {
         number_list updates;
         short_list<const node*, 2> variables;
-    };
-    struct copy {
-        int before; // the item in front of which it stands
-        program_item item;
     };
 
     bool of_current(const program_item& i, std::size_t k) const {
@@ -209,27 +226,7 @@ private:
 
     // Applications were found in the order of their first updates.
     void insert_copies() {
-        std::vector<program_item> all;
-        all.reserve(p_.items.capacity() + copies_.size());
-        std::vector<int> now(p_.items.size());
-        const auto enter = [&](program_item&& i) {
-            for (const int o : i.outputs)
-                if (p_.value(o).producer >= 0) p_.value(o).producer = static_cast<int>(all.size());
-            all.push_back(std::move(i));
-        };
-        auto next = copies_.begin();
-        for (std::size_t n = 0; n < p_.items.size(); ++n) {
-            for (; next != copies_.end() && next->before == static_cast<int>(n); ++next) enter(std::move(next->item));
-            now[n] = static_cast<int>(all.size());
-            enter(std::move(p_.items[n]));
-        }
-        p_.items = std::move(all);
-        const auto is_now = [&](int& item) { item = now[static_cast<std::size_t>(item)]; };
-        for (program_item& i : p_.items) std::for_each(i.predecessors.begin(), i.predecessors.end(), is_now);
-        for (auto& [value, c] : chains_) {
-            is_now(c.variable);
-            std::for_each(c.updates.begin(), c.updates.end(), is_now);
-        }
+        const std::vector<int> now = insert_items(p_, chains_, std::move(copies_));
         std::vector<bool> computed(p_.items.size()), awaited(p_.items.size());
         for (std::size_t n = 0; n < now.size(); ++n) {
             computed[static_cast<std::size_t>(now[n])] = computed_[n];
@@ -257,7 +254,7 @@ private:
     std::vector<int> seen_;                       // by item: the application that found it at last
     std::vector<int> reads_;                      // by value, fetches included
     std::vector<application> applications_;
-    std::vector<copy> copies_;
+    std::vector<inserted_item> copies_;
 };
 
 } // namespace detail

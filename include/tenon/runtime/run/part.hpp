@@ -18,6 +18,16 @@ namespace tenon::runtime {
 class steps_in_flight;
 struct awaited;
 
+/// What became of a part that has ended, for the error of its step.
+struct part_end {
+    std::string changed; ///< its task, where the part has changed variables or queues there
+    std::string unknown; ///< its task, where nobody here knows whether it has
+    std::string silent;  ///< why its task did not say how the part ended; empty: it did
+};
+
+/// The task of these devices, "/job:ps/task:0", where this part of a step changes what outlives it; else empty.
+std::string task_changed_by(const program& part, const plan_options& o);
+
 /// A part of one step in flight; then of the next of its plan.
 class part_step {
 public:
@@ -27,7 +37,10 @@ public:
                        std::function<void()> ended) = 0;
     /// Of a part that has ended: why it failed, or nullptr.
     virtual std::exception_ptr failure() const noexcept = 0;
+    virtual part_end end() const = 0; ///< of the same; until it is settled, besides what it took
     // As of a staged_step.
+    virtual bool took() const noexcept = 0;
+    virtual void settle(bool failed, bool others_changed) noexcept = 0;
     virtual void arm() noexcept = 0;
     virtual void stop(const std::exception_ptr& why) noexcept = 0;
     virtual bool waits_itself() = 0; ///< false also where that is not known here
@@ -45,6 +58,7 @@ public:
     virtual plan_summary summary() const = 0; ///< devices are the task's own
     virtual std::vector<std::string> order() const = 0;
     virtual std::size_t kept_bytes() const = 0;
+    virtual told_sizes last_told() const { return {}; } ///< as of a staged_plan; none where that is not known here
 };
 
 /// Of a part on a task of this process, whose devices are those of o. The pool outlives it.

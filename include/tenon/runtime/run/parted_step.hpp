@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include <tenon/runtime/run/part.hpp>
@@ -14,12 +15,12 @@
 namespace tenon::runtime {
 
 /// The parts of one step: the first is the caller's, the others are on other tasks. They meet in the step's rendezvous. The first that
-/// fails stops the others, and its error is the step's.
+/// fails stops the others, and its error is the step's: with the tasks that have changed by then, and those that may have.
 class parted_step {
 public:
-    /// Without others there is nowhere to meet.
+    /// Without others there is nowhere to meet. `changes`: what task_changed_by() says of the first.
     parted_step(staged_plan& first, std::vector<std::unique_ptr<part_step>> others,
-                std::unique_ptr<step_rendezvous> values);
+                std::unique_ptr<step_rendezvous> values, std::string changes = {});
     parted_step(const parted_step&) = delete;
     parted_step& operator=(const parted_step&) = delete;
 
@@ -38,10 +39,14 @@ private:
     void start_others(const run_environment& e, steps_in_flight& among);
     void part_ended(const std::exception_ptr& why);
     void fail(const std::exception_ptr& why) noexcept;
+    void settle(bool failed) noexcept;
+    [[noreturn]] void rethrow_first();
+    std::string what_became(const std::exception_ptr& first) const;
 
     staged_step first_part_;
     const std::vector<std::unique_ptr<part_step>> others_;
     const std::unique_ptr<step_rendezvous> values_;
+    const std::string changes_;
     tenon::step in_;   // what the first part begins with
     std::mutex guard_; // of what follows
     std::condition_variable changed_;

@@ -1,16 +1,16 @@
 #pragma once
 
+#include <new>
 #include <utility>
 
+#include <tenon/core/error.hpp>
 #include <tenon/runtime/run/parted_step.hpp>
 
 namespace tenon::runtime {
 
 TENON_INLINE parted_step::parted_step(staged_plan& first, std::vector<std::unique_ptr<part_step>> others,
-                                      std::unique_ptr<step_rendezvous> values) :
-    first_part_(first), others_(std::move(others)), values_(std::move(values)) {
-    if (!others_.empty()) first_part_.when_late([this] { expire(); });
-}
+                                      std::unique_ptr<step_rendezvous> values, std::string changes) :
+    first_part_(first), others_(std::move(others)), values_(std::move(values)), changes_(std::move(changes)) {}
 
 // What the first part begins with.
 TENON_INLINE run_environment parted_step::begin(const run_environment& e) {
@@ -26,35 +26,39 @@ TENON_INLINE run_environment parted_step::begin(const run_environment& e) {
     return {&in_, e.traced, e.measured};
 }
 
+// One that cannot be started has ended: others may have begun, and who waits for all is told by each.
 TENON_INLINE void parted_step::start_others(const run_environment& e, steps_in_flight& among) {
-    for (const auto& p : others_) p->start(e, *values_, among, [this, part = p.get()] { part_ended(part->failure()); });
+    for (const auto& p : others_) {
+        try {
+            p->start(e, *values_, among, [this, part = p.get()] { part_ended(part->failure()); });
+        } catch (...) {
+            part_ended(std::current_exception());
+        }
+    }
 }
 
 TENON_INLINE void parted_step::run(const any_array* const* feeds, any_array* fetched, const run_environment& e,
                                    steps_in_flight& among) {
     if (others_.empty()) {
-        first_part_.run(feeds, fetched, e, among);
+        first_part_.run(feeds, e, among);
+        take(fetched);
         return;
     }
     const run_environment own = begin(e);
     start_others(e, among);
     try {
-        first_part_.run(feeds, fetched, own, among);
+        first_part_.run(feeds, own, among);
+        if (const std::exception_ptr why = first_part_.failure()) fail(why);
     } catch (...) {
         fail(std::current_exception());
     }
-    std::unique_lock lock(guard_);
-    --running_;
-    const auto ended = [&] { return running_ == 0; };
-    if (!e.limited()) changed_.wait(lock, ended);
-    else if (!changed_.wait_until(lock, e.in->deadline, ended)) {
-        lock.unlock();
-        expire();
-        lock.lock();
-        changed_.wait(lock, ended);
+    {
+        std::unique_lock lock(guard_);
+        --running_;
+        changed_.wait(lock, [&] { return running_ == 0; });
     }
     values_->end();
-    if (first_) std::rethrow_exception(std::exchange(first_, nullptr));
+    take(fetched);
 }
 
 TENON_INLINE void parted_step::start(const any_array* const* feeds, const run_environment& e, steps_in_flight& among,
@@ -71,7 +75,11 @@ TENON_INLINE void parted_step::start(const any_array* const* feeds, const run_en
         ++running_;
     }
     start_others(e, among);
-    first_part_.start(feeds, own, among, pool, [this] { part_ended(first_part_.failure()); });
+    try {
+        first_part_.start(feeds, own, among, pool, [this] { part_ended(first_part_.failure()); });
+    } catch (...) {
+        part_ended(std::current_exception());
+    }
     part_ended(nullptr);
 }
 
@@ -93,7 +101,7 @@ TENON_INLINE void parted_step::part_ended(const std::exception_ptr& why) {
 TENON_INLINE void parted_step::fail(const std::exception_ptr& why) noexcept {
     {
         const std::lock_guard lock(guard_);
-        if (first_) return;
+        if (first_ || running_ == 0) return; // all have ended: it is what it is
         first_ = why;
     }
     first_part_.stop(why);
@@ -101,8 +109,65 @@ TENON_INLINE void parted_step::fail(const std::exception_ptr& why) noexcept {
 }
 
 TENON_INLINE void parted_step::take(any_array* fetched) {
-    if (first_) std::rethrow_exception(std::exchange(first_, nullptr));
-    first_part_.take(fetched);
+    settle(first_ || first_part_.failure());
+    if (!first_) {
+        first_part_.take(fetched);
+        return;
+    }
+    first_part_.forget();
+    rethrow_first();
+}
+
+// What a part took and sent to others is used where one of them has changed something, or may have.
+TENON_INLINE void parted_step::settle(bool failed) noexcept {
+    const auto has_changed = [failed](const part_step& p) -> std::size_t {
+        if (!failed) return 0; // nobody asks
+        try {
+            const part_end e = p.end();
+            return !e.changed.empty() || !e.unknown.empty();
+        } catch (...) { // no memory for words
+            return 1;
+        }
+    };
+    const std::size_t first = first_part_.has_changed();
+    std::size_t all = first; // parts that have
+    for (const auto& p : others_) all += has_changed(*p);
+    for (const auto& p : others_) p->settle(failed, all > has_changed(*p));
+    first_part_.settle(failed, all > first);
+}
+
+// Its error says what it left behind: no task can take back what its part has done.
+TENON_INLINE void parted_step::rethrow_first() {
+    const std::exception_ptr first = std::exchange(first_, nullptr);
+    const std::string more = what_became(first);
+    if (more.empty()) std::rethrow_exception(first);
+    try {
+        std::rethrow_exception(first);
+    } catch (const error& e) {
+        throw_error(e, e.what() + more);
+    } catch (const std::bad_alloc&) {
+        throw resource_exhausted_error("there was no memory for the step" + more);
+    }
+}
+
+TENON_INLINE std::string parted_step::what_became(const std::exception_ptr& first) const {
+    std::string silent, changed, unknown;
+    const auto add = [](std::string& to, const std::string& task) {
+        if (!task.empty()) to += (to.empty() ? "" : ", ") + task;
+    };
+    if (first_part_.has_changed()) add(changed, changes_);
+    for (const auto& p : others_) {
+        const part_end e = p->end();
+        if (!e.silent.empty() && p->failure() != first) silent += "; " + e.silent;
+        add(changed, e.changed);
+        add(unknown, e.unknown);
+    }
+    std::string text = silent;
+    if (!changed.empty()) text += "; the step was applied on " + changed;
+    if (!unknown.empty())
+        text += (changed.empty() ? "; whether the step was applied on " : ", and whether it was on ") + unknown +
+                " is not known";
+    return text;
 }
 
 TENON_INLINE void parted_step::stop(const std::exception_ptr& why) noexcept {

@@ -51,6 +51,7 @@ struct plan_summary {
     std::size_t lower_bound = 0;        ///< the largest set of them that lives at one time
     std::size_t fetched_bytes = 0;      ///< of what is handed out
     std::size_t constant_bytes = 0;     ///< of constants that devices keep copies of
+    std::size_t prepared_bytes = 0;     ///< that kernels hold
     double cost = 0;                    ///< on one thread, in nanoseconds, estimated
 
     /// Adds what another one does and takes, but for its devices and its lower bound.
@@ -62,6 +63,7 @@ struct plan_summary {
         arena_bytes += other.arena_bytes;
         fetched_bytes += other.fetched_bytes;
         constant_bytes += other.constant_bytes;
+        prepared_bytes += other.prepared_bytes;
         cost += other.cost;
     }
     std::size_t peak_bytes() const {
@@ -133,7 +135,8 @@ public:
     std::vector<std::string> order() const; ///< "name (op)"
     /// Bytes of the memory that is kept for further steps and for those in flight.
     std::size_t kept_bytes() const noexcept {
-        return frames_made_.load(std::memory_order_relaxed) * summary_.arena_bytes + summary_.constant_bytes;
+        return frames_made_.load(std::memory_order_relaxed) * summary_.arena_bytes + summary_.constant_bytes +
+               summary_.prepared_bytes;
     }
 
 private:
@@ -220,6 +223,7 @@ private:
     void upload_constants();
     void find_variables();
     void find_pointers();
+    void find_first_write();
     void run(frame& f, const any_array* const* feeds, any_array* fetched, const run_environment& e);
     void start(frame& f, const any_array* const* feeds, any_array* fetched, const run_environment& e, run_owner& owner);
     void work(frame& f);
@@ -229,6 +233,11 @@ private:
     // These three: false where they wait for a variable; then `told` is called when they may be called again. nullptr: they
     // wait on this thread.
     bool run_with_variables(frame& f, const run_environment& e, completion* told);
+    void check_first(frame& f) const;
+    void commit(frame& f, const run_environment& e) const;
+    void commit(const tenon::step& in, std::size_t s) const; // before operation s, which writes
+    void update(frame& f, const run_environment& e);
+    std::exception_ptr saying_what_was_updated(const frame& f, const std::exception_ptr& why, bool all) const noexcept;
     void lend_variables(frame& f, const run_environment& e) const;
     bool read_variables(frame& f, const run_environment& e, completion* told) const;
     bool begin_updates(frame& f, const run_environment& e, bool and_read, completion* told) const;
@@ -273,7 +282,10 @@ private:
     std::vector<variable_pointer> pointers_;          // by variable and which
     std::array<std::vector<std::size_t>, 3> pointed_; // by which: the first pointer of each variable, and the end
     std::size_t begin_updates_ = 0, end_updates_ = 0; // positions between which the variables are locked
-    std::size_t end_rows_ = 0;                        // after which no rows of those that are read by rows are
+    std::size_t first_write_ = 0;                     // of those, the first that writes: from there on nothing stops it
+    std::vector<std::size_t> needed_values_; // where it updates: operations that need a variable to have a value
+    std::vector<std::size_t> checked_first_; // operations that may refuse to update, and are asked before that
+    std::size_t end_rows_ = 0;               // after which no rows of those that are read by rows are
     bool reads_variables_ = false, reads_rows_ = false;
     std::vector<int> sources_; // feeds and constants that are read, where they are checked
     bool check_numerics_ = false;

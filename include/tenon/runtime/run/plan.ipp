@@ -106,6 +106,7 @@ TENON_INLINE plan::plan(program&& placed, const plan_options& o) : devices_(o.de
         summary_.lower_bound += d.lower_bound;
         summary_.fetched_bytes += d.fetched_bytes;
         summary_.constant_bytes += d.constant_bytes;
+        summary_.prepared_bytes += d.prepared_bytes;
     }
     require_fit(o);
     upload_constants();

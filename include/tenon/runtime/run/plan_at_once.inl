@@ -3,7 +3,10 @@
 // A part of run/plan.ipp: steps that give one device's streams all they do at once, and what of that is recorded and given again.
 
 #include <algorithm>
+#include <atomic>
+#include <cstdio>
 #include <cstring>
+#include <exception>
 
 #include <tenon/kernel/memory_pool.hpp>
 #include <tenon/kernel/stop_scope.hpp>
@@ -114,6 +117,17 @@ TENON_INLINE void plan::find_recorded_pointers() {
         if (const int v = operations_[static_cast<std::size_t>(s)].updates; v >= 0) at_once_->updates.push_back(v);
 }
 
+namespace detail {
+
+// Once in the process: it costs time alone, of which nobody would know the reason.
+inline void say_not_recorded(const char* why) noexcept {
+    static std::atomic<bool> said{false};
+    if (!said.exchange(true))
+        std::fprintf(stderr, "tenon: a step on a GPU could not be recorded, and runs slower: %s\n", why);
+}
+
+} // namespace detail
+
 // What was recorded with the pointers that the step has now: earlier, or now. nullptr: it is given as it is.
 TENON_INLINE recorded_work* plan::recording_of(frame& f, const tenon::step& in) noexcept {
     // Libraries make what they keep in the first run; what is made while a stream is recorded would be in its way.
@@ -149,7 +163,10 @@ TENON_INLINE recorded_work* plan::recording_of(frame& f, const tenon::step& in) 
             all.insert(all.begin(), {f.recorded_pointers, std::move(made)});
             return all.front().work.get();
         }
-    } catch (...) { // it says itself what is wrong when it runs, or is fine there
+    } catch (const std::exception& e) { // it says itself what is wrong when it runs, or is fine there
+        detail::say_not_recorded(e.what());
+    } catch (...) {
+        detail::say_not_recorded("what a kernel threw is no std::exception");
     }
     records_.store(false, std::memory_order_relaxed);
     return nullptr;

@@ -8,6 +8,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/kernel/denormals.hpp>
+#include <tenon/kernel/failure.hpp>
 #include <tenon/kernel/kept_back.hpp>
 #include <tenon/kernel/thread_pool.hpp>
 #include <tenon/runtime/run/step_errors.hpp>
@@ -22,9 +23,16 @@ namespace detail {
 
 } // namespace detail
 
+// Its lists grow no more: what goes on in a step takes no memory.
 TENON_INLINE plan::executor::executor(plan& p, frame& f) : p_(p), f_(f) {
     end_report_.of = this;
     if (p.streams_.empty()) return;
+    left_.resize(p.operations_.size());
+    ready_.reserve(p.operations_.size() + 1); // after_streams() too
+    batch_.reserve(p.on_streams_.size());
+    used_.resize(p.streams_.size());
+    closed_.resize(p.streams_.size());
+    given_.resize(p.streams_.size());
     reports_.resize(p.operations_.size());
     for (std::size_t s = 0; s < reports_.size(); ++s) {
         reports_[s].of = this;
@@ -50,33 +58,32 @@ TENON_INLINE void plan::executor::begin(const run_environment& e, run_owner* own
     on_host_ = p_.on_host_;
     costly_ = 0;
     ready_.clear();
-    used_.assign(p_.streams_.size(), 0);
-    closed_.assign(p_.streams_.size(), 0);
+    std::fill(used_.begin(), used_.end(), char{0});
+    std::fill(closed_.begin(), closed_.end(), char{0});
     at_once_ = p_.at_once_ && !e.traced && !e.measured;
     all_given_ = all_ended_ = staged_ = has_told_ = false;
     if (at_once_) {
         before_streams_ = p_.at_once_->before;
         ++on_host_; // after_streams()
-        left_.resize(p_.operations_.size());
         for (const int s : p_.at_once_->host) {
             left_[static_cast<std::size_t>(s)] = p_.operations_[static_cast<std::size_t>(s)].host_before;
             if (left_[static_cast<std::size_t>(s)] == 0) make_ready(s);
         }
         return;
     }
-    left_.clear();
     for (std::size_t s = 0; s < p_.operations_.size(); ++s) {
-        left_.push_back(p_.operations_[s].before);
-        if (left_.back() == 0 && p_.operations_[s].line < 0) make_ready(static_cast<int>(s));
+        left_[s] = p_.operations_[s].before;
+        if (left_[s] == 0 && p_.operations_[s].line < 0) make_ready(static_cast<int>(s));
     }
     next_ = 0;
-    given_.assign(p_.streams_.size(), 0);
+    std::fill(given_.begin(), given_.end(), std::size_t{0});
 }
 
 TENON_INLINE void plan::executor::run(const run_environment& e) {
     try {
         if (p_.end_updates_ > 0) p_.begin_updates(f_, e, true, nullptr);
         else if (p_.reads_variables_) p_.read_variables(f_, e, nullptr);
+        p_.check_first(f_);
     } catch (...) {
         f_.variables.end();
         throw;
@@ -92,7 +99,7 @@ TENON_INLINE void plan::executor::run(const run_environment& e) {
         lock.lock();
         called_.store(false, std::memory_order_relaxed);
     }
-    if (const std::exception_ptr why = failure()) std::rethrow_exception(why);
+    if (ended_with_) std::rethrow_exception(std::exchange(ended_with_, nullptr));
 }
 
 TENON_INLINE void plan::executor::start(const run_environment& e, run_owner& owner) {
@@ -118,6 +125,7 @@ TENON_INLINE void plan::executor::work() {
                                              : true;
             };
             if (!hold(attempt)) return;
+            p_.check_first(f_);
             holds_variables_ = true;
         } catch (...) {
             f_.variables.end();
@@ -184,7 +192,7 @@ TENON_INLINE void plan::executor::stop() noexcept {
     {
         locked lock(guard_);
         if (asking_) {
-            stop_asking(std::make_exception_ptr(cancelled_error("the step was stopped")), lock);
+            stop_asking(failure_of([] { return cancelled_error("the step was stopped"); }), lock);
             return;
         }
     }
@@ -385,19 +393,33 @@ TENON_INLINE void plan::executor::end() {
     if (!why && p_.end_updates_ > 0) f_.variables.set_all_written();
     if (why && all_ended_) // something of the host failed
         for (const int v : p_.at_once_->updates) f_.set_updated(v);
-    if (why) f_.variables.set_apart_unwritten();
+    if (why) {
+        f_.variables.set_apart_unwritten();
+        why = p_.saying_what_was_updated(f_, why, false);
+    }
     f_.has_run = f_.has_run || !why;
     f_.variables.end();
     has_ended_ = true;
     if (owner_) owner_->ended(std::move(why));
+    else ended_with_ = std::move(why);
 }
 
 TENON_INLINE bool plan::executor::wanted(int command) noexcept {
+    return goes_on(command, p_.operations_[static_cast<std::size_t>(command)].writes);
+}
+// A card asks nobody when it comes to what it was given.
+TENON_INLINE bool plan::executor::may_be_given(int command) noexcept {
+    const operation& op = p_.operations_[static_cast<std::size_t>(command)];
+    return goes_on(command, op.writes && !p_.devices_[static_cast<std::size_t>(op.by.device)]->attributes().simulated);
+}
+TENON_INLINE bool plan::executor::goes_on(int command, bool writes) noexcept {
     if (stopped()) return false;
     try {
+        const auto s = static_cast<std::size_t>(command);
+        if (writes) p_.commit(*e_.in, s);
         if (e_.in->stopped()) throw cancelled_error("the step was stopped");
         if (!e_.in->late()) return true;
-        exceed_limit(*e_.in, p_.awaited_in(static_cast<std::size_t>(command)));
+        exceed_limit(*e_.in, p_.awaited_in(s));
     } catch (...) {
         failed(command, std::current_exception());
     }

@@ -59,6 +59,8 @@ private:
         return p_.operations_[static_cast<std::size_t>(command)].origin->name.c_str();
     }
 
+    bool may_be_given(int command) noexcept;
+    bool goes_on(int command, bool writes) noexcept;
     void begin(const run_environment& e, run_owner* owner);
     template <class Attempt> bool hold(const Attempt& attempt);
     void variables_changed() noexcept;
@@ -109,7 +111,8 @@ private:
     bool holds_variables_ = false; // where there are any; of the one thread that there is until then
     std::exception_ptr refused_;   // why it does not
     std::thread::id caller_{};
-    bool has_ended_ = false;          // the caller's
+    bool has_ended_ = false; // the caller's, and this
+    std::exception_ptr ended_with_;
     std::atomic<bool> called_{false}; // the caller, who works for streams
     std::atomic<int> untold_{0};      // events that will be told
 

@@ -53,7 +53,7 @@ TENON_INLINE void plan::executor::give_some(locked& lock) {
     }
     lock.unlock();
     for (const int s : batch_) {
-        if (!wanted(s)) break;
+        if (!may_be_given(s)) break;
         give_operation(static_cast<std::size_t>(s));
     }
     end_streams();
@@ -65,9 +65,9 @@ TENON_INLINE void plan::executor::give_all(locked& lock) {
     all_given_ = all_given_ || now;
     lock.unlock();
     if (!now) return;
-    if (!wanted(p_.on_streams_.front()) || give_recorded()) return;
+    if (!may_be_given(p_.on_streams_.front()) || give_recorded()) return;
     for (const int s : p_.on_streams_) {
-        if (!wanted(s)) break;
+        if (!may_be_given(s)) break;
         give_operation(static_cast<std::size_t>(s));
     }
     has_told_ = true;
@@ -94,6 +94,8 @@ TENON_INLINE bool plan::executor::give_recorded() noexcept {
             p_.operations_[static_cast<std::size_t>(s)].kernel->tell(f_.told[static_cast<std::size_t>(s)].get());
         has_told_ = true;
         staged_ = true;
+        for (const int s : p_.on_streams_)
+            if (!may_be_given(s)) return true;
         streams_of(kernels).replay(*work, *e_.in, *this);
     } catch (...) {
         staged_ = false;

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <exception>
+#include <utility>
 
 #include <tenon/core/error.hpp>
 #include <tenon/kernel/denormals.hpp>
@@ -85,13 +86,66 @@ TENON_INLINE bool plan::run_with_variables(frame& f, const run_environment& e, c
     }
     if (end_updates_ > 0) {
         if (!begin_updates(f, e, !apart, told)) return waits();
-        run_part(f, e, begin_updates_, end_updates_);
-        f.variables.set_all_written();
-        done = end_updates_;
-        if (done < operations_.size()) f.variables.end_updates();
+        run_part(f, e, begin_updates_, first_write_);
+        commit(f, e);
+        update(f, e);
+        return true;
     }
     run_part(f, e, done, operations_.size());
     return true;
+}
+
+// Before the first update, or before streams are given anything: what would fail between the first and the last, of what is known then.
+TENON_INLINE void plan::check_first(frame& f) const {
+    const auto check = [&](std::size_t s, auto what) {
+        try {
+            what(*operations_[s].kernel, f.runs[s]);
+        } catch (...) {
+            rethrow_with_place(std::current_exception(), s);
+        }
+    };
+    for (const std::size_t s : needed_values_)
+        if (!f.out[out_begin_[s]]) check(s, [](kernel& k, const kernel_run& r) { k.run(r); }); // which says so
+    for (const std::size_t s : checked_first_) check(s, [](const kernel& k, const kernel_run& r) { k.check(r); });
+}
+
+// From here on nothing stops the step.
+TENON_INLINE void plan::commit(frame& f, const run_environment& e) const {
+    check_first(f);
+    if (e.stoppable()) commit(*e.in, first_write_);
+}
+TENON_INLINE void plan::commit(const tenon::step& in, std::size_t s) const {
+    if (in.committed()) return;
+    if (in.late()) exceed_limit(in, awaited_in(s));
+    if (!in.commit()) throw cancelled_error("the step was stopped");
+}
+
+// The updates, and what comes after them. What fails there says what has been updated all the same.
+TENON_INLINE void plan::update(frame& f, const run_environment& e) {
+    bool all = false;
+    try {
+        run_part(f, e, first_write_, end_updates_);
+        f.variables.set_all_written();
+        all = true;
+        if (end_updates_ < operations_.size()) f.variables.end_updates();
+        run_part(f, e, end_updates_, operations_.size());
+    } catch (...) {
+        if (!all) f.variables.set_apart_unwritten();
+        std::rethrow_exception(saying_what_was_updated(f, std::current_exception(), all));
+    }
+}
+
+// `all`: all that it updates, else what was written.
+TENON_INLINE std::exception_ptr plan::saying_what_was_updated(const frame& f, const std::exception_ptr& why,
+                                                              bool all) const noexcept {
+    try {
+        std::vector<std::string> names;
+        for (std::size_t v = 0; v < variables_.size(); ++v)
+            if (all ? variables_[v].updated : f.variables.is_written(v)) names.push_back(variables_[v].variable->name);
+        return after_updates(why, names);
+    } catch (...) { // no memory for words
+        return why;
+    }
 }
 
 TENON_INLINE bool plan::read_variables(frame& f, const run_environment& e, completion* told) const {
@@ -237,23 +291,31 @@ TENON_INLINE void plan::run_side_by_side(frame& f, const run_environment& e, std
     // runners, of which there are as many at a time as nodes may run. A runner without work takes what was offered in
     // vain. All is owned by this call; nothing of it is touched by a runner whose last node has been counted. Positions from
     // `first` to `last` are run; those before have ended.
+    // Nothing is made once it runs: what a runner has to do, and what is offered, are lists of which each node has its link.
     struct state {
         std::vector<std::atomic<int>> waiting; // predecessors that have not ended
+        std::vector<int> next;                 // by node, in the one list that it is in
         std::atomic<int> left;
         std::atomic<bool> failed{false};
         std::mutex guard; // of what follows
-        std::vector<int> offered;
+        int offered = -1, last_offered = -1;
         int runners = 1;
         std::exception_ptr first;
         std::size_t first_step = 0;
-        state(std::size_t all, std::size_t n) : waiting(all), left(static_cast<int>(n)) {}
+        state(std::size_t all, std::size_t n) : waiting(all), next(all, -1), left(static_cast<int>(n)) {}
 
+        // Under the guard.
+        void add_offered(int s) noexcept {
+            next[static_cast<std::size_t>(s)] = -1;
+            (offered < 0 ? offered : next[static_cast<std::size_t>(last_offered)]) = s;
+            last_offered = s;
+        }
         // Another node for a runner that has none, or -1, and then it is none any more.
-        int next() {
+        int take_offered() noexcept {
             const std::lock_guard lock(guard);
-            if (offered.empty()) return --runners, -1;
-            const int s = offered.front();
-            offered.erase(offered.begin());
+            const int s = offered;
+            if (s < 0) --runners;
+            else offered = next[static_cast<std::size_t>(s)];
             return s;
         }
     };
@@ -274,25 +336,30 @@ TENON_INLINE void plan::run_side_by_side(frame& f, const run_environment& e, std
         unsigned denormals = denormal_mode(); // this thread's: others take nodes too
 
         bool cheap(int s) const { return p.is_cheap(static_cast<std::size_t>(s)); }
-        void offer(int s) const {
+        void offer(int s) const noexcept {
             {
                 const std::lock_guard lock(st.guard);
-                if (st.runners >= p.side_by_side_) {
-                    st.offered.push_back(s);
-                    return;
-                }
+                if (st.runners >= p.side_by_side_) return st.add_offered(s);
                 ++st.runners;
+                st.next[static_cast<std::size_t>(s)] = -1;
             }
-            const runner again = *this;
-            e.pool()->submit([again, s] { again({s}); });
+            try {
+                const runner again = *this;
+                e.pool()->submit([again, s] { again(s); });
+            } catch (...) { // no memory: one that runs takes it when it has nothing else, as this one
+                const std::lock_guard lock(st.guard);
+                --st.runners;
+                st.add_offered(s);
+            }
         }
-        void operator()(std::vector<int> mine) const {
+        // `mine`: the first of a list.
+        void operator()(int mine) const noexcept {
             const denormal_scope mode(denormals);
             thread_pool* const pool =
                 e.pool(); // the last operation may end the caller's wait, and with it all but this
-            while (!mine.empty()) {
-                const int s = mine.back();
-                mine.pop_back();
+            while (mine >= 0) {
+                const int s = mine;
+                mine = st.next[static_cast<std::size_t>(s)];
                 if (!st.failed.load(std::memory_order_acquire)) {
                     try {
                         p.run_operation(static_cast<std::size_t>(s), f, e);
@@ -308,26 +375,32 @@ TENON_INLINE void plan::run_side_by_side(frame& f, const run_environment& e, std
                 for (const int n : p.successors_[static_cast<std::size_t>(s)])
                     if (static_cast<std::size_t>(n) < end &&
                         st.waiting[static_cast<std::size_t>(n)].fetch_sub(1, std::memory_order_acq_rel) == 1) {
-                        if (mine.empty() || cheap(n)) mine.push_back(n);
+                        if (mine < 0 || cheap(n)) st.next[static_cast<std::size_t>(n)] = std::exchange(mine, n);
                         else offer(n);
                     }
-                if (mine.empty())
-                    if (const int n = st.next(); n >= 0) mine.push_back(n);
+                if (mine < 0) {
+                    mine = st.take_offered();
+                    if (mine >= 0) st.next[static_cast<std::size_t>(mine)] = -1;
+                }
                 if (st.left.fetch_sub(1, std::memory_order_acq_rel) == 1) pool->wake();
             }
         }
     };
     const runner run{*this, f, e, st, last};
-    std::vector<int> mine;
+    int mine = -1; // those that are ready, in order
     for (std::size_t s = last; s-- > first;)
-        if (st.waiting[s].load(std::memory_order_relaxed) == 0) mine.push_back(static_cast<int>(s));
+        if (st.waiting[s].load(std::memory_order_relaxed) == 0) st.next[s] = std::exchange(mine, static_cast<int>(s));
     // The first, and those that are not worth a task, are for this thread.
-    for (std::size_t n = mine.size() - 1; n-- > 0;)
-        if (!run.cheap(mine[n])) {
-            run.offer(mine[n]);
-            mine.erase(mine.begin() + static_cast<std::ptrdiff_t>(n));
+    for (int kept = mine, n = st.next[static_cast<std::size_t>(mine)], after = -1; n >= 0; n = after) {
+        after = st.next[static_cast<std::size_t>(n)];
+        if (run.cheap(n)) {
+            st.next[static_cast<std::size_t>(std::exchange(kept, n))] = n;
+            continue;
         }
-    run(std::move(mine));
+        st.next[static_cast<std::size_t>(kept)] = after;
+        run.offer(n);
+    }
+    run(mine);
     e.pool()->work_until([&] { return st.left.load(std::memory_order_acquire) == 0; });
     if (st.first) rethrow_with_place(st.first, st.first_step);
 }

@@ -73,7 +73,8 @@ TENON_INLINE void plan::find_variables() {
     }
     std::map<variable_resource*, int> places;
     for (auto& [v, use] : uses) {
-        use.apart = std::find(apart_.begin(), apart_.end(), v) != apart_.end();
+        // With numbers checked, updates may be void to the last of them.
+        use.apart = check_numerics_ || std::find(apart_.begin(), apart_.end(), v) != apart_.end();
         use.by_rows = use.read && !use.read_late && !whole[v];
         if (use.by_rows) end_rows_ = std::max(end_rows_, streams_.empty() ? last[v] + 1 : operations_.size());
         reads_variables_ = reads_variables_ || use.read;
@@ -112,6 +113,35 @@ TENON_INLINE void plan::find_variables() {
         before_it = true;
     }
     find_pointers();
+    find_first_write();
+}
+
+// Where several write, all are asked before the first whether they can, of what is known by then.
+TENON_INLINE void plan::find_first_write() {
+    first_write_ = begin_updates_;
+    while (first_write_ < end_updates_ && !operations_[first_write_].writes) ++first_write_;
+    // What has been made when they are asked: of what streams or the host beside them make nobody waits for it.
+    const std::size_t there = streams_.empty() ? first_write_ : 0;
+    const auto writes = [](const operation& op) { return op.writes; };
+    for (std::size_t s = there; s < operations_.size() && end_updates_ > 0; ++s)
+        if (program_.item(schedule_.order[s]).op->is(op_flags::variable)) needed_values_.push_back(s);
+    if (std::count_if(operations_.begin(), operations_.end(), writes) < 2) return;
+    std::vector<int> position(program_.items.size(), -1);
+    for (std::size_t s = 0; s < operations_.size(); ++s)
+        position[static_cast<std::size_t>(schedule_.order[s])] = static_cast<int>(s);
+    for (std::size_t s = first_write_; s < end_updates_; ++s) {
+        const operation& op = operations_[s];
+        if (op.updates < 0 ||
+            (op.by.stream >= 0 && !devices_[static_cast<std::size_t>(op.by.device)]->attributes().simulated))
+            continue;
+        const program_item& it = program_.item(schedule_.order[s]);
+        bool is_there = true;
+        for (std::size_t k = 1; k < it.inputs.size() && is_there; ++k) {
+            const int from = it.read[k] ? program_.value(program_.root(it.inputs[k])).producer : -1;
+            is_there = from < 0 || position[static_cast<std::size_t>(from)] < static_cast<int>(there);
+        }
+        if (is_there) checked_first_.push_back(s);
+    }
 }
 
 TENON_INLINE void plan::find_pointers() {

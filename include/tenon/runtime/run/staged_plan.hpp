@@ -35,6 +35,8 @@ public:
     plan_summary summary() const;
     std::vector<std::string> order() const; ///< "name (op)", stage by stage
     std::size_t kept_bytes() const;
+    /// Of what ops that wait gave in the last step, or in one of those that run: the sizes that only they tell.
+    told_sizes last_told() const;
 
 private:
     friend class staged_step;
@@ -57,37 +59,48 @@ private:
         std::vector<int> then_by{};
         std::vector<bool> lends{}; // by what it gives: it is only read, and copied on its way
         bool gives_early = false;  // there is such
+        bool changes = false;      // variables, or what queues hold
         // Of a stage:
+        std::vector<std::string> updated{};                    // variables
+        bool has_effects = false;                              // others
         std::shared_ptr<plan> frozen{};                        // where its sizes are known
         std::map<std::vector<std::int64_t>, late_plan> late{}; // by what was known late; under the guard
         // Of an op that waits:
         const node* origin = nullptr;
-        bool receives = false; // what another task sends
+        bool receives = false, sends = false;         // what another task sends, or has
+        bool only_takes = false, uses_values = false; // as of waiting_kernel
         kernel_pointer kernel{};
         std::string name{}, op{}, row{}, place{}; // for messages and traces; the place is "name (op) on device"
         std::vector<node_output> outputs{};
         std::vector<tensor_type> given{}; // their types, with sizes open where it will tell
     };
     void make_units(program&& placed);
-    static program program_of(const program& whole, const step_unit& stage, const std::vector<bool>& lends);
+    program program_of(const program& whole, const step_unit& stage, const std::vector<bool>& lends,
+                       const late_types& late) const;
     // `sizes`: by slot, of what the ops that wait gave.
     std::shared_ptr<plan> plan_of(unit& u, const std::vector<extents>& sizes);
     // That the arrays which an op that waits gave are of their types; what named sizes are thereby.
     static void check_given(const unit& u, const std::vector<any_array>& given, size_bindings& sizes);
+    void note_told(const unit& u, const std::vector<any_array>& given) noexcept;
 
     std::shared_ptr<plan> only_;
     const plan_options options_;
-    program whole_; // kept where sizes are known late
+    program whole_;                             // kept where sizes are known late
+    stage_programs stages_;                     // of that
+    std::shared_ptr<prepared_memory> prepared_; // of the kernels of units
     std::vector<unit> units_;
     std::vector<int> waits_; // units that are ops
+    bool takes_ = false;     // some of them what can be given back
     int slots_ = 0;
-    std::vector<int> slot_of_; // by value
+    std::vector<int> given_by_; // by slot: the unit
+    std::vector<int> slot_of_;  // by value
     std::vector<source> fetches_;
     std::vector<tensor_type> feed_types_;
     size_bindings sizes_;       // of what is fed
     bool sizes_matter_ = false; // some op that waits tells sizes
     mutable std::mutex guard_;
     std::uint64_t requests_ = 0; // for plans of late sizes; under the guard
+    told_sizes told_;            // an entry for each, open until a step has told it; under the guard
 };
 
 } // namespace tenon::runtime

@@ -21,11 +21,13 @@ TENON_INLINE staged_plan::~staged_plan() = default;
 
 TENON_INLINE void staged_plan::make_units(program&& placed) {
     std::vector<step_unit> cut = cut_into_stages(placed);
+    stages_ = stage_programs(placed);
     slot_of_.assign(placed.values.size(), -1);
     std::vector<int> uses;
-    for (const step_unit& u : cut)
-        for (const int v : u.gives) {
+    for (std::size_t u = 0; u < cut.size(); ++u)
+        for (const int v : cut[u].gives) {
             slot_of_[static_cast<std::size_t>(v)] = slots_++;
+            given_by_.push_back(static_cast<int>(u));
             uses.push_back(0);
         }
     const auto source_of = [&](int v) {
@@ -61,14 +63,22 @@ TENON_INLINE void staged_plan::make_units(program&& placed) {
         unit& u = units_.emplace_back();
         u.then_by = std::move(then_by[units_.size() - 1]);
         u.gives_early = std::any_of(u.then_by.begin(), u.then_by.end(), [](int by) { return by >= 0; });
+        const auto changes = [&](int item) { return changes_resources(placed.item(item)); };
+        u.changes = c.waits >= 0 ? changes(c.waits) : std::any_of(c.items.begin(), c.items.end(), changes);
         for (const int v : c.takes) u.takes.push_back(source_of(v));
         for (const int v : c.gives) u.gives.push_back(slot_of_[static_cast<std::size_t>(v)]);
         if (c.waits >= 0) {
             const program_item& i = placed.item(c.waits);
             u.kernel = prepare_kernel(placed, i, options_);
+            prepared_ = placed.prepared;
             const device& on = options_.device(i.device);
             u.origin = i.origin;
             u.receives = i.op == &receive_definition;
+            u.sends = i.op == &send_definition;
+            const auto& waiting = static_cast<const waiting_kernel&>(*u.kernel);
+            u.only_takes = waiting.takes();
+            u.uses_values = waiting.uses_values() && !u.receives;
+            takes_ = takes_ || (u.only_takes && cut.size() > 1);
             u.name = i.origin->name;
             u.op = i.op == i.origin->op ? shown_op(*i.origin) : i.op->name;
             u.row = on.full_name().type.str() + ":" + std::to_string(on.full_name().index) + " waits " +
@@ -77,12 +87,19 @@ TENON_INLINE void staged_plan::make_units(program&& placed) {
             for (const int v : i.outputs) {
                 u.outputs.push_back(placed.value(v).origin);
                 u.given.push_back(placed.value(v).type);
+                if (!u.given.back().extents.is_static()) told_.emplace_back(u.outputs.back(), u.given.back().extents);
             }
             sizes_matter_ = sizes_matter_ || !all_static(i.origin->outputs);
             waits_.push_back(static_cast<int>(units_.size()) - 1);
         } else {
+            for (const int n : c.items) {
+                const program_item& i = placed.item(n);
+                if (i.op->is(op_flags::updates)) u.updated.push_back(i.origin->inputs[0].node->name);
+                else u.has_effects = u.has_effects || (i.op->is(op_flags::stateful) && !i.op->is(op_flags::source));
+            }
             for (const int v : c.gives) u.lends.push_back(options_.lender && !kept.contains(v));
-            if (c.told.empty()) u.frozen = std::make_shared<plan>(program_of(placed, c, u.lends), options_);
+            if (c.told.empty())
+                u.frozen = std::make_shared<plan>(program_of(placed, c, u.lends, {placed.sizes, {}, {}}), options_);
             else late = true;
         }
         u.cut = std::move(c);
@@ -90,17 +107,19 @@ TENON_INLINE void staged_plan::make_units(program&& placed) {
     for (const int f : placed.fetches) fetches_.push_back(source_of(f));
     for (unit& u : units_)
         for (source& s : u.takes) s.last = s.slot >= 0 && uses[static_cast<std::size_t>(s.slot)] == 1;
+    std::unordered_set<int> later;                  // slots
     for (std::size_t f = fetches_.size(); f-- > 0;) // when they are handed out, nobody else takes
-        fetches_[f].last = std::none_of(fetches_.begin() + static_cast<std::ptrdiff_t>(f) + 1, fetches_.end(),
-                                        [&](const source& s) { return s.slot == fetches_[f].slot; });
+        fetches_[f].last = later.insert(fetches_[f].slot).second;
+    stages_ = {};
     if (!late) return;
     bind_variables(placed, options_); // those of now: a container may be reset before the sizes are known
     whole_ = std::move(placed);
+    stages_ = stage_programs(whole_);
 }
 
 TENON_INLINE program staged_plan::program_of(const program& whole, const step_unit& stage,
-                                             const std::vector<bool>& lends) {
-    program p = program_of_stage(whole, stage);
+                                             const std::vector<bool>& lends, const late_types& late) const {
+    program p = stages_.of(whole, stage, late);
     p.lent = lends;
     return p;
 }
@@ -120,19 +139,10 @@ TENON_INLINE std::shared_ptr<plan> staged_plan::plan_of(unit& u, const std::vect
             return at->second.plan;
         }
     }
-    program p;
-    p.values = whole_.values;
-    p.items = whole_.items;
-    p.sizes = whole_.sizes;
-    p.variables = whole_.variables;
-    for (const int v : u.cut.told) {
-        program_value& value = p.value(v);
-        value.type.extents = known(v);
-        const node_output& from = value.origin;
-        p.sizes.bind(from.node->outputs[static_cast<std::size_t>(from.index)].extents, value.type.extents, from);
-    }
-    infer_late(p, u.cut.inferred, u.cut.told);
-    auto made = std::make_shared<plan>(program_of(p, u.cut, u.lends), options_);
+    std::vector<std::pair<int, extents>> told;
+    for (const int v : u.cut.told) told.emplace_back(v, known(v));
+    auto made =
+        std::make_shared<plan>(program_of(whole_, u.cut, u.lends, infer_late(whole_, u.cut.inferred, told)), options_);
     std::shared_ptr<plan> dropped; // ends after the lock does
     const std::lock_guard lock(guard_);
     late_plan& kept = u.late[std::move(key)];
@@ -162,6 +172,21 @@ TENON_INLINE void staged_plan::check_given(const unit& u, const std::vector<any_
     }
 }
 
+TENON_INLINE void staged_plan::note_told(const unit& u, const std::vector<any_array>& given) noexcept {
+    const std::lock_guard lock(guard_);
+    for (std::size_t o = 0; o < given.size(); ++o)
+        if (!u.given[o].extents.is_static())
+            for (auto& [from, sizes] : told_)
+                if (from == u.outputs[o]) sizes = given[o].extents();
+}
+
+TENON_INLINE told_sizes staged_plan::last_told() const {
+    const std::lock_guard lock(guard_);
+    told_sizes told = told_;
+    std::erase_if(told, [](const auto& t) { return !t.second.is_static(); });
+    return told;
+}
+
 TENON_INLINE bool staged_plan::accepts(const any_array* const* feeds) const {
     if (only_) return only_->accepts(feeds);
     for (std::size_t f = 0; f < feed_types_.size(); ++f)
@@ -187,6 +212,7 @@ TENON_INLINE plan_summary staged_plan::summary() const {
             to.arena_bytes += from.arena_bytes;
             to.lower_bound = std::max(to.lower_bound, from.lower_bound);
             to.constant_bytes += from.constant_bytes;
+            to.prepared_bytes += from.prepared_bytes;
             to.fetched_bytes += from.fetched_bytes;
         }
     }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include <tenon/core/memory_payer.hpp>
 #include <tenon/runtime/run/staged_plan.hpp>
 
 /// A step that waits, in flight.
@@ -31,6 +33,7 @@ private:
     friend class staged_step;
     std::mutex guard_; // of what follows
     staged_step* first_ = nullptr;
+    std::uint64_t begun_ = 0; // steps, ever
     std::exception_ptr closed_;
 };
 
@@ -55,24 +58,32 @@ public:
     staged_step(const staged_step&) = delete;
     staged_step& operator=(const staged_step&) = delete;
 
-    /// A step on this thread, which returns when all of it has ended. feeds[i] fits request::feed_types[i]; fetched[i] is
-    /// made here.
-    void run(const any_array* const* feeds, any_array* fetched, const run_environment& e, steps_in_flight& among);
+    /// A step on this thread, which returns when all of it has ended. feeds[i] fits request::feed_types[i]. Whoever runs or starts it
+    /// calls expire() when its time has come.
+    void run(const any_array* const* feeds, const run_environment& e, steps_in_flight& among);
     /// A step on the threads of `pool`: returns at once. What is fed stays until ended() is called, once, by any thread; it
     /// may take(), and end this object.
     void start(const any_array* const* feeds, const run_environment& e, steps_in_flight& among, thread_pool& pool,
                std::function<void()> ended);
-    /// Of a step that has ended: its results, or what it throws.
+    /// Of a step that has ended, until it is settled: whether it took what can be given back.
+    bool took() const noexcept { return last_taken_ != nullptr; }
+    /// Of a step that has ended, once: what it took from queues and has not used is given back, where it has `failed`, or the step
+    /// of which it is a part. `others_changed`: other parts of it have, or may have, changed something by what this one sent.
+    void settle(bool failed, bool others_changed) noexcept;
+    /// Then: its results, which are made here, or what it throws.
     void take(any_array* fetched);
+    /// Or neither.
+    void forget() noexcept;
     /// Why a step failed that has ended; nullptr: it did not.
     std::exception_ptr failure() const noexcept { return undone_ > 0 ? first_ : nullptr; }
-    /// Who is called in place of expire() where run() finds that its time has come: of a step of several parts.
-    void when_late(std::function<void()> call) { when_late_ = std::move(call); }
+    /// Whether a step that was settled has changed variables or queues, however it ended; until then: by more than what it took.
+    bool has_changed() const noexcept { return has_changed_; }
     /// Whether it waits for something else than other parts.
     bool waits_itself();
     std::vector<awaited> waits();
     /// Nothing further is begun, what waits is taken back, and the step fails with `why`, unless it has failed before or all
-    /// of it is done. Any thread; of a step that has ended nothing happens.
+    /// of it is done; or has begun to update variables: then it goes on, and fails only if it waits after that, saying what it has
+    /// updated. Any thread; of a step that has ended nothing happens.
     void stop(const std::exception_ptr& why) noexcept;
     /// From here on a stop() holds for the next step too, though it has not begun.
     void arm() noexcept;
@@ -90,6 +101,8 @@ private:
         int unit = 0;
         std::unique_ptr<wait> op{};
         state now = state::idle; // this and what follows is under the guard
+        bool well = false;       // it has ended so
+        waiter* taken_before{};  // of those that took what can be given back
         bool waits = false;      // start() has returned, and it has not ended
         std::thread::id starter{};
         std::int64_t began = 0;
@@ -106,6 +119,7 @@ private:
         std::vector<any_array> given{};
         std::optional<plan::lease> run{};
         bool begun = false;        // this and what follows is under the guard
+        bool ran = false;          // it was begun, and perhaps has ended
         std::vector<char> taken{}; // by what it gives: it was taken before the end
         std::thread::id starter{};
     };
@@ -125,6 +139,10 @@ private:
     const any_array& found(const staged_plan::source& s) const;
     void completed(waiter& w, std::exception_ptr failure) noexcept;
     void fail(std::exception_ptr why, locked& lock) noexcept;
+    void end_early(const std::exception_ptr& why, locked& lock) noexcept;
+    bool waits_for_any() const noexcept;
+    void find_used(bool others_changed) noexcept;
+    std::exception_ptr saying_what_was_updated(const std::exception_ptr& why) const noexcept;
     void stop_what_is_begun(locked& lock) noexcept;
     bool expire_stages(locked& lock) noexcept;
     bool has_work() const noexcept {
@@ -132,6 +150,9 @@ private:
     }
     void make_ready(int unit);
     void release(int unit, const stage* s = nullptr);
+    void note_change(int unit) noexcept {
+        has_changed_ = has_changed_ || plan_.units_[static_cast<std::size_t>(unit)].changes;
+    }
     void one_less(locked& lock) noexcept;
     void offer(locked& lock);
     std::exception_ptr placed(const std::exception_ptr& what, int unit) const noexcept;
@@ -140,6 +161,7 @@ private:
     tenon::step step_;
     run_environment environment_;
     unsigned denormals_ = 0;
+    memory_payer* payer_ = nullptr; // of who began it
     const any_array* const* feeds_ = nullptr;
     std::vector<any_array> slots_;
     std::vector<extents> told_; // by slot, of what ops that wait gave: the array may have been taken
@@ -163,14 +185,20 @@ private:
     bool caller_ = false;       // one of them is the caller's
     bool asleep_ = false;       // and waits
     bool armed_ = false;
+    bool has_changed_ = false; // a unit that changes what outlives the step has ended well, and was not taken back
     thread_pool* background_ = nullptr;
     std::exception_ptr first_;
+    std::exception_ptr too_late_; // why it was to end when it had begun to update: for what waits after that
+    waiter* last_taken_ = nullptr;
+    int failed_unit_ = -1;   // a stage that failed, and had used what it was given
+    std::vector<char> used_; // by unit: what it gave
     std::vector<const node*> expired_;
     size_bindings sizes_;
-    std::function<void()> ended_, when_late_;
+    std::function<void()> ended_;
 
     steps_in_flight* among_ = nullptr;
-    staged_step *before_ = nullptr, *after_ = nullptr; // under the guard of among_
+    staged_step *before_ = nullptr, *after_ = nullptr; // under the guard of among_, as is
+    std::uint64_t number_ = 0;                         // the how manyth that began there
 };
 
 } // namespace tenon::runtime

@@ -13,26 +13,6 @@
 
 namespace tenon::runtime {
 
-TENON_INLINE void steps_in_flight::close(const std::exception_ptr& why, const std::exception_ptr& later) noexcept {
-    // Stopping calls what may end other steps of the list: first all are kept from ending, then they are stopped unlocked.
-    std::vector<staged_step*> all;
-    {
-        const std::lock_guard lock(guard_);
-        closed_ = later;
-        for (staged_step* s = first_; s; s = s->after_) {
-            const std::lock_guard of_step(s->guard_);
-            if (s->active_ == 0) continue;
-            all.push_back(s);
-            ++s->active_;
-        }
-    }
-    for (staged_step* s : all) {
-        staged_step::locked lock(s->guard_);
-        s->fail(why, lock);
-        s->one_less(lock);
-    }
-}
-
 TENON_INLINE staged_step::staged_step(staged_plan& p) :
     plan_(p),
     slots_(static_cast<std::size_t>(p.slots_)),
@@ -57,7 +37,10 @@ TENON_INLINE staged_step::staged_step(staged_plan& p) :
         w.of = this;
         w.unit = static_cast<int>(u);
         w.op = static_cast<waiting_kernel&>(*unit.kernel).make_wait();
+        w.op->keeps = p.takes_ && unit.only_takes;
     }
+    if (p.takes_) used_.resize(p.units_.size());
+    left_.resize(p.units_.size()); // these lists grow no more: what goes on in a step takes no memory
     ready_.reserve(p.units_.size());
     to_start_.reserve(p.units_.size());
     going_on_.reserve(p.units_.size());
@@ -65,40 +48,55 @@ TENON_INLINE staged_step::staged_step(staged_plan& p) :
     step_.may_be_stopped = true;
 }
 
+// What may throw comes first: of what follows nothing may be left undone, or the next step would do it twice.
 TENON_INLINE void staged_step::begin(const any_array* const* feeds, const run_environment& e, steps_in_flight& among) {
+    if (plan_.sizes_matter_) sizes_ = plan_.sizes_;
     feeds_ = feeds;
     environment_.traced = e.traced;
     environment_.measured = e.measured;
     step_.pool = e.in->pool;
     step_.take_time_of(*e.in);
     step_.values = e.in->values;
-    step_.set_stopped(false);
+    step_.renew();
     denormals_ = denormal_mode();
+    payer_ = current_payer();
     {
         const std::lock_guard lock(guard_);
-        left_.clear();
         active_ = 1; // this thread
         for (std::size_t u = 0; u < plan_.units_.size(); ++u) {
-            left_.push_back(plan_.units_[u].cut.before);
-            if (left_.back() == 0) make_ready(static_cast<int>(u));
+            left_[u] = plan_.units_[u].cut.before;
+            if (left_[u] == 0) make_ready(static_cast<int>(u));
         }
-        for (waiter& w : waiters_) w.now = waiter::state::idle;
+        for (waiter& w : waiters_) {
+            w.now = waiter::state::idle;
+            w.well = false;
+        }
+        for (stage& s : stages_) s.ran = false;
+        too_late_ = nullptr;
+        failed_unit_ = -1;
         undone_ = static_cast<int>(plan_.units_.size());
         unsent_ = false;
         if (!std::exchange(armed_, false)) first_ = nullptr;
         expired_.clear();
-        if (plan_.sizes_matter_) sizes_ = plan_.sizes_;
     }
     among_ = &among;
     const std::lock_guard lock(among.guard_);
+    number_ = ++among.begun_;
     before_ = nullptr;
     after_ = among.first_;
     if (after_) after_->before_ = this;
     among.first_ = this;
     const std::lock_guard mine(guard_);
     if (among.closed_ && !first_) first_ = among.closed_;
+    if (!first_ && step_.late()) { // expire() may have found nothing that had begun
+        try {
+            exceed_limit(step_, "it had not begun");
+        } catch (...) {
+            first_ = std::current_exception();
+        }
+    }
     if (!first_) return;
-    step_.set_stopped(true);
+    (void)step_.stop();
     ready_.clear();
     to_start_.clear();
     active_ = 1;
@@ -111,8 +109,7 @@ TENON_INLINE void staged_step::leave() {
     if (after_) after_->before_ = before_;
 }
 
-TENON_INLINE void staged_step::run(const any_array* const* feeds, any_array* fetched, const run_environment& e,
-                                   steps_in_flight& among) {
+TENON_INLINE void staged_step::run(const any_array* const* feeds, const run_environment& e, steps_in_flight& among) {
     caller_ = true;
     runners_ = 1;
     background_ = e.in->pool;
@@ -120,24 +117,15 @@ TENON_INLINE void staged_step::run(const any_array* const* feeds, any_array* fet
     {
         locked lock(guard_);
         --active_; // it counts itself no more: it looks itself whether all has ended
-        for (bool told = false;;) {
+        for (;;) {
             work(lock);
             if (active_ == 0) break;
             asleep_ = true;
-            const bool late = step_.limited() && !first_ && !told
-                                  ? changed_.wait_until(lock, step_.deadline) == std::cv_status::timeout
-                                  : (changed_.wait(lock), false);
+            changed_.wait(lock);
             asleep_ = false;
-            if (late && !has_work() && active_ > 0 && !first_) {
-                told = true; // a stage may find out a little later
-                lock.unlock();
-                when_late_ ? when_late_() : expire();
-                lock.lock();
-            }
         }
     }
     leave();
-    take(fetched);
 }
 
 TENON_INLINE void staged_step::start(const any_array* const* feeds, const run_environment& e, steps_in_flight& among,
@@ -224,7 +212,7 @@ TENON_INLINE void staged_step::start_stage(stage& s, locked& lock) noexcept {
         if (unit.gives_early) e.taker = &s;
         {
             const std::lock_guard mine(guard_);
-            s.begun = true;
+            s.begun = s.ran = true;
             std::fill(s.taken.begin(), s.taken.end(), char{0});
         }
         s.run->start(s.fed.data(), s.given.data(), e, s);
@@ -256,6 +244,7 @@ TENON_INLINE void staged_step::ended(stage& s, std::exception_ptr failure) noexc
             if (!s.taken[k]) slots_[static_cast<std::size_t>(unit.gives[k])] = std::move(given);
         }
     locked lock(guard_);
+    if (failure && !first_ && s.begun && !step_.stopped() && !step_.late()) failed_unit_ = s.unit;
     s.begun = false;
     if (stopping_ == 0) s.run.reset();
     if (failure) fail(std::move(failure), lock);
@@ -316,8 +305,9 @@ TENON_INLINE void staged_step::start_wait(waiter& w, locked& lock) noexcept {
     lock.lock();
     w.waits = w.now == waiter::state::begun;
     if (w.waits) w.since = step_.now();
+    if (w.waits && too_late_ && !first_) fail(too_late_, lock);
     // Whoever stopped the step may have come before it was begun.
-    if (first_) stop_what_is_begun(lock);
+    else if (first_) stop_what_is_begun(lock);
     --active_;
 }
 
@@ -327,6 +317,7 @@ TENON_INLINE void staged_step::completed(waiter& w, std::exception_ptr failure) 
     if (!failure) {
         try {
             staged_plan::check_given(unit, w.op->values, sizes_);
+            if (plan_.sizes_matter_) plan_.note_told(unit, w.op->values);
             for (std::size_t k = 0; k < unit.gives.size(); ++k) {
                 const auto slot = static_cast<std::size_t>(unit.gives[k]);
                 if (plan_.sizes_matter_) told_[slot] = w.op->values[k].extents();
@@ -340,6 +331,8 @@ TENON_INLINE void staged_step::completed(waiter& w, std::exception_ptr failure) 
         }
     }
     w.now = waiter::state::ended;
+    w.well = !failure;
+    if (w.well && w.op->keeps) w.taken_before = std::exchange(last_taken_, &w);
     if (failure) fail(placed(failure, w.unit), lock);
     else {
         release(w.unit);
@@ -356,6 +349,8 @@ TENON_INLINE void staged_step::make_ready(int unit) {
 // A unit has ended well. Who needed only what was taken of a stage before has been released then.
 TENON_INLINE void staged_step::release(int unit, const stage* s) {
     --undone_;
+    // What is taken may be given back: settle() knows.
+    if (s || !last_taken_ || last_taken_->unit != unit) note_change(unit);
     if (first_) return;
     const staged_plan::unit& of = plan_.units_[static_cast<std::size_t>(unit)];
     for (std::size_t n = 0; n < of.cut.then.size(); ++n) {
@@ -363,36 +358,6 @@ TENON_INLINE void staged_step::release(int unit, const stage* s) {
         if (s && by >= 0 && s->taken[static_cast<std::size_t>(by)]) continue;
         if (--left_[static_cast<std::size_t>(next)] == 0) make_ready(next);
     }
-}
-
-// By a thread that is counted in active_. The lock is let go of meanwhile.
-TENON_INLINE void staged_step::fail(std::exception_ptr why, locked& lock) noexcept {
-    if (!first_) first_ = std::move(why);
-    step_.set_stopped(true);
-    active_ -= static_cast<int>(ready_.size() + to_start_.size());
-    ready_.clear();
-    to_start_.clear();
-    stop_what_is_begun(lock);
-}
-
-TENON_INLINE void staged_step::stop_what_is_begun(locked& lock) noexcept {
-    for (waiter& w : waiters_) {
-        if (w.now != waiter::state::begun) continue;
-        lock.unlock();
-        const bool stopped = w.op->stop();
-        lock.lock();
-        if (!stopped) continue;
-        w.now = waiter::state::ended;
-        --active_; // not the last: who calls is counted
-    }
-    ++stopping_;
-    for (stage& s : stages_) {
-        if (!s.begun) continue;
-        lock.unlock();
-        s.run->stop();
-        lock.lock();
-    }
-    --stopping_;
 }
 
 // To be the last that a thread does with the step, unless it is the caller's.
@@ -420,6 +385,7 @@ TENON_INLINE void staged_step::offer(locked& lock) {
     try {
         pool->submit([this] {
             const denormal_scope mode(denormals_);
+            const payer_scope pays(payer_);
             locked mine(guard_);
             coming_ = false;
             work(mine);
@@ -437,20 +403,10 @@ TENON_INLINE void staged_step::offer(locked& lock) {
     --active_;
 }
 
-TENON_INLINE void staged_step::stop(const std::exception_ptr& why) noexcept {
-    locked lock(guard_);
-    if (active_ == 0) {
-        if (armed_ && !first_) first_ = why;
-        return;
-    }
-    ++active_;
-    fail(why, lock);
-    one_less(lock);
-}
-
 TENON_INLINE void staged_step::arm() noexcept {
     const std::lock_guard lock(guard_);
     first_ = nullptr;
+    has_changed_ = false;
     armed_ = true;
 }
 
@@ -484,60 +440,6 @@ TENON_INLINE std::vector<awaited> staged_step::waits() {
     return all;
 }
 
-TENON_INLINE void staged_step::expire() noexcept {
-    locked lock(guard_);
-    if (active_ == 0) return;
-    ++active_;
-    try {
-        std::string text;
-        int first = -1, others = 0; // units
-        for (waiter& w : waiters_) {
-            if (w.now != waiter::state::begun || !w.waits) continue;
-            expired_.push_back(plan_.units_[static_cast<std::size_t>(w.unit)].origin);
-            if (first >= 0) {
-                ++others;
-                continue;
-            }
-            first = w.unit;
-            lock.unlock();
-            text = "it was waiting for " + w.op->awaited();
-            lock.lock();
-        }
-        if (text.empty() && expire_stages(lock)) {
-            one_less(lock);
-            return;
-        }
-        if (text.empty()) text = "it was computing";
-        if (others > 0) text += ", and for " + std::to_string(others) + (others > 1 ? " others" : " other");
-        std::exception_ptr why;
-        try {
-            exceed_limit(step_, text);
-        } catch (...) {
-            why = std::current_exception();
-        }
-        fail(first >= 0 ? placed(why, first) : why, lock);
-    } catch (...) { // no memory for words
-        if (!lock) lock.lock();
-        fail(std::current_exception(), lock);
-    }
-    one_less(lock);
-}
-
-// Whether a stage fails with what it waits for.
-TENON_INLINE bool staged_step::expire_stages(locked& lock) noexcept {
-    bool any = false;
-    ++stopping_;
-    for (stage& s : stages_) {
-        if (!s.begun) continue;
-        lock.unlock();
-        const bool fails = s.run->expire();
-        lock.lock();
-        any = any || fails;
-    }
-    --stopping_;
-    return any;
-}
-
 TENON_INLINE std::exception_ptr staged_step::placed(const std::exception_ptr& what, int unit) const noexcept {
     try {
         rethrow_at(what, plan_.units_[static_cast<std::size_t>(unit)].place);
@@ -546,28 +448,6 @@ TENON_INLINE std::exception_ptr staged_step::placed(const std::exception_ptr& wh
     }
 }
 
-TENON_INLINE void staged_step::take(any_array* fetched) {
-    const auto forget = [&] {
-        for (any_array& a : slots_) a = any_array();
-        for (waiter& w : waiters_) w.op->values.clear();
-        for (stage& s : stages_) s.run.reset();
-    };
-    if (undone_ > 0) {
-        const std::exception_ptr why = std::exchange(first_, nullptr);
-        forget();
-        std::rethrow_exception(why);
-    }
-    try {
-        for (std::size_t f = 0; f < plan_.fetches_.size(); ++f) {
-            const staged_plan::source& s = plan_.fetches_[f];
-            any_array* const own = s.slot >= 0 && s.last ? &slots_[static_cast<std::size_t>(s.slot)] : nullptr;
-            fetched[f] = own && own->is_unique() ? std::move(*own) : found(s).copy();
-        }
-    } catch (...) {
-        forget();
-        throw;
-    }
-    forget();
-}
-
 } // namespace tenon::runtime
+
+#include <tenon/runtime/run/staged_step_ends.inl>

@@ -2,18 +2,25 @@
 
 #include <exception>
 #include <string>
+#include <vector>
 
 #include <tenon/kernel/step.hpp>
 
-/// What a step says when it fails.
+/// How long a step may take, and what it says when it fails.
 
 namespace tenon::runtime {
+
+/// The step's time begins: of its run's limit where that has one, else of its session's; seconds, 0: none.
+void set_limit(tenon::step& in, double of_run, double of_session);
 
 /// deadline_exceeded_error: the step did not end within its limit; what it was doing.
 [[noreturn]] void exceed_limit(const tenon::step& in, const std::string& what);
 
 /// The same error, of the node at this place: "name (op) on device".
 [[noreturn]] void rethrow_at(const std::exception_ptr& what, const std::string& place);
+
+/// The same error of a step that had updated these variables, which it says.
+std::exception_ptr after_updates(const std::exception_ptr& why, const std::vector<std::string>& names) noexcept;
 
 } // namespace tenon::runtime
 

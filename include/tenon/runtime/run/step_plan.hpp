@@ -3,6 +3,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <tenon/runtime/plan/parts.hpp>
@@ -34,6 +35,8 @@ public:
     plan_summary summary() const;           ///< devices are those of plan_options
     std::vector<std::string> order() const; ///< part by part
     std::size_t kept_bytes() const;
+    /// As of a staged_plan, of all parts of this process.
+    told_sizes last_told() const;
 
     /// A plan and what one step in flight needs of it; both stay while it lives.
     class lease {
@@ -78,6 +81,7 @@ private:
     std::vector<part> others_;
     std::shared_ptr<plan> only_;   // where it is one stage on one task
     std::vector<task_edge> edges_; // between tasks
+    std::string own_changes_;      // task_changed_by() of the caller's part
     step_exchange* const exchange_;
     const std::size_t devices_;
     std::mutex guard_; // of what follows

@@ -40,7 +40,9 @@ TENON_INLINE step_plan::step_plan(program&& placed, const plan_options& o, const
     edges_ = std::move(cut.edges);
     const bool alone =
         std::all_of(cut.parts.begin() + 1, cut.parts.end(), [](const program& p) { return p.items.empty(); });
-    first_ = std::make_unique<staged_plan>(std::move(cut.parts[0]), detail::options_of_part(o, tasks[0]), !alone);
+    const plan_options first = detail::options_of_part(o, tasks[0]);
+    own_changes_ = task_changed_by(cut.parts[0], first);
+    first_ = std::make_unique<staged_plan>(std::move(cut.parts[0]), first, !alone);
     if (alone) only_ = first_->only();
     for (std::size_t t = 1; t < tasks.size(); ++t) {
         if (cut.parts[t].items.empty()) continue;
@@ -82,6 +84,15 @@ TENON_INLINE std::size_t step_plan::kept_bytes() const {
     return sum;
 }
 
+TENON_INLINE told_sizes step_plan::last_told() const {
+    told_sizes all = first_->last_told();
+    for (const part& p : others_) {
+        const told_sizes more = p.plan->last_told();
+        all.insert(all.end(), more.begin(), more.end());
+    }
+    return all;
+}
+
 TENON_INLINE std::unique_ptr<parted_step> step_plan::take_step() {
     {
         const std::lock_guard lock(guard_);
@@ -96,7 +107,7 @@ TENON_INLINE std::unique_ptr<parted_step> step_plan::take_step() {
     std::unique_ptr<step_rendezvous> values;
     if (!others.empty() && exchange_) values = exchange_->make_rendezvous(edges_);
     else if (!others.empty()) values = make_local_meeting(edges_.size());
-    return std::make_unique<parted_step>(*first_, std::move(others), std::move(values));
+    return std::make_unique<parted_step>(*first_, std::move(others), std::move(values), own_changes_);
 }
 
 TENON_INLINE void step_plan::give_step(std::unique_ptr<parted_step> s) noexcept {

@@ -7,6 +7,7 @@
 
 #include <tenon/graph/graph.hpp>
 #include <tenon/kernel/memory_account.hpp>
+#include <tenon/kernel/run_count.hpp>
 #include <tenon/runtime/device/device_attributes.hpp>
 #include <tenon/runtime/place/explanation.hpp>
 #include <tenon/runtime/session/feed.hpp>
@@ -70,6 +71,8 @@ public:
     virtual session_statistics statistics() const = 0;
     virtual std::vector<device_attributes> list_devices() const = 0;
     virtual tenon::memory_info memory_info(const device_name& device) const = 0;
+    virtual std::vector<run_count> random_runs() const = 0;
+    virtual void set_random_runs(const std::vector<run_count>& counts) = 0;
     virtual void set_trace(trace* t) = 0;
     virtual void set_measurements(cost_measurements* m) = 0;
     /// Nothing runs any more (session::close).

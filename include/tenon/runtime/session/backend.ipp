@@ -5,6 +5,7 @@
 #include <set>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/number_text.hpp>
 #include <tenon/runtime/session/backend.hpp>
 
 namespace tenon::detail {
@@ -17,9 +18,9 @@ inline void require_options(const session_options& o) {
     constexpr const char* threads = "give a positive number, or 0 for as many as there are cores";
     require(o.intra_op_threads >= 0, "intra_op_threads", std::to_string(o.intra_op_threads), threads);
     require(o.inter_op_threads >= 0, "inter_op_threads", std::to_string(o.inter_op_threads), threads);
-    require(o.operation_timeout >= 0, "operation_timeout", std::to_string(o.operation_timeout),
+    require(o.operation_timeout >= 0, "operation_timeout", detail::text_of_number(o.operation_timeout),
             "give seconds, or 0 for no limit");
-    require(o.open_timeout >= 0, "open_timeout", std::to_string(o.open_timeout), "give seconds, or 0 for ten");
+    require(o.open_timeout >= 0, "open_timeout", detail::text_of_number(o.open_timeout), "give seconds, or 0 for ten");
     require(o.kept_plans >= 1, "kept_plans", std::to_string(o.kept_plans), "give a positive number");
     require(o.wire_type == element_type::none || o.wire_type == element_type::bfloat16 ||
                 o.wire_type == element_type::float16,
@@ -86,7 +87,7 @@ TENON_INLINE session_state::fed_tensors session_state::checked(const run_request
 
 TENON_INLINE void session_state::require_limit(double seconds) {
     if (!(seconds >= 0))
-        throw invalid_argument_error("run_for: the time limit is " + std::to_string(seconds) +
+        throw invalid_argument_error("run_for: the time limit is " + detail::text_of_number(seconds) +
                                      " s; give a positive number of seconds, or 0 for the session's limit");
 }
 

@@ -39,6 +39,9 @@ public:
     session_statistics statistics() const override;
     std::vector<device_attributes> list_devices() const override;
     tenon::memory_info memory_info(const device_name& device) const override;
+    /// Of the tasks of this process.
+    std::vector<run_count> random_runs() const override;
+    void set_random_runs(const std::vector<run_count>& counts) override;
     void set_trace(trace* t) override { traced_.set(t); }
     void set_measurements(cost_measurements* m) override { measured_.set(m); }
     void close() override;
@@ -70,12 +73,17 @@ private:
     runtime::plan_options planning(std::uint64_t seed, bool measure) const;
     runtime::placement_strategy* strategy_for(const runtime::program& p) const;
     runtime::program placed(const runtime::request& r, const runtime::plan_options& o) const;
+    std::vector<std::int64_t> key_of(const std::vector<any_tensor>& feeds, const any_array* const* fed,
+                                     const fetch_request& r, std::uint64_t seed, bool measure) const;
     std::shared_ptr<step_plan> plan_for(const std::vector<any_tensor>& feeds, const any_array* const* fed,
                                         const fetch_request& r);
     bool too_much_is_kept() const;
+    placement_explanation explained(const run_request& asked);
+    step_report reported(const run_request& asked);
 
     void run(const step_plan::lease& p, const any_array* const* fed, any_array* fetched, double timeout) const;
     void begin(step& s, double timeout) const;
+    deadlines& limits() const noexcept { return tasks_[0]->limits; }
     std::string idle_runners(const runtime::parted_step& s) const;
 
     std::unique_ptr<thread_pool> own_pool_;
@@ -108,10 +116,19 @@ public:
     std::shared_ptr<pending_state> start(std::vector<any_array> fed, double timeout) override;
 
     using completed = std::function<void(std::vector<any_array> fetched, std::exception_ptr failure)>;
-    /// The same; `then` is called once it has ended, by any thread. Its time limit holds where somebody calls expire().
-    std::shared_ptr<pending_state> start(std::vector<any_array> fed, double timeout, trace* t, completed then);
+    /// Makes the plan that a step with these feeds needs, unless it is there.
+    void plan(const std::vector<any_array>& fed);
+    /// The same as start(); `then` is called once it has ended, by any thread. Its time is over at `deadline`, which is part of its
+    /// limit; that is the task's to keep, or, where the task has a time of its own, whoever's calls expire().
+    std::shared_ptr<pending_state> start(std::vector<any_array> fed, double timeout, trace* t, completed then,
+                                         step::clock::time_point deadline = step::clock::time_point::max());
 
 private:
+    void run_now(const any_array* const* fed, any_array* fetched, double timeout);
+    std::shared_ptr<pending_state> start_now(std::vector<any_array> fed, double timeout, trace* t, completed then,
+                                             step::clock::time_point deadline);
+    std::shared_ptr<runtime::step_plan> planned_for(const std::vector<any_array>& fed) const;
+
     const std::shared_ptr<local_session> session_;
     std::atomic<runtime::step_plan::lease*> last_{nullptr}; // of the last call; taken out by the one that uses it
 };

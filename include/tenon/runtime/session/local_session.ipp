@@ -6,14 +6,30 @@
 #include <thread>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/memory_payer.hpp>
+#include <tenon/core/out_of_memory.hpp>
 #include <tenon/kernel/denormals.hpp>
+#include <tenon/kernel/failure.hpp>
 #include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/place/cost_placer.hpp>
 #include <tenon/runtime/plan/prune.hpp>
+#include <tenon/runtime/run/step_errors.hpp>
 #include <tenon/runtime/session/local_session.hpp>
 #include <tenon/runtime/session/planning.hpp>
 
+#include <tenon/runtime/session/local_pending.inl>
+
 namespace tenon::detail {
+
+// "the step of \"loss\" and 2 others": what it was asked for.
+inline std::string step_of(const fetch_request& r) {
+    const std::size_t all = r.fetches.size() + r.targets.size();
+    if (all == 0) return "the step";
+    const node* const first = r.fetches.empty() ? r.targets[0].node() : r.fetches[0].node();
+    std::string text = "the step of \"" + first->name + "\"";
+    if (all > 1) text += " and " + std::to_string(all - 1) + (all > 2 ? " others" : " other");
+    return text;
+}
 
 // Of a session of a task.
 inline void require_left_to_task(const session_options& o) {
@@ -70,7 +86,13 @@ TENON_INLINE local_session::local_session(const tenon::graph& g, const session_o
     if (o.cost_measurements) strategy_ = std::make_unique<runtime::cost_placer>(o.cost_measurements);
     static std::atomic<std::uint64_t> sessions{0};
     if (container_.empty()) container_ = "session\x1f" + std::to_string(sessions.fetch_add(1) + 1);
-    for (const auto& task : tasks_) task->enter(*this);
+    std::size_t entered = 0;
+    try {
+        for (; entered < tasks_.size(); ++entered) tasks_[entered]->enter(*this);
+    } catch (...) { // no memory
+        while (entered > 0) tasks_[--entered]->leave(*this);
+        throw;
+    }
 }
 
 TENON_INLINE local_session::~local_session() {
@@ -78,8 +100,13 @@ TENON_INLINE local_session::~local_session() {
     for (device* d : devices_)
         if (d) d->resources().clear(container_);
     // The last to hold the session may be a step that ends on a thread of its pool_.
-    if (own_pool_ && own_pool_->has_this_thread())
-        std::thread([pool_ = std::shared_ptr<thread_pool>(std::move(own_pool_))]() mutable { pool_.reset(); }).detach();
+    if (own_pool_ && own_pool_->has_this_thread()) {
+        thread_pool* const pool = own_pool_.release();
+        try {
+            std::thread([pool] { delete pool; }).detach();
+        } catch (...) { // no thread can be had that is none of its own: they stay asleep
+        }
+    }
 }
 
 TENON_INLINE std::uint64_t local_session::epoch() const noexcept {
@@ -92,7 +119,7 @@ TENON_INLINE void local_session::require_other_names() const {
     for (std::size_t a = 0; a < described_.size(); ++a)
         for (std::size_t b = 0; b < a; ++b)
             if (described_[a].attributes.name == described_[b].attributes.name)
-                throw invalid_argument_error("session: two of its tasks_ have a device " +
+                throw invalid_argument_error("session: two of its tasks have a device " +
                                              to_string(described_[a].attributes.name) +
                                              "; give each its own task_options::job and index");
 }
@@ -183,9 +210,10 @@ TENON_INLINE runtime::program local_session::placed(const runtime::request& r, c
     return p;
 }
 
-// The plan for these feeds, fetches and sizes, made when it is not there yet.
-TENON_INLINE std::shared_ptr<runtime::step_plan>
-local_session::plan_for(const std::vector<any_tensor>& feeds, const any_array* const* fed, const fetch_request& r) {
+// What tells plans apart: feeds, fetches and sizes, and how they are planned.
+TENON_INLINE std::vector<std::int64_t> local_session::key_of(const std::vector<any_tensor>& feeds,
+                                                             const any_array* const* fed, const fetch_request& r,
+                                                             std::uint64_t seed, bool measure) const {
     std::vector<std::int64_t> key;
     const auto add = [&](const node* n, int index) {
         key.push_back(n->number);
@@ -200,10 +228,17 @@ local_session::plan_for(const std::vector<any_tensor>& feeds, const any_array* c
     for (const any_tensor& t : r.fetches) add(t.node(), t.index());
     key.push_back(-1);
     for (const operation& o : r.targets) add(o.node(), 0);
-    const std::uint64_t seed = graph.seed();
     key.push_back(static_cast<std::int64_t>(seed));
-    const bool measure = is_measuring();
     key.push_back(measure);
+    return key;
+}
+
+// The plan for these feeds, fetches and sizes, made when it is not there yet.
+TENON_INLINE std::shared_ptr<runtime::step_plan>
+local_session::plan_for(const std::vector<any_tensor>& feeds, const any_array* const* fed, const fetch_request& r) {
+    const std::uint64_t seed = graph.seed();
+    const bool measure = is_measuring();
+    std::vector<std::int64_t> key = key_of(feeds, fed, r, seed, measure);
     {
         const std::lock_guard lock(guard_);
         const auto at = plans_.find(key);
@@ -285,22 +320,36 @@ TENON_INLINE void local_session::run(const runtime::step_plan::lease& p, const a
     if (options.flush_denormals) flushed.emplace(flushed_denormals);
     if (!p.several()) p.run(fed, fetched, e, in_flight_);
     else try {
+            const step_limit limit(*p.several(), in, limits());
             p.run(fed, fetched, e, in_flight_);
         } catch (const deadline_exceeded_error& late) {
             throw deadline_exceeded_error(late.what() + idle_runners(*p.several()));
         }
 }
 
-// What to do, where a step has waited for queues that nobody fills.
+// What to do, where a step has waited for queues that nobody fills. A queue has as many handles in a graph as were made for its
+// shared name: whichever has the runners, or is waited at.
 TENON_INLINE std::string local_session::idle_runners(const runtime::parted_step& s) const {
     const std::vector<any_tensor> collected = graph.collection(queue_runners);
+    const auto shared_name = [](const node& queue) -> std::string {
+        const auto* const name = queue.attributes.find("shared_name");
+        return name ? queue.attributes.get<std::string>("shared_name") : std::string();
+    };
+    const auto are_one = [&](const node& a, const node& b) {
+        return &a == &b || (a.op == b.op && a.container == b.container && !shared_name(a).empty() &&
+                            shared_name(a) == shared_name(b));
+    };
     for (const node* waited : s.expired()) {
         if (!waited->op->is(op_flags::uses)) continue;
         for (const node_output& i : waited->inputs) { // a reader's queue of names is its input 1
-            const node* const queue = i.node;
-            const auto is_it = [&](const any_tensor& t) { return t.node() == queue; };
-            if (std::any_of(collected.begin(), collected.end(), is_it) && !has_started_runner(queue))
-                return "; the queue runners of \"" + queue->name +
+            bool any = false, started = false;
+            for (const any_tensor& t : collected)
+                if (are_one(*t.node(), *i.node)) {
+                    any = true;
+                    started = started || has_started_runner(t.node());
+                }
+            if (any && !started)
+                return "; the queue runners of \"" + i.node->name +
                        "\" were never started in this session: call start_queue_runners(session, coordinator)";
         }
     }
@@ -310,171 +359,49 @@ TENON_INLINE std::string local_session::idle_runners(const runtime::parted_step&
 TENON_INLINE void local_session::begin(step& s, double timeout) const {
     s.pool = step_pool_;
     s.time = tasks_[0]->time;
-    s.limit = timeout > 0 ? timeout : options.operation_timeout;
-    if (s.limit > 0) {
-        s.deadline = s.now() + std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(s.limit, 1e9) * 1e9));
-        s.limit_source = timeout > 0 ? "run's time limit" : "session's operation_timeout";
-    }
+    runtime::set_limit(s, timeout, options.operation_timeout);
 }
 
 // Whoever waits fails; whoever comes finds the session closed.
 TENON_INLINE void local_session::close() {
     set_closed();
-    in_flight_.close(std::make_exception_ptr(cancelled_error("the step was stopped: its session was closed")),
-                     std::make_exception_ptr(failed_precondition_error("Session is closed.")));
+    in_flight_.close(failure_of([] { return cancelled_error("the step was stopped: its session was closed"); }),
+                     failure_of([] { return failed_precondition_error("Session is closed."); }));
 }
 
 // The same, where callables may go on.
 TENON_INLINE void local_session::end() noexcept {
-    in_flight_.close(std::make_exception_ptr(cancelled_error("the step was stopped: its session has ended")), nullptr);
+    in_flight_.close(failure_of([] { return cancelled_error("the step was stopped: its session has ended"); }),
+                     nullptr);
 }
 
-// A step on the pool's threads. It holds itself until it has ended.
-class local_pending final : public pending_state, private runtime::run_owner {
-public:
-    local_pending(std::shared_ptr<local_session> s, std::shared_ptr<runtime::step_plan> plan,
-                  std::vector<any_array> fed, std::size_t fetches, local_callable::completed then) :
-        then_(std::move(then)),
-        session_(std::move(s)),
-        lease_(std::move(plan)),
-        fed_(std::move(fed)),
-        fetched_(fetches + 1) {
-        for (const any_array& a : fed_) pointers_.push_back(&a);
-        in_.may_be_stopped = true;
-    }
-
-    static void start(const std::shared_ptr<local_pending>& p, double timeout, trace* t) {
-        p->session_->begin(p->in_, timeout);
-        const runtime::run_environment e{&p->in_, t, nullptr};
-        std::optional<denormal_scope> flushed;
-        if (p->session_->options.flush_denormals) flushed.emplace(flushed_denormals);
-        thread_pool& pool = *p->session_->pool_;
-        if (runtime::parted_step* s = p->lease_.several()) {
-            s->start(p->pointers_.data(), e, p->session_->in_flight_, pool, [p] { p->end(); });
-            return;
-        }
-        p->self_ = p;
-        pool.submit([p, e, mode = denormal_mode()] {
-            const denormal_scope scope(mode);
-            p->begin(e);
-        });
-    }
-    void get(any_array* fetched) override {
-        std::unique_lock lock(guard_);
-        const auto ended = [&] { return ended_; };
-        if (!in_.limited()) changed_.wait(lock, ended);
-        else if (!changed_.wait_until(lock, in_.deadline, ended)) {
-            lock.unlock();
-            expire();
-            lock.lock();
-            changed_.wait(lock, ended);
-        }
-        if (taken_)
-            throw failed_precondition_error(
-                "pending_step::get: the results of this step were taken before; call it once");
-        taken_ = true;
-        if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr)); // from here on the caller's alone
-        for (std::size_t f = 0; f + 1 < fetched_.size(); ++f) fetched[f] = std::move(fetched_[f]);
-    }
-    bool wait_for(double seconds) override {
-        std::unique_lock lock(guard_);
-        return changed_.wait_for(lock, std::chrono::duration<double>(std::min(seconds, 1e9)), [&] { return ended_; });
-    }
-    void stop() noexcept override {
-        in_.set_stopped(true);
-        if (lease_.several())
-            lease_.several()->stop(
-                std::make_exception_ptr(cancelled_error("the step was stopped (pending_step::stop)")));
-        else lease_.one_stage()->stop();
-    }
-    // What computes sees itself that its time has come.
-    void expire() noexcept override {
-        if (!lease_.several()) {
-            (void)lease_.one_stage()->expire();
-            return;
-        }
-        late_.store(true, std::memory_order_relaxed);
-        lease_.several()->expire();
-    }
-
-private:
-    void begin(const runtime::run_environment& e) {
-        try {
-            lease_.one_stage()->start(pointers_.data(), fetched_.data(), e, *this);
-        } catch (...) {
-            ended(std::current_exception());
-        }
-    }
-    void go_on() noexcept override {
-        try {
-            session_->pool_->submit([p = self_] { p->lease_.one_stage()->work(); });
-        } catch (...) { // no memory: this thread does it
-            lease_.one_stage()->work();
-        }
-    }
-    void ended(std::exception_ptr failure) noexcept override {
-        const std::shared_ptr<local_pending> self = std::move(self_);
-        end(std::move(failure));
-    }
-    void end() {
-        std::exception_ptr failure;
-        try {
-            try {
-                lease_.several()->take(fetched_.data());
-            } catch (const deadline_exceeded_error& e) {
-                if (!late_.load(std::memory_order_relaxed)) throw;
-                throw deadline_exceeded_error(e.what() + session_->idle_runners(*lease_.several()));
-            }
-        } catch (...) {
-            failure = std::current_exception();
-        }
-        end(std::move(failure));
-    }
-    void end(std::exception_ptr failure) {
-        if (then_) {
-            fetched_.pop_back();
-            then_(std::move(fetched_), std::move(failure));
-            return;
-        }
-        const std::lock_guard lock(guard_);
-        failure_ = std::move(failure);
-        ended_ = true;
-        changed_.notify_all();
-    }
-
-    // Who is told, in place of get(). It ends last: what it holds may be what the session's own end needs.
-    const local_callable::completed then_;
-    std::shared_ptr<local_session> session_;
-    runtime::step_plan::lease lease_;
-    std::shared_ptr<local_pending> self_; // while a step of one stage is in flight
-    std::vector<any_array> fed_;
-    std::vector<const any_array*> pointers_;
-    step in_;
-    std::mutex guard_; // of what follows
-    std::condition_variable changed_;
-    std::vector<any_array> fetched_; // and one more, so that there is a first
-    std::exception_ptr failure_;
-    bool ended_ = false, taken_ = false;
-    std::atomic<bool> late_{false};
-};
-
 TENON_INLINE std::vector<any_array> local_session::run(run_request&& r) {
-    const fed_tensors fed = checked(r);
-    const step_plan::lease p(plan_for(fed.tensors, fed.values.data(), r));
-    std::vector<any_array> fetched(r.fetches.size() + 1);
-    run(p, fed.values.data(), fetched.data(), r.timeout);
-    fetched.pop_back();
-    return fetched;
+    return naming_out_of_memory([&] { return step_of(r); },
+                                [&] {
+                                    const fed_tensors fed = checked(r);
+                                    const step_plan::lease p(plan_for(fed.tensors, fed.values.data(), r));
+                                    std::vector<any_array> fetched(r.fetches.size() + 1);
+                                    run(p, fed.values.data(), fetched.data(), r.timeout);
+                                    fetched.pop_back();
+                                    return fetched;
+                                });
 }
 
 TENON_INLINE std::shared_ptr<callable_state> local_session::make_callable(const std::vector<any_tensor>& feeds,
                                                                           const fetch_request& r) {
-    require_open();
-    require_request(feeds, r);
-    return std::make_shared<local_callable>(shared_from_this(), feeds, r);
+    return naming_out_of_memory([&] { return "a callable for " + step_of(r); },
+                                [&] {
+                                    require_open();
+                                    require_request(feeds, r);
+                                    return std::make_shared<local_callable>(shared_from_this(), feeds, r);
+                                });
 }
 
 TENON_INLINE void local_callable::run(const any_array* const* fed, any_array* fetched, double timeout) {
+    naming_out_of_memory([&] { return step_of(request()); }, [&] { run_now(fed, fetched, timeout); });
+}
+
+TENON_INLINE void local_callable::run_now(const any_array* const* fed, any_array* fetched, double timeout) {
     local_session& s = *session_;
     s.require_open();
     s.require_limit(timeout);
@@ -496,33 +423,78 @@ TENON_INLINE std::shared_ptr<pending_state> local_callable::start(std::vector<an
 }
 
 TENON_INLINE std::shared_ptr<pending_state> local_callable::start(std::vector<any_array> fed, double timeout, trace* t,
-                                                                  completed then) {
-    local_session& s = *session_;
-    s.require_open();
-    s.require_limit(timeout);
+                                                                  completed then, step::clock::time_point deadline) {
+    return naming_out_of_memory([&] { return step_of(request()); },
+                                [&] { return start_now(std::move(fed), timeout, t, std::move(then), deadline); });
+}
+
+TENON_INLINE void local_callable::plan(const std::vector<any_array>& fed) {
+    naming_out_of_memory([&] { return step_of(request()); }, [&] { (void)planned_for(fed); });
+}
+
+TENON_INLINE std::shared_ptr<runtime::step_plan> local_callable::planned_for(const std::vector<any_array>& fed) const {
     std::vector<const any_array*> values;
     for (std::size_t i = 0; i < feeds().size(); ++i) {
-        s.require_fit(feeds()[i], fed[i]);
+        session_->require_fit(feeds()[i], fed[i]);
         values.push_back(&fed[i]);
     }
-    auto p = std::make_shared<local_pending>(session_, s.plan_for(feeds(), values.data(), request()), std::move(fed),
-                                             request().fetches.size(), std::move(then));
-    local_pending::start(p, timeout, t);
+    return session_->plan_for(feeds(), values.data(), request());
+}
+
+TENON_INLINE std::shared_ptr<pending_state> local_callable::start_now(std::vector<any_array> fed, double timeout,
+                                                                      trace* t, completed then,
+                                                                      step::clock::time_point deadline) {
+    session_->require_open();
+    session_->require_limit(timeout);
+    auto plan = planned_for(fed);
+    auto p = std::make_shared<local_pending>(session_, std::move(plan), std::move(fed), request().fetches.size(),
+                                             std::move(then));
+    local_pending::start(p, timeout, t, deadline);
     return p;
 }
 
 TENON_INLINE tenon::memory_info local_session::memory_info(const device_name& device) const {
-    return device_called(device).memory();
+    return device_called(device).allocated();
+}
+
+// A node runs on one device; what was set is known on all.
+TENON_INLINE std::vector<run_count> local_session::random_runs() const {
+    std::map<std::string, std::uint64_t> most;
+    for (device* d : devices_)
+        if (d)
+            for (const run_count& c : d->resources().counters(container_)->counts()) {
+                std::uint64_t& runs = most[c.node];
+                runs = std::max(runs, c.runs);
+            }
+    std::vector<run_count> all;
+    for (const auto& [node, runs] : most) all.push_back({node, runs});
+    return all;
+}
+TENON_INLINE void local_session::set_random_runs(const std::vector<run_count>& counts) {
+    for (device* d : devices_)
+        if (d) d->resources().counters(container_)->go_on_from(counts);
 }
 
 TENON_INLINE placement_explanation local_session::explain(run_request&& asked) {
+    return naming_out_of_memory([&] { return "the placement of " + step_of(asked); }, [&] { return explained(asked); });
+}
+TENON_INLINE placement_explanation local_session::explained(const run_request& asked) {
     const fed_tensors fed = checked(asked);
     const runtime::plan_options o = planning(graph.seed(), false);
     const runtime::program p = placed(planned(fed.tensors, fed.values.data(), asked), o);
-    return runtime::explain(p, o, *placer_, strategy_for(p));
+    runtime::told_sizes told; // by the last step of this request
+    {
+        const auto key = key_of(fed.tensors, fed.values.data(), asked, graph.seed(), is_measuring());
+        const std::lock_guard lock(guard_);
+        if (const auto at = plans_.find(key); at != plans_.end()) told = at->second.plan->last_told();
+    }
+    return runtime::explain(p, o, *placer_, strategy_for(p), told);
 }
 
 TENON_INLINE step_report local_session::report(run_request&& asked) {
+    return naming_out_of_memory([&] { return "the report of " + step_of(asked); }, [&] { return reported(asked); });
+}
+TENON_INLINE step_report local_session::reported(const run_request& asked) {
     const fed_tensors fed = checked(asked);
     const auto p = plan_for(fed.tensors, fed.values.data(), asked);
     const runtime::plan_summary s = p->summary();

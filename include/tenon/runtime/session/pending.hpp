@@ -19,8 +19,8 @@ template <class... F> class pending_step {
 public:
     explicit pending_step(std::shared_ptr<detail::pending_state> s) : state_(std::move(s)) {}
 
-    /// Waits for its end; a tuple of the arrays of the tensors it fetches, or what it throws. Its time limit, from when it was
-    /// started, holds while somebody waits. Once: failed_precondition_error where the results were taken.
+    /// Waits for its end; a tuple of the arrays of the tensors it fetches, or what it throws. Its time limit is from when it was
+    /// started, and holds whoever waits. Once: failed_precondition_error where the results were taken.
     auto get() const {
         constexpr std::size_t tensors = (std::size_t{detail::is_fetched_tensor<F>} + ... + 0);
         if (!state_) detail::moved_from("pending_step");
@@ -34,8 +34,9 @@ public:
         return state_->wait_for(seconds);
     }
     bool has_ended() const { return wait_for(0); }
-    /// Nothing of it is begun any more, what waits is taken back, and get() throws cancelled_error, unless all of it was done
-    /// before. Returns at once.
+    /// Nothing of it is begun any more, what waits is taken back, what it took from queues and has not used is put back, and get()
+    /// throws cancelled_error, unless all of it was done before. What has begun to update variables goes on: it ends well, or, where it
+    /// waits for something after that, says what it has updated. Returns at once.
     void stop() const {
         if (!state_) detail::moved_from("pending_step");
         state_->stop();

@@ -107,7 +107,12 @@ public:
         return live().report(std::move(r));
     }
 
-    /// Where each node of such a run is placed, and why; what crosses between devices. Places them, as a run does.
+    /// The same for lists known at run time.
+    step_report report_untyped(std::vector<fed_value> feeds, const std::vector<any_tensor>& fetches,
+                               const std::vector<operation>& targets = {});
+
+    /// Where each node of such a run is placed, and why; what crosses between devices. Places them, as a run does. Bytes of
+    /// sizes that only the step tells are those of the last step of this request, else the most that they can be.
     template <class... F> placement_explanation explain_placement(F&&... arguments) {
         static_assert((detail::is_runnable<F> && ...), "tenon::session: a run takes tensors and operations, and "
                                                        "feed(x, value) for each that is fed");
@@ -116,8 +121,11 @@ public:
         return live().explain(std::move(r));
     }
 
-    /// The same for lists known at run time.
+    /// The same for lists known at run time, where nothing is fed, and where something is.
     placement_explanation explain_placement_untyped(const std::vector<any_tensor>& fetches,
+                                                    const std::vector<operation>& targets = {});
+    placement_explanation explain_placement_untyped(std::vector<fed_value> feeds,
+                                                    const std::vector<any_tensor>& fetches,
                                                     const std::vector<operation>& targets = {});
 
     session_statistics statistics() const;
@@ -126,6 +134,12 @@ public:
     /// How much of a device's memory is in use: by variables, constants, and the memory of plans that are kept.
     /// not_found_error where there is no such device, naming those that there are.
     tenon::memory_info memory_info(const device_name& device) const;
+    /// How often each random op has run (ops/random.hpp), by the name of its node, those that have not left out. Of a session on a server:
+    /// as its client knows it, who counts the steps that ended well, and those that were lost with a task, since they may have run.
+    std::vector<run_count> random_runs() const;
+    /// Their numbers go on from there, those of others where they are: as savers do with what a checkpoint says (train/saver.hpp).
+    /// invalid_argument_error where a count is more than 2^62.
+    void set_random_runs(const std::vector<run_count>& counts);
     /// While it is set, every node that runs is recorded; nullptr ends it. Returns when no step writes to the one that
     /// was set before, which may end then; steps that begin meanwhile are not recorded. From within a step that is
     /// recorded, which it would wait for, it is a failed_precondition_error; kernels on other threads must not call it.

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/out_of_memory.hpp>
 #include <tenon/runtime/session/local_session.hpp>
 #include <tenon/runtime/session/scheme.hpp>
 #include <tenon/runtime/session/session.hpp>
@@ -23,11 +24,18 @@ TENON_INLINE std::vector<any_array> untyped_callable::run_for(double seconds,
     return fetched;
 }
 
+namespace detail {
+inline std::shared_ptr<session_state> new_session(const graph& g, const session_options& o,
+                                                  std::vector<std::shared_ptr<task_state>> tasks) {
+    return naming_out_of_memory([] { return std::string("session"); },
+                                [&] { return std::make_shared<local_session>(g, o, std::move(tasks)); });
+}
+} // namespace detail
+
 TENON_INLINE session::session() : session(session_options{}) {}
 TENON_INLINE session::session(const session_options& o) : session(graph::current(), o) {}
 TENON_INLINE session::session(const graph& g) : session(g, session_options{}) {}
-TENON_INLINE session::session(const graph& g, const session_options& o) :
-    state_(std::make_shared<detail::local_session>(g, o, std::vector<std::shared_ptr<detail::task_state>>())) {}
+TENON_INLINE session::session(const graph& g, const session_options& o) : state_(detail::new_session(g, o, {})) {}
 TENON_INLINE session::session(const task& t, const session_options& o) : session(t, graph::current(), o) {}
 TENON_INLINE session::session(const task& t, const graph& g, const session_options& o) {
     *this = session(std::vector<task>{t}, g, o);
@@ -39,7 +47,7 @@ TENON_INLINE session::session(const std::vector<task>& tasks, const graph& g, co
         if (!t.state_) detail::moved_from("task");
         all.push_back(t.state_);
     }
-    state_ = std::make_shared<detail::local_session>(g, o, std::move(all));
+    state_ = detail::new_session(g, o, std::move(all));
 }
 TENON_INLINE session::session(const std::string& target, const graph& g, const session_options& o) {
     if (target.empty()) {
@@ -58,14 +66,24 @@ TENON_INLINE session& session::operator=(session&& other) noexcept {
     return *this;
 }
 
+namespace detail {
+inline run_request request_of(std::vector<fed_value>&& feeds, const std::vector<any_tensor>& fetches,
+                              const std::vector<operation>& targets) {
+    run_request r;
+    r.feeds = std::move(feeds);
+    naming_out_of_memory([] { return std::string("session: what a step is asked for"); },
+                         [&] {
+                             r.fetches = fetches;
+                             r.targets = targets;
+                         });
+    return r;
+}
+} // namespace detail
+
 TENON_INLINE std::vector<any_array> session::run_untyped(std::vector<fed_value> feeds,
                                                          const std::vector<any_tensor>& fetches,
                                                          const std::vector<operation>& targets) {
-    detail::run_request r;
-    r.feeds = std::move(feeds);
-    r.fetches = fetches;
-    r.targets = targets;
-    return live().run(std::move(r));
+    return live().run(detail::request_of(std::move(feeds), fetches, targets));
 }
 
 TENON_INLINE untyped_callable session::callable_untyped(const std::vector<any_tensor>& feeds,
@@ -77,17 +95,32 @@ TENON_INLINE untyped_callable session::callable_untyped(const std::vector<any_te
     return untyped_callable(live().make_callable(feeds, r));
 }
 
+TENON_INLINE step_report session::report_untyped(std::vector<fed_value> feeds, const std::vector<any_tensor>& fetches,
+                                                 const std::vector<operation>& targets) {
+    return live().report(detail::request_of(std::move(feeds), fetches, targets));
+}
+
 TENON_INLINE placement_explanation session::explain_placement_untyped(const std::vector<any_tensor>& fetches,
                                                                       const std::vector<operation>& targets) {
-    detail::run_request r;
-    r.fetches = fetches;
-    r.targets = targets;
-    return live().explain(std::move(r));
+    return live().explain(detail::request_of({}, fetches, targets));
+}
+TENON_INLINE placement_explanation session::explain_placement_untyped(std::vector<fed_value> feeds,
+                                                                      const std::vector<any_tensor>& fetches,
+                                                                      const std::vector<operation>& targets) {
+    return live().explain(detail::request_of(std::move(feeds), fetches, targets));
 }
 
 TENON_INLINE std::vector<device_attributes> session::list_logical_devices() const { return live().list_devices(); }
 TENON_INLINE tenon::memory_info session::memory_info(const device_name& device) const {
     return live().memory_info(device);
+}
+TENON_INLINE std::vector<run_count> session::random_runs() const { return live().random_runs(); }
+TENON_INLINE void session::set_random_runs(const std::vector<run_count>& counts) {
+    for (const run_count& c : counts)
+        if (c.runs > std::uint64_t{1} << 62)
+            throw invalid_argument_error("session::set_random_runs: " + c.node + " has not run " +
+                                         std::to_string(c.runs) + " times; give what random_runs() said");
+    live().set_random_runs(counts);
 }
 TENON_INLINE void session::set_trace(trace* t) { live().set_trace(t); }
 TENON_INLINE void session::set_measurements(cost_measurements* m) { live().set_measurements(m); }

@@ -32,9 +32,10 @@ inline void require_task_options(const task_options& o, const char* maker) {
 }
 
 TENON_INLINE task_state::task_state(const task_options& o, thread_pool* p, const char* maker,
-                                    const time_source* of_steps) :
+                                    const time_source* of_steps, const std::shared_ptr<memory_budget>& shared) :
     pool((require_task_options(o, maker), p ? p : process_pool(o.intra_op_threads))), time(of_steps) {
-    for (int i = 0; i < o.cpu_devices; ++i) devices.push_back(make_cpu_device(o.memory_limit, i));
+    for (int i = 0; i < o.cpu_devices; ++i)
+        devices.push_back(shared ? make_cpu_device(shared, i) : make_cpu_device(o.memory_limit, i));
     if (const auto gpus = o.gpus ? o.gpus : linked_gpu_backend())
         for (auto& d : gpus->make({.memory = with_environment(o.gpu_memory),
                        .selection = o.gpu_devices,
@@ -74,8 +75,10 @@ TENON_INLINE bool task_state::give_back_memory() {
 // First the epoch, so that a plan that is made meanwhile, of old resources and new, is not kept.
 TENON_INLINE void task_state::reset(const std::vector<std::string>& containers) {
     epoch_.fetch_add(1, std::memory_order_acq_rel);
-    for (const auto& d : devices)
+    for (const auto& d : devices) {
+        if (containers.empty()) d->resources().clear("");
         for (const std::string& c : containers) d->resources().clear(c);
+    }
     const std::lock_guard lock(guard_);
     for (task_member* m : members_) m->forget_plans();
 }

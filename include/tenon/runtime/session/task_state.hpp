@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <tenon/kernel/deadlines.hpp>
 #include <tenon/kernel/thread_pool.hpp>
 #include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/session/options.hpp>
@@ -31,13 +32,16 @@ class task_state {
 public:
     /// With a pool that outlives it; nullptr: the process's, which has the threads that the first who asked for it wanted.
     /// `maker` is whose options they are, for messages. `time` of its steps, which outlives it; nullptr: the steady clock.
-    task_state(const task_options& o, thread_pool* pool, const char* maker, const time_source* time = nullptr);
+    /// `shared`: what the CPU's memory is taken from; nullptr: each of its devices has the limit that o says.
+    task_state(const task_options& o, thread_pool* pool, const char* maker, const time_source* time = nullptr,
+               const std::shared_ptr<memory_budget>& shared = nullptr);
     task_state(const task_state&) = delete;
     task_state& operator=(const task_state&) = delete;
 
     thread_pool* const pool;
     const time_source* const time;
     std::vector<std::unique_ptr<device>> devices; // /cpu:0 first; they outlive the plans
+    deadlines limits; // of its sessions' steps, by the steady clock: with a time of its own it is for who has that
 
     void enter(task_member& m);
     void leave(task_member& m) noexcept;

@@ -35,7 +35,8 @@ struct client_limits {
     std::int64_t nodes = std::int64_t{1} << 20;      ///< of a session's graph
     std::size_t graph_bytes = std::size_t{16} << 30; ///< of a session's graph, constants included
     std::size_t callables = 65536;                   ///< of a session: steps that it knows
-    std::size_t calls = 4096;                        ///< that are under way
+    std::size_t steps = 65536;                       ///< of a session: that are under way, or wait
+    std::size_t calls = 4096;                        ///< of a session, steps apart: that are under way
     std::size_t bytes = std::size_t{4} << 30;        ///< of these calls; and as many of answers that it has not read
 };
 
@@ -44,6 +45,9 @@ struct server_options {
     std::string listen = {};
     // What the task has, as in task_options.
     int intra_op_threads = 0;
+    /// Bytes of the host's memory, 0: no limit. Variables, steps and what they send, constants and nodes of graphs, elements of queues, what
+    /// is received and what is kept for further use are held against it together, each in the name of the client who wanted it
+    /// (`tenon status` shows how much that is). What does not fit is refused with a resource_exhausted_error that says so.
     std::size_t memory_limit = 0;
     int cpu_devices = 1;
     std::shared_ptr<const gpu_backend> gpus = nullptr;

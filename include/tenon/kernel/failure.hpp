@@ -1,0 +1,16 @@
+#pragma once
+
+#include <exception>
+
+namespace tenon {
+
+/// The error that `make` gives, to be handed on from where nothing may throw; std::bad_alloc where there is no memory for its words.
+template <class Make> std::exception_ptr failure_of(const Make& make) noexcept {
+    try {
+        return std::make_exception_ptr(make());
+    } catch (...) {
+        return std::current_exception();
+    }
+}
+
+} // namespace tenon

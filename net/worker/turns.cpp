@@ -1,0 +1,271 @@
+#include <net/worker/turns.hpp>
+
+#include <algorithm>
+#include <utility>
+
+#include <tenon/kernel/kept_back.hpp>
+#include <tenon/kernel/submit_scope.hpp>
+
+namespace tenon::net {
+
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+} // namespace
+
+turns::turns(transport& t, thread_pool& pool) :
+    transport_(t), pool_(pool), width_(static_cast<std::size_t>(pool.size())) {}
+
+turns::~turns() {
+    std::list<std::thread> all;
+    {
+        lock held(guard_);
+        is_ending_ = true;
+        work_came_.notify_all();
+        thread_left_.wait(held, [&] { return threads_ == 0 && !first_; });
+        all.splice(all.end(), all_);
+        all.splice(all.end(), ended_);
+    }
+    for (std::thread& t : all) t.join();
+}
+
+// ---- what is under way
+
+std::size_t turns::free_slots() const noexcept {
+    const time_point fresh = clock::now() - slice;
+    std::size_t taken = 0;
+    for (const running* r = last_; r && r->since > fresh && taken < width_; r = r->before) ++taken;
+    return width_ - taken;
+}
+
+// When the first of those that count has had its slice.
+time_point turns::next_slot() const noexcept {
+    const running* r = last_;
+    for (std::size_t n = 1; n < width_ && r->before; ++n) r = r->before;
+    return r->since + slice;
+}
+
+void turns::enter(running& r) noexcept {
+    r.since = clock::now();
+    r.before = last_;
+    (last_ ? last_->after : first_) = &r;
+    last_ = &r;
+}
+
+void turns::leave(running& r) noexcept {
+    (r.before ? r.before->after : first_) = r.after;
+    (r.after ? r.after->before : last_) = r.before;
+}
+
+// ---- whose turn it is
+
+void turns::put_in_order(std::uint64_t session, line& l) {
+    if (l.is_in_order || l.tasks.empty() || l.running >= width_) return;
+    order_.push_back(session);
+    l.is_in_order = true;
+}
+
+bool turns::find_next(next& n) {
+    if (order_.empty()) return false;
+    n.session = order_.front();
+    order_.pop_front();
+    line& l = lines_.find(n.session)->second;
+    l.is_in_order = false;
+    n.task = std::move(l.tasks.front());
+    l.tasks.pop_front();
+    ++l.running;
+    put_in_order(n.session, l); // behind the others
+    return true;
+}
+
+void turns::leave(std::uint64_t session) {
+    const auto at = lines_.find(session);
+    --at->second.running;
+    if (at->second.running == 0 && at->second.tasks.empty()) lines_.erase(at);
+    else put_in_order(session, at->second);
+}
+
+// ---- threads
+
+// For each task that can begin now, and one that waits for the end of a slice where others cannot.
+void turns::call_threads() {
+    if (order_.empty()) return;
+    const std::size_t wanted = std::min(order_.size(), free_slots());
+    const bool watches = wanted < order_.size() && !is_watching_;
+    while (called_ + starting_ < wanted + (watches ? 1 : 0)) {
+        if (called_ < idle_) {
+            ++called_;
+            work_came_.notify_one();
+        } else if (!start_thread()) return;
+    }
+}
+
+bool turns::start_thread() {
+    if (threads_ >= most_threads) return false;
+    try {
+        const auto own = all_.emplace(all_.end());
+        try {
+            *own = std::thread([this, own] {
+                lock held(guard_);
+                --starting_;
+                work(held);
+                if (!is_ending_) ended_.splice(ended_.end(), all_, own); // who has nothing to do joins it
+                --threads_;
+                thread_left_.notify_all();
+                if (is_ending_) work_came_.notify_all();
+            });
+        } catch (...) {
+            all_.erase(own);
+            throw;
+        }
+    } catch (...) { // the system has no more
+        return false;
+    }
+    ++threads_;
+    ++starting_;
+    return true;
+}
+
+void turns::work(lock& held) {
+    const kept_back nothing([] {}); // it knows when kernels run here
+    for (;;) {
+        const bool is_full = !order_.empty() && free_slots() == 0;
+        if (is_full && !is_watching_) {
+            is_watching_ = true;
+            slice_ended_.wait_until(held, next_slot());
+            is_watching_ = false;
+            continue;
+        }
+        if (order_.empty() || is_full) {
+            if (order_.empty() && (is_ending_ || idle_ > width_)) return;
+            if (!ended_.empty()) {
+                std::list<std::thread> joined;
+                joined.swap(ended_);
+                held.unlock();
+                for (std::thread& t : joined) t.join();
+                held.lock();
+                continue;
+            }
+            ++idle_;
+            work_came_.wait(held);
+            --idle_;
+            if (called_ > 0) --called_;
+            continue;
+        }
+        next n;
+        (void)find_next(n);
+        running r;
+        enter(r);
+        call_threads(); // for the others
+        held.unlock();
+        run(n.session, n.task);
+        n.task = pool_task();
+        held.lock();
+        leave(r);
+        leave(n.session);
+    }
+}
+
+// ---- tasks
+
+void turns::run(std::uint64_t session, pool_task& task) {
+    const auto own = [&](pool_task& more) { return take(session, more); };
+    const submit_scope scope(pool_, own);
+    task();
+}
+
+bool turns::take(std::uint64_t session, pool_task& task) {
+    if (!transport_.has_threads() || kept_back::runs_kernels()) return false;
+    submit(session, false, std::move(task));
+    return true;
+}
+
+void turns::run_aside(std::uint64_t session, pool_task& task) {
+    running r;
+    {
+        const std::lock_guard held(guard_);
+        enter(r);
+    }
+    run(session, task);
+    task = pool_task(); // the last of a server that ends, which waits for this in the destructor
+    const std::lock_guard held(guard_);
+    leave(r);
+    call_threads();
+    if (is_ending_) thread_left_.notify_all();
+}
+
+void turns::submit(std::uint64_t session, bool is_long, pool_task task) {
+    if (!transport_.has_threads()) return pool_.submit(std::move(task));
+    const auto is_next = [&] {
+        const std::lock_guard held(guard_);
+        return order_.empty() && free_slots() > 0;
+    };
+    if (!is_long && is_next()) {
+        auto kept = std::make_shared<pool_task>(std::move(task));
+        pool_task aside = [this, session, kept] { run_aside(session, *kept); };
+        if (transport_.run_aside(aside)) return;
+        task = std::move(*kept);
+    }
+    next alone;
+    {
+        const std::lock_guard held(guard_);
+        line& l = lines_[session];
+        l.tasks.push_back(std::move(task));
+        put_in_order(session, l);
+        call_threads();
+        if (threads_ == 0 && find_next(alone)) leave(alone.session); // no thread can be had
+    }
+    if (alone.task) pool_.submit(std::move(alone.task));
+}
+
+turns::counts turns::count() const {
+    const std::lock_guard held(guard_);
+    counts c;
+    for (const auto& [session, l] : lines_) c.waiting += l.tasks.size();
+    for (const running* r = first_; r; r = r->after) ++c.running;
+    c.threads = threads_;
+    return c;
+}
+
+// ---- in order
+
+void strand::post(turns& on, std::uint64_t session, bool is_long, pool_task task) {
+    {
+        const std::lock_guard held(guard_);
+        const bool is_here = !is_busy_ && !is_long;
+        if (!is_here) waiting_.push_back(std::move(task));
+        if (is_busy_) return;
+        is_busy_ = true;
+    }
+    if (task) {
+        task();
+        task = pool_task();
+        const std::lock_guard held(guard_);
+        is_busy_ = !waiting_.empty();
+        if (!is_busy_) return;
+    }
+    try {
+        on.submit(session, true, [self = shared_from_this()] { self->drain(); });
+    } catch (...) { // no memory for that
+        drain();
+    }
+}
+
+void strand::drain() {
+    for (;;) {
+        pool_task task;
+        {
+            const std::lock_guard held(guard_);
+            if (waiting_.empty()) {
+                is_busy_ = false;
+                return;
+            }
+            task = std::move(waiting_.front());
+            waiting_.pop_front();
+        }
+        task();
+    }
+}
+
+} // namespace tenon::net

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+
+#include <net/transport/transport.hpp>
+#include <tenon/kernel/thread_pool.hpp>
+
+/// Whose work a server's threads do next.
+
+namespace tenon::net {
+
+/// Does what sessions have to be done. Sessions take turns, whatever each of them has submitted, and as many tasks are under way as
+/// the pool has threads, its caller included, and of one session no more; but a task that has taken a `slice` does not count among
+/// those any more: another one begins beside it. So what is short waits for others' slices, and never for the end of what is long. Has threads of
+/// its own, as many as are wanted at a time, up to `most_threads`. Thread-safe.
+class turns {
+public:
+    static constexpr auto slice = std::chrono::milliseconds(10);
+    static constexpr std::size_t most_threads = 256;
+
+    /// Both outlive it. A transport that has no threads has all done by the pool.
+    turns(transport& t, thread_pool& pool);
+    /// Returns when all that was submitted has been done.
+    ~turns();
+    turns(const turns&) = delete;
+    turns& operator=(const turns&) = delete;
+
+    /// Has it done for this session, in no order. What is not known to be long is done by the thread that calls, aside
+    /// (transport::run_aside), where that can: to wake another one takes longer than a small step.
+    void submit(std::uint64_t session, bool is_long, pool_task task);
+    /// Takes over what a thread gives to the pool for this session: as of a submit_scope. Kernels' own is left to the pool.
+    bool take(std::uint64_t session, pool_task& task);
+
+    /// What it holds, for tests.
+    struct counts {
+        std::size_t waiting = 0, running = 0, threads = 0;
+    };
+    counts count() const;
+
+private:
+    struct line {
+        std::deque<pool_task> tasks;
+        std::size_t running = 0;
+        bool is_in_order = false;
+    };
+    struct running { // in a list by beginning; on the stack of who runs it
+        time_point since;
+        running *before = nullptr, *after = nullptr;
+    };
+    struct next {
+        std::uint64_t session = 0;
+        pool_task task;
+    };
+    using lock = std::unique_lock<std::mutex>;
+
+    // All below: locked.
+    std::size_t free_slots() const noexcept;
+    time_point next_slot() const noexcept;
+    void put_in_order(std::uint64_t session, line& l);
+    bool find_next(next& n);
+    void leave(std::uint64_t session);
+    void enter(running& r) noexcept;
+    void leave(running& r) noexcept;
+    void call_threads();
+    bool start_thread();
+    void work(lock& held);
+
+    void run(std::uint64_t session, pool_task& task);
+    void run_aside(std::uint64_t session, pool_task& task);
+
+    transport& transport_;
+    thread_pool& pool_;
+    const std::size_t width_;
+    mutable std::mutex guard_; // of what follows
+    std::condition_variable work_came_, slice_ended_, thread_left_;
+    std::unordered_map<std::uint64_t, line> lines_;
+    std::deque<std::uint64_t> order_; // sessions that have a task which may begin
+    running *first_ = nullptr, *last_ = nullptr;
+    std::size_t idle_ = 0;
+    std::size_t called_ = 0, starting_ = 0; // of those, and new ones, that are on their way
+    bool is_watching_ = false;              // one of the threads waits for a slice to end
+    bool is_ending_ = false;
+    std::size_t threads_ = 0;
+    std::list<std::thread> all_, ended_;
+};
+
+/// What must be done one after another, in the order in which it came: a session's own changes. Thread-safe.
+class strand : public std::enable_shared_from_this<strand> {
+public:
+    /// Does it here and now, where nothing is before it and it is not long; else in its turn, by `on`.
+    void post(turns& on, std::uint64_t session, bool is_long, pool_task task);
+
+private:
+    void drain();
+    std::mutex guard_; // of what follows
+    std::deque<pool_task> waiting_;
+    bool is_busy_ = false;
+};
+
+} // namespace tenon::net

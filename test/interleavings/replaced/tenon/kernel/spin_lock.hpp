@@ -1,0 +1,40 @@
+#pragma once
+
+#include <atomic>
+#include <thread>
+
+/// In place of the library's, for this program and those of the library's files that are compiled into it: where it is locked, threads
+/// may change.
+
+namespace interleavings {
+void change_here() noexcept;
+}
+
+namespace tenon::detail {
+
+inline void pause_briefly() noexcept {}
+
+class spin_lock {
+public:
+    void lock() noexcept {
+        interleavings::change_here();
+        while (held_.exchange(true, std::memory_order_acquire)) std::this_thread::yield();
+    }
+    void unlock() noexcept { held_.store(false, std::memory_order_release); }
+
+private:
+    std::atomic<bool> held_{false};
+};
+
+class spin_guard {
+public:
+    explicit spin_guard(spin_lock& lock) noexcept : lock_(lock) { lock_.lock(); }
+    ~spin_guard() { lock_.unlock(); }
+    spin_guard(const spin_guard&) = delete;
+    spin_guard& operator=(const spin_guard&) = delete;
+
+private:
+    spin_lock& lock_;
+};
+
+} // namespace tenon::detail

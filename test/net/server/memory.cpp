@@ -1,0 +1,183 @@
+#include <algorithm>
+#include <optional>
+
+#include <doctest/doctest.h>
+
+#include <net/server/servers.hpp>
+
+// One limit for all that a server's clients have it hold.
+
+namespace tn = tenon;
+
+namespace {
+
+constexpr std::size_t limit = std::size_t{64} << 20;
+constexpr std::int64_t large = std::int64_t{4} << 20; // elements: 16 MB
+using large_shape = tn::shape<large>;
+
+tn::server_options with_limit() {
+    tn::server_options o = net_test::quick();
+    o.memory_limit = limit;
+    return o;
+}
+
+template <std::int64_t N = large> tn::array<float, tn::shape<N>> large_value(float x) {
+    tn::array<float, tn::shape<N>> a;
+    std::fill_n(a.data(), N, x);
+    return a;
+}
+
+std::size_t in_use(const tn::session& s, const char* task) {
+    return s.memory_info(tn::device_name(std::string(task) + "/device:CPU:0")).in_use;
+}
+
+void check_refused(const tn::resource_exhausted_error& e, const char* who) {
+    const std::string said = e.what();
+    CHECK_MESSAGE(said.find("of the 67108864 that may be used") != std::string::npos, said);
+    CHECK_MESSAGE(said.find("--memory-limit") != std::string::npos, said);
+    CHECK_MESSAGE(said.find(who) != std::string::npos, said);
+}
+
+} // namespace
+
+TEST_CASE("memory: elements of a queue are held against the limit of its server, and given back by who takes them and "
+          "by a reset") {
+    const net_test::clients_that are_quick;
+    net_test::servers all(1, 1, with_limit());
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const tn::device_scope there{tn::device_name("/job:ps/task:0")};
+    tn::fifo_queue<tn::component<float, large_shape>> q(1000, {.shared_name = "q"});
+    const auto put = q.enqueue(tn::full<large_shape>(2.0f));
+    const auto taken = tn::sum(q.dequeue());
+    tn::session sess(all.target("worker", 0), g);
+    const auto fill = [&] {
+        int n = 0;
+        try {
+            for (; n < 20; ++n) sess.run(put);
+        } catch (const tn::resource_exhausted_error& e) {
+            check_refused(e, "bytes: ");
+        }
+        return n;
+    };
+    const int first = fill();
+    CHECK(first >= 2);
+    CHECK(first <= 4);
+    CHECK(in_use(sess, "/job:ps/task:0") <= limit);
+    CHECK(sess.run(taken)() == 2.0f * static_cast<float>(large));
+    CHECK(fill() == 1);
+    tn::session::reset(all.target("worker", 0));
+    CHECK(fill() == first);
+}
+
+TEST_CASE("memory: constants are held against the limits of the tasks that they reach, and go with their session") {
+    const net_test::clients_that are_quick;
+    net_test::servers all(1, 1, with_limit());
+    for (int round = 0; round < 3; ++round) {
+        const char* const where = round % 2 ? "/job:ps/task:0" : "/job:worker/task:0";
+        CAPTURE(where);
+        const tn::graph g;
+        const tn::graph_scope scope(g);
+        tn::session sess(all.target("worker", 0), g);
+        int n = 0;
+        try {
+            for (; n < 20; ++n) {
+                const auto sum =
+                    tn::on(where, [&] { return tn::sum(tn::constant(large_value(static_cast<float>(n)))); });
+                const float value = sess.run(sum)(); // a check would swallow what it throws
+                CHECK(value == static_cast<float>(n) * static_cast<float>(large));
+            }
+        } catch (const tn::resource_exhausted_error& e) {
+            check_refused(e, "bytes: ");
+        }
+        CHECK(n >= 2);
+        CHECK(n <= 4);
+        CHECK(in_use(sess, "/job:worker/task:0") <= limit);
+        CHECK(in_use(sess, "/job:ps/task:0") <= limit);
+    }
+}
+
+TEST_CASE("memory: what is fed and does not fit is refused, and the session goes on") {
+    const net_test::clients_that are_quick;
+    net_test::servers all(1, 1, with_limit());
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const auto x = tn::placeholder<float, tn::shape<tn::dyn>>("x");
+    const auto text = tn::placeholder<std::string, tn::shape<tn::dyn>>("text");
+    const auto sum = tn::on("/job:ps/task:0", [&] { return tn::sum(x); });
+    tn::session sess(all.target("worker", 0), g);
+    const auto run = [&](const tn::any_tensor& fed, tn::any_array value, const tn::any_tensor& fetched) {
+        std::vector<tn::fed_value> feeds;
+        feeds.push_back({fed, std::move(value)});
+        return sess.run_untyped(std::move(feeds), {fetched}).size() == 1;
+    };
+    const auto zeros = [](std::int64_t n) { return tn::any_array::zeros(tn::element_type::float32, tn::extents{n}); };
+    for (int i = 0; i < 3; ++i) {
+        try {
+            (void)run(x, zeros(large * 5), sum);
+            FAIL("80 MB were taken");
+        } catch (const tn::resource_exhausted_error& e) {
+            check_refused(e, "/job:worker/task:0 has no room for a call");
+        }
+        CHECK(run(x, zeros(1000), sum));
+        CHECK(run(x, zeros(large), sum));
+    }
+    tn::any_array words(tn::element_type::string, tn::extents{5});
+    for (int i = 0; i < 5; ++i) words.data<std::string>()[i].assign(limit / 4, 'x');
+    CHECK_THROWS_AS((void)run(text, std::move(words), tn::identity(text)), tn::resource_exhausted_error);
+    CHECK(run(x, zeros(1000), sum));
+}
+
+TEST_CASE("memory: a task that had no room for a part takes it when there is some") {
+    const net_test::clients_that are_quick;
+    net_test::servers all(1, 2, with_limit());
+    const tn::graph g, other;
+    std::optional<tn::session> holder;
+    {
+        const tn::graph_scope scope(other);
+        const tn::device_scope there{tn::device_name("/job:ps/task:0")};
+        const auto w = tn::variable("w", tn::full<tn::shape<5 * large / 2>>(1.0f));
+        holder.emplace(all.target("worker", 1), other);
+        holder->run(w.initializer());
+    }
+    const tn::graph_scope scope(g);
+    const auto sum = tn::on("/job:ps/task:0", [&] { return tn::sum(tn::constant(large_value<2 * large>(0))); });
+    tn::session sess(all.target("worker", 0), g);
+    for (int i = 0; i < 2; ++i) try {
+            (void)sess.run(sum);
+            FAIL("it was taken");
+        } catch (const tn::resource_exhausted_error& e) {
+            check_refused(e, "bytes: ");
+        }
+    holder.reset();
+    tn::session::reset(all.target("worker", 1));
+    CHECK(sess.run(sum)() == 0);
+}
+
+TEST_CASE("memory: tenon status says which client holds how much of a task, also when it has gone") {
+    const net_test::clients_that are_quick;
+    const tn::server s = tn::server::create_local_server(with_limit());
+    const auto holders = [&] {
+        tenon::net::dialed_server d = tenon::net::dial_as_client(s.address());
+        const auto to = tenon::net::peer::make(*d.over, std::move(d.to));
+        auto rows = tenon::net::ask(*to, tenon::net::ask_status{false, 5}, d.over->now() + std::chrono::seconds(30));
+        to->close();
+        return rows.tasks.at(0).holders;
+    };
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const auto w = tn::variable("w", tn::full<large_shape>(1.0f));
+    {
+        tn::session sess(s.target(), g);
+        sess.run(w.initializer());
+        const auto rows = holders();
+        REQUIRE(!rows.empty());
+        CHECK(rows[0].bytes >= sizeof(float) * large);
+        CHECK(rows[0].client.find("127.0.0.1") != std::string::npos);
+    }
+    const auto rows = holders();
+    REQUIRE(!rows.empty());
+    CHECK(rows[0].bytes >= sizeof(float) * large);
+    tn::session::reset(s.target());
+    for (const auto& r : holders()) CHECK(r.bytes < sizeof(float) * large);
+}

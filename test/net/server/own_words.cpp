@@ -1,0 +1,67 @@
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include <net/wire/graph_codec.hpp>
+#include <tenon/net/net.hpp>
+#include <tenon/tenon.hpp>
+
+#include "messages.hpp"
+
+// An op's own words for what it refuses come over the network as those of the library do.
+
+namespace tn = tenon;
+
+namespace {
+
+// in: x [n]. x, where n is even; of a program that is strict.
+struct paired_op {
+    static constexpr const char* name = "paired_of_test";
+    using attributes = tn::no_attributes;
+    static inline bool is_strict = true;
+    static constexpr char in_pairs[] = "what is paired is of an even number";
+    static tn::inferred infer(const attributes&, tn::type_list in, int) {
+        if (in.size() != 1) return tn::fault::expects_more_operands;
+        if (in[0].extents.rank() != 1) return tn::fault::rank_too_high;
+        if (is_strict && in[0].extents[0].is_number() && in[0].extents[0].size % 2 != 0) return in_pairs;
+        return in[0];
+    }
+    static tn::kernel_pointer prepare(const tn::kernel_setup&) { throw tn::internal_error("it is never run"); }
+};
+const tn::op_definition& definition = tn::definition_of<paired_op>();
+
+} // namespace
+
+TEST_CASE("a server says an op's own words of the sizes of a step") {
+    tn::server server = tn::server::create_local_server();
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const auto x = tn::placeholder<float, tn::shape<tn::dyn>>("x");
+    const tn::any_tensor y = tn::add<paired_op>({}, {x});
+    tn::session sess(server.target(), g);
+    std::vector<tn::fed_value> fed;
+    fed.push_back({x, tn::array<float>({1, 2, 3}).untyped().share()});
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { (void)sess.run_untyped(std::move(fed), {y}); }),
+                   "paired_of_test: what is paired is of an even number: float[3] in this step's sizes"));
+}
+
+TEST_CASE("a graph that arrives is refused in an op's own words") {
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const auto x = tn::placeholder<float, tn::shape<3>>("x");
+    paired_op::is_strict = false;
+    (void)tn::add<paired_op>({}, {x});
+    paired_op::is_strict = true;
+    tn::net::graph_mark now;
+    tn::net::packed p = tn::net::encode_nodes(g, {}, now);
+    const tn::graph copy;
+    CHECK(message_of<tn::invalid_argument_error>([&] { tn::net::append_nodes(copy, p); }) ==
+          "node 1, \"paired_of_test\" (paired_of_test): paired_of_test: what is paired is of an even number: "
+          "float[3] (inputs x)");
+    CHECK(copy.size() == 0);
+    // And by a server that is asked to extend a session's graph.
+    tn::server server = tn::server::create_local_server();
+    tn::session sess(server.target(), g);
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { (void)sess.run(x * 2.0f); }),
+                   "paired_of_test: what is paired is of an even number: float[3]"));
+}

@@ -1,0 +1,161 @@
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <tenon/input.hpp>
+
+#include "temporary_folder.hpp"
+
+// SEMANTICS 17: what a step took from queues and did not use is put back where it is late, stopped, or fails. Over several tasks: net/server/given_back.cpp.
+
+namespace tn = tenon;
+
+namespace {
+
+using number = std::int64_t;
+
+// What is in a queue, in order; it is empty afterwards.
+template <class Q> std::vector<number> rest_of(tn::session& s, const Q& q) {
+    std::vector<number> all;
+    for (auto n = s.run(q.size()).item(); n > 0; --n) all.push_back(s.run(q.dequeue()).item());
+    return all;
+}
+template <class Q> void put(tn::session& s, const Q& q, const std::vector<number>& all) {
+    for (const number n : all) s.run(q.enqueue(n));
+}
+
+} // namespace
+
+TEST_CASE("S17, S45: of two dequeues of which one waits in vain the other's element is first again, run or started") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const tn::fifo_queue<number> a(10), b(10);
+    const auto x = a.dequeue(), y = b.dequeue();
+    const auto sum = x + y;
+    tn::session s;
+    put(s, a, {1, 2, 3});
+    const auto step = s.callable(tn::feeds(), tn::fetches(sum, x * number{2}));
+    CHECK_THROWS_AS((void)step.run_for(0.02), tn::deadline_exceeded_error);
+    CHECK_THROWS_AS((void)step.start_for(0.02).get(), tn::deadline_exceeded_error);
+    const auto stopped = step.start();
+    while (s.run(a.size()).item() != 2) {
+    }
+    stopped.stop();
+    CHECK_THROWS_AS((void)stopped.get(), tn::cancelled_error);
+    CHECK(s.run(a.size()).item() == 3);
+    put(s, b, {10});
+    CHECK(std::get<0>(step()).item() == 11);
+    s.run(b.close());
+    CHECK_THROWS_AS((void)step(), tn::end_of_data_error);
+    CHECK(rest_of(s, a) == std::vector<number>{2, 3});
+}
+
+TEST_CASE("S17: batches are given back element by element, of every kind of queue, with their own sizes") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const tn::fifo_queue<number> never(1), fifo(10);
+    const tn::priority_queue<number> least(10);
+    const tn::padding_fifo_queue<tn::component<float, tn::shape<tn::dyn>>> padded(10);
+    tn::session s;
+    put(s, fifo, {4, 5, 6});
+    for (const number n : {9, 7, 8}) s.run(least.enqueue(n, n));
+    s.run(padded.enqueue(tn::constant({1.0f, 2.0f})));
+    s.run(padded.enqueue(tn::constant({3.0f})));
+    const auto of_fifo = fifo.dequeue_many<2>();
+    const auto of_least = std::get<0>(least.dequeue_many<2>());
+    const auto of_padded = padded.dequeue_many<2>();
+    CHECK_THROWS_AS((void)s.run_for(0.02, of_fifo, of_least, of_padded, never.dequeue()), tn::deadline_exceeded_error);
+    CHECK(rest_of(s, fifo) == std::vector<number>{4, 5, 6});
+    for (const number n : {7, 8, 9}) CHECK(s.run(std::get<0>(least.dequeue())).item() == n);
+    CHECK(s.run(padded.dequeue()).extents() == tn::extents{2});
+    CHECK(s.run(padded.dequeue()).extents() == tn::extents{1});
+}
+
+TEST_CASE("S17: what one step took of one queue by several ops is in its order again") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const tn::fifo_queue<number> a(10), never(1);
+    const auto one = a.dequeue(), two = a.dequeue(), three = a.dequeue();
+    const auto four = a.dequeue_many<2>();
+    tn::session s;
+    put(s, a, {1, 2, 3, 4, 5, 6});
+    for (int i = 0; i < 3; ++i)
+        CHECK_THROWS_AS((void)s.run_for(0.02, three, never.dequeue(), one, four, two), tn::deadline_exceeded_error);
+    CHECK(rest_of(s, a) == std::vector<number>{1, 2, 3, 4, 5, 6});
+}
+
+TEST_CASE("S17: who waits for an element gets the one that is given back") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const tn::fifo_queue<number> a(10), never(1);
+    tn::session s({.intra_op_threads = 2, .use_per_session_threads = true});
+    put(s, a, {1});
+    const auto both = s.callable(tn::feeds(), tn::fetches(a.dequeue(), never.dequeue())).start();
+    while (s.run(a.size()).item() != 0) {
+    }
+    const auto waits = s.callable(tn::feeds(), tn::fetches(a.dequeue())).start();
+    both.stop();
+    CHECK(std::get<0>(waits.get()).item() == 1);
+}
+
+TEST_CASE("S17: what changed something is used, and so is what a stage failed over") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const tn::fifo_queue<number> a(10), b(10), full(1);
+    const auto v = tn::variable("v", number{0});
+    tn::session s;
+    s.run(v.initializer());
+    put(s, a, {1, 2, 3, 4});
+    // An update, and then a wait.
+    s.run(full.enqueue(number{0}));
+    const auto after = full.enqueue(v.assign_add(a.dequeue()));
+    CHECK_THROWS_AS(s.run_for(0.02, after), tn::deadline_exceeded_error);
+    CHECK(s.run(v).item() == 1);
+    CHECK(s.run(a.size()).item() == 3);
+    // It is in another queue.
+    const tn::fifo_queue<number> never(1);
+    CHECK_THROWS_AS((void)s.run_for(0.02, b.enqueue(a.dequeue()), never.dequeue()), tn::deadline_exceeded_error);
+    CHECK(rest_of(s, b) == std::vector<number>{2});
+    CHECK(s.run(a.size()).item() == 2);
+    // It cannot be computed with.
+    const auto picked = tn::gather(tn::constant({1.0f, 2.0f}), tn::reshape<tn::shape<1>>(a.dequeue() * number{10}));
+    CHECK_THROWS_AS((void)s.run(picked), tn::invalid_argument_error);
+    CHECK(rest_of(s, a) == std::vector<number>{4});
+}
+
+TEST_CASE("S17, S35, S38: records of a reader and elements of an iterator that a late step took come again, states "
+          "included") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const temporary_folder folder;
+    const std::string file = folder / "lines.txt";
+    std::ofstream(file) << "one\ntwo\nthree\nfour\n";
+    const tn::fifo_queue<std::string> names(3);
+    const tn::text_line_reader reader;
+    const auto [key, line] = reader.read(names);
+    const auto [keys, lines] = reader.read_up_to(names, 2);
+    const auto it = tn::make_one_shot_iterator(tn::data::range(5));
+    const auto element = it.get_next();
+    const tn::fifo_queue<number> never(1);
+    const auto wait = never.dequeue();
+    tn::session s;
+    s.run(names.enqueue(file));
+    s.run(names.close());
+    const auto late = [&](auto... fetches) {
+        CHECK_THROWS_AS((void)s.run_for(0.02, wait, fetches...), tn::deadline_exceeded_error);
+    };
+    late(line, element);
+    CHECK(s.run(element).item() == 0);
+    CHECK(s.run(line).item() == "one");
+    late(keys, element);
+    const std::string state = s.run(it.save()).item();
+    CHECK(s.run(element).item() == 1);
+    CHECK(s.run(keys)(0) == file + ":2");
+    CHECK(s.run(lines)(0) == "four");
+    CHECK(s.run(reader.num_records_produced()).item() == 4);
+    s.run(it.restore(tn::constant(state)));
+    for (const number n : {1, 2, 3, 4}) CHECK(s.run(element).item() == n);
+    CHECK_THROWS_AS((void)s.run(element), tn::end_of_data_error);
+}
