@@ -6,7 +6,7 @@
 #include <thread>
 
 #include <net/link/asking.hpp>
-#include <net/wire/text_array.hpp>
+#include <tenon/core/text_array.hpp>
 #include <tenon/io/stream/element_stream.hpp>
 
 namespace tenon::net {
@@ -76,7 +76,7 @@ void served_data::ask(data_wanted&& w) {
     stream& s = *at->second;
     if (w.action == data_action::report) { // while an element is computed
         give_data given = given_to(w.request);
-        given.element.push_back(text_array(s.elements ? s.elements->report() : std::string()));
+        given.element.push_back(tenon::detail::text_array(s.elements ? s.elements->report() : std::string()));
         return give(std::move(given));
     }
     const bool closes = w.action == data_action::close;
@@ -125,10 +125,10 @@ void served_data::work(stream& s, const data_wanted& w, give_data& given) {
     if (w.action == data_action::save) {
         state_writer to;
         s.elements->save(to);
-        given.element.push_back(text_array(std::move(to).take()));
+        given.element.push_back(tenon::detail::text_array(std::move(to).take()));
     }
     if (w.action == data_action::restore) {
-        const std::string* const state = text_in(w.state);
+        const std::string* const state = tenon::detail::text_in(w.state);
         if (!state) throw data_loss_error(w.name + " is no text");
         state_reader from(*state, w.name);
         s.elements->restore(from);

@@ -79,8 +79,7 @@ std::pair<error_code, error_reason> failure_of_verb(std::uint8_t verb) noexcept 
     const int code = verb % 16 - 1, reason = verb / 16;
     const bool is_known = code >= 0 && code <= static_cast<int>(error_code::data_loss);
     return {is_known ? static_cast<error_code>(code) : error_code::unknown,
-            reason <= static_cast<int>(error_reason::lost_task) ? static_cast<error_reason>(reason)
-                                                                : error_reason::none};
+            reason < error_reasons ? static_cast<error_reason>(reason) : error_reason::none};
 }
 
 bytes write(const hello& h) {

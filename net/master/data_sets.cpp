@@ -3,9 +3,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <net/wire/text_array.hpp>
 #include <net/worker/answer.hpp>
 #include <tenon/core/stop_source.hpp>
+#include <tenon/core/text_array.hpp>
 
 namespace tenon::net {
 
@@ -34,7 +34,12 @@ public:
         of_(std::move(of)), components_(components), number_(of_->new_stream()) {
         data_wanted w = wanted(data_action::open);
         w.source = source;
-        (void)of_->ask(std::move(w));
+        try {
+            (void)of_->ask(std::move(w));
+        } catch (...) {
+            of_->close(number_);
+            throw;
+        }
     }
     ~client_stream() override { of_->close(number_); }
 
@@ -55,14 +60,14 @@ public:
     void save(state_writer& to) override { to.append(text_of(of_->ask(wanted(data_action::save)))); }
     void restore(state_reader& from) override {
         data_wanted w = wanted(data_action::restore);
-        w.state = text_array(from.rest());
+        w.state = tenon::detail::text_array(from.rest());
         w.name = from.name();
         (void)of_->ask(std::move(w));
     }
 
 private:
     static std::string text_of(const give_data& given) {
-        if (const std::string* const text = given.element.size() == 1 ? text_in(given.element[0]) : nullptr)
+        if (const std::string* const text = given.element.size() == 1 ? tenon::detail::text_in(given.element[0]) : nullptr)
             return *text;
         throw data_loss_error("the client answered no text where a state or a report of its data set was asked for");
     }
@@ -102,6 +107,11 @@ std::shared_ptr<const element_source> client_data::find(std::uint64_t number,
 
 std::uint64_t client_data::new_stream() {
     const std::lock_guard lock(guard_);
+    if (open_ == most_open_)
+        throw resource_exhausted_error(client_ + ": " + std::to_string(open_) +
+                                       " are gone through at a time, and no more (client_limits::data_sets); initialise "
+                                       "iterators that are there with other data sets, or open another session");
+    ++open_;
     return ++streams_;
 }
 
@@ -182,6 +192,7 @@ give_data client_data::ask(data_wanted what) {
 void client_data::close(std::uint64_t stream) noexcept {
     try {
         std::unique_lock lock(guard_);
+        --open_;
         if (ended_) return;
         data_wanted w;
         w.stream = stream;

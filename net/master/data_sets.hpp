@@ -19,7 +19,7 @@ namespace tenon::net {
 /// Thread-safe. The client waits to be asked, by a call that is answered then.
 class client_data final : public element_sources, public std::enable_shared_from_this<client_data> {
 public:
-    explicit client_data(std::string client) : client_(std::move(client)) {}
+    client_data(std::string client, std::size_t most_open) : client_(std::move(client)), most_open_(most_open) {}
 
     std::shared_ptr<const element_source> find(std::uint64_t number,
                                                const std::vector<tensor_type>& components) override;
@@ -34,20 +34,23 @@ public:
     /// Asks the client and waits for its answer; throws the error that it gives, and cancelled_error where the thread's stop_source is
     /// stopped first.
     give_data ask(data_wanted what);
-    /// A stream is not wanted any more.
-    void close(std::uint64_t stream) noexcept;
+    /// The number of a stream, until it is closed. resource_exhausted_error where too many are open: each has a thread.
     std::uint64_t new_stream();
+    /// It is not wanted any more.
+    void close(std::uint64_t stream) noexcept;
 
 private:
     struct asked;
     void send(std::unique_lock<std::mutex>& lock);
 
     const std::string client_;
+    const std::size_t most_open_;
     std::mutex guard_; // of what follows
     std::vector<data_wanted> to_ask_;
     replier to_;
     std::map<std::uint64_t, std::shared_ptr<asked>> asked_; // by request
     std::uint64_t requests_ = 0, streams_ = 0;
+    std::size_t open_ = 0;
     std::exception_ptr ended_;
 };
 

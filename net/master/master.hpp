@@ -25,6 +25,7 @@ struct master_limits {
     std::size_t sessions = 1024;                ///< of all clients
     std::size_t sessions_of_client = 256;       ///< of one link
     std::size_t callables = 65536;              ///< of a session
+    std::size_t data_sets = 1024;               ///< of a session: gone through at a time
     std::size_t steps = 65536;                  ///< of a session: under way, those that wait included
     std::int64_t nodes = std::int64_t{1} << 20; ///< of a session's graph
     std::size_t graph_bytes = std::size_t{16} << 30;

@@ -48,6 +48,7 @@ struct server::state {
         s.of_master.sessions = o.sessions;
         s.of_master.sessions_of_client = o.client.sessions;
         s.of_master.callables = o.client.callables;
+        s.of_master.data_sets = o.client.data_sets;
         s.of_master.nodes = o.client.nodes;
         s.of_master.steps = s.of_worker.steps = o.client.steps;
         s.of_master.graph_bytes = o.client.graph_bytes;

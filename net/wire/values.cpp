@@ -18,7 +18,6 @@ static_assert(element_count == 15 && static_cast<int>(element_type::float32) == 
                   static_cast<int>(element_type::boolean) == 13,
               "element types have the numbers that docs/protocol.md gives them");
 constexpr std::size_t error_codes = static_cast<std::size_t>(error_code::data_loss) + 1;
-constexpr std::size_t error_reasons = static_cast<std::size_t>(error_reason::lost_task) + 1;
 
 enum class array_form : std::uint8_t { nothing, here, beside, strings_here, strings_beside, count };
 

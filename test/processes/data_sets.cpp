@@ -34,7 +34,8 @@ template <class F> std::string error_of(F f) {
         f();
         return "no error";
     } catch (const tn::error& e) {
-        return std::string(tn::name_of(e.code())) + ": " + e.what();
+        return std::string(tn::name_of(e.code())) + (e.reason() == tn::error_reason::other_shard ? ", shard" : "") +
+               ": " + e.what();
     }
 }
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
@@ -57,7 +58,8 @@ int compare_with_local(const std::string& target, unsigned seed) {
     });
     const numbers shuffled = range.shuffle(4, {.seed = 3}).repeat(2);
     const tn::iterator<std::int64_t> it;
-    const auto to_squares = it.make_initializer(squares), to_shuffled = it.make_initializer(shuffled);
+    const auto to_squares = it.make_initializer(squares), to_shuffled = it.make_initializer(shuffled),
+               to_shard = it.make_initializer(range.shard(2, 0)), to_other_shard = it.make_initializer(range.shard(2, 1));
     const auto next = it.get_next();
     const auto state = it.save();
     const auto given = tn::placeholder<std::string, tn::shape<>>("given");
@@ -66,11 +68,13 @@ int compare_with_local(const std::string& target, unsigned seed) {
     std::string saved;
     int done = 0;
     for (int n = 0; n < 60; ++n) {
-        const auto action = random() % 12;
+        const auto action = random() % 14;
         const auto act = [&](tn::session& s) -> std::string {
             if (action == 0) s.run(to_squares);
             else if (action == 1) s.run(to_shuffled);
             else if (action == 2 && !saved.empty()) s.run(tn::feed(given, saved), restore);
+            else if (action == 12) s.run(to_shard);
+            else if (action == 13) s.run(to_other_shard);
             else if (action > 3) return std::to_string(s.run(next)());
             return {};
         };

@@ -186,6 +186,70 @@ TEST_CASE("a checkpoint whose places do not fit is refused before a variable has
     CHECK(s.run(x).item() == 2);
 }
 
+TEST_CASE("SEMANTICS 28, 46: what the chief of one shard saved is restored by that of another, whose iterator stays") {
+    const temporary_folder folder;
+    const auto data_of = [](std::int64_t worker) { return tn::data::range(10).shard(3, worker).shuffle(4, {.seed = 1}); };
+    const auto make = [&](std::int64_t worker) {
+        return tn::make_one_shot_iterator(data_of(worker), {.name = "train"}).get_next();
+    };
+    {
+        const tn::graph g;
+        const tn::graph_scope scope(g);
+        const auto v = tn::variable("v", std::int64_t{1});
+        const auto x = make(0);
+        tn::session s;
+        s.run(tn::initialize_variables());
+        s.run(x);
+        tn::saver(folder / "m").save(s, 1);
+    }
+    const auto first_of = [&](std::int64_t worker) {
+        const tn::graph g;
+        const tn::graph_scope scope(g);
+        const auto x = make(worker);
+        tn::session s;
+        return s.run(x).item();
+    };
+    for (const bool initialised_before : {false, true}) {
+        CAPTURE(initialised_before);
+        const tn::graph g;
+        const tn::graph_scope scope(g);
+        const auto v = tn::variable("v", std::int64_t{2});
+        const auto train = tn::make_initializable_iterator(data_of(1), {.name = "train"});
+        const auto x = train.get_next();
+        tn::session s;
+        s.run(tn::initialize_variables());
+        if (initialised_before) s.run(train.initializer());
+        const tn::restored_checkpoint r = tn::saver(folder / "m").restore(s);
+        CHECK(r.other_shards == std::vector<std::string>(initialised_before ? 1 : 0, "train"));
+        CHECK(s.run(v).item() == 1);
+        if (!initialised_before) s.run(train.initializer());
+        CHECK(s.run(x).item() == first_of(1));
+    }
+    { // the state of all that is like it but for the shard, and no other
+        const tn::graph g;
+        const tn::graph_scope scope(g);
+        const auto v = tn::variable("v", std::int64_t{2});
+        const auto x = tn::make_one_shot_iterator(tn::data::range(10).shard(2, 1).shuffle(4, {.seed = 1}),
+                                                  {.name = "train"})
+                           .get_next();
+        tn::session s;
+        s.run(tn::initialize_variables(), x);
+        CHECK_THROWS_AS((void)tn::saver(folder / "m").restore(s), tn::data_loss_error);
+        CHECK(s.run(v).item() == 2);
+    }
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const auto v = tn::variable("v", std::int64_t{2});
+    const auto x = make(2);
+    std::vector<std::string> lines;
+    tn::monitored_session s({.checkpoint = folder / "m",
+                             .fall_back = true,
+                             .log = [&](const std::string& line) { lines.push_back(line); }});
+    CHECK(s.run(x).item() == first_of(2));
+    CHECK(std::count(lines.begin(), lines.end(),
+                     "session: the checkpoint is of another shard's data; from their beginning: train") == 1);
+}
+
 TEST_CASE("files of places go with their checkpoints") {
     const temporary_folder folder;
     const tn::graph g;

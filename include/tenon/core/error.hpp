@@ -52,7 +52,9 @@ enum class error_reason {
     none,
     end_of_data, ///< a queue, reader, iterator or count of epochs has no more elements, and will have none
     lost_task,   ///< a task of a cluster cannot be reached any more, or is not the one that it was
+    other_shard, ///< what a data set is to go on from was saved of another shard of it
 };
+inline constexpr int error_reasons = 4;
 
 /// Base of all of Tenon's exceptions: what() says what was wrong, where, and what to do.
 class error : public std::runtime_error {

@@ -18,23 +18,23 @@ TENON_INLINE void throw_error(error_code code, const std::string& message, error
         throw detail::lost_task<aborted_error>(message);
     if (reason == error_reason::lost_task) throw detail::lost_task<unavailable_error>(message);
     switch (code) {
-    case error_code::cancelled: throw cancelled_error(message);
-    case error_code::invalid_argument: throw invalid_argument_error(message);
-    case error_code::deadline_exceeded: throw deadline_exceeded_error(message);
-    case error_code::not_found: throw not_found_error(message);
-    case error_code::already_exists: throw already_exists_error(message);
-    case error_code::permission_denied: throw permission_denied_error(message);
-    case error_code::resource_exhausted: throw resource_exhausted_error(message);
-    case error_code::failed_precondition: throw failed_precondition_error(message);
-    case error_code::aborted: throw aborted_error(message);
-    case error_code::out_of_range: throw out_of_range_error(message);
-    case error_code::unimplemented: throw unimplemented_error(message);
-    case error_code::internal: throw internal_error(message);
-    case error_code::unavailable: throw unavailable_error(message);
-    case error_code::data_loss: throw data_loss_error(message);
+    case error_code::cancelled: throw cancelled_error(message, reason);
+    case error_code::invalid_argument: throw invalid_argument_error(message, reason);
+    case error_code::deadline_exceeded: throw deadline_exceeded_error(message, reason);
+    case error_code::not_found: throw not_found_error(message, reason);
+    case error_code::already_exists: throw already_exists_error(message, reason);
+    case error_code::permission_denied: throw permission_denied_error(message, reason);
+    case error_code::resource_exhausted: throw resource_exhausted_error(message, reason);
+    case error_code::failed_precondition: throw failed_precondition_error(message, reason);
+    case error_code::aborted: throw aborted_error(message, reason);
+    case error_code::out_of_range: throw out_of_range_error(message, reason);
+    case error_code::unimplemented: throw unimplemented_error(message, reason);
+    case error_code::internal: throw internal_error(message, reason);
+    case error_code::unavailable: throw unavailable_error(message, reason);
+    case error_code::data_loss: throw data_loss_error(message, reason);
     case error_code::unknown: break;
     }
-    throw error(error_code::unknown, message);
+    throw error(error_code::unknown, message, reason);
 }
 
 TENON_INLINE void throw_error(const error& like, const std::string& message) {

@@ -69,7 +69,8 @@ public:
     }
     /// Where it is, as bytes for restore().
     tensor<std::string, shape<>> save() const { return tensor<std::string, shape<>>::unchecked(iterator_.save()); }
-    /// An operation after which it goes on from there; of one that was not initialised yet, once it is.
+    /// An operation after which it goes on from there; of one that was not initialised yet, once it is. data_loss_error where it was of
+    /// another data set; of another shard its reason is error_reason::other_shard, and one that is initialised later begins then.
     template <Operand X> operation restore(const X& state) const {
         static_assert(std::is_same_v<detail::operand_of_t<X>, detail::operand_type<std::string, shape<>>>,
                       "tenon::iterator::restore: a state is a text: what save() gave");

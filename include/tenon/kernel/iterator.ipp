@@ -124,14 +124,18 @@ TENON_INLINE void iterator_resource::state::serve(std::unique_lock<std::mutex>& 
                                                     "\" was not initialised; run its initializer() first");
                 if (from && !now) {
                     std::shared_ptr<element_stream> opened = from->open();
-                    if (goes_on) {
-                        state_reader reader(begins_at, "the state of iterator \"" + name + "\"");
-                        before = read_back(reader);
-                        const std::string rest = reader.text();
-                        state_reader own(rest, "the state of iterator \"" + name + "\"");
-                        opened->restore(own);
-                        own.require_end();
-                    }
+                    if (goes_on) try {
+                            state_reader reader(begins_at, "the state of iterator \"" + name + "\"");
+                            before = read_back(reader);
+                            const std::string rest = reader.text();
+                            state_reader own(rest, "the state of iterator \"" + name + "\"");
+                            opened->restore(own);
+                            own.require_end();
+                        } catch (const error& e) {
+                            if (e.reason() != error_reason::other_shard) throw;
+                            before.clear(); // as if it had not been restored
+                            opened = from->open();
+                        }
                     now = std::move(opened); // what could not be restored is no stream
                 }
                 if (!from) {

@@ -236,6 +236,9 @@ TENON_INLINE void monitored_session::state::restore_or_initialize() {
         saved_step = r.step;
         for (const std::string& damaged : r.passed_over) warn("session: passed over a damaged checkpoint: " + damaged);
         tell("session: restored " + r.path);
+        if (!r.other_shards.empty())
+            tell("session: the checkpoint is of another shard's data; from their beginning: " +
+                 detail::joined(r.other_shards, ", "));
         return;
     }
     open->run(initialize);

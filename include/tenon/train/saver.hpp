@@ -27,7 +27,8 @@
 /// a training that is resumed is the same as one that was not interrupted.
 ///
 /// Iterators of the graph that were initialised are saved and restored too: a training that goes on gets the elements that it
-/// had not got, in their order. One that the checkpoint does not have stays where it is.
+/// had not got, in their order. One that the checkpoint does not have stays where it is, and so does one whose data set is another
+/// shard of what was saved: where that was says nothing of this one. So whoever is the chief restores what another chief saved.
 
 namespace tenon {
 
@@ -63,6 +64,7 @@ struct restored_checkpoint : load_report {
     std::string path;
     std::int64_t step = 0;
     std::vector<std::string> passed_over{}; ///< a line for each that is damaged: its path, and what is wrong with it
+    std::vector<std::string> other_shards{}; ///< iterators that stayed where they are
 };
 
 /// Thread-safe. Several may save under one name, of whatever sessions and processes that see the same files, one at a time: none

@@ -15,6 +15,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/number_text.hpp>
 #include <tenon/core/process_name.hpp>
+#include <tenon/core/text_array.hpp>
 #include <tenon/ops/control.hpp>
 #include <tenon/ops/files.hpp>
 #include <tenon/ops/iterator.hpp>
@@ -26,17 +27,6 @@
 namespace tenon {
 
 namespace detail {
-
-inline any_array text_array(const std::string& text) {
-    any_array a(element_type::string, {});
-    *a.data<std::string>() = text;
-    return a;
-}
-inline any_array text_array(const std::vector<std::string>& texts) {
-    any_array a(element_type::string, {static_cast<std::int64_t>(texts.size())});
-    std::copy(texts.begin(), texts.end(), a.data<std::string>());
-    return a;
-}
 
 inline std::uint64_t hash_of(const std::string& text) {
     content_hasher h;
@@ -563,7 +553,6 @@ TENON_INLINE restored_checkpoint saver::restore_one(session& s, const std::strin
     const std::size_t slash = restored.path.rfind('/');
     const std::string beside = slash == std::string::npos ? "" : restored.path.substr(0, slash + 1);
     std::vector<std::pair<any_tensor, any_array>> fed;
-    std::vector<operation> targets;
     // Iterators first: what does not fit them is found before a variable has changed.
     for (const detail::iterator_nodes& it : nodes->iterators)
         for (const checkpoint_manifest::iterator& place : m.iterators) {
@@ -572,9 +561,14 @@ TENON_INLINE restored_checkpoint saver::restore_one(session& s, const std::strin
             if (static_cast<std::int64_t>(text.size()) != place.bytes || detail::hash_of(text) != place.hash)
                 throw data_loss_error("saver::restore: '" + beside + place.file + "' is not as it was written");
             fed.emplace_back(it.state, detail::text_array(text));
-            targets.push_back(it.restore);
+            try {
+                (void)self.run(s, std::exchange(fed, {}), {}, {it.restore});
+            } catch (const error& e) {
+                if (e.reason() != error_reason::other_shard) throw;
+                restored.other_shards.push_back(it.name);
+            }
         }
-    if (!targets.empty()) (void)self.run(s, std::exchange(fed, {}), {}, std::exchange(targets, {}));
+    std::vector<operation> targets;
     for (const detail::variable_shard& shard : nodes->shards) {
         std::vector<std::string> files, tensors;
         std::vector<std::int64_t> pieces;

@@ -240,6 +240,16 @@ inline std::string all_steps(const data_node& n) {
     return all;
 }
 
+// The same of all shards: "shard(1 of 3)" without its 1.
+inline std::string without_shards(std::string steps) {
+    static constexpr char begin[] = "shard(";
+    for (std::size_t at = 0; (at = steps.find(begin, at)) != std::string::npos;) {
+        at += sizeof begin - 1;
+        steps.erase(at, std::min(steps.find_first_not_of("0123456789", at), steps.size()) - at);
+    }
+    return steps;
+}
+
 // All of one going through: what a data set's open() gives.
 class opened_data_set final : public element_stream {
 public:
@@ -276,7 +286,8 @@ public:
         from.set_version(begins.back() - '0');
         const std::string was = from.text(), is = all_steps(*root_);
         if (was != is)
-            from.damaged(("it is of " + (was.size() > 1000 ? "other steps" : was) + ", not of " + is).c_str());
+            from.damaged(("it is of " + (was.size() > 1000 ? "other steps" : was) + ", not of " + is).c_str(),
+                         without_shards(was) == without_shards(is) ? error_reason::other_shard : error_reason::none);
         last_->restore(from);
     }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <tenon/core/any_array.hpp>
+#include <tenon/core/error.hpp>
 
 /// Elements, one after another: what a data set gives while it is gone through. An element is a tuple of arrays.
 
@@ -50,7 +51,7 @@ public:
     void require_end() const {
         if (!rest_.empty()) damaged("it is too long");
     }
-    [[noreturn]] void damaged(const char* what) const;
+    [[noreturn]] void damaged(const char* what, error_reason reason = error_reason::none) const;
 
 private:
     std::string_view take(std::size_t bytes);

@@ -5,7 +5,6 @@
 #include <mutex>
 #include <random>
 
-#include <tenon/core/error.hpp>
 #include <tenon/io/stream/element_stream.hpp>
 
 namespace tenon {
@@ -34,8 +33,8 @@ TENON_INLINE void state_writer::element(const std::vector<any_array>& value) {
     for (const any_array& a : value) array(a);
 }
 
-TENON_INLINE void state_reader::damaged(const char* what) const {
-    throw data_loss_error(name_ + " is damaged, or of another data set: " + what + "; save it anew");
+TENON_INLINE void state_reader::damaged(const char* what, error_reason reason) const {
+    throw data_loss_error(name_ + " is damaged, or of another data set: " + what + "; save it anew", reason);
 }
 
 TENON_INLINE std::string_view state_reader::take(std::size_t bytes) {

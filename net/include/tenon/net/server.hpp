@@ -36,6 +36,7 @@ struct client_limits {
     std::size_t graph_bytes = std::size_t{16} << 30; ///< of a session's graph, constants included
     std::size_t callables = 65536;                   ///< of a session: steps that it knows
     std::size_t steps = 65536;                       ///< of a session: that are under way, or wait
+    std::size_t data_sets = 1024;                    ///< of a session: that its iterators go through
     std::size_t calls = 4096;                        ///< of a session, steps apart: that are under way
     std::size_t bytes = std::size_t{4} << 30;        ///< of these calls; and as many of answers that it has not read
 };
