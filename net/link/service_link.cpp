@@ -289,8 +289,10 @@ void service_link::take_call(lock& held, message m, time_point now) {
     if (core_->stopping) return refuse(error_code::unavailable, "is stopping");
     if (!m.refused.empty()) return refuse(error_code::resource_exhausted, "has no room for a call: " + m.refused);
     if (cancelled) return refuse(error_code::cancelled, "was told to cancel the call");
-    if (deadline <= now) return refuse(error_code::deadline_exceeded,
-                      "got the call " + std::to_string(std::chrono::ceil<std::chrono::milliseconds>(now - deadline).count()) +
+    if (deadline <= now)
+        return refuse(error_code::deadline_exceeded,
+                      "got the call " +
+                          std::to_string(std::chrono::ceil<std::chrono::milliseconds>(now - deadline).count()) +
                           " ms after its deadline");
     const call_turn turn = core_->options.turn_of ? core_->options.turn_of(m.verb, m.body) : call_turn();
     const auto whose = [&] { return turn.of == 0 ? std::string("of control") : "of a session"; };

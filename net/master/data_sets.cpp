@@ -67,7 +67,8 @@ public:
 
 private:
     static std::string text_of(const give_data& given) {
-        if (const std::string* const text = given.element.size() == 1 ? tenon::detail::text_in(given.element[0]) : nullptr)
+        if (const std::string* const text =
+                given.element.size() == 1 ? tenon::detail::text_in(given.element[0]) : nullptr)
             return *text;
         throw data_loss_error("the client answered no text where a state or a report of its data set was asked for");
     }
@@ -108,9 +109,10 @@ std::shared_ptr<const element_source> client_data::find(std::uint64_t number,
 std::uint64_t client_data::new_stream() {
     const std::lock_guard lock(guard_);
     if (open_ == most_open_)
-        throw resource_exhausted_error(client_ + ": " + std::to_string(open_) +
-                                       " are gone through at a time, and no more (client_limits::data_sets); initialise "
-                                       "iterators that are there with other data sets, or open another session");
+        throw resource_exhausted_error(
+            client_ + ": " + std::to_string(open_) +
+            " are gone through at a time, and no more (client_limits::data_sets); initialise "
+            "iterators that are there with other data sets, or open another session");
     ++open_;
     return ++streams_;
 }
@@ -167,10 +169,7 @@ void client_data::end(const std::exception_ptr& why) noexcept {
 give_data client_data::ask(data_wanted what) {
     const auto who = std::make_shared<asked>();
     std::unique_lock lock(guard_);
-    if (ended_)
-        throw failed_precondition_error(client_ +
-                                        " is not there any more: its session was closed; initialise the iterator "
-                                        "with another data set, or reset its container");
+    if (ended_) std::rethrow_exception(ended_);
     const std::uint64_t request = what.request = ++requests_;
     asked_.emplace(request, who);
     to_ask_.push_back(std::move(what));

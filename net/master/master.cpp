@@ -296,7 +296,11 @@ void master::cancelled(link_number client, std::uint64_t request) {
 
 // Nothing of it is begun any more, nothing is asked of its client, and nobody finds it; false where that was so.
 bool master::shut(session& s) {
-    s.data->end(failure_of([] { return cancelled_error("the step was stopped: its session was closed"); }));
+    s.data->end(failure_of([&] {
+        return cancelled_error("a data set of " + s.name + " (" + s.address +
+                               ") is not there any more: its session was closed; initialise an iterator that others "
+                               "use with another data set, or reset its container");
+    }));
     {
         const std::lock_guard lock(guard_);
         sessions_.erase(s.number);

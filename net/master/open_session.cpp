@@ -29,8 +29,7 @@ void master::open(link_number client, const link_peer& who, const std::shared_pt
     s->name = std::move(c.client);
     s->address = who.address;
     s->memory = memory;
-    s->data = std::make_shared<client_data>("a data set of " + s->name + " (" + s->address + ")",
-                                            limits_.data_sets);
+    s->data = std::make_shared<client_data>("a data set of " + s->name + " (" + s->address + ")", limits_.data_sets);
     if (memory && who.job.empty()) memory->rename(s->name + " (" + s->address + ")");
     s->settings = std::move(c.settings);
     s->opened = s->used = transport_.now();

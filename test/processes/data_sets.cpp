@@ -59,7 +59,8 @@ int compare_with_local(const std::string& target, unsigned seed) {
     const numbers shuffled = range.shuffle(4, {.seed = 3}).repeat(2);
     const tn::iterator<std::int64_t> it;
     const auto to_squares = it.make_initializer(squares), to_shuffled = it.make_initializer(shuffled),
-               to_shard = it.make_initializer(range.shard(2, 0)), to_other_shard = it.make_initializer(range.shard(2, 1));
+               to_shard = it.make_initializer(range.shard(2, 0)),
+               to_other_shard = it.make_initializer(range.shard(2, 1));
     const auto next = it.get_next();
     const auto state = it.save();
     const auto given = tn::placeholder<std::string, tn::shape<>>("given");
@@ -165,7 +166,48 @@ int main(int, char** argv) {
         const auto waiting = s.callable(tn::feeds(), tn::fetches(line));
         auto step = waiting.start();
         s.close();
-        expect(has(error_of([&] { (void)step.get(); }), "cancelled"), "a session that is closed");
+        const std::string closed = error_of([&] { (void)step.get(); });
+        expect(has(closed, "cancelled"), "a session that is closed: " + closed);
+    }
+    { // more than a server goes through for one session: refused by name, and what is there goes on
+        const tn::graph g;
+        const tn::graph_scope scope(g);
+        constexpr std::size_t most = tn::client_limits{}.data_sets;
+        std::vector<tn::initializable_iterator<std::int64_t>> its;
+        std::vector<tn::tensor<std::int64_t, tn::shape<>>> next;
+        for (std::size_t i = 0; i < most + 1; ++i) {
+            its.push_back(tn::make_initializable_iterator(tn::data::range(std::int64_t{10})));
+            next.push_back(its.back().get_next());
+        }
+        tn::session s = open(target, g);
+        std::vector<tn::operation> all;
+        std::vector<tn::any_tensor> firsts;
+        for (const auto& it : its) all.push_back(it.initializer());
+        for (std::size_t i = 0; i < most; ++i) firsts.emplace_back(next[i]);
+        (void)s.run_untyped({}, {}, all);
+        for (const tn::any_array& v : s.run_untyped({}, firsts)) expect(*v.data<std::int64_t>() == 0, "one of many");
+        for (int again = 0; again < 2; ++again) {
+            const std::string why = error_of([&] { (void)s.run(next[most]); });
+            expect(has(why, "resource_exhausted") && has(why, "client_limits::data_sets"), "one too many: " + why);
+        }
+        expect(s.run(next[1])() == 1, "one of as many as there may be");
+        s.run(its[1].initializer()); // what it went through is closed
+        expect(s.run(next[most])() == 0, "one for which there is room again");
+    }
+    { // of several sessions: one whose data set has gone says so, and goes on with another's
+        const tn::graph g;
+        const tn::graph_scope scope(g);
+        const auto it = tn::make_initializable_iterator(tn::data::range(std::int64_t{10}), {.shared_name = "shared"});
+        const auto next = it.get_next();
+        tn::session first = open(target, g), second = open(target, g);
+        first.run(it.initializer());
+        expect(first.run(next)() == 0 && second.run(next)() == 1, "an iterator of two sessions");
+        first.close();
+        const std::string why = error_of([&] { (void)second.run(next); });
+        expect(has(why, "cancelled") && has(why, "initialise an iterator that others use"),
+               "its session is gone: " + why);
+        second.run(it.initializer());
+        expect(second.run(next)() == 0, "another session's data set");
     }
     { // where it is: with the session, where nothing pins it; elsewhere it cannot be
         const tn::graph g;

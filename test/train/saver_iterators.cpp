@@ -188,7 +188,9 @@ TEST_CASE("a checkpoint whose places do not fit is refused before a variable has
 
 TEST_CASE("SEMANTICS 28, 46: what the chief of one shard saved is restored by that of another, whose iterator stays") {
     const temporary_folder folder;
-    const auto data_of = [](std::int64_t worker) { return tn::data::range(10).shard(3, worker).shuffle(4, {.seed = 1}); };
+    const auto data_of = [](std::int64_t worker) {
+        return tn::data::range(10).shard(3, worker).shuffle(4, {.seed = 1});
+    };
     const auto make = [&](std::int64_t worker) {
         return tn::make_one_shot_iterator(data_of(worker), {.name = "train"}).get_next();
     };
@@ -229,9 +231,9 @@ TEST_CASE("SEMANTICS 28, 46: what the chief of one shard saved is restored by th
         const tn::graph g;
         const tn::graph_scope scope(g);
         const auto v = tn::variable("v", std::int64_t{2});
-        const auto x = tn::make_one_shot_iterator(tn::data::range(10).shard(2, 1).shuffle(4, {.seed = 1}),
-                                                  {.name = "train"})
-                           .get_next();
+        const auto x =
+            tn::make_one_shot_iterator(tn::data::range(10).shard(2, 1).shuffle(4, {.seed = 1}), {.name = "train"})
+                .get_next();
         tn::session s;
         s.run(tn::initialize_variables(), x);
         CHECK_THROWS_AS((void)tn::saver(folder / "m").restore(s), tn::data_loss_error);
@@ -242,9 +244,9 @@ TEST_CASE("SEMANTICS 28, 46: what the chief of one shard saved is restored by th
     const auto v = tn::variable("v", std::int64_t{2});
     const auto x = make(2);
     std::vector<std::string> lines;
-    tn::monitored_session s({.checkpoint = folder / "m",
-                             .fall_back = true,
-                             .log = [&](const std::string& line) { lines.push_back(line); }});
+    tn::monitored_session s({.checkpoint = folder / "m", .fall_back = true, .log = [&](const std::string& line) {
+                                 lines.push_back(line);
+                             }});
     CHECK(s.run(x).item() == first_of(2));
     CHECK(std::count(lines.begin(), lines.end(),
                      "session: the checkpoint is of another shard's data; from their beginning: train") == 1);

@@ -4,7 +4,6 @@
 
 #include <net/server/servers.hpp>
 #include <net/wire/graph_codec.hpp>
-#include <tenon/input.hpp>
 
 // What a server takes of its clients, and how it says that it takes no more.
 
@@ -159,34 +158,6 @@ TEST_CASE("limits: nodes, bytes and callables of a session without end are refus
         CHECK_WORDS(words_of<tn::resource_exhausted_error>([&] { (void)sess.run(all[8]); }), "it has 8 callables");
         CHECK(sess.run(all[3])() == 3);
     }
-    check_serves(s);
-}
-
-TEST_CASE("limits: data sets that are gone through without end are refused; those that are open go on, and make room") {
-    const clients_that are_quick;
-    tn::server_options o = quick();
-    o.client.data_sets = 3;
-    const tn::server s = make_server(o);
-    const tn::graph g;
-    const tn::graph_scope scope(g);
-    std::vector<tn::initializable_iterator<std::int64_t>> its;
-    std::vector<number> next;
-    tn::session sess(s.target(), g);
-    for (int i = 0; i < 4; ++i) {
-        its.push_back(tn::make_initializable_iterator(tn::data::range(10)));
-        next.push_back(its.back().get_next());
-        sess.run(its.back().initializer());
-    }
-    for (std::size_t i = 0; i < 3; ++i) CHECK(sess.run(next[i])() == 0);
-    for (int again = 0; again < 2; ++again)
-        CHECK_WORDS(words_of<tn::resource_exhausted_error>([&] { (void)sess.run(next[3]); }), "client_limits::data_sets");
-    CHECK(sess.run(next[1])() == 1);
-    tn::session other(s.target(), g); // has as many of its own
-    other.run(its[3].initializer());
-    CHECK(other.run(next[3])() == 0);
-    sess.run(its[1].initializer()); // what it went through is closed
-    CHECK(sess.run(next[3])() == 0);
-    CHECK_WORDS(words_of<tn::resource_exhausted_error>([&] { (void)sess.run(next[1]); }), "client_limits::data_sets");
     check_serves(s);
 }
 

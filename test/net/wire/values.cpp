@@ -212,7 +212,8 @@ TEST_CASE("values: devices and errors") {
     }
     for (const auto& [code, reason] : {std::pair(tn::error_code::out_of_range, tn::error_reason::end_of_data),
                                        std::pair(tn::error_code::unavailable, tn::error_reason::lost_task),
-                                       std::pair(tn::error_code::aborted, tn::error_reason::lost_task)}) {
+                                       std::pair(tn::error_code::aborted, tn::error_reason::lost_task),
+                                       std::pair(tn::error_code::data_loss, tn::error_reason::other_shard)}) {
         packed p = written(failure{code, "words", reason});
         value_reader r(p.body, p.arrays, "error");
         const failure back = failure::of(take_failure(r).exception());
@@ -226,7 +227,7 @@ TEST_CASE("values: devices and errors") {
     value_reader r(unknown.body, unknown.arrays, "error");
     CHECK_THROWS_AS(take_failure(r), tn::data_loss_error);
     packed for_no_reason = written(failure{tn::error_code::aborted, ""});
-    for_no_reason.body[1] = std::byte{3};
+    for_no_reason.body[1] = std::byte{tn::error_reasons};
     value_reader n(for_no_reason.body, for_no_reason.arrays, "error");
     CHECK_THROWS_AS(take_failure(n), tn::data_loss_error);
 }

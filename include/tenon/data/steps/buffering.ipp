@@ -67,7 +67,6 @@ private:
             meter_.capacity_sum.fetch_add(room, std::memory_order_relaxed);
             meter_.fill_sum.fetch_add(there, std::memory_order_relaxed);
             gave_ = 0; // not if it throws
-            if (!thread_.joinable() && !ended_) begin_thread();
             if (kept_element* const first = queue_.front()) give(*first, x);
             else if (!take_here(x)) return false;
             if (tuned_) last_bytes_ = bytes_of(x);
@@ -156,7 +155,8 @@ private:
             } catch (...) {
                 failure = std::current_exception();
             }
-            took(begin, now_ns());
+            const std::int64_t took_until = now_ns();
+            took(begin, took_until);
             lock.lock();
             taking_ = false;
             ended_ = !got && !failure;
@@ -164,7 +164,12 @@ private:
             choose_way(true);
             const bool goes_on = !ended_ && (way_ == way::ahead || way_ != before);
             lock.unlock();
-            if (goes_on) take_.notify_one();
+            // Where elements take less than to begin it, not before it is known what is done meanwhile.
+            const bool is_known =
+                (begin + worth_a_thread < took_until && takes_.count > 1) || // with the first a file is opened
+                between_.count >= enough_measured;
+            if (!thread_.joinable() && !ended_ && is_known && way_ != way::alone) begin_thread();
+            else if (goes_on) take_.notify_one();
             if (failure) std::rethrow_exception(failure);
             return got;
         }
@@ -184,7 +189,9 @@ private:
             gave_ = now_ns();
             took(begin, gave_);
             choose_way(true);
-            if (way_.load(std::memory_order_relaxed) != way::alone) take_.notify_one();
+            if (way_.load(std::memory_order_relaxed) == way::alone) return true;
+            if (!thread_.joinable()) begin_thread();
+            else take_.notify_one();
             return true;
         }
 
@@ -197,10 +204,11 @@ private:
             const double costs = handing_over + 2 * waking_up / room;
             const way now = way_.load(std::memory_order_relaxed);
             if (std::min(takes, between) > (now == way::ahead ? costs : 1.5 * costs)) way_ = way::ahead;
-            else if (may_be_alone && takes < waking_up / 2 && queue_.size() == 0) way_ = way::alone;
+            else if (may_be_alone && takes < 10 * waking_up && queue_.size() == 0) way_ = way::alone;
             else way_ = way::watch;
         }
         static constexpr double handing_over = 500, waking_up = 5000; // nanoseconds
+        static constexpr std::int64_t worth_a_thread = 20'000;
 
         void took(std::int64_t begin, std::int64_t end) {
             takes_.add(static_cast<double>(end - begin));

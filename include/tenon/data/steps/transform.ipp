@@ -125,7 +125,7 @@ private:
 
 // Threads of its own take elements from the step before, one at a time, and compute side by side; who asks does so too where he would
 // only wait. All of it is under guard_, but what is being taken or computed, which is its thread's. Where the function takes less than to
-// hand an element over, the threads rest, and who asks does it all without the lock.
+// hand an element over, or is found to be faster so, the threads rest, and who asks does it all without the lock.
 class parallel_transform final : public element_stream {
 public:
     parallel_transform(const transformed_node& n, pipeline& p) :
@@ -158,7 +158,7 @@ public:
         meter_.fill_samples.fetch_add(1, std::memory_order_relaxed);
         meter_.capacity_sum.fetch_add(room(), std::memory_order_relaxed);
         meter_.fill_sum.fetch_add(ready_, std::memory_order_relaxed);
-        if (given_ > 0) between_.add(static_cast<double>(asked - gave_));
+        if (gave_ != 0) between_.add(static_cast<double>(asked - gave_));
         for (;;) {
             if (is_small_ && slots_.empty() && busy_ == 0 && !ended_) {
                 alone_ = true;
@@ -174,6 +174,10 @@ public:
                 --ready_;
                 ++given_;
                 gave_ = now_ns();
+                if (faster_.gave()) {
+                    faster_.look(gave_);
+                    choose_way();
+                }
                 if (tuned_) tune(got.element);
                 adapt_room(got.element);
                 const bool is_low =
@@ -356,8 +360,14 @@ private:
         meter_.worked.fetch_add(1, std::memory_order_relaxed);
         pipeline_.note(meter_, begin, end);
         works_.add(static_cast<double>(end - begin));
-        if (works_.count >= enough_measured && !pipeline_.options().trace)
-            is_small_ = works_.value < (is_small_ ? 1.5 : 1) * (helps_ahead_ ? handing_over : handing_over + waking_up);
+        choose_way();
+    }
+    // What threads win, and what waking them costs, is measured where the one is not much more than the other.
+    void choose_way() {
+        if (works_.count < enough_measured || pipeline_.options().trace) return;
+        const bool is_open = works_.value < 10 * waking_up && between_.value < 10 * waking_up;
+        const double least = helps_ahead_ ? handing_over : handing_over + waking_up;
+        is_small_ = works_.value < (is_small_ ? 1.5 : 1) * least || (is_open && faster_.second());
     }
     // By who asks, to whom all of it belongs while no thread takes elements.
     bool next_alone(data_element& x) {
@@ -366,19 +376,30 @@ private:
             const std::int64_t begin = measured ? now_ns() : 0;
             const bool stays = numbers_.apply(x, numbers_.take_number());
             if (measured) measure_alone(begin, now_ns());
+            if (stays && faster_.gave()) look_alone();
             if (stays) return true;
             if (!alone_) return next(x);
         }
         return false;
     }
     void measure_alone(std::int64_t begin, std::int64_t end) {
-        {
-            const std::lock_guard lock(guard_);
-            worked(begin, end);
-            if (is_small_) return;
-            alone_ = false;
-            tell();
-        }
+        std::unique_lock lock(guard_);
+        worked(begin, end);
+        go_on_alone(lock);
+    }
+    void look_alone() {
+        faster_.look(now_ns());
+        std::unique_lock lock(guard_);
+        choose_way();
+        go_on_alone(lock);
+    }
+    // Or not.
+    void go_on_alone(std::unique_lock<std::mutex>& lock) {
+        if (is_small_ || !alone_) return;
+        alone_ = false;
+        gave_ = 0;
+        tell();
+        lock.unlock();
         work_.notify_all();
     }
 
@@ -387,6 +408,7 @@ private:
     step_meter& meter_;
     const bool tuned_, helps_ahead_;
     call_sampler sampler_;               // of who asks, where he is alone
+    faster_way faster_;                  // of who asks: by threads, or alone
     std::atomic<bool> alone_{false};     // set by who asks
     std::atomic<std::uint64_t> news_{0}; // set under the lock: elements that were taken or computed
 
