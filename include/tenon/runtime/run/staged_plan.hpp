@@ -73,6 +73,7 @@ private:
         std::string name{}, op{}, row{}, place{}; // for messages and traces; the place is "name (op) on device"
         std::vector<node_output> outputs{};
         std::vector<tensor_type> given{}; // their types, with sizes open where it will tell
+        std::size_t told_from = 0;        // in told_, where those with open sizes follow each other
     };
     void make_units(program&& placed);
     program program_of(const program& whole, const step_unit& stage, const std::vector<bool>& lends,

@@ -84,6 +84,7 @@ TENON_INLINE void staged_plan::make_units(program&& placed) {
             u.row = on.full_name().type.str() + ":" + std::to_string(on.full_name().index) + " waits " +
                     std::to_string(waits_.size());
             u.place = place_of(*i.origin, on);
+            u.told_from = told_.size();
             for (const int v : i.outputs) {
                 u.outputs.push_back(placed.value(v).origin);
                 u.given.push_back(placed.value(v).type);
@@ -174,10 +175,9 @@ TENON_INLINE void staged_plan::check_given(const unit& u, const std::vector<any_
 
 TENON_INLINE void staged_plan::note_told(const unit& u, const std::vector<any_array>& given) noexcept {
     const std::lock_guard lock(guard_);
+    std::size_t at = u.told_from;
     for (std::size_t o = 0; o < given.size(); ++o)
-        if (!u.given[o].extents.is_static())
-            for (auto& [from, sizes] : told_)
-                if (from == u.outputs[o]) sizes = given[o].extents();
+        if (!u.given[o].extents.is_static()) told_[at++].second = given[o].extents();
 }
 
 TENON_INLINE told_sizes staged_plan::last_told() const {
