@@ -2,7 +2,7 @@
 #include <optional>
 #include <utility>
 
-#include <tenon/tenon.hpp>
+#include <tenon/input.hpp>
 
 #include "scenario.hpp"
 
@@ -117,6 +117,101 @@ struct steps_that_were_started final : taking_from_queue {
     bool has_own_allocations() const override { return true; }
 };
 
+// Elements of a data set, 0, 1, 2, ..: by steps that end well, or are late and give back what they took. Other queues are full, empty or
+// closed meanwhile.
+class elements_of_data_set : public scenario {
+public:
+    elements_of_data_set(bool waits, bool late) : late_(late) {
+        const tn::graph_scope here(graph_);
+        const auto numbers = tn::data::range(1000);
+        const auto it = waits ? tn::make_one_shot_iterator(numbers.map_host([](std::int64_t n) { return n; }))
+                              : tn::make_one_shot_iterator(numbers);
+        const tn::priority_queue<std::int64_t> least(10);
+        const tn::fifo_queue<std::int64_t> never(1), closed(1);
+        const auto next = it.get_next();
+        session_.emplace(graph_, two_threads());
+        for (const std::int64_t n : {2, 1, 3}) session_->run(least.enqueue(n, n));
+        session_->run(closed.close());
+        const auto one = std::make_shared<decltype(session_->callable(tn::feeds(), tn::fetches(next)))>(
+            session_->callable(tn::feeds(), tn::fetches(next)));
+        next_ = [one] { return std::get<0>(one->run_for(10.0)).item(); };
+        const auto batch = std::get<0>(least.dequeue_many<2>());
+        const auto in_vain =
+            std::make_shared<decltype(session_->callable(tn::feeds(), tn::fetches(next, batch, never.dequeue())))>(
+                session_->callable(tn::feeds(), tn::fetches(next, batch, never.dequeue())));
+        take_in_vain_ = [in_vain] {
+            try {
+                (void)in_vain->run_for(0.01);
+            } catch (const tn::deadline_exceeded_error&) {
+            }
+        };
+        const auto size = least.size(), end = closed.dequeue();
+        least_ = [this, size] { return session_->run(size).item(); };
+        end_ = [this, end] {
+            try {
+                (void)session_->run(end);
+            } catch (const tn::end_of_data_error&) {
+            }
+        };
+        take_in_vain_();
+        end_();
+    }
+    void prepare() override {}
+    void act() override {
+        if (late_) take_in_vain_();
+        else last_ = next_();
+        end_();
+    }
+    // An element that was given and whose step failed then is the only one that may be missing.
+    void check(bool well) override {
+        const std::int64_t n = next_();
+        require(n == last_ + 1 || (!well && !late_ && n <= last_ + 2),
+                "the next element is " + std::to_string(n) + " after " + std::to_string(last_));
+        require(least_() == 3, "3 were given back to a queue, which has " + std::to_string(least_()));
+        take_in_vain_();
+        require(next_() == n + 1, "the element after that is another one");
+        end_();
+    }
+
+private:
+    const bool late_;
+    tn::graph graph_;
+    std::optional<tn::session> session_;
+    std::function<std::int64_t()> next_, least_;
+    std::function<void()> take_in_vain_, end_;
+    std::int64_t last_ = -1;
+};
+
+// Elements of an enqueue_many, which are all in the queue or none.
+class many_at_once final : public scenario {
+public:
+    void prepare() override {
+        const tn::graph_scope here(graph_);
+        const tn::fifo_queue<float> queue(1000);
+        const auto all = tn::placeholder<float, tn::shape<40>>("all");
+        session_.emplace(graph_, two_threads());
+        put_ = [this, put = queue.enqueue_many(all), all] {
+            session_->run(tn::feed(all, tn::array<float, tn::shape<40>>()), put);
+        };
+        size_ = [this, size = queue.size()] { return session_->run(size).item(); };
+        put_();
+    }
+    void act() override { put_(); }
+    bool has_own_allocations() const override { return true; }
+    void check(bool well) override {
+        const std::int64_t n = size_();
+        require(n == 80 || (!well && n == 40), "the queue has " + std::to_string(n) + " elements");
+        put_();
+        require(size_() == n + 40, "40 more are not there");
+    }
+
+private:
+    tn::graph graph_;
+    std::optional<tn::session> session_;
+    std::function<void()> put_;
+    std::function<std::int64_t()> size_;
+};
+
 } // namespace
 
 std::vector<named_scenario> waiting_scenarios() {
@@ -127,6 +222,12 @@ std::vector<named_scenario> waiting_scenarios() {
             {where + "steps that take from a queue", [two] { return std::make_unique<steps_that_take>(two); }});
         all.push_back({where + "started steps", [two] { return std::make_unique<steps_that_were_started>(two); }});
     }
+    for (const bool waits : {false, true})
+        for (const bool late : {false, true})
+            all.push_back(
+                {std::string("elements of a data set") + (waits ? " that may wait" : "") + (late ? ", given back" : ""),
+                 [=] { return std::make_unique<elements_of_data_set>(waits, late); }});
+    all.push_back({"many elements at once", [] { return std::make_unique<many_at_once>(); }});
     return all;
 }
 

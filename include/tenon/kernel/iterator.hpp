@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,11 +23,20 @@ public:
                                                        const std::vector<tensor_type>& components) = 0;
 };
 
+namespace detail {
+struct numbered_element {
+    std::vector<any_array> element;
+    std::uint64_t number = 0; // of all that were given since the iterator was begun, in their order
+};
+} // namespace detail
+
 /// Something that is asked of an iterator: its caller's, who keeps it where it is until it is completed, or stopped.
 class iterator_attempt {
 public:
     /// The element; or of save() one array, a text.
     std::vector<any_array> values;
+    /// Whether the element can be given back.
+    bool keeps = false;
 
 protected:
     iterator_attempt() = default;
@@ -41,7 +51,9 @@ protected:
 private:
     friend class iterator_resource;
     bool saves_ = false;
-    std::uint64_t generation_ = 0;     // of what the element is from
+    std::uint64_t generation_ = 0; // of what the element is from
+    // Of one that keeps it: the element, in what goes to the iterator when it is given back. No memory is needed then.
+    std::list<detail::numbered_element> kept_;
     iterator_attempt* next_ = nullptr; // in the line it waits in
 };
 
@@ -74,8 +86,10 @@ public:
     /// Takes back what was asked, where it was not completed: an element that comes then is for the next who asks. False where it was
     /// completed, or is just being.
     bool stop(iterator_attempt& a) noexcept;
-    /// The element that was the last that this one was given is the next again, unless the iterator was begun anew.
-    void give_back(const iterator_attempt& a, std::vector<any_array> element) noexcept;
+    /// Of one that keeps what it was given: that is where it was, unless the iterator was begun anew.
+    void give_back(iterator_attempt& a) noexcept;
+    /// It is used.
+    void let_go(iterator_attempt& a) noexcept;
     std::string awaited() const;
     /// What its steps took; empty before it is initialised.
     std::string report() const;

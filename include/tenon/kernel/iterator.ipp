@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <deque>
 #include <mutex>
 #include <optional>
 #include <system_error>
@@ -26,15 +25,15 @@ struct iterator_resource::state {
 
     // What was taken for who then did not want it any more.
     struct left_over {
-        std::vector<any_array> element;
+        detail::numbered_element taken;
         std::exception_ptr failure;
     };
-    using elements = std::deque<std::vector<any_array>>;
+    using elements = std::list<detail::numbered_element>; // by number
     // What a state begins with: elements that its stream had given, and nobody took.
     elements read_back(state_reader& from) const {
         constexpr std::uint64_t most = 1 << 20;
         elements all;
-        for (auto n = from.number(0, most); n > 0; --n) all.push_back(from.element(components));
+        for (auto n = from.number(0, most); n > 0; --n) all.push_back({from.element(components), all.size()});
         return all;
     }
 
@@ -50,7 +49,8 @@ struct iterator_resource::state {
     bool serving = false;
     bool forgotten = false, stopping = false;
     std::optional<left_over> over; // no memory is needed for it
-    elements back;                 // what was given back: comes before that
+    elements back;                 // what was given back
+    std::uint64_t numbers = 0;     // of elements that were given
     std::thread thread;
 
     void push(iterator_attempt& a) noexcept {
@@ -74,6 +74,8 @@ struct iterator_resource::state {
         }
         return false;
     }
+    // The first of those that were taken before is in `back`.
+    bool goes_back() const { return !back.empty() && (!over || back.front().number < over->taken.number); }
     // Nobody waits where this takes no waiting: what may be given at once, or is refused.
     bool has_at_once(const iterator_attempt& a) const {
         if (!source || !source->may_wait()) return true;
@@ -90,32 +92,39 @@ TENON_INLINE void iterator_resource::state::serve(std::unique_lock<std::mutex>& 
         iterator_attempt* const a = pop();
         served = a;
         std::exception_ptr failure;
-        std::vector<any_array> values;
+        detail::numbered_element taken;
+        std::vector<any_array>& values = taken.element;
         const bool saves = a->saves_;
         const std::uint64_t of = generation;
         std::shared_ptr<const element_source> from;
         std::shared_ptr<element_stream> old, now; // end when the lock is free
-        if (!saves && !back.empty()) {
-            values = std::move(back.front());
+        if (!saves && goes_back()) {
+            taken = std::move(back.front());
             back.pop_front();
         } else if (!saves && over) {
-            values = std::move(over->element);
+            taken = std::move(over->taken);
             failure = std::move(over->failure);
             over.reset();
         } else {
             from = source;
             old = now = stream;
-            const bool goes_on = has_restored;
-            const std::string begins_at = restored;
             elements before; // those that the stream has given
-            const auto keep = [&](const std::vector<any_array>& element) {
-                std::vector<any_array>& kept = before.emplace_back();
-                for (const any_array& v : element) kept.push_back(v.share());
-            };
-            if (saves) std::for_each(back.begin(), back.end(), keep);
-            if (saves && over && !over->failure) keep(over->element);
-            lock.unlock();
+            std::uint64_t begun_with = 0;
+            bool is_new = false; // of the stream
             try {
+                const bool goes_on = has_restored;
+                const std::string begins_at = restored;
+                if (saves) {
+                    const auto keep = [&](const detail::numbered_element& e) {
+                        std::vector<any_array>& kept =
+                            before.emplace_back(detail::numbered_element{{}, e.number}).element;
+                        for (const any_array& v : e.element) kept.push_back(v.share());
+                    };
+                    std::for_each(back.begin(), back.end(), keep);
+                    if (over && !over->failure) keep(over->taken);
+                    before.sort([](const auto& x, const auto& y) { return x.number < y.number; });
+                }
+                lock.unlock();
                 const detail::stop_scope stopped_with(reads);
                 if (!from && saves)
                     *values.emplace_back(element_type::string, extents()).data<std::string>() = begins_at;
@@ -127,6 +136,7 @@ TENON_INLINE void iterator_resource::state::serve(std::unique_lock<std::mutex>& 
                     if (goes_on) try {
                             state_reader reader(begins_at, "the state of iterator \"" + name + "\"");
                             before = read_back(reader);
+                            begun_with = before.size();
                             const std::string rest = reader.text();
                             state_reader own(rest, "the state of iterator \"" + name + "\"");
                             opened->restore(own);
@@ -134,6 +144,7 @@ TENON_INLINE void iterator_resource::state::serve(std::unique_lock<std::mutex>& 
                         } catch (const error& e) {
                             if (e.reason() != error_reason::other_shard) throw;
                             before.clear(); // as if it had not been restored
+                            begun_with = 0;
                             opened = from->open();
                         }
                     now = std::move(opened); // what could not be restored is no stream
@@ -142,39 +153,45 @@ TENON_INLINE void iterator_resource::state::serve(std::unique_lock<std::mutex>& 
                 } else if (saves) {
                     state_writer writer, own;
                     writer.number(before.size());
-                    for (const std::vector<any_array>& element : before) writer.element(element);
+                    for (const detail::numbered_element& e : before) writer.element(e.element);
                     now->save(own);
                     writer.text(std::move(own).take());
                     *values.emplace_back(element_type::string, extents()).data<std::string>() =
                         std::move(writer).take();
                 } else if (!before.empty() && !old) { // the state began with it
-                    values = std::move(before.front());
+                    taken = std::move(before.front());
                     before.pop_front();
-                } else if (!now->next(values))
+                } else if (is_new = now->next(values); !is_new)
                     throw end_of_data_error("iterator \"" + name +
                                             "\" is at its end: initialise it to begin anew, or repeat() its data set");
             } catch (...) {
                 failure = std::current_exception();
             }
-            lock.lock();
+            if (!lock) lock.lock();
             if (of == generation) {
                 stream = now;
                 if (now) has_restored = false;
+                if (now && !old) numbers = begun_with;
                 if (!old && !failure) back.swap(before); // nothing was taken of this stream
             }
+            if (is_new) taken.number = numbers++;
         }
         if (forgotten && !failure)
             failure =
                 failure_of([&] { return cancelled_error("iterator \"" + name + "\" was cleared with its container"); });
         const bool stopped = served == nullptr;
         served = nullptr;
-        if (stopped && !saves && of == generation) over.emplace(left_over{std::move(values), std::move(failure)});
+        if (stopped && !saves && of == generation) over.emplace(left_over{std::move(taken), std::move(failure)});
         lock.unlock();
         old.reset();
         now.reset();
         from.reset();
         if (!stopped) {
             a->generation_ = of;
+            if (a->keeps && !failure && !saves) {
+                a->kept_.front().number = taken.number;
+                for (const any_array& v : values) a->kept_.front().element.push_back(v.share());
+            }
             a->values = std::move(values);
             a->completed(std::move(failure));
         }
@@ -233,6 +250,11 @@ TENON_INLINE void iterator_resource::ask(iterator_attempt& a, bool saves) {
     state& s = *kept;
     a.saves_ = saves;
     a.values.clear();
+    if (a.keeps) { // when it has come no memory may be wanted
+        if (a.kept_.empty()) a.kept_.emplace_back();
+        a.kept_.front().element.clear();
+        a.kept_.front().element.reserve(components_.size());
+    }
     std::unique_lock lock(s.guard);
     if (s.forgotten) throw cancelled_error("iterator \"" + name_ + "\" was cleared with its container; make it anew");
     const bool comes_alone = !s.serving && !s.first;
@@ -244,7 +266,7 @@ TENON_INLINE void iterator_resource::ask(iterator_attempt& a, bool saves) {
     if (!s.first || s.stopping) return;
     try {
         if (!s.thread.joinable()) s.thread = std::thread([kept] { kept->work(); });
-    } catch (const std::system_error& none) { // nobody serves those that wait
+    } catch (const std::exception& none) { // of the system, or no memory: nobody serves those that wait
         const auto why = failure_of([&] {
             return resource_exhausted_error("iterator \"" + name_ +
                                             "\": no thread can be had that waits for its elements: " + none.what());
@@ -298,17 +320,24 @@ TENON_INLINE void iterator_resource::restore(const std::string& saved) {
     std::swap(state_->stream, now); // the old one ends when the lock is free
     std::swap(state_->over, over);
     std::swap(state_->back, back);
+    state_->numbers = state_->back.size();
     state_->has_restored = false;
     ++state_->generation;
 }
 
-TENON_INLINE void iterator_resource::give_back(const iterator_attempt& a, std::vector<any_array> element) noexcept {
-    const std::lock_guard lock(state_->guard);
-    if (a.generation_ != state_->generation) return;
-    try {
-        state_->back.push_front(std::move(element));
-    } catch (const std::bad_alloc&) { // it is lost
+TENON_INLINE void iterator_resource::give_back(iterator_attempt& a) noexcept {
+    {
+        const std::lock_guard lock(state_->guard);
+        state::elements& back = state_->back;
+        if (a.generation_ == state_->generation)
+            back.splice(std::find_if(back.begin(), back.end(),
+                                     [&](const auto& e) { return e.number > a.kept_.front().number; }),
+                        a.kept_);
     }
+    let_go(a);
+}
+TENON_INLINE void iterator_resource::let_go(iterator_attempt& a) noexcept {
+    for (detail::numbered_element& e : a.kept_) e.element.clear();
 }
 
 TENON_INLINE bool iterator_resource::stop(iterator_attempt& a) noexcept {

@@ -123,7 +123,7 @@ public:
 
     /// Of one that keeps what it dequeued, and is done: that is first in the queue again, or else nobody's but who has it.
     void give_back(queue_attempt& a) noexcept;
-    void let_go(queue_attempt& a) noexcept { a.elements_.clear(); }
+    void let_go(queue_attempt& a) noexcept;
 
     /// Nothing more is enqueued: cancelled_error. Who waits to enqueue goes on, or is cancelled too. aborted_error where it is
     /// closed already; who waits is cancelled then, too, where that is asked for.

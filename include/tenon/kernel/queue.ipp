@@ -1,8 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
-#include <deque>
 #include <map>
 #include <mutex>
 #include <new>
@@ -18,50 +18,77 @@ namespace tenon {
 
 namespace detail {
 
-// What is in a queue, by its order.
+// What is in a queue, by its order. Nothing but put() wants memory: it makes room for what somebody has who may put it back, too.
 class queue_elements {
 public:
     virtual ~queue_elements() = default;
-    virtual void put(queue_element&& e) = 0;
-    virtual queue_element take() = 0; // there is one
+    /// `held`: those that were taken and may be put back.
+    virtual void put(queue_element&& e, std::size_t held) = 0;
+    virtual queue_element take() noexcept = 0; // there is one
     /// One that was taken, to where it was.
-    virtual void put_back(queue_element&& e) = 0;
-    /// Exchanges for the next one where that comes before it; no memory is needed.
+    virtual void put_back(queue_element&& e) noexcept = 0;
+    /// Exchanges for the next one where that comes before it.
     virtual bool exchange(queue_element& e) noexcept {
         (void)e;
         return false; // what was taken earlier comes first
     }
     /// Those with this number and later ones go.
-    virtual void withdraw(std::uint64_t first) = 0;
+    virtual void withdraw(std::uint64_t first) noexcept = 0;
     virtual std::size_t size() const noexcept = 0;
 };
 
+// A ring.
 class fifo_elements final : public queue_elements {
 public:
-    void put(queue_element&& e) override { all_.push_back(std::move(e)); }
-    queue_element take() override {
-        queue_element e = std::move(all_.front());
-        all_.pop_front();
+    void put(queue_element&& e, std::size_t held) override {
+        make_room(size_ + held + 1);
+        at(size_++) = std::move(e);
+    }
+    queue_element take() noexcept override {
+        queue_element e = std::move(at(0));
+        first_ = (first_ + 1) & (all_.size() - 1);
+        --size_;
         return e;
     }
-    void put_back(queue_element&& e) override {
-        const auto comes_later = [&](const queue_element& other) { return other.number > e.number; };
-        all_.insert(std::find_if(all_.begin(), all_.end(), comes_later), std::move(e));
+    void put_back(queue_element&& e) noexcept override {
+        std::size_t to = 0;
+        while (to < size_ && at(to).number < e.number) ++to;
+        if (to == 0) first_ = (first_ - 1) & (all_.size() - 1); // most come back to the front
+        else
+            for (std::size_t i = size_; i > to; --i) at(i) = std::move(at(i - 1));
+        ++size_;
+        at(to) = std::move(e);
     }
-    void withdraw(std::uint64_t first) override {
-        while (!all_.empty() && all_.back().number >= first) all_.pop_back();
+    void withdraw(std::uint64_t first) noexcept override {
+        for (; size_ > 0 && at(size_ - 1).number >= first; --size_) at(size_ - 1) = {};
     }
-    std::size_t size() const noexcept override { return all_.size(); }
+    std::size_t size() const noexcept override { return size_; }
 
 private:
-    std::deque<queue_element> all_;
+    queue_element& at(std::size_t i) noexcept { return all_[(first_ + i) & (all_.size() - 1)]; }
+    // What a queue held once it does not keep memory for.
+    void make_room(std::size_t count) {
+        constexpr std::size_t least = 16, most_spare = 4096;
+        if (count <= all_.size() && (all_.size() <= most_spare || count > all_.size() / 8)) return;
+        std::size_t size = least;
+        while (size < 2 * count) size *= 2;
+        std::vector<queue_element> more(size);
+        for (std::size_t i = 0; i < size_; ++i) more[i] = std::move(at(i));
+        all_.swap(more);
+        first_ = 0;
+    }
+    std::vector<queue_element> all_; // a power of two
+    std::size_t first_ = 0, size_ = 0;
 };
 
 class shuffled_elements final : public queue_elements {
 public:
     explicit shuffled_elements(std::uint64_t key) : random_{key, 0} {}
-    void put(queue_element&& e) override { all_.push_back(std::move(e)); }
-    queue_element take() override {
+    void put(queue_element&& e, std::size_t held) override {
+        if (const std::size_t count = all_.size() + held + 1; count > all_.capacity()) all_.reserve(2 * count);
+        all_.push_back(std::move(e));
+    }
+    queue_element take() noexcept override {
         const philox_block b = random_.block(taken_++);
         const std::uint64_t number = std::uint64_t{b.word[1]} << 32 | b.word[0];
         const auto at = static_cast<std::size_t>(number % all_.size()); // the sizes are far below 2^64
@@ -70,8 +97,8 @@ public:
         all_.pop_back();
         return e;
     }
-    void put_back(queue_element&& e) override { all_.push_back(std::move(e)); }
-    void withdraw(std::uint64_t first) override {
+    void put_back(queue_element&& e) noexcept override { all_.push_back(std::move(e)); }
+    void withdraw(std::uint64_t first) noexcept override {
         std::erase_if(all_, [&](const queue_element& e) { return e.number >= first; });
     }
     std::size_t size() const noexcept override { return all_.size(); }
@@ -84,28 +111,43 @@ private:
 
 class priority_elements final : public queue_elements {
 public:
-    void put(queue_element&& e) override {
+    void put(queue_element&& e, std::size_t held) override {
+        if (const std::size_t count = all_.size() + held + 1; count > spare_.capacity()) spare_.reserve(2 * count);
+        while (spare_.size() > held) spare_.pop_back();
         const auto key = key_of(e);
         all_.emplace(key, std::move(e));
     }
-    queue_element take() override { return std::move(all_.extract(all_.begin()).mapped()); }
-    void put_back(queue_element&& e) override { put(std::move(e)); }
+    queue_element take() noexcept override {
+        spare_.push_back(all_.extract(all_.begin()));
+        return std::move(spare_.back().mapped());
+    }
+    void put_back(queue_element&& e) noexcept override {
+        auto node = std::move(spare_.back());
+        spare_.pop_back();
+        enter(std::move(node), std::move(e));
+    }
     bool exchange(queue_element& e) noexcept override {
         if (all_.empty() || key_of(e) < all_.begin()->first) return false;
-        auto least = all_.extract(all_.begin());
-        std::swap(least.mapped(), e);
-        least.key() = key_of(least.mapped());
-        all_.insert(std::move(least));
+        auto node = all_.extract(all_.begin());
+        queue_element least = std::move(node.mapped());
+        enter(std::move(node), std::exchange(e, std::move(least)));
         return true;
     }
-    void withdraw(std::uint64_t first) override {
+    void withdraw(std::uint64_t first) noexcept override {
         std::erase_if(all_, [&](const auto& e) { return e.second.number >= first; });
     }
     std::size_t size() const noexcept override { return all_.size(); }
 
 private:
+    using elements = std::map<std::pair<std::int64_t, std::uint64_t>, queue_element>;
     static std::pair<std::int64_t, std::uint64_t> key_of(const queue_element& e) { return {e.priority, e.number}; }
-    std::map<std::pair<std::int64_t, std::uint64_t>, queue_element> all_;
+    void enter(elements::node_type&& node, queue_element&& e) noexcept {
+        node.key() = key_of(e);
+        node.mapped() = std::move(e);
+        all_.insert(std::move(node));
+    }
+    elements all_;
+    std::vector<elements::node_type> spare_; // of those that were taken
 };
 
 } // namespace detail
@@ -149,6 +191,7 @@ struct queue_resource::state {
     std::unique_ptr<detail::queue_elements> elements;
     line enqueuers, dequeuers, done;
     std::uint64_t came = 0;
+    std::atomic<std::size_t> held{0}; // taken, and not let go of; those that are need no lock
     bool closed = false;
     std::exception_ptr failed;
 
@@ -173,11 +216,16 @@ struct queue_resource::state {
         return failure_of(
             [&] { return resource_exhausted_error("queue \"" + name + "\": no memory for more elements"); });
     }
-    void put_back(queue_attempt& a) {
+    void put_back(queue_attempt& a) noexcept {
         while (!a.elements_.empty()) {
             elements->put_back(std::move(a.elements_.back()));
             a.elements_.pop_back();
+            --held;
         }
+    }
+    void let_go(queue_attempt& a) noexcept {
+        held -= a.elements_.size();
+        a.elements_.clear();
     }
 
     // True where the first who waits to enqueue put something in.
@@ -189,12 +237,13 @@ struct queue_resource::state {
         try {
             for (; !a->elements_.empty() && count() < description.capacity; ++a->moved_, moved = true) {
                 a->elements_.back().number = came++;
-                elements->put(std::move(a->elements_.back()));
+                elements->put(std::move(a->elements_.back()), held);
                 a->elements_.pop_back();
             }
             if (!a->elements_.empty()) return moved;
             end(*a);
         } catch (const std::bad_alloc&) {
+            if (a->moved_ > 0) elements->withdraw(a->first_);
             end(*a, no_memory());
         }
         return true;
@@ -214,6 +263,7 @@ struct queue_resource::state {
                 end(*a, no_memory());
                 return true;
             }
+            ++held;
             a->elements_.push_back(elements->take());
         }
         const bool is_last = closed && !enqueuers.first; // nothing more will come
@@ -221,10 +271,11 @@ struct queue_resource::state {
         const bool enough = have() >= a->least_ || (a->takes_rest_ && have() > 0);
         if (!enough || (have() == 0 && is_last && a->takes_rest_ && a->most_ > 0)) {
             put_back(*a);
-            end(*a, std::make_exception_ptr(end_of_data_error("queue \"" + name +
-                                                              "\" is closed and has insufficient elements (requested " +
-                                                              std::to_string(std::max<std::int64_t>(1, a->least_)) +
-                                                              ", current size " + std::to_string(count()) + ")")));
+            end(*a, failure_of([&] {
+                return end_of_data_error("queue \"" + name + "\" is closed and has insufficient elements (requested " +
+                                         std::to_string(std::max<std::int64_t>(1, a->least_)) + ", current size " +
+                                         std::to_string(count()) + ")");
+            }));
             return true;
         }
         if (had && description.order == queue_order::priority) choose_least(*a);
@@ -313,7 +364,10 @@ TENON_INLINE void queue_resource::complete(queue_attempt* done) noexcept {
                 more = std::exchange(state_->done, {}).first;
             }
         }
-        if (!a.keeps || a.failure_) a.elements_.clear();
+        if (!a.keeps || a.failure_) {
+            if (state::enqueues(a)) a.elements_.clear();
+            else state_->let_go(a);
+        }
         a.completed(std::exchange(a.failure_, nullptr));
         complete(more);
     }
@@ -426,6 +480,8 @@ TENON_INLINE void queue_resource::give_back(queue_attempt& a) noexcept {
         state_->serve();
     });
 }
+
+TENON_INLINE void queue_resource::let_go(queue_attempt& a) noexcept { state_->let_go(a); }
 
 TENON_INLINE void queue_resource::close(bool cancel_pending_enqueues) {
     bool already = false;

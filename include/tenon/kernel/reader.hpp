@@ -2,10 +2,9 @@
 
 #include <cstdint>
 #include <exception>
+#include <list>
 #include <memory>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include <tenon/core/any_array.hpp>
 #include <tenon/io/records/records.hpp>
@@ -17,6 +16,13 @@
 
 namespace tenon {
 
+namespace detail {
+struct numbered_record {
+    std::string key, value;
+    std::uint64_t number = 0; // of all that were read, in their order
+};
+} // namespace detail
+
 /// Something that is asked of a reader: its caller's, who keeps it where it is until it is completed, or stopped.
 class read_attempt {
 public:
@@ -25,6 +31,8 @@ public:
     file_access files;
     /// After: string [n], or string [] of a single record.
     any_array read_keys, read_values;
+    /// Whether what is read can be given back.
+    bool keeps = false;
 
 protected:
     read_attempt() = default;
@@ -42,7 +50,8 @@ private:
     place where_ = place::nowhere;
     bool single_ = true, unwanted_ = false;
     std::size_t wanted_ = 1;
-    std::vector<std::pair<std::string, std::string>> records_; // keys and values, so far
+    // So far; or those that were given, of one that keeps them. They go back as they are: no memory is needed then.
+    std::list<detail::numbered_record> records_;
     std::exception_ptr failure_;
     read_attempt *before_ = nullptr, *after_ = nullptr; // in the line it waits in
 };
@@ -73,8 +82,10 @@ public:
     void read_up_to(read_attempt& a, std::int64_t n);
     /// Takes back what was asked, where it waits for its turn or for a file name, and then completed() is not called.
     bool stop(read_attempt& a) noexcept;
-    /// These records, which were the last that somebody was given, are the next again. Keys and values are as they were given.
-    void give_back(const any_array& keys, const any_array& values) noexcept;
+    /// Of one that keeps what it was given: those records are where they were.
+    void give_back(read_attempt& a) noexcept;
+    /// They are used.
+    void let_go(read_attempt& a) noexcept { a.records_.clear(); }
 
     /// Leaves the file that is being read, and counts from 0.
     void reset();

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <deque>
 #include <mutex>
 #include <optional>
 #include <string_view>
@@ -50,7 +49,8 @@ struct reader_resource::state {
 
     mutable std::mutex guard; // of what follows
     line all;
-    std::deque<std::pair<std::string, std::string>> left; // records of those who were stopped
+    std::list<detail::numbered_record> left; // records of those who were stopped, by number
+    std::uint64_t numbers = 0;               // of records that were read
     std::int64_t produced = 0, files = 0, ignored = 0;
     std::exception_ptr failed;
 
@@ -70,11 +70,7 @@ struct reader_resource::state {
         return std::move(self);
     }
     void put_back(read_attempt& a) noexcept {
-        try {
-            for (; !a.records_.empty(); a.records_.pop_back()) left.push_front(std::move(a.records_.back()));
-        } catch (const std::bad_alloc&) {
-            a.records_.clear();
-        }
+        left.merge(a.records_, [](const auto& x, const auto& y) { return x.number < y.number; });
     }
     void note_ignored() {
         const std::uint64_t now = source->ignored();
@@ -161,7 +157,7 @@ TENON_INLINE void reader_resource::serve() noexcept {
                     } else withdraws = state_->takes_handling();
                     break;
                 } else state_->produced += static_cast<std::int64_t>(a->records_.size());
-                a->records_.clear();
+                if (!a->keeps || a->failure_) a->records_.clear();
                 state_->all.remove(*a);
                 a->where_ = read_attempt::place::nowhere;
                 done.push(*a);
@@ -223,8 +219,9 @@ TENON_INLINE bool reader_resource::fill(read_attempt& a) noexcept {
     try {
         {
             const std::lock_guard lock(state_->guard);
-            for (auto& left = state_->left; a.records_.size() < a.wanted_ && !left.empty(); left.pop_front())
-                a.records_.push_back(std::move(left.front()));
+            for (auto& left = state_->left; a.records_.size() < a.wanted_ && !left.empty();)
+                a.records_.splice(a.records_.end(), left, left.begin());
+            a.records_.sort([](const auto& x, const auto& y) { return x.number < y.number; });
         }
         while (a.records_.size() < a.wanted_) {
             if (state_->damage) {
@@ -254,9 +251,11 @@ TENON_INLINE bool reader_resource::fill(read_attempt& a) noexcept {
         const auto n = static_cast<std::int64_t>(a.records_.size());
         a.read_keys = any_array(element_type::string, a.single_ ? extents() : extents(n));
         a.read_values = any_array(element_type::string, a.single_ ? extents() : extents(n));
-        for (std::size_t i = 0; i < a.records_.size(); ++i) {
-            a.read_keys.data<std::string>()[i] = std::move(a.records_[i].first);
-            a.read_values.data<std::string>()[i] = std::move(a.records_[i].second);
+        std::string* key = a.read_keys.data<std::string>();
+        std::string* value = a.read_values.data<std::string>();
+        for (detail::numbered_record& r : a.records_) {
+            *key++ = a.keeps ? r.key : std::move(r.key);
+            *value++ = a.keeps ? r.value : std::move(r.value);
         }
     } catch (...) { // no memory
         a.failure_ = std::current_exception();
@@ -283,7 +282,7 @@ TENON_INLINE bool reader_resource::read_record(read_attempt& a) {
     }
     std::string key = state_->file;
     if (format_.kind != record_kind::whole_file) key += ":" + std::to_string(state_->source->number());
-    a.records_.emplace_back(std::move(key), record);
+    a.records_.push_back({std::move(key), std::string(record), state_->numbers++});
     return true;
 }
 
@@ -305,14 +304,11 @@ TENON_INLINE bool reader_resource::stop(read_attempt& a) noexcept {
     return true;
 }
 
-TENON_INLINE void reader_resource::give_back(const any_array& keys, const any_array& values) noexcept {
+TENON_INLINE void reader_resource::give_back(read_attempt& a) noexcept {
     {
         const std::lock_guard lock(state_->guard);
-        try {
-            for (std::int64_t i = keys.elements(); i-- > 0; --state_->produced)
-                state_->left.emplace_front(keys.data<std::string>()[i], values.data<std::string>()[i]);
-        } catch (const std::bad_alloc&) { // as many as there is memory for
-        }
+        state_->produced -= static_cast<std::int64_t>(a.records_.size());
+        state_->put_back(a);
     }
     serve();
 }

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <chrono>
 #include <random>
 #include <string>
 #include <thread>
@@ -51,6 +52,33 @@ struct counters {
         return first;
     }
 };
+
+// Passes its input on after so many seconds of work.
+struct computing_op {
+    static constexpr const char* name = "test_computing";
+    static constexpr tn::op_flags flags = tn::op_flags::stateful;
+    struct attributes {
+        double seconds = 0;
+        static constexpr void fields(auto&& field) { field("seconds", &attributes::seconds); }
+    };
+    static tn::inferred infer(const attributes&, tn::type_list in, int) { return in[0]; }
+    struct kernel final : tn::kernel {
+        explicit kernel(double s) : seconds(s) {}
+        void run(const tn::kernel_run& r) override {
+            using clock = std::chrono::steady_clock;
+            for (const auto begin = clock::now(); clock::now() - begin < std::chrono::duration<double>(seconds);) {
+            }
+            *r.output<std::int64_t>(0) = *r.input<std::int64_t>(0);
+        }
+        const double seconds;
+    };
+    static tn::kernel_pointer prepare(const tn::kernel_setup& s) {
+        return std::make_unique<kernel>(tn::decode<attributes>(s.attrs).seconds);
+    }
+};
+inline const tn::op_definition& computing_definition = tn::definition_of<computing_op>();
+
+using number = tn::tensor<std::int64_t, tn::shape<>>;
 
 } // namespace
 
@@ -225,5 +253,42 @@ TEST_CASE("S15, S17: what an update waits for comes before what is written in it
             s.run(tn::initialize_variables());
             CHECK_THROWS_AS((void)s.run(update), tn::invalid_argument_error);
             CHECK(s.run(v)(1) == 1.0f);
+        }
+}
+
+TEST_CASE("S17: a step over two tasks that is late while it updates ends when it waits again, wherever that is") {
+    const tn::task here({.intra_op_threads = 2, .job = "here"}), there({.intra_op_threads = 2, .job = "there"});
+    for (const bool other_updates : {false, true}) // and sends to the first part, which waits then
+        for (const bool other_waits : {false, true}) {
+            CAPTURE(other_updates);
+            CAPTURE(other_waits);
+            const tn::graph g;
+            const tn::graph_scope in(g);
+            const auto on = [](bool other, const auto& make) {
+                const tn::device_scope scope(other ? "/job:there" : "/job:here");
+                return make();
+            };
+            const auto queue = [](std::int64_t capacity) {
+                return [capacity] { return tn::fifo_queue<std::int64_t>(capacity); };
+            };
+            const auto v = on(other_updates, [] { return tn::variable("v", std::int64_t{0}); });
+            const auto full = on(other_waits, queue(1)), free = on(!other_waits, queue(5));
+            const auto updated = on(other_updates, [&] {
+                return number::unchecked(tn::add<computing_op>({0.2}, {v.assign_add(std::int64_t{1})}));
+            });
+            const auto waits = on(other_waits, [&] { return full.enqueue(updated); });
+            const auto beside = on(!other_waits, [&] { return free.enqueue(std::int64_t{7}); });
+            tn::session s(std::vector<tn::task>{here, there}, g);
+            s.run(tn::initialize_variables());
+            s.run(on(other_waits, [&] { return full.enqueue(std::int64_t{0}); }));
+            for (const bool started : {false, true}) {
+                const auto step = s.callable(tn::feeds(), tn::fetches(waits, beside));
+                const std::string why = message_of<tn::deadline_exceeded_error>([&] {
+                    if (started) (void)step.start_for(0.05).get();
+                    else (void)step.run_for(0.05);
+                });
+                CHECK(contains(why, "has been updated all the same") + contains(why, "the step was applied on") > 0);
+            }
+            CHECK(s.run(v).item() == 2);
         }
 }

@@ -1,6 +1,8 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <fstream>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -158,4 +160,71 @@ TEST_CASE("S17, S35, S38: records of a reader and elements of an iterator that a
     s.run(it.restore(tn::constant(state)));
     for (const number n : {1, 2, 3, 4}) CHECK(s.run(element).item() == n);
     CHECK_THROWS_AS((void)s.run(element), tn::end_of_data_error);
+}
+
+TEST_CASE("S17: what several steps took and gave back in any order is in its order again") {
+    const temporary_folder folder;
+    std::ofstream(folder / "lines") << "0\n1\n2\n3\n4\n5\n";
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const tn::fifo_queue<number> never(1), queue(10);
+    const tn::fifo_queue<std::string> names(2);
+    const auto it = tn::make_initializable_iterator(tn::data::range(6));
+    const auto waits = tn::make_initializable_iterator(tn::data::range(6).map_host([](number n) { return n; }));
+    const tn::text_line_reader reader;
+    const auto [key, line] = reader.read(names);
+    const auto x = it.get_next(), y = waits.get_next(), z = queue.dequeue();
+    tn::session s({.intra_op_threads = 2, .use_per_session_threads = true});
+    const auto step = s.callable(tn::feeds(), tn::fetches(x, y, z, line, never.dequeue()));
+    s.run(names.enqueue(folder / "lines"));
+    put(s, queue, {0, 1, 2, 3, 4, 5});
+    s.run(it.initializer(), waits.initializer());
+    std::mt19937 random(1);
+    for (int round = 0; round < 200; ++round) {
+        std::vector<decltype(step.start())> all;
+        for (unsigned i = 0; i < 2 + random() % 4; ++i) all.push_back(step.start());
+        if (random() % 2) // some have taken all that they can
+            while (s.run(queue.size()).item() > 4) {
+            }
+        std::shuffle(all.begin(), all.end(), random);
+        for (const auto& started : all) started.stop();
+        for (const auto& started : all) CHECK_THROWS_AS((void)started.get(), tn::cancelled_error);
+    }
+    for (number n = 0; n < 6; ++n) {
+        CHECK(s.run(x).item() == n);
+        CHECK(s.run(y).item() == n);
+        CHECK(s.run(z).item() == n);
+        CHECK(s.run(line).item() == std::to_string(n));
+    }
+}
+
+TEST_CASE("S17: what does not fit the step that took it is given back too") {
+    static constexpr struct n_t : tn::dim<"n"> {} n;
+    using vector = tn::shape<n>;
+    const auto of_size = [](std::int64_t size) {
+        return tn::array<float, vector>(tn::any_array::zeros(tn::element_type::float32, tn::extents{size}));
+    };
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const tn::fifo_queue<tn::component<float, vector>> a(10), b(10);
+    const tn::fifo_queue<number> never(1);
+    const auto it = tn::make_one_shot_iterator(tn::data::range(6).map_host([&](number i) {
+        auto v = of_size(2);
+        v.data()[0] = v.data()[1] = static_cast<float>(i);
+        return v;
+    }));
+    const auto x = a.dequeue(), y = b.dequeue(), z = it.get_next();
+    const auto given = tn::placeholder<float, vector>("given");
+    const auto to_a = a.enqueue(given), to_b = b.enqueue(given);
+    tn::session s;
+    s.run(to_a, tn::feed(given, of_size(2)));
+    s.run(to_b, tn::feed(given, of_size(3)));
+    for (int i = 0; i < 20; ++i) { // whichever comes second does not fit
+        CHECK_THROWS_AS((void)s.run(x, y), tn::invalid_argument_error);
+        CHECK_THROWS_AS((void)s.run(z, y, never.dequeue()), tn::invalid_argument_error);
+        CHECK(s.run(a.size()).item() == 1);
+        CHECK(s.run(b.size()).item() == 1);
+    }
+    CHECK_THROWS_AS((void)s.run_for(0.02, z, x, never.dequeue()), tn::deadline_exceeded_error);
+    for (int i = 0; i < 3; ++i) CHECK(s.run(z).data()[1] == static_cast<float>(i));
 }

@@ -119,12 +119,13 @@ public:
     void start(const step&, completion& then) override {
         then_ = &then;
         wait::values.clear();
+        iterator_attempt::keeps = wait::keeps;
         if (saves_) it_->save(*this);
         else it_->get_next(*this);
     }
     bool stop() noexcept override { return it_ && it_->stop(*this); }
-    void give_back() noexcept override { it_->give_back(*this, std::exchange(kept_, {})); }
-    void let_go() noexcept override { kept_.clear(); }
+    void give_back() noexcept override { it_->give_back(*this); }
+    void let_go() noexcept override { it_->let_go(*this); }
     std::string awaited() const override { return it_->awaited(); }
 
 protected:
@@ -133,13 +134,10 @@ protected:
 private:
     void completed(std::exception_ptr failure) noexcept override {
         if (!failure) wait::values = std::exchange(iterator_attempt::values, {});
-        if (!failure && keeps)
-            for (const any_array& v : wait::values) kept_.push_back(v.share());
         iterator_attempt::values.clear();
         then_->completed(std::move(failure)); // whoever is told may start it anew
     }
     const bool saves_;
-    std::vector<any_array> kept_;
     completion* then_ = nullptr;
 };
 

@@ -96,19 +96,15 @@ public:
 
     void start(const step&, completion& then) override {
         then_ = &then;
+        read_attempt::keeps = wait::keeps;
         values.clear();
         values.resize(2); // what may fail is done before anything is begun
         if (count_ < 0) reader_->read(*this);
         else reader_->read_up_to(*this, count_);
     }
     bool stop() noexcept override { return reader_->stop(*this); }
-    void give_back() noexcept override {
-        reader_->give_back(kept_[0], kept_[1]);
-        let_go();
-    }
-    void let_go() noexcept override {
-        for (any_array& k : kept_) k = any_array();
-    }
+    void give_back() noexcept override { reader_->give_back(*this); }
+    void let_go() noexcept override { reader_->let_go(*this); }
     std::string awaited() const override { return reader_->awaited(*this); }
 
 private:
@@ -116,14 +112,12 @@ private:
         if (!failure) {
             values[0] = std::move(read_keys);
             values[1] = std::move(read_values);
-            for (std::size_t i = 0; i < 2 && keeps; ++i) kept_[i] = values[i].share();
         }
         then_->completed(std::move(failure)); // whoever is told may start it anew
     }
 
     const std::shared_ptr<reader_resource> reader_;
     const std::int64_t count_; // -1: a single one
-    any_array kept_[2];        // keys and values
     completion* then_ = nullptr;
 };
 

@@ -45,7 +45,7 @@ public:
     virtual void stop(const std::exception_ptr& why) noexcept = 0;
     virtual bool waits_itself() = 0; ///< false also where that is not known here
     virtual std::vector<awaited> waits() = 0;
-    /// Its time has come: it will fail, saying what it waits for; false: it has ended.
+    /// Its time has come: it fails, saying what it waits for, unless it has begun to update; false: it has ended.
     virtual bool expire() noexcept = 0;
     virtual std::vector<const node*> expired() const = 0;
 };

@@ -45,10 +45,7 @@ public:
     }
     void arm() noexcept override { step_.arm(); }
     void stop(const std::exception_ptr& why) noexcept override { step_.stop(why); }
-    bool expire() noexcept override {
-        step_.expire();
-        return true;
-    }
+    bool expire() noexcept override { return step_.expire(); }
     std::vector<awaited> waits() override { return step_.waits(); }
     bool waits_itself() override { return step_.waits_itself(); }
     std::vector<const node*> expired() const override { return step_.expired(); }

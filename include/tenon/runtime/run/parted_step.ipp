@@ -189,7 +189,8 @@ TENON_INLINE void parted_step::expire() noexcept {
         }
     bool any = false;
     for (const auto& p : others_) any = p->expire() || any;
-    if (!any) first_part_.expire();
+    if (any) first_part_.expire_later();
+    else first_part_.expire();
 }
 
 TENON_INLINE std::vector<awaited> parted_step::waits() {

@@ -87,8 +87,11 @@ public:
     void stop(const std::exception_ptr& why) noexcept;
     /// From here on a stop() holds for the next step too, though it has not begun.
     void arm() noexcept;
-    /// Its deadline has come: stops it, saying what it waits for.
-    void expire() noexcept;
+    /// Its deadline has come: stops it, saying what it waits for. False: it has ended.
+    bool expire() noexcept;
+    /// The same, where other parts say what the step was waiting for: what they send may still come, and it fails if it waits for
+    /// something else.
+    void expire_later() noexcept;
     /// What waited then, of a step that has ended.
     const std::vector<const node*>& expired() const noexcept { return expired_; }
 

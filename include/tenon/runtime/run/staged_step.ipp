@@ -133,9 +133,9 @@ TENON_INLINE void staged_step::start(const any_array* const* feeds, const run_en
     caller_ = false;
     runners_ = 0;
     background_ = &pool;
-    ended_ = std::move(ended);
     begin(feeds, e, among);
     locked lock(guard_);
+    ended_ = std::move(ended); // which keeps this alive, and is let go of when it has ended
     if (has_work()) offer(lock);
     one_less(lock);
 }
@@ -305,7 +305,8 @@ TENON_INLINE void staged_step::start_wait(waiter& w, locked& lock) noexcept {
     lock.lock();
     w.waits = w.now == waiter::state::begun;
     if (w.waits) w.since = step_.now();
-    if (w.waits && too_late_ && !first_) fail(too_late_, lock);
+    // What another part sends is not waited for without an end: that part has a limit, too.
+    if (w.waits && too_late_ && !first_ && !unit.receives) fail(too_late_, lock);
     // Whoever stopped the step may have come before it was begun.
     else if (first_) stop_what_is_begun(lock);
     --active_;
@@ -313,8 +314,9 @@ TENON_INLINE void staged_step::start_wait(waiter& w, locked& lock) noexcept {
 
 TENON_INLINE void staged_step::completed(waiter& w, std::exception_ptr failure) noexcept {
     const staged_plan::unit& unit = plan_.units_[static_cast<std::size_t>(w.unit)];
+    const bool came = !failure; // and is given back where it does not fit
     locked lock(guard_);
-    if (!failure) {
+    if (came) {
         try {
             staged_plan::check_given(unit, w.op->values, sizes_);
             if (plan_.sizes_matter_) plan_.note_told(unit, w.op->values);
@@ -332,7 +334,7 @@ TENON_INLINE void staged_step::completed(waiter& w, std::exception_ptr failure) 
     }
     w.now = waiter::state::ended;
     w.well = !failure;
-    if (w.well && w.op->keeps) w.taken_before = std::exchange(last_taken_, &w);
+    if (came && w.op->keeps) w.taken_before = std::exchange(last_taken_, &w);
     if (failure) fail(placed(failure, w.unit), lock);
     else {
         release(w.unit);

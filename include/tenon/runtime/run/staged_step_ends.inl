@@ -103,9 +103,9 @@ TENON_INLINE void staged_step::stop(const std::exception_ptr& why) noexcept {
     one_less(lock);
 }
 
-TENON_INLINE void staged_step::expire() noexcept {
+TENON_INLINE bool staged_step::expire() noexcept {
     locked lock(guard_);
-    if (active_ == 0) return;
+    if (active_ == 0) return false;
     ++active_;
     try {
         std::string text;
@@ -124,7 +124,7 @@ TENON_INLINE void staged_step::expire() noexcept {
         }
         if (text.empty() && expire_stages(lock)) {
             one_less(lock);
-            return;
+            return true;
         }
         if (text.empty()) text = "it was computing";
         if (others > 0) text += ", and for " + std::to_string(others) + (others > 1 ? " others" : " other");
@@ -138,6 +138,22 @@ TENON_INLINE void staged_step::expire() noexcept {
     } catch (...) { // no memory for words
         if (!lock) lock.lock();
         end_early(std::current_exception(), lock);
+    }
+    one_less(lock);
+    return true;
+}
+
+// What other parts send may still come; whatever else it waits for has no time any more.
+TENON_INLINE void staged_step::expire_later() noexcept {
+    locked lock(guard_);
+    if (active_ == 0 || first_ || too_late_) return;
+    ++active_;
+    if (!expire_stages(lock) && !too_late_) {
+        try {
+            exceed_limit(step_, "it was computing");
+        } catch (...) {
+            too_late_ = std::current_exception();
+        }
     }
     one_less(lock);
 }

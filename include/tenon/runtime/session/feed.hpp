@@ -137,8 +137,8 @@ void add_fetch(fetch_request& r, const operation& o);
 template <class E>
     requires requires(const E& e) { e.materialize(); }
 void add_fetch(fetch_request& r, const E& e) { add_fetch(r, static_cast<const any_tensor&>(e.materialize())); }
-inline void add_fetch(run_request& r, fed_value&& f) { r.feeds.push_back(std::move(f)); }
-inline void add_fetch(run_request& r, const fed_value& f) { r.feeds.push_back({f.tensor, f.value.share()}); }
+void add_fetch(run_request& r, fed_value&& f);
+void add_fetch(run_request& r, const fed_value& f);
 inline void add_fetch(fetch_request&, ill_shaped) {}
 inline void add_fetch(run_request&, ill_shaped) {}
 /// What can be fetched, and what a run takes.
