@@ -143,15 +143,43 @@ void master::noted(link_number client, verb v, message&& m) {
                 } catch (const error&) { // there is no such node
                 }
             });
-        else if (v == verb::stop_steps)
-            turns_.submit(s->number, false, [token = busy_.enter(), s] {
-                s->steps->end();
-                const std::lock_guard lock(s->guard);
-                for (const auto& [request, r] : s->runs)
-                    if (r->step.expired()) r->cancelled = true; // about to begin
-            });
+        else if (v == verb::stop_steps) stop_steps(s);
     } catch (const error&) { // of a session that has ended
     }
+}
+
+// Those that were asked for before; what is asked for later goes on.
+void master::stop_steps(const std::shared_ptr<session>& s) {
+    std::vector<std::uint64_t> all;
+    {
+        const std::lock_guard lock(s->guard);
+        for (const auto& [request, r] : s->runs) all.push_back(request);
+    }
+    turns_.submit(s->number, all.size() > 64, [this, token = busy_.enter(), s, all = std::move(all)] {
+        for (const std::uint64_t request : all) stop_one(*s, request);
+    });
+}
+
+// One that has not begun is answered here.
+void master::stop_one(session& s, std::uint64_t request) {
+    std::shared_ptr<tenon::detail::pending_state> step;
+    std::shared_ptr<session::running> unbegun;
+    {
+        const std::lock_guard lock(s.guard);
+        const auto at = s.runs.find(request);
+        if (at == s.runs.end()) return;
+        at->second->cancelled = true;
+        step = at->second->step.lock();
+        if (!step && !at->second->begun && !std::exchange(at->second->over, true)) {
+            unbegun = std::move(at->second);
+            s.runs.erase(at);
+        }
+    }
+    if (step) step->stop();
+    if (!unbegun) return;
+    if (unbegun->timer) (void)transport_.cancel(unbegun->timer);
+    --s.under_way;
+    unbegun->to->fail(error_code::cancelled, "the step was stopped before it began");
 }
 
 // What a session asks for is done in its order as far as it needs it.
@@ -281,17 +309,7 @@ void master::answer_memory(const session& s, const device_name& asked, time_poin
 }
 
 void master::cancelled(link_number client, std::uint64_t request) {
-    for (const auto& s : all_sessions(client)) {
-        std::shared_ptr<pending_state> step;
-        {
-            const std::lock_guard lock(s->guard);
-            const auto at = s->runs.find(request);
-            if (at == s->runs.end()) continue;
-            at->second->cancelled = true;
-            step = at->second->step.lock();
-        }
-        if (step) step->stop();
-    }
+    for (const auto& s : all_sessions(client)) stop_one(*s, request);
 }
 
 // Nothing of it is begun any more, nothing is asked of its client, and nobody finds it; false where that was so.
@@ -305,6 +323,7 @@ bool master::shut(session& s) {
         const std::lock_guard lock(guard_);
         sessions_.erase(s.number);
     }
+    turns_.forget(s.number);
     const std::lock_guard lock(s.guard);
     if (s.closed) return false;
     s.closed = true;

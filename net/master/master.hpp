@@ -72,6 +72,8 @@ private:
     make_callable::reply make(session& s, const make_callable& c);
     void run(const std::shared_ptr<session>& s, run_step&& c, time_point deadline, replier&& answer);
     void start(const std::shared_ptr<session>& s, const std::shared_ptr<step_asked>& a);
+    void stop_steps(const std::shared_ptr<session>& s);
+    void stop_one(session& s, std::uint64_t request);
     bool shut(session& s);
     void close(const std::shared_ptr<session>& s);
     void end_steps(session& s);

@@ -38,6 +38,7 @@ struct master::session {
         bool over = false;                    // answered
         std::weak_ptr<tenon::detail::pending_state> step;
         std::uint64_t timer = 0;
+        std::shared_ptr<replier> to;
         memory_charge own{};
     };
     struct callable {

@@ -48,6 +48,7 @@ void master::open(link_number client, const link_peer& who, const std::shared_pt
             throw resource_exhausted_error("session: " + self_.name + " holds " + std::to_string(sessions_.size()) +
                                            " sessions, " + std::to_string(of_client) +
                                            " of them this client's, which is as many as it takes; close some");
+        turns_.enter(s->number, s->name + " (" + s->address + ")");
         sessions_.emplace(s->number, s); // counted from here on
         ++opened_;
     }

@@ -63,7 +63,11 @@ void register_there(const std::shared_ptr<registered_part>& p, register_part&& c
                 {
                     const std::lock_guard lock(p->guard);
                     p->failed = why;
-                    if (what->has_program && failure::of(why).code == error_code::resource_exhausted) p->again = what;
+                    if (failure::of(why).code == error_code::resource_exhausted) {
+                        if (!what->has_program) what->program = std::move(*unsent);
+                        what->has_program = true;
+                        p->again = what;
+                    }
                 }
                 p->forget(); // what has come there to be run by this number does not wait for it
             }
@@ -346,6 +350,7 @@ master_exchange::make_rendezvous(const std::vector<runtime::task_edge>& edges) {
     auto own = std::make_shared<step_edges>(edges.size());
     for (std::size_t e = 0; e < edges.size(); ++e) {
         if (edges[e].from == 0) own->to[e] = edges[e].to;
+        if (edges[e].to == 0 && edges[e].from != 0) ++own->arriving;
         if (edges[e].to == 0 && !edges[e].fetched) own->memory.plan(static_cast<std::int64_t>(e));
     }
     return std::make_unique<master_meeting>(all_, std::move(own));

@@ -87,15 +87,16 @@ void master::run(const std::shared_ptr<session>& s, run_step&& c, time_point dea
                                        " takes; wait until some have ended");
     }
     const std::uint64_t request = answer.request();
+    const auto to = r->to = std::make_shared<replier>();
     {
         const std::lock_guard lock(s->guard);
         s->runs[request] = r;
+        *to = std::move(answer);
         s->used = transport_.now();
         ++s->begun;
     }
     a->traced = c.traced ? std::make_shared<trace>() : nullptr;
     const std::int64_t began = nanoseconds_now();
-    auto to = std::make_shared<replier>(std::move(answer));
     a->ended = [this, token = busy_.enter(), s, r, request, traced = a->traced, began,
                 to](std::vector<any_array> fetched, std::exception_ptr failed) {
         if (r->timer) (void)transport_.cancel(r->timer);

@@ -56,7 +56,8 @@ step_meeting::step_meeting(std::shared_ptr<const session_tasks> s, std::uint64_t
     step_(step),
     edges_(std::move(edges)),
     here_(static_cast<std::int64_t>(edges_->to.size())),
-    arrived_(edges_->to.size()) {}
+    arrived_(edges_->to.size()),
+    awaited_(edges_->arriving) {}
 
 void step_meeting::send(std::int64_t edge, any_array value) {
     const int route = edges_->to[static_cast<std::size_t>(edge)];
@@ -121,8 +122,14 @@ void step_meeting::arrived(edge_value&& v) {
         const auto edge = static_cast<std::size_t>(v.edge);
         if (arrived_[edge]) return;
         arrived_[edge] = true;
+        if (awaited_ > 0) --awaited_;
     }
     here_.send(v.edge, std::move(v.value));
+}
+
+bool step_meeting::has_all() {
+    const std::lock_guard lock(guard_);
+    return awaited_ == 0;
 }
 
 void exchange::begin_session(std::uint64_t session, std::shared_ptr<memory_client> memory) {
@@ -151,7 +158,7 @@ std::shared_ptr<step_meeting> exchange::open(std::shared_ptr<const session_tasks
             throw_lost_task(error_code::aborted, "the session of this step has ended on this task");
         session_state& here = at->second;
         if (const auto refused = here.refused.extract(step)) {
-            here.note_end(step);
+            here.ended_without.note(step);
             throw resource_exhausted_error("step " + std::to_string(step) + ": values came before it did, and " +
                                            refused.mapped());
         }
@@ -176,7 +183,7 @@ void exchange::close(std::uint64_t session, std::uint64_t step) noexcept {
     }
     early = here.take_early(step);
     here.refused.erase(step);
-    here.note_end(step);
+    if (!here.has_ended(step)) (closed && closed->has_all() ? here.ended : here.ended_without).note(step);
 }
 
 std::vector<edge_value> exchange::session_state::take_early(std::uint64_t step) noexcept {
@@ -188,14 +195,13 @@ std::vector<edge_value> exchange::session_state::take_early(std::uint64_t step) 
     return all;
 }
 
-void exchange::session_state::note_end(std::uint64_t step) noexcept {
-    constexpr std::size_t remembered = 1024;
+void exchange::recent_steps::note(std::uint64_t step) noexcept {
     try {
-        if (!ended.insert(step).second) return;
-        in_order.push_back(step);
-        if (in_order.size() <= remembered) return;
-        ended.erase(in_order.front());
-        in_order.pop_front();
+        if (!steps_.insert(step).second) return;
+        in_order_.push_back(step);
+        if (in_order_.size() <= most_) return;
+        steps_.erase(in_order_.front());
+        in_order_.pop_front();
     } catch (const std::bad_alloc&) { // what comes late for it is kept until the session ends, within the limit
     }
 }
@@ -218,7 +224,7 @@ void exchange::arrived(step_values&& v) {
         session_state& here = at->second;
         if (const auto there = here.open.find(v.step); there != here.open.end()) open = there->second;
         else {
-            if (here.ended.contains(v.step) || here.refused.contains(v.step)) return;
+            if (here.has_ended(v.step) || here.refused.contains(v.step)) return;
             std::size_t size = 0;
             for (const edge_value& e : v.values) size += e.value.bytes();
             if (here.early_bytes + size > early_limit_) { // the step fails when it comes
@@ -240,7 +246,7 @@ bool exchange::refuse(std::uint64_t session, std::uint64_t step, const std::stri
     std::vector<edge_value> dropped; // ends after the lock does
     const std::lock_guard lock(guard_);
     const auto at = sessions_.find(session);
-    if (at == sessions_.end() || at->second.open.contains(step) || at->second.ended.contains(step)) return false;
+    if (at == sessions_.end() || at->second.open.contains(step) || at->second.has_ended(step)) return false;
     dropped = at->second.take_early(step);
     at->second.refused.emplace(step, "there was no room for them: " + why);
     return true;

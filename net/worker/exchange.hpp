@@ -48,6 +48,7 @@ private:
 struct step_edges {
     explicit step_edges(std::size_t count) : to(count, -1) {}
     std::vector<int> to; ///< by edge: the task that what is sent by it goes to, by session_tasks; -1: it stays here
+    std::size_t arriving = 0; ///< edges of which others send something
     received_memory memory;
 };
 
@@ -65,6 +66,8 @@ public:
     any_array place(std::int64_t edge, const tensor_type& type);
     /// From another task: an edge that is none, or has brought its value already, is left out.
     void arrived(edge_value&& v);
+    /// All that others send has arrived.
+    bool has_all();
 
 private:
     struct outgoing {
@@ -80,6 +83,7 @@ private:
     local_rendezvous here_;
     std::mutex guard_; // of what follows
     std::vector<bool> arrived_;
+    std::size_t awaited_;        // edges of which nothing has
     std::vector<outgoing> kept_; // until the next flush
 };
 
@@ -112,17 +116,29 @@ public:
     counts count() const;
 
 private:
+    // The last so many that were noted.
+    class recent_steps {
+    public:
+        explicit recent_steps(std::size_t most) : most_(most) {}
+        void note(std::uint64_t step) noexcept;
+        bool has(std::uint64_t step) const { return steps_.contains(step); }
+
+    private:
+        std::size_t most_;
+        std::set<std::uint64_t> steps_;
+        std::deque<std::uint64_t> in_order_;
+    };
     struct session_state {
         std::shared_ptr<memory_client> memory;
         std::map<std::uint64_t, std::shared_ptr<step_meeting>> open;
         std::map<std::uint64_t, std::vector<edge_value>> early;
         std::size_t early_bytes = 0;
         std::map<std::uint64_t, std::string> refused; // that have not come, and why their values were not kept
-        std::set<std::uint64_t> ended;                // of late: what is sent to them may still come
-        std::deque<std::uint64_t> in_order;
+        // Of late: what is sent to them may still come; of the first once more, over a new link. As many as steps may be under way.
+        recent_steps ended{1024}, ended_without{65536};
 
         std::vector<edge_value> take_early(std::uint64_t step) noexcept;
-        void note_end(std::uint64_t step) noexcept;
+        bool has_ended(std::uint64_t step) const { return ended.has(step) || ended_without.has(step); }
     };
     const std::size_t early_limit_;
     mutable std::mutex guard_; // of what follows

@@ -27,8 +27,10 @@ std::shared_ptr<worker::part> worker::make_part(const session& s, const register
             throw invalid_argument_error("register_part: edge " + std::to_string(e.edge) + " leads to task " +
                                          std::to_string(e.task) + ", and there are " + std::to_string(m.edges) +
                                          " edges and " + std::to_string(s.tasks->tasks.size()) + " tasks");
-        if (!e.sends) p->edges->memory.plan(e.edge);
-        else if (s.tasks->tasks[static_cast<std::size_t>(e.task)].at) {
+        if (!e.sends) {
+            p->edges->memory.plan(e.edge);
+            ++p->edges->arriving;
+        } else if (s.tasks->tasks[static_cast<std::size_t>(e.task)].at) {
             p->edges->to[static_cast<std::size_t>(e.edge)] = e.task;
             p->receivers.push_back(e.task);
         }

@@ -13,6 +13,38 @@
 namespace tenon::net {
 
 void worker::run(link_number master, run_part&& m, time_point deadline, replier&& answer) {
+    const std::uint64_t of = m.session, step = m.step;
+    std::shared_ptr<running_part> r;
+    try {
+        r = enter(master, std::move(m), deadline, answer);
+    } catch (const internal_error&) { // there is one of this number already
+        throw;
+    } catch (...) {
+        meetings_.close(of, step); // what came for it, and will, is not kept
+        throw;
+    }
+    bool plan_again = false;
+    {
+        const std::lock_guard lock(r->part->guard);
+        if (r->part->planned && (r->part->was_short || (!r->part->failed && r->part->epoch != task_->epoch()))) {
+            r->part->planned = false;
+            r->part->waiting.push_back(r);
+            plan_again = true;
+        }
+    }
+    if (plan_again) plan_later(r);
+    else start(r);
+    std::exception_ptr stopped; // before it waited for its plan
+    {
+        const std::lock_guard lock(r->guard);
+        stopped = r->stopped;
+    }
+    if (stopped) end_unplanned(r, stopped);
+}
+
+// It is found from here on. The answer is its own then.
+std::shared_ptr<worker::running_part> worker::enter(link_number master, run_part&& m, time_point deadline,
+                                                    replier& answer) {
     const auto s = find(m.session);
     if (!s)
         throw_lost_task(error_code::aborted,
@@ -45,29 +77,23 @@ void worker::run(link_number master, run_part&& m, time_point deadline, replier&
                                            " steps of this session under way, which is as many as it takes");
     }
     r->meeting = meetings_.open(s->tasks, m.step, r->part->edges);
-    const std::uint64_t request = answer.request();
+    const std::pair called{master, answer.request()};
     {
+        const std::lock_guard lock(guard_);
+        by_request_[called] = r;
+    }
+    try {
         const std::lock_guard lock(s->guard);
         if (s->ended)
             throw_lost_task(error_code::aborted, "the session of this step has ended on " + self_.name); // meanwhile
         s->steps.emplace(m.step, r);
+    } catch (...) {
+        const std::lock_guard lock(guard_);
+        by_request_.erase(called);
+        throw;
     }
     r->answer = std::move(answer);
-    {
-        const std::lock_guard lock(guard_);
-        by_request_[{master, request}] = r;
-    }
-    bool plan_again = false;
-    {
-        const std::lock_guard lock(r->part->guard);
-        if (r->part->planned && (r->part->was_short || (!r->part->failed && r->part->epoch != task_->epoch()))) {
-            r->part->planned = false;
-            r->part->waiting.push_back(r);
-            plan_again = true;
-        }
-    }
-    if (plan_again) plan_later(r);
-    else start(r);
+    return r;
 }
 
 void worker::plan_later(const std::shared_ptr<running_part>& r) {
@@ -236,6 +262,22 @@ void worker::stop_one(const stop_step& m) {
         if (m.why.code == error_code::deadline_exceeded) (void)step.expire();
         else step.stop(why);
     });
+    end_unplanned(r, why);
+}
+
+// One that waits for its plan does not begin any more.
+void worker::end_unplanned(const std::shared_ptr<running_part>& r, const std::exception_ptr& why) {
+    {
+        const std::lock_guard lock(r->part->guard);
+        if (std::erase(r->part->waiting, r) == 0) return;
+    }
+    forget(*r);
+    try {
+        if (r->in.late()) runtime::exceed_limit(r->in, self_.name + " had not begun its part: it was being planned");
+        fail(r->answer, why);
+    } catch (...) {
+        fail(r->answer, std::current_exception());
+    }
 }
 
 ask_waits::reply worker::waits_of(const ask_waits& m) const {

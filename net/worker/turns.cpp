@@ -23,6 +23,7 @@ turns::~turns() {
         lock held(guard_);
         is_ending_ = true;
         work_came_.notify_all();
+        slice_ended_.notify_all();
         thread_left_.wait(held, [&] { return threads_ == 0 && !first_; });
         all.splice(all.end(), all_);
         all.splice(all.end(), ended_);
@@ -62,37 +63,83 @@ void turns::leave(running& r) noexcept {
 
 void turns::put_in_order(std::uint64_t session, line& l) {
     if (l.is_in_order || l.tasks.empty() || l.running >= width_) return;
-    order_.push_back(session);
+    client& c = clients_[l.client];
+    c.order.push_back(session);
     l.is_in_order = true;
+    put_in_order(l.client, c);
+}
+
+void turns::put_in_order(std::uint64_t number, client& c) {
+    if (c.is_in_order || c.order.empty()) return;
+    c.is_in_order = may_begin(c);
+    if (c.is_in_order) order_.push_back(number);
+    held_ -= c.is_held;
+    c.is_held = !c.is_in_order;
+    held_ += c.is_held;
+}
+
+bool turns::may_begin(const client& c) const { return c.running < 2 * width_ || clock::now() - c.began >= patience; }
+
+time_point turns::end_of_patience() const {
+    time_point first = time_point::max();
+    for (const auto& [number, c] : clients_)
+        if (c.is_held) first = std::min(first, c.began + patience);
+    return first;
+}
+
+void turns::let_held_begin() {
+    for (auto& [number, c] : clients_)
+        if (c.is_held) put_in_order(number, c);
 }
 
 bool turns::find_next(next& n) {
     if (order_.empty()) return false;
-    n.session = order_.front();
+    const std::uint64_t number = order_.front();
     order_.pop_front();
+    client& c = clients_.find(number)->second;
+    c.is_in_order = false;
+    n.session = c.order.front();
+    n.client = number;
+    c.order.pop_front();
     line& l = lines_.find(n.session)->second;
     l.is_in_order = false;
     n.task = std::move(l.tasks.front());
     l.tasks.pop_front();
     ++l.running;
+    begin(c);
     put_in_order(n.session, l); // behind the others
+    put_in_order(number, c);
     return true;
 }
 
-void turns::leave(std::uint64_t session) {
+void turns::begin(client& c) {
+    ++c.running;
+    c.began = clock::now();
+}
+
+void turns::end(std::uint64_t number) {
+    const auto at = clients_.find(number);
+    if (--at->second.running == 0 && at->second.order.empty()) clients_.erase(at);
+    else put_in_order(number, at->second);
+    if (is_ending_ && held_ == 0) slice_ended_.notify_all();
+}
+
+void turns::leave(std::uint64_t session, std::uint64_t number) {
     const auto at = lines_.find(session);
     --at->second.running;
     if (at->second.running == 0 && at->second.tasks.empty()) lines_.erase(at);
     else put_in_order(session, at->second);
+    end(number);
 }
 
 // ---- threads
 
 // For each task that can begin now, and one that waits for the end of a slice where others cannot.
 void turns::call_threads() {
-    if (order_.empty()) return;
-    const std::size_t wanted = std::min(order_.size(), free_slots());
-    const bool watches = wanted < order_.size() && !is_watching_;
+    if (order_.empty() && held_ == 0) return;
+    const std::size_t free = free_slots(), wanted = std::min(order_.size(), free);
+    const bool watches = (wanted < order_.size() || held_ > 0) && !is_watching_;
+    if (is_watching_ && wanted < order_.size() && free == 0 && next_slot() < watched_until_) slice_ended_.notify_one();
     while (called_ + starting_ < wanted + (watches ? 1 : 0)) {
         if (called_ < idle_) {
             ++called_;
@@ -131,10 +178,12 @@ void turns::work(lock& held) {
     const kept_back nothing([] {}); // it knows when kernels run here
     for (;;) {
         const bool is_full = !order_.empty() && free_slots() == 0;
-        if (is_full && !is_watching_) {
+        if ((is_full || (order_.empty() && held_ > 0)) && !is_watching_) {
             is_watching_ = true;
-            slice_ended_.wait_until(held, next_slot());
+            watched_until_ = is_full ? next_slot() : end_of_patience();
+            slice_ended_.wait_until(held, watched_until_);
             is_watching_ = false;
+            let_held_begin();
             continue;
         }
         if (order_.empty() || is_full) {
@@ -163,7 +212,7 @@ void turns::work(lock& held) {
         n.task = pool_task();
         held.lock();
         leave(r);
-        leave(n.session);
+        leave(n.session, n.client);
     }
 }
 
@@ -181,7 +230,8 @@ bool turns::take(std::uint64_t session, pool_task& task) {
     return true;
 }
 
-void turns::run_aside(std::uint64_t session, pool_task& task) {
+// It is counted already.
+void turns::run_aside(std::uint64_t session, std::uint64_t number, pool_task& task) {
     running r;
     {
         const std::lock_guard held(guard_);
@@ -191,32 +241,57 @@ void turns::run_aside(std::uint64_t session, pool_task& task) {
     task = pool_task(); // the last of a server that ends, which waits for this in the destructor
     const std::lock_guard held(guard_);
     leave(r);
+    end(number);
     call_threads();
     if (is_ending_) thread_left_.notify_all();
 }
 
 void turns::submit(std::uint64_t session, bool is_long, pool_task task) {
     if (!transport_.has_threads()) return pool_.submit(std::move(task));
+    std::uint64_t number = 0; // the client's
     const auto is_next = [&] {
         const std::lock_guard held(guard_);
-        return order_.empty() && free_slots() > 0;
+        if (!order_.empty() || free_slots() == 0) return false;
+        client& c = clients_[number = client_of(session)];
+        if (!may_begin(c)) return false;
+        begin(c);
+        return true;
     };
     if (!is_long && is_next()) {
         auto kept = std::make_shared<pool_task>(std::move(task));
-        pool_task aside = [this, session, kept] { run_aside(session, *kept); };
+        pool_task aside = [this, session, number, kept] { run_aside(session, number, *kept); };
         if (transport_.run_aside(aside)) return;
         task = std::move(*kept);
+        const std::lock_guard held(guard_);
+        end(number);
     }
     next alone;
     {
         const std::lock_guard held(guard_);
-        line& l = lines_[session];
+        const auto [at, is_new] = lines_.try_emplace(session);
+        line& l = at->second;
+        if (is_new) l.client = client_of(session);
         l.tasks.push_back(std::move(task));
         put_in_order(session, l);
         call_threads();
-        if (threads_ == 0 && find_next(alone)) leave(alone.session); // no thread can be had
+        if (threads_ == 0 && find_next(alone)) leave(alone.session, alone.client); // no thread can be had
     }
     if (alone.task) pool_.submit(std::move(alone.task));
+}
+
+void turns::enter(std::uint64_t session, const std::string& whose) {
+    const std::lock_guard held(guard_);
+    entered_[session] = std::hash<std::string>()(whose.substr(0, whose.rfind(':')));
+}
+
+void turns::forget(std::uint64_t session) noexcept {
+    const std::lock_guard held(guard_);
+    entered_.erase(session);
+}
+
+std::uint64_t turns::client_of(std::uint64_t session) const {
+    const auto at = entered_.find(session);
+    return at == entered_.end() ? session : at->second;
 }
 
 turns::counts turns::count() const {
@@ -225,6 +300,7 @@ turns::counts turns::count() const {
     for (const auto& [session, l] : lines_) c.waiting += l.tasks.size();
     for (const running* r = first_; r; r = r->after) ++c.running;
     c.threads = threads_;
+    c.clients = clients_.size();
     return c;
 }
 

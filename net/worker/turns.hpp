@@ -7,6 +7,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <unordered_map>
 
@@ -17,13 +18,15 @@
 
 namespace tenon::net {
 
-/// Does what sessions have to be done. Sessions take turns, whatever each of them has submitted, and as many tasks are under way as
-/// the pool has threads, its caller included, and of one session no more; but a task that has taken a `slice` does not count among
-/// those any more: another one begins beside it. So what is short waits for others' slices, and never for the end of what is long. Has threads of
-/// its own, as many as are wanted at a time, up to `most_threads`. Thread-safe.
+/// Does what sessions have to be done. Clients take turns, whatever each of them has submitted, and so do the sessions of each. As many
+/// tasks are under way as the pool has threads, its caller included, and of one session no more; but a task that has taken a `slice` does
+/// not count among those any more: another one begins beside it. So what is short waits for others' slices, and never for the end of what
+/// is long. Of one client twice as many are under way: what is beyond begins when one of them ends, or none has begun for `patience`,
+/// since whatever computes is slowed by it. Has threads of its own, as many as are wanted at a time, up to `most_threads`. Thread-safe.
 class turns {
 public:
     static constexpr auto slice = std::chrono::milliseconds(10);
+    static constexpr auto patience = std::chrono::seconds(1);
     static constexpr std::size_t most_threads = 256;
 
     /// Both outlive it. A transport that has no threads has all done by the pool.
@@ -38,25 +41,36 @@ public:
     void submit(std::uint64_t session, bool is_long, pool_task task);
     /// Takes over what a thread gives to the pool for this session: as of a submit_scope. Kernels' own is left to the pool.
     bool take(std::uint64_t session, pool_task& task);
+    /// Whose the session is, until it is forgotten: "NAME (HOST:PORT)", of which all ports are one client. One of which nobody says it
+    /// is its own.
+    void enter(std::uint64_t session, const std::string& whose);
+    void forget(std::uint64_t session) noexcept;
 
     /// What it holds, for tests.
     struct counts {
-        std::size_t waiting = 0, running = 0, threads = 0;
+        std::size_t waiting = 0, running = 0, threads = 0, clients = 0;
     };
     counts count() const;
 
 private:
-    struct line {
+    struct line { // of a session
+        std::uint64_t client = 0;
         std::deque<pool_task> tasks;
         std::size_t running = 0;
         bool is_in_order = false;
+    };
+    struct client {
+        std::deque<std::uint64_t> order; // sessions that have a task which may begin
+        std::size_t running = 0;
+        time_point began{};                        // the last one
+        bool is_in_order = false, is_held = false; // it has one; it has, and as many are under way as there may be
     };
     struct running { // in a list by beginning; on the stack of who runs it
         time_point since;
         running *before = nullptr, *after = nullptr;
     };
     struct next {
-        std::uint64_t session = 0;
+        std::uint64_t session = 0, client = 0;
         pool_task task;
     };
     using lock = std::unique_lock<std::mutex>;
@@ -65,16 +79,24 @@ private:
     std::size_t free_slots() const noexcept;
     time_point next_slot() const noexcept;
     void put_in_order(std::uint64_t session, line& l);
+    void put_in_order(std::uint64_t number, client& c);
+    bool may_begin(const client& c) const;
+    time_point end_of_patience() const;
+    void let_held_begin();
     bool find_next(next& n);
-    void leave(std::uint64_t session);
+    void begin(client& c);
+    void end(std::uint64_t number);
+    void leave(std::uint64_t session, std::uint64_t number);
     void enter(running& r) noexcept;
     void leave(running& r) noexcept;
     void call_threads();
     bool start_thread();
     void work(lock& held);
 
+    std::uint64_t client_of(std::uint64_t session) const;
+
     void run(std::uint64_t session, pool_task& task);
-    void run_aside(std::uint64_t session, pool_task& task);
+    void run_aside(std::uint64_t session, std::uint64_t number, pool_task& task);
 
     transport& transport_;
     thread_pool& pool_;
@@ -82,11 +104,15 @@ private:
     mutable std::mutex guard_; // of what follows
     std::condition_variable work_came_, slice_ended_, thread_left_;
     std::unordered_map<std::uint64_t, line> lines_;
-    std::deque<std::uint64_t> order_; // sessions that have a task which may begin
+    std::unordered_map<std::uint64_t, std::uint64_t> entered_; // by session, the client
+    std::unordered_map<std::uint64_t, client> clients_;
+    std::deque<std::uint64_t> order_; // clients that have a task which may begin
+    std::size_t held_ = 0;            // clients that are
     running *first_ = nullptr, *last_ = nullptr;
     std::size_t idle_ = 0;
     std::size_t called_ = 0, starting_ = 0; // of those, and new ones, that are on their way
-    bool is_watching_ = false;              // one of the threads waits for a slice to end
+    time_point watched_until_{};
+    bool is_watching_ = false; // one of the threads waits for a slice, or patience, to end
     bool is_ending_ = false;
     std::size_t threads_ = 0;
     std::list<std::thread> all_, ended_;

@@ -138,6 +138,7 @@ void worker::begin(link_number master, begin_session&& m, time_point deadline, r
             throw already_exists_error("begin_session: " + self_.name + " has this session already");
         meetings_.begin_session(m.session, s->memory);
     }
+    turns_.enter(m.session, s->client);
     // Its values go to the master by a link of this task's own: that there is a way is known before steps wait for them.
     const std::shared_ptr<peer> back = s->tasks->tasks.empty() ? nullptr : s->tasks->tasks[0].at;
     if (!back) {
@@ -166,6 +167,7 @@ std::shared_ptr<worker::session> worker::take_out(std::uint64_t number) {
         s = std::move(at->second);
         sessions_.erase(at);
     }
+    turns_.forget(number);
     const std::lock_guard lock(s->guard);
     s->ended = true;
     return s;

@@ -98,6 +98,7 @@ private:
     void drop(part& p, const std::exception_ptr& why);
     void make_plan(const std::shared_ptr<session>& s, const std::shared_ptr<part>& p, bool is_sent);
     void run(link_number master, run_part&& m, time_point deadline, replier&& answer);
+    std::shared_ptr<running_part> enter(link_number master, run_part&& m, time_point deadline, replier& answer);
     void plan_later(const std::shared_ptr<running_part>& r);
     void start(const std::shared_ptr<running_part>& r);
     void ended(const std::shared_ptr<running_part>& r);
@@ -105,6 +106,7 @@ private:
     void answer_unsent(const std::pair<link_number, std::uint64_t>& which, std::string&& why);
     void forget(const running_part& r);
     void stop_one(const stop_step& m);
+    void end_unplanned(const std::shared_ptr<running_part>& r, const std::exception_ptr& why);
     void settle_one(const settle_step& m);
     void settle(running_part& r, const settle_step& m);
     ask_waits::reply waits_of(const ask_waits& m) const;

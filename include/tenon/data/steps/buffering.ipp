@@ -67,6 +67,7 @@ private:
             meter_.capacity_sum.fetch_add(room, std::memory_order_relaxed);
             meter_.fill_sum.fetch_add(there, std::memory_order_relaxed);
             gave_ = 0; // not if it throws
+            if (!thread_.joinable() && !ended_) begin_thread();
             if (kept_element* const first = queue_.front()) give(*first, x);
             else if (!take_here(x)) return false;
             if (tuned_) last_bytes_ = bytes_of(x);
@@ -155,8 +156,7 @@ private:
             } catch (...) {
                 failure = std::current_exception();
             }
-            const std::int64_t took_until = now_ns();
-            took(begin, took_until);
+            took(begin, now_ns());
             lock.lock();
             taking_ = false;
             ended_ = !got && !failure;
@@ -164,12 +164,7 @@ private:
             choose_way(true);
             const bool goes_on = !ended_ && (way_ == way::ahead || way_ != before);
             lock.unlock();
-            // Where elements take less than to begin it, not before it is known what is done meanwhile.
-            const bool is_known =
-                (begin + worth_a_thread < took_until && takes_.count > 1) || // with the first a file is opened
-                between_.count >= enough_measured;
-            if (!thread_.joinable() && !ended_ && is_known && way_ != way::alone) begin_thread();
-            else if (goes_on) take_.notify_one();
+            if (goes_on) take_.notify_one();
             if (failure) std::rethrow_exception(failure);
             return got;
         }
@@ -189,9 +184,7 @@ private:
             gave_ = now_ns();
             took(begin, gave_);
             choose_way(true);
-            if (way_.load(std::memory_order_relaxed) == way::alone) return true;
-            if (!thread_.joinable()) begin_thread();
-            else take_.notify_one();
+            if (way_.load(std::memory_order_relaxed) != way::alone) take_.notify_one();
             return true;
         }
 
@@ -208,7 +201,6 @@ private:
             else way_ = way::watch;
         }
         static constexpr double handing_over = 500, waking_up = 5000; // nanoseconds
-        static constexpr std::int64_t worth_a_thread = 20'000;
 
         void took(std::int64_t begin, std::int64_t end) {
             takes_.add(static_cast<double>(end - begin));
