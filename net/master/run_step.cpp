@@ -169,7 +169,7 @@ void master::start(const std::shared_ptr<session>& s, const std::shared_ptr<step
                 if (!a->is_wanted(*s)) return;
             }
             const done_here rest(*pool);
-            if (a->deadline != never) called->steps->plan(a->call.feeds);
+            called->steps->plan(a->call.feeds);
             {
                 const std::lock_guard lock(s->guard);
                 if (!a->is_wanted(*s)) return;

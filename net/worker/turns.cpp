@@ -71,19 +71,23 @@ void turns::put_in_order(std::uint64_t session, line& l) {
 
 void turns::put_in_order(std::uint64_t number, client& c) {
     if (c.is_in_order || c.order.empty()) return;
-    c.is_in_order = may_begin(c);
+    c.is_in_order = may_begin(c) <= clock::now();
     if (c.is_in_order) order_.push_back(number);
     held_ -= c.is_held;
     c.is_held = !c.is_in_order;
     held_ += c.is_held;
 }
 
-bool turns::may_begin(const client& c) const { return c.running < 2 * width_ || clock::now() - c.began >= patience; }
+time_point turns::may_begin(const client& c) const {
+    if (c.running < 2 * width_) return time_point::min();
+    constexpr std::size_t most = 9; // five seconds
+    return c.began + slice * (1 << std::min(c.running / width_ - 1, most));
+}
 
-time_point turns::end_of_patience() const {
+time_point turns::first_held() const {
     time_point first = time_point::max();
     for (const auto& [number, c] : clients_)
-        if (c.is_held) first = std::min(first, c.began + patience);
+        if (c.is_held) first = std::min(first, may_begin(c));
     return first;
 }
 
@@ -180,7 +184,7 @@ void turns::work(lock& held) {
         const bool is_full = !order_.empty() && free_slots() == 0;
         if ((is_full || (order_.empty() && held_ > 0)) && !is_watching_) {
             is_watching_ = true;
-            watched_until_ = is_full ? next_slot() : end_of_patience();
+            watched_until_ = is_full ? next_slot() : first_held();
             slice_ended_.wait_until(held, watched_until_);
             is_watching_ = false;
             let_held_begin();
@@ -253,7 +257,7 @@ void turns::submit(std::uint64_t session, bool is_long, pool_task task) {
         const std::lock_guard held(guard_);
         if (!order_.empty() || free_slots() == 0) return false;
         client& c = clients_[number = client_of(session)];
-        if (!may_begin(c)) return false;
+        if (may_begin(c) > clock::now()) return false;
         begin(c);
         return true;
     };

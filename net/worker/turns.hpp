@@ -21,12 +21,12 @@ namespace tenon::net {
 /// Does what sessions have to be done. Clients take turns, whatever each of them has submitted, and so do the sessions of each. As many
 /// tasks are under way as the pool has threads, its caller included, and of one session no more; but a task that has taken a `slice` does
 /// not count among those any more: another one begins beside it. So what is short waits for others' slices, and never for the end of what
-/// is long. Of one client twice as many are under way: what is beyond begins when one of them ends, or none has begun for `patience`,
-/// since whatever computes is slowed by it. Has threads of its own, as many as are wanted at a time, up to `most_threads`. Thread-safe.
+/// is long. Of one client more and more slices pass before another one begins, since whatever computes is slowed by it: twice as many are
+/// under way soon, and hardly more than ten times as many ever. Has threads of its own, as many as are wanted at a time, up to
+/// `most_threads`. Thread-safe.
 class turns {
 public:
     static constexpr auto slice = std::chrono::milliseconds(10);
-    static constexpr auto patience = std::chrono::seconds(1);
     static constexpr std::size_t most_threads = 256;
 
     /// Both outlive it. A transport that has no threads has all done by the pool.
@@ -63,7 +63,7 @@ private:
         std::deque<std::uint64_t> order; // sessions that have a task which may begin
         std::size_t running = 0;
         time_point began{};                        // the last one
-        bool is_in_order = false, is_held = false; // it has one; it has, and as many are under way as there may be
+        bool is_in_order = false, is_held = false; // it has one; it has, which may not begin yet
     };
     struct running { // in a list by beginning; on the stack of who runs it
         time_point since;
@@ -80,8 +80,8 @@ private:
     time_point next_slot() const noexcept;
     void put_in_order(std::uint64_t session, line& l);
     void put_in_order(std::uint64_t number, client& c);
-    bool may_begin(const client& c) const;
-    time_point end_of_patience() const;
+    time_point may_begin(const client& c) const;
+    time_point first_held() const;
     void let_held_begin();
     bool find_next(next& n);
     void begin(client& c);
@@ -112,7 +112,7 @@ private:
     std::size_t idle_ = 0;
     std::size_t called_ = 0, starting_ = 0; // of those, and new ones, that are on their way
     time_point watched_until_{};
-    bool is_watching_ = false; // one of the threads waits for a slice, or patience, to end
+    bool is_watching_ = false; // one of the threads waits for a slice to end, or for what is held
     bool is_ending_ = false;
     std::size_t threads_ = 0;
     std::list<std::thread> all_, ended_;

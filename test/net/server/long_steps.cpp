@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -203,6 +204,67 @@ TEST_CASE("while many clients' steps are planned, or run, another one's first st
             CHECK_THROWS_AS((void)waiting[0].get(), tn::cancelled_error);
             while_planning() = nullptr;
         }
+}
+
+TEST_CASE("SEMANTICS 17: a step whose plan is being made, by its master or on another task, ends at its limit, or when "
+          "it is stopped") {
+    for (const int count : {1, 2}) {
+        CAPTURE(count);
+        const servers all(count, 2);
+        barrier gate;
+        const tn::step nobodys{};
+        while_running() = [](std::int64_t, const tn::step&) {};
+        while_planning() = [&] { gate.pass(nobodys); };
+        const tn::graph g;
+        const tn::graph_scope scope(g);
+        const auto x = tn::placeholder<float, tn::shape<>>("x");
+        scalar y;
+        {
+            const tn::device_scope there("/job:worker/task:" + std::to_string(count - 1));
+            y = calling(0, x);
+        }
+        const auto words_of = [](const auto& step) -> std::string {
+            try {
+                (void)step.get();
+            } catch (const tn::error& e) {
+                return std::string(tn::name_of(e.code())) + ": " + e.what();
+            }
+            return "well";
+        };
+        tn::session late(all.target(), g), stopped(all.target(), g), well(all.target(), g);
+        const std::string said = words_of(late.callable(tn::feeds(x), tn::fetches(y)).start_for(0.05, 1.0f));
+        INFO(said);
+        CHECK(said.find("deadline_exceeded: ") == 0);
+        CHECK(said.find("had not begun") != std::string::npos);
+        const auto step = stopped.callable(tn::feeds(x), tn::fetches(y)).start(1.0f);
+        gate.wait_for(2);
+        step.stop();
+        const std::string why = words_of(step);
+        INFO(why);
+        CHECK(why.find("cancelled: ") == 0);
+        CHECK(why.find("not known") == std::string::npos);
+        gate.open = true;
+        while_planning() = nullptr;
+        for (tn::session* s : {&late, &stopped, &well})
+            CHECK(std::get<0>(s->callable(tn::feeds(x), tn::fetches(y))(3.0f))() == 3.0f);
+    }
+}
+
+TEST_CASE("a callable goes on when the handle of its session has gone, which ends only what was asked for before") {
+    const servers all(1, 2);
+    while_running() = [](std::int64_t, const tn::step&) {};
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const auto x = tn::placeholder<float, tn::shape<>>("x");
+    const scalar y = x + 1.0f;
+    for (int i = 0; i < 100; ++i) {
+        std::optional<tn::session> sess;
+        sess.emplace(all.target(), g);
+        const auto step = sess->callable(tn::feeds(x), tn::fetches(y));
+        CHECK(std::get<0>(step(1.0f))() == 2.0f);
+        sess.reset();
+        for (int k = 0; k < 3; ++k) CHECK(std::get<0>(step(1.0f))() == 2.0f);
+    }
 }
 
 TEST_CASE("steps that compute are reached by a stop and by their deadline, on any of the server's threads") {

@@ -27,6 +27,10 @@ template <std::int64_t N = large> tn::array<float, tn::shape<N>> large_value(flo
     return a;
 }
 
+template <std::int64_t N> tn::fifo_queue<tn::component<float, tn::shape<N>>> queue_of() {
+    return tn::fifo_queue<tn::component<float, tn::shape<N>>>(100'000, {.shared_name = "q" + std::to_string(N)});
+}
+
 std::size_t in_use(const tn::session& s, const char* task) {
     return s.memory_info(tn::device_name(std::string(task) + "/device:CPU:0")).in_use;
 }
@@ -152,6 +156,45 @@ TEST_CASE("memory: a task that had no room for a part takes it when there is som
     holder.reset();
     tn::session::reset(all.target("worker", 1));
     CHECK(sess.run(sum)() == 0);
+}
+
+TEST_CASE("memory: a shortage that a part met passes with it, also of a program that the task knew; nothing stays of "
+          "its steps") {
+    const net_test::clients_that are_quick;
+    net_test::servers all(1, 1, with_limit());
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    constexpr std::int64_t fed = 1 << 18; // elements: 1 MiB
+    const auto x = tn::placeholder<float, tn::shape<fed>>("x");
+    const tn::device_scope there{tn::device_name("/job:ps/task:0")};
+    const auto many = queue_of<fed>();
+    const auto some = queue_of<fed / 16>();
+    const tn::operation puts[] = {many.enqueue(tn::full<tn::shape<fed>>(2.0f)),
+                                  some.enqueue(tn::full<tn::shape<fed / 16>>(2.0f))};
+    const tn::any_tensor takes[] = {tn::sum(many.dequeue()), tn::sum(some.dequeue())};
+    tn::tensor<float, tn::shape<>> y = tn::sum(x * 2.0f);
+    for (int i = 0; i < 60; ++i) y = y + tn::sum(tn::exp(x * static_cast<float>(i)) + x); // whose plan is no small one
+    const auto value = large_value<fed>(0);
+    const tn::session_options limited{.operation_timeout = 20};
+    tn::session first(all.target("worker", 0), g, limited), second(all.target("worker", 0), g, limited);
+    const float expected = std::get<0>(first.callable(tn::feeds(x), tn::fetches(y))(value))();
+    const auto step = second.callable(tn::feeds(x), tn::fetches(y));
+    int there_are[2] = {};
+    for (int q = 0; q < 2; ++q) {
+        (void)second.run_untyped({}, {}, {puts[q]});
+        (void)second.run_untyped({}, {takes[q]});
+        try {
+            for (;; ++there_are[q]) (void)second.run_untyped({}, {}, {puts[q]});
+        } catch (const tn::resource_exhausted_error&) {
+        }
+    }
+    for (int i = 0; i < 2; ++i) CHECK_THROWS_AS((void)step(value), tn::resource_exhausted_error);
+    const std::size_t full = in_use(second, "/job:ps/task:0");
+    for (int i = 0; i < 8; ++i) CHECK_THROWS_AS((void)step(value), tn::resource_exhausted_error);
+    CHECK(in_use(second, "/job:ps/task:0") <= full + (std::size_t{1} << 20));
+    for (int q = 0; q < 2; ++q)
+        for (; there_are[q] > 0; --there_are[q]) (void)second.run_untyped({}, {takes[q]});
+    for (int i = 0; i < 3; ++i) CHECK(std::get<0>(step(value))() == expected);
 }
 
 TEST_CASE("memory: tenon status says which client holds how much of a task, also when it has gone") {

@@ -37,6 +37,9 @@ struct barrier {
     void wait_for(int count) {
         for (int n = inside; n != count; n = inside) inside.wait(n);
     }
+    void wait_for_more(int count) {
+        for (int n = inside; n < count; n = inside) inside.wait(n);
+    }
 };
 
 struct done_soon {
@@ -90,6 +93,29 @@ TEST_CASE("turns: a session that has much to do has one turn, then others have t
     CHECK(last.wait());
     CHECK(greedy == 1000);
     CHECK(before < 1000);
+}
+
+TEST_CASE("turns: of one client so many tasks are under way, in whatever sessions; another's begins beside them") {
+    const auto t = make_tcp_transport();
+    tn::thread_pool pool(2);
+    turns on(*t, pool);
+    barrier blocked, others;
+    for (std::uint64_t session = 1; session <= 60; ++session)
+        on.enter(session, "greedy (host:" + std::to_string(session) + ")");
+    on.enter(100, "another (host:7)");
+    for (std::uint64_t session = 1; session <= 60; ++session) on.submit(session, session % 2, blocked.task());
+    blocked.wait_for_more(4);
+    for (int i = 0; i < 2; ++i) on.submit(100, i == 0, others.task());
+    others.wait_for(2);
+    CHECK(on.count().running < 30);
+    blocked.wait_for_more(9); // what waits for what has not begun goes on at last
+    CHECK(on.count().clients == 2);
+    others.opened.set_value();
+    blocked.opened.set_value();
+    done_soon last;
+    on.submit(60, true, last.task());
+    CHECK(last.wait());
+    for (std::uint64_t session = 1; session <= 60; ++session) on.forget(session);
 }
 
 TEST_CASE("turns: threads that are not wanted any more end, and those that there are end with it") {
