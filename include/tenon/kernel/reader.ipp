@@ -72,6 +72,15 @@ struct reader_resource::state {
     void put_back(read_attempt& a) noexcept {
         left.merge(a.records_, [](const auto& x, const auto& y) { return x.number < y.number; });
     }
+    // Copies of what it keeps, or the records' own texts, when it is known that they are wanted.
+    static void give(read_attempt& a) {
+        std::string* key = a.read_keys.data<std::string>();
+        std::string* value = a.read_values.data<std::string>();
+        for (detail::numbered_record& r : a.records_) {
+            *key++ = a.keeps ? r.key : std::move(r.key);
+            *value++ = a.keeps ? r.value : std::move(r.value);
+        }
+    }
     void note_ignored() {
         const std::uint64_t now = source->ignored();
         const std::lock_guard lock(guard);
@@ -156,7 +165,10 @@ TENON_INLINE void reader_resource::serve() noexcept {
                         state_->handled = asks = true;
                     } else withdraws = state_->takes_handling();
                     break;
-                } else state_->produced += static_cast<std::int64_t>(a->records_.size());
+                } else {
+                    if (!a->keeps && !a->failure_) state::give(*a);
+                    state_->produced += static_cast<std::int64_t>(a->records_.size());
+                }
                 if (!a->keeps || a->failure_) a->records_.clear();
                 state_->all.remove(*a);
                 a->where_ = read_attempt::place::nowhere;
@@ -251,12 +263,7 @@ TENON_INLINE bool reader_resource::fill(read_attempt& a) noexcept {
         const auto n = static_cast<std::int64_t>(a.records_.size());
         a.read_keys = any_array(element_type::string, a.single_ ? extents() : extents(n));
         a.read_values = any_array(element_type::string, a.single_ ? extents() : extents(n));
-        std::string* key = a.read_keys.data<std::string>();
-        std::string* value = a.read_values.data<std::string>();
-        for (detail::numbered_record& r : a.records_) {
-            *key++ = a.keeps ? r.key : std::move(r.key);
-            *value++ = a.keeps ? r.value : std::move(r.value);
-        }
+        if (a.keeps) state::give(a);
     } catch (...) { // no memory
         a.failure_ = std::current_exception();
         const std::lock_guard lock(state_->guard);

@@ -14,8 +14,8 @@ TENON_INLINE run_request::run_request() = default;
 TENON_INLINE run_request::~run_request() = default;
 TENON_INLINE run_request::run_request(run_request&&) noexcept = default;
 TENON_INLINE run_request& run_request::operator=(run_request&&) noexcept = default;
-template <class T, class X> void add_to_run(std::vector<T>& all, X&& one) {
-    naming_out_of_memory([] { return std::string("session: a run"); }, [&] { all.push_back(std::forward<X>(one)); });
+template <class T, class X> void add_to_run(std::vector<T>& all, X&& added) {
+    naming_out_of_memory([] { return std::string("session: a run"); }, [&] { all.push_back(std::forward<X>(added)); });
 }
 TENON_INLINE void add_fetch(fetch_request& r, const any_tensor& t) { add_to_run(r.fetches, t); }
 TENON_INLINE void add_fetch(fetch_request& r, const operation& o) { add_to_run(r.targets, o); }
