@@ -197,8 +197,16 @@ private:
 
 } // namespace
 
+void take_end(bool takes) {
+    sigset_t end;
+    sigemptyset(&end);
+    sigaddset(&end, SIGTERM);
+    (void)::pthread_sigmask(takes ? SIG_UNBLOCK : SIG_BLOCK, &end, nullptr);
+}
+
 void run_client(const client_options& o) {
     (void)std::signal(SIGTERM, [](int) { ending = true; });
+    take_end(true);
     tn::set_client_options({.heartbeat = 0.3, .lease = 1.5});
     client(o).run();
 }

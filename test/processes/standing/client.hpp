@@ -32,6 +32,8 @@ struct client_options {
 
 /// Until it is asked to end by SIGTERM.
 void run_client(const client_options& o);
+/// A SIGTERM that comes while it is not taken waits until it is, also from the program before.
+void take_end(bool takes);
 
 // Of a server that is reached by its own address: nothing is between.
 

@@ -47,6 +47,7 @@ public:
         pid_ = ::fork();
         if (pid_ != 0) return;
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        take_end(false); // until a client knows what to do then
         const int to = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
         ::dup2(to, 1);
         ::dup2(to, 2);
