@@ -22,6 +22,9 @@ class memory_client final : public memory_payer {
 public:
     void take(std::size_t bytes) override;
     void give(std::size_t bytes) noexcept override;
+    /// Before something is put where it stays, such as an element in a queue: throws resource_exhausted_error where so little would be
+    /// left that no step could take it out again. Of another payer nothing is known.
+    static void require_room_for_steps(memory_payer* who);
     std::size_t bytes() const noexcept { return held_.load(std::memory_order_relaxed) >> 1; }
     std::string name() const;
     void rename(std::string name);
@@ -59,9 +62,10 @@ public:
     /// Who has some, the largest first; those that have gone, too, while what they had taken is there.
     std::vector<memory_holder> holders() const;
     /// "67108864 bytes are too many: of the 200000000 that may be used (--memory-limit) 150000000 are in use, most by:\n ..."
-    std::string refusal(std::size_t bytes) const;
+    std::string refusal(std::size_t bytes) const { return refusal(std::to_string(bytes) + " bytes are too many"); }
 
 private:
+    std::string refusal(std::string text) const;
     friend class memory_client;
     explicit memory_budget(std::size_t limit) : account_(limit) {}
 

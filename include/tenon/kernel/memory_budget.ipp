@@ -61,11 +61,21 @@ TENON_INLINE std::vector<memory_holder> memory_budget::holders() const {
     return all;
 }
 
-TENON_INLINE std::string memory_budget::refusal(std::size_t bytes) const {
+TENON_INLINE void memory_client::require_room_for_steps(memory_payer* who) {
+    const auto* const client = dynamic_cast<memory_client*>(who);
+    if (!client) return;
+    const memory_info now = client->of_->info();
+    const std::size_t least = std::min(now.limit / 16, std::size_t{1} << 20);
+    if (now.limit == 0 || now.in_use + least <= now.limit) return;
+    throw resource_exhausted_error(
+        client->of_->refusal("the last " + std::to_string(least) + " bytes are for steps that take something out"));
+}
+
+TENON_INLINE std::string memory_budget::refusal(std::string text) const {
     const memory_info now = info();
-    std::string text = std::to_string(bytes) + " bytes are too many: of the " + std::to_string(now.limit) +
-                       " that may be used (server_options::memory_limit, tenon serve --memory-limit), " +
-                       std::to_string(now.in_use) + " are in use";
+    text += ": of the " + std::to_string(now.limit) +
+            " that may be used (server_options::memory_limit, tenon serve --memory-limit), " +
+            std::to_string(now.in_use) + " are in use";
     const std::vector<memory_holder> all = holders();
     return text + (all.empty() ? "" : ", most by:" + largest_holders(all));
 }

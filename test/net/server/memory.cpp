@@ -164,14 +164,16 @@ TEST_CASE("memory: a shortage that a part met passes with it, also of a program 
     net_test::servers all(1, 1, with_limit());
     const tn::graph g;
     const tn::graph_scope scope(g);
-    constexpr std::int64_t fed = 1 << 18; // elements: 1 MiB
+    constexpr std::int64_t fed = 1 << 19; // elements: 2 MiB
     const auto x = tn::placeholder<float, tn::shape<fed>>("x");
     const tn::device_scope there{tn::device_name("/job:ps/task:0")};
     const auto many = queue_of<fed>();
     const auto some = queue_of<fed / 16>();
+    const auto few = queue_of<256>(); // to the last of what may stay
     const tn::operation puts[] = {many.enqueue(tn::full<tn::shape<fed>>(2.0f)),
-                                  some.enqueue(tn::full<tn::shape<fed / 16>>(2.0f))};
-    const tn::any_tensor takes[] = {tn::sum(many.dequeue()), tn::sum(some.dequeue())};
+                                  some.enqueue(tn::full<tn::shape<fed / 16>>(2.0f)),
+                                  few.enqueue(tn::full<tn::shape<256>>(2.0f))};
+    const tn::any_tensor takes[] = {tn::sum(many.dequeue()), tn::sum(some.dequeue()), tn::sum(few.dequeue())};
     tn::tensor<float, tn::shape<>> y = tn::sum(x * 2.0f);
     for (int i = 0; i < 60; ++i) y = y + tn::sum(tn::exp(x * static_cast<float>(i)) + x); // whose plan is no small one
     const auto value = large_value<fed>(0);
@@ -179,8 +181,8 @@ TEST_CASE("memory: a shortage that a part met passes with it, also of a program 
     tn::session first(all.target("worker", 0), g, limited), second(all.target("worker", 0), g, limited);
     const float expected = std::get<0>(first.callable(tn::feeds(x), tn::fetches(y))(value))();
     const auto step = second.callable(tn::feeds(x), tn::fetches(y));
-    int there_are[2] = {};
-    for (int q = 0; q < 2; ++q) {
+    int there_are[3] = {};
+    for (int q = 0; q < 3; ++q) {
         (void)second.run_untyped({}, {}, {puts[q]});
         (void)second.run_untyped({}, {takes[q]});
         try {
@@ -192,7 +194,7 @@ TEST_CASE("memory: a shortage that a part met passes with it, also of a program 
     const std::size_t full = in_use(second, "/job:ps/task:0");
     for (int i = 0; i < 8; ++i) CHECK_THROWS_AS((void)step(value), tn::resource_exhausted_error);
     CHECK(in_use(second, "/job:ps/task:0") <= full + (std::size_t{1} << 20));
-    for (int q = 0; q < 2; ++q)
+    for (int q = 0; q < 3; ++q)
         for (; there_are[q] > 0; --there_are[q]) (void)second.run_untyped({}, {takes[q]});
     for (int i = 0; i < 3; ++i) CHECK(std::get<0>(step(value))() == expected);
 }

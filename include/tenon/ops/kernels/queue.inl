@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <tenon/core/shared_function.hpp>
+#include <tenon/kernel/memory_budget.hpp>
 #include <tenon/kernel/queue.hpp>
 #include <tenon/kernel/wait.hpp>
 #include <tenon/ops/kernels/random_source.hpp>
@@ -105,6 +106,7 @@ public:
         then_ = &then;
         tuple.clear();
         queue_attempt::keeps = wait::keeps;
+        if (values.size() > 1) memory_client::require_room_for_steps(current_payer()); // it enqueues
         // Of many, the queue copies each element. Nothing of what may be written or freed meanwhile is kept.
         for (std::size_t i = 1; i < values.size(); ++i) {
             const bool kept = splits_ || values[i].is_unique();

@@ -19,22 +19,26 @@ TENON_INLINE void steps_in_flight::close(const std::exception_ptr& why, const st
         closed_ = later;
         last = begun_;
     }
-    for (;;) {
-        staged_step* found = nullptr;
+    for (staged_step* at = nullptr;;) {
+        staged_step* next = nullptr;
         {
             const std::lock_guard lock(guard_);
-            for (staged_step* s = first_; s && !found; s = s->after_) {
+            for (staged_step* s = at ? at->after_ : first_; s && !next; s = s->after_) {
                 const std::lock_guard of_step(s->guard_);
                 if (s->number_ > last || s->active_ == 0 || s->first_ || s->too_late_)
                     continue; // began later, or was told already
                 ++s->active_;
-                found = s;
+                next = s;
             }
         }
-        if (!found) return;
-        staged_step::locked lock(found->guard_);
-        found->end_early(why, lock);
-        found->one_less(lock);
+        if (at) { // it was in the list as long as it was needed to go on from there
+            staged_step::locked lock(at->guard_);
+            at->one_less(lock);
+        }
+        if (!next) return;
+        at = next;
+        staged_step::locked lock(at->guard_);
+        at->end_early(why, lock);
     }
 }
 
