@@ -37,7 +37,7 @@ public:
 private:
     run_environment begin(const run_environment& e);
     void start_others(const run_environment& e, steps_in_flight& among);
-    void part_ended(const std::exception_ptr& why);
+    void part_ended(std::exception_ptr why);
     void fail(const std::exception_ptr& why) noexcept;
     void settle(bool failed) noexcept;
     [[noreturn]] void rethrow_first();

@@ -84,8 +84,9 @@ TENON_INLINE void parted_step::start(const any_array* const* feeds, const run_en
 }
 
 // A part, or the thread that started them all. Where that was the last, nothing here is touched afterwards.
-TENON_INLINE void parted_step::part_ended(const std::exception_ptr& why) {
+TENON_INLINE void parted_step::part_ended(std::exception_ptr why) {
     if (why) fail(why);
+    why = nullptr; // is whose step it is
     std::function<void()> ended;
     {
         const std::lock_guard lock(guard_);
