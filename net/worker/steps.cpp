@@ -87,6 +87,7 @@ std::shared_ptr<worker::running_part> worker::enter(link_number master, run_part
         if (s->ended)
             throw_lost_task(error_code::aborted, "the session of this step has ended on " + self_.name); // meanwhile
         s->steps.emplace(m.step, r);
+        r->losses_before = s->losses;
     } catch (...) {
         const std::lock_guard lock(guard_);
         by_request_.erase(called);
@@ -218,18 +219,17 @@ void worker::answer_when_sent(const std::shared_ptr<running_part>& r, run_part::
         return s == peer_state::ready || s == peer_state::resuming;
     };
     const std::vector<int>& to = r->part->receivers;
-    if (std::all_of(to.begin(), to.end(), has_link)) {
+    told.unsent = loss_since(*r);
+    if (!told.unsent.empty() || std::all_of(to.begin(), to.end(), has_link)) {
         reply<run_part>(r->answer, told);
         return;
     }
     const std::pair which{r->master, r->answer.request()};
     {
         const std::lock_guard lock(guard_);
-        unsent_.emplace(which, [r, told = std::make_shared<run_part::reply>(std::move(told))](std::string&& why) {
-            told->unsent = std::move(why);
-            reply<run_part>(r->answer, *told);
-        });
+        unsent_.emplace(which, unsent_answer{r, std::move(told)});
     }
+    if (std::string lost = loss_since(*r); !lost.empty()) return answer_unsent(which, std::move(lost)); // meanwhile
     const auto all = std::make_shared<all_answers>([this, which](const auto& missing) {
         answer_unsent(which, missing.empty() ? "" : self_.name + " cannot send to:" + in_lines(missing));
     });
@@ -241,16 +241,26 @@ void worker::answer_when_sent(const std::shared_ptr<running_part>& r, run_part::
     all->came();
 }
 
+// Why what it sent may not arrive, though another link comes; empty: nothing was lost.
+std::string worker::loss_since(const running_part& r) {
+    const std::lock_guard lock(r.session->guard);
+    for (const int t : r.part->receivers)
+        if (const auto at = r.session->lost.find(t); at != r.session->lost.end() && at->second.number > r.losses_before)
+            return at->second.why;
+    return {};
+}
+
 void worker::answer_unsent(const std::pair<link_number, std::uint64_t>& which, std::string&& why) {
-    std::function<void(std::string &&)> answer;
+    unsent_answer a;
     {
         const std::lock_guard lock(guard_);
         const auto at = unsent_.find(which);
         if (at == unsent_.end()) return;
-        answer = std::move(at->second);
+        a = std::move(at->second);
         unsent_.erase(at);
     }
-    answer(std::move(why));
+    a.told.unsent = std::move(why);
+    reply<run_part>(a.part->answer, a.told);
 }
 
 void worker::stop_one(const stop_step& m) {

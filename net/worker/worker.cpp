@@ -236,6 +236,9 @@ void worker::task_lost(const std::string& task, std::uint64_t incarnation, error
         std::vector<std::uint64_t> steps;
         {
             const std::lock_guard lock(s->guard);
+            for (std::size_t t = 0; t < s->tasks->tasks.size(); ++t)
+                if (s->tasks->tasks[t].name == task && s->tasks->tasks[t].incarnation == incarnation)
+                    s->lost[static_cast<int>(t)] = {++s->losses, why};
             for (const auto& [number, r] : s->steps)
                 if (std::any_of(r->part->partners.begin(), r->part->partners.end(), [&](int t) {
                         const session_tasks::task& other = s->tasks->tasks[static_cast<std::size_t>(t)];
@@ -245,6 +248,13 @@ void worker::task_lost(const std::string& task, std::uint64_t incarnation, error
         }
         for (const std::uint64_t step : steps) stop_one({s->number, step, {code, why, reason_of_end(code)}});
     }
+    std::vector<std::pair<std::pair<link_number, std::uint64_t>, std::shared_ptr<running_part>>> unsent;
+    {
+        const std::lock_guard lock(guard_);
+        for (const auto& [which, a] : unsent_) unsent.emplace_back(which, a.part);
+    }
+    for (const auto& [which, r] : unsent)
+        if (std::string lost = loss_since(*r); !lost.empty()) answer_unsent(which, std::move(lost));
 }
 
 worker::counts worker::count() const {

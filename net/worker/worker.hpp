@@ -104,6 +104,7 @@ private:
     void ended(const std::shared_ptr<running_part>& r);
     void answer_when_sent(const std::shared_ptr<running_part>& r, run_part::reply&& told);
     void answer_unsent(const std::pair<link_number, std::uint64_t>& which, std::string&& why);
+    static std::string loss_since(const running_part& r);
     void forget(const running_part& r);
     void stop_one(const stop_step& m);
     void end_unplanned(const std::shared_ptr<running_part>& r, const std::exception_ptr& why);
@@ -125,7 +126,11 @@ private:
     mutable std::mutex guard_; // of what follows
     std::map<std::uint64_t, std::shared_ptr<session>> sessions_;
     std::map<std::pair<link_number, std::uint64_t>, std::weak_ptr<running_part>> by_request_;
-    std::map<std::pair<link_number, std::uint64_t>, std::function<void(std::string&&)>> unsent_; // answers, by request
+    struct unsent_answer {
+        std::shared_ptr<running_part> part;
+        run_part::reply told;
+    };
+    std::map<std::pair<link_number, std::uint64_t>, unsent_answer> unsent_; // by request
 };
 
 } // namespace tenon::net

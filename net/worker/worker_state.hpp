@@ -36,6 +36,13 @@ struct worker::session {
     std::map<std::uint64_t, std::shared_ptr<part>> parts;
     std::map<std::uint64_t, std::shared_ptr<running_part>> steps;
     std::map<std::uint64_t, std::shared_ptr<running_part>> unsettled; ///< have ended, and took what may be given back
+    // What was sent to a task may be lost with a link: by task, the last time, and why.
+    struct loss {
+        std::uint64_t number = 0;
+        std::string why;
+    };
+    std::map<int, loss> lost;
+    std::uint64_t losses = 0;
 };
 
 // One that was registered. Its plan is made on the pool when its program is there; what is to run meanwhile waits for that.
@@ -79,6 +86,7 @@ struct worker::running_part {
     std::int64_t began = 0; // by the steady clock: of what is traced
     replier answer;
     link_number master = 0;
+    std::uint64_t losses_before = 0;
     std::optional<settle_step>
         settled; // before it has ended, since the master waits no more; under the session's guard
 
