@@ -194,6 +194,7 @@ private:
     struct loan {
         std::size_t fetch, variable;
         std::shared_ptr<variable_resource> lender; // and what its memory needs
+        int shares = -1;                           // the fetch of an earlier one of the same variable
     };
     struct patch {
         std::size_t slot;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include <tenon/core/error.hpp>
@@ -85,7 +86,10 @@ TENON_INLINE plan::plan(program&& placed, const plan_options& o) : devices_(o.de
     if (side_by_side_ > 1 && streams_.empty()) successors_ = schedule_.waits_for.reversed();
     find_variables();
     find_recorded_pointers();
+    std::map<decltype(loan::variable), int> lent; // by variable, the first fetch
     for (loan& l : loans_) {
+        if (const auto [first, is_new] = lent.emplace(l.variable, static_cast<int>(l.fetch)); !is_new)
+            l.shares = first->second;
         const auto at = std::find_if(program_.variables.begin(), program_.variables.end(),
                                      [&](const auto& v) { return v.get() == variables_[l.variable].variable; });
         using both = std::pair<std::shared_ptr<void>, std::shared_ptr<variable_resource>>;

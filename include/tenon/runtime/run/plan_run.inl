@@ -34,7 +34,7 @@ TENON_INLINE void plan::patch_pointers(frame& f, const any_array* const* feeds, 
 // As soon as the values are held. A variable without one fails its step later.
 TENON_INLINE void plan::lend_variables(frame& f, const run_environment& e) const {
     for (const loan& l : loans_) {
-        f.fetched[l.fetch] = f.variables.lend(l.variable, l.lender);
+        f.fetched[l.fetch] = l.shares < 0 ? f.variables.lend(l.variable, l.lender) : f.fetched[l.shares].share();
         if (f.fetched[l.fetch] && e.taker) e.taker->fetched(l.fetch);
     }
 }
