@@ -63,7 +63,7 @@ struct restore_options {
 struct restored_checkpoint : load_report {
     std::string path;
     std::int64_t step = 0;
-    std::vector<std::string> passed_over{}; ///< a line for each that is damaged: its path, and what is wrong with it
+    std::vector<std::string> passed_over{};  ///< a line for each that is damaged: its path, and what is wrong with it
     std::vector<std::string> other_shards{}; ///< iterators that stayed where they are
 };
 
