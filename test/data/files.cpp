@@ -5,9 +5,7 @@
 #include <string>
 #include <tuple>
 
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <tenon/data/csv.hpp>
 #include <tenon/input.hpp>
@@ -15,6 +13,7 @@
 
 #include <messages.hpp>
 
+#include "data/silent_pipe.hpp"
 #include "temporary_folder.hpp"
 
 // What data sets do with files: those that change, pipes that give nothing, batches of more rows than there are.
@@ -98,26 +97,6 @@ TEST_CASE("a batch of far more rows than there are takes memory for those that c
     REQUIRE(std::get<0>(*both).size() == 2000);
     for (std::int64_t i = 0; i < 2000; ++i) CHECK(std::get<1>(*both)(i) == "text " + std::to_string(i % 1000));
 }
-
-namespace {
-
-// A pipe whose writer gives two lines and then, as long as it lives, nothing.
-class silent_pipe {
-public:
-    explicit silent_pipe(std::string path) : path_(std::move(path)) {
-        REQUIRE(::mkfifo(path_.c_str(), 0600) == 0);
-        writer_ = ::open(path_.c_str(), O_RDWR);
-        REQUIRE(::write(writer_, "one\ntwo\n", 8) == 8);
-    }
-    ~silent_pipe() { ::close(writer_); }
-    const std::string& path() const { return path_; }
-
-private:
-    std::string path_;
-    int writer_;
-};
-
-} // namespace
 
 TEST_CASE("SEMANTICS 38: who leaves a loop does not wait for a pipe that gives nothing, whatever threads read it") {
     const temporary_folder folder;

@@ -12,14 +12,11 @@
 #include <thread>
 #include <vector>
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <tenon/data/from.hpp>
 #include <tenon/data/steps/element_queue.hpp>
 #include <tenon/input.hpp>
 
+#include "data/silent_pipe.hpp"
 #include "temporary_folder.hpp"
 
 // How elements go from the threads of a data set to who asks for them: read ahead, taken here, and back.
@@ -240,28 +237,6 @@ TEST_CASE(
         CHECK(!it.next());
     }
 }
-
-namespace {
-
-// A pipe whose writer gives two lines and then, as long as it lives, nothing.
-class silent_pipe {
-public:
-    explicit silent_pipe(std::string path) : path_(std::move(path)) {
-        REQUIRE(::mkfifo(path_.c_str(), 0600) == 0);
-        writer_ = ::open(path_.c_str(), O_RDWR);
-        REQUIRE(::write(writer_, "one\ntwo\n", 8) == 8);
-    }
-    silent_pipe(const silent_pipe&) = delete;
-    silent_pipe& operator=(const silent_pipe&) = delete;
-    ~silent_pipe() { ::close(writer_); }
-    const std::string& path() const { return path_; }
-
-private:
-    std::string path_;
-    int writer_;
-};
-
-} // namespace
 
 TEST_CASE(
     "SEMANTICS 38: what a source gave before it fell silent does not wait behind its silence, whatever the threads") {

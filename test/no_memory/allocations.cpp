@@ -1,9 +1,9 @@
 #include "allocations.hpp"
+#include "replaced_new.hpp"
 
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
-#include <new>
 
 namespace {
 
@@ -11,7 +11,9 @@ std::atomic<bool> counting{false};
 std::atomic<long> counted{0}, to_fail{0};
 std::atomic<bool> failed{false};
 
-void* allocate(std::size_t bytes, std::size_t alignment) noexcept {
+} // namespace
+
+void* replaced_new::take(std::size_t bytes, std::size_t alignment) noexcept {
     if (counting.load(std::memory_order_relaxed) && ++counted == to_fail.load(std::memory_order_relaxed)) {
         failed.store(true);
         return nullptr;
@@ -21,13 +23,7 @@ void* allocate(std::size_t bytes, std::size_t alignment) noexcept {
                ? std::malloc(bytes)
                : std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
 }
-void* allocate_or_throw(std::size_t bytes, std::size_t alignment = 0) {
-    void* const memory = allocate(bytes, alignment);
-    if (!memory) throw std::bad_alloc();
-    return memory;
-}
-
-} // namespace
+void replaced_new::give(void* memory) noexcept { std::free(memory); }
 
 namespace no_memory {
 
@@ -44,22 +40,3 @@ long stop_counting() {
 bool has_failed() { return failed; }
 
 } // namespace no_memory
-
-// The forms that are not here call one of these.
-void* operator new(std::size_t n) { return allocate_or_throw(n); }
-void* operator new[](std::size_t n) { return allocate_or_throw(n); }
-void* operator new(std::size_t n, std::align_val_t a) { return allocate_or_throw(n, static_cast<std::size_t>(a)); }
-void* operator new[](std::size_t n, std::align_val_t a) { return allocate_or_throw(n, static_cast<std::size_t>(a)); }
-void* operator new(std::size_t n, const std::nothrow_t&) noexcept { return allocate(n, 0); }
-void* operator new[](std::size_t n, const std::nothrow_t&) noexcept { return allocate(n, 0); }
-void* operator new(std::size_t n, std::align_val_t a, const std::nothrow_t&) noexcept {
-    return allocate(n, static_cast<std::size_t>(a));
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete[](void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
-void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
-void operator delete[](void* p, std::align_val_t) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
-void operator delete[](void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }

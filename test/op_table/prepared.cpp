@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <cstdlib>
-#include <new>
 
 #include <malloc.h>
 
@@ -11,6 +10,7 @@
 #include <tenon/kernel/file_access.hpp>
 #include <tenon/kernel/resources.hpp>
 
+#include "replaced_new.hpp"
 #include "running.hpp"
 
 // What kernels hold from when they are prepared grows with sizes only where it was asked for. This program's operator new counts.
@@ -20,42 +20,19 @@ namespace {
 thread_local bool counting = false;
 std::atomic<std::int64_t> held{0}; // by what counting threads took, and any gave back
 
-void* take(std::size_t bytes, std::size_t alignment) noexcept {
+} // namespace
+
+void* replaced_new::take(std::size_t bytes, std::size_t alignment) noexcept {
     void* const memory = alignment <= alignof(std::max_align_t)
                              ? std::malloc(bytes ? bytes : 1)
                              : std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
     if (memory && counting) held += static_cast<std::int64_t>(malloc_usable_size(memory));
     return memory;
 }
-void* take_or_throw(std::size_t bytes, std::size_t alignment) {
-    void* const memory = take(bytes, alignment);
-    if (!memory) throw std::bad_alloc();
-    return memory;
-}
-[[gnu::noinline]] void give(void* memory) noexcept {
+[[gnu::noinline]] void replaced_new::give(void* memory) noexcept {
     if (memory && counting) held -= static_cast<std::int64_t>(malloc_usable_size(memory));
     std::free(memory);
 }
-
-} // namespace
-
-void* operator new(std::size_t n) { return take_or_throw(n, 1); }
-void* operator new[](std::size_t n) { return take_or_throw(n, 1); }
-void* operator new(std::size_t n, std::align_val_t a) { return take_or_throw(n, static_cast<std::size_t>(a)); }
-void* operator new[](std::size_t n, std::align_val_t a) { return take_or_throw(n, static_cast<std::size_t>(a)); }
-void* operator new(std::size_t n, const std::nothrow_t&) noexcept { return take(n, 1); }
-void* operator new[](std::size_t n, const std::nothrow_t&) noexcept { return take(n, 1); }
-void* operator new(std::size_t n, std::align_val_t a, const std::nothrow_t&) noexcept {
-    return take(n, static_cast<std::size_t>(a));
-}
-void operator delete(void* p) noexcept { give(p); }
-void operator delete[](void* p) noexcept { give(p); }
-void operator delete(void* p, std::size_t) noexcept { give(p); }
-void operator delete[](void* p, std::size_t) noexcept { give(p); }
-void operator delete(void* p, std::align_val_t) noexcept { give(p); }
-void operator delete[](void* p, std::align_val_t) noexcept { give(p); }
-void operator delete(void* p, std::size_t, std::align_val_t) noexcept { give(p); }
-void operator delete[](void* p, std::size_t, std::align_val_t) noexcept { give(p); }
 
 using namespace op_table;
 

@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <cstdlib>
-#include <new>
 
 #include <malloc.h>
 
@@ -13,6 +12,7 @@
 #include <tenon/ops/state.hpp>
 #include <tenon/runtime/session/session.hpp>
 
+#include "replaced_new.hpp"
 #include "runtime/counted_memory.hpp"
 
 // A steady-state step takes no memory from the system but for what it hands out. This program's operator new counts.
@@ -29,47 +29,17 @@ void* counted(void* p) noexcept {
     all_taken.fetch_add(1, std::memory_order_relaxed);
     return p;
 }
+} // namespace
 
-void* take(std::size_t bytes, std::size_t alignment) noexcept {
+void* replaced_new::take(std::size_t bytes, std::size_t alignment) noexcept {
     if (counting.load(std::memory_order_relaxed) && bytes >= least) taken.fetch_add(1, std::memory_order_relaxed);
     if (alignment <= alignof(std::max_align_t)) return counted(std::malloc(bytes ? bytes : 1));
     return counted(std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment));
 }
-[[gnu::noinline]] void give(void* p) noexcept {
+[[gnu::noinline]] void replaced_new::give(void* p) noexcept {
     if (p) held.fetch_sub(static_cast<std::int64_t>(malloc_usable_size(p)), std::memory_order_relaxed);
     std::free(p);
 }
-void* take_or_throw(std::size_t bytes, std::size_t alignment) {
-    void* p = take(bytes, alignment);
-    if (!p) throw std::bad_alloc();
-    return p;
-}
-} // namespace
-
-void* operator new(std::size_t n) { return take_or_throw(n, 1); }
-void* operator new[](std::size_t n) { return take_or_throw(n, 1); }
-void* operator new(std::size_t n, std::align_val_t a) { return take_or_throw(n, static_cast<std::size_t>(a)); }
-void* operator new[](std::size_t n, std::align_val_t a) { return take_or_throw(n, static_cast<std::size_t>(a)); }
-void* operator new(std::size_t n, const std::nothrow_t&) noexcept { return take(n, 1); }
-void* operator new[](std::size_t n, const std::nothrow_t&) noexcept { return take(n, 1); }
-void* operator new(std::size_t n, std::align_val_t a, const std::nothrow_t&) noexcept {
-    return take(n, static_cast<std::size_t>(a));
-}
-void* operator new[](std::size_t n, std::align_val_t a, const std::nothrow_t&) noexcept {
-    return take(n, static_cast<std::size_t>(a));
-}
-void operator delete(void* p) noexcept { give(p); }
-void operator delete[](void* p) noexcept { give(p); }
-void operator delete(void* p, std::size_t) noexcept { give(p); }
-void operator delete[](void* p, std::size_t) noexcept { give(p); }
-void operator delete(void* p, std::align_val_t) noexcept { give(p); }
-void operator delete[](void* p, std::align_val_t) noexcept { give(p); }
-void operator delete(void* p, std::size_t, std::align_val_t) noexcept { give(p); }
-void operator delete[](void* p, std::size_t, std::align_val_t) noexcept { give(p); }
-void operator delete(void* p, const std::nothrow_t&) noexcept { give(p); }
-void operator delete[](void* p, const std::nothrow_t&) noexcept { give(p); }
-void operator delete(void* p, std::align_val_t, const std::nothrow_t&) noexcept { give(p); }
-void operator delete[](void* p, std::align_val_t, const std::nothrow_t&) noexcept { give(p); }
 
 std::int64_t counted_memory::held_bytes() { return held.load(std::memory_order_relaxed); }
 std::int64_t counted_memory::taken_blocks() { return all_taken.load(std::memory_order_relaxed); }
