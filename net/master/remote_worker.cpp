@@ -152,7 +152,9 @@ public:
                         const run_part::reply r = read_answer<run_part>(std::move(a));
                         took = r.took;
                         std::swap(became.changed, became.unknown);
-                        if (took && !r.changed) became.changed.clear();
+                        if (!r.changed) became.changed.clear();
+                        became.in_part = r.in_part;
+                        if (r.failed) r.why.raise();
                         if (traced) add_rows(*traced, r.rows, began);
                         if (!r.unsent.empty()) throw_lost_task(error_code::unavailable, r.unsent);
                     }
@@ -196,7 +198,10 @@ public:
             const std::lock_guard lock(state_->guard);
             const bool may_have = failed && state_->failed && state_->call && !part_->changes.empty();
             if (!state_->took && !may_have) return;
-            if (state_->took && (!failed || others_changed)) state_->became.changed = part_->changes;
+            if (state_->took && (!failed || others_changed) && state_->became.changed.empty()) {
+                state_->became.changed = part_->changes;
+                state_->became.in_part = state_->failed != nullptr;
+            }
             state_->took = false;
         }
         tell(settle_step{part_->tasks->tasks->session, step_, failed, others_changed});

@@ -117,12 +117,18 @@ struct run_part {
         std::vector<trace_row> rows;
         std::string unsent;   ///< the part is done, and what it sent is lost: why; empty: it is not
         bool took = false;    ///< from queues, what can be given back: a settle_step says
-        bool changed = false; ///< where it took: more than that, or variables
+        bool changed = false; ///< variables, or more of queues than what it took
+        bool in_part = false; ///< not all that it was to
+        bool failed = false;
+        failure why; ///< if it has failed
         static constexpr void fields(auto&& field) {
             field("rows", &reply::rows);
             field("unsent", &reply::unsent);
             field("took", &reply::took);
             field("changed", &reply::changed);
+            field("in_part", &reply::in_part);
+            field("failed", &reply::failed);
+            field("why", &reply::why);
         }
     };
     static constexpr void fields(auto&& field) {

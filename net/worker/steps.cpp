@@ -162,7 +162,9 @@ void worker::ended(const std::shared_ptr<running_part>& r) {
     const std::exception_ptr failed = r->step->failure();
     run_part::reply told;
     told.took = r->step->took();
-    told.changed = told.took && !r->step->end().changed.empty();
+    const runtime::part_end became = r->step->end();
+    told.changed = !became.changed.empty();
+    told.in_part = became.in_part;
     {
         const std::lock_guard own(r->guard);
         r->begun = false;
@@ -179,7 +181,9 @@ void worker::ended(const std::shared_ptr<running_part>& r) {
     if (now) settle(*r, *now);
     forget(*r);
     if (failed) {
-        fail(r->answer, failed);
+        told.failed = true;
+        told.why = failure::of(failed);
+        reply<run_part>(r->answer, told);
         return;
     }
     if (r->traced) told.rows = rows_of(*r->traced, r->began, self_.name + " ");

@@ -430,7 +430,11 @@ void program::step() {
         f.pending->stop();
     } else if (maybe(0.03)) { // its session is closed on its way
         (void)f.pending->wait_for(uniform(random_) * 0.01);
+        const time_point closes = transport_.now();
         close(true);
+        require_soon("closing a session", closes, 8);
+        if (!f.pending->wait_for(0)) wrong(f.name + " goes on where its session was closed");
+        f.begun = transport_.now(); // closing may have taken longer than it
     } else if (maybe(0.02)) { // nobody waits for it
         closed_ = true;
         note("leaves");

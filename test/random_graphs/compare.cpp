@@ -344,7 +344,7 @@ private:
 
     // The same of a step over several tasks: names of tasks.
     static bool said_to_be_applied_on(std::string task, const std::string& text) {
-        const std::size_t at = text.rfind("; the step was applied on ");
+        const std::size_t at = text.rfind("; the step was applied ");
         if (const std::size_t replica = task.find("/replica:0"); replica != std::string::npos) task.erase(replica, 10);
         // Elsewhere it is not known on which task a variable is.
         return at != std::string::npos && (task.rfind('/', 0) != 0 || text.find(task, at) != std::string::npos);

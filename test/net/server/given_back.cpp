@@ -161,3 +161,21 @@ TEST_CASE("SEMANTICS 17: a step that is stopped as it ends has its results, or l
         MESSAGE(taken << " of 400 steps that were stopped had ended");
     });
 }
+
+TEST_CASE("SEMANTICS 17: a step that fails on one task says on which others it was applied, and where in part") {
+    in_both([](const auto& open) {
+        const model m;
+        const auto once = m.on_same.assign_add(number{1}); // on the first
+        const auto fails = m.there.assign_add(once);       // on the second, where it has no value
+        const auto twice = m.on_same.assign_add(fails);    // on the first again
+        tn::session s = open(m.graph);
+        s.run(m.on_same.initializer());
+        const auto why_not = [&](const auto& what) {
+            return message_of<tn::failed_precondition_error>([&] { (void)s.run(what); });
+        };
+        const std::string whole = why_not(fails), in_part = why_not(twice);
+        CHECK_MESSAGE(contains(whole, "; the step was applied on /job:ps/task:0"), whole);
+        CHECK_MESSAGE(contains(in_part, "; the step was applied in part on /job:ps/task:0"), in_part);
+        CHECK(s.run(m.on_same)() == 2);
+    });
+}

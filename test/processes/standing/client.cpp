@@ -71,7 +71,7 @@ outcome outcome_of(const operation& o, tn::error_code code, const std::string& w
     case tn::error_code::resource_exhausted: return outcome::failed;
     case tn::error_code::deadline_exceeded:
         return o.end - o.begin < o.limit + 0.9 * grace && why.find("not known") == std::string::npos &&
-                       why.find("the step was applied on") == std::string::npos
+                       why.find("the step was applied ") == std::string::npos
                    ? outcome::failed
                    : outcome::unknown;
     default: return outcome::unknown;

@@ -21,6 +21,7 @@ struct awaited;
 /// What became of a part that has ended, for the error of its step.
 struct part_end {
     std::string changed; ///< its task, where the part has changed variables or queues there
+    bool in_part = false; ///< not all that it was to change: it failed in between
     std::string unknown; ///< its task, where nobody here knows whether it has
     std::string silent;  ///< why its task did not say how the part ended; empty: it did
 };

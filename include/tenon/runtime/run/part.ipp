@@ -37,7 +37,9 @@ public:
         step_.start(nullptr, {&in_, e.traced, e.measured}, among, pool_, std::move(ended));
     }
     std::exception_ptr failure() const noexcept override { return step_.failure(); }
-    part_end end() const override { return {step_.has_changed() ? changes_ : std::string(), {}, {}}; }
+    part_end end() const override {
+        return {step_.has_changed() ? changes_ : std::string(), step_.changed_in_part(), {}, {}};
+    }
     bool took() const noexcept override { return step_.took(); }
     void settle(bool failed, bool others_changed) noexcept override {
         step_.settle(failed, others_changed);

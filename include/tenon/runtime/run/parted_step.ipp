@@ -152,21 +152,22 @@ TENON_INLINE void parted_step::rethrow_first() {
 }
 
 TENON_INLINE std::string parted_step::what_became(const std::exception_ptr& first) const {
-    std::string silent, changed, unknown;
+    std::string silent, changed, in_part, unknown;
     const auto add = [](std::string& to, const std::string& task) {
         if (!task.empty()) to += (to.empty() ? "" : ", ") + task;
     };
-    if (first_part_.has_changed()) add(changed, changes_);
+    if (first_part_.has_changed()) add(first_part_.changed_in_part() ? in_part : changed, changes_);
     for (const auto& p : others_) {
         const part_end e = p->end();
         if (!e.silent.empty() && p->failure() != first) silent += "; " + e.silent;
-        add(changed, e.changed);
+        add(e.in_part ? in_part : changed, e.changed);
         add(unknown, e.unknown);
     }
     std::string text = silent;
     if (!changed.empty()) text += "; the step was applied on " + changed;
+    if (!in_part.empty()) text += (changed.empty() ? "; the step was applied in part on " : ", in part on ") + in_part;
     if (!unknown.empty())
-        text += (changed.empty() ? "; whether the step was applied on " : ", and whether it was on ") + unknown +
+        text += (changed.empty() && in_part.empty() ? "; whether the step was applied on " : ", and whether it was on ") + unknown +
                 " is not known";
     return text;
 }

@@ -77,7 +77,9 @@ public:
     /// Why a step failed that has ended; nullptr: it did not.
     std::exception_ptr failure() const noexcept { return undone_ > 0 ? first_ : nullptr; }
     /// Whether a step that was settled has changed variables or queues, however it ended; until then: by more than what it took.
-    bool has_changed() const noexcept { return has_changed_; }
+    bool has_changed() const noexcept { return changes_ > 0; }
+    /// Whether it has, and failed before it had changed all that it was to.
+    bool changed_in_part() const noexcept;
     /// Whether it waits for something else than other parts.
     bool waits_itself();
     std::vector<awaited> waits();
@@ -153,9 +155,7 @@ private:
     }
     void make_ready(int unit);
     void release(int unit, const stage* s = nullptr);
-    void note_change(int unit) noexcept {
-        has_changed_ = has_changed_ || plan_.units_[static_cast<std::size_t>(unit)].changes;
-    }
+    void note_change(int unit) noexcept { changes_ += plan_.units_[static_cast<std::size_t>(unit)].changes; }
     void one_less(locked& lock) noexcept;
     void offer(locked& lock);
     std::exception_ptr placed(const std::exception_ptr& what, int unit) const noexcept;
@@ -188,7 +188,7 @@ private:
     bool caller_ = false;       // one of them is the caller's
     bool asleep_ = false;       // and waits
     bool armed_ = false;
-    bool has_changed_ = false; // a unit that changes what outlives the step has ended well, and was not taken back
+    int changes_ = 0; // units that change what outlives the step, have ended well, and were not taken back
     thread_pool* background_ = nullptr;
     std::exception_ptr first_;
     std::exception_ptr too_late_; // why it was to end when it had begun to update: for what waits after that

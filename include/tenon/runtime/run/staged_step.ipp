@@ -408,7 +408,7 @@ TENON_INLINE void staged_step::offer(locked& lock) {
 TENON_INLINE void staged_step::arm() noexcept {
     const std::lock_guard lock(guard_);
     first_ = nullptr;
-    has_changed_ = false;
+    changes_ = 0;
     armed_ = true;
 }
 

@@ -177,6 +177,12 @@ TENON_INLINE bool staged_step::expire_stages(locked& lock) noexcept {
     return any;
 }
 
+TENON_INLINE bool staged_step::changed_in_part() const noexcept {
+    const auto changes = [](const staged_plan::unit& u) { return u.changes; };
+    return undone_ > 0 && changes_ > 0 &&
+           changes_ < std::count_if(plan_.units_.begin(), plan_.units_.end(), changes);
+}
+
 // Nobody uses the step any more.
 TENON_INLINE void staged_step::settle(bool failed, bool others_changed) noexcept {
     if (!last_taken_) return;
