@@ -82,8 +82,7 @@ dialed_server dial_as_client(const std::string& address) {
     if (const char* token = std::getenv("TENON_TOKEN"); token && d.to.self.token.empty()) d.to.self.token = token;
     d.to.self.insecure = s.options.insecure;
     d.to.link = link_options_of("client_options", s.options.heartbeat, s.options.lease);
-    d.to.turn_of = turn_of;
-    d.to.name_of_verb = [](std::uint8_t v) { return name_of(static_cast<verb>(v)); };
+    speak_calls(d.to);
     return d;
 }
 

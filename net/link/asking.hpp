@@ -39,6 +39,12 @@ inline call_turn turn_of(std::uint8_t v, const bytes& body) {
     }
 }
 
+/// How a peer takes and names these calls.
+inline void speak_calls(peer_options& o) {
+    o.turn_of = turn_of;
+    o.name_of_verb = [](std::uint8_t v) { return name_of(static_cast<verb>(v)); };
+}
+
 /// What a call was answered; throws the error that it was answered.
 template <Call C> typename C::reply read_answer(answer a) {
     a.check();

@@ -43,8 +43,7 @@ public:
             o.task = task;
             o.self = self_;
             o.link = link_;
-            o.turn_of = turn_of;
-            o.name_of_verb = [](std::uint8_t v) { return name_of(static_cast<verb>(v)); };
+            speak_calls(o);
             // Of a step's values each edge is taken once; what has ended stays so.
             o.may_repeat = [](std::uint8_t v) {
                 const auto which = static_cast<verb>(v);

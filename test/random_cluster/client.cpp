@@ -435,7 +435,7 @@ void program::step() {
         require_soon("closing a session", closes, 8);
         if (!f.pending->wait_for(0)) wrong(f.name + " goes on where its session was closed");
         f.begun = transport_.now(); // closing may have taken longer than it
-    } else if (maybe(0.02)) { // nobody waits for it
+    } else if (maybe(0.02)) {       // nobody waits for it
         closed_ = true;
         note("leaves");
         books_.end(f.step, ledger::outcome::unknown, transport_.now());

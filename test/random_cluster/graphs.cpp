@@ -1,6 +1,7 @@
 #include "random_cluster/graphs.hpp"
 
 #include <net/client/remote_session.hpp>
+#include <net/link/asking.hpp>
 #include <net/server/server_core.hpp>
 #include <random_cluster/actors.hpp>
 #include <random_graphs/compare.hpp>
@@ -26,6 +27,7 @@ public:
         net::peer_options to;
         to.address = address;
         to.self.incarnation = of_program->random_number();
+        net::speak_calls(to);
         return std::make_shared<net::remote_session>(*of_program, std::move(to), "a program", g, o);
     }
     void reset(const std::string&, const std::vector<std::string>&) const override {

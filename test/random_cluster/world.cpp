@@ -108,7 +108,7 @@ net::peer_options world::dial(net::transport& t, std::size_t task) const {
     o.self.incarnation = t.random_number();
     o.self.token = token_;
     o.link = link_;
-    o.name_of_verb = [](std::uint8_t v) { return net::name_of(static_cast<net::verb>(v)); };
+    net::speak_calls(o);
     return o;
 }
 

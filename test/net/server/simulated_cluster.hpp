@@ -41,7 +41,7 @@ struct simulated_cluster {
         tenon::net::peer_options o;
         o.address = "host" + std::to_string(task) + ":1000";
         o.self.incarnation = client.random_number();
-        o.turn_of = tenon::net::turn_of;
+        tenon::net::speak_calls(o);
         return o;
     }
     tenon::net::time_point in(tenon::net::duration d) const { return network.now() + d; }

@@ -20,10 +20,10 @@ struct awaited;
 
 /// What became of a part that has ended, for the error of its step.
 struct part_end {
-    std::string changed; ///< its task, where the part has changed variables or queues there
+    std::string changed;  ///< its task, where the part has changed variables or queues there
     bool in_part = false; ///< not all that it was to change: it failed in between
-    std::string unknown; ///< its task, where nobody here knows whether it has
-    std::string silent;  ///< why its task did not say how the part ended; empty: it did
+    std::string unknown;  ///< its task, where nobody here knows whether it has
+    std::string silent;   ///< why its task did not say how the part ended; empty: it did
 };
 
 /// The task of these devices, "/job:ps/task:0", where this part of a step changes what outlives it; else empty.

@@ -167,8 +167,9 @@ TENON_INLINE std::string parted_step::what_became(const std::exception_ptr& firs
     if (!changed.empty()) text += "; the step was applied on " + changed;
     if (!in_part.empty()) text += (changed.empty() ? "; the step was applied in part on " : ", in part on ") + in_part;
     if (!unknown.empty())
-        text += (changed.empty() && in_part.empty() ? "; whether the step was applied on " : ", and whether it was on ") + unknown +
-                " is not known";
+        text +=
+            (changed.empty() && in_part.empty() ? "; whether the step was applied on " : ", and whether it was on ") +
+            unknown + " is not known";
     return text;
 }
 

@@ -179,8 +179,7 @@ TENON_INLINE bool staged_step::expire_stages(locked& lock) noexcept {
 
 TENON_INLINE bool staged_step::changed_in_part() const noexcept {
     const auto changes = [](const staged_plan::unit& u) { return u.changes; };
-    return undone_ > 0 && changes_ > 0 &&
-           changes_ < std::count_if(plan_.units_.begin(), plan_.units_.end(), changes);
+    return undone_ > 0 && changes_ > 0 && changes_ < std::count_if(plan_.units_.begin(), plan_.units_.end(), changes);
 }
 
 // Nobody uses the step any more.
