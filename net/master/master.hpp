@@ -63,6 +63,7 @@ private:
     struct step_asked;
     void open(link_number client, const link_peer& who, const std::shared_ptr<memory_client>& memory, open_session&& c,
               time_point deadline, replier&& answer);
+    void ask_tasks(const std::shared_ptr<opening>& o);
     void begin_on_tasks(const std::shared_ptr<opening>& o, std::vector<std::string> missing);
     void finish(const std::shared_ptr<opening>& o, const std::vector<std::string>& missing);
     void in_order(const std::shared_ptr<session>& s, bool is_long, pool_task task);

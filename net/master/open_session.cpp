@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 
 #include <net/link/asking.hpp>
 #include <net/master/master_session.hpp>
@@ -17,6 +18,12 @@ struct master::opening {
     double limit = 0;
     time_point deadline{};
     replier answer;
+    std::atomic<bool> lost{false}; // one was there, and is no more
+
+    void note(const net::answer& a) {
+        if (a.failed && a.names_peer && (a.code == error_code::unavailable || a.code == error_code::aborted))
+            lost = true;
+    }
 };
 
 void master::open(link_number client, const link_peer& who, const std::shared_ptr<memory_client>& memory,
@@ -61,6 +68,11 @@ void master::open(link_number client, const link_peer& who, const std::shared_pt
     o->limit = c.limit > 0 ? c.limit : limits_.open_seconds;
     o->deadline = std::min(deadline, transport_.now() + seconds_of(o->limit));
     o->answer = std::move(answer);
+    ask_tasks(o);
+}
+
+void master::ask_tasks(const std::shared_ptr<opening>& o) {
+    const std::vector<session_tasks::task>& tasks = o->made->tasks->tasks->tasks;
     const auto all = std::make_shared<all_answers>(
         [this, o](std::vector<std::string> missing) { begin_on_tasks(o, std::move(missing)); });
     for (std::size_t t = 1; t < tasks.size(); ++t) {
@@ -70,6 +82,7 @@ void master::open(link_number client, const link_peer& who, const std::shared_pt
             if (connected.failed) return all->came(*at, connected);
             call(*at, describe_task{}, o->deadline, [this, o, all, t, at](net::answer a) {
                 std::string trouble;
+                o->note(a);
                 try {
                     describe_task::reply r = read_answer<describe_task>(std::move(a));
                     if (!r.cluster.empty() && !self_.cluster.empty() && r.cluster != self_.cluster)
@@ -106,7 +119,11 @@ void master::begin_on_tasks(const std::shared_ptr<opening>& o, std::vector<std::
         if (!t.at) continue;
         all->expect();
         t.at->call(
-            m.verb, m.body, {}, o->deadline, [all, at = t.at](const net::answer& a) { all->came(*at, a); },
+            m.verb, m.body, {}, o->deadline,
+            [o, all, at = t.at](const net::answer& a) {
+                o->note(a);
+                all->came(*at, a);
+            },
             t.incarnation);
     }
     all->came();
@@ -114,6 +131,12 @@ void master::begin_on_tasks(const std::shared_ptr<opening>& o, std::vector<std::
 
 void master::finish(const std::shared_ptr<opening>& o, const std::vector<std::string>& missing) {
     const std::shared_ptr<session> s = o->made;
+    // One that was lost meanwhile is waited for, as one that is not there yet.
+    if (!missing.empty() && o->lost.exchange(false) && transport_.now() < o->deadline && !s->is_closed()) {
+        end_on_tasks(*s);
+        ask_tasks(o);
+        return;
+    }
     try {
         const std::size_t tasks = s->tasks->tasks->tasks.size();
         if (!missing.empty())

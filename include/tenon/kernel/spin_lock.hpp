@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <mutex>
 #include <thread>
 
 #include <tenon/core/config.hpp>
@@ -32,15 +33,6 @@ private:
     std::atomic<bool> held_{false};
 };
 
-class spin_guard {
-public:
-    explicit spin_guard(spin_lock& lock) noexcept : lock_(lock) { lock_.lock(); }
-    ~spin_guard() { lock_.unlock(); }
-    spin_guard(const spin_guard&) = delete;
-    spin_guard& operator=(const spin_guard&) = delete;
-
-private:
-    spin_lock& lock_;
-};
+using spin_guard = std::lock_guard<spin_lock>;
 
 } // namespace tenon::detail

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include <net/client/remote_session.hpp>
 #include <net/server/simulated_cluster.hpp>
@@ -79,6 +80,37 @@ TEST_CASE("A client that leaves while its session is opened leaves nothing of it
             CHECK(c.sessions + c.of_masters.sessions + c.of_masters.meetings.sessions == 0);
         }
     }
+}
+
+TEST_CASE("SEMANTICS 24: a task that is lost while a session is opened is waited for as one that is not there yet") {
+    int waited = 0;
+    for (int killed = 0; killed < 100; ++killed) {
+        simulated_cluster all(3);
+        const auto to = net::peer::make(all.client, all.dial());
+        net::open_session c;
+        c.limit = 30;
+        std::optional<net::answer> opened;
+        (void)net::call(*to, c, all.in(40s), [&](net::answer a) { opened = std::move(a); });
+        all.network.work_for(killed * 50us);
+        all.network.kill("host1", killed % 2 == 0);
+        all.servers[1].reset();
+        all.network.work_for(8s);
+        const bool waits = !opened;
+        waited += waits;
+        all.start(1);
+        all.network.work_for(10s);
+        REQUIRE(opened);
+        CHECK_MESSAGE(!opened->failed, opened->message);
+        if (waits) CHECK(all.servers[1]->count().of_masters.sessions == 1);
+        to->close();
+        all.network.work_for(1s);
+        for (const auto& s : all.servers) {
+            const auto left = s->count();
+            CHECK(left.sessions + left.of_masters.sessions + left.of_masters.meetings.sessions == 0);
+        }
+    }
+    CHECK(waited > 50);
+    CHECK(waited < 100);
 }
 
 TEST_CASE("SEMANTICS 17: the limit of a step on servers is of their transport's time") {
