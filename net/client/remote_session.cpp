@@ -129,15 +129,24 @@ void remote_session::extend(const step& in) {
             there = extension_;
         }
         wait(*there, in, "to take its graph");
+        const auto check = [&] {
+            try {
+                there->check();
+            } catch (const resource_exhausted_error& e) {
+                throw resource_exhausted_error(
+                    std::string(e.what()) + "; steps that were run before go on; others want room for it, or another "
+                                            "graph, without it, and a session of that");
+            }
+        };
         {
             const std::lock_guard lock(extending_);
             if (extension_ == there) {
                 extension_ = nullptr;
-                there->check();
+                check();
                 sent_ = std::move(coming_);
             }
         }
-        there->check();
+        check();
     }
 }
 

@@ -94,6 +94,7 @@ struct service_options {
     std::size_t handshakes = 256; ///< under way at a time; one more ends the oldest
     std::size_t kept_bytes = std::size_t{4}
                              << 30; ///< of a link's replies that are not acknowledged; beyond, calls are refused
+    std::size_t kept_messages = std::size_t{1} << 20; ///< of these replies; beyond, the link ends
     /// Where a task of the cluster lives; empty: there is none such. Where this is set, who says that it is a task is linked when
     /// that address answers for the same life of it, once for each life: nobody else takes the place of a task, by mistake or not.
     std::function<std::string(const std::string& job, std::int32_t task)> address_of;

@@ -279,8 +279,8 @@ void service_link::take_call(lock& held, message m, time_point now) {
     const auto refuse = [&](error_code code, const std::string& why) {
         (void)post_failure(request, code, core_->name + " " + why, reason_of_end(code));
     };
-    // As many as were under way may be answered at once.
-    if (link_->kept_messages() > 4 * limits.calls + 1024 + most_in_flight_) {
+    // A task's link carries the answers of all its clients, who may ask faster than it reads.
+    if (link_->kept_messages() > core_->options.kept_messages) {
         auto r = die("does not acknowledge its answers: " + std::to_string(link_->kept_messages()) + " wait for that");
         held.unlock();
         bury(std::move(r));
@@ -312,8 +312,6 @@ void service_link::take_call(lock& held, message m, time_point now) {
     ++own.all;
     if (!turn.may_wait) ++own.calls;
     own.bytes += size;
-    if (link_->kept_messages() < 1024) most_in_flight_ = 0;
-    most_in_flight_ = std::max(most_in_flight_, in_flight_.size());
     held.unlock();
     {
         replier answer(std::static_pointer_cast<service_link>(shared_from_this()), request);

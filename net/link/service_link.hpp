@@ -131,7 +131,6 @@ private:
     };
     std::unordered_map<std::uint64_t, call_in_flight> in_flight_;
     std::map<std::uint64_t, line> lines_;              // of those
-    std::size_t most_in_flight_ = 0;                   // since few answers were kept
     std::uint64_t last_request_ = 0, last_answer_ = 0; // the latter by its number on the link
     std::set<std::uint64_t> early_cancels_;            // of calls that are still to come
     std::map<std::uint64_t, std::size_t>

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <net/link/asking.hpp>
+#include <tenon/core/memory_payer.hpp>
 
 namespace tenon::net {
 
@@ -90,6 +91,7 @@ void step_meeting::flush(bool all) {
 
 void step_meeting::post(outgoing&& to) const {
     std::vector<edge_value>& all = to.values;
+    const payer_scope nobody(nullptr); // texts are copied: what has been paid for can always be taken out
     std::sort(all.begin(), all.end(), [](const edge_value& a, const edge_value& b) { return a.edge < b.edge; });
     std::stable_partition(all.begin(), all.end(), [](const edge_value& v) { return size_of(v) <= most_together; });
     const session_tasks::task& at = session_->tasks[static_cast<std::size_t>(to.task)];

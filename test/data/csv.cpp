@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <random>
 #include <string>
@@ -133,6 +135,19 @@ TEST_CASE("csv, forgiving: blank lines, comments, lone carriage returns and spac
     write_bytes(path, "\t\n \"a\" \t \"b\" \n  \n");
     CHECK(rows_of(path, {.delimiter = '\t', .defaults = {"", ""}, .forgiving = true}) == texts{"|", "a|b"});
     CHECK_THROWS_AS((void)tn::data::csv<int>(path, {.forgiving = true, .comment = '"'}), tn::invalid_argument_error);
+    // They are not counted among the lines to skip; line numbers count them.
+    write_bytes(path, "\n# c\nname,val\n\na,1\nb,x\n");
+    CHECK(rows_of(path, {.skip_header_lines = 1, .forgiving = true}) == texts{"a|1", "b|x"});
+    CHECK(rows_of(path, {.skip_header_lines = 2, .forgiving = true}) == texts{"b|x"});
+    CHECK(rows_of(path, {.skip_header_lines = 9, .forgiving = true}) == texts{});
+    auto skipped = tn::data::csv<std::string, int>(path, {.skip_header_lines = 1, .forgiving = true}).iterate();
+    CHECK(std::get<1>(*skipped.next()) == 1);
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { skipped.next(); }), "a.csv:6: column 2"));
+    CHECK(rows_of(path, {.skip_header_lines = 2}) == texts{"name|val", "!", "a|1", "b|x"});
+    // A line of names that is none is named too.
+    write_bytes(path, "\n# c\na,\"b\" x\n");
+    auto broken = tn::data::csv<pair_of_texts>(path, {.forgiving = true}).iterate();
+    CHECK(contains(message_of<tn::invalid_argument_error>([&] { broken.next(); }), "a.csv:3: column 2"));
     // All of it is refused, or a row, where nobody asked for it.
     write_bytes(path, "# c,\n\n1, \"2\"\n3,4\n");
     CHECK(rows_of(path, {.defaults = {"", ""}}) == texts{"# c|", "!", "!", "3|4"});
@@ -150,8 +165,11 @@ TEST_CASE("csv, forgiving: random bytes, beside a naive reader, in one piece, in
         CAPTURE(round);
         CAPTURE(text);
         const char comment = random() % 2 == 0 ? '#' : '\0';
-        const tn::data::csv_read_options o{.defaults = {"", ""}, .forgiving = true, .comment = comment};
-        const texts expected = naive_reader(text, comment).rows();
+        const auto skip = static_cast<std::ptrdiff_t>(random() % 3);
+        const tn::data::csv_read_options o{
+            .skip_header_lines = skip, .defaults = {"", ""}, .forgiving = true, .comment = comment};
+        texts expected = naive_reader(text, comment).rows();
+        expected.erase(expected.begin(), expected.begin() + std::min(skip, std::ssize(expected)));
         REQUIRE(rows_of(path, o) == expected);
         if (round % 10 != 0) continue;
         const auto set = tn::data::csv<std::string, std::string>(path, o);
@@ -177,7 +195,7 @@ TEST_CASE("csv, forgiving: random bytes, beside a naive reader, in one piece, in
     }
 }
 
-TEST_CASE("csv: UTF-16 is refused in words, and the next file follows") {
+TEST_CASE("csv: UTF-16 and UTF-32 are refused in words, and the next file follows") {
     const temporary_folder folder;
     const auto wide = [](const std::string& text, bool big) {
         std::string bytes;
@@ -187,6 +205,17 @@ TEST_CASE("csv: UTF-16 is refused in words, and the next file follows") {
     };
     write_bytes(folder / "good.csv", "1,2\n");
     int count = 0;
+    for (const std::string& bytes : {"\xFF\xFE" + std::string("\0\0"
+                                                              "1\0\0\0",
+                                                              6),
+                                     std::string("\0\0\xFE\xFF\0\0\0"
+                                                 "1",
+                                                 8)}) {
+        write_bytes(folder / "wide.csv", bytes);
+        auto it = tn::data::csv<int, int>(folder / "wide.csv").iterate();
+        CHECK(contains(message_of<tn::invalid_argument_error>([&] { it.next(); }),
+                       "the file is UTF-32, not UTF-8; convert it: iconv -f UTF-32 -t UTF-8"));
+    }
     for (const std::string& bytes : {"\xFF\xFE" + wide("1,2\n", false), "\xFE\xFF" + wide("1,2\n", true),
                                      wide("1,2\n3,4\n", false), wide("1,2\n3,4\n", true)}) {
         CAPTURE(count);

@@ -64,6 +64,133 @@ TEST_CASE(
     CHECK(std::get<1>(*fresh.next()) == "one");
 }
 
+TEST_CASE("a state of rows of NumPy and IDX files is refused where the file has changed, below other steps too") {
+    const temporary_folder folder;
+    // Numbers first, first + 1, ... in a file whose time is some seconds after a moment.
+    const auto moment = std::filesystem::file_time_type::clock::now();
+    const auto write = [&](const std::string& path, float first, std::int64_t n, int seconds = 0) {
+        tn::array<float> a(tn::extents{n});
+        for (std::int64_t i = 0; i < n; ++i) a(i) = first + static_cast<float>(i);
+        if (path.ends_with(".idx")) tn::write_idx(path, a);
+        else tn::write_npy(path, a);
+        std::filesystem::last_write_time(path, moment + std::chrono::seconds(seconds));
+    };
+    const auto check = [&](const std::string& path, const auto& make, int taken) {
+        write(path, 0, 6);
+        auto before = make().iterate();
+        for (int i = 0; i < taken; ++i) (void)before.next();
+        const std::string state = before.save();
+        const auto said = [&] {
+            auto it = make().iterate();
+            return message_of<tn::data_loss_error>([&] { it.restore(state); });
+        };
+        write(path, 0, 6);
+        CHECK(said() == "nothing was thrown");
+        write(path, 100, 6); // of the same size and time
+        CHECK(contains(said(), path + "' is not the file that it was: what had been read of it was something else"));
+        write(path, 0, 3);
+        CHECK(contains(said(), "is not the file that it was: it has "));
+        write(path, 0, 6, 3);
+        CHECK(contains(said(), "is not the file that it was: it was written to since"));
+        // Of a copy the time does not count.
+        auto copy = make().with_options({.copied_files = true}).iterate();
+        copy.restore(state);
+        CHECK(copy.next() == before.next());
+    };
+    const std::string npy = folder / "a.npy", idx = folder / "a.idx", other = folder / "b.npy";
+    const auto rows = [&] { return tn::data::npy<float>(npy); };
+    write(other, 50, 6);
+    check(npy, rows, 2);
+    check(
+        idx, [&] { return tn::data::idx<float>(idx); }, 2);
+    check(
+        npy, [&] { return rows().shuffle(3, {.seed = 1}); }, 2);
+    check(
+        npy, [&] { return rows().repeat(); }, 8);
+    check(
+        npy, [&] { return rows().repeat(2).shuffle(4, {.seed = 1}); }, 9);
+    check(
+        npy, [&] { return rows().repeat(2).shuffle(12, {.seed = 1}); }, 2); // its input has ended
+    check(
+        npy, [&] { return rows().batch(2).prefetch(2); }, 1);
+    check(
+        npy, [&] { return rows().map_host([](float x) { return 2 * x; }, {.parallelism = 2}).prefetch(2); }, 2);
+    check(
+        npy, [&] { return rows().skip(1).take(4).shard(2, 1); }, 1);
+    check(
+        npy, [&] { return tn::data::zip(tn::data::npy<float>(other), rows()); }, 2);
+    check(
+        npy, [&] { return tn::data::zip(tn::data::range(6), rows()); }, 2);
+    check(
+        npy, [&] { return tn::data::range(3).interleave([&](std::int64_t) { return rows(); }); }, 4);
+    // The same elements, but of other sizes, are other ones.
+    using pair = tn::shape<tn::dyn>;
+    tn::write_npy(npy, tn::array<float>{{1, 2}, {3, 4}, {5, 6}});
+    std::filesystem::last_write_time(npy, moment);
+    auto wide = tn::data::npy<float, pair>(npy).iterate();
+    (void)wide.next();
+    tn::write_npy(npy, tn::array<float>{{1, 2, 3}, {4, 5, 6}});
+    std::filesystem::last_write_time(npy, moment);
+    auto wider = tn::data::npy<float, pair>(npy).iterate();
+    CHECK(contains(message_of<tn::data_loss_error>([&] { wider.restore(wide.save()); }), "something else"));
+    // Where nothing had been taken, there is nothing to hold it against.
+    write(npy, 0, 6);
+    const std::string state_of_none = rows().iterate().save();
+    write(npy, 100, 4, 3);
+    auto fresh = rows().iterate();
+    fresh.restore(state_of_none);
+    CHECK(*fresh.next() == 100);
+}
+
+TEST_CASE("rows of arrays in memory are held against nothing; states of files from before they were are taken") {
+    const temporary_folder folder;
+    const std::string path = folder / "a.npy";
+    tn::write_npy(path, tn::array<float>{0, 1, 2, 3});
+    const auto of_file = [&] { return tn::data::npy<float>(path).iterate(); };
+    auto file = of_file();
+    (void)file.next();
+    const tn::array<float, tn::shape<4>> values{10, 11, 12, 13};
+    auto memory = tn::data::slices(values).iterate();
+    memory.restore(file.save());
+    CHECK(*memory.next() == 11);
+    file = of_file();
+    file.restore(memory.save());
+    CHECK(*file.next() == 2);
+    tn::state_writer of;
+    of.text("data set 3");
+    of.text("slices");
+    of.number(3);
+    const std::string old = std::move(of).take();
+    file = of_file();
+    file.restore(old);
+    const std::string anew = file.save(); // which says what the file is
+    CHECK(*file.next() == 3);
+    tn::write_npy(path, tn::array<float>{0, 1, 2, 4});
+    auto changed = of_file();
+    CHECK_THROWS_AS(changed.restore(anew), tn::data_loss_error);
+}
+
+TEST_CASE("a NumPy file in a graph: what has changed since a checkpoint was saved is not gone on with") {
+    const temporary_folder folder;
+    const std::string path = folder / "a.npy";
+    const auto run = [&](bool restores) {
+        tn::graph g;
+        const tn::graph_scope here(g);
+        const auto v = tn::variable("v", 0.0f);
+        const auto x = tn::make_one_shot_iterator(tn::data::npy<float>(path)).get_next();
+        tn::session s(g);
+        s.run(tn::initialize_variables());
+        (void)s.run(x);
+        if (restores) tn::saver(folder / "model").restore(s);
+        else tn::saver(folder / "model").save(s, 1);
+    };
+    tn::write_npy(path, tn::array<float>{0, 1, 2, 3, 4, 5});
+    run(false);
+    run(true);
+    tn::write_npy(path, tn::array<float>{100, 101, 102});
+    CHECK(contains(message_of<tn::data_loss_error>([&] { run(true); }), "a.npy' is not the file that it was"));
+}
+
 TEST_CASE("a batch of far more rows than there are takes memory for those that come") {
     const temporary_folder folder;
     std::string text;

@@ -238,8 +238,49 @@ TEST_CASE("SEMANTICS 46: a chief whose last checkpoint is damaged takes the one 
         {.checkpoint = folder / "m", .fall_back = true, .log = [&](const std::string& line) { told.push_back(line); }});
     CHECK(sess.session().run(m.w)() == doctest::Approx(0.75));
     REQUIRE(told.size() == 2);
-    CHECK(told[0].find("session: passed over a damaged checkpoint: " + folder / "m-3.json") == 0);
+    CHECK(told[0].find("session: passed over what is damaged: " + folder / "m-3.json") == 0);
     CHECK(told[1] == "session: restored " + folder / "m-2.json");
+}
+
+TEST_CASE("SEMANTICS 46: a list of checkpoints that is damaged ends no training: it is passed over where that is asked "
+          "for, and made anew by the next save") {
+    const temporary_folder folder;
+    model m;
+    const std::string list = folder / "m.checkpoints.json";
+    lines told;
+    const auto options = [&] {
+        return tn::monitored_session_options{.checkpoint = folder / "m",
+                                             .fall_back = true,
+                                             .save_every = {.steps = 1},
+                                             .log = [&](const std::string& line) { told.push_back(line); }};
+    };
+    {
+        tn::monitored_session sess(options());
+        sess.run(m.train);
+        std::filesystem::resize_file(list, 0);
+        told.clear();
+        sess.run(m.train);
+        REQUIRE(told.size() == 2);
+        CHECK(told[0].find("session: made the list of checkpoints anew, without what is damaged: " + list) == 0);
+        CHECK(told[1] == "session: saved " + folder / "m-2.json");
+    }
+    std::filesystem::resize_file(list, 10);
+    CHECK_THROWS_WITH_AS(tn::monitored_session({.checkpoint = folder / "m"}), doctest::Contains("fall_back"),
+                         tn::data_loss_error);
+    {
+        told.clear();
+        tn::monitored_session sess(options());
+        CHECK(sess.session().run(m.w)() == doctest::Approx(0.75));
+        REQUIRE(told.size() == 2);
+        CHECK(told[0].find("session: passed over what is damaged: " + list) == 0);
+        CHECK(told[1] == "session: restored " + folder / "m-2.json");
+        sess.run(m.train);
+    }
+    CHECK(tn::monitored_session({.checkpoint = folder / "m"}).session().run(m.w)() == doctest::Approx(0.875));
+    // Of a list without checkpoints it is not known what was lost: nothing begins from the beginning in silence.
+    for (const int step : {0, 1, 2, 3}) std::filesystem::remove(folder / ("m-" + std::to_string(step) + ".json"));
+    std::filesystem::resize_file(list, 0);
+    CHECK_THROWS_WITH_AS(tn::monitored_session{options()}, doctest::Contains("is whole:"), tn::data_loss_error);
 }
 
 TEST_CASE("SEMANTICS 46: checkpoints by steps and by seconds") {

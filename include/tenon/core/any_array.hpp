@@ -82,8 +82,11 @@ public:
     static any_array adopt(void* data, element_type element, const tenon::extents& sizes,
                            void (*release)(void* context, void* data), void* context);
 
-    /// The same elements in memory of their own.
+    /// The same elements in memory of their own, which is paid for with its texts.
     any_array copy() const;
+    /// Has who was asked for this array's memory, or where that was nobody who pays now, pay for its texts, too, as they are now. Of
+    /// an array that has one owner.
+    void pay_for_texts();
     /// Another owner of the same memory (of a view: another view).
     any_array share() const;
     /// True when this is the only owner of memory that it owns.

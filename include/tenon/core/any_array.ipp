@@ -11,6 +11,7 @@
 #include <tenon/core/any_array.hpp>
 #include <tenon/core/large_memory.hpp>
 #include <tenon/core/memory_payer.hpp>
+#include <tenon/core/text_array.hpp>
 #include <tenon/core/with_element.hpp>
 
 namespace tenon {
@@ -162,10 +163,23 @@ TENON_INLINE any_array any_array::adopt(void* data, element_type element, const 
 TENON_INLINE any_array any_array::copy() const {
     if (!*this) return {};
     any_array a(type_.element, type_.extents);
-    if (type_.element == element_type::string)
+    if (type_.element == element_type::string) {
         std::copy_n(static_cast<const std::string*>(data_), elements_, static_cast<std::string*>(a.data_));
-    else if (elements_ > 0) std::memcpy(a.data_, data_, bytes());
+        a.pay_for_texts();
+    } else if (elements_ > 0) std::memcpy(a.data_, data_, bytes());
     return a;
+}
+
+TENON_INLINE void any_array::pay_for_texts() {
+    if (!owner_ || owner_->end != detail::end_strings) return;
+    if (!owner_->payer) owner_->payer = current_payer();
+    if (!owner_->payer) return;
+    const std::size_t own = owner_->size * sizeof(std::string) + sizeof(detail::storage) + detail::array_alignment - 1;
+    const std::size_t all =
+        own + detail::bytes_of_texts(reinterpret_cast<const std::string*>(owner_ + 1), owner_->size);
+    if (all <= owner_->paid) return;
+    detail::pay(*owner_->payer, all - owner_->paid, type_.element, type_.extents);
+    owner_->paid = all;
 }
 
 TENON_INLINE any_array any_array::share() const {

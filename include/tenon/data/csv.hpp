@@ -25,7 +25,8 @@
 namespace tenon::data {
 
 struct csv_read_options {
-    std::int64_t skip_header_lines = 0; ///< of columns in order; a struct's files have one line of names, which is read
+    /// Of columns in order; a struct's files have one line of names, which is read. Forgiving: beside what is left out.
+    std::int64_t skip_header_lines = 0;
     char delimiter = ',';
     bool quotes = true;                      ///< fields may stand in quotes
     std::vector<std::string> na_values = {}; ///< what stands for a missing field beside an empty one
@@ -64,7 +65,7 @@ namespace tenon::data {
 
 /// The rows of files, one file after another. C...: what each column holds, in order: T, or component<T, shape<n>> for n columns; or one
 /// struct with fields(), whose names each file has in its first line, in any order and beside others. Text is UTF-8, or any other in
-/// which ASCII stands for itself: invalid_argument_error for UTF-16. A row that is none throws
+/// which ASCII stands for itself: invalid_argument_error for UTF-16 and UTF-32. A row that is none throws
 /// invalid_argument_error with file, line and column, and who goes on gets the row behind it.
 template <class... C> data_set<C...> csv(std::vector<std::string> files, const csv_read_options& o = {}) {
     using operands = typename data_set<C...>::operands;

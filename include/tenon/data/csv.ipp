@@ -77,7 +77,7 @@ private:
         made.decoder = std::make_unique<const csv_row_decoder>("csv", std::move(all), how());
         return made;
     }
-    columns decoder_by_names(const std::string& file, std::string_view first_line) const;
+    columns decoder_by_names(const file_walk& walk, std::string_view first_line) const;
 
     // Elements, or batches of n of them, of which rows are read to where they stay.
     class stream final : public element_stream {
@@ -168,7 +168,7 @@ private:
             std::string_view names;
             columns_ = {};
             try {
-                if (walk_.next(names)) columns_ = node_.decoder_by_names(walk_.file(), names);
+                if (walk_.next(names)) columns_ = node_.decoder_by_names(walk_, names);
             } catch (...) { // nobody knows what its columns are
                 walk_.close();
                 throw;
@@ -193,7 +193,8 @@ private:
     const record_format format_;
 };
 
-inline csv_node::columns csv_node::decoder_by_names(const std::string& file, std::string_view first_line) const {
+inline csv_node::columns csv_node::decoder_by_names(const file_walk& walk, std::string_view first_line) const {
+    const std::string& file = walk.file();
     std::int64_t count = 1;
     bool quoted = false;
     for (const char c : first_line) {
@@ -205,7 +206,7 @@ inline csv_node::columns csv_node::decoder_by_names(const std::string& file, std
     csv_options plain = how();
     plain.na_values.clear();
     csv_row_decoder("csv", {{element_type::string, "", count}}, plain)
-        .decode(first_line, {.file = file, .line = 1}, &to, 0);
+        .decode(first_line, {.file = file, .line = walk.number()}, &to, 0);
     const std::string* const name = names.data<std::string>();
     const auto refuse = [&](const std::string& what) {
         std::string there;

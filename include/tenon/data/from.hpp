@@ -19,12 +19,15 @@ void require_rows(const any_array& rows, const tensor_type& type, const std::str
 /// uint8[height, width, channels]
 any_array image_of_file(const std::string& path, int channels, std::int64_t largest_pixels);
 
-template <class T, class S> auto rows_of_file(any_array&& rows, const std::string& path) {
+/// `rows` were read from the file `path`, which was `is`: its size and time.
+data_rows rows_from(any_array rows, const std::string& path, const file_mark& is);
+/// read(path, its mark): its array.
+template <class T, class S, class Read> auto rows_of_file(Read read, const std::string& path) {
     using set = typename data_set_of_operands<operand_list<operand_type<T, S>>>::type;
+    file_mark is;
+    any_array rows = read(path, is);
     require_rows(rows, {element_type_of<T>, S::extents}, path);
-    std::vector<any_array> all;
-    all.push_back(std::move(rows));
-    return set(untyped::data_set(row_elements(std::move(all), set::types())));
+    return set(untyped::data_set(row_elements(rows_from(std::move(rows), path, is), set::types())));
 }
 
 } // namespace tenon::detail
@@ -59,8 +62,8 @@ template <class... A> auto slices(const A&... arrays) {
         using operands = tenon::detail::operand_list<
             typename tenon::detail::row_operand<typename tenon::detail::named_component<A>::type>::type...>;
         using set = typename tenon::detail::data_set_of_operands<operands>::type;
-        std::vector<any_array> all;
-        (all.push_back(arrays.untyped().share()), ...);
+        tenon::detail::data_rows all;
+        (all.arrays.push_back(arrays.untyped().share()), ...);
         return set(untyped::data_set(tenon::detail::row_elements(std::move(all), set::types())));
     }
 }
@@ -102,12 +105,13 @@ struct tf_record_options {
 data_set<std::string> tf_records(std::vector<std::string> files, const tf_record_options& o = {});
 
 /// The rows of an array in a file, IDX (MNIST's) or NumPy's: elements of T with sizes S. The file is read once, now. Two zipped are as
-/// slices of both. invalid_argument_error, naming both types, where the file holds others.
+/// slices of both. A state is refused where the file was another one, as of other files. invalid_argument_error, naming both types,
+/// where the file holds others.
 template <Element T, Shape S = shape<>> auto idx(const std::string& path) {
-    return tenon::detail::rows_of_file<T, canonical_t<S>>(read_idx(path), path);
+    return tenon::detail::rows_of_file<T, canonical_t<S>>(tenon::detail::read_idx_and_mark, path);
 }
 template <Element T, Shape S = shape<>> auto npy(const std::string& path) {
-    return tenon::detail::rows_of_file<T, canonical_t<S>>(read_npy(path), path);
+    return tenon::detail::rows_of_file<T, canonical_t<S>>(tenon::detail::read_npy_and_mark, path);
 }
 
 struct image_folder_options {

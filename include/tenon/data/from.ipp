@@ -18,6 +18,13 @@ TENON_INLINE void require_rows(const any_array& rows, const tensor_type& type, c
                                      to_string(type) + ": " + why);
 }
 
+TENON_INLINE data_rows rows_from(any_array rows, const std::string& path, const file_mark& is) {
+    data_rows r;
+    r.files.push_back(std::make_shared<const row_file>(path, is, rows.share()));
+    r.arrays.push_back(std::move(rows));
+    return r;
+}
+
 TENON_INLINE any_array image_of_file(const std::string& path, int channels, std::int64_t largest_pixels) {
     const auto file =
         open_records("image_folder", path, {.kind = record_kind::whole_file, .compressed = compression::none});
@@ -98,8 +105,8 @@ TENON_INLINE data_set<std::string> files(const std::string& pattern) {
     if (found.empty())
         throw not_found_error("files: none match '" + pattern +
                               "'; check the path, which is relative to the current folder unless it starts with '/'");
-    std::vector<any_array> names;
-    any_array& all = names.emplace_back(element_type::string, extents{static_cast<std::int64_t>(found.size())});
+    tenon::detail::data_rows names;
+    any_array& all = names.arrays.emplace_back(element_type::string, extents{static_cast<std::int64_t>(found.size())});
     for (std::size_t i = 0; i < found.size(); ++i) all.data<std::string>()[i] = found[i];
     return data_set<std::string>(
         untyped::data_set(tenon::detail::row_elements(std::move(names), {tensor_type{element_type::string, {}}})));

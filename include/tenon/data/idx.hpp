@@ -26,9 +26,13 @@ any_array parse_idx(std::span<const std::byte> bytes, const std::string& name = 
 /// for element types and sizes (2^32 and more) that the format does not have.
 void write_idx(const std::string& path, const any_array& a);
 
+struct file_mark;
+
 namespace detail {
 void require_idx_element(const std::string& path, const any_array& a, element_type wanted);
-}
+/// The same, and the size of the file and its time.
+any_array read_idx_and_mark(const std::string& path, file_mark& is);
+} // namespace detail
 
 /// Reads an IDX file of elements of type T; invalid_argument_error when they are of another.
 template <Element T> array<T> read_idx(const std::string& path) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <tenon/core/array.hpp>
+#include <tenon/core/memory_payer.hpp>
 #include <tenon/kernel/function_ref.hpp>
 #include <tenon/kernel/memory_account.hpp>
 #include <tenon/kernel/memory_allocator.hpp>
@@ -88,6 +89,8 @@ public:
     int readers_waiting() const noexcept;
     /// What it holds while no step uses it.
     any_array& value() noexcept { return current_->value; }
+    /// What its texts take, of who wrote them. Of the step that updates it.
+    memory_charge of_texts;
 
 private:
     friend class held_variables;

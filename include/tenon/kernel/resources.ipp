@@ -78,7 +78,7 @@ TENON_INLINE variable_buffer* variable_resource::take_spare() noexcept {
 }
 TENON_INLINE void variable_resource::retire(variable_buffer* b, variable_buffer*& gone) noexcept {
     b->initialized = false;
-    if (!spare_) {
+    if (!spare_ && type_.element != element_type::string) { // texts are not kept
         try {
             guard_->with_spare.push_back(this);
             place_ = guard_->with_spare.size() - 1;

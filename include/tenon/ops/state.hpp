@@ -315,6 +315,7 @@ any_tensor scatter(scatter_op::way how, const any_tensor& variable, const any_te
 #include <algorithm>
 #include <cstring>
 
+#include <tenon/core/text_array.hpp>
 #include <tenon/graph/graph_state.inl>
 #include <tenon/kernel/resources.hpp>
 #include <tenon/ops/state_parts.inl>
@@ -497,16 +498,30 @@ struct assign_kernel final : kernel {
     explicit assign_kernel(const kernel_setup& s) :
         elements(s.outputs[0].extents.elements()),
         bytes(static_cast<std::size_t>(bytes_of(s.outputs[0]))),
-        strings(s.outputs[0].element == element_type::string) {}
+        strings(s.outputs[0].element == element_type::string) {
+        const tenon::node& v = *s.node.inputs[0].node;
+        if (strings) variable = s.resources->variable(v.container, v.name, v.outputs[0]);
+    }
     void run(const kernel_run& r) override {
-        if (r.in[1] == r.out[0]) return;
-        if (strings) std::copy_n(r.input<std::string>(1), elements, r.output<std::string>(0));
-        else if (bytes > 0) std::memcpy(r.out[0], r.in[1], bytes);
+        if (strings) copy_texts(r);
+        else if (r.in[1] != r.out[0] && bytes > 0) std::memcpy(r.out[0], r.in[1], bytes);
+    }
+    void copy_texts(const kernel_run& r) {
+        const std::string* const from = r.input<std::string>(1);
+        memory_charge paid;
+        if (memory_payer* const payer = current_payer()) try {
+                paid = memory_charge(payer, bytes_of_texts(from, static_cast<std::size_t>(elements)));
+            } catch (const resource_exhausted_error& e) {
+                throw resource_exhausted_error("the texts of variable \"" + variable->name + "\": " + e.what());
+            }
+        if (from != r.output<std::string>(0)) std::copy_n(from, elements, r.output<std::string>(0));
+        variable->of_texts = std::move(paid);
     }
     double cost() const override { return 20 + static_cast<double>(bytes) * 0.05; }
     std::int64_t elements;
     std::size_t bytes;
     bool strings;
+    std::shared_ptr<variable_resource> variable; // of texts
 };
 
 } // namespace detail

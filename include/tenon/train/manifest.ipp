@@ -25,7 +25,9 @@ public:
         }
         if (!all_.get<json_value::object>() || text_in(all_, "format") != format)
             damaged(std::string("it is no \"") + format + "\"");
-        if (const std::int64_t v = number_in(all_, "version"); v < 1 || v > latest)
+        const std::int64_t v = number_in(all_, "version");
+        if (v < 1) damaged("there is no version 0");
+        if (v > latest)
             throw unimplemented_error("'" + source_ + "' is of version " + std::to_string(v) +
                                       ", which a later Tenon wrote; this one reads version " + std::to_string(latest));
     }

@@ -56,7 +56,7 @@ struct monitored_session_options {
     /// Where checkpoints are, as of a saver: "run/model". Empty: there are none.
     std::string checkpoint{};
     int keep = 5; ///< of them
-    /// Where the last checkpoint is damaged, the last before it that is whole is restored, and the log says so; else it is an error.
+    /// Where the last checkpoint is damaged, or their list, the last that is whole is restored, and the log says so; else it is an error.
     bool fall_back = false;
     /// When the chief saves, every 600 seconds where nothing is given; and once the variables were initialised, and at close().
     hook_period save_every{};

@@ -231,10 +231,11 @@ TENON_INLINE bool monitored_session::state::give_values(double deadline) {
 }
 
 TENON_INLINE void monitored_session::state::restore_or_initialize() {
-    if (saves && !saves->checkpoints(*open).empty()) {
+    std::vector<std::string> damaged; // where that is all there is, values are not begun anew in silence
+    if (saves && (!saves->checkpoints(*open, &damaged).empty() || !damaged.empty())) {
         const restored_checkpoint r = saves->restore(*open, {.fall_back = options.fall_back});
         saved_step = r.step;
-        for (const std::string& damaged : r.passed_over) warn("session: passed over a damaged checkpoint: " + damaged);
+        for (const std::string& line : r.passed_over) warn("session: passed over what is damaged: " + line);
         tell("session: restored " + r.path);
         if (!r.other_shards.empty())
             tell("session: the checkpoint is of another shard's data; from their beginning: " +
@@ -325,6 +326,8 @@ TENON_INLINE void monitored_session::state::save() {
     }
     saved_step = s.manifest.step;
     save_timer.set(s.manifest.step, now());
+    for (const std::string& line : s.passed_over)
+        warn("session: made the list of checkpoints anew, without what is damaged: " + line);
     tell("session: saved " + s.path + (s.trouble.empty() ? "" : "; older ones could not be removed: " + s.trouble));
 }
 

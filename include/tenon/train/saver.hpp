@@ -48,6 +48,9 @@ struct saved_checkpoint {
     std::string path; ///< of the manifest: what restore() is given
     checkpoint_manifest manifest;
     std::string trouble; ///< what was in the way of removing older ones; empty: nothing
+    /// A line for the list of checkpoints that was damaged, and for each manifest that was: the list was made anew of those that are
+    /// there, and nothing was removed. Empty: it was good.
+    std::vector<std::string> passed_over{};
 };
 
 struct restore_options {
@@ -56,14 +59,15 @@ struct restore_options {
     /// True: restores what there is and fits, and reports the rest. False: all or nothing.
     bool partial = false;
     /// True: where the checkpoint is damaged, or not all of its files are there, the last one before it that is whole is restored,
-    /// and restored_checkpoint says which were passed over.
+    /// and restored_checkpoint says which were passed over. So is a list of checkpoints that is damaged: they are found by their
+    /// manifests, as where there is none, and the one of the highest step is the last.
     bool fall_back = false;
 };
 
 struct restored_checkpoint : load_report {
     std::string path;
     std::int64_t step = 0;
-    std::vector<std::string> passed_over{};  ///< a line for each that is damaged: its path, and what is wrong with it
+    std::vector<std::string> passed_over{};  ///< a line for what is damaged: its path, and what is wrong with it
     std::vector<std::string> other_shards{}; ///< iterators that stayed where they are
 };
 
@@ -91,8 +95,9 @@ public:
     /// Lets the session's random numbers go on where they were when the checkpoint was saved that was saved last; nothing else
     /// changes. For a session that finds the variables with values. False where there is no checkpoint.
     bool go_on_with_random_numbers(session& s);
-    /// The paths of the checkpoints that there are, in the order in which they were saved.
-    std::vector<std::string> checkpoints(session& s);
+    /// The paths of the checkpoints that there are, in the order in which they were saved. Where the list of them is damaged,
+    /// data_loss_error; with `damaged` it is passed over as restore does with fall_back, and said there.
+    std::vector<std::string> checkpoints(session& s, std::vector<std::string>* damaged = nullptr);
     /// What is in one.
     checkpoint_manifest manifest(session& s, const std::string& path);
 

@@ -332,12 +332,17 @@ TENON_INLINE void saver::state::add_nodes(detail::saver_nodes& n, const graph& g
 // damaged is said there, and passed over.
 TENON_INLINE std::vector<detail::kept_checkpoint> saver::state::kept(session& s, const detail::file_nodes& n,
                                                                      std::vector<std::string>* damaged) const {
+    const auto pass_over = [&](const std::string& path, const data_loss_error& e) {
+        if (!damaged)
+            throw data_loss_error(std::string(e.what()) + "; restore the last checkpoint that is whole without it "
+                                                          "(restore_options::fall_back), or delete it");
+        damaged->push_back(path + ": " + e.what());
+    };
     try {
         return detail::kept_of_json(read(s, n, list_path()), list_path());
     } catch (const not_found_error&) {
     } catch (const data_loss_error& e) {
-        if (!damaged) throw;
-        damaged->push_back(e.what());
+        pass_over(list_path(), e);
     }
     std::vector<detail::kept_checkpoint> all;
     for (const std::string& file : list(s, n)) {
@@ -348,8 +353,7 @@ TENON_INLINE std::vector<detail::kept_checkpoint> saver::state::kept(session& s,
             const checkpoint_manifest m = checkpoint_manifest::from_json(read(s, n, path), path);
             all.push_back({file, m.step, m.id, {}});
         } catch (const data_loss_error& e) {
-            if (!damaged) throw;
-            damaged->push_back(e.what());
+            pass_over(path, e);
         }
     }
     std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.step < b.step; });
@@ -447,7 +451,7 @@ TENON_INLINE saved_checkpoint saver::save(session& s, std::int64_t step) {
             paths.push_back(self.folder + m.iterators.back().file);
             self.write(s, nodes->files, paths.back(), place);
         }
-        kept = self.kept(s, nodes->files);
+        kept = self.kept(s, nodes->files, &saved.passed_over);
         self.write(s, nodes->files, saved.path, m.to_json());
     } catch (...) {
         try {
@@ -459,9 +463,11 @@ TENON_INLINE saved_checkpoint saver::save(session& s, std::int64_t step) {
     const std::string manifest_file = file + ".json";
     std::erase_if(kept, [&](const auto& k) { return k.file == manifest_file; });
     kept.push_back({manifest_file, step, m.id, self.own_id});
-    kept = detail::staying(std::move(kept), static_cast<std::size_t>(self.options.keep));
+    // Of a list that was damaged it is not known whose last each is, nor what else it named: the next save removes.
+    const bool is_known = saved.passed_over.empty();
+    if (is_known) kept = detail::staying(std::move(kept), static_cast<std::size_t>(self.options.keep));
     self.write(s, nodes->files, self.list_path(), detail::json_of_kept(kept));
-    saved.trouble = self.sweep(s, nodes->files, kept);
+    if (is_known) saved.trouble = self.sweep(s, nodes->files, kept);
     return saved;
 }
 
@@ -610,12 +616,13 @@ TENON_INLINE bool saver::go_on_with_random_numbers(session& s) {
     return !all.empty();
 }
 
-TENON_INLINE std::vector<std::string> saver::checkpoints(session& s) {
+TENON_INLINE std::vector<std::string> saver::checkpoints(session& s, std::vector<std::string>* damaged) {
     if (!state_) detail::moved_from("saver");
     const auto nodes =
         state_->nodes_for(s, detail::checkpoint_variables(s.bound_graph(), state_->options.variables, "saver"));
     std::vector<std::string> paths;
-    for (const detail::kept_checkpoint& k : state_->kept(s, nodes->files)) paths.push_back(state_->folder + k.file);
+    for (const detail::kept_checkpoint& k : state_->kept(s, nodes->files, damaged))
+        paths.push_back(state_->folder + k.file);
     return paths;
 }
 

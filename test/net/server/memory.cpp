@@ -74,6 +74,53 @@ TEST_CASE("memory: elements of a queue are held against the limit of its server,
     CHECK(fill() == first);
 }
 
+TEST_CASE("memory: texts are held against the limit, in queues and in variables") {
+    const net_test::clients_that are_quick;
+    net_test::servers all(1, 1, with_limit());
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    const tn::device_scope there{tn::device_name("/job:ps/task:0")};
+    tn::fifo_queue<std::string> q(1000, {.shared_name = "texts"});
+    const auto text = tn::placeholder<std::string>("text");
+    const auto two = tn::placeholder<std::string, tn::shape<2>>("two");
+    const auto put = q.enqueue(text), put_two = q.enqueue_many(two);
+    const auto taken = q.dequeue();
+    std::vector<tn::operation> writes;
+    for (int i = 0; i < 100; ++i)
+        writes.push_back(tn::variable("v" + std::to_string(i), std::string()).assign(text).operation());
+    tn::session sess(all.target("worker", 0), g, {.operation_timeout = 20});
+    const std::string mb(std::size_t{1} << 20, 't');
+    const tn::array<std::string, tn::shape<2>> two_mb{mb, mb};
+    const std::size_t before = in_use(sess, "/job:ps/task:0");
+    const auto until_refused = [&](const auto& one) {
+        int n = 0;
+        try {
+            for (; n < 100; ++n) one(n);
+        } catch (const tn::resource_exhausted_error& e) {
+            check_refused(e, "process ");
+        }
+        return n;
+    };
+    const auto require_within = [](int n, int most) {
+        CHECK(n > most - 12);
+        CHECK(n < most);
+    };
+    const auto empty_queue = [&] {
+        for (auto n = sess.run(q.size())(); n > 0; --n) CHECK(sess.run(taken)() == mb);
+        CHECK(in_use(sess, "/job:ps/task:0") < before + (std::size_t{2} << 20));
+    };
+    require_within(until_refused([&](int) { sess.run(tn::feed(text, mb), put); }), 64);
+    empty_queue();
+    require_within(until_refused([&](int) { sess.run(tn::feed(two, two_mb), put_two); }), 32);
+    empty_queue();
+    require_within(until_refused([&](int n) { sess.run(tn::feed(text, mb), writes[static_cast<std::size_t>(n)]); }),
+                   64);
+    // What is written over takes no more.
+    sess.run(tn::feed(text, std::string()), writes[0]);
+    sess.run(tn::feed(text, mb), writes[0]);
+    CHECK(in_use(sess, "/job:ps/task:0") <= limit);
+}
+
 TEST_CASE("memory: constants are held against the limits of the tasks that they reach, and go with their session") {
     const net_test::clients_that are_quick;
     net_test::servers all(1, 1, with_limit());

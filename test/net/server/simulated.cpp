@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include <net/client/remote_session.hpp>
 #include <net/server/simulated_cluster.hpp>
@@ -130,6 +131,24 @@ TEST_CASE("SEMANTICS 17: the limit of a step on servers is of their transport's 
     CHECK_THROWS_AS(step->get(fetched), tn::deadline_exceeded_error);
     CHECK(all.network.now() - began >= 1000s);
     CHECK(all.network.now() - began < 1001s);
+}
+
+TEST_CASE("Who asks for steps faster than it hears of their ends keeps its link") {
+    simulated_cluster all(1);
+    all.network.set_line("host0", "client", {50ms, 50ms, 1e9});
+    const tn::graph g;
+    const tn::graph_scope scope(g);
+    tn::detail::fetch_request r;
+    r.fetches.push_back(tn::constant(1.0f));
+    const auto s = std::make_shared<net::remote_session>(all.client, all.dial(), "a test", g, tn::session_options());
+    const auto step = s->make_callable({}, r);
+    std::vector<std::shared_ptr<tn::detail::pending_state>> asked;
+    for (int n = 0; n < 30'000; ++n) asked.push_back(step->start({}, 0));
+    for (const auto& a : asked) {
+        tn::any_array fetched[1];
+        a->get(fetched);
+        REQUIRE(*fetched[0].data<float>() == 1);
+    }
 }
 
 TEST_CASE("What is asked of a session that is still being opened is aborted, too") {

@@ -43,7 +43,7 @@ TEST_CASE("what runs after an item is found while pairs are added in any order, 
                 pairs.emplace_back(place[static_cast<std::size_t>(std::min(a, b))],
                                    place[static_cast<std::size_t>(std::max(a, b))]);
         }
-        item_order order(static_cast<std::size_t>(items), pairs);
+        item_order order(static_cast<std::size_t>(items), pairs, round % 3 == 0 ? 25 : 40);
         for (int step = 0; step < 40; ++step) {
             if (step % 10 == 9) {
                 REQUIRE(order.add_item() == items);

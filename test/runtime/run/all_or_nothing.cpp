@@ -181,6 +181,58 @@ TEST_CASE("S17: what waits after an update and is late says what has been update
     CHECK(text.find("\"weights\" has been updated") != std::string::npos);
 }
 
+TEST_CASE("S17: what does not come after an update runs before it, also in a step that waits") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto v = tn::variable("v", std::int64_t{0});
+    const auto table = tn::variable<float, tn::shape<6, 2>>("table", tn::zeros(), {.partition = {.parts = 3}});
+    const tn::fifo_queue<std::int64_t> q(10);
+    const auto taken = v.assign_add(q.dequeue());
+    const auto scattered = table.scatter_add(tn::constant({1, 3}), 1.0f);
+    const auto slow = number::unchecked(tn::add<computing_op>({0.05}, {tn::constant(std::int64_t{1})}));
+    tn::session s;
+    s.run(tn::initialize_variables());
+    for (const std::int64_t n : {1, 2, 3}) s.run(q.enqueue(n));
+    const auto step = s.callable(tn::feeds(), tn::fetches(taken, slow));
+    CHECK_THROWS_AS((void)step.run_for(0.01), tn::deadline_exceeded_error);
+    CHECK_THROWS_AS((void)step.start_for(0.01).get(), tn::deadline_exceeded_error);
+    CHECK_THROWS_AS((void)s.run_for(0.01, scattered, slow), tn::deadline_exceeded_error);
+    auto stopped = step.start();
+    while (s.run(q.size()).item() == 3) {
+    }
+    stopped.stop();
+    CHECK_THROWS_AS((void)stopped.get(), tn::cancelled_error);
+    CHECK(s.run(v).item() == 0);
+    CHECK(s.run(tn::sum(table)).item() == 0);
+    (void)s.run(taken, scattered, slow);
+    CHECK(s.run(v).item() == 1);
+    CHECK(s.run(tn::sum(table)).item() == 4);
+}
+
+TEST_CASE("S17: a step that is late, or fails, says which queues it has changed") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const auto v = tn::variable("v", 0.0f);
+    const tn::fifo_queue<float> out(10, {.name = "out"}), never(1), old(1, {.name = "old"});
+    const auto put = out.enqueue(5.0f), closed = old.close();
+    const auto added = v.assign_add(never.dequeue());
+    tn::session s;
+    s.run(tn::initialize_variables());
+    for (const bool closes : {false, true}) {
+        const std::string text = message_of<tn::deadline_exceeded_error>([&] {
+            if (closes) (void)s.run_for(0.02, closed, added);
+            else (void)s.run_for(0.02, put, added);
+        });
+        CHECK_MESSAGE(contains(text, closes ? "; \"old\" has been changed all the same"
+                                            : "; \"out\" has been changed all the same"),
+                      text);
+        CHECK_MESSAGE(!contains(text, "updated"), text);
+    }
+    CHECK(s.run(out.size()).item() == 1);
+    const std::string nothing = message_of<tn::deadline_exceeded_error>([&] { (void)s.run_for(0.02, added); });
+    CHECK_MESSAGE(!contains(nothing, "all the same"), nothing);
+}
+
 TEST_CASE("S17: a queue that the step itself fills after an update is not waited for before it") {
     const tn::graph g;
     const tn::graph_scope in(g);

@@ -23,9 +23,12 @@ std::atomic<int> taken{0};
 std::atomic<std::size_t> least{0};      // smaller blocks do not count
 std::atomic<std::int64_t> held{0};      // bytes that were taken and not given back
 std::atomic<std::int64_t> all_taken{0}; // blocks, since the program began
+std::atomic<std::int64_t> all_bytes{0}; // of these
 
 void* counted(void* p) noexcept {
-    if (p) held.fetch_add(static_cast<std::int64_t>(malloc_usable_size(p)), std::memory_order_relaxed);
+    const std::int64_t bytes = p ? static_cast<std::int64_t>(malloc_usable_size(p)) : 0;
+    held.fetch_add(bytes, std::memory_order_relaxed);
+    all_bytes.fetch_add(bytes, std::memory_order_relaxed);
     all_taken.fetch_add(1, std::memory_order_relaxed);
     return p;
 }
@@ -42,6 +45,7 @@ void* replaced_new::take(std::size_t bytes, std::size_t alignment) noexcept {
 }
 
 std::int64_t counted_memory::held_bytes() { return held.load(std::memory_order_relaxed); }
+std::int64_t counted_memory::taken_bytes() { return all_bytes.load(std::memory_order_relaxed); }
 std::int64_t counted_memory::taken_blocks() { return all_taken.load(std::memory_order_relaxed); }
 
 namespace tn = tenon;

@@ -102,6 +102,46 @@ TEST_CASE("S17: who waits for an element gets the one that is given back") {
     CHECK(std::get<0>(waits.get()).item() == 1);
 }
 
+TEST_CASE("S17: what went through ops whose values decide their sizes is given back, too") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const tn::fifo_queue<number> q(10), never(1);
+    const auto table = tn::variable<float, tn::shape<8, 2>>("table", tn::ones(), {.partition = {.parts = 3}});
+    const auto x = q.dequeue_many<2>();
+    const auto positive = tn::sum(tn::boolean_mask<tn::dyn>(x, x > number{0}));
+    const auto [distinct, which] = tn::unique(x);
+    const auto rows = tn::sum(tn::gather(table, x));
+    tn::session s;
+    s.run(tn::initialize_variables());
+    put(s, q, {3, 5, 3});
+    const auto late = s.callable(tn::feeds(), tn::fetches(positive, distinct, which, rows, never.dequeue()));
+    CHECK_THROWS_AS((void)late.run_for(0.02), tn::deadline_exceeded_error);
+    auto stopped = late.start();
+    while (s.run(q.size()).item() != 1) {
+    }
+    stopped.stop();
+    CHECK_THROWS_AS((void)stopped.get(), tn::cancelled_error);
+    CHECK(rest_of(s, q) == std::vector<number>{3, 5, 3});
+}
+
+TEST_CASE("S17: what another stage of the step fails over is given back") {
+    const tn::graph g;
+    const tn::graph_scope in(g);
+    const tn::fifo_queue<number> q(10);
+    const auto v = tn::variable("v", number{0});
+    const auto fits = tn::placeholder<bool>("fits");
+    const auto added = v.assign_add(q.dequeue());
+    const auto asserted = tn::assert_true(fits, "it does not fit");
+    tn::session s;
+    s.run(tn::initialize_variables());
+    put(s, q, {1, 2});
+    CHECK_THROWS_AS((void)s.run(tn::feed(fits, false), added, asserted), tn::invalid_argument_error);
+    CHECK(s.run(v).item() == 0);
+    s.run(tn::feed(fits, true), added, asserted);
+    CHECK(s.run(v).item() == 1);
+    CHECK(rest_of(s, q) == std::vector<number>{2});
+}
+
 TEST_CASE("S17: what changed something is used, and so is what a stage failed over") {
     const tn::graph g;
     const tn::graph_scope in(g);

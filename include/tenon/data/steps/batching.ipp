@@ -93,9 +93,9 @@ public:
         padded_(padded),
         fill_(std::move(fill)) {}
     std::unique_ptr<element_stream> make(pipeline& p) const override {
-        const std::vector<any_array>* const rows = input().rows();
-        const bool plain =
-            rows && std::none_of(rows->begin(), rows->end(), [](const any_array& a) { return a.rank() == 0; });
+        const data_rows* const rows = input().rows();
+        const bool plain = rows && std::none_of(rows->arrays.begin(), rows->arrays.end(),
+                                                [](const any_array& a) { return a.rank() == 0; });
         if (plain) return std::make_unique<rows_batch_stream>(*this, p);
         if (auto made = padded_ ? nullptr : input().make_batches(p, n_, drop_)) return made;
         return std::make_unique<stream>(*this, p);
@@ -153,11 +153,14 @@ private:
     class rows_batch_stream final : public element_stream {
     public:
         rows_batch_stream(const batched_node& n, pipeline& p) :
-            node_(n), rows_(*n.input().rows()), indices_(open_indices(n.input(), p)), memory_(rows_.size()) {}
+            node_(n),
+            rows_(n.input().rows()->arrays),
+            places_(*n.input().rows(), open_indices(n.input(), p), p.options().copied_files),
+            memory_(rows_.size()) {}
         bool next(data_element& x) override {
             order_.clear();
             std::int64_t at = 0;
-            while (static_cast<std::int64_t>(order_.size()) < node_.n_ && indices_->next(at)) order_.push_back(at);
+            while (static_cast<std::int64_t>(order_.size()) < node_.n_ && places_.next(at)) order_.push_back(at);
             const auto count = static_cast<std::int64_t>(order_.size());
             if (count == 0 || (count < node_.n_ && node_.drop_)) return false;
             x.resize(rows_.size());
@@ -172,13 +175,13 @@ private:
             }
             return true;
         }
-        void save(state_writer& to) override { indices_->save(to); }
-        void restore(state_reader& from) override { indices_->restore(from); }
+        void save(state_writer& to) override { places_.save(to); }
+        void restore(state_reader& from) override { places_.restore(from); }
 
     private:
         const batched_node& node_;
         const std::vector<any_array>& rows_;
-        std::unique_ptr<index_stream> indices_;
+        row_places places_;
         std::vector<any_array> memory_;
         std::vector<std::int64_t> order_;
     };

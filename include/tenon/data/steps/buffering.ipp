@@ -429,8 +429,7 @@ private:
             if (was_read) restore_mark(from, at, mark);
             begin();
             if (was_read && reads_) {
-                const std::string how = reads_->return_to(at, mark, !pipeline_.options().copied_files);
-                if (!how.empty()) from.damaged(("'" + node_.path_ + "' is not the file that it was: " + how).c_str());
+                require_same_file(from, node_.path_, reads_->return_to(at, mark, !pipeline_.options().copied_files));
                 given_ = given;
                 return;
             }

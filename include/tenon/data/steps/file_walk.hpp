@@ -15,8 +15,11 @@
 
 namespace tenon::detail {
 
-void save_mark(state_writer& to, const record_source& s);
+void save_mark(state_writer& to, const record_position& at, const file_mark& mark);
+inline void save_mark(state_writer& to, const record_source& s) { save_mark(to, s.position(), s.mark()); }
 void restore_mark(state_reader& from, record_position& at, file_mark& mark);
+/// `how`: difference() of the file. data_loss_error where there is one.
+void require_same_file(const state_reader& from, const std::string& path, const std::string& how);
 
 /// For one thread at a time. What is given to it outlives it.
 class file_walk {

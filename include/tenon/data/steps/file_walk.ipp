@@ -12,10 +12,8 @@ TENON_INLINE bool file_walk::open_next() {
     return true;
 }
 
-// Where a source is, and in what.
-TENON_INLINE void save_mark(state_writer& to, const record_source& s) {
-    const record_position at = s.position();
-    const file_mark mark = s.mark();
+// A place, and what it is in.
+TENON_INLINE void save_mark(state_writer& to, const record_position& at, const file_mark& mark) {
     for (const std::uint64_t v : {at.bytes, at.records, at.lines, static_cast<std::uint64_t>(mark.size),
                                   static_cast<std::uint64_t>(mark.modified), mark.from, std::uint64_t{mark.checksum}})
         to.number(v);
@@ -28,6 +26,11 @@ TENON_INLINE void restore_mark(state_reader& from, record_position& at, file_mar
     mark.modified = static_cast<std::int64_t>(from.number());
     mark.from = from.number(0, at.bytes);
     mark.checksum = static_cast<std::uint32_t>(from.number(0, 0xFFFFFFFF));
+}
+
+inline std::string changed_file(const std::string& path) { return "'" + path + "' is not the file that it was"; }
+TENON_INLINE void require_same_file(const state_reader& from, const std::string& path, const std::string& how) {
+    if (!how.empty()) from.damaged((changed_file(path) + ": " + how).c_str());
 }
 
 TENON_INLINE void file_walk::save(state_writer& to) const {
@@ -54,12 +57,11 @@ TENON_INLINE bool file_walk::read_place(state_reader& from, place& p) {
 }
 
 TENON_INLINE void file_walk::go_to(const state_reader& from, const place& p) {
-    const std::string changed = "'" + file() + "' is not the file that it was";
+    const std::string changed = changed_file(file());
     if (!source_) from.damaged(changed.c_str()); // it was passed over
     try {
         if (!p.mark) source_->go_to(p.at);
-        else if (const std::string how = source_->return_to(p.at, *p.mark, !copied_); !how.empty())
-            from.damaged((changed + ": " + how).c_str());
+        else require_same_file(from, file(), source_->return_to(p.at, *p.mark, !copied_));
     } catch (const out_of_range_error&) { // it is shorter
         from.damaged(changed.c_str());
     }

@@ -26,7 +26,7 @@ public:
     std::unique_ptr<element_stream> make(pipeline& p) const override {
         return make_.template operator()<element_stream>(*this, p);
     }
-    const std::vector<any_array>* rows() const override { return input().rows(); }
+    const data_rows* rows() const override { return input().rows(); }
     std::unique_ptr<index_stream> make_indices(pipeline& p) const override {
         return make_.template operator()<index_stream>(*this, p);
     }
@@ -162,7 +162,8 @@ inline void save_item(state_writer& to, const data_element& x) { to.element(x); 
 // Of node n's input: a place there, or an element.
 inline void restore_item(state_reader& from, const data_node& n, std::int64_t& x) {
     x = static_cast<std::int64_t>(from.number());
-    if (x < 0 || x >= n.rows()->front().extents()[0].size) from.damaged("the arrays have fewer rows than they had");
+    if (x < 0 || x >= n.rows()->arrays.front().extents()[0].size)
+        from.damaged("the arrays have fewer rows than they had");
 }
 inline void restore_item(state_reader& from, const data_node& n, data_element& x) { x = from.element(n.components()); }
 
@@ -403,10 +404,13 @@ TENON_INLINE data_node::pointer zipped(std::vector<data_node::pointer> all) {
     if (std::all_of(all.begin(), all.end(), [](const auto& single) { return single->gives_rows_as_they_lie(); })) {
         std::int64_t rows = all.front()->size();
         for (const data_node::pointer& single : all) rows = std::min(rows, single->size());
-        std::vector<any_array> arrays;
-        for (const data_node::pointer& single : all)
-            for (const any_array& a : *single->rows()) arrays.push_back(a.share().slice(0, rows));
-        return row_elements(std::move(arrays), std::move(types));
+        data_rows both;
+        for (const data_node::pointer& single : all) {
+            const data_rows& those = *single->rows();
+            for (const any_array& a : those.arrays) both.arrays.push_back(a.share().slice(0, rows));
+            both.files.insert(both.files.end(), those.files.begin(), those.files.end());
+        }
+        return row_elements(std::move(both), std::move(types));
     }
     return std::make_shared<zipped_node>(std::move(types), std::move(all));
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <tenon/core/stop_source.hpp>
+#include <tenon/data/steps/rows.hpp>
 #include <tenon/io/stream/element_stream.hpp>
 
 /// What data sets are made of, under their types (data_set.hpp): steps, each over those before it, and what goes through them.
@@ -116,19 +117,6 @@ private:
     std::unique_ptr<state> state_;
 };
 
-/// Places in arrays that share dimension 0: elements that have not been looked at yet.
-class index_stream {
-public:
-    using item = std::int64_t;
-    index_stream() = default;
-    index_stream(const index_stream&) = delete;
-    index_stream& operator=(const index_stream&) = delete;
-    virtual ~index_stream() = default;
-    virtual bool next(std::int64_t& index) = 0;
-    virtual void save(state_writer& to) = 0;
-    virtual void restore(state_reader& from) = 0;
-};
-
 /// A step of a data set: elements, and what they are made of. Immutable.
 class data_node : public element_source, public std::enable_shared_from_this<data_node> {
 public:
@@ -144,7 +132,7 @@ public:
     /// A stream of its own, without meter: open_step() is what steps call.
     virtual std::unique_ptr<element_stream> make(pipeline& p) const = 0;
     /// Where its elements are rows of arrays in memory, in some order: the arrays, and that order. Else nullptr.
-    virtual const std::vector<any_array>* rows() const { return nullptr; }
+    virtual const data_rows* rows() const { return nullptr; }
     virtual std::unique_ptr<index_stream> make_indices(pipeline&) const { return nullptr; }
     /// Whether that order is the one in which they lie, from the first to the last.
     virtual bool gives_rows_as_they_lie() const { return false; }

@@ -191,8 +191,8 @@ private:
 // Elements as rows of arrays, where a step wants the elements themselves.
 class rows_stream final : public element_stream {
 public:
-    rows_stream(const data_node& n, std::unique_ptr<index_stream> indices) :
-        rows_(*n.rows()), indices_(std::move(indices)) {
+    rows_stream(const data_node& n, pipeline& p) :
+        rows_(n.rows()->arrays), places_(*n.rows(), n.make_indices(p), p.options().copied_files) {
         for (const any_array& a : rows_) {
             tensor_type row = a.type();
             row.extents.erase(0);
@@ -201,7 +201,7 @@ public:
     }
     bool next(std::vector<any_array>& element) override {
         std::int64_t i = 0;
-        if (!indices_->next(i)) return false;
+        if (!places_.next(i)) return false;
         // Copies, since whoever takes an element may write to it; what was let go is used again.
         element.resize(rows_.size());
         for (std::size_t c = 0; c < rows_.size(); ++c) {
@@ -213,13 +213,13 @@ public:
         }
         return true;
     }
-    void save(state_writer& to) override { indices_->save(to); }
-    void restore(state_reader& from) override { indices_->restore(from); }
+    void save(state_writer& to) override { places_.save(to); }
+    void restore(state_reader& from) override { places_.restore(from); }
 
 private:
     const std::vector<any_array>& rows_;
     std::vector<tensor_type> components_; // their sizes are numbers
-    std::unique_ptr<index_stream> indices_;
+    row_places places_;
 };
 
 TENON_INLINE std::unique_ptr<index_stream> open_indices(const data_node& n, pipeline& p) {
@@ -227,7 +227,7 @@ TENON_INLINE std::unique_ptr<index_stream> open_indices(const data_node& n, pipe
 }
 
 TENON_INLINE std::unique_ptr<element_stream> open_step(const data_node& n, pipeline& p) {
-    auto made = n.rows() ? std::make_unique<rows_stream>(n, n.make_indices(p)) : n.make(p);
+    auto made = n.rows() ? std::make_unique<rows_stream>(n, p) : n.make(p);
     return std::make_unique<metered_stream>(std::move(made), p.meter(n), p);
 }
 
@@ -276,15 +276,15 @@ public:
     bool is_ready() const override { return last_->is_ready(); }
     std::string report() const override { return pipeline_->report().to_text(); }
     void save(state_writer& to) override {
-        to.text("data set 3");
+        to.text("data set 4");
         to.text(all_steps(*root_));
         last_->save(to);
     }
     void restore(state_reader& from) override {
         // 1: without what holds files against what they were, and without the numbers of elements of buckets;
-        // 2: with a prefetch in each data set that is interleaved ahead
+        // 2: with a prefetch in each data set that is interleaved ahead; 3: without the files that rows were read from
         const std::string begins = from.text();
-        if (begins != "data set 1" && begins != "data set 2" && begins != "data set 3")
+        if (begins != "data set 1" && begins != "data set 2" && begins != "data set 3" && begins != "data set 4")
             from.damaged("it does not begin as one");
         from.set_version(begins.back() - '0');
         const std::string was = from.text(), is = all_steps(*root_);

@@ -15,7 +15,7 @@ namespace tenon::detail {
 /// One element.
 data_node::pointer one_element(std::vector<any_array> element, std::vector<tensor_type> types);
 /// The rows of arrays that share dimension 0. `types`: of a row. invalid_argument_error, naming them, where they do not.
-data_node::pointer row_elements(std::vector<any_array> arrays, std::vector<tensor_type> types);
+data_node::pointer row_elements(data_rows rows, std::vector<tensor_type> types);
 /// begin, begin + step, ... as long as it is before end: int64.
 data_node::pointer range_elements(std::int64_t begin, std::int64_t end, std::int64_t step);
 /// The records of files, one file after another: a text each. A file that cannot be read is thrown by next(), which then goes on

@@ -37,21 +37,21 @@ private:
 
 class rows_node final : public data_node {
 public:
-    rows_node(const char* source, std::vector<any_array> arrays, std::vector<tensor_type> types, std::int64_t rows) :
-        data_node(source, std::move(types)), arrays_(std::move(arrays)), rows_(rows) {}
+    rows_node(const char* source, data_rows rows, std::vector<tensor_type> types, std::int64_t count) :
+        data_node(source, std::move(types)), rows_(std::move(rows)), count_(count) {}
     std::unique_ptr<element_stream> make(pipeline&) const override {
         throw internal_error("rows are made from their places");
     }
-    const std::vector<any_array>* rows() const override { return &arrays_; }
+    const data_rows* rows() const override { return &rows_; }
     std::unique_ptr<index_stream> make_indices(pipeline&) const override {
-        return std::make_unique<counting_stream>(rows_);
+        return std::make_unique<counting_stream>(count_);
     }
     bool gives_rows_as_they_lie() const override { return true; }
-    std::int64_t size() const override { return rows_; }
+    std::int64_t size() const override { return count_; }
 
 private:
-    const std::vector<any_array> arrays_;
-    const std::int64_t rows_;
+    const data_rows rows_;
+    const std::int64_t count_;
 };
 
 TENON_INLINE data_node::pointer one_element(std::vector<any_array> element, std::vector<tensor_type> types) {
@@ -63,10 +63,11 @@ TENON_INLINE data_node::pointer one_element(std::vector<any_array> element, std:
                                          std::to_string(max_rank - 1) + " can be an element");
         a = std::move(a).reshape(sizes);
     }
-    return std::make_shared<rows_node>("tensors", std::move(element), std::move(types), 1);
+    return std::make_shared<rows_node>("tensors", data_rows{std::move(element), {}}, std::move(types), 1);
 }
 
-TENON_INLINE data_node::pointer row_elements(std::vector<any_array> arrays, std::vector<tensor_type> types) {
+TENON_INLINE data_node::pointer row_elements(data_rows rows, std::vector<tensor_type> types) {
+    const std::vector<any_array>& arrays = rows.arrays;
     for (std::size_t i = 0; i < arrays.size(); ++i) {
         if (arrays[i].rank() == 0)
             throw invalid_argument_error("slices: array " + std::to_string(i) + ", " + to_string(arrays[i].type()) +
@@ -76,8 +77,8 @@ TENON_INLINE data_node::pointer row_elements(std::vector<any_array> arrays, std:
                                          std::to_string(i) + ", " + to_string(arrays[i].type()) +
                                          ", have different numbers of rows");
     }
-    const std::int64_t rows = arrays.at(0).extents()[0].size;
-    return std::make_shared<rows_node>("slices", std::move(arrays), std::move(types), rows);
+    const std::int64_t count = arrays.at(0).extents()[0].size;
+    return std::make_shared<rows_node>("slices", std::move(rows), std::move(types), count);
 }
 
 class range_node final : public data_node {

@@ -12,6 +12,8 @@
 
 namespace tenon {
 
+struct file_mark;
+
 /// Reads an array of bools, integers, halfs, floats or doubles, of either byte order, stored by rows or by columns (Fortran); by
 /// rows in memory. Packed files (gzip, zlib) too.
 ///
@@ -28,6 +30,8 @@ void write_npy(const std::string& path, const any_array& a);
 
 namespace detail {
 void require_npy_element(const std::string& path, const any_array& a, element_type wanted);
+/// The same, and the size of the file and its time.
+any_array read_npy_and_mark(const std::string& path, file_mark& is);
 /// `there`: how many bytes the file has at most, or exactly; -1: nobody knows.
 any_array read_npy_from(readable_file& from, const std::string& name, std::int64_t there, bool exact);
 } // namespace detail

@@ -129,11 +129,18 @@ TENON_INLINE file_mark buffered_records::mark() const {
             crc32c({reinterpret_cast<const std::byte*>(buffer_.get()), begin_}, is_one ? recent_sum_ : sum_)};
 }
 
-TENON_INLINE std::string buffered_records::return_to(const record_position& p, const file_mark& was, bool same_time) {
-    if (was.size != size_) return "it has " + std::to_string(size_) + " bytes, and had " + std::to_string(was.size);
-    if (same_time && was.modified != modified_)
+TENON_INLINE std::string difference(const file_mark& was, const file_mark& is, bool same_time) {
+    if (was.size != is.size) return "it has " + std::to_string(is.size) + " bytes, and had " + std::to_string(was.size);
+    if (same_time && was.modified != is.modified)
         return "it was written to since; of a copy, which has the same bytes but another time, set "
                "data_options::copied_files";
+    if (was.checksum != is.checksum) return "what had been read of it was something else";
+    return {};
+}
+
+TENON_INLINE std::string buffered_records::return_to(const record_position& p, const file_mark& was, bool same_time) {
+    if (std::string how = difference(was, {size_, modified_, was.from, was.checksum}, same_time); !how.empty())
+        return how;
     record_position at = p;
     at.bytes = was.from;
     go_to(at);
@@ -148,7 +155,7 @@ TENON_INLINE std::string buffered_records::return_to(const record_position& p, c
         take(here);
         left -= here;
     }
-    if (mark().checksum != was.checksum) return "what had been read of it was something else";
+    if (std::string how = difference(was, mark(), same_time); !how.empty()) return how;
     go_to(p);
     return {};
 }

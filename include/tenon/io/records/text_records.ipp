@@ -83,12 +83,17 @@ private:
     void begin() {
         if (format_.kind == record_kind::csv_lines) refuse_wide();
         if (fill(1) && data()[0] == '\xEF' && fill(3) && std::memcmp(data(), "\xEF\xBB\xBF", 3) == 0) take(3);
-        for (std::int64_t i = 0; i < format_.skip_header_lines && fill(1); ++i) skip_line(quotes_);
+        for (std::int64_t i = 0; i < format_.skip_header_lines; ++i) {
+            if (format_.forgiving) pass_no_rows(); // which are no lines that count
+            if (!fill(1)) break;
+            skip_line(quotes_);
+        }
     }
 
     // Text of two or four bytes a character is no CSV: with a byte order mark, or as a zero beside each character shows.
     void refuse_wide() {
-        (void)fill(2); // a pipe may not have more for a long time
+        // A pipe may not have more for a long time; four where they may be a mark.
+        if (fill(2) && (std::memcmp(data(), "\xFF\xFE", 2) == 0 || std::memcmp(data(), "\0\0", 2) == 0)) (void)fill(4);
         const std::string_view first(data(), std::min<std::size_t>(available(), 64) & ~std::size_t{1});
         bool zeros[2] = {first.size() >= 8, first.size() >= 8}; // the first of each two bytes, and the second
         bool others[2] = {true, true};
@@ -96,9 +101,12 @@ private:
             zeros[i % 2] = zeros[i % 2] && first[i] == 0;
             others[i % 2] = others[i % 2] && first[i] != 0;
         }
-        const bool marked = first.starts_with("\xFF\xFE") || first.starts_with("\xFE\xFF");
+        const bool marked4 = first.starts_with(std::string_view("\xFF\xFE\0\0", 4)) ||
+                             first.starts_with(std::string_view("\0\0\xFE\xFF", 4));
+        const bool marked = marked4 || first.starts_with("\xFF\xFE") || first.starts_with("\xFE\xFF");
         if (!marked && !(zeros[0] && others[1]) && !(zeros[1] && others[0])) return;
-        const std::string said = say("the file is UTF-16, not UTF-8; convert it: iconv -f UTF-16 -t UTF-8");
+        const std::string is = marked4 ? "UTF-32" : "UTF-16";
+        const std::string said = say("the file is " + is + ", not UTF-8; convert it: iconv -f " + is + " -t UTF-8");
         end();
         throw invalid_argument_error(said);
     }

@@ -28,6 +28,7 @@ template <class Select> class immediate_kernel final : public waiting_kernel {
 public:
     explicit immediate_kernel(const kernel_setup& s) : select_(s) {}
     std::unique_ptr<wait> make_wait() const override { return std::make_unique<immediate_wait<Select>>(select_); }
+    bool uses_values() const override { return false; }
 
 private:
     const Select select_;

@@ -108,12 +108,13 @@ public:
         queue_attempt::keeps = wait::keeps;
         if (values.size() > 1) memory_client::require_room_for_steps(current_payer()); // it enqueues
         // Of many, the queue copies each element. Nothing of what may be written or freed meanwhile is kept.
-        for (std::size_t i = 1; i < values.size(); ++i) {
-            const bool kept = splits_ || values[i].is_unique();
-            tuple.push_back(kept ? std::move(values[i]) : values[i].copy());
-        }
-        values.clear();
         try {
+            for (std::size_t i = 1; i < values.size(); ++i) {
+                const bool kept = splits_ || values[i].is_unique();
+                tuple.push_back(kept ? std::move(values[i]) : values[i].copy());
+                if (!splits_) tuple.back().pay_for_texts();
+            }
+            values.clear();
             ask_(*queue_, *this);
         } catch (...) {
             tuple.clear();

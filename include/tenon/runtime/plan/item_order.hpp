@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <utility>
 #include <vector>
@@ -54,9 +55,22 @@ public:
     using pair = std::pair<int, int>;
 
     item_order() = default;
-    item_order(std::size_t items, const std::vector<pair>& pairs) : after_(items, pairs), rank_(items), seen_(items) {
-        for (std::size_t i = 0; i < items; ++i) rank_[i] = static_cast<int>(i);
-        if (!std::all_of(pairs.begin(), pairs.end(), [](const pair& p) { return p.first < p.second; })) rank_anew();
+    /// Ranks agree with numbers where pairs do; those of items from `appended` on, with the last of the others that runs before them.
+    item_order(std::size_t items, const std::vector<pair>& pairs, std::size_t appended = SIZE_MAX) :
+        after_(items, pairs), rank_(items), seen_(items) {
+        appended = std::min(appended, items);
+        std::vector<std::size_t> place(items); // each of the others', and of who comes right after one
+        for (std::size_t i = 0; i < appended; ++i) place[i] = i;
+        for (const auto& [before, after] : pairs)
+            if (const auto a = static_cast<std::size_t>(after), b = static_cast<std::size_t>(before);
+                a >= appended && b < appended)
+                place[a] = std::max(place[a], b);
+        std::vector<int> next(appended + 1); // rank at a place
+        for (const std::size_t p : place) ++next[std::min(p + 1, appended)];
+        for (std::size_t i = 1; i < next.size(); ++i) next[i] += next[i - 1];
+        for (std::size_t i = 0; i < items; ++i) rank_[i] = next[place[i]]++;
+        if (!std::all_of(pairs.begin(), pairs.end(), [&](const pair& p) { return rank(p.first) < rank(p.second); }))
+            rank_anew();
     }
 
     const successors& after() const noexcept { return after_; }

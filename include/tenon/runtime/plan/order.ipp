@@ -50,10 +50,11 @@ TENON_INLINE edges edges::reversed() const {
 }
 
 TENON_INLINE ordering::ordering(program& p, const plan_options& o) : p_(p), o_(o) {
+    const std::size_t made = p_.items.size();
     copy_resident_fetches();
     prepare();
     needs_ = find_needs();
-    before_ = detail::item_order(p_.items.size(), needs_);
+    before_ = detail::item_order(p_.items.size(), needs_, made);
     find_updates();
     find_readers();
     order_accesses();

@@ -55,6 +55,7 @@ public:
         for (int n = 0; n < count(); ++n)
             if (const int u = unit_of_item(n); u >= 0) connect(n, u);
         for (std::size_t u = 0; u < covered_.size(); ++u) follow_waits(static_cast<int>(u));
+        hold_updates();
         for (const int f : p_.fetches) {
             const int u = unit_that_has(f);
             if (u < 0) continue;
@@ -113,7 +114,8 @@ private:
     // Updates come after all that may wait, however long, and does not itself come after an update: so a step is late, or stopped,
     // before its first update, and they are one stage. What uses the same queue as something that comes after them may wait for that.
     void gather_updates() {
-        std::vector<bool> after(p_.items.size());
+        std::vector<bool>& after = after_update_;
+        after.resize(p_.items.size());
         bool any = false;
         for (int n = 0; n < count(); ++n) {
             const program_item& i = p_.item(n);
@@ -147,6 +149,27 @@ private:
             int& set = set_[static_cast<std::size_t>(n)];
             set = what_comes_before(n);
             if (p_.item(n).op->is(op_flags::updates)) set = sets_.united(set, first);
+        }
+    }
+
+    // Stages that do not come after an update, and wait for no more than updates do, come before those: what fails or is stopped there
+    // leaves all as it was.
+    void hold_updates() {
+        std::vector<bool> is_free(covered_.size(), true);
+        std::set<int> updating;
+        for (int n = 0; n < count(); ++n) {
+            const int u = unit_of_item(n);
+            if (u < 0) continue;
+            const bool updates = p_.item(n).op->is(op_flags::updates),
+                       after = after_update_[static_cast<std::size_t>(n)];
+            if (updates || after || waits(n)) is_free[static_cast<std::size_t>(u)] = false;
+            if (updates && !after) updating.insert(u);
+        }
+        for (const int u : updating) {
+            const int set = unit_sets_[static_cast<std::size_t>(u)];
+            for (std::size_t s = 0; s < is_free.size(); ++s)
+                if (is_free[s] && unit_sets_[s] != set && sets_.within(unit_sets_[s], set))
+                    before(static_cast<int>(s), u);
         }
     }
 
@@ -283,27 +306,27 @@ private:
     // Whether a stage that reads a variable as it was before the step might find an update. Where it can come first, it does.
     bool is_updated_elsewhere(int value, int unit) {
         const auto chain = chains_.find(value);
-        return chain != chains_.end() && !comes_before(unit, chain->second.updates);
+        return chain != chains_.end() && !comes_before(unit, chain->second.updates.front());
     }
     // The same of who reads what an update left, or the variable where it is none: of the updates after that.
     bool is_updated_too_early(const node* variable, int left_by, int unit) {
         const auto at = chain_of_.find(variable);
         if (at == chain_of_.end()) return false;
         const std::vector<int>& updates = at->second->updates;
-        return !comes_before(unit, {std::upper_bound(updates.begin(), updates.end(), left_by), updates.end()});
+        const auto next = std::upper_bound(updates.begin(), updates.end(), left_by);
+        return next != updates.end() && !comes_before(unit, *next);
     }
-    // Whether a stage can be made to come before updates of other stages, as it then is.
-    bool comes_before(int unit, std::span<const int> updates) {
+    // Whether a stage can be made to come before an update of another stage, and so before those that follow it, as it then is.
+    bool comes_before(int unit, int update) {
         const int set = unit_sets_[static_cast<std::size_t>(unit)];
-        for (const int u : updates)
-            if (unit_of_item(u) != unit && (set == set_of(u) || !sets_.within(set, set_of(u)))) return false;
-        for (const int u : updates) before(unit, unit_of_item(u));
+        if (unit_of_item(update) == unit) return true;
+        if (set == set_of(update) || !sets_.within(set, set_of(update))) return false;
+        before(unit, unit_of_item(update));
         return true;
     }
     void keep_from_updates(int value, int reader) {
         const auto chain = chains_.find(value);
-        if (chain == chains_.end()) return;
-        for (const int update : chain->second.updates) before(reader, unit_of_item(update));
+        if (chain != chains_.end()) before(reader, unit_of_item(chain->second.updates.front()));
     }
 
     // A stage with open sizes: what these follow from, item by item, back to the ops that will tell them.
@@ -373,6 +396,7 @@ private:
     std::unordered_map<const node*, const update_chain*> chain_of_; // by variable
     std::vector<int> made_by_;                                      // by value, items that do not run included
     std::vector<bool> awaited_;                                     // by item: others are made to run after it
+    std::vector<bool> after_update_;                                // by item: it comes after an update
     std::unordered_map<int, int> follows_; // the update of the same variable that comes before one
     wait_sets sets_;
     std::vector<int> set_; // by item: what has completed before it runs

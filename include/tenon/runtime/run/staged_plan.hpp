@@ -61,16 +61,18 @@ private:
         bool gives_early = false;  // there is such
         bool changes = false;      // variables, or what queues hold
         // Of a stage:
-        std::vector<std::string> updated{};                    // variables
-        bool has_effects = false;                              // others
-        std::shared_ptr<plan> frozen{};                        // where its sizes are known
+        std::vector<std::string> updated{}; // variables
+        std::vector<std::string> changed{}; // others that it changes, and does not only take from; of an op, too
+        bool has_effects = false;           // others
+        std::shared_ptr<plan> frozen{};     // where its sizes are known
         std::map<std::vector<std::int64_t>, late_plan> late{}; // by what was known late; under the guard
         // Of an op that waits:
         const node* origin = nullptr;
         bool receives = false, sends = false;         // what another task sends, or has
         bool only_takes = false, uses_values = false; // as of waiting_kernel
         kernel_pointer kernel{};
-        std::string name{}, op{}, row{}, place{}; // for messages and traces; the place is "name (op) on device"
+        std::string name{}, op{}, row{},
+            place{}; // for messages and traces; the place is "name (op) on device", of a stage that of its last
         std::vector<node_output> outputs{};
         std::vector<tensor_type> given{}; // their types, with sizes open where it will tell
         std::size_t told_from = 0;        // in told_, where those with open sizes follow each other

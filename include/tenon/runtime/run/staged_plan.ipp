@@ -81,6 +81,7 @@ TENON_INLINE void staged_plan::make_units(program&& placed) {
             takes_ = takes_ || (u.only_takes && cut.size() > 1);
             u.name = i.origin->name;
             u.op = i.op == i.origin->op ? shown_op(*i.origin) : i.op->name;
+            if (u.changes && !u.only_takes) u.changed.push_back(i.origin->inputs[0].node->name);
             u.row = on.full_name().type.str() + ":" + std::to_string(on.full_name().index) + " waits " +
                     std::to_string(waits_.size());
             u.place = place_of(*i.origin, on);
@@ -95,8 +96,13 @@ TENON_INLINE void staged_plan::make_units(program&& placed) {
         } else {
             for (const int n : c.items) {
                 const program_item& i = placed.item(n);
+                if (i.op->is(op_flags::uses) && i.outputs.empty()) u.changed.push_back(i.origin->inputs[0].node->name);
                 if (i.op->is(op_flags::updates)) u.updated.push_back(i.origin->inputs[0].node->name);
                 else u.has_effects = u.has_effects || (i.op->is(op_flags::stateful) && !i.op->is(op_flags::source));
+            }
+            if (!c.items.empty()) {
+                const program_item& last = placed.item(c.items.back());
+                u.place = place_of(*last.origin, options_.device(last.device));
             }
             for (const int v : c.gives) u.lends.push_back(options_.lender && !kept.contains(v));
             if (c.told.empty())

@@ -125,6 +125,7 @@ private:
         std::optional<plan::lease> run{};
         bool begun = false;        // this and what follows is under the guard
         bool ran = false;          // it was begun, and perhaps has ended
+        bool well = false;         // it has ended so
         std::vector<char> taken{}; // by what it gives: it was taken before the end
         std::thread::id starter{};
     };
@@ -147,7 +148,7 @@ private:
     void end_early(const std::exception_ptr& why, locked& lock) noexcept;
     bool waits_for_any() const noexcept;
     void find_used(bool others_changed) noexcept;
-    std::exception_ptr saying_what_was_updated(const std::exception_ptr& why) const noexcept;
+    void say_what_was_changed() noexcept;
     void stop_what_is_begun(locked& lock) noexcept;
     bool expire_stages(locked& lock) noexcept;
     bool has_work() const noexcept {
@@ -193,8 +194,9 @@ private:
     std::exception_ptr first_;
     std::exception_ptr too_late_; // why it was to end when it had begun to update: for what waits after that
     waiter* last_taken_ = nullptr;
-    int failed_unit_ = -1;   // a stage that failed, and had used what it was given
-    std::vector<char> used_; // by unit: what it gave
+    int failed_unit_ = -1;            // a stage that failed
+    bool failed_over_values_ = false; // and had used what it was given: it was not for want of memory
+    std::vector<char> used_;          // by unit: what it gave
     std::vector<const node*> expired_;
     size_bindings sizes_;
     std::function<void()> ended_;

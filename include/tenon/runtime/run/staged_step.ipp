@@ -71,7 +71,7 @@ TENON_INLINE void staged_step::begin(const any_array* const* feeds, const run_en
             w.now = waiter::state::idle;
             w.well = false;
         }
-        for (stage& s : stages_) s.ran = false;
+        for (stage& s : stages_) s.ran = s.well = false;
         too_late_ = nullptr;
         failed_unit_ = -1;
         undone_ = static_cast<int>(plan_.units_.size());
@@ -124,6 +124,7 @@ TENON_INLINE void staged_step::run(const any_array* const* feeds, const run_envi
             changed_.wait(lock);
             asleep_ = false;
         }
+        say_what_was_changed();
     }
     leave();
 }
@@ -190,7 +191,10 @@ TENON_INLINE void staged_step::flush(bool all, locked& lock) noexcept {
         failure = std::current_exception();
     }
     lock.lock();
-    if (failure) fail(std::move(failure), lock);
+    if (failure) {
+        ++undone_; // what was to be sent, whose op had ended well
+        fail(std::move(failure), lock);
+    }
     --active_;
 }
 
@@ -216,6 +220,8 @@ TENON_INLINE void staged_step::start_stage(stage& s, locked& lock) noexcept {
             std::fill(s.taken.begin(), s.taken.end(), char{0});
         }
         s.run->start(s.fed.data(), s.given.data(), e, s);
+    } catch (const std::bad_alloc&) {
+        failure = placed(std::current_exception(), s.unit);
     } catch (...) {
         failure = std::current_exception();
     }
@@ -244,8 +250,12 @@ TENON_INLINE void staged_step::ended(stage& s, std::exception_ptr failure) noexc
             if (!s.taken[k]) slots_[static_cast<std::size_t>(unit.gives[k])] = std::move(given);
         }
     locked lock(guard_);
-    if (failure && !first_ && s.begun && !step_.stopped() && !step_.late()) failed_unit_ = s.unit;
+    if (failure && !first_ && s.begun && !step_.stopped() && !step_.late()) {
+        failed_unit_ = s.unit;
+        failed_over_values_ = !is_shortage(failure);
+    }
     s.begun = false;
+    s.well = !failure;
     if (stopping_ == 0) s.run.reset();
     if (failure) fail(std::move(failure), lock);
     else {
@@ -370,6 +380,7 @@ TENON_INLINE void staged_step::one_less(locked& lock) noexcept {
         return;
     }
     const std::function<void()> ended = std::move(ended_);
+    say_what_was_changed();
     lock.unlock();
     leave();
     ended();

@@ -44,7 +44,8 @@ TENON_INLINE void steps_in_flight::close(const std::exception_ptr& why, const st
 
 // By a thread that is counted in active_. The lock is let go of meanwhile.
 TENON_INLINE void staged_step::fail(std::exception_ptr why, locked& lock) noexcept {
-    if (!first_) first_ = step_.stop() ? std::move(why) : saying_what_was_updated(why);
+    if (!first_) first_ = std::move(why);
+    (void)step_.stop();
     active_ -= static_cast<int>(ready_.size() + to_start_.size());
     ready_.clear();
     to_start_.clear();
@@ -62,17 +63,24 @@ TENON_INLINE bool staged_step::waits_for_any() const noexcept {
                        [](const waiter& w) { return w.now == waiter::state::begun && w.waits; });
 }
 
-// The stage that failed has said what is its own.
-TENON_INLINE std::exception_ptr staged_step::saying_what_was_updated(const std::exception_ptr& why) const noexcept {
+// All of it has ended; where it failed its error says what is changed all the same. The stage that failed has said what is its own.
+TENON_INLINE void staged_step::say_what_was_changed() noexcept {
+    if (undone_ == 0 || !first_) return;
     try {
-        std::vector<std::string> names;
-        for (const stage& s : stages_)
-            if (const auto& updated = plan_.units_[static_cast<std::size_t>(s.unit)].updated;
-                s.ran && s.unit != failed_unit_)
-                names.insert(names.end(), updated.begin(), updated.end());
-        return after_updates(why, names);
+        std::vector<std::string> variables, others;
+        const auto add = [&](std::vector<std::string>& to, const std::vector<std::string>& names) {
+            for (const std::string& n : names)
+                if (std::find(to.begin(), to.end(), n) == to.end()) to.push_back(n);
+        };
+        for (const stage& s : stages_) {
+            const staged_plan::unit& u = plan_.units_[static_cast<std::size_t>(s.unit)];
+            if (s.ran && s.unit != failed_unit_ && step_.committed()) add(variables, u.updated);
+            if (s.well) add(others, u.changed);
+        }
+        for (const waiter& w : waiters_)
+            if (w.well) add(others, plan_.units_[static_cast<std::size_t>(w.unit)].changed);
+        first_ = after_updates(first_, variables, others);
     } catch (...) { // no memory for words
-        return why;
     }
 }
 
@@ -221,7 +229,7 @@ TENON_INLINE void staged_step::find_used(bool others_changed) noexcept {
                       any;
         return any;
     });
-    if (failed_unit_ < 0) return;
+    if (failed_unit_ < 0 || !failed_over_values_) return;
     constexpr char failed = 2;
     used_[static_cast<std::size_t>(failed_unit_)] = failed;
     spread([&](std::size_t u) {

@@ -16,11 +16,15 @@ void set_limit(tenon::step& in, double of_run, double of_session);
 /// deadline_exceeded_error: the step did not end within its limit; what it was doing.
 [[noreturn]] void exceed_limit(const tenon::step& in, const std::string& what);
 
+/// Whether there was no memory.
+bool is_shortage(const std::exception_ptr& what) noexcept;
+
 /// The same error, of the node at this place: "name (op) on device".
 [[noreturn]] void rethrow_at(const std::exception_ptr& what, const std::string& place);
 
-/// The same error of a step that had updated these variables, which it says.
-std::exception_ptr after_updates(const std::exception_ptr& why, const std::vector<std::string>& names) noexcept;
+/// The same error of a step that had updated these variables, and changed these others that outlive it, which it says.
+std::exception_ptr after_updates(const std::exception_ptr& why, const std::vector<std::string>& variables,
+                                 const std::vector<std::string>& others = {}) noexcept;
 
 } // namespace tenon::runtime
 

@@ -24,25 +24,44 @@ TENON_INLINE void exceed_limit(const tenon::step& in, const std::string& what) {
                                   " s; " + what);
 }
 
-TENON_INLINE std::exception_ptr after_updates(const std::exception_ptr& why,
-                                              const std::vector<std::string>& names) noexcept {
-    constexpr std::size_t shown = 3;
-    if (names.empty()) return why;
+TENON_INLINE std::exception_ptr after_updates(const std::exception_ptr& why, const std::vector<std::string>& variables,
+                                              const std::vector<std::string>& others) noexcept {
+    static constexpr std::size_t shown = 3;
+    const auto listed = [](const std::vector<std::string>& names, const char* one, const char* several) {
+        std::string text = std::string("; ") + (names.size() == 1 ? one : several);
+        for (std::size_t i = 0; i < std::min(names.size(), shown); ++i)
+            text += (i > 0 ? ", \"" : "\"") + names[i] + "\"";
+        if (names.size() > shown) text += " and " + std::to_string(names.size() - shown) + " more";
+        return text + (names.size() == 1 ? " has" : " have");
+    };
+    if (variables.empty() && others.empty()) return why;
     try {
-        std::rethrow_exception(why);
-    } catch (const error& e) {
+        std::string text;
+        if (!others.empty()) text += listed(others, "", "") + " been changed all the same";
+        if (!variables.empty()) text += listed(variables, "variable ", "variables ") + " been updated all the same";
         try {
-            std::string text = e.what();
-            text += names.size() == 1 ? "; variable " : "; variables ";
-            for (std::size_t i = 0; i < std::min(names.size(), shown); ++i)
-                text += (i > 0 ? ", \"" : "\"") + names[i] + "\"";
-            if (names.size() > shown) text += " and " + std::to_string(names.size() - shown) + " more";
-            throw_error(e, text + (names.size() == 1 ? " has" : " have") + " been updated all the same");
-        } catch (...) {
-            return std::current_exception();
+            std::rethrow_exception(why);
+        } catch (const error& e) {
+            throw_error(e, e.what() + text);
+        } catch (const std::bad_alloc&) {
+            throw resource_exhausted_error("there was no memory for the step" + text);
         }
-    } catch (...) {
+    } catch (const error&) {
+        return std::current_exception();
+    } catch (...) { // what is not ours, or no memory for words
         return why;
+    }
+}
+
+TENON_INLINE bool is_shortage(const std::exception_ptr& what) noexcept {
+    try {
+        std::rethrow_exception(what);
+    } catch (const resource_exhausted_error&) {
+        return true;
+    } catch (const std::bad_alloc&) {
+        return true;
+    } catch (...) {
+        return false;
     }
 }
 
