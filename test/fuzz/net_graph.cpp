@@ -10,7 +10,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace tenon;
     using namespace tenon::net;
-    packed input = fuzz::packed_of(data, size);
+    net::packed input = fuzz::packed_of(data, size);
     const graph g;
     if (size % 2) { // so that numbers of nodes that are there can be met
         const graph_scope in(g);
@@ -22,8 +22,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (g.size() != before || !g.collections().empty()) fuzz::stop("a graph was changed by what was refused");
         return 0;
     }
-    const packed written = encode_nodes(g, none, all);
-    packed copy = written.share();
+    const net::packed written = encode_nodes(g, none, all);
+    net::packed copy = written.share();
     const graph again;
     append_nodes(again, copy);
     if (!fuzz::same(written, encode_nodes(again, none, all)))

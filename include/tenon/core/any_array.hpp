@@ -18,6 +18,8 @@ namespace detail {
 struct storage; // a count of owners, and how the memory ends
 void retain(storage*) noexcept;
 void release(storage*) noexcept;
+/// What texts take beside the strings themselves.
+std::size_t bytes_of_texts(const std::string* texts, std::size_t count) noexcept;
 
 // Seen in the error where an array is copied.
 struct write_copy_or_std_move {};

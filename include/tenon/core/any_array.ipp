@@ -11,7 +11,6 @@
 #include <tenon/core/any_array.hpp>
 #include <tenon/core/large_memory.hpp>
 #include <tenon/core/memory_payer.hpp>
-#include <tenon/core/text_array.hpp>
 #include <tenon/core/with_element.hpp>
 
 namespace tenon {
@@ -34,6 +33,14 @@ struct adopted_storage : storage {
 };
 
 inline constexpr std::size_t array_alignment = 64;
+
+TENON_INLINE std::size_t bytes_of_texts(const std::string* texts, std::size_t count) noexcept {
+    const std::size_t within = std::string().capacity();
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < count; ++i)
+        if (texts[i].capacity() > within) bytes += texts[i].capacity() + 1;
+    return bytes;
+}
 
 TENON_INLINE void retain(storage* s) noexcept { s->owners.fetch_add(1, std::memory_order_relaxed); }
 

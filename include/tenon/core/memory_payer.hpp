@@ -44,7 +44,8 @@ public:
     memory_charge() = default;
     /// p: nullptr, or one that is alive. Throws what take() throws.
     memory_charge(memory_payer* p, std::size_t bytes) {
-        if (p) p->take(bytes);
+        if (!p || bytes == 0) return; // nothing keeps it alive then
+        p->take(bytes);
         payer_ = p;
         bytes_ = bytes;
     }

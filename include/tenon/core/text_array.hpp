@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,14 +19,6 @@ inline any_array text_array(const std::vector<std::string>& texts) {
     any_array a(element_type::string, {static_cast<std::int64_t>(texts.size())});
     std::copy(texts.begin(), texts.end(), a.data<std::string>());
     return a;
-}
-/// What texts take beside the strings themselves.
-inline std::size_t bytes_of_texts(const std::string* texts, std::size_t count) noexcept {
-    const std::size_t within = std::string().capacity();
-    std::size_t bytes = 0;
-    for (std::size_t i = 0; i < count; ++i)
-        if (texts[i].capacity() > within) bytes += texts[i].capacity() + 1;
-    return bytes;
 }
 /// nullptr: it is no text.
 inline const std::string* text_in(const any_array& a) {

@@ -315,7 +315,6 @@ any_tensor scatter(scatter_op::way how, const any_tensor& variable, const any_te
 #include <algorithm>
 #include <cstring>
 
-#include <tenon/core/text_array.hpp>
 #include <tenon/graph/graph_state.inl>
 #include <tenon/kernel/resources.hpp>
 #include <tenon/ops/state_parts.inl>
