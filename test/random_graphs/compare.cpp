@@ -392,9 +392,10 @@ private:
                 });
             if (now) next.variables[name] = std::make_shared<const tn::any_array>(std::move(*now));
         }
-        const bool promised = cut && tasks.size() == 1;
         // Streams have run on when one of them finds what it was given wrong.
         const bool runs_on = !cut && (kind_.options.gpus || kind_.on_gpu);
+        // What fails, and comes after no update, comes before all of them.
+        const bool promised = tasks.size() == 1 && (cut || !(expected.may_be_in_part || runs_on));
         if (const auto said = said_to_be_updated(told.what());
             said && (expected.may_be_in_part || runs_on) && tasks.size() == 1) {
             for (const std::string& name : changed)
