@@ -44,10 +44,13 @@ public:
         std::vector<char*> all;
         for (const std::string& a : arguments) all.push_back(const_cast<char*>(a.c_str()));
         all.push_back(nullptr);
+        take_end(false); // not by a client before it knows what to do then
         pid_ = ::fork();
-        if (pid_ != 0) return;
+        if (pid_ != 0) {
+            take_end(true);
+            return;
+        }
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-        take_end(false); // until a client knows what to do then
         const int to = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
         ::dup2(to, 1);
         ::dup2(to, 2);
