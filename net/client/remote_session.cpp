@@ -129,24 +129,17 @@ void remote_session::extend(const step& in) {
             there = extension_;
         }
         wait(*there, in, "to take its graph");
-        const auto check = [&] {
-            try {
-                there->check();
-            } catch (const resource_exhausted_error& e) {
-                throw resource_exhausted_error(
-                    std::string(e.what()) + "; steps that were run before go on; others want room for it, or another "
-                                            "graph, without it, and a session of that");
-            }
-        };
-        {
-            const std::lock_guard lock(extending_);
-            if (extension_ == there) {
-                extension_ = nullptr;
-                check();
-                sent_ = std::move(coming_);
-            }
+        const std::lock_guard lock(extending_);
+        const bool is_first = extension_ == there; // of those who waited for it
+        if (is_first) extension_ = nullptr;
+        try {
+            there->check();
+        } catch (const resource_exhausted_error& e) {
+            throw resource_exhausted_error(std::string(e.what()) +
+                                           "; steps that were run before go on; others want room for it, or another "
+                                           "graph, without it, and a session of that");
         }
-        check();
+        if (is_first) sent_ = std::move(coming_);
     }
 }
 

@@ -63,7 +63,7 @@ void register_there(const std::shared_ptr<registered_part>& p, register_part&& c
                 {
                     const std::lock_guard lock(p->guard);
                     p->failed = why;
-                    if (failure::of(why).code == error_code::resource_exhausted) {
+                    if (runtime::is_shortage(why)) {
                         if (!what->has_program) what->program = std::move(*unsent);
                         what->has_program = true;
                         p->again = what;
@@ -151,8 +151,8 @@ public:
                         became.unknown = part->changes;
                         const run_part::reply r = read_answer<run_part>(std::move(a));
                         took = r.took;
-                        std::swap(became.changed, became.unknown);
-                        if (!r.changed) became.changed.clear();
+                        became.unknown.clear();
+                        if (r.changed) became.changed = part->changes;
                         became.in_part = r.in_part;
                         if (r.failed) r.why.raise();
                         if (traced) add_rows(*traced, r.rows, began);

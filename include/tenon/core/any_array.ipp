@@ -34,6 +34,9 @@ struct adopted_storage : storage {
 
 inline constexpr std::size_t array_alignment = 64;
 
+// Of a small block with so many bytes of elements.
+inline constexpr std::size_t block_bytes(std::size_t bytes) { return bytes + sizeof(storage) + array_alignment - 1; }
+
 TENON_INLINE std::size_t bytes_of_texts(const std::string* texts, std::size_t count) noexcept {
     const std::size_t within = std::string().capacity();
     std::size_t bytes = 0;
@@ -83,14 +86,14 @@ inline storage* make_storage(element_type element, const extents& sizes, std::in
     std::size_t offset = 0; // of the elements
     const bool large = bytes >= large_memory && element != element_type::string;
     memory_payer* const payer = current_payer();
-    const std::size_t paid = bytes + sizeof(storage) + array_alignment - 1;
+    const std::size_t paid = block_bytes(bytes);
     if (payer) pay(*payer, paid, element, sizes);
     if (large) {
         offset = array_alignment;
         block = new_large(bytes + offset);
         end = end_large;
     } else {
-        block = ::operator new(bytes + sizeof(storage) + array_alignment - 1, std::nothrow);
+        block = ::operator new(block_bytes(bytes), std::nothrow);
         const auto address = reinterpret_cast<std::uintptr_t>(block) + sizeof(storage);
         offset = sizeof(storage) + (array_alignment - address % array_alignment) % array_alignment;
     }
@@ -181,9 +184,8 @@ TENON_INLINE void any_array::pay_for_texts() {
     if (!owner_ || owner_->end != detail::end_strings) return;
     if (!owner_->payer) owner_->payer = current_payer();
     if (!owner_->payer) return;
-    const std::size_t own = owner_->size * sizeof(std::string) + sizeof(detail::storage) + detail::array_alignment - 1;
-    const std::size_t all =
-        own + detail::bytes_of_texts(reinterpret_cast<const std::string*>(owner_ + 1), owner_->size);
+    const std::size_t all = detail::block_bytes(owner_->size * sizeof(std::string)) +
+                            detail::bytes_of_texts(reinterpret_cast<const std::string*>(owner_ + 1), owner_->size);
     if (all <= owner_->paid) return;
     detail::pay(*owner_->payer, all - owner_->paid, type_.element, type_.extents);
     owner_->paid = all;

@@ -9,7 +9,7 @@
 #include <tenon/io/files/compressed.hpp>
 #include <tenon/io/numpy/elements.hpp>
 #include <tenon/io/records/idx_header.hpp>
-#include <tenon/io/records/records.hpp>
+#include <tenon/io/records/buffered_records.hpp>
 
 namespace tenon {
 
@@ -59,13 +59,7 @@ inline std::string find_idx(const std::string& folder, const std::string& stem, 
 }
 
 TENON_INLINE any_array read_idx_and_mark(const std::string& path, file_mark& is) {
-    const auto open = [&] {
-        std::unique_ptr<readable_file> file = file_system_of(path).open(path);
-        is.size = file->size();
-        is.modified = file->modified();
-        return file;
-    };
-    return read_idx_file(open, path);
+    return read_idx_file([&] { return open_and_mark(path, is.size, is.modified); }, path);
 }
 
 TENON_INLINE void require_idx_element(const std::string& path, const any_array& a, element_type wanted) {

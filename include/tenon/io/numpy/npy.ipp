@@ -8,7 +8,7 @@
 #include <tenon/io/numpy/elements.hpp>
 #include <tenon/io/numpy/npy.hpp>
 #include <tenon/io/records/npy_header.hpp>
-#include <tenon/io/records/records.hpp>
+#include <tenon/io/records/buffered_records.hpp>
 
 namespace tenon {
 
@@ -66,13 +66,7 @@ inline any_array read_npy_file(const auto& open, const std::string& name) {
 }
 
 TENON_INLINE any_array read_npy_and_mark(const std::string& path, file_mark& is) {
-    const auto open = [&] {
-        std::unique_ptr<readable_file> file = file_system_of(path).open(path);
-        is.size = file->size();
-        is.modified = file->modified();
-        return file;
-    };
-    return read_npy_file(open, path);
+    return read_npy_file([&] { return open_and_mark(path, is.size, is.modified); }, path);
 }
 
 TENON_INLINE void require_npy_element(const std::string& path, const any_array& a, element_type wanted) {

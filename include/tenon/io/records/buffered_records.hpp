@@ -28,6 +28,8 @@ std::unique_ptr<record_source> tfrecords(record_file f);
 std::unique_ptr<record_source> array_records(record_file f); ///< idx, npy
 std::unique_ptr<record_source> make_record_source(record_file f);
 
+/// Opens a file as it lies there, not unpacked; its size, and when it was written to.
+std::unique_ptr<readable_file> open_and_mark(const std::string& path, std::int64_t& size, std::int64_t& modified);
 /// How a file that is `is` differs from what it was, in words; empty: it does not. `same_time`: false: it may have been written to at
 /// another time.
 std::string difference(const file_mark& was, const file_mark& is, bool same_time);

@@ -129,6 +129,14 @@ TENON_INLINE file_mark buffered_records::mark() const {
             crc32c({reinterpret_cast<const std::byte*>(buffer_.get()), begin_}, is_one ? recent_sum_ : sum_)};
 }
 
+TENON_INLINE std::unique_ptr<readable_file> open_and_mark(const std::string& path, std::int64_t& size,
+                                                          std::int64_t& modified) {
+    std::unique_ptr<readable_file> file = file_system_of(path).open(path);
+    size = file->size();
+    modified = file->modified();
+    return file;
+}
+
 TENON_INLINE std::string difference(const file_mark& was, const file_mark& is, bool same_time) {
     if (was.size != is.size) return "it has " + std::to_string(is.size) + " bytes, and had " + std::to_string(was.size);
     if (same_time && was.modified != is.modified)

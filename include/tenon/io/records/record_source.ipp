@@ -64,10 +64,7 @@ TENON_INLINE std::unique_ptr<record_source> open_records(const std::string& who,
     check_format(who, f);
     detail::record_file opened{who, path, nullptr, f};
     try {
-        std::unique_ptr<readable_file> file = file_system_of(path).open(path);
-        opened.size = file->size();
-        opened.modified = file->modified();
-        opened.file = unpacked(std::move(file), path, f.compressed);
+        opened.file = unpacked(detail::open_and_mark(path, opened.size, opened.modified), path, f.compressed);
     } catch (const error& e) {
         throw_error(e, who + ": " + e.what());
     }
