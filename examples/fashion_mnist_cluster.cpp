@@ -3,7 +3,8 @@
 //
 //     tenon launch --ps 2 --worker 2 -- fashion_mnist_cluster --epochs 8
 //
-// needs: the data set, and a cluster (examples/run.sh brings both)
+// or by srun, mpirun, torchrun, as pods: whatever starts several processes (docs/clusters.md).
+// needs: the data set (examples/run.sh brings it)
 // links: tenon::net
 #include <tenon/net/net.hpp>
 #include <tenon/tenon.hpp>
@@ -26,7 +27,7 @@ struct options {
 };
 
 constexpr const char* usage =
-    "fashion_mnist_cluster [options], as a task of a cluster (see tenon launch --help)\n"
+    "fashion_mnist_cluster [options], alone or as a task of a cluster (see tenon launch --help)\n"
     "  --data DIR    the folder of the four IDX files, gzipped or not\n"
     "  --epochs N    times that each image is seen, by one worker or another\n"
     "  --save FILE   where the chief saves the variables after each of its epochs; what is there is "
@@ -48,13 +49,11 @@ options read_options(int argc, char** argv) {
     return o;
 }
 
-void work(const options& o, const tn::net::cluster_source& place, const tn::server& self) {
-    const int workers = static_cast<int>(place.tasks.tasks("worker").size());
-    const std::string name = "worker " + std::to_string(place.task);
+void work(const options& o, const tn::net::member& self) {
+    const std::string name = self.job() + " " + std::to_string(self.task());
     const tn::image_data data = tn::load_mnist_like(o.data);
 
-    const std::string own_task = "/job:worker/task:" + std::to_string(place.task);
-    const auto placed = tn::on(tn::replica_device_setter(place.tasks, {.worker_device = own_task}));
+    const auto placed = tn::on(self.placement());
     auto images = tn::placeholder<float, tn::shape<batch, 28, 28>>("images");
     auto labels = tn::placeholder<std::uint8_t, tn::shape<batch>>("labels");
     auto model = nn::sequential(nn::flatten(), nn::dense<300>(nn::relu), nn::dense<100>(nn::relu), nn::dense<10>());
@@ -67,10 +66,10 @@ void work(const options& o, const tn::net::cluster_source& place, const tn::serv
     // next life, and the chief restores the last checkpoint.
     tn::session_options limits;
     limits.operation_timeout = 60;
-    limits.device_filters = {"/job:ps", own_task};
+    limits.device_filters = self.device_filters();
     tn::monitored_session sess({.target = self.target(),
                                 .session = limits,
-                                .is_chief = place.is_chief(),
+                                .is_chief = self.is_chief(),
                                 .checkpoint = o.save,
                                 .save_every = {.seconds = 2},
                                 .recovery_timeout = 60,
@@ -79,15 +78,16 @@ void work(const options& o, const tn::net::cluster_source& place, const tn::serv
                                     std::fflush(stdout);
                                 }});
 
-    tn::minibatches batches({.size = 100, .seed = static_cast<std::uint64_t>(place.task) + 1},
+    tn::minibatches batches({.size = 100, .seed = static_cast<std::uint64_t>(self.replica()) + 1},
                             tn::scaled<float>(data.train_images, 1 / 255.0f), data.train_labels);
-    const std::int64_t steps = batches.size() * o.epochs / workers, a_line = std::max<std::int64_t>(steps / 4, 1);
+    const std::int64_t steps = batches.size() * o.epochs / self.replicas(),
+                       a_line = std::max<std::int64_t>(steps / 4, 1);
     double sum_of_losses = 0, staleness = 0, crossing = -1;
     auto began = std::chrono::steady_clock::now();
     std::int64_t done = 0;
-    while (done < steps)
+    while (done < steps && !sess.should_stop())
         for (auto [x, y] : batches) {
-            if (done == steps) break;
+            if (done == steps || sess.should_stop()) break;
             try {
                 auto [l, s] = sess.run(tn::feed(images, x), tn::feed(labels, y), loss, stale);
                 sum_of_losses += static_cast<double>(l.item());
@@ -111,6 +111,10 @@ void work(const options& o, const tn::net::cluster_source& place, const tn::serv
             began = now;
         }
 
+    if (sess.should_stop()) {
+        sess.close(); // which saves
+        return;
+    }
     tn::minibatches tests({.size = 500, .shuffle = false}, tn::scaled<float>(data.test_images, 1 / 255.0f),
                           data.test_labels);
     nn::confusion_matrix confusion(10);
@@ -125,17 +129,10 @@ void work(const options& o, const tn::net::cluster_source& place, const tn::serv
 
 int main(int argc, char** argv) {
     try {
-        const tn::net::cluster_source place = tn::net::resolve_cluster(tn::net::take_cluster_flags(argc, argv));
+        const tn::net::member self = tn::net::join(argc, argv);
         const options o = read_options(argc, argv);
-        if (!place.is_task()) {
-            std::fprintf(stderr, "fashion_mnist_cluster: this process is no task of a cluster\n%s", usage);
-            return 2;
-        }
-        tn::server_options of_server;
-        if (const char* folder = std::getenv("TENON_FILES")) of_server.files = folder;
-        tn::server self(place.tasks, place.job, place.task, of_server);
-        if (place.job == "ps") self.join();
-        else work(o, place, self);
+        if (!self.is_parameter_server()) work(o, self);
+        return self.finish();
     } catch (const tn::error& e) {
         std::fprintf(stderr, "fashion_mnist_cluster: %s\n", e.what());
         return 1;

@@ -88,6 +88,7 @@
 #include <tenon/train/coordinator.hpp>       // threads that end together
 #include <tenon/train/queue_runner.hpp>      // threads that keep queues filled
 #include <tenon/train/session_hook.hpp>      // what goes on beside the steps of the next
+#include <tenon/train/stop_signal.hpp>       // signals that ask a process to stop
 #include <tenon/train/monitored_session.hpp> // a session that initialises, restores, saves, and lives through lost tasks
 
 #include <tenon/data/idx.hpp>         // the files of MNIST and its relatives

@@ -1,8 +1,8 @@
 #include <net/client/client.hpp>
 
-#include <cstdlib>
 #include <mutex>
 
+#include <net/client/credentials.hpp>
 #include <net/client/remote_session.hpp>
 #include <net/link/asking.hpp>
 #include <net/transport/service.hpp>
@@ -19,6 +19,7 @@ namespace {
 struct client_state {
     std::mutex guard; // of what follows
     client_options options;
+    std::string token_of_run;
     transport* over = nullptr;
 
     static client_state& get() {
@@ -70,20 +71,26 @@ dialed_server dial_as_client(const std::string& address) {
         throw invalid_argument_error("'" + address + "' is no address of a server, it has no host: write host:port");
     client_state& s = client_state::get();
     const std::lock_guard lock(s.guard);
+    const credentials shown = completed({s.options.token, s.options.tls, s.options.insecure});
     if (!s.over) {
-        const tcp_options o = tcp_options_of(s.options.tls, s.options.shared_memory);
+        const tcp_options o = tcp_options_of(shown.tls, s.options.shared_memory);
         s.over = (new std::shared_ptr<transport>(make_tcp_transport(o)))->get();
     }
     dialed_server d;
     d.over = s.over;
     d.to.address = address;
     d.to.self.incarnation = d.over->random_number();
-    d.to.self.token = s.options.token;
-    if (const char* token = std::getenv("TENON_TOKEN"); token && d.to.self.token.empty()) d.to.self.token = token;
-    d.to.self.insecure = s.options.insecure;
+    d.to.self.token = shown.token.empty() ? s.token_of_run : shown.token;
+    d.to.self.insecure = shown.insecure;
     d.to.link = link_options_of("client_options", s.options.heartbeat, s.options.lease);
     speak_calls(d.to);
     return d;
+}
+
+void set_token_of_run(std::string token) {
+    client_state& s = client_state::get();
+    const std::lock_guard lock(s.guard);
+    s.token_of_run = std::move(token);
 }
 
 /// What has a program that links this library linked with it: sessions by target.

@@ -3,13 +3,11 @@
 #include <csignal>
 #include <cstdio>
 #include <ctime>
-#include <thread>
 
-#include <pthread.h>
-
-#include <net/launch/rendezvous.hpp>
-#include <net/client/client.hpp>
+#include <net/join/member_state.hpp>
+#include <net/transport/transport.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/train/stop_signal.hpp>
 
 namespace tenon::command {
 
@@ -24,42 +22,29 @@ void tell(const std::string& line) {
     std::fprintf(stderr, "%s %s\n", time, line.c_str());
 }
 
+void tell_nobody(const std::string&) {}
+
 } // namespace
 
 int serve(const serve_options& options) {
-    sigset_t ends;
-    sigemptyset(&ends);
-    sigaddset(&ends, SIGINT);
-    sigaddset(&ends, SIGTERM);
-    pthread_sigmask(SIG_BLOCK, &ends, nullptr); // threads that begin from here on do not take them
-
-    net::cluster_source source = net::resolve_cluster(options.source);
-    if (!options.quiet) std::fputs(source.described().c_str(), stderr);
-    if (source.rendezvous) {
-        const auto over = net::make_tcp_transport(net::tcp_options_of(options.server.tls, false));
-        net::rendezvous_options meeting;
-        meeting.token = options.server.token;
-        meeting.insecure = options.server.insecure;
-        meet(*over, source, meeting);
-    }
-    if (!source.is_task())
+    stop_on_signals({SIGTERM, SIGINT});
+    net::join_options o;
+    o.server = options.server;
+    o.stop_on_signals = false;
+    o.log = options.quiet ? tell_nobody : tell;
+    net::member::state self;
+    self.begin(options.source, std::move(o));
+    const net::cluster_source& place = self.place;
+    if (place.decided.empty() || !self.own)
         throw invalid_argument_error(
             "serve: this process is no task of a cluster; say which with --cluster, --job and --task, or with "
             "TENON_CLUSTER, TENON_JOB and TENON_TASK (docs/clusters.md)");
-    server_options own = options.server;
-    if (!options.quiet) own.log = tell;
-    server s(source.tasks, source.job, source.task, std::move(own));
-
-    // Two may end it, a signal or a client: the one that does tells the other.
-    std::thread signals([&] {
-        int which = 0;
-        sigwait(&ends, &which);
-        (void)s.stop(options.grace);
-    });
-    s.join();
-    pthread_kill(signals.native_handle(), SIGTERM);
-    signals.join();
-    return s.stop() ? 0 : 1;
+    // Of a cluster that somebody describes, nobody knows who will come.
+    const bool is_described = place.decided == "--cluster" || place.decided == "TENON_CLUSTER";
+    self.grace = std::chrono::duration_cast<net::duration>(std::chrono::duration<double>(options.grace));
+    const int status = self.wait_for_others(is_described || !self.holds);
+    const bool is_drained = self.own->stop(options.grace);
+    return status != 0 ? status : is_drained ? 0 : 1;
 }
 
 } // namespace tenon::command

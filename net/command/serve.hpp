@@ -16,9 +16,9 @@ struct serve_options {
     bool quiet = false;
 };
 
-/// Serves until SIGINT or SIGTERM comes or a client asks it to stop; tells on standard error which cluster it belongs to and why,
-/// who came and who left. Returns 0, or 1 where steps in flight had to be cut off. Throws tenon::error where it cannot serve.
-/// To be called before the process has other threads: they would take the signals.
+/// Serves until SIGINT or SIGTERM comes or a client asks it to stop, and, where a launcher started all of a run, until all that train
+/// have ended; tells on standard error which cluster it belongs to and why, who came and who left. Returns the status of the first of
+/// those that failed, 1 where steps in flight had to be cut off, else 0. Throws tenon::error where it cannot serve.
 int serve(const serve_options& options);
 
 } // namespace tenon::command

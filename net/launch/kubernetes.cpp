@@ -20,10 +20,11 @@ namespace tenon::net {
 
 namespace {
 
+constexpr int port_of_pods = 2222; // each has its own
+
 void reach_rank_0(const settings& s, ranked_process& p, const std::string& run) {
     const std::string& first = p.addresses.front();
-    p.listen = first.substr(0, first.rfind(':') + 1) + std::to_string(s.port(0) - 1);
-    p.reached = {p.listen};
+    p.listen = p.reached = {first.substr(0, first.rfind(':') + 1) + std::to_string(s.port(0, port_of_pods) - 1)};
     p.of_host = 0;
     p.run = run;
 }
@@ -57,7 +58,8 @@ ranked_process read_jobset(const settings& s, const std::vector<job_count>& jobs
         }
         for (int t = 0; t < j.tasks; ++t)
             p.addresses.push_back(set.value + "-" + name + "-" + std::to_string(t / j.pods_each) + "-" +
-                                  std::to_string(t % j.pods_each) + "." + domain + ":" + std::to_string(s.port(0)));
+                                  std::to_string(t % j.pods_each) + "." + domain + ":" +
+                                  std::to_string(s.port(0, port_of_pods)));
         p.size += j.tasks;
     }
     if (p.rank < 0)
@@ -105,7 +107,8 @@ ranked_process read_kubernetes(const settings& s, int size) {
             "TENON_SERVICE is not set; pods find each other by a headless service: make one, and name "
             "it in the pod's template, as subdomain and in TENON_SERVICE");
     for (int r = 0; r < size; ++r)
-        p.addresses.push_back(job + "-" + std::to_string(r) + "." + service->value + ":" + std::to_string(s.port(0)));
+        p.addresses.push_back(job + "-" + std::to_string(r) + "." + service->value + ":" +
+                              std::to_string(s.port(0, port_of_pods)));
     p.how = "the host names of an indexed job's pods in the service \"" + service->value + "\"";
     reach_rank_0(s, p, "kubernetes " + job);
     return p;

@@ -23,14 +23,21 @@ struct ranked_process {
     int of_host = -1;                   ///< its number among those of its host; -1: not told
     bool one_host = false;              ///< all run on one host
     std::vector<std::string> addresses; ///< of all ranks, where the launcher tells; else none
-    // Where rank 0 can serve a rendezvous, if the launcher tells.
-    std::string listen;
+    // Where rank 0 can serve a rendezvous, if the launcher tells: the first of these that is free.
+    std::vector<std::string> listen;
     std::vector<std::string> reached;
     std::string file;
     std::string run;     ///< a name that only processes of this run have; empty: not told
+    std::string token;   ///< a secret that only they have; empty: none
+    std::string host;    ///< by which others reach this process; empty: not told
     std::string nowhere; ///< why there is no such place
     std::string how;     ///< how the addresses or the rendezvous were found, in words
 };
+
+/// All run on this host: rank 0 serves on loopback, and writes where into a file that only this user's processes of this run find.
+void meet_on_this_host(ranked_process& p);
+/// Rank 0 serves on one of some ports that are made of the run's name: others are another run's then.
+void meet_at_ports_of_run(ranked_process& p, const std::vector<std::string>& hosts, const std::string& listen);
 
 /// A task of a cluster that is wholly described.
 struct described_task {
@@ -54,6 +61,8 @@ ranked_process read_torchrun(const settings& s);
 sighting see_open_mpi(const settings& s);
 ranked_process read_open_mpi(const settings& s);
 
+/// "host:port" of the mpiexec of Hydra that started this process; empty: none did.
+std::string hydra_control_port();
 sighting see_pmi(const settings& s);
 ranked_process read_pmi(const settings& s);
 

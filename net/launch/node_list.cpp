@@ -24,23 +24,6 @@ public:
         return all;
     }
 
-    std::vector<int> counts() {
-        std::vector<int> all;
-        do {
-            const int tasks = number("a number of tasks");
-            int times = 1;
-            if (take('(')) {
-                if (!take('x')) fail("should be an x, as in \"2(x3)\"");
-                times = number("a number of nodes");
-                if (!take(')')) fail("should be a closing parenthesis");
-            }
-            if (times > static_cast<int>(most_nodes - all.size())) too_many();
-            all.insert(all.end(), static_cast<std::size_t>(times), tasks);
-        } while (take(','));
-        if (at_ < text_.size()) fail("is not to be expected here");
-        return all;
-    }
-
 private:
     // What stands between two commas outside of brackets.
     std::vector<std::string> one() {
@@ -93,13 +76,6 @@ private:
         return found;
     }
 
-    int number(const char* what) {
-        const int n = std::stoi(digits());
-        if (n < 1 || n > most_ranks)
-            fail(std::string("follows ") + what + " that is not from 1 to " + std::to_string(most_ranks));
-        return n;
-    }
-
     bool take(char c) {
         if (at_ >= text_.size() || text_[at_] != c) return false;
         ++at_;
@@ -122,7 +98,5 @@ private:
 } // namespace
 
 std::vector<std::string> expand_node_list(const named_value& list) { return reader(list).names(); }
-
-std::vector<int> expand_tasks_per_node(const named_value& list) { return reader(list).counts(); }
 
 } // namespace tenon::net

@@ -2,11 +2,11 @@
 //
 //   OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE, OMPI_COMM_WORLD_LOCAL_RANK, OMPI_COMM_WORLD_LOCAL_SIZE
 //   PMIX_NAMESPACE             a number that only this run has
-//   PMIX_SERVER_TMPDIR         a folder of this user, on each host one, which mpirun removes at the end
+//   OMPI_MCA_orte_precondition_transports   128 random bits of this run, which are on no command line
 //   OMPI_MCA_orte_hnp_uri, OMPI_MCA_orte_local_daemon_uri   (Open MPI 1.7 to 4) the daemons of mpirun's host and of this one:
 //                              "624361472.0;tcp://192.0.2.2,10.1.0.1:35943;tcp6://[fd00::2]:56677"
 //
-// Where all run on one host, rank 0 writes its address into the folder. Else rank 0 serves on mpirun's host, if it runs there,
+// Else than on one host, rank 0 serves on mpirun's host, if it runs there,
 // which it can tell: its daemon is then mpirun itself.
 
 #include <net/launch/launchers.hpp>
@@ -36,13 +36,6 @@ std::vector<std::string> hosts_of(const std::string& uri) {
     return hosts;
 }
 
-// A port outside of those that systems give out, the same for all processes of a run.
-int port_of(const std::string& run) {
-    unsigned hash = 2166136261u;
-    for (const char c : run) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
-    return 20000 + static_cast<int>(hash % 10000u);
-}
-
 } // namespace
 
 sighting see_open_mpi(const settings& s) {
@@ -65,15 +58,10 @@ ranked_process read_open_mpi(const settings& s) {
     if (const auto local = s.variable("OMPI_COMM_WORLD_LOCAL_SIZE"))
         p.one_host = local->number(1, p.size, "the number of processes on a host") == p.size;
     if (const auto run = s.variable("PMIX_NAMESPACE")) p.run = "open_mpi " + run->value;
+    if (const auto key = s.variable("OMPI_MCA_orte_precondition_transports")) p.token = key->value;
 
-    const auto folder = s.first_of({"PMIX_SERVER_TMPDIR", "OMPI_MCA_orte_jobfam_session_dir"});
-    if (p.one_host && folder) {
-        std::string name = p.run.empty() ? "run" : p.run.substr(p.run.find(' ') + 1);
-        for (char& c : name)
-            if (c == '/') c = '_';
-        p.listen = "127.0.0.1:0";
-        p.file = folder->value + "/tenon-" + name;
-        p.how = "all run on this host, so rank 0 serves on loopback and writes its port to " + p.file;
+    if (p.one_host && !p.run.empty()) {
+        meet_on_this_host(p);
         return p;
     }
     const auto first = s.variable("OMPI_MCA_orte_hnp_uri"), mine = s.variable("OMPI_MCA_orte_local_daemon_uri");
@@ -85,9 +73,7 @@ ranked_process read_open_mpi(const settings& s) {
             "rank 0 is not on mpirun's host (OMPI_MCA_orte_local_daemon_uri differs from OMPI_MCA_orte_hnp_uri), so "
             "nobody knows where it is";
     } else {
-        const std::string port = ":" + std::to_string(port_of(p.run));
-        p.listen = "0.0.0.0" + port;
-        for (const std::string& host : hosts) p.reached.push_back(host + port);
+        meet_at_ports_of_run(p, hosts, "0.0.0.0");
         p.how = "rank 0 serves on mpirun's host, of OMPI_MCA_orte_hnp_uri, on a port made of PMIX_NAMESPACE";
     }
     return p;

@@ -2,13 +2,43 @@
 // tells no addresses.
 //
 //   PMI_RANK, PMI_SIZE; MPI_LOCALRANKID, MPI_LOCALNRANKS (Hydra)
+//   HYDRA_CONTROL_PORT, which is not in the environment: what Hydra told its proxy of this host, mpiexec's host and port
 //   PMIX_RANK, PMIX_NAMESPACE (no size: TENON_TASKS tells it)
 
 #include <net/launch/launchers.hpp>
 
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include <unistd.h>
+
 #include <tenon/core/error.hpp>
 
 namespace tenon::net {
+
+// A process of Hydra is a child, or a grandchild, of hydra_pmi_proxy, which is told where its mpiexec is.
+std::string hydra_control_port() {
+    constexpr int generations = 8;
+    pid_t of = ::getppid();
+    for (int i = 0; i < generations && of > 1; ++i) {
+        const std::string folder = "/proc/" + std::to_string(of);
+        std::ifstream line(folder + "/cmdline", std::ios::binary), stat(folder + "/stat");
+        std::string program, argument;
+        std::getline(line, program, '\0');
+        if (program.ends_with("hydra_pmi_proxy"))
+            while (std::getline(line, argument, '\0'))
+                if (argument == "--control-port" && std::getline(line, argument, '\0')) return argument;
+        // "12 (name) S 11 ...", where the name may have anything in it.
+        std::string text;
+        std::getline(stat, text, '\0');
+        std::istringstream rest(text.substr(std::min(text.size(), text.rfind(')') + 1)));
+        std::string state;
+        of = 0;
+        rest >> state >> of;
+    }
+    return {};
+}
 
 sighting see_pmi(const settings& s) {
     const auto rank = s.first_of({"PMI_RANK", "PMIX_RANK"});
@@ -40,7 +70,11 @@ ranked_process read_pmi(const settings& s) {
         p.of_host = local->number(0, most_ranks, "a process's rank on its host");
     if (const auto local = s.variable("MPI_LOCALNRANKS"))
         p.one_host = local->number(1, most_ranks, "the number of processes on a host") == p.size;
-    if (const auto run = s.first_of({"PMIX_NAMESPACE", "PMI_JOBID"})) p.run = "pmi " + run->value;
+    if (const auto run = s.first_of({"PMIX_NAMESPACE", "PMI_JOBID", "HYDRA_CONTROL_PORT"})) p.run = "pmi " + run->value;
+    if (p.one_host && !p.run.empty()) {
+        meet_on_this_host(p);
+        return p;
+    }
     p.nowhere = "PMI does not tell where rank 0 runs";
     return p;
 }

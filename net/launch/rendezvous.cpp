@@ -49,8 +49,8 @@ std::unique_ptr<rendezvous> rendezvous::begin(transport& t, const rendezvous_poi
                            : visit_rendezvous(t, point, std::move(options));
 }
 
-void meet(transport& t, cluster_source& source, const rendezvous_options& options) {
-    if (!source.rendezvous) return;
+std::string meet(transport& t, cluster_source& source, const rendezvous_options& options) {
+    if (!source.rendezvous) return {};
     const time_point began = t.now();
     const auto part = rendezvous::begin(t, *source.rendezvous, options);
     // Each part has its own limits; this one is far behind them.
@@ -59,11 +59,15 @@ void meet(transport& t, cluster_source& source, const rendezvous_options& option
     source.tasks = std::move(place.tasks);
     source.job = std::move(place.job);
     source.task = place.task;
+    source.run = std::move(place.run);
     source.explanation.push_back("all " + std::to_string(source.rendezvous->size) + " ranks have met within " +
                                  seconds(t.now() - began) + ": this process is /job:" + source.job + "/task:" +
                                  std::to_string(source.task) + " at " + source.tasks.address(source.job, source.task));
     source.rendezvous.reset();
+    return std::move(place.token);
 }
+
+std::string own_folder() { return "/tmp/tenon-" + std::to_string(::geteuid()); }
 
 void write_rendezvous_file(const std::string& path, const rendezvous_file& what) {
     const auto fail = [&](const char* step) {
@@ -72,6 +76,15 @@ void write_rendezvous_file(const std::string& path, const rendezvous_file& what)
                                 "; name a file in a folder that all processes see, as "
                                 "TENON_RENDEZVOUS=file:PATH");
     };
+    if (const std::string folder = own_folder(); path.starts_with(folder + "/")) {
+        struct stat about {};
+        if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) fail("making its folder");
+        if (::lstat(folder.c_str(), &about) != 0) fail("looking at its folder");
+        if (!S_ISDIR(about.st_mode) || about.st_uid != ::geteuid() || (about.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+            errno = EPERM;
+            fail("its folder belongs to another user, or is open to others");
+        }
+    }
     // Written beside it and renamed, so that nobody reads half of it.
     const std::string beside = path + "." + what.word.substr(0, 16);
     const descriptor file(::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));

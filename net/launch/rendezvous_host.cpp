@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
-#include <random>
 
 #include <unistd.h>
 
@@ -23,6 +22,21 @@ std::string host_of(const std::string& address) { return address.substr(0, addre
 
 bool on_loopback(const std::string& host) {
     return host.starts_with("127.") || host == "[::1]" || host == "localhost" || host.starts_with("[::ffff:127.");
+}
+
+std::string own_name() {
+    char name[256] = {};
+    return ::gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
+}
+
+// 16 digits for each number.
+std::string random_word(transport& t, int numbers) {
+    std::string word;
+    for (int i = 0; i < numbers; ++i) {
+        std::uint64_t n = t.random_number();
+        for (int digit = 0; digit < 16; ++digit, n >>= 4) word += "0123456789abcdef"[n & 15];
+    }
+    return word;
 }
 
 // An answer that is given when the lock is no longer held.
@@ -45,6 +59,8 @@ public:
         options_(std::move(options)),
         began_(t.now()),
         word_(word),
+        own_name_(point.run + " " + random_word(t, 1)),
+        made_token_(options_.token.empty() ? random_word(t, 4) : std::string()),
         table_(point.run, point.size),
         size_(point.size) {}
 
@@ -57,7 +73,7 @@ public:
         o.limits = {.body_bytes = 65536, .payload_bytes = 0, .arrays = 0, .calls = 4, .bytes = 1 << 20};
         if (!point.addresses.empty()) own_host_ = host_of(point.addresses.front());
         service_ = service::make(transport_, std::move(o), *this);
-        address_ = service_->listen(point.listen);
+        listen(point.listen);
         joining me;
         me.run = point.run;
         me.size = point.size;
@@ -75,6 +91,20 @@ public:
         }
         give(answers);
         if (!point.file.empty()) write_rendezvous_file(file_ = point.file, {address_, word_});
+    }
+
+    // On the first that is free; another run may have taken one. Others are told of it by the name that it is given.
+    void listen(const std::vector<std::string>& places) {
+        std::string why;
+        for (const std::string& at : places) try {
+                const std::string bound = service_->listen(at);
+                const std::string named = host_of(at);
+                address_ = (named.empty() ? own_name() : named) + bound.substr(bound.rfind(':'));
+                return;
+            } catch (const unavailable_error& e) {
+                why += (why.empty() ? "" : "; ") + std::string(e.what());
+            }
+        throw unavailable_error("rendezvous: rank 0 cannot serve it: " + why);
     }
 
     void end() {
@@ -183,7 +213,9 @@ private:
             if (refused_.find(why) == std::string::npos && refused_.size() < 1000) refused_ += "; refused: " + why;
             // Before all are there, whoever has its rank may be gone, and not missed yet.
             const bool taken = !result_ && table_.is_here(who.rank) && who.run == table_.run() && who.size == size_;
-            return refuse(taken ? error_code::already_exists : error_code::invalid_argument,
+            return refuse(taken                     ? error_code::already_exists
+                          : who.run != table_.run() ? error_code::failed_precondition
+                                                    : error_code::invalid_argument,
                           "rendezvous: rank 0 refuses: " + why);
         }
         g.rank = who.rank;
@@ -198,7 +230,7 @@ private:
 
     void see_whether_all_are_here(std::vector<answering>& answers) {
         if (result_ || failed_ || !table_.complete()) return;
-        result_ = table_.place_of(0);
+        result_ = place_of(0);
         for (auto& [link, g] : guests_) answer_if_known(g, answers);
         // The limit was for all to be there; now it is for them to hear of it.
         set_timer(std::max(began_ + options_.limit, transport_.now() + confirming),
@@ -207,9 +239,16 @@ private:
 
     void answer_if_known(guest& g, std::vector<answering>& answers) {
         if (!g.waits || !(result_ || failed_)) return;
-        if (result_) answers.push_back({std::move(g.waits), encode(table_.place_of(g.rank)), error_code::unknown, ""});
+        if (result_) answers.push_back({std::move(g.waits), encode(place_of(g.rank)), error_code::unknown, ""});
         else answers.push_back({std::move(g.waits), {}, failed_->first, failed_->second});
         answered_.insert(g.rank);
+    }
+
+    placed place_of(int rank) {
+        placed p = table_.place_of(rank);
+        p.run = own_name_;
+        p.token = made_token_;
+        return p;
     }
 
     void give_up(std::vector<answering>& answers) {
@@ -244,7 +283,8 @@ private:
     const rendezvous_options options_;
     const time_point began_;
     const std::string word_;
-    std::string address_, file_; // the thread of begin() and end()
+    const std::string own_name_, made_token_; // of this run
+    std::string address_, file_;              // the thread of begin() and end()
 
     mutable std::mutex mutex_; // of all below but the service
     rendezvous_table table_;
@@ -278,12 +318,8 @@ private:
 } // namespace
 
 std::unique_ptr<rendezvous> host_rendezvous(transport& t, const rendezvous_point& point, rendezvous_options options) {
-    std::string word;
-    if (!point.file.empty()) {
-        std::random_device random;
-        for (int i = 0; i < 32; ++i) word += "0123456789abcdef"[random() % 16];
-    }
-    auto h = std::make_shared<host>(t, point, std::move(options), word);
+    auto h =
+        std::make_shared<host>(t, point, std::move(options), point.file.empty() ? std::string() : random_word(t, 2));
     auto part = std::make_unique<host_part>(h);
     h->begin(point);
     return part;

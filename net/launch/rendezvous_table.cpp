@@ -8,7 +8,7 @@ namespace tenon::net {
 
 namespace {
 
-constexpr std::uint32_t version = 1;
+constexpr std::uint32_t version = 2;
 
 } // namespace
 
@@ -46,6 +46,8 @@ bytes encode(const placed& place) {
     w.text(place.tasks.to_json());
     w.text(place.job);
     w.number(static_cast<std::int32_t>(place.task));
+    w.text(place.run);
+    w.text(place.token);
     return w.take();
 }
 
@@ -55,6 +57,8 @@ placed decode_placed(std::span<const std::byte> body) {
     place.tasks = cluster::from_json(r.text());
     place.job = r.text();
     place.task = r.number<std::int32_t>();
+    place.run = r.text();
+    place.token = r.text();
     r.end();
     if (!place.tasks.has(place.job, place.task)) r.fail("a place that is not in the cluster");
     return place;
@@ -129,7 +133,7 @@ void rendezvous_table::make_cluster() {
 placed rendezvous_table::place_of(int rank) {
     if (!made_) make_cluster();
     const auto& [job, task] = places_.at(rank);
-    return {*made_, job, task};
+    return {*made_, job, task, run_, {}};
 }
 
 } // namespace tenon::net

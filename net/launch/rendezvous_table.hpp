@@ -36,6 +36,8 @@ struct placed {
     cluster tasks;
     std::string job;
     int task = -1;
+    std::string run;   ///< a name that no other run has
+    std::string token; ///< made for this run; empty: all have one
 };
 
 bytes encode(const placed& place);

@@ -158,10 +158,16 @@ private:
             if (a.code == error_code::already_exists) refused_ = a.message;
         }
         rank_0->close();
+        // Where rank 0 may be elsewhere, too, or tell anew where it is, who refuses may be of another run.
+        const bool elsewhere = !point_.file.empty() || point_.addresses.size() > 1;
         switch (a.code) {
         case error_code::unavailable:
         case error_code::aborted:
         case error_code::already_exists: return again(a.message);
+        case error_code::permission_denied:
+        case error_code::failed_precondition:
+            if (elsewhere) return again(a.message);
+            [[fallthrough]];
         default: return fail(a.code, a.message);
         }
     }

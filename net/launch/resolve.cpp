@@ -62,6 +62,7 @@ public:
     cluster_source run() {
         const auto described = s_.cluster();
         const launcher* by = choose(described.has_value());
+        source_.run = run_name({});
         if (described) {
             from_description(*described, by);
         } else if (!by) {
@@ -301,6 +302,10 @@ private:
             }
             source_.job = job;
             source_.task = task;
+            source_.run = run_name(p.run);
+            // A pod's name is not always known yet when it begins.
+            const std::string& own = p.addresses[static_cast<std::size_t>(p.rank)];
+            source_.listen = own.substr(own.rfind(':'));
             say("their addresses are made of " + p.how);
             say("ranks are dealt out as " + words(jobs) + why_dealt() + ": this process is " + task_words(job, task));
         } else {
@@ -312,6 +317,12 @@ private:
                             task_words(job, task)));
         }
         say_passed();
+    }
+
+    // Tenon's variable stands over what launchers say.
+    std::string run_name(const std::string& of_launcher) const {
+        const auto given = s_.run();
+        return given ? given->value : of_launcher;
     }
 
     std::string why_dealt() const {
@@ -328,20 +339,19 @@ private:
         m.size = size;
         m.job = job;
         m.task = task;
-        m.run = p.run;
+        m.run = run_name(p.run.empty() ? source_.decided : p.run);
+        m.token = p.token;
+        m.one_host = p.one_host;
         const auto host = s_.host();
-        m.serve = (host ? host->value : "") + ":" + std::to_string(s_.port(p.of_host >= 0 ? p.of_host : p.rank));
+        m.serve = (host ? host->value : p.host) + ":" + std::to_string(s_.port(p.of_host >= 0 ? p.of_host : p.rank, 0));
         if (where && where->value.starts_with("file:")) {
             m.file = where->value.substr(5);
             if (m.file.empty()) where->refuse("the file's name is missing; write file:PATH");
-            m.listen = (host ? host->value : p.one_host ? "127.0.0.1" : "") + ":0";
-            if (m.listen == ":0")
-                m.listen = "127.0.0.1:0"; // processes on several hosts: rank 0 must be told by which name it is reached
-            say("they find each other by " + where->text() + ", which rank 0 writes its address " + m.listen + " into");
+            m.listen = {(host ? host->value : p.one_host ? "127.0.0.1" : p.host) + ":0"};
+            say("they find each other by " + where->text() + ", which rank 0 writes its address into");
         } else if (where) {
             check_address(*where);
-            m.listen = where->value;
-            m.addresses = {where->value};
+            m.listen = m.addresses = {where->value};
             say("they find each other at " + where->text() + ", where rank 0 serves");
         } else if (!p.nowhere.empty()) {
             throw invalid_argument_error(

@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <net/launch/launchers.hpp>
 #include <tenon/core/error.hpp>
 
 extern char** environ;
@@ -15,6 +16,8 @@ environment environment::of_process() {
     for (char** entry = environ; entry && *entry; ++entry)
         if (const char* mark = std::strchr(*entry, '='))
             all.set(std::string(*entry, static_cast<std::size_t>(mark - *entry)), mark + 1);
+    // Hydra sets no variable that tells its runs apart.
+    if (all.find("PMI_RANK")) all.set("HYDRA_CONTROL_PORT", hydra_control_port());
     return all;
 }
 
@@ -98,6 +101,16 @@ std::optional<named_value> settings::variable(const std::string& name) const {
     return std::nullopt;
 }
 
+bool settings::switched_on(const std::string& name) const {
+    const auto v = variable(name);
+    if (!v) return false;
+    for (const char* yes : {"1", "true", "yes", "on"})
+        if (v->value == yes) return true;
+    for (const char* no : {"0", "false", "no", "off"})
+        if (v->value == no) return false;
+    v->refuse("it is neither 1 nor 0");
+}
+
 std::optional<named_value> settings::first_of(std::initializer_list<const char*> names) const {
     for (const char* name : names)
         if (auto found = variable(name)) return found;
@@ -115,11 +128,12 @@ std::optional<named_value> settings::ours(const std::string& flag, const char* f
     return variable(variable_name);
 }
 
-int settings::port(int task_of_host) const {
-    const auto given = ours(flags_.port, "--port", "TENON_PORT");
-    const int first = given ? given->number(2, 65535, "the port of a host's first task") : 2222;
+int settings::port(int task_of_host, int otherwise) const {
+    const auto given = given_port();
+    const int first = given ? given->number(2, 65535, "the port of a host's first task") : otherwise;
+    if (first == 0) return 0;
     if (first > 65535 - task_of_host)
-        (given ? *given : named_value{"TENON_PORT", "2222"})
+        (given ? *given : named_value{"TENON_PORT", std::to_string(otherwise)})
             .refuse("a host's task " + std::to_string(task_of_host) + " would have port " +
                     std::to_string(first + task_of_host) + "; give a lower port");
     return first + task_of_host;

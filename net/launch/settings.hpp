@@ -30,6 +30,8 @@ public:
 
     std::optional<named_value> variable(const std::string& name) const;
     bool has(const std::string& name) const { return variables_.find(name) != nullptr; }
+    /// Whether it is set to 1, true or yes, rather than to 0, false or no, or not at all; else invalid_argument_error.
+    bool switched_on(const std::string& name) const;
     /// The first of these that is set.
     std::optional<named_value> first_of(std::initializer_list<const char*> names) const;
     /// Throws invalid_argument_error where it is not set; `because` says who needs it.
@@ -48,10 +50,13 @@ public:
         return ours(flags_.rendezvous, "--rendezvous", "TENON_RENDEZVOUS");
     }
     std::optional<named_value> launcher() const { return ours(flags_.launcher, "--launcher", "TENON_LAUNCHER"); }
-    /// The port of a host's task of this number: --port or TENON_PORT, or 2222, and the next ones.
-    int port(int task_of_host) const;
+    std::optional<named_value> run() const { return variable("TENON_RUN"); }
+    /// The port of a host's task of this number: --port or TENON_PORT, or `otherwise`, and the next ones; 0 of 0.
+    int port(int task_of_host, int otherwise) const;
+    bool has_port() const { return given_port().has_value(); }
 
 private:
+    std::optional<named_value> given_port() const { return ours(flags_.port, "--port", "TENON_PORT"); }
     std::optional<named_value> ours(const std::string& flag, const char* flag_name, const char* variable_name) const;
 
     const cluster_flags& flags_;

@@ -35,12 +35,16 @@ ranked_process read_torchrun(const settings& s) {
     const bool taken = agent && (agent->value == "True" || agent->value == "1");
     const int number = port.number(1, taken ? 65534 : 65535, "the port of rank 0") + (taken ? 1 : 0);
     const bool bare = host.value.find(':') != std::string::npos && host.value.front() != '['; // version 6
-    const std::string named = p.one_host ? "127.0.0.1" : bare ? "[" + host.value + "]" : host.value;
-    p.listen = named + ":" + std::to_string(number);
-    p.reached = {p.listen};
-    const auto run = s.variable("TORCHELASTIC_RUN_ID");
-    p.run = "torchrun " + (run ? run->value : port.value);
-    p.how = "rank 0 serves on MASTER_ADDR" + std::string(p.one_host ? ", which is this host," : "") +
+    const std::string named = bare ? "[" + host.value + "]" : host.value;
+    const auto run = s.variable("TORCHELASTIC_RUN_ID"), tries = s.variable("TORCHELASTIC_RESTART_COUNT");
+    p.run = "torchrun " + (run && run->value != "none" ? run->value : host.value + ":" + port.value) +
+            (tries ? "." + tries->value : "");
+    if (p.one_host) {
+        meet_on_this_host(p);
+        return p;
+    }
+    p.listen = p.reached = {named + ":" + std::to_string(number)};
+    p.how = std::string("rank 0 serves on MASTER_ADDR") +
             (taken ? " and the port after MASTER_PORT, where torchrun itself listens" : " and MASTER_PORT");
     return p;
 }

@@ -3,9 +3,11 @@
 #include <mutex>
 
 #include <net/client/client.hpp>
+#include <net/client/credentials.hpp>
 #include <net/server/server_core.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/number_text.hpp>
+#include <tenon/net/cluster_source.hpp>
 #include <tenon/net/server.hpp>
 #include <tenon/input.hpp> // a server knows all ops of the library
 
@@ -18,6 +20,17 @@ net::tcp_options transport_of(const server_options& o) {
     net::tcp_options t = net::tcp_options_of(o.tls, o.shared_memory, o.log);
     t.io_threads = 2;
     return t;
+}
+
+// What the program does not say.
+server_options with_variables(server_options o) {
+    net::credentials shown = net::completed({o.token, o.tls, o.insecure});
+    o.token = std::move(shown.token);
+    o.tls = std::move(shown.tls);
+    o.insecure = shown.insecure;
+    const net::environment variables = net::environment::of_process();
+    if (const std::string* run = variables.find("TENON_RUN"); run && o.run.empty()) o.run = *run;
+    return o;
 }
 
 bool is_loopback(const std::string& address) {
@@ -36,6 +49,7 @@ struct server::state {
         s.task = task;
         s.listen = o.listen;
         s.token = o.token;
+        s.run = o.run;
         s.insecure = o.insecure;
         s.link = net::link_options_of("server_options", o.heartbeat, o.lease);
         s.of_task.intra_op_threads = o.intra_op_threads;
@@ -82,7 +96,7 @@ struct server::state {
 };
 
 server::server(const tenon::cluster& c, const std::string& job, int task, server_options options) :
-    state_(std::make_unique<state>(c, job, task, std::move(options))) {}
+    state_(std::make_unique<state>(c, job, task, with_variables(std::move(options)))) {}
 server::server(std::unique_ptr<state> s) : state_(std::move(s)) {}
 server::~server() = default;
 server::server(server&&) noexcept = default;
@@ -125,5 +139,7 @@ bool server::stop(double seconds) {
     s.changed.notify_all();
     return s.drained;
 }
+
+net::server_core& net::core_of(const server& s) { return *s.live().core; }
 
 } // namespace tenon

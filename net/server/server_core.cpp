@@ -23,6 +23,15 @@ std::uint64_t hash_of_text(const std::string& text) {
     return h | 1;
 }
 
+// Those that train are expected to take part.
+std::vector<std::string> those_that_train(const server_settings& s) {
+    std::vector<std::string> names;
+    for (const std::string& job : s.tasks.jobs())
+        for (const int task : s.tasks.tasks(job))
+            if (job != "ps" && (job != s.job || task != s.task)) names.push_back(name_of(job, task));
+    return names;
+}
+
 } // namespace
 
 server_core::server_core(transport& t, server_settings s) :
@@ -31,12 +40,13 @@ server_core::server_core(transport& t, server_settings s) :
     began_(t.now()),
     to_self_(std::make_shared<gate>(t)),
     memory_(memory_budget::make(settings_.of_task.memory_limit)),
-    busy_(t) {
+    busy_(t),
+    roll_(t, those_that_train(settings_), settings_.log) {
     (void)settings_.tasks.address(settings_.job, settings_.task); // there is such a task
     self_.job = settings_.job;
     self_.task = settings_.task;
     self_.incarnation = transport_.random_number();
-    self_.cluster = hash_of_text(settings_.tasks.to_json());
+    self_.cluster = hash_of_text(settings_.run + "\n" + settings_.tasks.to_json());
     self_.token = settings_.token;
     self_.insecure = settings_.insecure;
     known_as_ = {name_of(self_.job, self_.task), self_.incarnation, settings_.tasks.to_json()};
@@ -50,6 +60,7 @@ server_core::server_core(transport& t, server_settings s) :
         [this](const std::string& task, std::uint64_t incarnation, error_code code, const std::string& why) {
             if (settings_.log && !stopping_) settings_.log(why);
             if (worker_) worker_->task_lost(task, incarnation, code, why);
+            if (attendance* to = attends_; to && !stopping_) to->lost(task);
         });
     turns_ = std::make_unique<turns>(transport_, *task_->pool);
     worker_ = std::make_unique<worker>(task_, memory_, known_as_, *others_, *turns_, busy_, settings_.of_worker);
@@ -91,9 +102,21 @@ bool server_core::stop(duration limit) {
     master_->stop();
     worker_->stop("the step was stopped: " + known_as_.name + " is stopping");
     others_->close();
+    attends_ = nullptr;
+    attendance_.reset();
     to_self_->shut();
     busy_.wait_until_none();
     return drained;
+}
+
+void server_core::attend(std::vector<std::pair<std::string, int>> holders, duration limit) {
+    attendance_ = std::make_unique<attendance>(transport_, *others_, std::move(holders));
+    attends_ = attendance_.get();
+    attendance_->begin(limit);
+}
+
+void server_core::leave(int status, duration limit) noexcept {
+    if (attendance* to = attends_.exchange(nullptr)) to->leave(status, limit);
 }
 
 void server_core::linked(link_number link, const link_peer& who) {
@@ -202,6 +225,20 @@ void server_core::answer(link_number link, verb which, message&& m, time_point d
         answer_later<stop_server>(m, std::move(answer),
                                   [&](stop_server&& c, replier& to) { answer_stop(c, deadline, std::move(to)); });
         break;
+    case verb::attend_run:
+        answer_at_once<attend_run>(m, answer, [&](attend_run&&) {
+            const link_peer who = client_of(link).who;
+            roll_.came(name_of(who.job, who.task), who.incarnation);
+            return done{};
+        });
+        break;
+    case verb::leave_run:
+        answer_at_once<leave_run>(m, answer, [&](leave_run&& c) {
+            const link_peer who = client_of(link).who;
+            roll_.left(name_of(who.job, who.task), who.incarnation, c.status);
+            return done{};
+        });
+        break;
     default: {
         const linked_client from = client_of(link);
         master_->called(link, from.who, from.memory, which, std::move(m), deadline, std::move(answer));
@@ -253,8 +290,10 @@ void server_core::peer_lost(link_number link, const std::string& why) {
     }
     master_->peer_lost(link);
     worker_->peer_lost(link, why);
-    if (!task.empty()) worker_->task_lost(task, incarnation, error_code::unavailable, why);
-    else give_memory_back();
+    if (!task.empty()) {
+        worker_->task_lost(task, incarnation, error_code::unavailable, why);
+        roll_.lost(task, incarnation, why);
+    } else give_memory_back();
 }
 
 task_row server_core::status() const {
@@ -332,6 +371,7 @@ void server_core::answer_stop(const stop_server& c, time_point deadline, replier
     if (!settings_.asked_to_stop)
         throw unimplemented_error(known_as_.name + " cannot be stopped from outside; stop its process");
     const double grace = c.grace > 0 ? c.grace : 0;
+    roll_.ask_to_stop(duration::zero());
     const auto all = std::make_shared<all_answers>([this, grace, token = busy_.enter(),
                                                     to = std::make_shared<replier>(std::move(answer))](
                                                        const std::vector<std::string>& missing) {

@@ -8,6 +8,8 @@
 #include <net/link/gate.hpp>
 #include <net/link/service.hpp>
 #include <net/master/master.hpp>
+#include <net/server/attendance.hpp>
+#include <net/server/roll.hpp>
 #include <net/worker/peers.hpp>
 #include <net/worker/turns.hpp>
 #include <net/worker/worker.hpp>
@@ -24,6 +26,7 @@ struct server_settings {
     int task = 0;
     std::string listen;
     std::string token;
+    std::string run; ///< part of what the cluster is; empty: the addresses are all
     bool insecure = false;
     link_options link;
     task_options of_task; ///< its job and index are those above
@@ -48,6 +51,13 @@ public:
     bool stop(duration limit);
     task_row status() const;
     const tenon::cluster& tasks() const noexcept { return settings_.tasks; }
+
+    /// Has the tasks that hold variables know that this one takes part in the run; as attendance::begin. Once.
+    void attend(std::vector<std::pair<std::string, int>> holders, duration limit);
+    /// And that it ends. Then nothing is told any more.
+    void leave(int status, duration limit) noexcept;
+    /// Those that take part, as this one is told by them.
+    net::roll& attending() noexcept { return roll_; }
 
     /// What it holds, for tests.
     struct counts {
@@ -86,6 +96,9 @@ private:
     std::unique_ptr<peers> others_;
     std::unique_ptr<worker> worker_;
     std::unique_ptr<master> master_;
+    net::roll roll_;
+    std::unique_ptr<attendance> attendance_;
+    std::atomic<attendance*> attends_{nullptr}; // it, as the links' threads see it
     std::unique_ptr<service> service_;
     std::string address_;
     std::atomic<bool> stopped_{false}, stopping_{false};

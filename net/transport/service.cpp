@@ -318,6 +318,14 @@ private:
     bool is_told_ = false; // that nobody can be taken
 };
 
+// A number, or a name that is never anything else.
+bool is_name_of_loopback(const std::string& host) {
+    asio::error_code none;
+    (void)asio::ip::make_address(host, none);
+    return !none || host == "localhost" || host.ends_with(".localhost") || host.starts_with("localhost.") ||
+           host == "ip6-localhost" || host == "ip6-loopback";
+}
+
 } // namespace
 
 void socket_service::connect(const std::string& address, duration limit, connected then) {
@@ -328,8 +336,8 @@ void socket_service::connect(const std::string& address, duration limit, connect
 std::unique_ptr<listener> socket_service::listen(const std::string& address, accepted each) {
     class listening final : public listener {
     public:
-        listening(std::shared_ptr<acceptor> a, std::weak_ptr<state> s) :
-            acceptor_(std::move(a)), state_(std::move(s)) {}
+        listening(std::shared_ptr<acceptor> a, std::weak_ptr<state> s, std::string address) :
+            acceptor_(std::move(a)), state_(std::move(s)), address_(std::move(address)) {}
         ~listening() override {
             const auto s = state_.lock();
             if (!s || s->context.stopped() || s->is_here()) {
@@ -344,30 +352,40 @@ std::unique_ptr<listener> socket_service::listen(const std::string& address, acc
             });
             closed.get_future().wait();
         }
-        const std::string& address() const noexcept override { return acceptor_->address(); }
+        const std::string& address() const noexcept override { return address_; }
 
     private:
         std::shared_ptr<acceptor> acceptor_;
         std::weak_ptr<state> state_;
+        const std::string address_;
     };
 
     const host_and_port a = parse_address(address);
     std::vector<tcp::endpoint> candidates;
     asio::error_code ec;
-    if (a.host.empty()) {
-        const auto port = static_cast<std::uint16_t>(std::stoi(a.port));
-        candidates = {{asio::ip::address_v6::any(), port}, {asio::ip::address_v4::any(), port}};
-    } else {
+    if (!a.host.empty()) {
         tcp::resolver names(state_->context);
         for (const auto& found : names.resolve(a.host, a.port, tcp::resolver::passive, ec))
             candidates.push_back(found.endpoint());
     }
+    // Debian's installer has a machine's own name mean 127.0.1.1, by which nobody else reaches it: who serves under a name serves on
+    // all addresses then.
+    const bool is_own_name = !candidates.empty() && !is_name_of_loopback(a.host) &&
+                             std::all_of(candidates.begin(), candidates.end(),
+                                         [](const tcp::endpoint& at) { return at.address().is_loopback(); });
+    const bool on_all = a.host.empty() || is_own_name;
+    if (on_all) {
+        const auto port = static_cast<std::uint16_t>(std::stoi(a.port));
+        candidates = {{asio::ip::address_v6::any(), port}, {asio::ip::address_v4::any(), port}};
+    }
     std::string why = ec ? words_of(ec) + "; is the host's name right?" : "it has no address here";
     for (const tcp::endpoint& at : candidates) {
         try {
-            const auto made = std::make_shared<acceptor>(state_->context, at, a.host.empty(), each);
+            const auto made = std::make_shared<acceptor>(state_->context, at, on_all, each);
             asio::post(state_->context, [made] { made->next(); });
-            return std::make_unique<listening>(made, state_);
+            const std::string& bound = made->address();
+            return std::make_unique<listening>(made, state_,
+                                               is_own_name ? a.host + bound.substr(bound.rfind(':')) : bound);
         } catch (const std::system_error& e) {
             why = words_of(e.code()) + (e.code() == asio::error::address_in_use  ? "; is another server using the port?"
                                         : e.code() == asio::error::access_denied ? "; ports below 1024 need a privilege"

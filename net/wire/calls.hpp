@@ -48,7 +48,9 @@ namespace tenon::net {
     CALL(reset_task)                     \
     CALL(ask_task_status)                \
     /* task -> task */                   \
-    NOTE(step_values)
+    NOTE(step_values)                    \
+    CALL(attend_run)                     \
+    CALL(leave_run)
 // Their order is their number on the wire.
 #define TENON_NET_CALLS(CALL, NOTE) TENON_NET_CLIENT_CALLS(CALL, NOTE) TENON_NET_TASK_CALLS(CALL, NOTE)
 

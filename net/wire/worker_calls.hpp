@@ -227,4 +227,17 @@ struct step_values {
     }
 };
 
+/// Who calls takes part in the run, and is missed from when its link dies: said to the tasks that hold variables.
+struct attend_run {
+    using reply = done;
+    static constexpr void fields(auto&&) {}
+};
+
+/// Its process ends, with this status.
+struct leave_run {
+    std::int32_t status = 0;
+    using reply = done;
+    static constexpr void fields(auto&& field) { field("status", &leave_run::status); }
+};
+
 } // namespace tenon::net

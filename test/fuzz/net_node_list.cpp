@@ -1,4 +1,4 @@
-// Reads a list of nodes, and one of tasks per node, from any bytes: what is none is an error of one kind, what is one has names
+// Reads a list of nodes from any bytes: what is none is an error of one kind, what is one has names
 // that are lists of themselves.
 // covers: net/launch/node_list net/launch/settings
 
@@ -23,10 +23,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             std::fprintf(stderr, "the names of a list are not a list of them: %s\n", list.text().c_str());
             std::abort();
         }
-    } catch (const tenon::invalid_argument_error&) {
-    }
-    try {
-        if (const auto tasks = expand_tasks_per_node(list); tasks.empty() || tasks.size() > most_nodes) std::abort();
     } catch (const tenon::invalid_argument_error&) {
     }
     return 0;

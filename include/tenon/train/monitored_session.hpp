@@ -32,6 +32,9 @@
 /// - where the variables were restored or initialised, nothing of it is left, and it is run again;
 /// - where they are live, it may have been applied or not, and is not repeated: it is applied once at most. run() returns where it
 ///   fetches nothing, else it is an unknown_outcome_error, and the session is open: the next step may be run. loop() does that.
+/// **Signals.** Where stop_on_signals() (train/stop_signal.hpp) has been called, a signal requests a stop: should_stop() is true after the
+/// step that is under way, and close() saves.
+///
 /// Random numbers go on: with those of the checkpoint where it was restored, else with those after the step that was lost.
 
 namespace tenon {

@@ -18,6 +18,7 @@
 #include <tenon/train/monitored_session.hpp>
 #include <tenon/train/queue_runner.hpp>
 #include <tenon/train/saver.hpp>
+#include <tenon/train/stop_signal.hpp>
 
 namespace tenon {
 
@@ -141,6 +142,10 @@ struct monitored_session::state final : hook_context {
     mutable std::mutex guard;
     std::condition_variable changed;   // under the guard
     std::atomic<bool> stopping{false}; // written under the guard
+    detail::stop_listener on_signal{[this](int number) {
+        warn("session: signal " + std::to_string(number) + " asks it to stop");
+        request_stop();
+    }};
 };
 
 TENON_INLINE monitored_session::state::state(monitored_session_options o) :

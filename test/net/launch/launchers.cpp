@@ -88,6 +88,8 @@ const environment slurm{{"SLURM_JOB_ID", "4711"},
                         {"SLURM_NODELIST", "rack[1-2]n[1-2]"},
                         {"SLURM_JOB_NUM_NODES", "4"},
                         {"SLURM_TASKS_PER_NODE", "3(x2),1"},
+                        {"SLURM_SUBMIT_DIR", "/home/u/job"},
+                        {"SLURMD_NODENAME", "rack1n2"},
                         {"SLURM_STEP_ID", "0"},
                         {"SLURM_STEPID", "0"},
                         {"SLURM_STEP_NODELIST", "rack1n[1-2],rack2n1"},
@@ -105,34 +107,39 @@ const environment slurm{{"SLURM_JOB_ID", "4711"},
 
 } // namespace
 
-TEST_CASE("Slurm: ranks lie on the hosts of the step, and each serves on the port of its number there") {
+TEST_CASE("Slurm: the processes of a step of several hosts meet by a file in the job's folder") {
     const cluster_source s = resolve_cluster({}, slurm);
     CHECK(s.decided == "Slurm");
-    CHECK(s.tasks ==
-          tn::cluster({{"ps", {"rack1n1:2222", "rack1n1:2223"}},
-                       {"worker", {"rack1n1:2224", "rack1n2:2222", "rack1n2:2223", "rack1n2:2224", "rack2n1:2222"}}}));
-    CHECK(place(s) == "worker 2");
+    CHECK(s.tasks.jobs().empty());
+    REQUIRE(s.rendezvous);
+    const rendezvous_point& p = *s.rendezvous;
+    CHECK(p.rank == 4);
+    CHECK(p.size == 7);
+    CHECK(p.job == "worker");
+    CHECK(p.task == 2);
+    CHECK(p.run == "slurm 4711.0");
+    CHECK(p.file == "/home/u/job/.tenon-4711.0");
+    CHECK(p.listen == std::vector<std::string>{"rack1n2:0"});
+    CHECK(p.serve == "rack1n2:0"); // any port that is free, by the name that Slurm gives the host
+    CHECK(!p.one_host);
     CHECK(contains(s.described(),
                    "the tasks are those of Slurm (SLURM_PROCID=\"4\"): rank 4 of 7, by SLURM_STEP_NUM_TASKS\n"));
     CHECK(contains(
         s.described(),
         "ranks are dealt out as ps 0-1, worker 0-4 (TENON_PS_TASKS=\"2\"): this process is /job:worker/task:2\n"));
-    CHECK(address(resolve_cluster({}, with(slurm, {{"TENON_PORT", "8888"}}))) == "rack1n2:8889");
+    CHECK(resolve_cluster({}, with(slurm, {{"TENON_PORT", "8888"}})).rendezvous->serve == "rack1n2:8889");
+    CHECK(resolve_cluster({}, with(slurm, {{"TENON_HOST", "ib4"}})).rendezvous->serve == "ib4:0");
 }
 
-TEST_CASE("Slurm: tasks dealt out in another way, which its numbers must agree with") {
-    const environment cyclic = with(slurm, {{"SLURM_DISTRIBUTION", "cyclic:block"}, {"SLURM_NODEID", "1"}});
-    CHECK(address(resolve_cluster({}, cyclic)) == "rack1n2:2223"); // 0 1 2 0 [1] 0 1
-    const environment plane = with(slurm, {{"SLURM_DISTRIBUTION", "plane"},
-                                           {"SLURM_DIST_PLANESIZE", "2"},
-                                           {"SLURM_NODEID", "2"},
-                                           {"SLURM_LOCALID", "0"}});
-    CHECK(address(resolve_cluster({}, plane)) == "rack2n1:2222"); // 0 0 1 1 [2] 0 1
-    CHECK(contains(mistake(with(slurm, {{"SLURM_DISTRIBUTION", "arbitrary"}})),
-                   "SLURM_DISTRIBUTION=\"arbitrary\": which rank is on which host cannot be told"));
-    CHECK(contains(mistake(with(slurm, {{"SLURM_NODEID", "2"}})),
-                   "SLURM_NODEID=\"2\": the number of this task's host would be 1 by SLURM_STEP_NODELIST"));
-    CHECK(contains(mistake(with(slurm, {{"SLURM_LOCALID", "0"}})), "SLURM_LOCALID=\"0\""));
+TEST_CASE("Slurm: where all have a token no folder is needed, and each job has ports of its own") {
+    const auto p = *resolve_cluster({}, with(slurm, {{"TENON_TOKEN", "secret"}})).rendezvous;
+    const auto other =
+        *resolve_cluster({}, with(slurm, {{"TENON_TOKEN", "secret"}, {"SLURM_JOB_ID", "4712"}})).rendezvous;
+    CHECK(p.file.empty());
+    REQUIRE(p.addresses.size() > 1); // where one is taken by another, the next
+    CHECK(p.addresses == p.listen);
+    for (const std::string& a : p.addresses) CHECK(a.starts_with("rack1n1:2"));
+    CHECK(p.addresses.front() != other.addresses.front());
 }
 
 TEST_CASE("Slurm: numbers that do not agree, and lists that are none, are refused by name") {
@@ -142,25 +149,21 @@ TEST_CASE("Slurm: numbers that do not agree, and lists that are none, are refuse
                    "SLURM_PROCID=\"x\": a task's number is a decimal number"));
     CHECK(contains(mistake(with(slurm, {{"SLURM_STEP_NODELIST", "rack1n[1-2"}})),
                    "SLURM_STEP_NODELIST=\"rack1n[1-2\": the end of the list stands where"));
-    CHECK(contains(mistake(with(slurm, {{"SLURM_STEP_TASKS_PER_NODE", "3(x2)"}})),
-                   "these are the tasks of 2 hosts, but SLURM_STEP_NODELIST"));
-    CHECK(contains(mistake(with(slurm, {{"SLURM_STEP_TASKS_PER_NODE", "3(x3)"}})),
-                   "these are 9 tasks, but SLURM_STEP_NUM_TASKS=\"7\""));
-    CHECK(contains(mistake(with(slurm, {{"TENON_PORT", "65534"}})),
-                   "TENON_PORT=\"65534\": a host's task 2 would have port 65536"));
+    CHECK(contains(mistake(with(slurm, {{"TENON_PORT", "65535"}})),
+                   "TENON_PORT=\"65535\": a host's task 1 would have port 65536"));
     CHECK(contains(mistake(with(slurm, {{"TENON_PS_TASKS", "7"}})), "none would be left as a worker"));
 }
 
 TEST_CASE("Slurm: an old one, one node, and a script of sbatch") {
-    const environment old{{"SLURM_JOBID", "1"},
-                          {"SLURM_STEPID", "0"},
-                          {"SLURM_NODELIST", "a[1-2]"},
-                          {"SLURM_NPROCS", "2"},
-                          {"SLURM_TASKS_PER_NODE", "1(x2)"},
-                          {"SLURM_PROCID", "1"}};
-    CHECK(address(resolve_cluster({}, old)) == "a2:2222");
-    const environment one = with(old, {{"SLURM_NODELIST", "a7"}, {"SLURM_TASKS_PER_NODE", "2"}});
-    CHECK(resolve_cluster({}, one).tasks == tn::cluster({{"worker", {"127.0.0.1:2222", "127.0.0.1:2223"}}}));
+    const environment old{{"SLURM_JOBID", "1"},  {"SLURM_STEPID", "0"}, {"SLURM_NODELIST", "a[1-2]"},
+                          {"SLURM_NPROCS", "2"}, {"SLURM_PROCID", "1"}, {"SLURMD_NODENAME", "a2"}};
+    CHECK(resolve_cluster({}, old).rendezvous->serve == "a2:0");
+    CHECK(resolve_cluster({}, old).rendezvous->addresses.front().starts_with("a1:2"));
+    const auto one = *resolve_cluster({}, with(old, {{"SLURM_NODELIST", "a7"}})).rendezvous;
+    CHECK(one.one_host);
+    CHECK(one.listen == std::vector<std::string>{"127.0.0.1:0"});
+    CHECK(one.file.ends_with("/slurm-1.0"));
+    CHECK(one.file.starts_with("/tmp/tenon-"));
     // The script itself is not started by srun.
     const environment script{
         {"SLURM_JOB_ID", "1"}, {"SLURM_JOB_NODELIST", "a[1-2]"}, {"SLURM_NTASKS", "2"}, {"SLURM_PROCID", "0"}};
@@ -170,15 +173,12 @@ TEST_CASE("Slurm: an old one, one node, and a script of sbatch") {
     CHECK(resolve_cluster({}, with(script, {{"SLURM_STEP_ID", "4294967291"}})).decided.empty());
 }
 
-TEST_CASE("Slurm: who asks for a job by name meets the others on the first host") {
+TEST_CASE("Slurm: who asks for a job by name says so where they meet") {
     const cluster_source s = resolve_cluster({}, with(slurm, {{"TENON_JOB", "chief"}}));
     REQUIRE(s.rendezvous);
     CHECK(s.rendezvous->job == "chief");
     CHECK(s.rendezvous->task == -1);
     CHECK(s.rendezvous->rank == 4);
-    CHECK(s.rendezvous->addresses == std::vector<std::string>{"rack1n1:2221"});
-    CHECK(s.rendezvous->run == "slurm 4711.0");
-    CHECK(s.rendezvous->serve == ":2223");
 }
 
 namespace {
@@ -195,6 +195,7 @@ const environment open_mpi{
     {"OMPI_MCA_orte_hnp_uri", "624361472.0;tcp://192.0.2.2,10.1.0.1:35943;tcp6://[fd00::2]:56677"},
     {"OMPI_MCA_orte_local_daemon_uri", "624361472.0;tcp://192.0.2.2,10.1.0.1:35943;tcp6://[fd00::2]:56677"},
     {"OMPI_MCA_orte_jobfam_session_dir", "/tmp/ompi.h.0/pid.9"},
+    {"OMPI_MCA_orte_precondition_transports", "be01bd4a0584e281-21879fe7b8cd6651"},
     {"PMIX_NAMESPACE", "624361473"},
     {"PMIX_RANK", "2"},
     {"PMIX_SERVER_TMPDIR", "/tmp/ompi.h.0/pid.9"},
@@ -202,7 +203,7 @@ const environment open_mpi{
 
 } // namespace
 
-TEST_CASE("Open MPI: on one host rank 0 writes its port into mpirun's folder") {
+TEST_CASE("Open MPI: on one host rank 0 writes its port into a folder of this user") {
     const cluster_source s = resolve_cluster({}, with(open_mpi, {{"TENON_PS_TASKS", "1"}}));
     CHECK(s.decided == "Open MPI");
     CHECK(s.tasks.jobs().empty());
@@ -212,10 +213,12 @@ TEST_CASE("Open MPI: on one host rank 0 writes its port into mpirun's folder") {
     CHECK(p.size == 4);
     CHECK(p.job == "worker");
     CHECK(p.task == 1);
-    CHECK(p.file == "/tmp/ompi.h.0/pid.9/tenon-624361473");
-    CHECK(p.listen == "127.0.0.1:0");
+    CHECK(p.file.starts_with("/tmp/tenon-"));
+    CHECK(p.file.ends_with("/open_mpi-624361473"));
+    CHECK(p.listen == std::vector<std::string>{"127.0.0.1:0"});
     CHECK(p.run == "open_mpi 624361473");
-    CHECK(p.serve == ":2224");
+    CHECK(p.serve == ":0");
+    CHECK(p.token == "be01bd4a0584e281-21879fe7b8cd6651");
     CHECK(contains(s.described(), "passed over: PMI (PMIX_RANK=\"2\"): mpirun set it for its own use"));
 }
 
@@ -223,21 +226,21 @@ TEST_CASE("Open MPI: on several hosts rank 0 serves where mpirun runs, if it doe
     environment several = with(open_mpi, {{"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "0"}});
     several.set("OMPI_MCA_orte_local_daemon_uri", "624361472.1;tcp://192.0.2.3:41000");
     const auto p = *resolve_cluster({}, several).rendezvous;
-    REQUIRE(p.addresses.size() == 2);
+    REQUIRE(p.addresses.size() > 2);
     CHECK(p.addresses[0].starts_with("192.0.2.2:2"));
     CHECK(p.addresses[1].starts_with("10.1.0.1:2"));
-    CHECK(p.serve == ":2222");
+    CHECK(p.serve == ":0");
     several.set("OMPI_COMM_WORLD_RANK", "0");
     CHECK(contains(mistake(several), "tells no addresses, and rank 0 is not on mpirun's host"));
     CHECK(contains(mistake(several), "set TENON_RENDEZVOUS to \"host:port\" of rank 0's host"));
     several.set("OMPI_MCA_orte_local_daemon_uri", *several.find("OMPI_MCA_orte_hnp_uri"));
     const auto zero = *resolve_cluster({}, several).rendezvous;
     CHECK(zero.addresses == p.addresses);
-    CHECK(zero.listen == "0.0.0.0" + p.addresses[0].substr(p.addresses[0].find(':')));
+    CHECK(zero.listen.front() == "0.0.0.0" + p.addresses[0].substr(p.addresses[0].find(':')));
     several.unset("OMPI_MCA_orte_hnp_uri");
     CHECK(contains(mistake(several), "Open MPI does not tell where rank 0 runs"));
     several.set("TENON_RENDEZVOUS", "head:2221");
-    CHECK(resolve_cluster({}, several).rendezvous->listen == "head:2221");
+    CHECK(resolve_cluster({}, several).rendezvous->listen.front() == "head:2221");
     several.set("TENON_RENDEZVOUS", "file:/shared/x");
     CHECK(resolve_cluster({}, several).rendezvous->file == "/shared/x");
     for (const char* wrong : {"head", "file:", "head:99999", ":1"})
@@ -262,7 +265,13 @@ TEST_CASE("PMI: mpiexec of MPICH tells numbers only") {
     const auto p = *resolve_cluster({}, with(hydra, {{"TENON_RENDEZVOUS", "n1:2221"}})).rendezvous;
     CHECK(p.rank == 1);
     CHECK(p.size == 3);
-    CHECK(p.serve == ":2223");
+    CHECK(p.serve == ":0");
+    // What its proxy of this host was told tells its runs apart.
+    const auto here = *resolve_cluster({}, with(hydra, {{"HYDRA_CONTROL_PORT", "login:41234"}})).rendezvous;
+    CHECK(here.run == "pmi login:41234");
+    CHECK(here.file.ends_with("/pmi-login:41234"));
+    CHECK(contains(mistake(with(hydra, {{"HYDRA_CONTROL_PORT", "login:41234"}, {"MPI_LOCALNRANKS", "2"}})),
+                   "PMI does not tell where rank 0 runs"));
     CHECK(contains(mistake(with(hydra, {{"PMI_RANK", "3"}})), "there are only 3 processes, by PMI_SIZE=\"3\""));
     CHECK(contains(mistake({{"PMI_RANK", "3"}}), "PMI_SIZE is not set"));
     const environment pmix{{"PMIX_RANK", "1"}, {"PMIX_NAMESPACE", "prterun-h-7@1"}, {"TENON_RENDEZVOUS", "n1:2221"}};
@@ -294,14 +303,16 @@ TEST_CASE("torchrun: rank 0's host, and the port beside its store") {
                                {"TORCHELASTIC_USE_AGENT_STORE", "True"}};
     const auto p = *resolve_cluster({}, torchrun).rendezvous;
     CHECK(p.addresses == std::vector<std::string>{"node1:29501"});
-    CHECK(p.run == "torchrun job7");
-    CHECK(p.serve == ":2223");
+    CHECK(p.run == "torchrun job7.0");
+    CHECK(p.serve == ":0");
     CHECK(p.job == "worker");
     CHECK(p.task == 3);
     CHECK(resolve_cluster({}, with(torchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "False"}})).rendezvous->listen ==
-          "node1:29500");
-    CHECK(resolve_cluster({}, with(torchrun, {{"LOCAL_WORLD_SIZE", "4"}})).rendezvous->listen == "127.0.0.1:29501");
-    CHECK(resolve_cluster({}, with(torchrun, {{"MASTER_ADDR", "fd00::1"}})).rendezvous->listen == "[fd00::1]:29501");
+          std::vector<std::string>{"node1:29500"});
+    CHECK(resolve_cluster({}, with(torchrun, {{"LOCAL_WORLD_SIZE", "4"}}))
+              .rendezvous->file.ends_with("/torchrun-job7.0"));
+    CHECK(resolve_cluster({}, with(torchrun, {{"MASTER_ADDR", "fd00::1"}})).rendezvous->listen ==
+          std::vector<std::string>{"[fd00::1]:29501"});
     CHECK(contains(mistake(with(torchrun, {{"RANK", "4"}})),
                    "RANK=\"4\": there are only 4 processes, by WORLD_SIZE=\"4\""));
     CHECK(contains(mistake(with(torchrun, {{"MASTER_PORT", "65535"}})), "MASTER_PORT=\"65535\""));

@@ -47,14 +47,3 @@ TEST_CASE("node lists: what is none is refused with the place") {
         CHECK(mistake(list).starts_with(std::string("LIST=\"") + list + "\": "));
     }
 }
-
-TEST_CASE("tasks per node") {
-    using list = std::vector<int>;
-    CHECK(expand_tasks_per_node({"T", "4"}) == list{4});
-    CHECK(expand_tasks_per_node({"T", "2(x3),1"}) == list{2, 2, 2, 1});
-    CHECK(expand_tasks_per_node({"T", "1,2(x2)"}) == list{1, 2, 2});
-    for (const char* wrong : {"", "x", "2(3)", "2(x)", "2(x3", "2(x0)", "0", "1,", "2(x99999)", "99999999", "2 (x3)"}) {
-        CAPTURE(wrong);
-        CHECK_THROWS_AS(expand_tasks_per_node({"T", wrong}), tenon::invalid_argument_error);
-    }
-}

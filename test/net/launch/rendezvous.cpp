@@ -33,7 +33,7 @@ public:
         p.job = rank == 0 ? "ps" : "worker";
         p.task = rank == 0 ? 0 : rank - 1;
         p.serve = ":2222";
-        p.listen = "h0:2221";
+        p.listen = {"h0:2221"};
         p.addresses = {"h0:2221"};
         p.run = "run";
         return p;
@@ -153,7 +153,7 @@ TEST_CASE("rendezvous: a process of another run, or told of another size, is ref
     other.run = "another";
     m.start(other);
     REQUIRE(m.work(60s));
-    CHECK(m.failure<tn::invalid_argument_error>(1) == "rendezvous: rank 0 refuses: it is of another run");
+    CHECK(m.failure<tn::failed_precondition_error>(1) == "rendezvous: rank 0 refuses: it is of another run");
     CHECK(contains(m.failure<late>(0), "within 5000 ms: 1; refused: it is of another run"));
 }
 
@@ -266,7 +266,7 @@ TEST_CASE("rendezvous: rank 0 can tell its address by a file, with a word that n
     write_rendezvous_file(folder / "here", {"h0:9", "old"});
     for (const int rank : {1, 0}) {
         rendezvous_point p = m.point(rank);
-        p.listen = "h0:0";
+        p.listen = {"h0:0"};
         p.addresses.clear();
         p.file = folder / "here";
         m.start(p);

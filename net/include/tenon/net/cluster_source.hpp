@@ -42,7 +42,7 @@ struct cluster_flags {
     std::string rank;       ///< TENON_RANK: instead of a launcher's
     std::string tasks;      ///< TENON_TASKS: "8", "ps=2,worker=6", or "ps=1,worker=2x3" for jobs of a JobSet
     std::string ps_tasks;   ///< TENON_PS_TASKS: how many of the first ranks are parameter servers
-    std::string port;       ///< TENON_PORT: the first task of a host serves on it; 2222
+    std::string port;       ///< TENON_PORT: the first task of a host serves on it; else any that is free, in pods 2222
     std::string host;       ///< TENON_HOST: the name by which others reach this one
     std::string service;    ///< TENON_SERVICE: the headless service of a Kubernetes job
     std::string rendezvous; ///< TENON_RENDEZVOUS: "host:port" where rank 0 serves it, or "file:PATH"
@@ -59,21 +59,27 @@ cluster_flags take_cluster_flags(int& argc, char** argv);
 struct rendezvous_point {
     int rank = 0;
     int size = 1;
-    std::string job;    ///< what this rank is to be
-    int task = -1;      ///< -1: the next that is free, in the order of ranks
-    std::string serve;  ///< where it will serve, "host:port"; ":port" leaves the host to rank 0, who sees it
-    std::string listen; ///< where rank 0 serves the rendezvous; port 0 where there is a file
+    std::string job; ///< what this rank is to be
+    int task = -1;   ///< -1: the next that is free, in the order of ranks
+    std::string
+        serve; ///< where it will serve, "host:port"; ":port" leaves the host to rank 0, who sees it; port 0: any that is free
+    bool one_host = false; ///< all run on this host
+    std::vector<std::string>
+        listen; ///< where rank 0 serves the rendezvous: the first that is free; port 0 where there is a file
     std::vector<std::string> addresses; ///< where it is reached, tried in turn; none where there is a file
     std::string file;                   ///< which rank 0 writes its address into; empty: none
     std::string run;                    ///< a name that only processes of this run have
+    std::string token;                  ///< a secret that their launcher gives them; empty: none
 };
 
 /// A cluster and this process's place in it, and why.
 struct cluster_source {
     std::string decided;                        ///< who did: "--cluster", "TENON_CLUSTER", "Slurm", ...; empty: nobody
     cluster tasks;                              ///< without jobs where nobody decided, and until the rendezvous is over
+    std::string run;                            ///< engine and job, "slurm 4711.0"; empty: nobody says
     std::string job;                            ///< empty: a client
     int task = -1;                              ///< -1: a client
+    std::string listen;                         ///< where it serves, where that is not just at its address: all of a pod's
     std::optional<rendezvous_point> rendezvous; ///< what is still to be done
     std::vector<std::string> explanation;
 

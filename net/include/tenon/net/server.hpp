@@ -19,6 +19,12 @@
 
 namespace tenon {
 
+class server;
+namespace net {
+class server_core;
+server_core& core_of(const server& s); // for what is built on it within the library
+} // namespace net
+
 /// Certificates and keys of connections, in files (PEM).
 struct tls_files {
     std::string certificate_chain = {}; ///< one's own, then those that lead to an authority; who serves needs one
@@ -58,12 +64,17 @@ struct server_options {
     /// others. Their relative paths begin there. Empty: such ops are refused.
     std::string files = {};
 
+    /// What is not given of the next three is taken from variables, as the command takes it: TENON_TOKEN; TENON_CERTIFICATE, TENON_KEY
+    /// and TENON_AUTHORITIES; TENON_INSECURE ("1").
     /// A secret that the cluster's tasks and clients share, and prove to each other without sending it.
     std::string token = {};
     tls_files tls = {};
     /// Plain connections from other machines, and without a token: by name only. Without it, where there is neither TLS nor this,
     /// a server takes connections from its own machine alone.
     bool insecure = false;
+    /// A name that only tasks of this run of the cluster have: a task of another one is refused, also where the two clusters' addresses are
+    /// the same. Empty: TENON_RUN, and where that is not set either, the addresses are all there is.
+    std::string run = {};
 
     /// Large values to processes of this machine and this user go through memory that the two have, also where the rest is
     /// encrypted. False: all by TCP.
@@ -106,6 +117,7 @@ public:
     bool stop(double seconds = 10);
 
 private:
+    friend net::server_core& net::core_of(const server& s);
     struct state;
     explicit server(std::unique_ptr<state> s);
     state& live() const;
@@ -114,7 +126,9 @@ private:
 
 /// What this process's sessions show to servers: session("tenon://...") uses what was set last.
 struct client_options {
-    std::string token = {}; ///< not set: that of the environment variable TENON_TOKEN
+    // What is not given of the first three is taken from variables, as server_options do; a token else from the run that the process has
+    // joined (net/join.hpp).
+    std::string token = {};
     tls_files tls = {};
     bool insecure = false;     ///< plain connections to other machines
     bool shared_memory = true; ///< as in server_options

@@ -1,0 +1,199 @@
+#include <tenon/net/join.hpp>
+
+#include <cstdio>
+#include <filesystem>
+#include <mutex>
+
+#include <netdb.h>
+#include <unistd.h>
+
+#include <net/client/client.hpp>
+#include <net/client/credentials.hpp>
+#include <net/join/member_state.hpp>
+#include <net/launch/free_ports.hpp>
+#include <net/launch/rendezvous.hpp>
+#include <net/launch/settings.hpp>
+#include <net/link/handshake.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/number_text.hpp>
+
+namespace tenon::net {
+
+namespace {
+
+constexpr int usual_timeout = 60, usual_grace = 20; // seconds
+
+/// One joining.
+class joining_run {
+public:
+    joining_run(const cluster_flags& flags, join_options options, member::state& s) :
+        options_(std::move(options)),
+        flags_(flags),
+        variables_(environment::of_process()),
+        said_(flags_, variables_),
+        state_(s) {}
+
+    void run();
+
+private:
+    void say(const std::string& line) const { state_.log("cluster: " + line); }
+    double seconds(double given, const char* name, int otherwise) const;
+    void be_alone();
+    void meet_others();
+    void check_place() const;
+    std::string who_reaches_it() const;
+
+    join_options options_;
+    const cluster_flags& flags_;
+    const environment variables_;
+    const settings said_;
+    member::state& state_;
+    credentials shown_;
+    std::string listen_; // where the task serves; empty: where its cluster says
+    bool is_local_ = false;
+    std::unique_ptr<reserved_port> port_; // until it serves
+};
+
+double joining_run::seconds(double given, const char* name, int otherwise) const {
+    if (given > 0) return given;
+    const auto v = said_.variable(name);
+    return v ? v->number(1, 1'000'000, "a number of seconds") : otherwise;
+}
+
+std::string own_name() {
+    char name[256] = {};
+    return ::gethostname(name, sizeof name - 1) == 0 ? std::string(name) : std::string("localhost");
+}
+
+std::string random_token() {
+    std::string word;
+    for (const std::byte b : random_nonce())
+        for (const int half : {std::to_integer<int>(b >> 4), std::to_integer<int>(b & std::byte{15})})
+            word += "0123456789abcdef"[half];
+    return word;
+}
+
+bool is_loopback(const std::string& address) {
+    const std::string host = address.substr(0, address.rfind(':'));
+    return host == "localhost" || host == "[::1]" || host.starts_with("127.");
+}
+
+void joining_run::be_alone() {
+    port_ = std::make_unique<reserved_port>("127.0.0.1", said_.port(0, 0));
+    listen_ = "127.0.0.1:" + std::to_string(port_->number());
+    state_.place.tasks = cluster({{"worker", {listen_}}});
+    if (shown_.token.empty()) shown_.token = random_token(); // nobody else is to use it
+    state_.place.job = "worker";
+    state_.place.task = 0;
+}
+
+// Its port is its own before others are told of it.
+void joining_run::meet_others() {
+    rendezvous_point& p = *state_.place.rendezvous;
+    const std::size_t colon = p.serve.rfind(':');
+    std::string host = p.serve.substr(0, colon);
+    is_local_ = p.one_host && host.empty();
+    if (is_local_) host = "127.0.0.1";
+    else if (host.empty() && !shown_.tls.empty()) host = own_name(); // certificates are of names
+    if (shown_.token.empty()) shown_.token = p.token;
+    const bool has_secret = !shown_.token.empty() || !p.file.empty() || !shown_.tls.authorities.empty();
+    if (!is_local_ && !shown_.insecure && (shown_.tls.empty() || !has_secret))
+        throw permission_denied_error("join: this run is of several hosts, and " +
+                                      std::string(shown_.tls.empty() ? "connections between them are not encrypted"
+                                                                     : "nobody has to prove who it is") +
+                                      "; set TENON_CERTIFICATE, TENON_KEY and TENON_AUTHORITIES, which `tenon "
+                                      "certificates` makes, and TENON_TOKEN, or say that it "
+                                      "may be insecure: TENON_INSECURE=1");
+    port_ = std::make_unique<reserved_port>(is_local_ ? "127.0.0.1" : "", std::stoi(p.serve.substr(colon + 1)));
+    const std::string port = ":" + std::to_string(port_->number());
+    listen_ = (is_local_ ? host : "") + port;
+
+    const auto over = make_tcp_transport(tcp_options_of(shown_.tls, false));
+    rendezvous_options o;
+    o.limit = state_.timeout;
+    o.serve = host + port;
+    o.token = shown_.token;
+    o.insecure = shown_.insecure;
+    std::string made = meet(*over, state_.place, o);
+    say(state_.place.explanation.back());
+    if (shown_.token.empty()) shown_.token = std::move(made);
+}
+
+void joining_run::check_place() const {
+    const cluster_source& p = state_.place;
+    if (p.is_task() || p.job == "evaluator") return;
+    throw invalid_argument_error(
+        "join: a cluster is given by " + p.decided +
+        ", and not which of its tasks this process is; set TENON_JOB and TENON_TASK, or give --job and --task");
+}
+
+std::string joining_run::who_reaches_it() const {
+    const std::string& at = state_.own->address();
+    return state_.device + " is reached at " + at + " from " +
+           (is_loopback(at)      ? "this machine alone"
+            : shown_.tls.empty() ? "other machines, in plain"
+                                 : "other machines, encrypted") +
+           ", by " +
+           (shown_.token.empty() ? "anybody (TENON_TOKEN would ask for a secret)" : "who has the run's token");
+}
+
+void joining_run::run() {
+    state_.log =
+        options_.log ? options_.log : [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
+    if (options_.stop_on_signals) stop_on_signals();
+    state_.timeout = seconds_of(seconds(options_.timeout, "TENON_JOIN_TIMEOUT", usual_timeout));
+    state_.grace = seconds_of(seconds(options_.grace, "TENON_GRACE", usual_grace));
+    state_.limits = {state_.timeout, state_.grace, said_.switched_on("TENON_STAY")};
+    shown_ = completed({options_.server.token, options_.server.tls, options_.server.insecure});
+    state_.place = resolve_cluster(flags_, variables_);
+    if (state_.place.decided.empty()) be_alone();
+    else
+        for (const std::string& line : state_.place.explanation) say(line);
+    if (state_.place.rendezvous) meet_others();
+    check_place();
+
+    const cluster& tasks = state_.place.tasks;
+    state_.device = name_of(state_.place.job, state_.place.task);
+    if (tasks.has("ps"))
+        for (const int t : tasks.tasks("ps")) state_.holders.emplace_back("ps", t);
+    else state_.holders.emplace_back(tasks.jobs().front(), tasks.tasks(tasks.jobs().front()).front());
+    for (const auto& [job, task] : state_.holders) state_.holds |= job == state_.place.job && task == state_.place.task;
+    set_token_of_run(shown_.token);
+    if (!state_.place.is_task()) return; // an evaluator
+
+    server_options o = std::move(options_.server);
+    if (o.listen.empty()) o.listen = listen_.empty() ? state_.place.listen : listen_;
+    if (o.run.empty()) o.run = state_.place.run;
+    o.token = shown_.token;
+    o.tls = shown_.tls;
+    o.insecure = shown_.insecure;
+    if (const auto folder = said_.variable("TENON_FILES"); folder && o.files.empty()) o.files = folder->value;
+    // Who has the run's token is the run itself: its checkpoints are where its programs would write them.
+    if (o.files.empty() && !o.token.empty()) o.files = std::filesystem::current_path().string();
+    if (!o.log) o.log = state_.log;
+    state_.own.emplace(tasks, state_.place.job, state_.place.task, std::move(o));
+    if (!state_.place.decided.empty()) say(who_reaches_it());
+}
+
+} // namespace
+
+void member::state::begin(const cluster_flags& flags, join_options options) {
+    process = ::getpid();
+    joining_run(flags, std::move(options), *this).run();
+}
+
+member join(int& argc, char** argv, join_options options) {
+    static std::mutex guard;
+    static auto& joined = *new std::shared_ptr<member::state>; // until the process has ended
+    const std::lock_guard lock(guard);
+    if (joined)
+        throw failed_precondition_error("join: this process has joined already, as " + joined->device + " of the run " +
+                                        joined->place.run);
+    auto s = std::make_shared<member::state>();
+    s->begin(take_cluster_flags(argc, argv), std::move(options));
+    if (s->own) s->attend();
+    joined = s;
+    return member(std::move(s));
+}
+
+} // namespace tenon::net

@@ -1,0 +1,144 @@
+#!/usr/bin/env bash
+# A user's program (join.cpp) as launchers start it: it joins, trains one model, ends, and is told of who fails.
+#
+#   join.sh JOIN TENON
+#
+# Launchers that are not installed are played by their variables; what real ones do is test/engines.
+set -uo pipefail
+join=$(realpath "$1") tenon=$(realpath "$2")
+work=$(mktemp -d)
+trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$work"' EXIT
+cd "$work" || exit 1
+for name in $(compgen -e | grep -E '^(TENON_|SLURM|PMI|OMPI_|TF_CONFIG|RANK$|WORLD_SIZE$|LOCAL_|MASTER_|JOBSET_|JOB_)'); do unset "$name"; done
+failed=0
+
+fail() {
+    echo "FAILED: $1"
+    [ $failed -eq 1 ] || tail -n 40 out.* err.* 2>/dev/null | sed 's/^/    /'
+    failed=1
+}
+until_true() {
+    for _ in $(seq 600); do
+        "$@" 2>/dev/null && return
+        sleep 0.05
+    done
+    fail "waited in vain for: $*"
+    exit 1
+}
+fresh() {
+    rm -f -- *.ready out.* err.*
+    pids=()
+}
+# torchrun RUN RANK SIZE ARGUMENT...   one process as torchrun starts it, into pids[RANK]
+torchrun() {
+    local run=$1 rank=$2 size=$3
+    shift 3
+    RANK=$rank WORLD_SIZE=$size LOCAL_RANK=$rank LOCAL_WORLD_SIZE=$size MASTER_ADDR=localhost MASTER_PORT=29500 \
+        TORCHELASTIC_RUN_ID=$run "$join" "$@" >"out.$run.$rank" 2>"err.$run.$rank" &
+    pids[rank]=$!
+}
+# ends STATUS RANK...   these end with this status
+ends() {
+    local wanted=$1 rank status
+    shift
+    for rank in "$@"; do
+        wait "${pids[rank]}"
+        status=$?
+        [ $status -eq "$wanted" ] || fail "rank $rank ended with status $status, not $wanted"
+    done
+}
+run=$$
+
+# Alone.
+fresh
+"$join" 7 >out.0 2>err.0 || fail "alone it failed"
+grep -qE '^/job:worker/task:0 0/1 counted 7 of 7 in ' out.0 || fail "alone it did not count"
+
+# Three workers and a parameter server count together, and all end.
+fresh
+export TENON_PS_TASKS=1
+for rank in 3 1 0 2; do torchrun a$run $rank 4 20; done
+ends 0 0 1 2 3
+[ "$(cat out.* | cut -d' ' -f1,2 | sort | tr '\n' ' ')" = "/job:worker/task:0 0/3 /job:worker/task:1 1/3 /job:worker/task:2 2/3 " ] ||
+    fail "not all took part"
+[ "$(cat out.* | sed 's/.* in //' | sort -u | wc -l)" -eq 1 ] || fail "they are not of one run"
+[ "$(cat out.* | sed 's/.* counted \([0-9]*\) .*/\1/' | sort -n | tail -1)" -eq 60 ] || fail "they did not count together"
+grep -q "is reached at 127.0.0.1:[0-9]* from this machine alone, by who has the run's token" err.a$run.0 || fail "nobody says who reaches it"
+
+# Two runs at once, of the same launcher, user and host: neither hears of the other. Without parameter servers.
+fresh
+unset TENON_PS_TASKS
+for rank in 0 1; do
+    torchrun b$run $rank 2 30
+    torchrun c$run $rank 2 40
+done
+wait
+for one in b:60 c:80; do
+    [ "$(cat out.${one%:*}* | sed 's/.* counted \([0-9]*\) .*/\1/' | sort -n | tail -1)" = "${one#*:}" ] || fail "run ${one%:*} counted wrong"
+done
+
+# The status of the first that failed, by exit() in the middle of everything, is the parameter server's.
+fresh
+export TENON_PS_TASKS=1 TENON_GRACE=1
+for rank in 0 1 2; do torchrun d$run $rank 3 20 1 7; done
+ends 7 2 0
+ends 0 1
+grep -q '/job:worker/task:1 has ended with status 7' err.d$run.0 || fail "nobody says who failed"
+
+# Who is killed is missed.
+fresh
+for rank in 0 1 2; do torchrun e$run $rank 3 0; done
+until_true test -f 1.ready
+kill -KILL "${pids[2]}"
+until_true grep -q '/job:worker/task:1 is lost' err.e$run.0
+kill -TERM "${pids[1]}"
+ends 143 1
+ends 137 0
+
+# All are asked to stop: the chief saves, and the next start goes on.
+fresh
+export CHECKPOINT=model
+for rank in 0 1 2; do torchrun f$run $rank 3 0; done
+for rank in 0 1; do until_true test -f $rank.ready; done
+kill -TERM "${pids[@]}"
+ends 143 0 1 2
+[ -f model.checkpoints.json ] || fail "nothing was saved"
+before=$(cat out.* | sed 's/.* counted \([0-9]*\) .*/\1/' | sort -n | tail -1)
+fresh
+for rank in 0 1 2; do torchrun g$run $rank 3 5; done
+ends 0 0 1 2
+grep -q 'session: restored model' err.* || fail "nothing was restored"
+after=$(cat out.* | sed 's/.* counted \([0-9]*\) .*/\1/' | sort -n | tail -1)
+[ "${after:-0}" -gt "${before:-0}" ] || fail "it did not go on from $before, but ended at $after"
+unset CHECKPOINT
+
+# Who never comes is named, in the time that is given; nobody is left.
+fresh
+export TENON_JOIN_TIMEOUT=2
+torchrun h$run 0 3 5
+torchrun h$run 1 3 5
+ends 3 0 1
+grep -q 'these did not come to rank 0 at 127.0.0.1:[0-9]* within 2000 ms: 2' err.h$run.1 || fail "who did not come is not named"
+unset TENON_JOIN_TIMEOUT
+
+# Variables that are wrong.
+fresh
+TENON_JOIN_TIMEOUT=soon "$join" 2>err.0 && fail "TENON_JOIN_TIMEOUT=soon is taken"
+grep -q 'TENON_JOIN_TIMEOUT="soon": a number of seconds is a decimal number' err.0 || fail "TENON_JOIN_TIMEOUT is not named"
+TENON_INSECURE=maybe "$join" 2>err.0 && fail "TENON_INSECURE=maybe is taken"
+grep -q 'TENON_INSECURE="maybe": it is neither 1 nor 0' err.0 || fail "TENON_INSECURE is not named"
+TENON_KEY=key.pem "$join" 2>err.0 && fail "a key without a certificate is taken"
+grep -q 'TENON_KEY="key.pem": there is no certificate' err.0 || fail "TENON_KEY is not named"
+RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=1 MASTER_ADDR=localhost MASTER_PORT=29500 "$join" 2>err.0 &&
+    fail "several hosts are joined in plain"
+grep -q 'this run is of several hosts, and connections between them are not encrypted; set TENON_CERTIFICATE' err.0 || fail "nobody says what is missing"
+
+# In a cluster that is given, with the command's parameter server, which stays.
+fresh
+unset TENON_PS_TASKS
+export TENON_TOKEN=secret
+"$tenon" launch --ps 2 --worker 2 -- "$join" 25 >out.0 2>err.0 || fail "tenon launch failed"
+[ "$(grep -o 'counted [0-9]*' out.0 | cut -d' ' -f2 | sort -n | tail -1)" = 50 ] || fail "tenon launch: they did not count together"
+
+[ $failed -eq 0 ] && echo "join: all as it should be"
+exit $failed
