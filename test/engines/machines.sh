@@ -27,9 +27,15 @@ alone() {
 
 bed_begin() {
     bed=/run/bed
+    test_folder=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
     mount --make-rprivate /
     mount -t tmpfs none /run && mount -t tmpfs none /dev/shm && mkdir -p "$bed/bin" /run/lock || exit 1
-    cp "$(dirname "${BASH_SOURCE[0]}")/ssh.sh" "$bed/bin/ssh"
+    cp "$test_folder/ssh.sh" "$bed/bin/ssh"
+    cat >"$bed/bin/on" <<'END'
+#!/usr/bin/env bash
+pid=$(cat "/run/bed/machines/$1/pid") && shift && exec nsenter --target "$pid" --mount --net --uts --ipc --wd="$PWD" -- "$@"
+END
+    chmod +x "$bed/bin/on"
     ip link set lo up
     ip link add name machines type bridge && ip address add 10.77.0.254/24 dev machines && ip link set machines up || exit 1
     cd "$bed" || exit 1
@@ -64,12 +70,6 @@ machines() {
         ip link add name "$link" type veth peer name eth0 netns "$pid" && ip link set "$link" master machines up || exit 1
         on "$name" sh -c "ip address add 10.77.0.$number/24 dev eth0 && ip link set eth0 up" || exit 1
     done
-}
-
-on() {
-    local name=$1
-    shift
-    nsenter --target "$(cat "$bed/machines/$name/pid")" --mount --net --uts --ipc --wd="$PWD" -- "$@"
 }
 
 loopback_name() {
