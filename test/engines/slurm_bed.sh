@@ -3,7 +3,9 @@
 #
 #   need_slurm            ends with 77 where Slurm's programs are not installed
 #   slurm_begin a b       starts it; 4 processors a machine are claimed, whatever there are
+#   slurm_state JOB       prints it, PENDING or RUNNING or what it came to
 #   slurm_ended JOB       waits until the job has ended, and prints its state
+#   slurm_said JOB FILE REGEX N   waits until N lines of the file are so, or the job has ended
 
 need_slurm() {
     local program
@@ -16,6 +18,7 @@ need_slurm() {
 }
 
 slurm_begin() {
+    slurm_first=$1
     local first=$1 name etc=$bed/slurm number=0
     mkdir -p "$etc/state" /run/munge
     # munged wants folders that no other user can write, and a key of its own.
@@ -29,6 +32,7 @@ ClusterName=bed
 SlurmctldHost=$first
 SlurmUser=root
 AuthType=auth/munge
+AuthInfo=cred_expire=5
 StateSaveLocation=$etc/state
 SlurmdSpoolDir=$etc/spool-%n
 SlurmctldPidFile=$etc/slurmctld.pid
@@ -39,10 +43,10 @@ ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
-SchedulerParameters=sched_min_interval=0,batch_sched_delay=0
+SchedulerParameters=sched_min_interval=0,batch_sched_delay=0,sched_interval=1,bf_interval=1
 SlurmdParameters=config_overrides
 MpiDefault=none
-KillWait=5
+KillWait=20
 ReturnToService=2
 JobAcctGatherType=jobacct_gather/none
 AccountingStorageType=accounting_storage/none
@@ -64,10 +68,22 @@ END
     exit 1
 }
 
+slurm_state() {
+    on "$slurm_first" scontrol -o show job "$1" 2>/dev/null | grep -om1 'JobState=[A-Z]*' | cut -d= -f2
+}
+
+slurm_lives() {
+    case $(slurm_state "$1") in PENDING | RUNNING | COMPLETING | CONFIGURING | REQUEUED) ;; *) return 1 ;; esac
+}
+
 slurm_ended() {
-    local state
-    while state=$(on a scontrol -o show job "$1" | grep -o 'JobState=[A-Z]*'); do
-        case ${state#*=} in PENDING | RUNNING | COMPLETING | CONFIGURING | SUSPENDED) sleep 0.1 ;; *) break ;; esac
+    while slurm_lives "$1"; do sleep 0.1; done
+    slurm_state "$1"
+}
+
+slurm_said() {
+    until [ "$(cat "$2" 2>/dev/null | grep -cE -- "$3")" -ge "$4" ]; do
+        slurm_lives "$1" || { fail "job $1 is $(slurm_state "$1") and did not say $4 times: $3" "$2" && return 1; }
+        sleep 0.1
     done
-    echo "${state#*=}"
 }
