@@ -8,7 +8,8 @@
 #
 #   alone "$@"            runs the script again, in its own namespaces; returns there only
 #   $bed                  a folder of it, that all machines see
-#   machines a b          makes these, at 10.77.0.1, 10.77.0.2; each finds all names in its /etc/hosts
+#   machines a b          makes these, at 10.77.0.1, 10.77.0.2; each finds all of these names in its /etc/hosts, and a.DOMAIN besides,
+#                         where machines_domain is set
 #   loopback_name b       b's own name means 127.0.1.1 in b's own /etc/hosts, as Debian's installer makes it
 #   on a COMMAND...       runs it on machine a
 #   $bed/bin/ssh          "ssh a COMMAND" as a user sees it, with a bare environment. In the PATH of all machines
@@ -27,6 +28,7 @@ alone() {
 
 bed_begin() {
     bed=/run/bed
+    machines_made=0
     test_folder=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
     mount --make-rprivate /
     mount -t tmpfs none /run && mount -t tmpfs none /dev/shm && mkdir -p "$bed/bin" /run/lock || exit 1
@@ -41,20 +43,20 @@ END
     cd "$bed" || exit 1
     # Nothing of what this test itself was started by.
     local name
-    for name in $(compgen -e | grep -vE '^(PATH|PWD|HOME|LANG|TERM|USER|SHLVL|TENON_TEST_BED)$'); do unset "$name"; done
+    for name in $(compgen -e | grep -vE '^(PATH|PWD|TENON_TEST_PYTHON|JOBSET_SCHEMA|HOME|LANG|TERM|USER|SHLVL|TENON_TEST_BED)$'); do unset "$name"; done
     PATH=$bed/bin:$PATH
 }
 
 machines() {
-    local name number=0
+    local name number=$machines_made
+    rm -f "$bed/hosts"
     for name in "$@"; do
         number=$((number + 1))
         mkdir -p "$bed/machines/$name"
-        echo "10.77.0.$number $name" >>"$bed/hosts"
+        echo "10.77.0.$number $name${machines_domain:+ $name.$machines_domain}" >>"$bed/hosts"
     done
-    number=0
     for name in "$@"; do
-        number=$((number + 1))
+        machines_made=$((machines_made + 1))
         { echo "127.0.0.1 localhost" && cat "$bed/hosts"; } >"$bed/machines/$name/hosts"
         echo "$name" >"$bed/machines/$name/hostname"
         # shellcheck disable=SC2016 # the inner shell is to expand them
@@ -65,10 +67,10 @@ machines() {
             echo $$ >"$2/pid.new" && mv "$2/pid.new" "$2/pid"
             exec sleep infinity' machine "$name" "$bed/machines/$name" &
         until [ -e "$bed/machines/$name/pid" ]; do sleep 0.01; done
-        local pid link="m$number"
+        local pid link="m$machines_made"
         pid=$(cat "$bed/machines/$name/pid")
         ip link add name "$link" type veth peer name eth0 netns "$pid" && ip link set "$link" master machines up || exit 1
-        on "$name" sh -c "ip address add 10.77.0.$number/24 dev eth0 && ip link set eth0 up" || exit 1
+        on "$name" sh -c "ip address add 10.77.0.$machines_made/24 dev eth0 && ip link set eth0 up" || exit 1
     done
 }
 
