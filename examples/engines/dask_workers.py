@@ -35,7 +35,8 @@ def main():
     o = parser.parse_args()
     client = Client(o.scheduler)
     client.wait_for_workers(1)
-    threads = [(a, w["host"]) for a, w in client.scheduler_info()["workers"].items() for _ in range(w["nthreads"])]
+    workers = client.scheduler_info()["workers"]
+    threads = [(a, w["host"]) for n in range(max(w["nthreads"] for w in workers.values())) for a, w in workers.items() if n < w["nthreads"]]
     tasks = threads[:o.ps + o.workers]
     if len(tasks) < o.ps + o.workers:
         sys.exit(f"{o.ps + o.workers} tasks run at once, but Dask has {len(threads)} threads")
@@ -44,7 +45,7 @@ def main():
         subprocess.run(["tenon", "certificates", "--force", "--hosts", hosts, "--out", folder], check=True, stdout=subprocess.DEVNULL)
         keys = {p.name: p.read_text() for p in pathlib.Path(folder).iterdir()}
     port = client.submit(free_port, workers=[tasks[0][0]], pure=False).result()
-    ends = [client.submit(run, o.command, {"TENON_RANK": str(rank), "TENON_TASKS": f"ps={o.ps},worker={o.workers}",
+    ends = [client.submit(run, o.command, {"TENON_RANK": str(rank), "TENON_TASKS": str(len(tasks)), "TENON_PS_TASKS": str(o.ps),
                                            "TENON_RENDEZVOUS": f"{tasks[0][1]}:{port}", "TENON_HOST": host}, keys,
                           workers=[address], allow_other_workers=False, pure=False)
             for rank, (address, host) in enumerate(tasks)]

@@ -41,7 +41,7 @@ def main():
         hosts = ",".join(sorted({host for host, _ in places}))
         subprocess.run(["tenon", "certificates", "--force", "--hosts", hosts, "--out", folder], check=True, stdout=subprocess.DEVNULL)
         keys = {p.name: p.read_text() for p in pathlib.Path(folder).iterdir()}
-    ends = [t.run.remote(o.command, {"TENON_RANK": str(rank), "TENON_TASKS": f"ps={o.ps},worker={o.workers}",
+    ends = [t.run.remote(o.command, {"TENON_RANK": str(rank), "TENON_TASKS": str(len(tasks)), "TENON_PS_TASKS": str(o.ps),
                                      "TENON_RENDEZVOUS": "%s:%d" % places[0], "TENON_HOST": places[rank][0]}, keys)
             for rank, t in enumerate(tasks)]
     sys.exit(max(ray.get(ends), key=abs))

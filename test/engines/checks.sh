@@ -28,7 +28,7 @@ run() {
     local name=$1
     shift
     status=0
-    timeout 30 "$@" >"$bed/$name" 2>&1 || status=$?
+    timeout "${limit:-30}" "$@" >"$bed/$name" 2>&1 || status=$?
 }
 
 begun() {
@@ -57,4 +57,13 @@ ended() {
 finish() {
     [ "$failed" -eq 0 ] && echo "$1: all as it should be"
     exit "$failed"
+}
+
+# A Python that has this module, in $python; else the test is skipped. TENON_TEST_PYTHON is asked first.
+need_python() {
+    for python in "${TENON_TEST_PYTHON:-python3}" python3 /usr/bin/python3; do
+        ! python=$(command -v "$python") || ! "$python" -c "import $1" 2>/dev/null || return 0
+    done
+    echo "skipped: there is no python3 with $1 ($2)"
+    exit 77
 }

@@ -7,8 +7,7 @@
 alone "$@"
 . "$test_folder/checks.sh"
 begin "$1" "$2"
-python=${TENON_TEST_PYTHON:-/usr/bin/python3}
-"$python" -c 'import yaml' 2>/dev/null || { echo "skipped: there is no python3 with yaml (Debian: python3-yaml)" && exit 77; }
+need_python yaml "Debian: python3-yaml"
 
 # The commands at a manifest's top: kubectl is one that writes down what it is told.
 cat >"$bed/bin/kubectl" <<'END'
