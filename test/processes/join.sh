@@ -112,6 +112,17 @@ after=$(cat out.* | sed 's/.* counted \([0-9]*\) .*/\1/' | sort -n | tail -1)
 [ "${after:-0}" -gt "${before:-0}" ] || fail "it did not go on from $before, but ended at $after"
 unset CHECKPOINT
 
+# Also where the step that is under way would wait for ever.
+fresh
+export CHECKPOINT=waits
+for rank in 0 1; do torchrun w$run $rank 2 -1; done
+until_true test -f 0.ready
+kill -TERM "${pids[1]}"
+ends 143 1
+ends 143 0
+grep -q 'session: saved waits-' err.w$run.1 || fail "who waited for ever did not save"
+unset CHECKPOINT
+
 # Who never comes is named, in the time that is given; nobody is left.
 fresh
 export TENON_JOIN_TIMEOUT=2
