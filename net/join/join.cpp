@@ -137,15 +137,26 @@ void joining_run::meet_others() {
     listen_ = (is_local_ ? host : "") + port;
 
     const auto place_of_rank_0 = p.pmi >= 0 ? tell_by_pmi(p) : nullptr;
-    const auto over = make_tcp_transport(tcp_options_of(shown_.tls, false));
+    auto over = make_tcp_transport(tcp_options_of(shown_.tls, false));
     rendezvous_options o;
     o.limit = state_.timeout;
     o.serve = host + port;
     o.token = shown_.token;
     o.insecure = shown_.insecure;
-    std::string made = meet(*over, state_.place, o);
+    met all = meet(*over, state_.place, o);
     say(state_.place.explanation.back());
-    if (shown_.token.empty()) shown_.token = std::move(made);
+    if (shown_.token.empty()) shown_.token = std::move(all.token);
+    // Who comes again has the port that the others know.
+    const std::string& at = state_.place.tasks.address(state_.place.job, state_.place.task);
+    const std::string known = at.substr(at.rfind(':'));
+    if (known != port) {
+        port_ = std::make_unique<reserved_port>(is_local_ ? "127.0.0.1" : "", std::stoi(known.substr(1)));
+        listen_ = (is_local_ ? host : "") + known;
+    }
+    if (all.open) {
+        state_.over = std::move(over);
+        state_.open = std::move(all.open);
+    }
 }
 
 void joining_run::check_place() const {

@@ -132,6 +132,16 @@ ends 3 0 1
 grep -q 'these did not come to rank 0 at 127.0.0.1:[0-9]* within 2000 ms: 2' err.h$run.1 || fail "who did not come is not named"
 unset TENON_JOIN_TIMEOUT
 
+# A second run of the same name, while the first is under way, does not begin.
+fresh
+for rank in 0 1; do torchrun n$run $rank 2 0; done
+until_true test -f 0.ready
+RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=2 MASTER_ADDR=localhost MASTER_PORT=29500 TORCHELASTIC_RUN_ID=n$run "$join" 5 2>err.0 &&
+    fail "two runs of one name mix"
+grep -q "another run of the name \"torchrun n$run\" is under way: its rank 0 serves at 127.0.0.1:" err.0 || fail "the other run is not named"
+kill -TERM "${pids[@]}"
+ends 143 0 1
+
 # Variables that are wrong.
 fresh
 TENON_JOIN_TIMEOUT=soon "$join" 2>err.0 && fail "TENON_JOIN_TIMEOUT=soon is taken"

@@ -26,7 +26,7 @@ public:
             for (const std::string& a : answers) {
                 for (char c = 0; c != '\n'; heard_ += c)
                     if (::read(ends_[1], &c, 1) != 1) return;
-                for (const char c : a) (void)!::write(ends_[1], &c, 1); // in pieces
+                for (const char c : a) (void)::send(ends_[1], &c, 1, MSG_NOSIGNAL); // in pieces
             }
         });
     }
