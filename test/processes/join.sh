@@ -154,6 +154,26 @@ RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=1 MASTER_ADDR=localhost MASTER
     fail "several hosts are joined in plain"
 grep -q 'this run is of several hosts, and connections between them are not encrypted; set TENON_CERTIFICATE' err.0 || fail "nobody says what is missing"
 
+# Workers of a cluster that is given come and go, while its parameter server stays until it is asked to stop.
+fresh
+mapfile -t ports < <(shuf -i 25000-29999 -n 4)
+cluster="{\"ps\": [\"127.0.0.1:${ports[0]}\"], \"worker\": [\"127.0.0.1:${ports[1]}\", \"127.0.0.1:${ports[2]}\", \"127.0.0.1:${ports[3]}\"]}"
+task() { # JOB TASK ARGUMENT...   into pids[0] for the parameter server, else pids[TASK + 1]
+    local job=$1 task=$2
+    shift 2
+    TENON_CLUSTER=$cluster TENON_JOB=$job TENON_TASK=$task TENON_TOKEN=secret "$join" "$@" >"out.$job.$task" 2>"err.$job.$task" &
+    pids[task + (${#job} - 2 > 0)]=$!
+}
+TENON_STAY=1 task ps 0
+task worker 0 20
+ends 0 1
+task worker 2 30
+task worker 1 10
+ends 0 2 3
+TENON_TOKEN=secret "$tenon" stop "127.0.0.1:${ports[0]}" || fail "the parameter server does not stop when it is asked to"
+ends 0 0
+[ "$(cat out.worker.* | sed 's/.* counted \([0-9]*\) .*/\1/' | sort -n | tail -1)" = 60 ] || fail "who came later did not go on with what there was"
+
 # In a cluster that is given, with the command's parameter server, which stays.
 fresh
 unset TENON_PS_TASKS
