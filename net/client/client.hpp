@@ -19,8 +19,8 @@ struct dialed_server {
 };
 dialed_server dial_as_client(const std::string& address);
 
-tcp_options tcp_options_of(const tls_files& files, bool shared_memory,
-                           std::function<void(const std::string&)> log = {});
+tcp_options tcp_options_of(const tls_files& files, bool shared_memory, std::function<void(const std::string&)> log = {},
+                           std::function<void(const std::string&)> log_verbose = {});
 /// invalid_argument_error where these times make no sense; `whose` names the options.
 link_options link_options_of(const char* whose, double heartbeat, double lease);
 

@@ -48,6 +48,7 @@ int serve(const serve_options& options) {
             "TENON_CLUSTER, TENON_JOB and TENON_TASK (docs/clusters.md)");
     server_options own = options.server;
     if (!options.quiet) own.log = tell;
+    if (options.verbose) own.log_verbose = tell;
     server s(source.tasks, source.job, source.task, std::move(own));
 
     // Two may end it, a signal or a client: the one that does tells the other.
