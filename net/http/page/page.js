@@ -68,7 +68,7 @@ function draw() {
         svg.append(line);
         parts.push(svg);
     }
-    place("rates").replaceChildren(...parts);
+    place("rates").replaceChildren(...parts.length ? parts : [node("p", "none yet", "none")]);
 }
 
 function show(status) {
@@ -87,7 +87,7 @@ function show(status) {
             ? [[t.task, t.address, { text: "does not answer: " + t.trouble, style: "lost" }, "", "", "", ""]]
             : t.devices.map((d, i) => [i ? "" : t.task, i ? "" : t.address,
                 i ? "" : t.stopping ? { text: "stopping", style: "lost" } : { text: "serves", style: "good" },
-                number(i ? "" : seconds(t.seconds)), d.device + ", " + d.description, number(bytes(d.memory_in_use)),
+                number(i ? "" : seconds(t.seconds)), d.device.replace(/^.*\/device:/, "") + ", " + d.description, number(bytes(d.memory_in_use)),
                 d.memory_limit ? bytes(d.memory_limit) : ""])), "none");
     table("waits", ["on", "who waits", "for what", "#since"],
         each("steps", (t, s) => s.waits.map(w => [t.task, w.node + " (" + w.op + ")", w.what, number(seconds(w.seconds))]))
