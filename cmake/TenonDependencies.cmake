@@ -150,6 +150,27 @@ if(TENON_WITH_NET)
         $<$<CXX_COMPILER_ID:Clang>:ASIO_HAS_CO_AWAIT ASIO_HAS_STD_COROUTINE>)
 endif()
 
+# cpp-httplib is headers only, or, as in Debian, a header and a library with definitions of its own, which say how it was built.
+set(TENON_HAS_HTTPLIB OFF)
+if(TENON_WITH_NET AND TENON_WITH_HTTPLIB)
+    find_path(TENON_HTTPLIB_INCLUDE_DIR httplib.h)
+    find_library(TENON_HTTPLIB_LIBRARY cpp-httplib)
+    mark_as_advanced(TENON_HTTPLIB_INCLUDE_DIR TENON_HTTPLIB_LIBRARY)
+    if(TENON_HTTPLIB_INCLUDE_DIR)
+        file(STRINGS "${TENON_HTTPLIB_INCLUDE_DIR}/httplib.h" version REGEX "define CPPHTTPLIB_VERSION \"")
+        string(REGEX REPLACE ".*\"(.*)\".*" "\\1" TENON_httplib_ORIGIN "${version}")
+        add_library(tenon_httplib INTERFACE)
+        target_include_directories(tenon_httplib SYSTEM INTERFACE "${TENON_HTTPLIB_INCLUDE_DIR}")
+        if(TENON_HTTPLIB_LIBRARY)
+            find_package(PkgConfig QUIET)
+            pkg_check_modules(TENON_HTTPLIB QUIET cpp-httplib)
+            target_compile_options(tenon_httplib INTERFACE ${TENON_HTTPLIB_CFLAGS_OTHER})
+            target_link_libraries(tenon_httplib INTERFACE "${TENON_HTTPLIB_LIBRARY}")
+        endif()
+        set(TENON_HAS_HTTPLIB ON)
+    endif()
+endif()
+
 if(TENON_WITH_NET)
     tenon_dependency(CLI11
             REPOSITORY https://github.com/CLIUtils/CLI11.git

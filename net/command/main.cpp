@@ -112,7 +112,16 @@ void add_serve(CLI::App& app, int& status) {
     sub->add_flag_callback(
         "--no-shared-memory", [o] { o->server.shared_memory = false; },
         "All by TCP, also to processes of this machine");
-    sub->add_flag("-q,--quiet", o->quiet, "Tell nothing");
+    sub->add_option(
+           "--http", o->server.http,
+           "Tell by HTTP how it is: a page, /metrics, /status.json, /healthz and /readyz, at this port of this "
+           "machine, or at a host's; 0: any port, of which the log tells")
+        ->type_name("[HOST:]PORT")
+        ->envname("TENON_HTTP");
+    CLI::Option* const quiet = sub->add_flag("-q,--quiet", o->quiet, "Tell nothing");
+    sub->add_flag("-v,--verbose", o->verbose,
+                  "Tell also of links that come and go, and of connections that say nothing")
+        ->excludes(quiet);
     add_identity(*sub, o->server.token, o->server.tls, o->server.insecure);
     sub->callback([o, &status] { status = serve(*o); });
 }
@@ -139,15 +148,16 @@ CLI::App* add_asking(CLI::App& app, const char* name, const char* what, const st
 }
 
 void add_questions(CLI::App& app, int& status) {
-    auto alone = std::make_shared<bool>(false);
-    add_asking(app, "status", "What the tasks of a cluster hold and do; its status is 1 where a task does not answer",
-               std::make_shared<asking>(),
-               [alone, &status](const asking& a) {
-                   const cluster_status s = status_of(a.target, !*alone, a.seconds);
-                   std::fputs(s.text.c_str(), stdout);
-                   status = s.is_whole ? 0 : 1;
-               })
-        ->add_flag("--alone", *alone, "Of this server only");
+    auto alone = std::make_shared<bool>(false), json = std::make_shared<bool>(false);
+    CLI::App* const asks_status = add_asking(
+        app, "status", "What the tasks of a cluster hold and do; its status is 1 where a task does not answer",
+        std::make_shared<asking>(), [alone, json, &status](const asking& a) {
+            const cluster_status s = status_of(a.target, !*alone, a.seconds, *json);
+            std::fputs(s.text.c_str(), stdout);
+            status = s.is_whole ? 0 : 1;
+        });
+    asks_status->add_flag("--alone", *alone, "Of this server only");
+    asks_status->add_flag("--json", *json, "As JSON, with the members that docs/operating.md describes");
     add_asking(app, "devices", "The devices of a cluster's tasks", std::make_shared<asking>(),
                [](const asking& a) { std::fputs(devices_text(a.target, a.seconds).c_str(), stdout); });
 

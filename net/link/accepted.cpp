@@ -176,7 +176,8 @@ void accepted::closed(const std::string& why) {
         ended_ = true;
     }
     if (link_) link_->closed(*this, why);
-    else if (step_ != step::refused && ended) core_->log("no link with " + ended->peer() + ": " + why);
+    else if (step_ != step::refused && ended) // one that has said nothing that is a hello may be a probe
+        core_->log("no link with " + ended->peer() + ": " + why, step_ == step::hello);
     core_->gone(*this);
 }
 

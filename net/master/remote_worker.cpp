@@ -128,6 +128,7 @@ public:
             const std::lock_guard lock(state->guard);
             refused = state->failed = stopped_;
             state->ended = refused != nullptr;
+            state->since = part_->tasks->time->now();
         }
         if (refused) {
             tell(refused); // what other parts have sent there is not kept
@@ -216,7 +217,13 @@ public:
         if (call) stop_there(call, why);
     }
     bool waits_itself() override { return false; }
-    std::vector<runtime::awaited> waits() override { return {}; }
+    // What the part waits for its own task says.
+    std::vector<runtime::awaited> waits() override {
+        const std::lock_guard lock(state_->guard);
+        if (!state_->call || state_->ended) return {};
+        const std::chrono::duration<double> waited = part_->tasks->time->now() - state_->since;
+        return {{nullptr, {}, "its part on " + part_->at().name, waited.count(), true}};
+    }
     bool expire() noexcept override {
         {
             const std::lock_guard lock(state_->guard);
@@ -263,6 +270,7 @@ private:
         std::exception_ptr failed;
         runtime::part_end became;
         std::uint64_t call = 0; // 0: it has not begun
+        time_point since{};     // it has
         bool ended = false;
         bool took = false; // it was answered so
     };

@@ -178,6 +178,21 @@ struct holder_row {
     }
 };
 
+/// What a task has to do with another one, or with all clients together.
+struct heard_row {
+    std::string task;                     ///< empty: clients
+    std::uint64_t links = 0;              ///< at present, in both directions
+    double silence = -1;                  ///< seconds since it was last heard of; -1: never, or clients
+    std::uint64_t sent = 0, received = 0; ///< bytes of messages, in all
+    static constexpr void fields(auto&& field) {
+        field("task", &heard_row::task);
+        field("links", &heard_row::links);
+        field("silence", &heard_row::silence);
+        field("sent", &heard_row::sent);
+        field("received", &heard_row::received);
+    }
+};
+
 /// What a task says of itself.
 struct task_row {
     std::string task;    ///< "/job:ps/task:0"
@@ -191,8 +206,12 @@ struct task_row {
     std::vector<device_row> devices;
     std::vector<holder_row> holders;   ///< the largest first; also of clients that have gone
     std::vector<session_row> sessions; ///< of which it is the master
-    std::vector<step_row> steps;       ///< of which it runs a part
+    std::vector<step_row> steps;       ///< of these sessions, and those of others of which it runs a part
     std::vector<resource_row> resources;
+    std::vector<heard_row> heard; ///< all other tasks, and clients
+    std::uint64_t steps_ended = 0,
+                  steps_failed = 0; ///< of its sessions, also those that are closed; the latter are among the former
+    std::uint64_t parts_ended = 0;  ///< of others' steps
     static constexpr void fields(auto&& field) {
         field("task", &task_row::task);
         field("address", &task_row::address);
@@ -207,6 +226,10 @@ struct task_row {
         field("sessions", &task_row::sessions);
         field("steps", &task_row::steps);
         field("resources", &task_row::resources);
+        field("heard", &task_row::heard);
+        field("steps_ended", &task_row::steps_ended);
+        field("steps_failed", &task_row::steps_failed);
+        field("parts_ended", &task_row::parts_ended);
     }
 };
 

@@ -142,9 +142,14 @@ void worker::start(const std::shared_ptr<running_part>& r) {
         r->step->start({&r->in, r->traced ? &*r->traced : nullptr, nullptr}, *r->meeting, r->session->in_flight,
                        [this, r] { ended(r); });
     } catch (...) {
+        count(*r, std::current_exception());
         forget(*r);
         fail(r->answer, std::current_exception());
     }
+}
+
+void worker::count(const running_part& r, const std::exception_ptr& failed) {
+    ended_.add(failed ? outcome_of(failure::of(failed)) : step_outcome::ok, r.in.now() - r.since);
 }
 
 // It has ended: nothing arrives for it any more, nobody finds it.
@@ -160,6 +165,7 @@ void worker::forget(const running_part& r) {
 
 void worker::ended(const std::shared_ptr<running_part>& r) {
     const std::exception_ptr failed = r->step->failure();
+    count(*r, failed);
     run_part::reply told;
     told.took = r->step->took();
     const runtime::part_end became = r->step->end();
@@ -285,6 +291,7 @@ void worker::end_unplanned(const std::shared_ptr<running_part>& r, const std::ex
         const std::lock_guard lock(r->part->guard);
         if (std::erase(r->part->waiting, r) == 0) return;
     }
+    count(*r, why);
     forget(*r);
     try {
         if (r->in.late()) runtime::exceed_limit(r->in, self_.name + " had not begun its part: it was being planned");

@@ -23,7 +23,7 @@ namespace {
 // A server with a session on it that was there before, and a log.
 struct live_server {
     explicit live_server(tn::server_options o = quick()) {
-        o.log = [to = log](const std::string& line) { to->add(line); };
+        o.log = o.log_verbose = [to = log](const std::string& line) { to->add(line); };
         server.emplace(tn::server::create_local_server(std::move(o)));
         sess.emplace(server->target(), graph);
         sess->run(tn::initialize_variables());
@@ -128,7 +128,7 @@ TEST_CASE("hostile: handshakes that are slow, or never go on, end by their time;
     o.listen = "127.0.0.1:0";
     o.link.handshake = 300ms;
     told_lines log;
-    o.log = [&](const std::string& line) { log.add(line); };
+    o.log = o.log_verbose = [&](const std::string& line) { log.add(line); };
     server_core s(*over, std::move(o));
     std::vector<raw_socket> slow;
     const bytes whole = hello_frame();
@@ -197,7 +197,7 @@ TEST_CASE("hostile: a wrong token, none, and one that was heard before are refus
     tn::server_options o = quick();
     o.token = "secret";
     std::shared_ptr<told_lines> log = std::make_shared<told_lines>();
-    o.log = [&](const std::string& line) { log->add(line); };
+    o.log = o.log_verbose = [&](const std::string& line) { log->add(line); };
     const tn::server s = tn::server::create_local_server(o);
     const tn::graph g;
     const tn::graph_scope scope(g);
@@ -255,7 +255,7 @@ TEST_CASE(
     std::shared_ptr<told_lines> log = std::make_shared<told_lines>();
     tn::server_options o = quick();
     o.token = "secret";
-    o.log = [&](const std::string& line) { log->add(line); };
+    o.log = o.log_verbose = [&](const std::string& line) { log->add(line); };
     o.tls = with(own, right.authority());
     const tn::server s = tn::server::create_local_server(o);
     CHECK(open(s, with(client, right.authority())) == 5.0f);

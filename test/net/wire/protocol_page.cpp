@@ -39,6 +39,7 @@ template <class V> std::string type_name() {
     else if constexpr (std::is_same_v<V, resource_row>) return "resource_row";
     else if constexpr (std::is_same_v<V, device_row>) return "device_row";
     else if constexpr (std::is_same_v<V, holder_row>) return "holder_row";
+    else if constexpr (std::is_same_v<V, heard_row>) return "heard_row";
     else if constexpr (std::is_same_v<V, task_row>) return "task_row";
     else if constexpr (std::is_same_v<V, peer_row>) return "peer_row";
     else if constexpr (std::is_same_v<V, edge_row>) return "edge_row";
@@ -106,8 +107,8 @@ TEST_CASE("docs/protocol.md says what calls are made of") {
     };
     say(session_settings{}), say(graph_output{}), say(data_wanted{}), say(trace_row{}), say(wait_row{}),
         say(step_row{});
-    say(session_row{}), say(resource_row{}), say(device_row{}), say(holder_row{}), say(task_row{}), say(peer_row{}),
-        say(edge_row{});
+    say(session_row{}), say(resource_row{}), say(device_row{}), say(holder_row{}), say(heard_row{}), say(task_row{}),
+        say(peer_row{}), say(edge_row{});
     say(edge_value{}), say(tn::device_attributes{}), say(tn::memory_info{}), say(tn::session_statistics{});
     say(tn::device_report{}), say(tn::step_report{}), say(tn::placement_explanation{});
     say(tn::placement_explanation::node{}), say(tn::placement_explanation::edge{});
