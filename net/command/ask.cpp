@@ -16,9 +16,7 @@ namespace {
 using namespace net;
 
 template <Call C> typename C::reply ask(const std::string& target, const C& c, double seconds) {
-    const std::string scheme = "tenon://";
-    const std::string address = target.starts_with(scheme) ? target.substr(scheme.size()) : target;
-    dialed_server s = dial_as_client(address);
+    dialed_server s = dial_as_client(address_of_target(target));
     const auto to = peer::make(*s.over, std::move(s.to));
     const time_point deadline = s.over->now() + seconds_of(seconds);
     struct closing {
@@ -82,6 +80,11 @@ std::string text_of(const task_row& t) {
 }
 
 } // namespace
+
+std::string address_of_target(const std::string& target) {
+    const std::string scheme = "tenon://";
+    return target.starts_with(scheme) ? target.substr(scheme.size()) : target;
+}
 
 cluster_status status_of(const std::string& target, bool all_tasks, double seconds, bool as_json) {
     cluster_status s;
