@@ -18,6 +18,7 @@ set(TENON_WITH_CUDA ${tenon_with_cuda} CACHE STRING
     "Build tenon::cuda: the machine's NVIDIA GPUs (CUDA Toolkit 13): AUTO (when found), ON, OFF")
 set_property(CACHE TENON_WITH_CUDA PROPERTY STRINGS AUTO ON OFF)
 option(TENON_WITH_NET "Build tenon::net: servers and remote sessions (Asio, OpenSSL)" ${PROJECT_IS_TOP_LEVEL})
+option(TENON_WITH_HTTPLIB "Servers tell by HTTP how they are, with cpp-httplib, where it is found" ON)
 option(TENON_WITH_ZLIB "Read gzipped files with zlib (find or fetch)" ON)
 option(TENON_WITH_PNG "Read and write PNG files with libpng, where it is found" ON)
 option(TENON_WITH_JPEG "Read and write JPEG files with libjpeg-turbo, where it is found" ON)

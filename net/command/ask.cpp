@@ -4,6 +4,8 @@
 
 #include <net/client/client.hpp>
 #include <net/command/printable.hpp>
+#include <net/http/stalls.hpp>
+#include <net/http/status_json.hpp>
 #include <net/link/asking.hpp>
 #include <tenon/core/error.hpp>
 
@@ -14,9 +16,7 @@ namespace {
 using namespace net;
 
 template <Call C> typename C::reply ask(const std::string& target, const C& c, double seconds) {
-    const std::string scheme = "tenon://";
-    const std::string address = target.starts_with(scheme) ? target.substr(scheme.size()) : target;
-    dialed_server s = dial_as_client(address);
+    dialed_server s = dial_as_client(address_of_target(target));
     const auto to = peer::make(*s.over, std::move(s.to));
     const time_point deadline = s.over->now() + seconds_of(seconds);
     struct closing {
@@ -81,12 +81,21 @@ std::string text_of(const task_row& t) {
 
 } // namespace
 
-cluster_status status_of(const std::string& target, bool all_tasks, double seconds) {
+std::string address_of_target(const std::string& target) {
+    const std::string scheme = "tenon://";
+    return target.starts_with(scheme) ? target.substr(scheme.size()) : target;
+}
+
+cluster_status status_of(const std::string& target, bool all_tasks, double seconds, bool as_json) {
     cluster_status s;
-    for (const task_row& t : ask(target, ask_status{all_tasks, seconds}, seconds + 1).tasks) {
-        s.text += text_of(t);
+    const std::vector<task_row> tasks = ask(target, ask_status{all_tasks, seconds}, seconds + 1).tasks;
+    if (as_json) s.text = status_json(tasks);
+    for (const task_row& t : tasks) {
+        if (!as_json) s.text += text_of(t);
         s.is_whole = s.is_whole && t.reached;
     }
+    if (!as_json)
+        for (const stall& one : stalls_of(tasks)) s.text += "stalled: " + printable(one.words) + "\n";
     return s;
 }
 

@@ -67,7 +67,8 @@ void take(int& from, line_writer& lines) {
 }
 
 // In the new process: nothing here may take memory or a lock. Ends it, after telling why over `report`.
-[[noreturn]] void become(char* const* arguments, char* const* variables, int out, int err, int report, pid_t parent) {
+[[noreturn]] void become(char* const* arguments, char* const* variables, int in, int out, int err, int report,
+                         pid_t parent) {
     ::setpgid(0, 0);
 #if defined(__linux__)
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -75,8 +76,8 @@ void take(int& from, line_writer& lines) {
 #else
     (void)parent;
 #endif
-    const int nothing = ::open("/dev/null", O_RDONLY);
-    if (nothing >= 0 && ::dup2(nothing, 0) >= 0 && ::dup2(out, 1) >= 0 && ::dup2(err, 2) >= 0) {
+    if (in < 0) in = ::open("/dev/null", O_RDONLY);
+    if (in >= 0 && ::dup2(in, 0) >= 0 && ::dup2(out, 1) >= 0 && ::dup2(err, 2) >= 0) {
         for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGPIPE}) ::signal(number, SIG_DFL);
         environ = const_cast<char**>(variables);
         ::execvp(arguments[0], arguments);
@@ -120,14 +121,21 @@ void line_writer::end() {
 }
 
 void line_writer::write_line(std::string_view line) {
+    if (!mark_.empty() && line.ends_with(mark_)) {
+        line.remove_suffix(mark_.size());
+        mark_.clear();
+        if (line.empty()) return;
+    }
     std::string whole = prefix_;
     whole.append(line).push_back('\n');
     write_all(to_, whole.data(), whole.size());
 }
 
 child::child(const std::vector<std::string>& arguments, const std::map<std::string, std::string>& variables,
-             const std::string& prefix, guard& watcher) :
-    watcher_(watcher), out_lines_(STDOUT_FILENO, prefix), err_lines_(STDERR_FILENO, prefix) {
+             const std::string& prefix, guard& watcher, const std::optional<child_input>& input) :
+    watcher_(watcher),
+    out_lines_(STDOUT_FILENO, prefix),
+    err_lines_(STDERR_FILENO, prefix, input ? input->mark : std::string()) {
     std::vector<std::string> words = arguments, settings;
     for (char** entry = environ; entry && *entry; ++entry) {
         const std::string all = *entry;
@@ -136,11 +144,11 @@ child::child(const std::vector<std::string>& arguments, const std::map<std::stri
     for (const auto& [name, value] : variables) settings.push_back(name + "=" + value);
     const std::vector<char*> argv = pointers(words), envp = pointers(settings);
 
-    pipe_ends out, err, report;
+    pipe_ends in, out, err, report;
     const pid_t parent = ::getpid();
     pid_ = ::fork();
     if (pid_ < 0) throw resource_exhausted_error(std::string("no process can be had: ") + std::strerror(errno));
-    if (pid_ == 0) become(argv.data(), envp.data(), out.write, err.write, report.write, parent);
+    if (pid_ == 0) become(argv.data(), envp.data(), input ? in.read : -1, out.write, err.write, report.write, parent);
     ::setpgid(pid_, pid_); // whoever is first
     watcher_.watch(pid_);
     ::close(std::exchange(report.write, -1));
@@ -156,6 +164,10 @@ child::child(const std::vector<std::string>& arguments, const std::map<std::stri
     out_ = std::exchange(out.read, -1);
     err_ = std::exchange(err.read, -1);
     for (const int end : {out_, err_}) ::fcntl(end, F_SETFL, O_NONBLOCK);
+    if (!input) return;
+    in_ = std::exchange(in.write, -1);
+    ::fcntl(in_, F_SETFL, O_NONBLOCK);
+    tell(input->text);
 }
 
 child::~child() {
@@ -164,12 +176,28 @@ child::~child() {
         watcher_.forget(pid_);
         ::waitpid(pid_, nullptr, 0);
     }
-    if (out_ >= 0) ::close(out_);
-    if (err_ >= 0) ::close(err_);
+    for (const int end : {in_, out_, err_})
+        if (end >= 0) ::close(end);
 }
 
 void child::signal(int number) noexcept {
     if (!ended_) ::kill(-pid_, number);
+}
+
+void child::tell(std::string_view text) {
+    if (in_ < 0) return;
+    untold_.append(text);
+    write_input();
+}
+
+void child::write_input() {
+    while (in_ >= 0 && !untold_.empty()) {
+        const ssize_t wrote = ::write(in_, untold_.data(), untold_.size());
+        if (wrote < 0 && errno == EINTR) continue;
+        if (wrote < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
+        if (wrote < 0) ::close(std::exchange(in_, -1)); // it reads no more
+        else untold_.erase(0, static_cast<std::size_t>(wrote));
+    }
 }
 
 void child::read_output() { take(out_, out_lines_); }

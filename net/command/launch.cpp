@@ -1,12 +1,19 @@
 #include <net/command/launch.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstring>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <optional>
+#include <random>
 #include <utility>
 
 #include <fcntl.h>
@@ -14,7 +21,9 @@
 #include <unistd.h>
 
 #include <net/command/child.hpp>
+#include <net/command/ssh.hpp>
 #include <net/launch/free_ports.hpp>
+#include <net/launch/run_files.hpp>
 #include <tenon/core/error.hpp>
 
 namespace tenon::command {
@@ -31,6 +40,8 @@ extern "C" void note_signal(int number) {
     [[maybe_unused]] const auto wrote = ::write(signal_pipe[1], &byte, 1);
     errno = kept;
 }
+
+constexpr int days_of_certificates = 365;
 
 constexpr int noted_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
 
@@ -78,9 +89,39 @@ void say(const std::string& line) {
 struct running_task {
     task_plan plan;
     std::unique_ptr<child> process; // null before its start and after its end
+    bool waits = true;              // to be started
     int restarts = 0;
     bool asked_to_stop = false;
+    bool told_to_be_killed = false; // over ssh, which may take its time
+
+    bool is_far() const { return plan.input.has_value(); }
+    void signal(int number) {
+        if (!is_far()) return process->signal(number);
+        const char* const name = number == SIGINT    ? "INT"
+                                 : number == SIGHUP  ? "HUP"
+                                 : number == SIGKILL ? "KILL"
+                                                     : "TERM";
+        process->tell(std::string("signal ") + name + "\n");
+    }
+    /// False: it has only been told, and what is told may not arrive.
+    bool kill() {
+        if (!is_far() || std::exchange(told_to_be_killed, true)) {
+            process->signal(SIGKILL);
+            return true;
+        }
+        signal(SIGKILL);
+        return false;
+    }
+    std::string status_words() const {
+        const std::string words = process->status_words();
+        if (!is_far() || process->status() == 0) return words;
+        if (!process->has_begun()) return words + " before it began: ssh does not reach " + plan.login;
+        return words + (process->status() == 255 ? ", which is ssh's own where it loses the connection" : "");
+    }
 };
+
+// A server of ssh refuses some of those who come while so many, and two more, are not let in yet (MaxStartups).
+constexpr int most_at_the_door = 8;
 
 /// Watches over the tasks, on one thread.
 class supervisor {
@@ -88,12 +129,12 @@ public:
     supervisor(const launch_options& options, std::vector<task_plan> plans) : options_(options) {
         for (task_plan& plan : plans) {
             widest_ = std::max(widest_, plan.name().size());
-            tasks_.push_back({std::move(plan), nullptr, 0, false});
+            tasks_.emplace_back().plan = std::move(plan);
         }
     }
 
     int run() {
-        for (running_task& t : tasks_) start(t);
+        start_who_may();
         while (anything_runs()) {
             wait();
             for (int number = signals_.next(); number != 0; number = signals_.next())
@@ -101,6 +142,7 @@ public:
             for (running_task& t : tasks_)
                 if (t.process && t.process->ended()) ended(t);
             if (!of_job_run("worker") && has_workers()) stop_servers();
+            start_who_may();
             if (kill_at_ && clock::now() >= *kill_at_) kill_all("did not end in time and was killed");
         }
         if (passed_on_ != 0) return 128 + passed_on_;
@@ -108,11 +150,22 @@ public:
     }
 
 private:
+    void start_who_may() {
+        for (running_task& t : tasks_)
+            if (t.waits && (!t.is_far() || at_the_door(t.plan.login) < most_at_the_door)) start(t);
+    }
+    int at_the_door(const std::string& login) const {
+        return static_cast<int>(std::count_if(tasks_.begin(), tasks_.end(), [&](const running_task& t) {
+            return t.process && !t.process->has_begun() && t.plan.login == login;
+        }));
+    }
     void start(running_task& t) {
+        t.waits = false;
         std::string prefix = t.plan.name();
         prefix.append(widest_ - prefix.size(), ' ').append(" | ");
-        t.process = std::make_unique<child>(t.plan.arguments, t.plan.variables, prefix, guard_);
+        t.process = std::make_unique<child>(t.plan.arguments, t.plan.variables, prefix, guard_, t.plan.input);
         if (!options_.verbose) return;
+        if (t.is_far()) return say(t.plan.name() + " is on " + t.plan.login);
         const auto gpus = t.plan.variables.find("CUDA_VISIBLE_DEVICES");
         say(t.plan.name() + " is process " + std::to_string(t.process->pid()) +
             (gpus == t.plan.variables.end() ? ""
@@ -121,13 +174,11 @@ private:
     }
 
     bool anything_runs() const {
-        for (const running_task& t : tasks_)
-            if (t.process) return true;
-        return false;
+        return std::any_of(tasks_.begin(), tasks_.end(), [](const running_task& t) { return t.process || t.waits; });
     }
     bool of_job_run(const char* job) const {
         for (const running_task& t : tasks_)
-            if (t.process && t.plan.job == job) return true;
+            if ((t.process || t.waits) && t.plan.job == job) return true;
         return false;
     }
     bool has_workers() const { return options_.workers > 0; }
@@ -138,6 +189,7 @@ private:
         for (running_task& t : tasks_) {
             polled.push_back({t.process ? t.process->output() : -1, POLLIN, 0});
             polled.push_back({t.process ? t.process->errors() : -1, POLLIN, 0});
+            polled.push_back({t.process ? t.process->input() : -1, POLLOUT, 0});
         }
         int limit = -1;
         if (kill_at_) {
@@ -146,24 +198,26 @@ private:
         }
         if (::poll(polled.data(), static_cast<nfds_t>(polled.size()), limit) <= 0) return;
         for (std::size_t i = 0; i < tasks_.size(); ++i) {
-            if (polled[2 * i + 1].revents) tasks_[i].process->read_output();
-            if (polled[2 * i + 2].revents) tasks_[i].process->read_errors();
+            if (polled[3 * i + 1].revents) tasks_[i].process->read_output();
+            if (polled[3 * i + 2].revents) tasks_[i].process->read_errors();
+            if (polled[3 * i + 3].revents) tasks_[i].process->write_input();
         }
     }
 
     void ended(running_task& t) {
-        const std::unique_ptr<child> process = std::move(t.process);
-        const bool expected = t.asked_to_stop || passed_on_ != 0;
-        if (t.plan.job == "ps" && !expected && t.restarts < options_.ps_restarts) {
-            say(t.plan.name() + " " + process->status_words() + " and is started again");
+        const bool expected = t.asked_to_stop || passed_on_ != 0, failed = t.process->status() != 0;
+        const std::string words = t.plan.name() + " " + t.status_words();
+        const int status = t.process->status();
+        t.process.reset();
+        const int restarts = t.plan.job == "ps" ? options_.ps_restarts : failed ? options_.worker_restarts : 0;
+        if (!expected && t.restarts < restarts) {
+            say(words + " and is started again");
             ++t.restarts;
-            start(t);
+            t.waits = true;
             return;
         }
-        if (options_.verbose) say(t.plan.name() + " " + process->status_words());
-        if (process->status() == 0 || expected) return;
-        if (!options_.verbose) say(t.plan.name() + " " + process->status_words());
-        if (failure_ == 0) failure_ = process->status();
+        if (options_.verbose || (failed && !expected)) say(words);
+        if (failed && !expected && failure_ == 0) failure_ = status;
     }
 
     void signalled(int number) {
@@ -173,8 +227,9 @@ private:
         // Parameter servers are stopped after the workers, who may need them to end well.
         const bool workers = of_job_run("worker");
         for (running_task& t : tasks_) {
+            t.waits = false;
             if (!t.process || (workers && t.plan.job == "ps")) continue;
-            t.process->signal(number);
+            t.signal(number);
             t.asked_to_stop = true;
         }
         set_limit();
@@ -182,28 +237,32 @@ private:
 
     void stop_servers() {
         for (running_task& t : tasks_) {
+            t.waits = false;
             if (!t.process || t.asked_to_stop) continue;
-            t.process->signal(SIGTERM);
+            t.signal(SIGTERM);
             t.asked_to_stop = true;
             set_limit();
         }
     }
 
-    void set_limit() {
-        kill_at_ =
-            clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(options_.grace));
+    void set_limit() { kill_in(options_.grace); }
+    void kill_in(double seconds) {
+        kill_at_ = clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(seconds));
     }
 
     void kill_all(const char* why) {
+        kill_at_.reset();
         for (running_task& t : tasks_) {
+            t.waits = false;
             if (!t.process) continue;
             say(t.plan.name() + " " + why);
             t.asked_to_stop = true;
-            t.process->signal(SIGKILL);
+            if (!t.kill()) kill_in(seconds_to_hear);
             if (failure_ == 0) failure_ = 128 + SIGKILL;
         }
-        kill_at_.reset();
     }
+
+    static constexpr double seconds_to_hear = 5; // for another host, that it is to kill
 
     const launch_options& options_;
     guard guard_;
@@ -215,16 +274,11 @@ private:
     std::optional<clock::time_point> kill_at_;
 };
 
-} // namespace
-
-int launch(const launch_options& options, const std::string& self) {
+// Of tasks on this machine, on ports that are free.
+std::vector<task_plan> plan_here(const launch_options& options, const std::string& self) {
     std::vector<int> ports;
     const int tasks = options.ps + options.workers;
     if (options.port_base > 0) {
-        if (options.port_base > 65536 - tasks)
-            throw invalid_argument_error("--port-base " + std::to_string(options.port_base) + ": " +
-                                         std::to_string(tasks) + " tasks need ports up to " +
-                                         std::to_string(options.port_base + tasks - 1) + "; the highest is 65535");
         for (int i = 0; i < tasks; ++i) ports.push_back(options.port_base + i);
     } else if (tasks > 0) {
         ports = net::free_ports(options.host, tasks);
@@ -234,6 +288,89 @@ int launch(const launch_options& options, const std::string& self) {
     if (!gpus.empty() && static_cast<int>(gpus.size()) < options.workers)
         say(std::to_string(options.workers) + " workers share " + std::to_string(gpus.size()) + " GPUs");
     if (options.verbose) say("the cluster is " + plans.front().variables.at("TENON_CLUSTER"));
+    return plans;
+}
+
+std::string text_of_file(const char* variable, const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::string text{std::istreambuf_iterator<char>(file), {}};
+    if (!file || text.empty())
+        throw invalid_argument_error(std::string(variable) + "=\"" + path +
+                                     "\": no such file can be read; set it to a file in PEM format, or unset it, and "
+                                     "certificates are made");
+    return text;
+}
+
+// Those that this shell names, or new ones.
+net::cluster_certificates certificates_for(const launch_options& options) {
+    const char* const names[] = {"TENON_CERTIFICATE", "TENON_KEY", "TENON_AUTHORITIES"};
+    std::string texts[std::size(names)];
+    const char* missing = nullptr;
+    for (std::size_t i = 0; i < std::size(names); ++i) {
+        const char* const path = std::getenv(names[i]);
+        if (path && *path) texts[i] = text_of_file(names[i], path);
+        else missing = names[i];
+    }
+    if (!missing) return {texts[2], texts[0], texts[1]};
+    for (std::size_t i = 0; i < std::size(names); ++i)
+        if (!texts[i].empty())
+            throw invalid_argument_error(std::string(names[i]) + " is set and " + missing +
+                                         " is not; set all three, or none of them, and certificates are made");
+    return net::make_cluster_certificates(addresses_of_hosts(options), days_of_certificates);
+}
+
+// Of tasks on other hosts. Which of their ports are free is not seen from here: rank 0 has one by chance, the others say theirs to it.
+std::vector<task_plan> plan_there(const launch_options& options, const std::string& self) {
+    std::random_device random;
+    const int port = options.port_base > 0 ? options.port_base : 20000 + static_cast<int>(random() % 10000);
+    return plan_on_hosts(options, self, port);
+}
+
+ssh_options ssh_of(const launch_options& options) {
+    ssh_options ssh;
+    ssh.command = options.ssh;
+    ssh.folder = options.workdir.empty() ? std::filesystem::current_path().string() : options.workdir;
+    ssh.home_will_do = options.workdir.empty();
+    ssh.grace = static_cast<int>(std::ceil(options.grace));
+    if (!options.insecure) ssh.certificates = certificates_for(options);
+    return ssh;
+}
+
+// Goes without where it cannot be written: then the token must be known elsewhere.
+std::unique_ptr<net::noted_run> noted(const std::string& run, const std::string& token, const task_plan& any) {
+    try {
+        return std::make_unique<net::noted_run>(
+            net::run_file{run, token, cluster::from_json(any.variables.at("TENON_CLUSTER")), ::getpid()});
+    } catch (const error& e) {
+        say(std::string("tenon status and its like must be given this run's token: ") + e.what());
+        return nullptr;
+    }
+}
+
+} // namespace
+
+int launch(const launch_options& options, const std::string& self) {
+    const bool is_far = !options.hosts.empty();
+    const int last =
+        options.port_base + options.ps + options.workers - (is_far ? 0 : 1); // there one is for the rendezvous
+    if (options.port_base > 0 && last > 65535)
+        throw invalid_argument_error("--port-base " + std::to_string(options.port_base) + ": " +
+                                     std::to_string(options.ps + options.workers) + " tasks need ports up to " +
+                                     std::to_string(last) + "; the highest is 65535");
+    std::vector<task_plan> plans = is_far ? plan_there(options, self) : plan_here(options, self);
+
+    // Nobody else has this run's token, so nobody else can use or stop its tasks.
+    const char* const given = std::getenv("TENON_TOKEN");
+    const std::string run = net::random_digits(16), token = given && *given ? given : net::random_digits(64);
+    for (task_plan& plan : plans) {
+        plan.variables["TENON_RUN"] = run;
+        plan.variables["TENON_TOKEN"] = token;
+    }
+    std::unique_ptr<net::noted_run> note;
+    if (is_far) {
+        const ssh_options ssh = ssh_of(options);
+        for (task_plan& plan : plans) send_by_ssh(plan, ssh);
+    } else note = noted(run, token, plans.front());
     return supervisor(options, std::move(plans)).run();
 }
 

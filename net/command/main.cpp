@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <numeric>
 #include <string>
@@ -10,9 +11,11 @@
 #include <CLI/CLI.hpp>
 
 #include <net/command/ask.hpp>
+#include <net/command/certificates.hpp>
 #include <net/command/launch.hpp>
 #include <net/command/printable.hpp>
 #include <net/command/serve.hpp>
+#include <net/launch/run_files.hpp>
 #include <tenon/core/config.hpp>
 #include <tenon/core/error.hpp>
 
@@ -30,23 +33,29 @@ std::string path_of_self(const char* name) {
 
 /// Adds a subcommand; `status` is what the command ends with when it was called.
 void add_launch(CLI::App& app, const std::string& self, int& status) {
-    auto* sub = app.add_subcommand("launch", "Start a cluster on this machine, and a program on it");
-    sub->footer("Each task finds itself by TENON_CLUSTER, TENON_JOB and TENON_TASK. A line that a task writes is shown "
-                "behind its\n"
-                "name. A task that fails leaves the others running; the status is that of the first that failed. When "
-                "the last\n"
-                "worker has ended, parameter servers are asked to stop. Ctrl-C is passed on; a second one kills.\n\n"
-                "Example: tenon launch --ps 2 --worker 2 -- ./train --epochs 5");
+    auto* sub =
+        app.add_subcommand("launch", "Start a cluster on this machine, or on others by ssh, and a program on it");
+    sub->footer(
+        "Each task finds itself by TENON_CLUSTER, TENON_JOB and TENON_TASK, or on several hosts by TENON_RANK,\n"
+        "TENON_TASKS and TENON_RENDEZVOUS. A line that a task writes is shown "
+        "behind its\n"
+        "name. A task that fails leaves the others running; the status is that of the first that failed. When "
+        "the last\n"
+        "worker has ended, parameter servers are asked to stop. Ctrl-C is passed on; a second one kills.\n\n"
+        "Examples: tenon launch --ps 2 --worker 2 -- ./train --epochs 5\n"
+        "          tenon launch --hosts a,b,ada@c --ps 1 --worker 3 -- ./train");
     auto o = std::make_shared<launch_options>();
     const auto count = CLI::Range(0, 1000);
     sub->add_option("--ps", o->ps, "Parameter servers")->check(count)->capture_default_str();
     sub->add_option("--worker", o->workers, "Workers")->check(count)->capture_default_str();
     sub->add_option("--gpus", o->gpus,
-                    "GPUs that are dealt out to the workers, as 0,1,3, or none; else all of the machine")
+                    "GPUs that are dealt out to the workers, as 0,1,3, or none; else all of the machine. With --hosts "
+                    "those of each host; else nothing is said of them")
         ->type_name("LIST");
-    sub->add_option("--host", o->host, "The host in the tasks' addresses")->capture_default_str();
+    auto* host = sub->add_option("--host", o->host, "The host in the tasks' addresses")->capture_default_str();
     sub->add_option("--port-base", o->port_base,
-                    "The port of the first task, the others following; else ports that are free")
+                    "The port of the first task, the others following; else ports that are free. With --hosts that "
+                    "where they meet, tasks following")
         ->check(CLI::Range(1, 65535));
     sub->add_option("--ps-command", o->ps_command, "What parameter servers run, instead of tenon serve")
         ->type_name("PROGRAM");
@@ -54,9 +63,37 @@ void add_launch(CLI::App& app, const std::string& self, int& status) {
     sub->add_option("--ps-restarts", o->ps_restarts, "How often each parameter server that ended is started again")
         ->check(CLI::Range(0, 1000000))
         ->capture_default_str();
+    sub->add_option("--worker-restarts", o->worker_restarts, "How often each worker that failed is started again")
+        ->check(CLI::Range(0, 1000000))
+        ->capture_default_str();
     sub->add_option("--grace", o->grace, "Seconds for tasks to end that were asked to, before they are killed")
         ->check(CLI::Range(0.0, 1e6))
         ->capture_default_str();
+    auto* hosts = sub->add_option("--hosts", o->hosts,
+                                  "Tasks run on these hosts, by ssh, dealt out in turn, as a,ada@b; c=10.0.0.3 where "
+                                  "others reach a host by another name than ssh does")
+                      ->type_name("LIST")
+                      ->excludes(host);
+    sub->add_option("--ps-hosts", o->ps_hosts, "Parameter servers run on these instead")
+        ->type_name("LIST")
+        ->needs(hosts);
+    sub->add_option("--worker-hosts", o->worker_hosts, "Workers run on these instead")->type_name("LIST")->needs(hosts);
+    sub->add_option("--ssh", o->ssh, "The command that is given a host and a command, with options, as a shell has it")
+        ->type_name("COMMAND")
+        ->capture_default_str()
+        ->needs(hosts);
+    sub->add_option("--workdir", o->workdir, "The folder there; else this one, where it is not there the user's own")
+        ->type_name("FOLDER")
+        ->needs(hosts);
+    sub->add_option("--env", o->env, "A variable of this shell that tasks there have too; once for each")
+        ->type_name("NAME")
+        ->allow_extra_args(false)
+        ->needs(hosts);
+    sub->add_option("--remote-tenon", o->remote_tenon, "Where this command is there; else where it is here")
+        ->type_name("PATH")
+        ->needs(hosts);
+    sub->add_flag("--insecure", o->insecure, "Plain connections between the hosts; else certificates are made for them")
+        ->needs(hosts);
     sub->add_flag("-v,--verbose", o->verbose, "Tell of each task's start and end");
     sub->add_option("program", o->program, "The program and its arguments, behind --")
         ->type_name("-- PROGRAM [ARGUMENT]...");
@@ -68,14 +105,33 @@ void add_launch(CLI::App& app, const std::string& self, int& status) {
 void add_identity(CLI::App& app, std::string& token, tenon::tls_files& tls, bool& insecure) {
     app.add_option("--token", token, "The cluster's secret, which all its processes prove to each other")
         ->envname("TENON_TOKEN");
-    app.add_option("--certificate", tls.certificate_chain,
-                   "A file: its certificate, and those that lead to an authority")
-        ->check(CLI::ExistingFile);
-    app.add_option("--key", tls.private_key, "A file: the certificate's private key")->check(CLI::ExistingFile);
-    app.add_option("--authorities", tls.authorities,
-                   "A file of authorities: both sides must show a certificate of theirs")
-        ->check(CLI::ExistingFile);
-    app.add_flag("--insecure", insecure, "Plain connections beyond this machine");
+    const auto add_file = [&app](const char* flag, const char* variable, std::string& to, const char* what) {
+        app.add_option(flag, to, what)->envname(variable)->check(CLI::ExistingFile);
+    };
+    add_file("--certificate", "TENON_CERTIFICATE", tls.certificate_chain,
+             "A file: its certificate, and those that lead to an authority");
+    add_file("--key", "TENON_KEY", tls.private_key, "A file: the certificate's private key");
+    add_file("--authorities", "TENON_AUTHORITIES", tls.authorities,
+             "A file of authorities: both sides must show a certificate of theirs");
+    app.add_flag("--insecure", insecure, "Plain connections beyond this machine")->envname("TENON_INSECURE");
+}
+
+void add_certificates(CLI::App& app) {
+    auto* sub = app.add_subcommand("certificates", "Make what TLS between the tasks of a cluster needs");
+    sub->footer("One certificate and its key for all of the hosts, in a folder to be copied to each of them.\n\n"
+                "Example: tenon certificates --hosts a,b,10.0.0.3");
+    auto o = std::make_shared<certificates_options>();
+    sub->add_option("--hosts", o->hosts, "The hosts' names and IP addresses; localhost is always one of them")
+        ->type_name("LIST")
+        ->required();
+    sub->add_option("--out", o->folder, "The folder that they are written to")
+        ->type_name("FOLDER")
+        ->capture_default_str();
+    sub->add_option("--days", o->days, "For so long they are valid")
+        ->check(CLI::Range(1, 36500))
+        ->capture_default_str();
+    sub->add_flag("--force", o->force, "Replace files that are there");
+    sub->callback([o] { std::fputs(make_certificates(*o).c_str(), stdout); });
 }
 
 void add_serve(CLI::App& app, int& status) {
@@ -112,7 +168,16 @@ void add_serve(CLI::App& app, int& status) {
     sub->add_flag_callback(
         "--no-shared-memory", [o] { o->server.shared_memory = false; },
         "All by TCP, also to processes of this machine");
-    sub->add_flag("-q,--quiet", o->quiet, "Tell nothing");
+    sub->add_option(
+           "--http", o->server.http,
+           "Tell by HTTP how it is: a page, /metrics, /status.json, /healthz and /readyz, at this port of this "
+           "machine, or at a host's; 0: any port, of which the log tells")
+        ->type_name("[HOST:]PORT")
+        ->envname("TENON_HTTP");
+    CLI::Option* const quiet = sub->add_flag("-q,--quiet", o->quiet, "Tell nothing");
+    sub->add_flag("-v,--verbose", o->verbose,
+                  "Tell also of links that come and go, and of connections that say nothing")
+        ->excludes(quiet);
     add_identity(*sub, o->server.token, o->server.tls, o->server.insecure);
     sub->callback([o, &status] { status = serve(*o); });
 }
@@ -132,6 +197,8 @@ CLI::App* add_asking(CLI::App& app, const char* name, const char* what, const st
         ->capture_default_str();
     add_identity(*sub, o->client.token, o->client.tls, o->client.insecure);
     sub->callback([o, then = std::forward<F>(then)] {
+        if (o->client.token.empty())
+            if (const auto run = net::find_run(address_of_target(o->target))) o->client.token = run->token;
         tenon::set_client_options(o->client);
         then(*o);
     });
@@ -139,15 +206,16 @@ CLI::App* add_asking(CLI::App& app, const char* name, const char* what, const st
 }
 
 void add_questions(CLI::App& app, int& status) {
-    auto alone = std::make_shared<bool>(false);
-    add_asking(app, "status", "What the tasks of a cluster hold and do; its status is 1 where a task does not answer",
-               std::make_shared<asking>(),
-               [alone, &status](const asking& a) {
-                   const cluster_status s = status_of(a.target, !*alone, a.seconds);
-                   std::fputs(s.text.c_str(), stdout);
-                   status = s.is_whole ? 0 : 1;
-               })
-        ->add_flag("--alone", *alone, "Of this server only");
+    auto alone = std::make_shared<bool>(false), json = std::make_shared<bool>(false);
+    CLI::App* const asks_status = add_asking(
+        app, "status", "What the tasks of a cluster hold and do; its status is 1 where a task does not answer",
+        std::make_shared<asking>(), [alone, json, &status](const asking& a) {
+            const cluster_status s = status_of(a.target, !*alone, a.seconds, *json);
+            std::fputs(s.text.c_str(), stdout);
+            status = s.is_whole ? 0 : 1;
+        });
+    asks_status->add_flag("--alone", *alone, "Of this server only");
+    asks_status->add_flag("--json", *json, "As JSON, with the members that docs/operating.md describes");
     add_asking(app, "devices", "The devices of a cluster's tasks", std::make_shared<asking>(),
                [](const asking& a) { std::fputs(devices_text(a.target, a.seconds).c_str(), stdout); });
 
@@ -196,6 +264,11 @@ std::string complaint(const CLI::App& app, const CLI::ParseError& e) {
     const CLI::App& of = called.empty() ? app : *called.front();
     const std::string name = called.empty() ? "tenon" : "tenon " + of.get_name();
     std::string text = called.empty() ? "it is given no command" : e.what();
+    for (const CLI::Option* o : of.get_options()) {
+        const std::string variable = o->get_envname();
+        if (!variable.empty() && std::getenv(variable.c_str()) && text.find(o->get_name()) != std::string::npos)
+            text += "; the variable " + variable + " is set";
+    }
     const std::vector<std::string> rest = of.remaining();
     if (!rest.empty() && (called.empty() || e.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError))) {
         std::vector<std::string> known;
@@ -222,6 +295,7 @@ int main(int argc, char** argv) {
     int status = 0;
     add_launch(app, path_of_self(argv[0]), status);
     add_serve(app, status);
+    add_certificates(app);
     add_questions(app, status);
     try {
         app.parse(argc, argv);

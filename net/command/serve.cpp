@@ -32,6 +32,7 @@ int serve(const serve_options& options) {
     o.server = options.server;
     o.stop_on_signals = false;
     o.log = options.quiet ? tell_nobody : tell;
+    if (options.verbose) o.server.log_verbose = tell;
     net::member::state self;
     self.begin(options.source, std::move(o));
     const net::cluster_source& place = self.place;

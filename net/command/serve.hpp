@@ -14,6 +14,7 @@ struct serve_options {
     server_options server;
     double grace = 10; ///< seconds for steps in flight, when it is asked to stop
     bool quiet = false;
+    bool verbose = false; ///< also links, and who connects and is nobody of the cluster
 };
 
 /// Serves until SIGINT or SIGTERM comes or a client asks it to stop, and, where a launcher started all of a run, until all that train

@@ -11,6 +11,7 @@
 #include <net/client/credentials.hpp>
 #include <net/join/member_state.hpp>
 #include <net/launch/free_ports.hpp>
+#include <net/launch/pmi_board.hpp>
 #include <net/launch/rendezvous.hpp>
 #include <net/launch/settings.hpp>
 #include <net/link/handshake.hpp>
@@ -39,6 +40,7 @@ private:
     void say(const std::string& line) const { state_.log("cluster: " + line); }
     double seconds(double given, const char* name, int otherwise) const;
     void be_alone();
+    std::unique_ptr<reserved_port> tell_by_pmi(rendezvous_point& p);
     void meet_others();
     void check_place() const;
     std::string who_reaches_it() const;
@@ -87,6 +89,32 @@ void joining_run::be_alone() {
     state_.place.task = 0;
 }
 
+// Rank 0 tells where it serves the rendezvous, and a token, where nobody else hears it.
+std::unique_ptr<reserved_port> joining_run::tell_by_pmi(rendezvous_point& p) {
+    if (uses_mpi())
+        throw invalid_argument_error(
+            "join: mpiexec of MPICH started this process on several hosts, and the program uses MPI, which has "
+            "mpiexec's connection to itself; set TENON_RENDEZVOUS to \"host:port\" of rank 0's host");
+    pmi_board board(p.pmi, state_.timeout);
+    const std::string word = "tenon";
+    std::unique_ptr<reserved_port> port;
+    if (p.rank == 0) {
+        port = std::make_unique<reserved_port>("", 0);
+        const std::string at = ":" + std::to_string(port->number()), named = p.serve.substr(0, p.serve.rfind(':'));
+        p.listen = {at};
+        if (shown_.token.empty()) shown_.token = random_token();
+        board.put(word, (named.empty() ? own_name() : named) + at + "/" + shown_.token);
+    }
+    board.meet();
+    const std::string told = board.get(word);
+    const std::size_t end = told.find('/');
+    if (end == std::string::npos)
+        throw unavailable_error("join: rank 0 has told through mpiexec what is no address: " + told);
+    p.addresses = {told.substr(0, end)};
+    if (shown_.token.empty()) shown_.token = told.substr(end + 1);
+    return port;
+}
+
 // Its port is its own before others are told of it.
 void joining_run::meet_others() {
     rendezvous_point& p = *state_.place.rendezvous;
@@ -96,7 +124,7 @@ void joining_run::meet_others() {
     if (is_local_) host = "127.0.0.1";
     else if (host.empty() && !shown_.tls.empty()) host = own_name(); // certificates are of names
     if (shown_.token.empty()) shown_.token = p.token;
-    const bool has_secret = !shown_.token.empty() || !p.file.empty() || !shown_.tls.authorities.empty();
+    const bool has_secret = !shown_.token.empty() || !p.file.empty() || p.pmi >= 0 || !shown_.tls.authorities.empty();
     if (!is_local_ && !shown_.insecure && (shown_.tls.empty() || !has_secret))
         throw permission_denied_error("join: this run is of several hosts, and " +
                                       std::string(shown_.tls.empty() ? "connections between them are not encrypted"
@@ -108,15 +136,27 @@ void joining_run::meet_others() {
     const std::string port = ":" + std::to_string(port_->number());
     listen_ = (is_local_ ? host : "") + port;
 
-    const auto over = make_tcp_transport(tcp_options_of(shown_.tls, false));
+    const auto place_of_rank_0 = p.pmi >= 0 ? tell_by_pmi(p) : nullptr;
+    auto over = make_tcp_transport(tcp_options_of(shown_.tls, false));
     rendezvous_options o;
     o.limit = state_.timeout;
     o.serve = host + port;
     o.token = shown_.token;
     o.insecure = shown_.insecure;
-    std::string made = meet(*over, state_.place, o);
+    met all = meet(*over, state_.place, o);
     say(state_.place.explanation.back());
-    if (shown_.token.empty()) shown_.token = std::move(made);
+    if (shown_.token.empty()) shown_.token = std::move(all.token);
+    // Who comes again has the port that the others know.
+    const std::string& at = state_.place.tasks.address(state_.place.job, state_.place.task);
+    const std::string known = at.substr(at.rfind(':'));
+    if (known != port) {
+        port_ = std::make_unique<reserved_port>(is_local_ ? "127.0.0.1" : "", std::stoi(known.substr(1)));
+        listen_ = (is_local_ ? host : "") + known;
+    }
+    if (all.open) {
+        state_.over = std::move(over);
+        state_.open = std::move(all.open);
+    }
 }
 
 void joining_run::check_place() const {

@@ -10,6 +10,7 @@
 
 #include <sys/types.h>
 
+#include <net/launch/rendezvous.hpp>
 #include <net/server/roll.hpp>
 #include <tenon/net/join.hpp>
 #include <tenon/train/stop_signal.hpp>
@@ -30,6 +31,9 @@ struct member::state {
     duration timeout{};
     std::function<void(const std::string& line)> log;
     pid_t process = 0;
+    // Of rank 0: others may come again to the places that they had.
+    std::shared_ptr<transport> over;
+    std::unique_ptr<rendezvous_part> open;
     std::optional<tenon::server> own;
     std::atomic<bool> is_over{false}; ///< of who holds: all others have ended. Any thread
 

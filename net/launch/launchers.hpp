@@ -27,6 +27,7 @@ struct ranked_process {
     std::vector<std::string> listen;
     std::vector<std::string> reached;
     std::string file;
+    int pmi = -1;
     std::string run;     ///< a name that only processes of this run have; empty: not told
     std::string token;   ///< a secret that only they have; empty: none
     std::string host;    ///< by which others reach this process; empty: not told

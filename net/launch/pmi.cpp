@@ -3,6 +3,7 @@
 //
 //   PMI_RANK, PMI_SIZE; MPI_LOCALRANKID, MPI_LOCALNRANKS (Hydra)
 //   HYDRA_CONTROL_PORT, which is not in the environment: what Hydra told its proxy of this host, mpiexec's host and port
+//   PMI_FD: a socket by which processes tell each other short texts; MPIR_CVAR_CH3_INTERFACE_HOSTNAME: this host's name
 //   PMIX_RANK, PMIX_NAMESPACE (no size: TENON_TASKS tells it)
 
 #include <net/launch/launchers.hpp>
@@ -73,6 +74,12 @@ ranked_process read_pmi(const settings& s) {
     if (const auto run = s.first_of({"PMIX_NAMESPACE", "PMI_JOBID", "HYDRA_CONTROL_PORT"})) p.run = "pmi " + run->value;
     if (p.one_host && !p.run.empty()) {
         meet_on_this_host(p);
+        return p;
+    }
+    if (const auto name = s.variable("MPIR_CVAR_CH3_INTERFACE_HOSTNAME")) p.host = name->value;
+    if (const auto socket = s.variable("PMI_FD"); socket && rank.name == "PMI_RANK") {
+        p.pmi = socket->number(0, 65535, "a descriptor");
+        p.how = "rank 0 tells where it is through mpiexec (" + socket->text() + ")";
         return p;
     }
     p.nowhere = "PMI does not tell where rank 0 runs";

@@ -1,5 +1,6 @@
 #include <net/launch/rendezvous.hpp>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -7,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <net/link/peer.hpp>
 #include <tenon/core/error.hpp>
 
 namespace tenon::net {
@@ -40,7 +42,8 @@ const char* name_of_rendezvous_verb(std::uint8_t verb) {
     return verb == 1 ? "rendezvous: join" : verb == 2 ? "rendezvous: place" : "rendezvous: unknown";
 }
 
-std::unique_ptr<rendezvous> rendezvous::begin(transport& t, const rendezvous_point& point, rendezvous_options options) {
+std::unique_ptr<rendezvous_part> rendezvous_part::begin(transport& t, const rendezvous_point& point,
+                                                        rendezvous_options options) {
     if (point.size < 1 || point.rank < 0 || point.rank >= point.size)
         throw invalid_argument_error("rendezvous: rank " + std::to_string(point.rank) + " of " +
                                      std::to_string(point.size) + " processes; ranks begin with 0");
@@ -49,10 +52,40 @@ std::unique_ptr<rendezvous> rendezvous::begin(transport& t, const rendezvous_poi
                            : visit_rendezvous(t, point, std::move(options));
 }
 
-std::string meet(transport& t, cluster_source& source, const rendezvous_options& options) {
+namespace {
+
+// Whoever answers for the word in the file is rank 0 of another run of this name, which lives: its processes and this one's would mix.
+void check_no_other(transport& t, const rendezvous_point& point, const rendezvous_options& options) {
+    constexpr duration to_answer = std::chrono::seconds(2);
+    rendezvous_file other;
+    if (point.rank != 0 || point.file.empty() || !read_rendezvous_file(point.file, other).empty()) return;
+    peer_options o;
+    o.address = other.address;
+    o.self.incarnation = t.random_number();
+    o.self.token = options.token + other.word;
+    o.self.insecure = options.insecure;
+    const auto found = std::make_shared<std::atomic<int>>(0); // 1: it is there, 2: it is not
+    const auto rank_0 = peer::make(t, std::move(o));
+    const time_point until = t.now() + to_answer;
+    rank_0->connect(until, [found, &t](const answer& a) {
+        *found = a.failed ? 2 : 1;
+        t.wake();
+    });
+    (void)t.work_until([&] { return *found != 0; }, until + to_answer);
+    rank_0->close();
+    if (*found == 1)
+        throw already_exists_error("rendezvous: another run of the name \"" + point.run +
+                                   "\" is under way: its rank 0 serves at " + other.address + ", by " + point.file +
+                                   "; stop it, or give this run another name (TENON_RUN) or file (TENON_RENDEZVOUS)");
+}
+
+} // namespace
+
+met meet(transport& t, cluster_source& source, const rendezvous_options& options) {
     if (!source.rendezvous) return {};
     const time_point began = t.now();
-    const auto part = rendezvous::begin(t, *source.rendezvous, options);
+    check_no_other(t, *source.rendezvous, options);
+    auto part = rendezvous_part::begin(t, *source.rendezvous, options);
     // Each part has its own limits; this one is far behind them.
     t.work_until([&] { return part->done(); }, began + 4 * options.limit + std::chrono::minutes(1));
     placed place = part->result();
@@ -63,8 +96,9 @@ std::string meet(transport& t, cluster_source& source, const rendezvous_options&
     source.explanation.push_back("all " + std::to_string(source.rendezvous->size) + " ranks have met within " +
                                  seconds(t.now() - began) + ": this process is /job:" + source.job + "/task:" +
                                  std::to_string(source.task) + " at " + source.tasks.address(source.job, source.task));
+    if (source.rendezvous->rank != 0) part.reset();
     source.rendezvous.reset();
-    return std::move(place.token);
+    return {std::move(place.token), std::move(part)};
 }
 
 std::string own_folder() { return "/tmp/tenon-" + std::to_string(::geteuid()); }

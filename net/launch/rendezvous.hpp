@@ -27,11 +27,12 @@ struct rendezvous_options {
 };
 
 /// One process's part in it, under way. Thread-safe.
-class rendezvous {
+class rendezvous_part {
 public:
     /// Throws invalid_argument_error, or unavailable_error where rank 0 cannot serve where it should.
-    static std::unique_ptr<rendezvous> begin(transport& t, const rendezvous_point& point, rendezvous_options options);
-    virtual ~rendezvous() = default;
+    static std::unique_ptr<rendezvous_part> begin(transport& t, const rendezvous_point& point,
+                                                  rendezvous_options options);
+    virtual ~rendezvous_part() = default;
 
     /// Whether result() answers, and nobody needs this process's part any more; at the latest some seconds after the limit.
     virtual bool done() const = 0;
@@ -41,9 +42,14 @@ public:
     virtual placed result() const = 0;
 };
 
-/// Does what is still to be done of `source`, its run included, and adds to its explanation. Waits, and works for the transport. Returns the
-/// token that was made for this run; empty where `options` have one.
-std::string meet(transport& t, cluster_source& source, const rendezvous_options& options = {});
+/// How processes have met.
+struct met {
+    std::string token; ///< made for this run; empty where options have one
+    std::unique_ptr<rendezvous_part>
+        open; ///< of rank 0, as long as processes may come again, to the places that they had
+};
+/// Does what is still to be done of `source`, its run included, and adds to its explanation. Waits, and works for the transport.
+met meet(transport& t, cluster_source& source, const rendezvous_options& options = {});
 
 /// A folder of this host that only this user can enter, for what its processes tell each other.
 std::string own_folder();
@@ -58,7 +64,9 @@ void write_rendezvous_file(const std::string& path, const rendezvous_file& what)
 std::string read_rendezvous_file(const std::string& path, rendezvous_file& what);
 
 // The two parts.
-std::unique_ptr<rendezvous> host_rendezvous(transport& t, const rendezvous_point& point, rendezvous_options options);
-std::unique_ptr<rendezvous> visit_rendezvous(transport& t, const rendezvous_point& point, rendezvous_options options);
+std::unique_ptr<rendezvous_part> host_rendezvous(transport& t, const rendezvous_point& point,
+                                                 rendezvous_options options);
+std::unique_ptr<rendezvous_part> visit_rendezvous(transport& t, const rendezvous_point& point,
+                                                  rendezvous_options options);
 
 } // namespace tenon::net

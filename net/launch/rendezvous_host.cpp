@@ -209,7 +209,7 @@ private:
         if (failed_) return refuse(failed_->first, failed_->second);
         // A visitor from loopback is on this host.
         if (who.address.starts_with(':')) who.address = (on_loopback(g.host) ? own_host_ : g.host) + who.address;
-        if (const std::string why = table_.join(who); !why.empty()) {
+        if (const std::string why = is_back(who) ? table_.come_again(who) : table_.join(who); !why.empty()) {
             if (refused_.find(why) == std::string::npos && refused_.size() < 1000) refused_ += "; refused: " + why;
             // Before all are there, whoever has its rank may be gone, and not missed yet.
             const bool taken = !result_ && table_.is_here(who.rank) && who.run == table_.run() && who.size == size_;
@@ -226,6 +226,14 @@ private:
         w.number(static_cast<std::int64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(left).count()));
         answers.push_back({std::move(answer), w.take(), error_code::unknown, ""});
         see_whether_all_are_here(answers);
+    }
+
+    // All were there, and the process that had this rank is here no more.
+    bool is_back(const joining& who) const {
+        if (!result_ || !table_.is_here(who.rank) || table_.incarnation_of(who.rank) == who.incarnation) return false;
+        return std::none_of(guests_.begin(), guests_.end(), [&](const auto& g) {
+            return g.second.rank == who.rank && g.second.incarnation == table_.incarnation_of(who.rank);
+        });
     }
 
     void see_whether_all_are_here(std::vector<answering>& answers) {
@@ -304,7 +312,7 @@ private:
 };
 
 /// Ends it.
-class host_part final : public rendezvous {
+class host_part final : public rendezvous_part {
 public:
     explicit host_part(std::shared_ptr<host> h) : host_(std::move(h)) {}
     ~host_part() override { host_->end(); }
@@ -317,7 +325,8 @@ private:
 
 } // namespace
 
-std::unique_ptr<rendezvous> host_rendezvous(transport& t, const rendezvous_point& point, rendezvous_options options) {
+std::unique_ptr<rendezvous_part> host_rendezvous(transport& t, const rendezvous_point& point,
+                                                 rendezvous_options options) {
     auto h =
         std::make_shared<host>(t, point, std::move(options), point.file.empty() ? std::string() : random_word(t, 2));
     auto part = std::make_unique<host_part>(h);

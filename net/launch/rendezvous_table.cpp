@@ -66,12 +66,29 @@ placed decode_placed(std::span<const std::byte> body) {
 
 rendezvous_table::rendezvous_table(std::string run, int size) : run_(std::move(run)), size_(size) {}
 
-std::string rendezvous_table::join(const joining& who) {
+std::string rendezvous_table::mistake_of(const joining& who) const {
     if (who.run != run_) return "it is of another run";
     if (who.size != size_)
         return "it is told of " + std::to_string(who.size) + " processes, and rank 0 of " + std::to_string(size_);
+    if (who.rank < 0 || who.rank >= size_)
+        return "rank " + std::to_string(who.rank) + " is none of 0 to " + std::to_string(size_ - 1);
+    return "";
+}
+
+std::string rendezvous_table::come_again(const joining& who) {
+    if (const std::string why = mistake_of(who); !why.empty()) return why;
+    joining& before = here_.at(who.rank);
+    const auto host_of = [](const std::string& address) { return address.substr(0, address.rfind(':')); };
+    if (who.job != before.job || host_of(who.address) != host_of(before.address))
+        return "rank " + std::to_string(who.rank) + " was of job " + before.job + " on " + host_of(before.address) +
+               ", and comes again as of job " + who.job + " on " + host_of(who.address) + "; it must be where it was";
+    before.incarnation = who.incarnation;
+    return "";
+}
+
+std::string rendezvous_table::join(const joining& who) {
+    if (const std::string why = mistake_of(who); !why.empty()) return why;
     const std::string name = "rank " + std::to_string(who.rank);
-    if (who.rank < 0 || who.rank >= size_) return name + " is none of 0 to " + std::to_string(size_ - 1);
     if (const auto found = here_.find(who.rank); found != here_.end()) {
         if (found->second.incarnation == who.incarnation) return "";
         return name + " is here already, and serves on " + found->second.address + "; each needs a rank of its own";

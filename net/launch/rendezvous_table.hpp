@@ -50,11 +50,15 @@ public:
 
     /// Empty where it is welcome, as it is when it comes again; else why it is not.
     std::string join(const joining& who);
+    /// All were there, one of them has gone, and comes again: empty where it is welcome to the place that it had, on the host that it had.
+    std::string come_again(const joining& who);
     /// It has gone before all were there; it may come again. Nothing where another one has its rank.
     void leave(int rank, std::uint64_t incarnation);
 
     const std::string& run() const noexcept { return run_; }
     bool is_here(int rank) const noexcept { return here_.contains(rank); }
+    /// By which a rank that is here is known.
+    std::uint64_t incarnation_of(int rank) const { return here_.at(rank).incarnation; }
     bool complete() const noexcept { return here_.size() == static_cast<std::size_t>(size_); }
     /// "1, 3, 4 and 97 more"
     std::string missing() const;
@@ -62,6 +66,7 @@ public:
     placed place_of(int rank);
 
 private:
+    std::string mistake_of(const joining& who) const;
     void make_cluster();
 
     std::string run_;

@@ -241,7 +241,7 @@ private:
 };
 
 /// Ends it.
-class visitor_part final : public rendezvous {
+class visitor_part final : public rendezvous_part {
 public:
     explicit visitor_part(std::shared_ptr<visitor> v) : visitor_(std::move(v)) {}
     ~visitor_part() override { visitor_->end(); }
@@ -254,7 +254,8 @@ private:
 
 } // namespace
 
-std::unique_ptr<rendezvous> visit_rendezvous(transport& t, const rendezvous_point& point, rendezvous_options options) {
+std::unique_ptr<rendezvous_part> visit_rendezvous(transport& t, const rendezvous_point& point,
+                                                  rendezvous_options options) {
     auto v = std::make_shared<visitor>(t, point, std::move(options));
     auto part = std::make_unique<visitor_part>(v);
     v->begin();

@@ -362,6 +362,7 @@ private:
             m.listen = p.listen;
             m.addresses = p.reached;
             m.file = p.file;
+            m.pmi = p.pmi;
             say("they find each other by a rendezvous: " + p.how);
         }
         source_.rendezvous = std::move(m);

@@ -2,7 +2,18 @@
 
 #include <utility>
 
+#include <net/wire/frame.hpp>
+
 namespace tenon::net {
+
+namespace {
+
+// But for what further frames of a large one begin with.
+std::uint64_t bytes_of(const message& m) noexcept { return sizeof(frame_header) + m.body.size() + m.payload_bytes(); }
+
+} // namespace
+
+void link_end::count_received(const message& m) noexcept { traffic_.received += bytes_of(m); }
 
 void link_end::send_all(lock& held) {
     if (sending_ || !connection_) return;
@@ -12,6 +23,7 @@ void link_end::send_all(lock& held) {
         std::optional<message> m = link_->next(now);
         if (!m) break;
         const std::shared_ptr<connection> to = connection_;
+        traffic_.sent += bytes_of(*m);
         held.unlock();
         to->send(std::move(*m));
         held.lock();

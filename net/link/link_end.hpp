@@ -26,6 +26,7 @@ protected:
     /// Has tick() called at this time, or sooner, where it is asked for sooner.
     void wake_at(time_point at);
     void forget_timer() noexcept;
+    void count_received(const message& m) noexcept;
     /// The time that wake_at() was last asked for has come. Not locked.
     virtual void tick() = 0;
 
@@ -33,6 +34,7 @@ protected:
     mutable std::mutex mutex_;
     std::optional<link> link_;
     std::shared_ptr<connection> connection_; // null but where link_ is connected
+    traffic traffic_;                        // of all links that this end has had
 
 private:
     void woken(std::uint64_t which);

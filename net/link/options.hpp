@@ -51,6 +51,16 @@ struct link_limits {
     std::uint64_t bytes = std::uint64_t{4} << 30; ///< of the calls in flight; one call alone may have more
 };
 
+/// Bytes of messages that went over the connections of a link, or of several: what was sent again counts again.
+struct traffic {
+    std::uint64_t sent = 0, received = 0;
+    traffic& operator+=(const traffic& other) noexcept {
+        sent += other.sent;
+        received += other.received;
+        return *this;
+    }
+};
+
 /// What of a link is one's own. Calls and notes of one turn keep their order, and limits are each turn's by itself, so that what
 /// one has begun stands before nobody else's.
 struct call_turn {

@@ -383,6 +383,9 @@ peer::counts peer_end::count() const {
     c.kept_bytes = link_ ? link_->kept_bytes() : 0;
     c.links = links_;
     c.connections = connections_;
+    c.is_linked = link_ && established_;
+    c.heard = c.is_linked ? link_->contact() : heard_;
+    c.carried = traffic_;
     return c;
 }
 

@@ -140,6 +140,9 @@ public:
         std::size_t kept_bytes = 0;
         std::uint64_t links = 0;       ///< begun in all
         std::uint64_t connections = 0; ///< that became ready, in all
+        bool is_linked = false;
+        time_point heard = time_point::min(); ///< when it was last heard of
+        traffic carried;                      ///< in all
     };
     virtual counts count() const = 0;
 

@@ -118,6 +118,7 @@ void peer_end::die(error_code code, const std::string& what, time_point now, lat
                     l.lost.push_back(u.incarnation);
     l.lost_code = code;
     l.lost_why = message;
+    if (established_) heard_ = link_->contact();
     link_.reset();
     established_ = false;
     phase_ = phase::none;
@@ -275,6 +276,7 @@ void peer_end::received(attempt& by, message m) {
         return unlock_and_run(held, l);
     }
 
+    count_received(m);
     call_done done; // of the reply
     answer a;
     std::optional<message> found;

@@ -167,7 +167,8 @@ private:
     time_point handshake_until_ = never;
     time_point refused_since_ = never;
     duration pause_{};
-    std::string trouble_; // why there is no connection
+    std::string trouble_;                  // why there is no connection
+    time_point heard_ = time_point::min(); // the last of links that are dead
 
     std::unordered_map<std::uint64_t, pending> calls_;
     std::unordered_map<std::uint64_t, std::uint64_t> by_request_; // calls that were sent

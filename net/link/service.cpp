@@ -1,6 +1,7 @@
 #include <net/link/service.hpp>
 
 #include <algorithm>
+#include <tuple>
 
 #include <net/link/resident.hpp>
 #include <net/link/service_link.hpp>
@@ -138,7 +139,7 @@ std::pair<error_code, std::string> service_core::admit(const std::shared_ptr<acc
     for (const auto& old : replaced)
         old->end(old->who.incarnation == h.incarnation ? "has begun another link" : "was restarted");
     if (made) {
-        log("link " + std::to_string(made->number) + ": " + made->who.name() + " is there");
+        log("link " + std::to_string(made->number) + ": " + made->who.name() + " is there", true);
         tell([&](service_handler& to) { to.linked(made->number, made->who); });
         bool taken = false;
         {
@@ -173,9 +174,13 @@ void service_core::gone(accepted& a) {
 }
 
 void service_core::forget(const service_link& link) {
+    service::heard last;
+    link.add_to(last);
     const std::lock_guard held(mutex_);
     const auto found = links_.find({link.who.incarnation, link.stream});
     if (found != links_.end() && found->second.get() == &link) links_.erase(found);
+    const std::pair who{link.who.job, link.who.job.empty() ? 0 : link.who.task};
+    if (carried_.size() < most_tasks || carried_.contains(who)) carried_[who] += last.carried;
 }
 
 void service_core::refused() {
@@ -217,6 +222,23 @@ service::counts service_core::count() const {
     }
     for (const auto& link : all()) link->add_to(c);
     return c;
+}
+
+std::vector<service::heard> service_core::all_heard() const {
+    std::map<std::pair<std::string, std::int32_t>, service::heard> by_task;
+    std::vector<std::shared_ptr<service_link>> live;
+    {
+        const std::lock_guard held(mutex_); // each link is in one of the two
+        for (const auto& [who, carried] : carried_) by_task[who].carried = carried;
+        for (const auto& [k, link] : links_) live.push_back(link);
+    }
+    for (const auto& link : live) link->add_to(by_task[{link->who.job, link->who.job.empty() ? 0 : link->who.task}]);
+    std::vector<service::heard> rows;
+    for (auto& [who, h] : by_task) {
+        std::tie(h.job, h.task) = who;
+        rows.push_back(std::move(h));
+    }
+    return rows;
 }
 
 // ---- the service
@@ -276,6 +298,7 @@ public:
     }
 
     counts count() const override { return core_->count(); }
+    std::vector<heard> all_heard() const override { return core_->all_heard(); }
     std::vector<std::pair<link_number, link_peer>> linked() const override {
         std::vector<std::pair<link_number, link_peer>> found;
         for (const auto& link : core_->all()) found.emplace_back(link->number, link->who);

@@ -98,8 +98,10 @@ struct service_options {
     /// Where a task of the cluster lives; empty: there is none such. Where this is set, who says that it is a task is linked when
     /// that address answers for the same life of it, once for each life: nobody else takes the place of a task, by mistake or not.
     std::function<std::string(const std::string& job, std::int32_t task)> address_of;
-    /// A line for what a person might want to know: links that come and go, handshakes that are refused. Any thread.
+    /// A line for what somebody should look at: tasks that are lost, handshakes that are refused. Any thread.
     std::function<void(const std::string& line)> log;
+    /// And for what comes and goes as it should, or is nobody of Tenon's: links, clients, connections that say nothing. Any thread.
+    std::function<void(const std::string& line)> log_verbose;
 };
 
 /// Thread-safe.
@@ -128,6 +130,16 @@ public:
         std::uint64_t refused = 0; ///< handshakes, in all
     };
     virtual counts count() const = 0;
+    /// Of one task, or all clients (whose job is empty): what its links carried, those that have ended too, and when one of those
+    /// that are there was last heard of.
+    struct heard {
+        std::string job;
+        std::int32_t task = 0;
+        std::size_t links = 0; ///< at present
+        time_point last = time_point::min();
+        traffic carried;
+    };
+    virtual std::vector<heard> all_heard() const = 0;
     /// Who is linked at present.
     virtual std::vector<std::pair<link_number, link_peer>> linked() const = 0;
 

@@ -96,7 +96,8 @@ void service_link::closed(accepted& by, const std::string& why) {
     if (next_) attach_now(held, *std::exchange(next_, std::nullopt));
     plan_wake();
     held.unlock();
-    core_->log("link " + std::to_string(number) + ": " + who.name() + " has lost its connection: " + why);
+    core_->log("link " + std::to_string(number) + ": " + who.name() + " has lost its connection: " + why,
+               who.job.empty());
 }
 
 // ---- the end
@@ -132,7 +133,8 @@ void service_link::bury(remains r) {
 }
 
 void service_link::tell_lost() {
-    core_->log("link " + std::to_string(number) + ": " + who.name() + " is lost: " + why_dead_);
+    core_->log("link " + std::to_string(number) + ": " + who.name() + " is lost: " + why_dead_,
+               who.job.empty() || said_goodbye_ || core_->stopping);
     core_->tell([&](service_handler& h) { h.peer_lost(number, who.name() + " " + why_dead_); });
     core_->changed();
 }
@@ -180,6 +182,14 @@ void service_link::add_to(service::counts& c) const {
     c.kept_bytes += link_->kept_bytes();
 }
 
+void service_link::add_to(service::heard& h) const {
+    const std::lock_guard held(mutex_);
+    h.carried += traffic_;
+    if (!link_) return;
+    ++h.links;
+    h.last = std::max(h.last, link_->contact());
+}
+
 void service_link::tick() {
     lock held(mutex_);
     const auto to = connection_;
@@ -213,6 +223,7 @@ void service_link::received(accepted& by, message m) {
     lock held(mutex_);
     if (user_.get() != &by || dead_) return;
     const time_point now = transport_.now();
+    count_received(m);
     if (!m.arrays.empty()) placed_.erase(m.sequence);
     std::optional<message> found;
     if (link_->is_dead(now)) { // this process stood still: the other side has given the link up, and what it called
@@ -258,6 +269,7 @@ void service_link::take(lock& held, message m, time_point now) {
         return held.lock();
     case message_type::cancel: return take_cancel(held, m.request);
     default: { // goodbye
+        said_goodbye_ = true;
         auto r = die("said goodbye: " + read_goodbye(m.body).why);
         held.unlock();
         bury(std::move(r));

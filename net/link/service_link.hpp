@@ -81,6 +81,7 @@ public:
     void cut(const std::string& why); // closes its connection
     bool is_idle() const;             // nothing in flight, nothing that is not acknowledged
     void add_to(service::counts& c) const;
+    void add_to(service::heard& h) const;
 
     const link_number number;
     const link_peer who;
@@ -115,7 +116,7 @@ private:
     const std::shared_ptr<service_core> core_;
 
     // All below: guarded by mutex_.
-    bool dead_ = false;
+    bool dead_ = false, said_goodbye_ = false;
     std::string why_dead_;
     std::uint64_t attempt_ = 0;
     std::shared_ptr<accepted> user_; // of the connection, until it has ended
@@ -161,8 +162,9 @@ public:
     template <class F> void tell(F&& f) {
         to_handler_.pass([&] { f(handler_); });
     }
-    void log(const std::string& line) {
-        if (options.log) to_handler_.pass([&] { options.log(line); });
+    void log(const std::string& line, bool verbose = false) {
+        const auto& to = verbose ? options.log_verbose : options.log;
+        if (to) to_handler_.pass([&] { to(line); });
     }
     /// Returns when no thread is in the handler, and none will be.
     void end() { to_handler_.shut(); }
@@ -174,6 +176,7 @@ public:
     void end_handshakes(const std::string& why);
     void clear();
     service::counts count() const;
+    std::vector<service::heard> all_heard() const;
 
     transport& transport_;
     const service_options options;
@@ -200,6 +203,7 @@ private:
     std::map<std::uint64_t, std::shared_ptr<accepted>>
         handshakes_;                                              // and those refused and not yet closed; oldest first
     std::map<std::pair<std::string, std::int32_t>, lives> tasks_; // that have been linked
+    std::map<std::pair<std::string, std::int32_t>, traffic> carried_; // by links that are dead
     bool watching_ = false;
     std::uint64_t made_ = 0, refused_ = 0;
     link_number last_link_ = 0;

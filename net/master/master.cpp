@@ -179,6 +179,7 @@ void master::stop_one(session& s, std::uint64_t request) {
     if (!unbegun) return;
     if (unbegun->timer) (void)transport_.cancel(unbegun->timer);
     --s.under_way;
+    ended_->add(step_outcome::cancelled, transport_.now() - unbegun->since);
     unbegun->to->fail(error_code::cancelled, "the step was stopped before it began");
 }
 
@@ -430,6 +431,33 @@ std::vector<session_row> master::sessions() const {
         const std::lock_guard own(s->guard);
         rows.push_back({number, s->name, s->address, seconds(s->opened), seconds(s->used), s->graph.size(),
                         static_cast<std::int64_t>(s->callables.size()), s->begun});
+    }
+    return rows;
+}
+
+std::vector<step_row> master::running() const {
+    struct begun {
+        step_row row;
+        std::shared_ptr<pending_state> step;
+    };
+    std::vector<begun> all;
+    {
+        const time_point now = transport_.now();
+        const std::lock_guard lock(guard_);
+        for (const auto& [number, s] : sessions_) {
+            const std::lock_guard own(s->guard);
+            for (const auto& [request, r] : s->runs)
+                all.push_back({{number, r->number, std::chrono::duration<double>(now - r->since).count(), r->limit, {}},
+                               r->step.lock()});
+        }
+    }
+    std::vector<step_row> rows;
+    for (begun& b : all) {
+        if (b.step)
+            for (const runtime::awaited& a : local_callable::waits_of(*b.step))
+                b.row.waits.push_back({a.origin ? a.origin->name : "the step", a.origin ? a.origin->op->name : "part",
+                                       self_.name, a.what, a.seconds, a.receives ? 0 : -1, -1});
+        rows.push_back(std::move(b.row));
     }
     return rows;
 }

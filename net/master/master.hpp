@@ -11,6 +11,7 @@
 #include <net/link/service.hpp>
 #include <net/master/remote_worker.hpp>
 #include <net/worker/peers.hpp>
+#include <net/worker/step_counts.hpp>
 #include <net/worker/turns.hpp>
 #include <net/worker/worker.hpp>
 #include <tenon/graph/cluster.hpp>
@@ -51,6 +52,10 @@ public:
     void peer_lost(link_number client);
     std::vector<session_row> sessions() const;
     std::size_t steps_in_flight() const;
+    /// Steps of its sessions, and what they wait for as far as it is known here.
+    std::vector<step_row> running() const;
+    /// How steps of its sessions have ended.
+    const step_counts& ended() const noexcept { return *ended_; }
     /// Clients are asked nothing of their data sets any more, so that what waits for it ends.
     void end_data();
     /// Ends all sessions.
@@ -95,7 +100,8 @@ private:
     turns& turns_;
     users& busy_;
     const master_limits limits_;
-    mutable std::mutex guard_; // of what follows
+    const std::shared_ptr<step_counts> ended_ = std::make_shared<step_counts>(); // timers may outlive this
+    mutable std::mutex guard_;                                                   // of what follows
     std::map<std::uint64_t, std::shared_ptr<session>> sessions_;
     std::uint64_t opened_ = 0;
     bool stopping_ = false;

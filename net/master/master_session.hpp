@@ -36,6 +36,9 @@ struct master::session {
         bool cancelled = false, late = false; // its time is over
         bool begun = false;                   // its plan is there
         bool over = false;                    // answered
+        std::uint64_t number = 0;             // of the session's steps
+        time_point since{};                   // it was asked for
+        double limit = 0;                     // seconds that it may take, 0: any
         std::weak_ptr<tenon::detail::pending_state> step;
         std::uint64_t timer = 0;
         std::shared_ptr<replier> to;

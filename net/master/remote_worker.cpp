@@ -122,12 +122,13 @@ public:
         step_ = c.step;
         const auto state = state_;
         trace* const traced = e.traced;
-        const std::int64_t began = traced ? nanoseconds_now() : 0;
+        const std::int64_t began = trace_time(part_->tasks->time->now());
         std::exception_ptr refused;
         {
             const std::lock_guard lock(state->guard);
             refused = state->failed = stopped_;
             state->ended = refused != nullptr;
+            state->since = part_->tasks->time->now();
         }
         if (refused) {
             tell(refused); // what other parts have sent there is not kept
@@ -137,7 +138,7 @@ public:
         register_again(part_);
         const std::uint64_t call = net::call(
             *part_->at().at, c, until,
-            [state, traced, began, limit = c.limit, source = e.in->limit_source, part = part_,
+            [state, traced, began, number = step_, limit = c.limit, source = e.in->limit_source, part = part_,
              then = std::move(ended)](answer a) {
                 runtime::part_end became;
                 bool took = false;
@@ -155,7 +156,10 @@ public:
                         if (r.changed) became.changed = part->changes;
                         became.in_part = r.in_part;
                         if (r.failed) r.why.raise();
-                        if (traced) add_rows(*traced, r.rows, began);
+                        if (traced)
+                            for (const tenon::detail::trace_record& t : r.traces)
+                                traced->add(t, clock_of(part->at().name, part->at().incarnation), number, began,
+                                            trace_time(part->tasks->time->now()));
                         if (!r.unsent.empty()) throw_lost_task(error_code::unavailable, r.unsent);
                     }
                 } catch (...) {
@@ -216,7 +220,13 @@ public:
         if (call) stop_there(call, why);
     }
     bool waits_itself() override { return false; }
-    std::vector<runtime::awaited> waits() override { return {}; }
+    // What the part waits for its own task says.
+    std::vector<runtime::awaited> waits() override {
+        const std::lock_guard lock(state_->guard);
+        if (!state_->call || state_->ended) return {};
+        const std::chrono::duration<double> waited = part_->tasks->time->now() - state_->since;
+        return {{nullptr, {}, "its part on " + part_->at().name, waited.count(), true}};
+    }
     bool expire() noexcept override {
         {
             const std::lock_guard lock(state_->guard);
@@ -263,6 +273,7 @@ private:
         std::exception_ptr failed;
         runtime::part_end became;
         std::uint64_t call = 0; // 0: it has not begun
+        time_point since{};     // it has
         bool ended = false;
         bool took = false; // it was answered so
     };

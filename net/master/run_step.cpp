@@ -92,11 +92,12 @@ void master::run(const std::shared_ptr<session>& s, run_step&& c, time_point dea
         const std::lock_guard lock(s->guard);
         s->runs[request] = r;
         *to = std::move(answer);
-        s->used = transport_.now();
-        ++s->begun;
+        s->used = r->since = transport_.now();
+        r->number = ++s->begun;
+        r->limit = c.timeout > 0 ? c.timeout : s->settings.operation_timeout;
     }
-    a->traced = c.traced ? std::make_shared<trace>() : nullptr;
-    const std::int64_t began = nanoseconds_now();
+    a->traced = c.traced ? std::make_shared<trace>(trace_of_step) : nullptr;
+    const std::int64_t began = trace_time(transport_.now());
     a->ended = [this, token = busy_.enter(), s, r, request, traced = a->traced, began,
                 to](std::vector<any_array> fetched, std::exception_ptr failed) {
         if (r->timer) (void)transport_.cancel(r->timer);
@@ -106,13 +107,14 @@ void master::run(const std::shared_ptr<session>& s, run_step&& c, time_point dea
             s->runs.erase(request);
         }
         --s->under_way;
+        ended_->add(failed ? outcome_of(failure::of(failed)) : step_outcome::ok, transport_.now() - r->since);
         if (failed) {
             net::fail(*to, failed);
             return;
         }
         run_step::reply told;
         told.fetched = std::move(fetched);
-        if (traced) told.rows = rows_of(*traced, began);
+        if (traced) told.traces.push_back(traced->record(began, trace_time(transport_.now())));
         if (s->settings.log_device_placement) told.placed = s->take_placed();
         reply<run_step>(*to, told);
     };
@@ -124,7 +126,8 @@ void master::run(const std::shared_ptr<session>& s, run_step&& c, time_point dea
     try {
         if (time.limited()) {
             a->deadline = std::min(deadline, time.deadline);
-            r->timer = transport_.call_at(a->deadline, [s, weak = std::weak_ptr(r), to, request, limit = time.limit,
+            r->timer = transport_.call_at(a->deadline, [s, weak = std::weak_ptr(r), to, request, counts = ended_,
+                                                        time_of_all = &transport_, limit = time.limit,
                                                         source = time.limit_source, name = self_.name] {
                 const auto late = weak.lock();
                 if (!late) return;
@@ -137,6 +140,7 @@ void master::run(const std::shared_ptr<session>& s, run_step&& c, time_point dea
                 }
                 if (step) return step->expire();
                 --s->under_way;
+                counts->add(step_outcome::late, time_of_all->now() - late->since);
                 net::fail(*to, not_begun(name, limit, source));
             });
         }

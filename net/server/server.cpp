@@ -1,9 +1,13 @@
 #include <condition_variable>
 #include <algorithm>
+#include <cstdlib>
 #include <mutex>
+#include <optional>
 
 #include <net/client/client.hpp>
 #include <net/client/credentials.hpp>
+#include <net/http/http_server.hpp>
+#include <net/server/http_source.hpp>
 #include <net/server/server_core.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/number_text.hpp>
@@ -17,7 +21,7 @@ namespace {
 
 // One reads while the other runs a step.
 net::tcp_options transport_of(const server_options& o) {
-    net::tcp_options t = net::tcp_options_of(o.tls, o.shared_memory, o.log);
+    net::tcp_options t = net::tcp_options_of(o.tls, o.shared_memory, o.log, o.log_verbose);
     t.io_threads = 2;
     return t;
 }
@@ -70,6 +74,7 @@ struct server::state {
         s.of_service.limits.calls = o.client.calls;
         s.of_service.limits.bytes = s.of_service.limits.payload_bytes = s.of_service.kept_bytes = o.client.bytes;
         s.log = o.log;
+        s.log_verbose = o.log_verbose;
         s.asked_to_stop = [this](double seconds) {
             const std::lock_guard lock(guard);
             asked = true;
@@ -85,6 +90,21 @@ struct server::state {
                 "and --token), "
                 "or say that it may be insecure (server_options::insecure; tenon serve --insecure)");
         core = std::make_unique<net::server_core>(*net_, std::move(s));
+        serve_http(o);
+    }
+
+    void serve_http(const server_options& o) {
+        const char* const variable = std::getenv("TENON_HTTP");
+        net::http_options h{.where = o.http, .token = o.token, .insecure = o.insecure};
+        if (h.where.empty() && variable) {
+            h.where = variable;
+            h.said_by = "TENON_HTTP";
+        }
+        if (h.where.empty()) return;
+        h.tls = {o.tls.certificate_chain, o.tls.private_key, {}};
+        facts.emplace(*net_, *core);
+        http = std::make_unique<net::http_server>(*facts, h);
+        if (o.log) o.log(core->name() + " tells how it is at " + http->url());
     }
 
     std::shared_ptr<net::transport> net_;
@@ -93,6 +113,8 @@ struct server::state {
     bool asked = false, stopped = false, drained = true;
     double grace = 0; // that a client has given
     std::unique_ptr<net::server_core> core;
+    std::optional<net::http_source> facts;
+    std::unique_ptr<net::http_server> http; // taken out under the guard
 };
 
 server::server(const tenon::cluster& c, const std::string& job, int task, server_options options) :
@@ -133,7 +155,9 @@ bool server::stop(double seconds) {
     if (!(seconds >= 0))
         throw invalid_argument_error("server::stop: it is given " + tenon::detail::text_of_number(seconds) + " s");
     const bool drained = s.core->stop(net::seconds_of(seconds));
+    std::unique_ptr<net::http_server> last; // its port is free when this returns
     const std::lock_guard lock(s.guard);
+    last = std::move(s.http);
     s.stopped = true;
     s.drained = s.drained && drained;
     s.changed.notify_all();

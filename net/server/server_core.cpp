@@ -1,5 +1,6 @@
 #include <net/server/server_core.hpp>
 
+#include <algorithm>
 #include <utility>
 
 #if defined(__GLIBC__)
@@ -78,6 +79,7 @@ server_core::server_core(transport& t, server_settings s) :
     o.link = settings_.link;
     o.turn_of = turn_of;
     o.log = settings_.log;
+    o.log_verbose = settings_.log_verbose;
     service_ = service::make(transport_, std::move(o), *this);
     address_ = service_->listen(settings_.listen.empty() ? settings_.tasks.address(settings_.job, settings_.task)
                                                          : settings_.listen);
@@ -314,8 +316,61 @@ task_row server_core::status() const {
     for (const auto& [size, client] : memory_->holders())
         row.holders.push_back({client, static_cast<std::uint64_t>(size)});
     row.sessions = master_->sessions();
-    row.steps = worker_->running();
+    row.steps = master_->running();
+    for (step_row& s : worker_->running()) row.steps.push_back(std::move(s));
+    row.heard = heard();
+    const step_counts::totals ended = master_->ended().total();
+    row.steps_ended = ended.all();
+    row.steps_failed = ended.all() - ended.ended[static_cast<std::size_t>(step_outcome::ok)];
+    row.parts_ended = worker_->ended().total().all();
     return row;
+}
+
+std::vector<heard_row> server_core::heard() const {
+    std::map<std::pair<std::string, int>, std::pair<heard_row, time_point>> all;
+    const auto add = [&](const std::string& job, int task, std::size_t links, time_point last, const traffic& carried) {
+        auto& [row, latest] = all.try_emplace({job, task}, heard_row(), time_point::min()).first->second;
+        row.links += links;
+        row.sent += carried.sent;
+        row.received += carried.received;
+        latest = std::max(latest, last);
+    };
+    for (const service::heard& h : service_->all_heard()) add(h.job, h.task, h.links, h.last, h.carried);
+    others_->each_count([&](const std::string& job, int task, const peer::counts& c) {
+        add(job, task, c.is_linked ? 1 : 0, c.heard, c.carried);
+    });
+    std::vector<heard_row> rows;
+    const time_point now = transport_.now();
+    for (auto& [who, h] : all) {
+        auto& [row, latest] = h;
+        if (!who.first.empty()) {
+            row.task = name_of(who.first, who.second);
+            if (latest != time_point::min()) row.silence = std::chrono::duration<double>(now - latest).count();
+        }
+        rows.push_back(std::move(row));
+    }
+    return rows;
+}
+
+std::string server_core::why_not_ready() {
+    if (stopping_) return known_as_.name + " is stopping";
+    if (self_.job == "ps") return {};
+    std::string missing;
+    const std::vector<std::string> jobs = settings_.tasks.jobs();
+    if (std::find(jobs.begin(), jobs.end(), "ps") == jobs.end()) return {};
+    for (const int task : settings_.tasks.tasks("ps")) {
+        const auto to = others_->to("ps", task);
+        if (to->count().connections > 0) continue;
+        // Nobody may have called it yet. One attempt at a time: it lasts for a lease.
+        if (to->state() == peer_state::idle) others_->reach(*to, [](const net::answer&) {});
+        missing += (missing.empty() ? "" : ", ") + name_of("ps", task);
+    }
+    return missing.empty() ? std::string() : known_as_.name + " has not reached " + missing + " yet";
+}
+
+task_totals server_core::totals() const {
+    return {master_->ended().total(), worker_->ended().total(), service_->count(),
+            others_->count(),         memory_->info(),          master_->steps_in_flight()};
 }
 
 server_core::counts server_core::count() const {
@@ -323,23 +378,17 @@ server_core::counts server_core::count() const {
             others_->count()};
 }
 
-void server_core::answer_status(ask_status&& c, time_point deadline, replier&& answer) {
+void server_core::ask_all(bool others, time_point deadline, std::function<void(std::vector<task_row>)> then) {
     struct asking {
         std::mutex guard; // of what follows, until all have come
         std::vector<task_row> rows;
-        replier answer;
     };
     const auto told = std::make_shared<asking>();
-    told->answer = std::move(answer);
     told->rows.push_back(status());
-    const auto all = std::make_shared<all_answers>([told](const std::vector<std::string>&) {
-        ask_status::reply r;
-        r.tasks = std::move(told->rows);
-        reply<ask_status>(told->answer, r);
-    });
-    deadline = std::min(deadline, transport_.now() + seconds_of(c.limit > 0 ? c.limit : 5));
+    const auto all = std::make_shared<all_answers>(
+        [told, then = std::move(then)](const std::vector<std::string>&) { then(std::move(told->rows)); });
     const message m = message_of(ask_task_status{});
-    if (c.all_tasks)
+    if (others)
         others_->each([&](const std::string& job, int index) {
             task_row row;
             row.task = name_of(job, index);
@@ -364,6 +413,13 @@ void server_core::answer_status(ask_status&& c, time_point deadline, replier&& a
             });
         });
     all->came();
+}
+
+void server_core::answer_status(ask_status&& c, time_point deadline, replier&& answer) {
+    deadline = std::min(deadline, transport_.now() + seconds_of(c.limit > 0 ? c.limit : 5));
+    ask_all(c.all_tasks, deadline, [to = std::make_shared<replier>(std::move(answer))](std::vector<task_row> rows) {
+        reply<ask_status>(*to, {std::move(rows)});
+    });
 }
 
 // The others first: a server that stops calls nobody any more.

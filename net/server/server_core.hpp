@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include <net/http/facts.hpp>
 #include <net/link/gate.hpp>
 #include <net/link/service.hpp>
 #include <net/master/master.hpp>
@@ -35,8 +36,8 @@ struct server_settings {
     service_options of_service; ///< its limits; the rest is that above
     master_limits of_master;
     worker_limits of_worker;
-    std::function<void(const std::string& line)> log;
-    std::function<void(double grace)> asked_to_stop; ///< by a client; any thread
+    std::function<void(const std::string&line)> log, log_verbose; ///< as server_options has them
+    std::function<void(double grace)> asked_to_stop;              ///< by a client; any thread
 };
 
 class server_core final : private service_handler {
@@ -46,10 +47,18 @@ public:
     ~server_core() override;
 
     const std::string& address() const noexcept { return address_; }
+    const std::string& name() const noexcept { return known_as_.name; }
     std::uint64_t incarnation() const noexcept { return self_.incarnation; }
     /// As server::stop.
     bool stop(duration limit);
     task_row status() const;
+    /// Has `then` called once, by any thread, with what all tasks say of themselves, this one first, or it alone. Those that have not
+    /// answered by the deadline are there with the reason.
+    void ask_all(bool others, time_point deadline, std::function<void(std::vector<task_row>)> then);
+    /// Empty where it serves, and is a parameter server (job "ps") or has reached all that its cluster has; else why not. Sees to it that
+    /// they are dialed.
+    std::string why_not_ready();
+    bool is_stopping() const noexcept { return stopping_; }
     const tenon::cluster& tasks() const noexcept { return settings_.tasks; }
 
     /// Has the tasks that hold variables know that this one takes part in the run; as attendance::begin. Once.
@@ -67,6 +76,7 @@ public:
         peer::counts calling; ///< sums over all tasks
     };
     counts count() const;
+    task_totals totals() const;
 
 private:
     void linked(link_number link, const link_peer& who) override;
@@ -80,6 +90,7 @@ private:
     void peer_lost(link_number link, const std::string& why) override;
     bool is_of_task(link_number link) const;
     void answer(link_number link, verb which, message&& m, time_point deadline, replier&& to);
+    std::vector<heard_row> heard() const;
     void answer_status(ask_status&& c, time_point deadline, replier&& answer);
     void answer_stop(const stop_server& c, time_point deadline, replier&& answer);
 

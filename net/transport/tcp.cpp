@@ -18,6 +18,14 @@ namespace tenon::net {
 
 namespace {
 
+// Who was not taken for this may be a probe, which connects and goes, or speaks another protocol.
+bool may_be_probe(const std::string& why) {
+    for (const char* const words : {"the other side closed the connection", "the other side does not speak TLS",
+                                    "it did not say who it is in time"})
+        if (why.starts_with(words)) return true;
+    return false;
+}
+
 // What threads, timers and connections hold of a transport: it ends with the last of them.
 class core final : public connection_owner, public std::enable_shared_from_this<core> {
 public:
@@ -28,8 +36,9 @@ public:
 
     poller& sockets() noexcept override { return poller_; }
     const tcp_options& options() const noexcept override { return options_; }
-    void log(const std::string& line) const {
-        if (options_.log) options_.log(line);
+    void log(const std::string& line, bool verbose = false) const {
+        const auto& to = verbose ? options_.log_verbose : options_.log;
+        if (to) to(line);
     }
     std::uint64_t call_at(time_point at, std::function<void()> what) override {
         const auto s = service_here();
@@ -215,7 +224,7 @@ public:
                    [weak, peer, state](std::shared_ptr<connection> to,
                                        const std::string& why) -> std::shared_ptr<connection_user> {
                        if (to) return state->tell(std::move(to));
-                       if (const auto here = weak.lock()) here->log("refused " + peer + ": " + why);
+                       if (const auto here = weak.lock()) here->log("refused " + peer + ": " + why, may_be_probe(why));
                        return nullptr;
                    });
         };

@@ -47,6 +47,8 @@ struct tcp_options {
     /// A line for what a person might want to know: who connected and was not taken, what cannot be had, and why. Any thread; none:
     /// nothing is told.
     std::function<void(const std::string& line)> log{};
+    /// And for who connected and said nothing, or nothing that is TLS where that is asked for: it may be a probe. Any thread.
+    std::function<void(const std::string& line)> log_verbose{};
 };
 
 /// Addresses are "host:port"; an IPv6 address stands in brackets, "[::1]:2222". To listen, no host is all addresses of this

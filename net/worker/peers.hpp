@@ -65,6 +65,15 @@ public:
             for (const int task : cluster_.tasks(job))
                 if (job != self_.job || task != self_.task) f(job, task);
     }
+    /// Calls f(job, task, counts) for each that was ever asked for.
+    template <class F> void each_count(F&& f) const {
+        std::map<std::pair<std::string, int>, std::shared_ptr<peer>> all;
+        {
+            const std::lock_guard lock(guard_);
+            all = known_;
+        }
+        for (const auto& [task, p] : all) f(task.first, task.second, p->count());
+    }
     /// Sums over all.
     peer::counts count() const {
         peer::counts sum;

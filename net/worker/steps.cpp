@@ -63,8 +63,7 @@ std::shared_ptr<worker::running_part> worker::enter(link_number master, run_part
     r->in.may_be_stopped = true;
     r->in.time = task_->time;
     r->since = r->in.now();
-    if (m.traced) r->traced.emplace();
-    r->began = nanoseconds_now();
+    if (m.traced) r->traced.emplace(trace_of_part);
     {
         const std::lock_guard lock(s->guard);
         if (s->ended) throw_lost_task(error_code::aborted, "the session of this step has ended on " + self_.name);
@@ -142,9 +141,14 @@ void worker::start(const std::shared_ptr<running_part>& r) {
         r->step->start({&r->in, r->traced ? &*r->traced : nullptr, nullptr}, *r->meeting, r->session->in_flight,
                        [this, r] { ended(r); });
     } catch (...) {
+        count(*r, std::current_exception());
         forget(*r);
         fail(r->answer, std::current_exception());
     }
+}
+
+void worker::count(const running_part& r, const std::exception_ptr& failed) {
+    ended_.add(failed ? outcome_of(failure::of(failed)) : step_outcome::ok, r.in.now() - r.since);
 }
 
 // It has ended: nothing arrives for it any more, nobody finds it.
@@ -160,6 +164,7 @@ void worker::forget(const running_part& r) {
 
 void worker::ended(const std::shared_ptr<running_part>& r) {
     const std::exception_ptr failed = r->step->failure();
+    count(*r, failed);
     run_part::reply told;
     told.took = r->step->took();
     const runtime::part_end became = r->step->end();
@@ -186,7 +191,7 @@ void worker::ended(const std::shared_ptr<running_part>& r) {
         reply<run_part>(r->answer, told);
         return;
     }
-    if (r->traced) told.rows = rows_of(*r->traced, r->began, self_.name + " ");
+    if (r->traced) told.traces.push_back(r->traced->record(trace_time(r->since), trace_time(r->in.now())));
     answer_when_sent(r, std::move(told));
 }
 
@@ -285,6 +290,7 @@ void worker::end_unplanned(const std::shared_ptr<running_part>& r, const std::ex
         const std::lock_guard lock(r->part->guard);
         if (std::erase(r->part->waiting, r) == 0) return;
     }
+    count(*r, why);
     forget(*r);
     try {
         if (r->in.late()) runtime::exceed_limit(r->in, self_.name + " had not begun its part: it was being planned");

@@ -12,6 +12,7 @@
 #include <net/worker/exchange.hpp>
 #include <net/worker/peers.hpp>
 #include <net/worker/programs.hpp>
+#include <net/worker/step_counts.hpp>
 #include <net/worker/turns.hpp>
 #include <net/worker/users.hpp>
 #include <tenon/graph/cluster.hpp>
@@ -76,6 +77,8 @@ public:
         exchange::counts meetings;
     };
     counts count() const;
+    /// How its parts of steps have ended.
+    const step_counts& ended() const noexcept { return ended_; }
     /// Stops all steps.
     void stop(const std::string& why);
 
@@ -106,6 +109,7 @@ private:
     void answer_unsent(const std::pair<link_number, std::uint64_t>& which, std::string&& why);
     static std::string loss_since(const running_part& r);
     void forget(const running_part& r);
+    void count(const running_part& r, const std::exception_ptr& failed);
     void stop_one(const stop_step& m);
     void end_unplanned(const std::shared_ptr<running_part>& r, const std::exception_ptr& why);
     void settle_one(const settle_step& m);
@@ -123,6 +127,7 @@ private:
     const worker_limits limits_;
     exchange meetings_;
     programs programs_;
+    step_counts ended_;
     mutable std::mutex guard_; // of what follows
     std::map<std::uint64_t, std::shared_ptr<session>> sessions_;
     std::map<std::pair<link_number, std::uint64_t>, std::weak_ptr<running_part>> by_request_;

@@ -1,12 +1,14 @@
-// Reads what processes say at a rendezvous from any bytes, and lets one join; what is none is an error of two kinds.
-// covers: net/launch/rendezvous_table
+// Reads what processes say at a rendezvous, and through mpiexec, from any bytes, and lets one join; what is none is an error of two kinds.
+// covers: net/launch/rendezvous_table net/launch/pmi_board
 
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <span>
+#include <string>
 
+#include <net/launch/pmi_board.hpp>
 #include <net/launch/rendezvous_table.hpp>
 #include <tenon/core/error.hpp>
 
@@ -23,9 +25,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             std::fprintf(stderr, "a table that is complete when it should not be\n");
             std::abort();
         }
+        if (table.complete() && table.come_again(who) != "") std::abort();
         if (table.complete() && decode_placed(encode(table.place_of(1))).tasks != table.place_of(0).tasks) std::abort();
     } catch (const tenon::data_loss_error&) {
     }
+    const std::string line(reinterpret_cast<const char*>(data), size);
+    if (pmi_value(line, "cmd").find(' ') != std::string::npos) std::abort();
     try {
         const placed place = decode_placed(body);
         if (!place.tasks.has(place.job, place.task)) std::abort();

@@ -6,140 +6,26 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <map>
-#include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/inotify.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <net/server/free_ports.hpp>
 #include <net/transport/raw_socket.hpp>
-#include <temporary_folder.hpp>
+#include <processes/tasks.hpp>
 #include <tenon/net/net.hpp>
 #include <tenon/tenon.hpp>
 
 namespace tn = tenon;
 
 namespace {
-
-std::string tenon_command;
-
-// A process `tenon serve`, whose log can be waited for.
-class task {
-public:
-    task(const tn::cluster& c, const std::string& job, int index, const std::string& files, rlim_t most_file = 0,
-         rlim_t most_open = 0) {
-        int ends[2];
-        REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
-        const std::string cluster = c.to_json(), number = std::to_string(index);
-        const char* const arguments[] = {tenon_command.c_str(),
-                                         "serve",
-                                         "--cluster",
-                                         cluster.c_str(),
-                                         "--job",
-                                         job.c_str(),
-                                         "--task",
-                                         number.c_str(),
-                                         "--heartbeat",
-                                         "0.3",
-                                         "--lease",
-                                         "1.5",
-                                         "--files",
-                                         files.c_str(),
-                                         nullptr};
-        pid_ = ::fork();
-        REQUIRE(pid_ >= 0);
-        if (pid_ == 0) {
-            ::dup2(ends[1], 2);
-            if (most_file) {
-                const rlimit most{most_file, most_file};
-                ::setrlimit(RLIMIT_FSIZE, &most);
-                ::signal(SIGXFSZ, SIG_IGN); // writing fails instead
-            }
-            if (most_open) {
-                const rlimit most{most_open, most_open};
-                ::setrlimit(RLIMIT_NOFILE, &most);
-            }
-            ::execv(arguments[0], const_cast<char* const*>(arguments));
-            ::_exit(127);
-        }
-        ::close(ends[1]);
-        reading_ = std::thread([this, from = ends[0]] {
-            char some[4096];
-            for (ssize_t n; (n = ::read(from, some, sizeof some)) > 0;) {
-                const std::lock_guard lock(guard_);
-                told_.append(some, static_cast<std::size_t>(n));
-                changed_.notify_all();
-            }
-            ::close(from);
-        });
-        REQUIRE(wait_for(" serves on "));
-    }
-    task(const task&) = delete;
-    ~task() {
-        end(SIGKILL);
-        reading_.join();
-    }
-    bool wait_for(const std::string& words) {
-        std::unique_lock lock(guard_);
-        return changed_.wait_for(lock, std::chrono::seconds(60),
-                                 [&] { return told_.find(words) != std::string::npos; });
-    }
-    void signal(int number) const { ::kill(pid_, number); }
-    // Returns when all of its threads stand.
-    void stop_still() const {
-        signal(SIGSTOP);
-        int status = 0;
-        REQUIRE(::waitpid(pid_, &status, WUNTRACED) == pid_);
-        REQUIRE(WIFSTOPPED(status));
-    }
-    void end(int number) {
-        if (pid_ < 0) return;
-        signal(number);
-        ::waitpid(pid_, nullptr, 0);
-        pid_ = -1;
-    }
-
-private:
-    pid_t pid_ = -1;
-    std::thread reading_;
-    std::mutex guard_; // of what follows
-    std::condition_variable changed_;
-    std::string told_;
-};
-
-struct processes {
-    processes(int ps, int workers) {
-        const std::vector<std::string> at = free_addresses(ps + workers);
-        cluster = tn::cluster({{"ps", std::vector<std::string>(at.begin(), at.begin() + ps)},
-                               {"worker", std::vector<std::string>(at.begin() + ps, at.end())}});
-        for (int i = 0; i < ps; ++i) start("ps", i);
-        for (int i = 0; i < workers; ++i) start("worker", i);
-    }
-    void start(const std::string& job, int index, rlim_t most_file = 0, rlim_t most_open = 0) {
-        up[{job, index}].reset();
-        up[{job, index}] = std::make_unique<task>(cluster, job, index, files.path().string(), most_file, most_open);
-    }
-    task& at(const std::string& job, int index) { return *up.at({job, index}); }
-    std::string target(int worker = 0) const { return "tenon://" + cluster.address("worker", worker); }
-
-    temporary_folder files;
-    tn::cluster cluster;
-    std::map<std::pair<std::string, int>, std::unique_ptr<task>> up;
-};
 
 // On a ps: a step that says that it has begun, and waits; and a counter.
 struct model {
@@ -263,7 +149,7 @@ TEST_CASE(
         sess.run(tn::initialize_variables());
         (void)keeper.save(sess, 1);
     }
-    all.start("ps", 0, rlim_t{4} << 20); // no file may be larger
+    all.start("ps", 0, {.most_file = rlim_t{4} << 20}); // no file may be larger
     tn::session sess(all.target(), m.graph);
     CHECK(keeper.restore(sess).path == "m-1.json");
     sess.run(tn::operation(m.add[0].node()));
@@ -286,7 +172,7 @@ TEST_CASE(
 TEST_CASE(
     "a server that has no descriptors left says so, serves those who are there, and others when it has some again") {
     processes all(1, 1);
-    all.start("worker", 0, 0, 64);
+    all.start("worker", 0, {.most_open = 64});
     model m;
     tn::session sess(all.target(), m.graph);
     sess.run(tn::initialize_variables());
@@ -313,7 +199,7 @@ TEST_CASE("servers whose clock is set back an hour: a running training, heartbea
     const std::filesystem::path set_back = folder.path() / "set_back";
     ::setenv("LD_PRELOAD", SET_BACK_CLOCK, 1);
     ::setenv("TENON_TEST_SET_BACK", set_back.c_str(), 1);
-    processes all(1, 1);
+    processes all(1, 1, {.more = {"--verbose"}});
     ::unsetenv("LD_PRELOAD");
     ::unsetenv("TENON_TEST_SET_BACK");
     model m;

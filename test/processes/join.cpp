@@ -2,7 +2,8 @@
 //
 //   join [STEPS [EXIT_REPLICA STATUS]]      joins, trains a line, and says who it was and what came out
 //
-// Where STEPS is 0 it trains until it is stopped. A file NAME.ready is made by each once it trains; EXIT_REPLICA calls exit(STATUS).
+// Where STEPS is 0 it trains until it is stopped; where it is negative its second step waits for what never comes. A file NAME.ready is made
+// by each once it trains; EXIT_REPLICA calls exit(STATUS).
 
 #include <cstdio>
 #include <cstdlib>
@@ -35,6 +36,13 @@ int main(int argc, char** argv) {
                                  .log = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); }});
         std::ofstream(std::to_string(self.replica()) + ".ready") << "\n";
         int done = 0;
+        const tn::fifo_queue<float> never(1, {.shared_name = "never"});
+        const auto waits = never.dequeue();
+        if (steps < 0)
+            s.loop([&] {
+                if (done++ == 0) s.run(train, count);
+                else s.run(waits);
+            });
         while (!s.should_stop() && (steps == 0 || done < steps)) {
             s.run(train, count);
             ++done;

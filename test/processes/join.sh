@@ -112,6 +112,17 @@ after=$(cat out.* | sed 's/.* counted \([0-9]*\) .*/\1/' | sort -n | tail -1)
 [ "${after:-0}" -gt "${before:-0}" ] || fail "it did not go on from $before, but ended at $after"
 unset CHECKPOINT
 
+# Also where the step that is under way would wait for ever.
+fresh
+export CHECKPOINT=waits
+for rank in 0 1; do torchrun w$run $rank 2 -1; done
+until_true test -f 0.ready
+kill -TERM "${pids[1]}"
+ends 143 1
+ends 143 0
+grep -q 'session: saved waits-' err.w$run.1 || fail "who waited for ever did not save"
+unset CHECKPOINT
+
 # Who never comes is named, in the time that is given; nobody is left.
 fresh
 export TENON_JOIN_TIMEOUT=2
@@ -120,6 +131,16 @@ torchrun h$run 1 3 5
 ends 3 0 1
 grep -q 'these did not come to rank 0 at 127.0.0.1:[0-9]* within 2000 ms: 2' err.h$run.1 || fail "who did not come is not named"
 unset TENON_JOIN_TIMEOUT
+
+# A second run of the same name, while the first is under way, does not begin.
+fresh
+for rank in 0 1; do torchrun n$run $rank 2 0; done
+until_true test -f 0.ready
+RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=2 MASTER_ADDR=localhost MASTER_PORT=29500 TORCHELASTIC_RUN_ID=n$run "$join" 5 2>err.0 &&
+    fail "two runs of one name mix"
+grep -q "another run of the name \"torchrun n$run\" is under way: its rank 0 serves at 127.0.0.1:" err.0 || fail "the other run is not named"
+kill -TERM "${pids[@]}"
+ends 143 0 1
 
 # Variables that are wrong.
 fresh
@@ -132,6 +153,26 @@ grep -q 'TENON_KEY="key.pem": there is no certificate' err.0 || fail "TENON_KEY 
 RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=1 MASTER_ADDR=localhost MASTER_PORT=29500 "$join" 2>err.0 &&
     fail "several hosts are joined in plain"
 grep -q 'this run is of several hosts, and connections between them are not encrypted; set TENON_CERTIFICATE' err.0 || fail "nobody says what is missing"
+
+# Workers of a cluster that is given come and go, while its parameter server stays until it is asked to stop.
+fresh
+mapfile -t ports < <(shuf -i 25000-29999 -n 4)
+cluster="{\"ps\": [\"127.0.0.1:${ports[0]}\"], \"worker\": [\"127.0.0.1:${ports[1]}\", \"127.0.0.1:${ports[2]}\", \"127.0.0.1:${ports[3]}\"]}"
+task() { # JOB TASK ARGUMENT...   into pids[0] for the parameter server, else pids[TASK + 1]
+    local job=$1 task=$2
+    shift 2
+    TENON_CLUSTER=$cluster TENON_JOB=$job TENON_TASK=$task TENON_TOKEN=secret "$join" "$@" >"out.$job.$task" 2>"err.$job.$task" &
+    pids[task + (${#job} - 2 > 0)]=$!
+}
+TENON_STAY=1 task ps 0
+task worker 0 20
+ends 0 1
+task worker 2 30
+task worker 1 10
+ends 0 2 3
+TENON_TOKEN=secret "$tenon" stop "127.0.0.1:${ports[0]}" || fail "the parameter server does not stop when it is asked to"
+ends 0 0
+[ "$(cat out.worker.* | sed 's/.* counted \([0-9]*\) .*/\1/' | sort -n | tail -1)" = 60 ] || fail "who came later did not go on with what there was"
 
 # In a cluster that is given, with the command's parameter server, which stays.
 fresh

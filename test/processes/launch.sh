@@ -101,6 +101,37 @@ run 0 --ps 1 --worker 1 --ps-restarts 2 --ps-command ./falls -- sh -c 'until [ -
 has err "tenon launch: ps 0 ended with status 5 and is started again"
 [ "$(wc -l <falls.count)" -eq 3 ] || fail "started $(wc -l <falls.count) times, not 3"
 
+# So is a worker that failed; one that ended well is not, nor one that ended because it was asked to.
+rm -f tries.*
+run 0 --worker 2 --worker-restarts 2 -- sh -c 'echo x >>tries.$TENON_TASK; [ "$(wc -l <tries.$TENON_TASK)" -gt $((2 * TENON_TASK)) ]'
+has err "tenon launch: worker 1 ended with status 1 and is started again"
+[ "$(cat tries.0 tries.1 | wc -l)" -eq 4 ] || fail "started $(cat tries.0 tries.1 | wc -l) times, not 1 and 3"
+run 3 --worker 1 --worker-restarts 1 -- sh -c 'echo x >>tries.3; exit 3'
+has err "tenon launch: worker 0 ended with status 3"
+[ "$(wc -l <tries.3)" -eq 2 ] || fail "started $(wc -l <tries.3) times, not 2"
+
+# A run has a name and a token, which are written down for this user: tenon status needs not be told. Who has another folder is refused.
+mkdir -m 700 user
+export TENON=$tenon XDG_RUNTIME_DIR=$work/user
+run 0 --ps 1 --worker 1 -- sh -c 'address=$(echo "$TENON_CLUSTER" | grep -o "127.0.0.1:[0-9]*" | head -1)
+    echo "$TENON_RUN $TENON_TOKEN" | sed "s/[0-9a-f]/./g"
+    ls -l "$XDG_RUNTIME_DIR/tenon/$TENON_RUN.json" | cut -c1-10
+    unset TENON_TOKEN
+    until "$TENON" status "$address" --alone; do sleep 0.05; done
+    "$TENON" status "tenon://localhost:${address#*:}" --alone >/dev/null && echo by its other name
+    XDG_RUNTIME_DIR=/ "$TENON" status "$address" --alone; true'
+has out "worker 0 | ................ ................................................................"
+has out "worker 0 | -rw-------"
+has out "worker 0 | by its other name"
+grep -q '^worker 0 | .* it asks for a token, and was offered none' err || fail "a token is not asked for"
+[ -z "$(ls user/tenon)" ] || fail "what was written down of the run is still there"
+TENON_TOKEN=mine run 0 --worker 1 -- sh -c 'echo "$TENON_TOKEN"'
+has out "worker 0 | mine"
+chmod 755 user/tenon
+run 0 --worker 1 -- true
+grep -q "user/tenon' is no folder of this user alone" err || fail "a folder that others can enter is not told of"
+unset XDG_RUNTIME_DIR
+
 # What a worker leaves behind is gone with it.
 run 0 --worker 1 -- sh -c 'sleep 1000 & echo $! >left'
 until_true gone "$(cat left)"

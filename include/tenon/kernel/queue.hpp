@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -136,6 +137,8 @@ public:
     /// Everybody who waits fails with this, and what is asked later does, too.
     void fail(std::exception_ptr why) noexcept;
     void forgotten() noexcept override;
+    /// "5 of 100 elements of (float[784], int32)", which queue_fill reads.
+    void describe(resource_info& to) const override;
 
 private:
     struct state;
@@ -148,6 +151,13 @@ private:
     const std::string name_;
     const queue_description description_;
     std::unique_ptr<state> state_;
+};
+
+/// How full a queue is, of what it says of itself (resource_info::description).
+struct queue_fill {
+    std::int64_t elements = 0, capacity = 0;
+    /// Nothing where the text is no queue's.
+    static std::optional<queue_fill> of(const std::string& description);
 };
 
 } // namespace tenon

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <cstring>
 #include <map>
 #include <mutex>
 #include <new>
+#include <string_view>
 #include <utility>
 
 #include <tenon/core/error.hpp>
@@ -508,6 +510,26 @@ TENON_INLINE void queue_resource::fail(std::exception_ptr why) noexcept {
 TENON_INLINE bool queue_resource::is_closed() const {
     const std::lock_guard lock(state_->guard);
     return state_->closed;
+}
+TENON_INLINE void queue_resource::describe(resource_info& to) const {
+    to.description = std::to_string(size()) + " of " + std::to_string(description_.capacity) + " elements of " +
+                     to_string(description_.components);
+}
+TENON_INLINE std::optional<queue_fill> queue_fill::of(const std::string& description) {
+    queue_fill f;
+    const char *at = description.data(), *const end = at + description.size();
+    const auto number = [&](std::int64_t& to) {
+        const auto [stopped, failed] = std::from_chars(at, end, to);
+        at = stopped;
+        return failed == std::errc();
+    };
+    const auto word = [&](std::string_view w) {
+        const bool is_next = std::string_view(at, static_cast<std::size_t>(end - at)).starts_with(w);
+        if (is_next) at += w.size();
+        return is_next;
+    };
+    if (number(f.elements) && word(" of ") && number(f.capacity) && word(" elements of ")) return f;
+    return {};
 }
 TENON_INLINE std::string queue_resource::awaited(const queue_attempt& a) const {
     const std::lock_guard lock(state_->guard);

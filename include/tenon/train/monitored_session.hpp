@@ -33,7 +33,8 @@
 /// - where they are live, it may have been applied or not, and is not repeated: it is applied once at most. run() returns where it
 ///   fetches nothing, else it is an unknown_outcome_error, and the session is open: the next step may be run. loop() does that.
 /// **Signals.** Where stop_on_signals() (train/stop_signal.hpp) has been called, a signal requests a stop: should_stop() is true after the
-/// step that is under way, and close() saves.
+/// step that is under way, and close() saves. A step that does not end within stop_grace, since it waits for others that have stopped, is
+/// stopped: run() throws cancelled_error, which loop() takes for a clean end.
 ///
 /// Random numbers go on: with those of the checkpoint where it was restored, else with those after the step that was lost.
 
@@ -71,6 +72,8 @@ struct monitored_session_options {
     double open_timeout = 600;
     /// Seconds for which a lost session is tried to be opened again; 0: what was lost is an error of the step.
     double recovery_timeout = 600;
+    /// Seconds that a step under way on `target` or `tasks` has to end, when a signal asks for a stop.
+    double stop_grace = 5;
     /// Starts the graph's collected queue runners with each session, and ends them with it.
     bool start_queue_runners = true;
     std::vector<std::shared_ptr<session_hook>> hooks{};

@@ -99,6 +99,19 @@ struct monitored_session::state final : hook_context {
     void call_hooks(std::vector<any_array>&& all, std::size_t first, const std::vector<std::size_t>& counts);
     void check_runners();
     void close();
+    void signalled(int number);
+    struct in_a_step {
+        explicit in_a_step(state& s) : of(s) { set(true); }
+        in_a_step(const in_a_step&) = delete;
+        ~in_a_step() { set(false); }
+        void set(bool is) const {
+            const std::lock_guard lock(of.guard);
+            of.in_step = is;
+            of.changed.notify_all();
+        }
+        state& of;
+    };
+    bool reopen_where_interrupted();
 
     // Waits so long, or until a stop is requested; false then.
     bool wait(double seconds) {
@@ -142,10 +155,9 @@ struct monitored_session::state final : hook_context {
     mutable std::mutex guard;
     std::condition_variable changed;   // under the guard
     std::atomic<bool> stopping{false}; // written under the guard
-    detail::stop_listener on_signal{[this](int number) {
-        warn("session: signal " + std::to_string(number) + " asks it to stop");
-        request_stop();
-    }};
+    bool in_step = false;              // under the guard, and so the next two where other threads may be
+    bool interrupted = false;
+    detail::stop_listener on_signal{[this](int number) { signalled(number); }};
 };
 
 TENON_INLINE monitored_session::state::state(monitored_session_options o) :
@@ -158,6 +170,7 @@ TENON_INLINE monitored_session::state::state(monitored_session_options o) :
             "open_timeout is " + detail::text_of_number(options.open_timeout) + "; give seconds");
     require(options.recovery_timeout >= 0, "recovery_timeout is " + detail::text_of_number(options.recovery_timeout) +
                                                "; give seconds, or 0 for none");
+    require(options.stop_grace > 0, "stop_grace is " + detail::text_of_number(options.stop_grace) + "; give seconds");
     require(options.chief_lease >= 0 && options.chief_lease <= 1e6,
             "chief_lease is " + detail::text_of_number(options.chief_lease) + "; give seconds, or 0 for none");
     require(options.save_every.steps >= 0 && options.save_every.seconds >= 0,
@@ -343,6 +356,31 @@ TENON_INLINE void monitored_session::state::check_runners() {
     throw aborted_error("monitored_session: its queue runners were stopped");
 }
 
+// On the thread that tells of signals.
+TENON_INLINE void monitored_session::state::signalled(int number) {
+    warn("session: signal " + std::to_string(number) + " asks it to stop");
+    request_stop();
+    if (options.target.empty() && options.tasks.empty()) return; // its variables would end with the session
+    std::unique_lock lock(guard);
+    if (changed.wait_for(lock, std::chrono::duration<double>(options.stop_grace), [&] { return !in_step; })) return;
+    interrupted = true;
+    try {
+        open->close(); // its thread does not touch it while it is in a step
+    } catch (const error&) {
+    }
+}
+
+// Whether a signal has ended its steps; the session is another one then, for close() to save.
+TENON_INLINE bool monitored_session::state::reopen_where_interrupted() {
+    {
+        const std::lock_guard lock(guard);
+        if (!std::exchange(interrupted, false)) return false;
+    }
+    drop();
+    open_once(real_now() + options.stop_grace);
+    return true;
+}
+
 // What was asked for, then what each hook fetches, then the global step.
 TENON_INLINE std::vector<any_array> monitored_session::state::run_once(const detail::run_request& r,
                                                                        std::vector<std::size_t>& counts, bool& begun) {
@@ -357,6 +395,7 @@ TENON_INLINE std::vector<any_array> monitored_session::state::run_once(const det
     std::vector<fed_value> feeds;
     for (const fed_value& f : r.feeds) feeds.push_back({f.tensor, f.value.share()});
     begun = true;
+    const in_a_step here(*this);
     return open->run_untyped(std::move(feeds), fetches, r.targets);
 }
 
@@ -385,8 +424,13 @@ TENON_INLINE std::vector<any_array> monitored_session::state::run(detail::run_re
             if (!open) open_within(options.recovery_timeout, "an earlier step failed");
             check_runners();
             all = run_once(r, counts, begun);
+            (void)reopen_where_interrupted();
             break;
         } catch (const error& e) {
+            if (reopen_where_interrupted())
+                throw_error(error_code::cancelled,
+                            std::string("monitored_session: a signal asked for a stop, and the step did not end: ") +
+                                e.what());
             if (!can_recover(e) || tried == most_in_a_row) throw;
             recover(e);
             if (rebuilt || !begun) continue;
@@ -477,6 +521,8 @@ TENON_INLINE void monitored_session::turn(function_ref<void()> body) {
     } catch (const end_of_data_error&) {
         request_stop();
     } catch (const unknown_outcome_error&) {
+    } catch (const cancelled_error&) {
+        if (stop_signal() == 0) throw;
     }
 }
 

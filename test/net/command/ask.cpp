@@ -49,7 +49,7 @@ TEST_CASE("tenon status: names are shown without their control characters, and a
 
 TEST_CASE("tenon status: a server that wants TLS, and an end that says nothing, are told from one that is not there") {
     certificate_maker right("an authority");
-    const auto own = right.make("DNS:localhost,IP:127.0.0.1");
+    const auto own = right.make({"localhost", "127.0.0.1"});
     const tn::server encrypted =
         tn::server::create_local_server({.token = "secret", .tls = {own.certificate, own.key, {}}});
     CHECK_THROWS_WITH_AS(tn::command::status_of(encrypted.target(), false, 0.3), doctest::Contains("does it want TLS?"),

@@ -96,3 +96,44 @@ TEST_CASE("launch: what cannot be started is refused") {
         }(),
         "tenon", {1}, {}));
 }
+
+TEST_CASE("launch: tasks on several hosts are dealt out in turn, and meet by their ranks") {
+    launch_options o = options(1, 4);
+    o.hosts = "a,ada@b,c=10.0.0.3";
+    const auto hosts_of = [&] {
+        list all;
+        for (const task_plan& p : plan_on_hosts(o, "/bin/tenon", 20001)) all.push_back(p.name() + ": " + p.login);
+        return all;
+    };
+    CHECK(hosts_of() == list{"ps 0: a", "worker 0: ada@b", "worker 1: c", "worker 2: a", "worker 3: ada@b"});
+    const auto plans = plan_on_hosts(o, "/bin/tenon", 20001);
+    CHECK(plans[0].arguments == list{"/bin/tenon", "serve"});
+    const auto& of_worker = plans[2].variables;
+    CHECK(of_worker.at("TENON_RANK") == "2");
+    CHECK(of_worker.at("TENON_TASKS") == "ps=1,worker=4");
+    CHECK(of_worker.at("TENON_RENDEZVOUS") == "a:20001");
+    CHECK(of_worker.at("TENON_HOST") == "10.0.0.3");
+    for (const char* unset : {"CUDA_VISIBLE_DEVICES", "TENON_PORT", "TENON_INSECURE", "TENON_CLUSTER", "PATH"})
+        CHECK_FALSE(of_worker.contains(unset));
+    CHECK(addresses_of_hosts(o) == list{"a", "b", "10.0.0.3"});
+
+    o.ps_hosts = "fd00::7";
+    o.worker_hosts = "d,e";
+    CHECK(hosts_of() == list{"ps 0: fd00::7", "worker 0: d", "worker 1: e", "worker 2: d", "worker 3: e"});
+    o.port_base = 4000;
+    o.insecure = true;
+    o.env = {"PATH"};
+    o.remote_tenon = "bin/tenon";
+    o.gpus = "0,1,2";
+    const auto other = plan_on_hosts(o, "/bin/tenon", 4000);
+    CHECK(other[0].variables.at("TENON_RENDEZVOUS") == "[fd00::7]:4000");
+    CHECK(other[0].variables.at("TENON_HOST") == "[fd00::7]");
+    CHECK(other[0].variables.at("CUDA_VISIBLE_DEVICES").empty());
+    CHECK(other[0].arguments == list{"bin/tenon", "serve"});
+    CHECK(other[1].variables.at("TENON_PORT") == "4001");
+    CHECK(other[1].variables.at("TENON_INSECURE") == "1");
+    CHECK(other[1].variables.contains("PATH"));
+    const char* const gpus[] = {"0,1", "0,1", "2", "2"}; // of each host
+    for (std::size_t w = 0; w < 4; ++w) CHECK(other[w + 1].variables.at("CUDA_VISIBLE_DEVICES") == gpus[w]);
+    CHECK(addresses_of_hosts(o) == list{"a", "b", "10.0.0.3", "fd00::7", "d", "e"});
+}

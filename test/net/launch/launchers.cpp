@@ -255,23 +255,32 @@ TEST_CASE("Open MPI: numbers that do not agree") {
                    "TENON_TASKS=\"ps=1,worker=2\": these are 3 tasks, but Open MPI started 4 processes"));
 }
 
-TEST_CASE("PMI: mpiexec of MPICH tells numbers only") {
-    const environment hydra{{"PMI_RANK", "1"},        {"PMI_SIZE", "3"},
-                            {"PMI_FD", "6"},          {"MPI_LOCALRANKID", "1"},
-                            {"MPI_LOCALNRANKS", "3"}, {"GFORTRAN_UNBUFFERED_PRECONNECTED", "y"}};
-    CHECK(contains(
-        mistake(hydra),
-        "PMI (PMI_RANK=\"1\") tells no addresses, and PMI does not tell where rank 0 runs; set TENON_RENDEZVOUS"));
-    const auto p = *resolve_cluster({}, with(hydra, {{"TENON_RENDEZVOUS", "n1:2221"}})).rendezvous;
-    CHECK(p.rank == 1);
-    CHECK(p.size == 3);
-    CHECK(p.serve == ":0");
-    // What its proxy of this host was told tells its runs apart.
-    const auto here = *resolve_cluster({}, with(hydra, {{"HYDRA_CONTROL_PORT", "login:41234"}})).rendezvous;
-    CHECK(here.run == "pmi login:41234");
+TEST_CASE("PMI: mpiexec of MPICH tells numbers, and by its connection where rank 0 is") {
+    const environment hydra{{"PMI_RANK", "1"},
+                            {"PMI_SIZE", "3"},
+                            {"PMI_FD", "6"},
+                            {"MPI_LOCALRANKID", "1"},
+                            {"MPI_LOCALNRANKS", "2"},
+                            {"MPIR_CVAR_CH3_INTERFACE_HOSTNAME", "n2"},
+                            {"HYDRA_CONTROL_PORT", "login:41234"}};
+    const auto told = *resolve_cluster({}, hydra).rendezvous;
+    CHECK(told.rank == 1);
+    CHECK(told.size == 3);
+    CHECK(told.pmi == 6);
+    CHECK(told.serve == "n2:0");
+    CHECK(told.run == "pmi login:41234");
+    // On one host; what its proxy was told tells its runs apart.
+    const auto here = *resolve_cluster({}, with(hydra, {{"MPI_LOCALNRANKS", "3"}})).rendezvous;
     CHECK(here.file.ends_with("/pmi-login:41234"));
-    CHECK(contains(mistake(with(hydra, {{"HYDRA_CONTROL_PORT", "login:41234"}, {"MPI_LOCALNRANKS", "2"}})),
-                   "PMI does not tell where rank 0 runs"));
+    CHECK(here.pmi == -1);
+    environment bare = hydra;
+    bare.unset("PMI_FD");
+    CHECK(contains(
+        mistake(bare),
+        "PMI (PMI_RANK=\"1\") tells no addresses, and PMI does not tell where rank 0 runs; set TENON_RENDEZVOUS"));
+    const auto given = *resolve_cluster({}, with(hydra, {{"TENON_RENDEZVOUS", "n1:2221"}})).rendezvous;
+    CHECK(given.addresses == std::vector<std::string>{"n1:2221"});
+    CHECK(given.pmi == -1);
     CHECK(contains(mistake(with(hydra, {{"PMI_RANK", "3"}})), "there are only 3 processes, by PMI_SIZE=\"3\""));
     CHECK(contains(mistake({{"PMI_RANK", "3"}}), "PMI_SIZE is not set"));
     const environment pmix{{"PMIX_RANK", "1"}, {"PMIX_NAMESPACE", "prterun-h-7@1"}, {"TENON_RENDEZVOUS", "n1:2221"}};

@@ -40,7 +40,8 @@ public:
     }
     void start(int rank, const rendezvous_options& o = {}) { start(point(rank), o); }
     void start(const rendezvous_point& p, const rendezvous_options& o = {}) {
-        parts[static_cast<std::size_t>(p.rank)] = rendezvous::begin(network.start("h" + std::to_string(p.rank)), p, o);
+        parts[static_cast<std::size_t>(p.rank)] =
+            rendezvous_part::begin(network.start("h" + std::to_string(p.rank)), p, o);
     }
     /// Until all that have begun are done.
     bool work(duration limit) {
@@ -58,7 +59,7 @@ public:
     }
 
     simulated_network network;
-    std::vector<std::unique_ptr<rendezvous>> parts;
+    std::vector<std::unique_ptr<rendezvous_part>> parts;
 };
 
 using late = tn::deadline_exceeded_error;
@@ -133,8 +134,8 @@ TEST_CASE("rendezvous: a second process of a rank waits for the first to go, and
     m.start(0);
     m.start(1);
     m.network.work_for(1s);
-    const auto second = rendezvous::begin(m.network.start("other"), m.point(1),
-                                          {.limit = 20s, .serve = "", .token = "", .insecure = false});
+    const auto second = rendezvous_part::begin(m.network.start("other"), m.point(1),
+                                               {.limit = 20s, .serve = "", .token = "", .insecure = false});
     m.network.work_for(1s);
     CHECK_FALSE(second->done());
     m.start(2);
@@ -144,6 +145,30 @@ TEST_CASE("rendezvous: a second process of a rank waits for the first to go, and
     m.network.work_until([&] { return second->done(); }, m.network.now() + 60s);
     CHECK(contains(message_of<late>([&] { second->result(); }),
                    "rank 0 refuses: rank 1 is here already, and serves on h1:2222; each needs a rank of its own"));
+}
+
+TEST_CASE("rendezvous: who is lost when all have met comes again to the place that it had, on the host that it had") {
+    meeting m(3);
+    for (int rank = 0; rank < 3; ++rank) m.start(rank);
+    REQUIRE(m.work(60s));
+    const placed before = m.result(2);
+    m.parts[2].reset();
+    m.network.kill("h2");
+    m.network.work_for(10s);
+    rendezvous_point again = m.point(2);
+    again.serve = ":2999"; // another port is free now
+    m.start(again);
+    REQUIRE(m.work(60s));
+    CHECK(m.result(2).tasks == before.tasks);
+    CHECK(m.result(2).task == before.task);
+    CHECK(m.result(2).run == before.run);
+    CHECK(m.result(2).token == before.token);
+    m.parts[2].reset();
+    m.network.work_for(1s);
+    m.start(again, {.limit = 5s, .serve = "elsewhere:1", .token = "", .insecure = false});
+    REQUIRE(m.work(60s));
+    CHECK(
+        contains(m.failure<tn::invalid_argument_error>(2), "rank 2 was of job worker on h2, and comes again as of job worker on elsewhere"));
 }
 
 TEST_CASE("rendezvous: a process of another run, or told of another size, is refused") {

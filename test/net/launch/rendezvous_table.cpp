@@ -93,10 +93,12 @@ TEST_CASE("rendezvous: what is written is read, what is cut short is not") {
     for (std::size_t n = 0; n < written.size(); ++n)
         CHECK_THROWS_AS(decode_joining(std::span(written).first(n)), tn::data_loss_error);
 
-    const placed place{tn::cluster({{"ps", {"a:1"}}, {"worker", {"b:1", "c:1"}}}), "worker", 1};
+    const placed place{tn::cluster({{"ps", {"a:1"}}, {"worker", {"b:1", "c:1"}}}), "worker", 1, "run 7", "secret"};
     const bytes text = encode(place);
     CHECK(decode_placed(text).tasks == place.tasks);
     CHECK(decode_placed(text).task == 1);
-    CHECK_THROWS_AS(decode_placed(encode(placed{place.tasks, "worker", 2})), tn::data_loss_error);
+    CHECK(decode_placed(text).run == "run 7");
+    CHECK(decode_placed(text).token == "secret");
+    CHECK_THROWS_AS(decode_placed(encode(placed{place.tasks, "worker", 2, "run", "token"})), tn::data_loss_error);
     CHECK_THROWS_AS(decode_placed(std::span(text).first(text.size() - 1)), tn::data_loss_error);
 }

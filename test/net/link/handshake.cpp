@@ -222,8 +222,9 @@ TEST_CASE("handshake: who does not fit is told why") {
         "failed_precondition: it speaks versions 3 to 3 of the protocol, and was offered 4 to 9: update the older one");
     h = w.good();
     h.cluster = 6;
-    CHECK(w.greet(h) == "failed_precondition: /job:ps/task:0 is of a cluster with another description: start all tasks "
-                        "with the same one");
+    CHECK(w.greet(h) == "failed_precondition: /job:ps/task:0 is of another run, or of a cluster with another "
+                        "description: start all tasks "
+                        "together, with the same one");
     h.cluster = 0; // a client that does not know it
     CHECK(w.greet(h) == challenged);
     h = w.good();

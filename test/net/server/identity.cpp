@@ -47,7 +47,7 @@ TEST_CASE("A client may not call what tasks call: permission_denied_error names 
                 (std::string("a client may not call ") + net::name_of(which) + " of /job:worker/task:0").c_str()),
             tn::permission_denied_error);
     }
-    CHECK(asked == 8);
+    CHECK(asked == 10);
     net::begin_session begin;
     begin.session = 7;
     begin.tasks.push_back({"/job:worker/task:0", {}, 0});

@@ -77,7 +77,7 @@ struct clients_that {
 struct servers {
     explicit servers(int ps, int workers, tenon::server_options o = quick(), bool proxied = false) :
         options(std::move(o)) {
-        options.log = [to = log](const std::string& line) { to->add(line); };
+        options.log = options.log_verbose = [to = log](const std::string& line) { to->add(line); };
         std::vector<std::string> at = free_addresses(ps + workers);
         const auto task_of = [&](int i) {
             return i < ps ? std::pair(std::string("ps"), i) : std::pair(std::string("worker"), i - ps);

@@ -40,7 +40,7 @@ struct counted_server {
         s.link.lease = lease;
         s.of_task.intra_op_threads = 2;
         s.of_service.kept_bytes = kept;
-        s.log = [to = log](const std::string& line) { to->add(line); };
+        s.log = s.log_verbose = [to = log](const std::string& line) { to->add(line); };
         core = std::make_unique<server_core>(*over, std::move(s));
         between.forward_to(core->address());
     }

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
+
+#include <net/transport/certify.hpp>
 
 #include "../../temporary_folder.hpp"
 
@@ -17,15 +20,16 @@ class certificate_maker {
 public:
     explicit certificate_maker(const std::string& authority);
     /// A file with the authority's certificate.
-    const std::string& authority() const { return authority_.certificate; }
-    /// For these names, "DNS:localhost,IP:127.0.0.1", valid from and until so many days from now. Its key is of an elliptic
-    /// curve, or, where that is asked for, of RSA.
-    certificate_files make(const std::string& names, int from_day = -1, int until_day = 30, bool rsa = false);
+    const std::string& authority() const { return file_; }
+    /// As certificate_authority::certify has it.
+    certificate_files make(const std::vector<std::string>& hosts, int from_day = -1, int until_day = 30,
+                           bool rsa = false);
     std::string folder() const { return folder_.path().string(); }
 
 private:
     temporary_folder folder_;
-    certificate_files authority_;
+    tenon::net::certificate_authority authority_;
+    std::string file_;
     int count_ = 0;
 };
 

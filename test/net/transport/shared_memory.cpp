@@ -269,7 +269,7 @@ TEST_CASE("shared memory: small messages do not wait behind a large one for whic
 
 TEST_CASE("shared memory: connections encrypted by TLS use it too") {
     certificate_maker authority("an authority");
-    const certificate_files own = authority.make("DNS:localhost,IP:127.0.0.1");
+    const certificate_files own = authority.make({"localhost", "127.0.0.1"});
     const tcp_options o{.tls = tls_options{own.certificate, own.key, authority.authority()}};
     two_ends e(o);
     e.share();

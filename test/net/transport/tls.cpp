@@ -24,7 +24,7 @@ certificate_maker& other_authority() {
     static certificate_maker a("another authority");
     return a;
 }
-constexpr const char* here = "DNS:localhost,IP:127.0.0.1,IP:::1";
+const std::vector<std::string> here{"localhost", "127.0.0.1", "::1"};
 const certificate_files& right() {
     static const certificate_files f = authority().make(here);
     return f;
@@ -116,9 +116,9 @@ TEST_CASE("tls: who listens is believed only with a certificate that is right, a
     check_contains(why_not(authority().make(here, -20, -10)),
                    {"the server 127.0.0.1:", "is not believed", "'CN=task ", "expired on ", "it needs a new one"});
     check_contains(why_not(authority().make(here, 5, 10)), {"'CN=task ", "is not valid before", "clocks"});
-    check_contains(why_not(authority().make("DNS:elsewhere.example")),
+    check_contains(why_not(authority().make({"elsewhere.example"})),
                    {"'CN=task ", "is for DNS:elsewhere.example, not for '127.0.0.1'"});
-    check_contains(why_not(authority().make("IP:127.0.0.1"), "localhost"),
+    check_contains(why_not(authority().make({"127.0.0.1"}), "localhost"),
                    {"is for IP Address:127.0.0.1, not for 'localhost'"});
     check_contains(
         why_not(other_authority().make(here)),
@@ -129,7 +129,7 @@ TEST_CASE("tls: where authorities are given, who dials shows a certificate too")
     const std::string known = authority().authority();
     const auto server = transport_with(right(), known);
     acceptor a(*server);
-    const auto good = transport_with(authority().make("DNS:client"), known);
+    const auto good = transport_with(authority().make({"client"}), known);
     const auto user = std::make_shared<recorder>();
     const auto to = dial(*good, a.address(), user).to;
     REQUIRE(to);
@@ -137,8 +137,8 @@ TEST_CASE("tls: where authorities are given, who dials shows a certificate too")
     REQUIRE(a.at(0).second->wait_for_messages(1));
 
     const std::pair<certificate_files, const char*> cases[] = {
-        {authority().make("DNS:client", -20, -10), "says that it has expired: this side's certificate 'CN=task "},
-        {other_authority().make("DNS:client"), "does not know its authority: this side's certificate 'CN=task "},
+        {authority().make({"client"}, -20, -10), "says that it has expired: this side's certificate 'CN=task "},
+        {other_authority().make({"client"}), "does not know its authority: this side's certificate 'CN=task "},
         {none, "this side has none to show"},
     };
     for (const auto& [shown, words] : cases) {

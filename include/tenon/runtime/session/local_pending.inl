@@ -105,6 +105,10 @@ public:
         lease_.several()->expire();
     }
 
+    std::vector<runtime::awaited> waits() { // one stage has nothing that waits
+        return lease_.several() ? lease_.several()->waits() : std::vector<runtime::awaited>();
+    }
+
 private:
     // Whoever polls it, or has dropped it.
     void due() noexcept override {

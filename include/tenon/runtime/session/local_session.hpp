@@ -122,6 +122,8 @@ public:
     /// limit; that is the task's to keep, or, where the task has a time of its own, whoever's calls expire().
     std::shared_ptr<pending_state> start(std::vector<any_array> fed, double timeout, trace* t, completed then,
                                          step::clock::time_point deadline = step::clock::time_point::max());
+    /// What a step that start() gave waits for, on all its tasks as far as it is known here.
+    static std::vector<runtime::awaited> waits_of(pending_state& step);
 
 private:
     void run_now(const any_array* const* fed, any_array* fetched, double timeout);

@@ -441,6 +441,9 @@ TENON_INLINE std::shared_ptr<runtime::step_plan> local_callable::planned_for(con
     return session_->plan_for(feeds(), values.data(), request());
 }
 
+TENON_INLINE std::vector<runtime::awaited> local_callable::waits_of(pending_state& step) {
+    return static_cast<local_pending&>(step).waits();
+}
 TENON_INLINE std::shared_ptr<pending_state> local_callable::start_now(std::vector<any_array> fed, double timeout,
                                                                       trace* t, completed then,
                                                                       step::clock::time_point deadline) {

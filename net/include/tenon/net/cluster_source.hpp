@@ -68,6 +68,7 @@ struct rendezvous_point {
         listen; ///< where rank 0 serves the rendezvous: the first that is free; port 0 where there is a file
     std::vector<std::string> addresses; ///< where it is reached, tried in turn; none where there is a file
     std::string file;                   ///< which rank 0 writes its address into; empty: none
+    int pmi = -1;                       ///< a socket by which mpiexec of MPICH has rank 0 tell the others where it is; -1: none
     std::string run;                    ///< a name that only processes of this run have
     std::string token;                  ///< a secret that their launcher gives them; empty: none
 };

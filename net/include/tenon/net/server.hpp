@@ -85,8 +85,17 @@ struct server_options {
     std::size_t sessions = 1024; ///< of all clients
     std::size_t clients = 16384; ///< clients and tasks that are linked to it
     client_limits client = {};
-    /// Lines that a person can read: who came, who left, what was refused. Not set: nothing is told.
+    /// Lines that a person can read, of what should be looked at: where it serves, tasks that are lost, who was refused and why. Not set:
+    /// nothing is told.
     std::function<void(const std::string& line)> log = {};
+    /// The same of what comes and goes as it should, or is no part of a cluster: links, clients, and connections of probes. Not set:
+    /// nothing is told.
+    std::function<void(const std::string& line)> log_verbose = {};
+
+    /// Where it tells by HTTP how it is, for people and Prometheus (docs/operating.md): "port", of this machine alone, or "host:port";
+    /// port 0 is any that is free, which the log says. Empty: what the variable TENON_HTTP says, or nowhere. With a token whoever asks
+    /// must show it; with tls it is HTTPS. Beyond this machine it wants a token, and TLS or `insecure`.
+    std::string http = {};
 };
 
 /// One task. It serves from when it is made until it is stopped; several may live in one process.

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <net/link/peer.hpp>
+#include <net/link/service.hpp>
+#include <net/wire/rows.hpp>
+#include <net/worker/step_counts.hpp>
+
+/// What is told by HTTP, as a server knows it.
+
+namespace tenon::net {
+
+/// What a task counts, beside what it says of itself to others.
+struct task_totals {
+    step_counts::totals steps, parts; ///< of its sessions; of others' steps
+    service::counts called;
+    peer::counts calling;      ///< sums over all tasks
+    tenon::memory_info memory; ///< of the host's
+    std::size_t steps_in_flight = 0;
+};
+
+/// Asked by one thread, which nothing holds up for long.
+class http_facts {
+public:
+    virtual ~http_facts() = default;
+    virtual task_row own() = 0;
+    virtual task_totals totals() = 0;
+    /// Has `then` called once, by any thread, within about a second, also after this has ended: with a row for each task of the cluster,
+    /// this one first.
+    virtual void ask_all(std::function<void(std::vector<task_row>)> then) = 0;
+    /// Empty where it serves and has reached what it needs; else why not.
+    virtual std::string why_not_ready() = 0;
+    virtual bool is_stopping() = 0;
+};
+
+} // namespace tenon::net

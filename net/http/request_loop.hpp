@@ -1,0 +1,55 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <net/transport/tls.hpp>
+
+/// Connections that bring one request each. What they may take is bounded, in bytes, number and time, so that nobody who is slow,
+/// or says too much, holds up who is not.
+
+namespace tenon::net {
+
+struct request_limits {
+    std::size_t head_bytes = std::size_t{8} << 10;
+    std::size_t connections = 64; ///< one more closes the oldest that is not being answered
+    // From when the one before is over:
+    std::chrono::milliseconds to_ask{5000};    ///< for the whole head, hands that are shaken included
+    std::chrono::milliseconds to_answer{2000}; ///< then it is answered with what there is
+    std::chrono::milliseconds to_read_it{30000};
+};
+
+/// Two threads of its own: one accepts, one does all else.
+class request_loop {
+public:
+    /// The response to a request's head; nothing: not yet. It is asked again after wake(), and with `is_last` when its time is over,
+    /// when it must answer. Called by one thread; it does not wait.
+    using answerer = std::function<std::optional<std::string>(const std::string& head, bool is_last)>;
+
+    /// Has a request that waits looked at again. Any thread, also after the loop has ended.
+    class waker {
+    public:
+        virtual ~waker() = default;
+        virtual void wake() noexcept = 0;
+    };
+    static std::shared_ptr<waker> make_waker();
+
+    /// Serves until it ends. `tls` may be nullptr. Throws as transport::listen does.
+    request_loop(const std::string& address, std::shared_ptr<tls_context> tls, const request_limits& limits,
+                 std::shared_ptr<waker> w, answerer a);
+    ~request_loop();
+    request_loop(const request_loop&) = delete;
+    request_loop& operator=(const request_loop&) = delete;
+
+    /// "host:port", with the number that port 0 became.
+    const std::string& address() const noexcept;
+
+private:
+    struct state;
+    std::unique_ptr<state> state_;
+};
+
+} // namespace tenon::net

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+/// Files that this user alone may read.
+
+namespace tenon::net {
+
+/// Writes it beside its place and renames it, so that nobody reads half of it; one that is there is replaced. Throws unavailable_error
+/// that names it and says why.
+void write_private_file(const std::string& path, const std::string& text);
+
+/// Its text, of `most` bytes at most. Throws unavailable_error where it cannot be read, is longer or no file, belongs to another user, or
+/// others may write it.
+std::string read_private_file(const std::string& path, std::size_t most);
+
+} // namespace tenon::net

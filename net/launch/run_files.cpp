@@ -1,0 +1,140 @@
+#include <net/launch/run_files.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <net/launch/private_file.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/graph/json_parse.hpp>
+
+namespace tenon::net {
+
+namespace {
+
+namespace fs = std::filesystem;
+using tenon::detail::json_value;
+
+constexpr std::size_t most_of_file = std::size_t{1} << 20;
+
+// Whether a folder is this user's, and nobody else's.
+bool is_private(const std::string& folder) {
+    struct stat about {};
+    return ::lstat(folder.c_str(), &about) == 0 && S_ISDIR(about.st_mode) && about.st_uid == ::geteuid() &&
+           (about.st_mode & (S_IRWXG | S_IRWXO)) == 0;
+}
+
+std::string place_of_runs() {
+    const char* const of_user = std::getenv("XDG_RUNTIME_DIR");
+    if (of_user && *of_user == '/' && is_private(of_user)) return std::string(of_user) + "/tenon";
+    return "/tmp/tenon-" + std::to_string(::geteuid());
+}
+
+bool is_over(const run_file& r) { return ::kill(r.process, 0) != 0 && errno == ESRCH; }
+
+// What can be read of them, with their paths, the newest first.
+std::vector<std::pair<fs::path, run_file>> runs_in(const std::string& folder) {
+    std::vector<std::pair<fs::file_time_type, fs::path>> paths;
+    std::error_code none;
+    for (fs::directory_iterator at(folder, none), end; !none && at != end; at.increment(none))
+        if (at->path().extension() == ".json") paths.emplace_back(at->last_write_time(none), at->path());
+    std::sort(paths.rbegin(), paths.rend());
+    std::vector<std::pair<fs::path, run_file>> runs;
+    for (const auto& [time, path] : paths) {
+        try {
+            runs.emplace_back(path, read_run_file(read_private_file(path.string(), most_of_file)));
+        } catch (const error&) { // it ends just now, or is none of ours
+        }
+    }
+    return runs;
+}
+
+std::string with_number(const std::string& address) {
+    const std::string name = "localhost:";
+    return address.starts_with(name) ? "127.0.0.1:" + address.substr(name.size()) : address;
+}
+
+const std::string& text_of(const json_value& root, const char* member) {
+    const json_value* v = root.find(member);
+    const auto* text = v ? v->get<std::string>() : nullptr;
+    if (!text || text->empty())
+        throw invalid_argument_error(std::string("run file: \"") + member + "\" must be a text");
+    return *text;
+}
+
+} // namespace
+
+std::string random_digits(int count) {
+    std::random_device random;
+    std::string digits;
+    for (int i = 0; i < count; ++i) digits += "0123456789abcdef"[random() % 16];
+    return digits;
+}
+
+std::string to_json(const run_file& r) {
+    return tenon::detail::json_text(
+               json_value::object{{"run", r.run},
+                                  {"token", r.token},
+                                  {"cluster", tenon::detail::parse_json(r.tasks.to_json(), "cluster JSON", 4)},
+                                  {"pid", r.process}}) +
+           "\n";
+}
+
+run_file read_run_file(const std::string& json) {
+    const json_value root = tenon::detail::parse_json(json, "run file", 5);
+    run_file r;
+    r.run = text_of(root, "run");
+    r.token = text_of(root, "token");
+    const json_value *tasks = root.find("cluster"), *process = root.find("pid");
+    const auto* number = process ? process->get<std::int64_t>() : nullptr;
+    if (!number || *number < 1 || *number > std::numeric_limits<pid_t>::max())
+        throw invalid_argument_error("run file: \"pid\" must be a process's number");
+    r.process = static_cast<int>(*number);
+    if (!tasks) throw invalid_argument_error("run file: there is no \"cluster\"");
+    r.tasks = cluster::from_json(tenon::detail::json_text(*tasks));
+    return r;
+}
+
+std::string folder_of_runs() {
+    const std::string folder = place_of_runs();
+    if (::mkdir(folder.c_str(), S_IRWXU) != 0 && errno != EEXIST)
+        throw unavailable_error("the folder '" + folder + "' cannot be made: " + std::strerror(errno));
+    if (!is_private(folder))
+        throw permission_denied_error(
+            "'" + folder + "' is no folder of this user alone; remove it, or set XDG_RUNTIME_DIR to one that is");
+    return folder;
+}
+
+noted_run::noted_run(const run_file& r) {
+    const std::string folder = folder_of_runs();
+    std::error_code none;
+    for (const auto& [path, old] : runs_in(folder))
+        if (is_over(old)) fs::remove(path, none);
+    path_ = folder + "/" + r.run + ".json";
+    write_private_file(path_, to_json(r));
+}
+
+noted_run::~noted_run() { ::unlink(path_.c_str()); }
+
+std::optional<run_file> find_run(const std::string& address) {
+    const std::string folder = place_of_runs(), wanted = with_number(address);
+    if (!is_private(folder)) return std::nullopt;
+    for (auto& [path, r] : runs_in(folder)) {
+        if (is_over(r)) continue;
+        for (const std::string& job : r.tasks.jobs())
+            for (const int t : r.tasks.tasks(job))
+                if (with_number(r.tasks.address(job, t)) == wanted) return std::move(r);
+    }
+    return std::nullopt;
+}
+
+} // namespace tenon::net

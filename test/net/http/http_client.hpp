@@ -1,0 +1,58 @@
+#pragma once
+
+#include <array>
+#include <string>
+
+#include <net/http/http_server.hpp>
+#include <net/messages.hpp>
+#include <net/transport/raw_socket.hpp>
+
+/// Who asks by HTTP, byte by byte; and a server of facts that a test makes up.
+
+namespace net_test {
+
+inline std::string rest_of(raw_socket& from) {
+    std::string all;
+    std::array<std::byte, 4096> some;
+    while (const std::size_t n = from.read(some)) all.append(reinterpret_cast<const char*>(some.data()), n);
+    return all;
+}
+/// The whole answer to these bytes.
+inline std::string answer_to(const std::string& address, const std::string& request) {
+    raw_socket s(address);
+    s.write(to_bytes(request));
+    return rest_of(s);
+}
+inline std::string get(const std::string& address, const std::string& path, const std::string& headers = {}) {
+    return answer_to(address, "GET " + path + " HTTP/1.1\r\nHost: " + address + "\r\n" + headers + "\r\n");
+}
+inline std::string status_of(const std::string& answer) { return answer.substr(0, answer.find("\r\n")); }
+inline std::string body_of(const std::string& answer) { return answer.substr(answer.find("\r\n\r\n") + 4); }
+
+struct made_up_facts : tenon::net::http_facts {
+    tenon::net::task_row own() override { return row; }
+    tenon::net::task_totals totals() override { return counted; }
+    void ask_all(std::function<void(std::vector<tenon::net::task_row>)> then) override {
+        ++asked;
+        if (tells) then({row});
+        else waiting.push_back(std::move(then));
+    }
+    std::string why_not_ready() override { return trouble; }
+    bool is_stopping() override { return row.stopping; }
+
+    tenon::net::task_row row = [] {
+        tenon::net::task_row r;
+        r.task = "/job:worker/task:0";
+        r.address = "127.0.0.1:2222";
+        r.reached = true;
+        r.version = "1";
+        return r;
+    }();
+    tenon::net::task_totals counted;
+    std::string trouble;
+    bool tells = true;
+    int asked = 0;
+    std::vector<std::function<void(std::vector<tenon::net::task_row>)>> waiting;
+};
+
+} // namespace net_test
