@@ -34,9 +34,9 @@ while
         grep . | sort -u)
     [ "$more" != "$known" ]
 do known=$more; done
-for library in $(ldd "$1" "$2" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p' | sort -u); do
-    package=$(dpkg-query -S "$(realpath "$library")" "/usr$(realpath "$library")" 2>/dev/null | head -1 | cut -d: -f1)
-    [ -z "$package" ] || grep -qx "$package" <<<"$known"$'\n'libc6$'\n'libstdc++6$'\n'libgcc-s1 || fail "it does not install $package, for $library"
+for package in $(ldd "$1" "$2" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p' | sort -u | xargs realpath | sed 'p; s,^,/usr,' | xargs dpkg-query -S 2>/dev/null |
+    cut -d: -f1 | sort -u); do
+    grep -qx "$package" <<<"$known"$'\n'libc6$'\n'libstdc++6$'\n'libgcc-s1 || fail "it does not install $package, of which the program has libraries"
 done
 [ $failed -eq 0 ] && echo "the recipe of the image: all as it should be"
 exit $failed

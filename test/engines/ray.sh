@@ -11,12 +11,13 @@ ray=$(dirname "$python")/ray
 export RAY_USAGE_STATS_ENABLED=0 RAY_AUTH_MODE=disabled PYTHONUNBUFFERED=1
 machines a b
 loopback_name b
+limit=120
 run head on a "$ray" start --head --node-ip-address 10.77.0.1 --port 6379 --num-cpus 3 --include-dashboard false --disable-usage-stats
 [ $status -eq 0 ] || fail "ray start --head" "$bed/head"
 run other on b "$ray" start --address 10.77.0.1:6379 --node-ip-address 10.77.0.2 --num-cpus 3 --disable-usage-stats
 [ $status -eq 0 ] || fail "ray start" "$bed/other"
 
-limit=90 TENON_JOIN_TIMEOUT=60
+TENON_JOIN_TIMEOUT=60
 run first on a "$python" "$examples/ray_actors.py" --ps 1 --workers 2 -- "$bed/bin/train" &
 pid=$!
 run second on a "$python" "$examples/ray_actors.py" --ps 1 --workers 2 -- "$bed/bin/train" --slope -2
