@@ -1,5 +1,11 @@
 #pragma once
 
+// Every header of Tenon comes here first. The include ends the compiler, which would go on with hundreds of errors.
+#if __cplusplus < 202002L
+#error "Tenon needs C++20: compile with -std=c++20"
+#include <C++20 is needed>
+#endif
+
 /// How this program uses Tenon.
 ///
 /// TENON_HEADER_ONLY      everything is inline; nothing to link (target tenon::header_only).
@@ -34,7 +40,17 @@
 #define TENON_INLINE
 #endif
 
+/// The version, as numbers, as one number that grows with it, and as text. CMake reads it here.
+///
+///     #if TENON_VERSION_NUMBER >= TENON_MAKE_VERSION(0, 2, 0)
 #define TENON_VERSION_MAJOR 0
 #define TENON_VERSION_MINOR 1
 #define TENON_VERSION_PATCH 0
-#define TENON_VERSION "0.1.0"
+#define TENON_MAKE_VERSION(major, minor, patch) ((major)*1000000 + (minor)*1000 + (patch))
+#define TENON_VERSION_NUMBER TENON_MAKE_VERSION(TENON_VERSION_MAJOR, TENON_VERSION_MINOR, TENON_VERSION_PATCH)
+#define TENON_TEXT_OF_VERSION(major, minor, patch) #major "." #minor "." #patch
+#define TENON_MAKE_VERSION_TEXT(major, minor, patch) TENON_TEXT_OF_VERSION(major, minor, patch)
+#define TENON_VERSION TENON_MAKE_VERSION_TEXT(TENON_VERSION_MAJOR, TENON_VERSION_MINOR, TENON_VERSION_PATCH)
+
+/// Marks what a later version will not have; who uses it is told what to use instead: TENON_DEPRECATED("use dense()").
+#define TENON_DEPRECATED(instead) [[deprecated(instead)]]

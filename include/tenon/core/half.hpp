@@ -5,6 +5,8 @@
 #include <limits>
 #include <type_traits>
 
+#include <tenon/core/config.hpp>
+
 namespace tenon {
 
 namespace detail {

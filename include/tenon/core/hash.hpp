@@ -2,6 +2,8 @@
 
 #include <cstddef>
 
+#include <tenon/core/config.hpp>
+
 namespace tenon::detail {
 
 /// A hash of what `seed` is the hash of, followed by `value`.

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <utility>
 
+#include <tenon/core/config.hpp>
+
 /// Who is asked for the memory that a thread takes, where one process works for several: a server for its clients.
 
 namespace tenon {

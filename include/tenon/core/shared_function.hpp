@@ -4,6 +4,8 @@
 #include <type_traits>
 #include <utility>
 
+#include <tenon/core/config.hpp>
+
 namespace tenon {
 
 /// A callable that options and scopes keep; copies call the same one. (<functional> would cost each program that

@@ -7,6 +7,8 @@
 #include <type_traits>
 #include <utility>
 
+#include <tenon/core/config.hpp>
+
 /// A list that is nearly always short.
 
 namespace tenon {

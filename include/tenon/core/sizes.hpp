@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <limits>
 
+#include <tenon/core/config.hpp>
+
 /// Arithmetic of sizes: the one place where they are added and multiplied, at compile time and at run time alike.
 
 namespace tenon {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <tenon/core/config.hpp>
+
 #include <coroutine>
 #include <exception>
 #include <iterator>

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include <tenon/core/config.hpp>
+
 /// Denormal numbers: those nearer to 0 than the least number with a full mantissa. On many processors an instruction that
 /// meets one takes a hundred times as long.
 

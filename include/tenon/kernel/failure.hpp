@@ -2,6 +2,8 @@
 
 #include <exception>
 
+#include <tenon/core/config.hpp>
+
 namespace tenon {
 
 /// The error that `make` gives, to be handed on from where nothing may throw; std::bad_alloc where there is no memory for its words.

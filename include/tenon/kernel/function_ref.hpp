@@ -2,6 +2,8 @@
 
 #include <type_traits>
 
+#include <tenon/core/config.hpp>
+
 namespace tenon {
 
 template <class Signature> class function_ref;

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include <tenon/core/config.hpp>
+
 namespace tenon {
 
 /// Who may do, for a time, what only one may do at a time: a state machine without a clock or a lock of its own. Whoever claims

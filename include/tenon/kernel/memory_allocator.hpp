@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <string>
 
+#include <tenon/core/config.hpp>
+
 /// Who gives memory of one device, as a kernel's resources see it.
 
 namespace tenon {

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include <tenon/core/config.hpp>
+
 /// Philox 4x32-10, a counter-based generator: J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random numbers: as easy
 /// as 1, 2, 3", SC 2011. A block of four words is a function of a counter and a key, so that any number of a sequence
 /// can be computed by any thread of any device.

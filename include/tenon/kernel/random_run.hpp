@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include <tenon/core/config.hpp>
+
 namespace tenon {
 
 /// While it lives, random ops that this thread runs draw the numbers of this run, instead of counting their runs: for what is computed of

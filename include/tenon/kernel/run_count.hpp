@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <string>
 
+#include <tenon/core/config.hpp>
+
 namespace tenon {
 
 /// How often a node has run, of those whose random numbers depend on that (ops/random.hpp).

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include <tenon/core/config.hpp>
+
 /// Measuring steps of data sets, of which some take less than to look at the clock.
 
 namespace tenon::detail {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <tenon/core/config.hpp>
+
 /// What a feature of an example may hold.
 
 namespace tenon {

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include <tenon/core/config.hpp>
+
 /// What is wrong with a text that should say an element.
 
 namespace tenon::detail {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <tenon/core/config.hpp>
+
 // TENON_ONEDNN: oneDNN is there, in the version whose interface the backends are written for.
 
 #if defined(TENON_WITH_ONEDNN) && TENON_WITH_ONEDNN

@@ -4,6 +4,8 @@
 #include <optional>
 #include <vector>
 
+#include <tenon/core/config.hpp>
+
 /// Which of a machine's GPUs a task has, and as how many devices.
 
 namespace tenon {

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include <tenon/core/config.hpp>
+
 /// The distinct places of an arena, searched for one that is free during a lifetime.
 
 namespace tenon::runtime::detail {

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include <tenon/core/config.hpp>
+
 namespace tenon::runtime::detail {
 
 /// A set of indices below a number. The smallest is found in as many steps as the number has digits to base 64.

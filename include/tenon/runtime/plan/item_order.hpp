@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include <tenon/core/config.hpp>
+
 /// Which items run before which others, and one order that agrees with that.
 
 namespace tenon::runtime::detail {

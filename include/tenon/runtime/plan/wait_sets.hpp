@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include <tenon/core/config.hpp>
+
 /// Sets of items of a program: what has completed before one runs. A set is a tree over the numbers of items, whose halves are such sets
 /// too, and each is kept once. So sets that differ in little share the rest, and who compares or unites two looks only where they
 /// differ: a thousand ops that wait one for another, or that are added up one after another, take a few numbers each.

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <tenon/core/config.hpp>
+
 /// What sessions and their steps take.
 
 namespace tenon {
