@@ -3,9 +3,13 @@
 include(CMakePackageConfigHelpers)
 set(tenon_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tenon")
 
+# Components: what programs need that run (runtime), and what one needs who builds them (dev, which is everything that says nothing).
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME dev)
+set(tenon_artifacts LIBRARY COMPONENT runtime NAMELINK_COMPONENT dev ARCHIVE COMPONENT dev)
+
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/tenon" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 
-install(TARGETS tenon EXPORT tenon)
+install(TARGETS tenon EXPORT tenon ${tenon_artifacts})
 install(EXPORT tenon FILE tenon-targets.cmake NAMESPACE tenon:: DESTINATION "${tenon_cmake_dir}")
 install(TARGETS tenon_header_only EXPORT tenon_header_only)
 install(EXPORT tenon_header_only FILE tenon-header_only-targets.cmake NAMESPACE tenon::
@@ -13,14 +17,14 @@ install(EXPORT tenon_header_only FILE tenon-header_only-targets.cmake NAMESPACE 
 
 if(TENON_WITH_NET)
     install(DIRECTORY "${PROJECT_SOURCE_DIR}/net/include/tenon" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
-    install(TARGETS tenon_net EXPORT tenon_net)
+    install(TARGETS tenon_net EXPORT tenon_net ${tenon_artifacts})
     install(EXPORT tenon_net FILE tenon-net-targets.cmake NAMESPACE tenon:: DESTINATION "${tenon_cmake_dir}")
-    install(TARGETS tenon_command) # `tenon`
+    install(TARGETS tenon_command COMPONENT runtime) # `tenon`
 endif()
 
 if(TENON_HAS_CUDA)
     install(DIRECTORY "${PROJECT_SOURCE_DIR}/cuda/include/tenon" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
-    install(TARGETS tenon_cuda EXPORT tenon_cuda)
+    install(TARGETS tenon_cuda EXPORT tenon_cuda ${tenon_artifacts})
     install(EXPORT tenon_cuda FILE tenon-cuda-targets.cmake NAMESPACE tenon:: DESTINATION "${tenon_cmake_dir}")
 endif()
 
@@ -75,6 +79,10 @@ string(REGEX REPLACE "[^/]+" ".." tenon_pc_up "${tenon_pc_dir}")
 set(tenon_pc tenon)
 if(TENON_WITH_NET)
     list(APPEND tenon_pc tenon-net)
+endif()
+set(tenon_pc_net "-Wl,-u,tenon_net_linked -ltenon_net") # as tenon_always_linked() does
+if(BUILD_SHARED_LIBS)
+    set(tenon_pc_net "-Wl,--push-state,--no-as-needed -ltenon_net -Wl,--pop-state")
 endif()
 foreach(name IN LISTS tenon_pc)
     configure_file("${CMAKE_CURRENT_LIST_DIR}/${name}.pc.in" "${PROJECT_BINARY_DIR}/${name}.pc" @ONLY)

@@ -30,20 +30,8 @@ endforeach()
 
 add_library(tenon ${tenon_sources})
 add_library(tenon::tenon ALIAS tenon)
-set_target_properties(tenon PROPERTIES
-    POSITION_INDEPENDENT_CODE ON
-    VERSION ${PROJECT_VERSION}
-    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
-
-# As a part of another project Tenon is built as that says; one that says nothing would get kernels that are many times slower.
-if(NOT PROJECT_IS_TOP_LEVEL AND CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
-    get_property(tenon_multi_config GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
-    if(NOT tenon_multi_config AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CXX_FLAGS MATCHES "-O")
-        message(STATUS "Tenon: CMAKE_BUILD_TYPE is not set: tenon::tenon is compiled with -O2 "
-            "(what is header-only takes the flags of your own targets)")
-        target_compile_options(tenon PRIVATE -O2)
-    endif()
-endif()
+tenon_compiled(tenon)
+target_compile_options(tenon PRIVATE ${TENON_OPTIMIZE})
 
 add_library(tenon_header_only INTERFACE)
 add_library(tenon::header_only ALIAS tenon_header_only)
