@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154 # $bed and $test_folder are of machines.sh
 # To be sourced after machines.sh and alone: what tests of engines ask.
 #
 #   begin TRAIN TENON         the programs, which are put into the PATH of all machines. From then on $failed counts
@@ -9,13 +9,12 @@
 #   ended                     no process of the program is left
 #   finish TEXT               ends the test
 
-# shellcheck disable=SC2034  # those that source this use it
-examples=$(dirname "$(dirname "$test_folder")")/examples/engines
+examples=$bed/examples # where all machines see it
 failed=0
 
 begin() {
-    export TENON_JOIN_TIMEOUT=15
-    cp "$1" "$bed/bin/train" && cp "$2" "$bed/bin/tenon" || exit 1
+    export TENON_JOIN_TIMEOUT=40
+    cp -r "$(dirname "$(dirname "$test_folder")")/examples/engines" "$examples" && cp "$1" "$bed/bin/train" && cp "$2" "$bed/bin/tenon" || exit 1
 }
 
 fail() {
@@ -28,7 +27,8 @@ run() {
     local name=$1
     shift
     status=0
-    timeout "${limit:-30}" "$@" >"$bed/$name" 2>&1 || status=$?
+    timeout "${limit:-60}" "$@" >"$bed/$name" 2>&1 || status=$?
+    return $status
 }
 
 begun() {

@@ -22,7 +22,7 @@ run first on a "$python" "$start" tcp://10.77.0.1:8786 --ps 1 --workers 3 -- tra
 pid=$!
 run second on a "$python" "$start" tcp://10.77.0.1:8786 --ps 1 --workers 2 -- train --slope -2
 [ $status -eq 0 ] || fail "the status is $status" "$bed/second"
-wait $pid
+wait $pid || fail "the first run failed" "$bed/first"
 cat worker_a worker_b >both
 trained both 3 3.00
 trained both 2 -2.00

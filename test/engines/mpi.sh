@@ -28,7 +28,8 @@ TENON_PS_TASKS=0 run second on a "$start" -n 2 train --slope -2 &
 second=$!
 run third on a "$start" -n 3 train --slope 0.5
 [ $status -eq 0 ] || fail "the status is $status" "$bed/third"
-wait $first $second
+wait $first || fail "the first run failed" "$bed/first"
+wait $second || fail "the second run failed" "$bed/second"
 trained first 2 3.00
 trained second 2 -2.00
 trained third 2 0.50

@@ -21,7 +21,7 @@ run first on a "$python" "$examples/ray_actors.py" --ps 1 --workers 2 -- "$bed/b
 pid=$!
 run second on a "$python" "$examples/ray_actors.py" --ps 1 --workers 2 -- "$bed/bin/train" --slope -2
 [ $status -eq 0 ] || fail "the status is $status" "$bed/second"
-wait $pid
+wait $pid || fail "the first run failed" "$bed/first"
 trained first 2 3.00
 trained second 2 -2.00
 run failing on a "$python" "$examples/ray_actors.py" --ps 0 --workers 1 -- "$bed/bin/train" --no-such-option

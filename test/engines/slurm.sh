@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The program of examples/engines under a real Slurm of two nodes: one job on both, two at once on one node, an array, and one that is told
-# that its time is over, and goes on when it is started again.
+# The program of examples/engines under a real Slurm of two nodes: one job on both, two at once on one node, an array, one of which a worker
+# is killed, and one that is told that its time is over, and goes on when it is started again.
 #
 #   slurm.sh TRAIN TENON
 . "$(dirname "$0")/machines.sh"
@@ -30,6 +30,18 @@ said both.out 'other machines, encrypted'
 trained first.out 2 -2.00
 trained second.out 2 0.50
 
+# A worker that is killed: the others go on, the job ends, and with its status.
+cat >"$bed/killed.sh" <<'END'
+#!/usr/bin/env bash
+if [ "$SLURM_PROCID" -ne 2 ]; then exec train --pause 5; fi
+train --pause 5 >"killed-$$" 2>&1 &
+until grep -q 'begins at step' "killed-$$"; do kill -0 $! || exit 1; sleep 0.05; done
+kill -9 $! $$
+END
+chmod +x "$bed/killed.sh"
+run killed on b srun --nodelist=b --ntasks=3 --export=ALL,TENON_PS_TASKS=1,TENON_GRACE=1 "$bed/killed.sh" &
+killed=$!
+
 array=$(submit slurm_array.sbatch train)
 for n in 0 1 2 3; do
     state=$(slurm_ended "${array}_$n")
@@ -39,6 +51,10 @@ trained slopes-0.out 2 3.00
 trained slopes-1.out 2 -2.00
 trained slopes-2.out 2 0.50
 trained slopes-3.out 2 7.00
+wait $killed
+[ $? -eq 137 ] || fail "a run that lost a worker ends with another status than 137" "$bed/killed"
+trained killed 1 3.00
+said killed '/job:worker/task:1 is lost'
 
 # Its time is over: it saves, is queued again, and goes on.
 job=$(submit --nodes=2 --ntasks=3 --job-name=long slurm.sbatch train --pause 5 --steps 100000)

@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154 # $bed and $test_folder are of machines.sh
 # To be sourced after machines.sh: a real Slurm on its machines, munged and slurmctld on the first, a slurmd on each.
 #
 #   need_slurm            ends with 77 where Slurm's programs are not installed
@@ -82,7 +82,7 @@ slurm_ended() {
 }
 
 slurm_said() {
-    until [ "$(cat "$2" 2>/dev/null | grep -cE -- "$3")" -ge "$4" ]; do
+    until [ "$(grep -hsE -- "$3" "$2" | wc -l)" -ge "$4" ]; do
         slurm_lives "$1" || { fail "job $1 is $(slurm_state "$1") and did not say $4 times: $3" "$2" && return 1; }
         sleep 0.1
     done

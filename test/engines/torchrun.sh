@@ -52,7 +52,7 @@ run first on a "$start" "${plain[@]}" --standalone --nproc_per_node 3 train &
 pid=$!
 run second on a "$start" "${plain[@]}" --standalone --nproc_per_node 3 train --slope -2
 [ $status -eq 0 ] || fail "the status is $status" "$bed/second"
-wait $pid
+wait $pid || fail "the first run failed" "$bed/first"
 trained first 2 3.00
 trained second 2 -2.00
 
@@ -63,7 +63,7 @@ run two_b on b "$start" "${plain[@]}" "${both[@]}" --node_rank 1 train &
 pid=$!
 run two_a on a "$start" "${plain[@]}" "${both[@]}" --node_rank 0 train
 [ $status -eq 0 ] || fail "on two machines the status is $status" "$bed/two_a"
-wait $pid
+wait $pid || fail "the second node failed" "$bed/two_b"
 trained two_a 1 3.00
 trained two_b 2 3.00
 said two_a 'other machines, encrypted'
