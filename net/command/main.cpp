@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <numeric>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -264,11 +265,14 @@ std::string complaint(const CLI::App& app, const CLI::ParseError& e) {
     const CLI::App& of = called.empty() ? app : *called.front();
     const std::string name = called.empty() ? "tenon" : "tenon " + of.get_name();
     std::string text = called.empty() ? "it is given no command" : e.what();
-    for (const CLI::Option* o : of.get_options()) {
-        const std::string variable = o->get_envname();
-        if (!variable.empty() && std::getenv(variable.c_str()) && text.find(o->get_name()) != std::string::npos)
-            text += "; the variable " + variable + " is set";
-    }
+    // Variables are read for all commands, whichever is called.
+    std::set<std::string> variables;
+    for (const CLI::App* any : app.get_subcommands([](const CLI::App*) { return true; }))
+        for (const CLI::Option* o : any->get_options())
+            if (const std::string v = o->get_envname(); !v.empty() && text.find(o->get_name()) != std::string::npos)
+                variables.insert(v);
+    for (const std::string& v : variables)
+        if (std::getenv(v.c_str())) text += "; the variable " + v + " is set";
     const std::vector<std::string> rest = of.remaining();
     if (!rest.empty() && (called.empty() || e.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError))) {
         std::vector<std::string> known;
