@@ -39,7 +39,7 @@ for manifest in kubernetes_job kubernetes_jobset; do
     "$python" "$test_folder/pods.py" "$manifest.yaml" secret "$folder/volumes" >pods 2>told || fail "$manifest" told
     cat told
     # A test has no time for so many steps.
-    sed -i 's/--steps 100000/--steps 500/' pods
+    sed -i 's/--steps 100000/--steps 500 --pause 10/' pods
     names=$(cut -d' ' -f1 pods)
     machines_domain=train
     # shellcheck disable=SC2086 # several words
@@ -48,6 +48,12 @@ for manifest in kubernetes_job kubernetes_jobset; do
     while read -r host _ command; do
         on "$host" bash -c "$command" >"$folder/$host.out" 2>&1 &
         pids+=($!)
+    done <pods
+    # The kubelet asks from outside of the pod, and believes any certificate.
+    command -v curl >/dev/null && while read -r host probe _; do
+        until [ "$(on "${names%%[[:space:]]*}" curl -sk -o /dev/null -w '%{http_code}' "$probe")" = 200 ]; do
+            kill -0 "${pids[0]}" 2>/dev/null || { fail "$probe was never ready" "$host.out" && break; }
+        done
     done <pods
     for pid in "${pids[@]}"; do wait "$pid" || fail "a pod of $manifest ended with status $?" ""; done
     cat ./*.out >"$bed/$manifest.all"

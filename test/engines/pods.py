@@ -4,7 +4,7 @@
     pods.py MANIFEST MADE VOLUMES
 
 MADE is the folder with what the Secret is made of (the files of `tenon certificates`, and "token"); VOLUMES that in which each volume
-is a folder. Printed is a line a pod, for bash: its host name, its names, then its command with its variables. Schemas are asked where
+is a folder. Printed is a line a pod, for bash: its host name, what its readiness probe asks, then its command with its variables. Schemas are asked where
 kubernetes_validate is installed (pip); JOBSET_SCHEMA names the JobSet's definition (jobset.x-k8s.io_jobsets.yaml).
 """
 import os, pathlib, shlex, sys
@@ -122,7 +122,9 @@ def tell(host, domain, template, annotations, index):
             if value == path or value.startswith(path + "/"):
                 value = folder + value[len(path):]
         variables[e["name"]] = value
-    print(host, f"{host}.{domain}", shlex.join(["env", "-i", f"PATH={os.environ['PATH']}", *(f"{n}={v}" for n, v in variables.items()),
+    get = c["readinessProbe"]["httpGet"]
+    port = next(p["containerPort"] for p in c["ports"] if p["name"] == get["port"])
+    print(host, f"{get['scheme'].lower()}://{host}.{domain}:{port}{get['path']}", shlex.join(["env", "-i", f"PATH={os.environ['PATH']}", *(f"{n}={v}" for n, v in variables.items()),
                                                 *c["command"], *c["args"]]))
 
 

@@ -26,7 +26,6 @@ done
 trained both.out 3 3.00
 said both.out 'other machines, encrypted'
 [ "$(grep -oE 'this process is .* at (a|b):' both.out | grep -o '.:$' | sort -u | wc -l)" -eq 2 ] || fail "not both nodes were used" "$bed/both.out"
-! ls -d "$bed"/.keys-* >/dev/null 2>&1 || fail "keys are left"
 trained first.out 2 -2.00
 trained second.out 2 0.50
 
@@ -66,5 +65,6 @@ grep -E 'begins at step [1-9]' long.out >/dev/null || fail "it does not go on wh
 on a scancel "$job"
 state=$(slurm_ended "$job")
 [ "$state" = CANCELLED ] || fail "job $job is $state, not CANCELLED" "$bed/long.out"
+! ls -d "$bed"/.keys-* >/dev/null 2>&1 || fail "keys are left"
 ended
 finish Slurm

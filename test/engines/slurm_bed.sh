@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154 # $bed and $test_folder are of machines.sh
 # To be sourced after machines.sh: a real Slurm on its machines, munged and slurmctld on the first, a slurmd on each.
 #
-#   need_slurm            ends with 77 where Slurm's programs are not installed
+#   need_slurm            ends with 77 where Slurm's programs are not installed, or cannot be run
 #   slurm_begin a b       starts it; 4 processors a machine are claimed, whatever there are
 #   slurm_state JOB       prints it, PENDING or RUNNING or what it came to
 #   slurm_ended JOB       waits until the job has ended, and prints its state
@@ -9,6 +9,10 @@
 
 need_slurm() {
     local program
+    if [ "$(awk '{ n += $3 } END { printf "%.0f", n }' /proc/self/uid_map)" -le 1 ]; then
+        echo "skipped: Slurm's daemons want to be root, and this test was not started by it"
+        exit 77
+    fi
     for program in munged slurmctld slurmd sbatch srun scontrol; do
         PATH=$PATH:/usr/sbin command -v $program >/dev/null || {
             echo "skipped: there is no $program (Debian: slurmctld slurmd slurm-client munge)"
