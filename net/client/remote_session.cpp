@@ -247,7 +247,9 @@ void remote_session::take(answer a, const step& in, const fetch_request& q, any_
     }
     run_step::reply r = read_answer<run_step>(std::move(a));
     tell_placed(r.placed);
-    if (t) add_rows(*t, r.rows, began);
+    if (t)
+        for (const tenon::detail::trace_record& one : r.traces)
+            t->add(one, clock_of(server_->name(), incarnation_), in.id(), began, trace_time(transport_.now()));
     if (r.fetched.size() != q.fetches.size())
         throw data_loss_error("session: " + server_->name() + " answered " + std::to_string(r.fetched.size()) +
                               " arrays where " + std::to_string(q.fetches.size()) + " were fetched");
@@ -266,7 +268,7 @@ void remote_session::run(const known_callable& which, std::size_t feeds, const f
     const observed<trace>::use tracing(traced_);
     run_step c = step_of(which, feeds, fed, timeout);
     c.traced = tracing.get() != nullptr;
-    const std::int64_t began = c.traced ? nanoseconds_now() : 0;
+    const std::int64_t began = c.traced ? trace_time(transport_.now()) : 0;
     const waited_for there = begin_step(which, c, in);
     (void)there->wait(transport_, never);
     take(there->take(), in, r, fetched, tracing.get(), began);

@@ -122,7 +122,7 @@ public:
         step_ = c.step;
         const auto state = state_;
         trace* const traced = e.traced;
-        const std::int64_t began = traced ? nanoseconds_now() : 0;
+        const std::int64_t began = traced ? trace_time(part_->tasks->time->now()) : 0;
         std::exception_ptr refused;
         {
             const std::lock_guard lock(state->guard);
@@ -137,7 +137,7 @@ public:
         register_again(part_);
         const std::uint64_t call = net::call(
             *part_->at().at, c, until,
-            [state, traced, began, limit = c.limit, source = e.in->limit_source, part = part_,
+            [state, traced, began, number = step_, limit = c.limit, source = e.in->limit_source, part = part_,
              then = std::move(ended)](answer a) {
                 runtime::part_end became;
                 bool took = false;
@@ -155,7 +155,10 @@ public:
                         if (r.changed) became.changed = part->changes;
                         became.in_part = r.in_part;
                         if (r.failed) r.why.raise();
-                        if (traced) add_rows(*traced, r.rows, began);
+                        if (traced)
+                            for (const tenon::detail::trace_record& t : r.traces)
+                                traced->add(t, clock_of(part->at().name, part->at().incarnation), number, began,
+                                            trace_time(part->tasks->time->now()));
                         if (!r.unsent.empty()) throw_lost_task(error_code::unavailable, r.unsent);
                     }
                 } catch (...) {

@@ -95,8 +95,8 @@ void master::run(const std::shared_ptr<session>& s, run_step&& c, time_point dea
         s->used = transport_.now();
         ++s->begun;
     }
-    a->traced = c.traced ? std::make_shared<trace>() : nullptr;
-    const std::int64_t began = nanoseconds_now();
+    a->traced = c.traced ? std::make_shared<trace>(trace_of_step) : nullptr;
+    const std::int64_t began = trace_time(transport_.now());
     a->ended = [this, token = busy_.enter(), s, r, request, traced = a->traced, began,
                 to](std::vector<any_array> fetched, std::exception_ptr failed) {
         if (r->timer) (void)transport_.cancel(r->timer);
@@ -112,7 +112,7 @@ void master::run(const std::shared_ptr<session>& s, run_step&& c, time_point dea
         }
         run_step::reply told;
         told.fetched = std::move(fetched);
-        if (traced) told.rows = rows_of(*traced, began);
+        if (traced) told.traces.push_back(traced->record(began, trace_time(transport_.now())));
         if (s->settings.log_device_placement) told.placed = s->take_placed();
         reply<run_step>(*to, told);
     };

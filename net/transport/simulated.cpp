@@ -126,6 +126,11 @@ void simulated_network::jump_wall_clock(const std::string& host, duration by) {
     state_->host(host).wall_clock += by;
 }
 
+void simulated_network::set_clock(const std::string& host, duration ahead) {
+    const std::lock_guard lock(state_->mutex);
+    state_->host(host).ahead = ahead;
+}
+
 std::chrono::system_clock::time_point simulated_network::wall_clock(const std::string& host) const {
     const std::lock_guard lock(state_->mutex);
     using clock = std::chrono::system_clock;

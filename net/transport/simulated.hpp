@@ -85,6 +85,8 @@ public:
     void refuse_dials(const std::string& host, bool refused = true);
     /// What connection::is_private says of connections that are made from now on; true at first.
     void set_private(bool is_private);
+    /// The steady clock of processes that are started there from now on: so much it shows more than the network's time.
+    void set_clock(const std::string& host, duration ahead);
     /// The host's wall clock; nothing in a transport depends on it.
     void jump_wall_clock(const std::string& host, duration by);
     std::chrono::system_clock::time_point wall_clock(const std::string& host) const;

@@ -59,7 +59,8 @@ std::uint64_t simulated_process::random_number() {
     return net.random() | 1;
 }
 
-std::uint64_t simulated_process::call_at(time_point at, std::function<void()> what) {
+std::uint64_t simulated_process::call_at(time_point here, std::function<void()> what) {
+    const time_point at = of_network(here);
     const std::lock_guard lock(net.mutex);
     if (!alive) return ++net.made;
     const std::uint64_t number = net.at(at, this, std::move(what));

@@ -118,6 +118,7 @@ struct simulated_host {
     simulated_process* running = nullptr;
     bool paused = false, refuses = false;
     duration wall_clock{};
+    duration ahead{}; // its steady clock, of the network's time
     time_point went_on{};
     std::uint16_t next_port = 40000;
     simulated_card card;
@@ -131,11 +132,17 @@ struct simulated_process final : transport {
 
     void dial(const std::string& address, duration limit, dialed then) override;
     std::unique_ptr<listener> listen(const std::string& address, accept each) override;
-    time_point now() const noexcept override { return net.now.load(); }
+    time_point now() const noexcept override { return net.now.load() + where.ahead; }
+    /// By the network's time.
+    time_point of_network(time_point here) const noexcept {
+        return here == time_point::max() ? here : here - where.ahead;
+    }
     std::uint64_t random_number() override;
     std::uint64_t call_at(time_point at, std::function<void()> what) override;
     bool cancel(std::uint64_t timer) noexcept override;
-    bool work_until(function_ref<bool()> done, time_point limit) override { return net.work_until(done, limit, this); }
+    bool work_until(function_ref<bool()> done, time_point limit) override {
+        return net.work_until(done, of_network(limit), this);
+    }
     void wake() noexcept override;
     bool has_threads() const noexcept override { return false; }
 

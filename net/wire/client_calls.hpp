@@ -74,11 +74,11 @@ struct run_step {
     std::vector<any_array> feeds;
     struct reply {
         std::vector<any_array> fetched;
-        std::vector<trace_row> rows;     ///< where it was traced
-        std::vector<std::string> placed; ///< lines for session_options::placement_log
+        std::vector<tenon::detail::trace_record> traces; ///< one, where it was traced
+        std::vector<std::string> placed;                 ///< lines for session_options::placement_log
         static constexpr void fields(auto&& field) {
             field("fetched", &reply::fetched);
-            field("rows", &reply::rows);
+            field("traces", &reply::traces);
             field("placed", &reply::placed);
         }
     };

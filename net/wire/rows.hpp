@@ -10,6 +10,7 @@
 #include <tenon/kernel/run_count.hpp>
 #include <tenon/runtime/device/device_attributes.hpp>
 #include <tenon/runtime/place/explanation.hpp>
+#include <tenon/runtime/run/trace_record.hpp>
 #include <tenon/runtime/session/options.hpp>
 #include <tenon/runtime/session/report.hpp>
 
@@ -74,19 +75,6 @@ struct graph_output {
         field("index", &graph_output::index);
     }
     friend bool operator==(const graph_output&, const graph_output&) = default;
-};
-
-/// As trace::add takes it.
-struct trace_row {
-    std::string name, op, row;
-    std::int64_t begin = 0, end = 0; ///< nanoseconds since the step began where it is sent from
-    static constexpr void fields(auto&& field) {
-        field("name", &trace_row::name);
-        field("op", &trace_row::op);
-        field("row", &trace_row::row);
-        field("begin", &trace_row::begin);
-        field("end", &trace_row::end);
-    }
 };
 
 /// What an op of a step waits for.
@@ -218,6 +206,7 @@ using content_hash = std::array<std::byte, 32>;
 template <> inline constexpr std::size_t enum_count<element_type> = 15;
 template <> inline constexpr std::size_t enum_count<placement_rule> = 7;
 template <> inline constexpr std::size_t enum_count<bytes_known> = 4;
+template <> inline constexpr std::size_t enum_count<trace_event::way> = 3;
 
 template <> struct fields_of<device_attributes> {
     static constexpr void fields(auto&& field) {
@@ -226,6 +215,41 @@ template <> struct fields_of<device_attributes> {
         field("description", &device_attributes::description);
         field("simulated", &device_attributes::simulated);
         field("capability", &device_attributes::capability);
+    }
+};
+template <> struct fields_of<tenon::detail::trace_record::event> {
+    static constexpr void fields(auto&& field) {
+        using e = tenon::detail::trace_record::event;
+        field("name", &e::name);
+        field("op", &e::op);
+        field("row", &e::row);
+        field("task", &e::task);
+        field("clock", &e::clock);
+        field("begin", &e::begin);
+        field("end", &e::end);
+        field("goes", &e::goes);
+        field("edge", &e::edge);
+        field("bytes", &e::bytes);
+    }
+};
+template <> struct fields_of<tenon::detail::trace_record::order> {
+    static constexpr void fields(auto&& field) {
+        using o = tenon::detail::trace_record::order;
+        field("earlier_clock", &o::earlier_clock);
+        field("later_clock", &o::later_clock);
+        field("earlier", &o::earlier);
+        field("later", &o::later);
+    }
+};
+template <> struct fields_of<tenon::detail::trace_record> {
+    static constexpr void fields(auto&& field) {
+        using r = tenon::detail::trace_record;
+        field("texts", &r::texts);
+        field("events", &r::events);
+        field("orders", &r::orders);
+        field("began", &r::began);
+        field("ended", &r::ended);
+        field("dropped", &r::dropped);
     }
 };
 template <> struct fields_of<run_count> {

@@ -3,31 +3,26 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include <net/wire/rows.hpp>
 #include <tenon/runtime/run/trace.hpp>
 
-/// Traces as they travel: times since the step began where they come from, since no two clocks are compared.
+/// Traces as they travel.
 
 namespace tenon::net {
 
-/// The clock of traces.
-inline std::int64_t nanoseconds_now() {
-    return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+/// A time as traces have it.
+inline std::int64_t trace_time(std::chrono::steady_clock::time_point t) {
+    return t.time_since_epoch() / std::chrono::nanoseconds(1);
 }
-/// What was traced of a step that began then; each row's name behind `where`.
-inline std::vector<trace_row> rows_of(const trace& t, std::int64_t began, const std::string& where = {}) {
-    std::vector<trace_row> rows;
-    t.each([&](const std::string& name, const std::string& op, const std::string& row, std::int64_t begin,
-               std::int64_t end) {
-        rows.push_back({name, op, where + row, begin - began, end - began});
-    });
-    return rows;
+/// What others call the clock of this life of a process.
+inline std::string clock_of(const std::string& process, std::uint64_t incarnation) {
+    return process + " " + std::to_string(incarnation);
 }
-/// The reverse, for a step that began then by this process's clock.
-inline void add_rows(trace& t, const std::vector<trace_row>& rows, std::int64_t began) {
-    for (const trace_row& row : rows) t.add(row.name, row.op, row.row, began + row.begin, began + row.end);
-}
+/// Of one step, on one task and on all: what fits into a message. Much of what a step does that takes longer is the same again.
+inline constexpr trace_options trace_of_part{
+    .most_events = 200'000, .most_text_bytes = std::size_t{8} << 20, .threads_of_process = true};
+inline constexpr trace_options trace_of_step{
+    .most_events = 500'000, .most_text_bytes = std::size_t{16} << 20, .threads_of_process = true};
 
 } // namespace tenon::net

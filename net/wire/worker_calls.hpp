@@ -114,7 +114,7 @@ struct run_part {
     std::string limit_source; ///< "run's time limit"
     bool traced = false;
     struct reply {
-        std::vector<trace_row> rows;
+        std::vector<tenon::detail::trace_record> traces; ///< one, where it was traced and is done
         std::string unsent;   ///< the part is done, and what it sent is lost: why; empty: it is not
         bool took = false;    ///< from queues, what can be given back: a settle_step says
         bool changed = false; ///< variables, or more of queues than what it took
@@ -122,7 +122,7 @@ struct run_part {
         bool failed = false;
         failure why; ///< if it has failed
         static constexpr void fields(auto&& field) {
-            field("rows", &reply::rows);
+            field("traces", &reply::traces);
             field("unsent", &reply::unsent);
             field("took", &reply::took);
             field("changed", &reply::changed);

@@ -63,8 +63,7 @@ std::shared_ptr<worker::running_part> worker::enter(link_number master, run_part
     r->in.may_be_stopped = true;
     r->in.time = task_->time;
     r->since = r->in.now();
-    if (m.traced) r->traced.emplace();
-    r->began = nanoseconds_now();
+    if (m.traced) r->traced.emplace(trace_of_part);
     {
         const std::lock_guard lock(s->guard);
         if (s->ended) throw_lost_task(error_code::aborted, "the session of this step has ended on " + self_.name);
@@ -186,7 +185,7 @@ void worker::ended(const std::shared_ptr<running_part>& r) {
         reply<run_part>(r->answer, told);
         return;
     }
-    if (r->traced) told.rows = rows_of(*r->traced, r->began, self_.name + " ");
+    if (r->traced) told.traces.push_back(r->traced->record(trace_time(r->since), trace_time(r->in.now())));
     answer_when_sent(r, std::move(told));
 }
 

@@ -83,7 +83,6 @@ struct worker::running_part {
     std::string limit_source;
     std::optional<trace> traced;
     step::clock::time_point since{};
-    std::int64_t began = 0; // by the steady clock: of what is traced
     replier answer;
     link_number master = 0;
     std::uint64_t losses_before = 0;

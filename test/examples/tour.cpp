@@ -74,7 +74,7 @@ std::vector<span> spans_of(const std::string& trace_json) {
     std::map<int, std::string> rows;
     std::vector<span> spans;
     for (const auto& e : all.at("traceEvents"))
-        if (e.at("ph") == "M") rows[e.at("tid")] = e.at("args").at("name");
+        if (e.at("name") == "thread_name") rows[e.at("tid")] = e.at("args").at("name");
     for (const auto& e : all.at("traceEvents"))
         if (e.at("ph") == "X") {
             const double begin = e.at("ts"), length = e.at("dur");

@@ -132,6 +132,25 @@ void write_calls() {
         });
 }
 
+// Two steps of a part, of which one sends and the other receives.
+void write_traces() {
+    net::run_part::reply told;
+    for (const auto way : {tenon::trace_event::way::send, tenon::trace_event::way::receive}) {
+        tenon::trace t;
+        t.add("mul", "mul", "CPU:0 thread 0", 100, 200);
+        tenon::trace_event e{
+            .name = "w", .op = "op", .row = "CPU:0 waits", .task = "/job:ps/task:0", .begin = 200, .end = 300};
+        e.goes = way;
+        e.edge = 1;
+        e.bytes = 8;
+        t.add(e);
+        if (!told.traces.empty()) t.add(told.traces[0], "another", 1, 50, 400);
+        told.traces.push_back(t.record(50, 400));
+    }
+    const net::message m = net::reply_to<net::run_part>(told);
+    write("net_traces", "two", fuzz::text_of({m.body, {}}));
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -140,7 +159,7 @@ int main(int argc, char** argv) {
         return 2;
     }
     folder = argv[1];
-    for (const char* target : {"net_graph", "net_program", "net_values", "net_calls"})
+    for (const char* target : {"net_graph", "net_program", "net_values", "net_calls", "net_traces"})
         std::filesystem::remove_all(folder / target);
     int number = 0, refused = 0;
     for (const entry& e : entries())
@@ -158,5 +177,6 @@ int main(int argc, char** argv) {
             }
         }
     write_calls();
+    write_traces();
     return refused == 0 ? 0 : 1;
 }

@@ -32,7 +32,9 @@ template <class V> std::string type_name() {
     else if constexpr (std::is_same_v<V, session_settings>) return "session_settings";
     else if constexpr (std::is_same_v<V, graph_output>) return "graph_output";
     else if constexpr (std::is_same_v<V, data_wanted>) return "data_wanted";
-    else if constexpr (std::is_same_v<V, trace_row>) return "trace_row";
+    else if constexpr (std::is_same_v<V, tn::detail::trace_record>) return "trace_record";
+    else if constexpr (std::is_same_v<V, tn::detail::trace_record::event>) return "trace_event";
+    else if constexpr (std::is_same_v<V, tn::detail::trace_record::order>) return "trace_order";
     else if constexpr (std::is_same_v<V, wait_row>) return "wait_row";
     else if constexpr (std::is_same_v<V, step_row>) return "step_row";
     else if constexpr (std::is_same_v<V, session_row>) return "session_row";
@@ -104,8 +106,8 @@ TEST_CASE("docs/protocol.md says what calls are made of") {
     const auto say = [&]<class T>(const T&) {
         expect(all, "**" + type_name<T>() + "** `" + fields_as_text<T>() + "`");
     };
-    say(session_settings{}), say(graph_output{}), say(data_wanted{}), say(trace_row{}), say(wait_row{}),
-        say(step_row{});
+    say(session_settings{}), say(graph_output{}), say(data_wanted{}), say(wait_row{}), say(step_row{});
+    say(tn::detail::trace_record{}), say(tn::detail::trace_record::event{}), say(tn::detail::trace_record::order{});
     say(session_row{}), say(resource_row{}), say(device_row{}), say(holder_row{}), say(task_row{}), say(peer_row{}),
         say(edge_row{});
     say(edge_value{}), say(tn::device_attributes{}), say(tn::memory_info{}), say(tn::session_statistics{});

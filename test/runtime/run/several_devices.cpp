@@ -55,7 +55,7 @@ std::vector<span> spans_of(const tn::trace& t) {
     const nlohmann::json all = nlohmann::json::parse(t.to_json());
     std::map<int, std::string> rows;
     for (const auto& e : all.at("traceEvents"))
-        if (e.at("ph") == "M") rows[e.at("tid").get<int>()] = e.at("args").at("name").get<std::string>();
+        if (e.at("name") == "thread_name") rows[e.at("tid").get<int>()] = e.at("args").at("name").get<std::string>();
     for (const auto& e : all.at("traceEvents"))
         if (e.at("ph") == "X")
             spans.push_back({e.at("name"), rows.at(e.at("tid").get<int>()), e.at("ts"),

@@ -34,7 +34,8 @@ public:
         in_.pool = pool_.size() > 1 ? &pool_ : nullptr;
         in_.take_time_of(*e.in);
         in_.values = &values;
-        step_.start(nullptr, {&in_, e.traced, e.measured}, among, pool_, std::move(ended));
+        step_.start(nullptr, {&in_, e.traced, e.measured, nullptr, e.traced ? e.in->id() : 0}, among, pool_,
+                    std::move(ended));
     }
     std::exception_ptr failure() const noexcept override { return step_.failure(); }
     part_end end() const override {

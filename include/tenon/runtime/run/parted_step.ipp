@@ -23,7 +23,7 @@ TENON_INLINE run_environment parted_step::begin(const run_environment& e) {
     const std::lock_guard lock(guard_);
     running_ = others_.size() + 1;
     first_ = nullptr;
-    return {&in_, e.traced, e.measured};
+    return {&in_, e.traced, e.measured, nullptr, e.traced ? e.in->id() : 0};
 }
 
 // One that cannot be started has ended: others may have begun, and who waits for all is told by each.

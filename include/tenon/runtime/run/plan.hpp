@@ -34,6 +34,7 @@ struct run_environment {
     trace* traced = nullptr;
     cost_measurements* measured = nullptr; ///< of plans that were made to be
     fetch_taker* taker = nullptr;
+    std::uint64_t traced_as = 0; ///< the step's number in the trace, where parts of it run on several tasks
 
     thread_pool* pool() const noexcept { return in->pool; }
     bool limited() const noexcept { return in->limited(); }

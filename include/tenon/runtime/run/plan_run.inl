@@ -221,7 +221,7 @@ TENON_INLINE void plan::run_operation(std::size_t s, frame& f, const run_environ
     kernel_run& r = f.runs[s];
     r.pool = e.pool();
     r.step = e.in;
-    const auto now = [] { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); };
+    const auto now = [&] { return e.in->now().time_since_epoch() / std::chrono::nanoseconds(1); };
     const bool timed = e.traced || e.measured;
     const std::int64_t begin = timed ? now() : 0;
     if (e.stoppable()) {
@@ -251,7 +251,14 @@ TENON_INLINE void plan::run_operation(std::size_t s, frame& f, const run_environ
 }
 
 TENON_INLINE void plan::record(std::size_t s, const run_environment& e, std::int64_t begin, std::int64_t end) const {
-    if (e.traced) e.traced->add(operations_[s].origin->name, op_of(s), row_of(s, *e.traced), begin, end);
+    if (e.traced)
+        e.traced->add(
+            {.name = operations_[s].origin->name,
+             .op = op_of(s),
+             .row = row_of(s, *e.traced),
+             .task = tenon::detail::traced_task(devices_[static_cast<std::size_t>(operations_[s].device)]->full_name()),
+             .begin = begin,
+             .end = end});
     if (!e.measured || !measured_) return;
     const auto kind_of = [&](int device) { return timed_on(devices_[static_cast<std::size_t>(device)]->attributes()); };
     const program_item& it = program_.item(schedule_.order[s]);

@@ -71,7 +71,8 @@ private:
         bool receives = false, sends = false;         // what another task sends, or has
         bool only_takes = false, uses_values = false; // as of waiting_kernel
         kernel_pointer kernel{};
-        std::string name{}, op{}, row{},
+        std::int64_t edge = -1; // by which it goes
+        std::string name{}, op{}, row{}, task{},
             place{}; // for messages and traces; the place is "name (op) on device", of a stage that of its last
         std::vector<node_output> outputs{};
         std::vector<tensor_type> given{}; // their types, with sizes open where it will tell

@@ -9,6 +9,7 @@
 #include <tenon/ops/exchange.hpp>
 #include <tenon/runtime/plan/prune.hpp>
 #include <tenon/runtime/run/staged_plan.hpp>
+#include <tenon/runtime/run/trace.hpp>
 
 namespace tenon::runtime {
 
@@ -82,8 +83,10 @@ TENON_INLINE void staged_plan::make_units(program&& placed) {
             u.name = i.origin->name;
             u.op = i.op == i.origin->op ? shown_op(*i.origin) : i.op->name;
             if (u.changes && !u.only_takes) u.changed.push_back(i.origin->inputs[0].node->name);
-            u.row = on.full_name().type.str() + ":" + std::to_string(on.full_name().index) + " waits " +
-                    std::to_string(waits_.size());
+            u.row = on.full_name().type.str() + ":" + std::to_string(on.full_name().index) + " waits";
+            u.task = tenon::detail::traced_task(on.full_name());
+            if (u.sends) u.edge = decode<send_op::attributes>(i.attributes).edge;
+            if (u.receives) u.edge = decode<receive_op::attributes>(i.attributes).edge;
             u.place = place_of(*i.origin, on);
             u.told_from = told_.size();
             for (const int v : i.outputs) {

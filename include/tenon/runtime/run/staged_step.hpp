@@ -110,7 +110,8 @@ private:
         waiter* taken_before{};  // of those that took what can be given back
         bool waits = false;      // start() has returned, and it has not ended
         std::thread::id starter{};
-        std::int64_t began = 0;
+        std::int64_t began = 0;                 // of one that is traced
+        std::uint64_t bytes = 0;                // that it was given, of the same
         tenon::step::clock::time_point since{}; // of what waits
     };
     // Its arrays are kept so that a step need not make them.
@@ -154,6 +155,7 @@ private:
     bool has_work() const noexcept {
         return !ready_.empty() || !going_on_.empty() || (!to_start_.empty() && !starting_);
     }
+    void record(const waiter& w, const staged_plan::unit& unit);
     void make_ready(int unit);
     void release(int unit, const stage* s = nullptr);
     void note_change(int unit) noexcept { changes_ += plan_.units_[static_cast<std::size_t>(unit)].changes; }

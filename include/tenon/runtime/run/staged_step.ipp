@@ -10,6 +10,7 @@
 #include <tenon/kernel/rendezvous.hpp>
 #include <tenon/runtime/run/staged_step.hpp>
 #include <tenon/runtime/run/step_errors.hpp>
+#include <tenon/runtime/run/trace.hpp>
 
 namespace tenon::runtime {
 
@@ -54,6 +55,7 @@ TENON_INLINE void staged_step::begin(const any_array* const* feeds, const run_en
     feeds_ = feeds;
     environment_.traced = e.traced;
     environment_.measured = e.measured;
+    environment_.traced_as = e.traced_as;
     step_.pool = e.in->pool;
     step_.take_time_of(*e.in);
     step_.values = e.in->values;
@@ -298,7 +300,6 @@ TENON_INLINE void staged_step::start_wait(waiter& w, locked& lock) noexcept {
     lock.unlock();
     std::exception_ptr failure;
     try {
-        if (environment_.traced) w.began = step::clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
         std::vector<any_array>& values = w.op->values;
         values.resize(unit.takes.size());
         for (std::size_t k = 0; k < unit.takes.size(); ++k) {
@@ -306,6 +307,11 @@ TENON_INLINE void staged_step::start_wait(waiter& w, locked& lock) noexcept {
             if (s.slot >= 0 && s.last) values[k] = std::move(slots_[static_cast<std::size_t>(s.slot)]);
             else if (s.slot >= 0 || s.feed >= 0) values[k] = found(s).share();
             else values[k] = any_array();
+        }
+        if (environment_.traced) {
+            w.began = step_.now().time_since_epoch() / std::chrono::nanoseconds(1);
+            w.bytes = 0;
+            for (const any_array& v : values) w.bytes += v.bytes();
         }
         w.op->start(step_, w);
     } catch (...) {
@@ -330,14 +336,12 @@ TENON_INLINE void staged_step::completed(waiter& w, std::exception_ptr failure) 
         try {
             staged_plan::check_given(unit, w.op->values, sizes_);
             if (plan_.sizes_matter_) plan_.note_told(unit, w.op->values);
+            if (environment_.traced) record(w, unit);
             for (std::size_t k = 0; k < unit.gives.size(); ++k) {
                 const auto slot = static_cast<std::size_t>(unit.gives[k]);
                 if (plan_.sizes_matter_) told_[slot] = w.op->values[k].extents();
                 slots_[slot] = std::move(w.op->values[k]);
             }
-            if (environment_.traced)
-                environment_.traced->add(unit.name, unit.op, unit.row, w.began,
-                                         step::clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
         } catch (...) {
             failure = std::current_exception();
         }
@@ -351,6 +355,21 @@ TENON_INLINE void staged_step::completed(waiter& w, std::exception_ptr failure) 
         find_worker(!w.waits && w.starter == std::this_thread::get_id(), lock); // who just starts it goes on
     }
     one_less(lock);
+}
+
+// When it has ended, and what it gives is still there.
+TENON_INLINE void staged_step::record(const waiter& w, const staged_plan::unit& unit) {
+    trace_event e{.name = unit.name, .op = unit.op, .row = unit.row, .task = unit.task, .begin = w.began};
+    e.end = step_.now().time_since_epoch() / std::chrono::nanoseconds(1);
+    if (unit.edge >= 0) {
+        e.goes = unit.sends ? trace_event::way::send : trace_event::way::receive;
+        e.step = environment_.traced_as;
+        e.edge = unit.edge;
+        e.bytes = w.bytes;
+        if (unit.receives)
+            for (const any_array& v : w.op->values) e.bytes += v.bytes();
+    }
+    environment_.traced->add(e);
 }
 
 TENON_INLINE void staged_step::make_ready(int unit) {
