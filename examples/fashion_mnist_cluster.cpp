@@ -5,13 +5,16 @@
 //
 // needs: the data set, and a cluster (examples/run.sh brings both)
 // links: tenon::net
+#include <tenon/debug/summary_hook.hpp>
 #include <tenon/net/net.hpp>
 #include <tenon/tenon.hpp>
 
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <string>
+#include <vector>
 
 namespace tn = tenon;
 namespace nn = tenon::nn;
@@ -21,8 +24,10 @@ namespace {
 
 struct options {
     std::string data = "/usr/share/datasets/fashion-mnist";
-    std::string save; // what checkpoints are called, below the folder that servers allow; empty: none
-    int epochs = 8;   // of all workers together
+    std::string save;  // what checkpoints are called, below the folder that servers allow; empty: none
+    std::string logs;  // a folder; each worker has one below it, for TensorBoard
+    std::string trace; // a file, ".json": what worker 0 and the tasks that it uses do in three steps, for Perfetto
+    int epochs = 8;    // of all workers together
 };
 
 constexpr const char* usage =
@@ -30,7 +35,9 @@ constexpr const char* usage =
     "  --data DIR    the folder of the four IDX files, gzipped or not\n"
     "  --epochs N    times that each image is seen, by one worker or another\n"
     "  --save FILE   where the chief saves the variables after each of its epochs; what is there is "
-    "gone on from\n";
+    "gone on from\n"
+    "  --logs DIR    what TensorBoard shows: tensorboard --logdir DIR\n"
+    "  --trace FILE  what three steps of worker 0 do on all tasks, for https://ui.perfetto.dev\n";
 
 options read_options(int argc, char** argv) {
     options o;
@@ -38,6 +45,8 @@ options read_options(int argc, char** argv) {
         const std::string name = argv[i];
         if (i + 1 < argc && name == "--data") o.data = argv[++i];
         else if (i + 1 < argc && name == "--save") o.save = argv[++i];
+        else if (i + 1 < argc && name == "--logs") o.logs = argv[++i];
+        else if (i + 1 < argc && name == "--trace") o.trace = argv[++i];
         else if (i + 1 < argc && name == "--epochs" && std::atoi(argv[i + 1]) > 0) o.epochs = std::atoi(argv[++i]);
         else {
             std::fprintf(stderr, "fashion_mnist_cluster: %s: there is no such option, or its value is missing\n%s",
@@ -68,12 +77,19 @@ void work(const options& o, const tn::net::cluster_source& place, const tn::serv
     tn::session_options limits;
     limits.operation_timeout = 60;
     limits.device_filters = {"/job:ps", own_task};
+    tn::trace traced;
+    std::vector<std::shared_ptr<tn::session_hook>> hooks;
+    if (!o.logs.empty()) {
+        const auto log = std::make_shared<tn::summary_writer>(o.logs + "/worker_" + std::to_string(place.task));
+        hooks.push_back(tn::summary_hook(log, {.scalars = {loss, stale}}));
+    }
     tn::monitored_session sess({.target = self.target(),
                                 .session = limits,
                                 .is_chief = place.is_chief(),
                                 .checkpoint = o.save,
                                 .save_every = {.seconds = 2},
                                 .recovery_timeout = 60,
+                                .hooks = hooks,
                                 .log = [&](const std::string& line) {
                                     std::printf("%s: %s\n", name.c_str(), line.c_str());
                                     std::fflush(stdout);
@@ -85,9 +101,15 @@ void work(const options& o, const tn::net::cluster_source& place, const tn::serv
     double sum_of_losses = 0, staleness = 0, crossing = -1;
     auto began = std::chrono::steady_clock::now();
     std::int64_t done = 0;
+    const bool traces = !o.trace.empty() && place.task == 0 && steps > 103;
     while (done < steps)
         for (auto [x, y] : batches) {
             if (done == steps) break;
+            if (traces && done == 100) sess.session().set_trace(&traced);
+            if (traces && done == 103) {
+                sess.session().set_trace(nullptr);
+                traced.save(o.trace);
+            }
             try {
                 auto [l, s] = sess.run(tn::feed(images, x), tn::feed(labels, y), loss, stale);
                 sum_of_losses += static_cast<double>(l.item());

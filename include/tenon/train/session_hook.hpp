@@ -65,6 +65,8 @@ std::shared_ptr<session_hook> nan_guard(const any_tensor& loss, bool stop = fals
 std::shared_ptr<session_hook> step_rate(hook_period every = {}, hook_log to = {});
 
 namespace detail {
+/// Every 100 steps where none is given; invalid_argument_error, of `whose`, for numbers below 0.
+hook_period checked_period(hook_period p, const char* whose);
 /// Asks and remembers when something was done.
 class hook_timer {
 public:

@@ -15,7 +15,7 @@ namespace tenon {
 
 namespace detail {
 
-inline hook_period checked_period(hook_period p, const char* whose) {
+TENON_INLINE hook_period checked_period(hook_period p, const char* whose) {
     if (p.steps < 0 || !(p.seconds >= 0))
         throw invalid_argument_error(std::string(whose) + ": a period of " + std::to_string(p.steps) + " steps and " +
                                      detail::text_of_number(p.seconds) +

@@ -10,17 +10,6 @@
 namespace tenon {
 namespace detail {
 
-TENON_INLINE void write_varint(std::string& to, std::uint64_t value) {
-    for (; value >= 0x80; value >>= 7) to += static_cast<char>(value | 0x80);
-    to += static_cast<char>(value);
-}
-// Field `field`, of bytes that have a length.
-TENON_INLINE void write_field(std::string& to, std::uint32_t field, std::string_view bytes) {
-    write_varint(to, field << 3 | static_cast<std::uint32_t>(wire_type::length));
-    write_varint(to, bytes.size());
-    to += bytes;
-}
-
 TENON_INLINE std::string feature_message(const feature& f) {
     std::string list, message;
     switch (f.kind()) {

@@ -9,7 +9,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/io/example/feature_kind.hpp>
 
-/// The wire format of protocol buffers, as far as examples need it: reading in place, and writing.
+/// The wire format of protocol buffers, as far as examples and event files need it: reading in place, and writing.
 
 namespace tenon::detail {
 
@@ -19,6 +19,11 @@ struct wire_tag {
     wire_type type = wire_type::varint;
     bool is(std::uint32_t f, wire_type t) const noexcept { return field == f && type == t; }
 };
+
+void write_varint(std::string& to, std::uint64_t value);
+void write_tag(std::string& to, std::uint32_t field, wire_type type);
+/// A field of bytes that have a length: a text, a message, packed numbers.
+void write_field(std::string& to, std::uint32_t field, std::string_view bytes);
 
 /// What is being read, for messages, and what was put together on the way.
 struct wire_context {

@@ -4,6 +4,19 @@
 
 namespace tenon::detail {
 
+TENON_INLINE void write_varint(std::string& to, std::uint64_t value) {
+    for (; value >= 0x80; value >>= 7) to += static_cast<char>(value | 0x80);
+    to += static_cast<char>(value);
+}
+TENON_INLINE void write_tag(std::string& to, std::uint32_t field, wire_type type) {
+    write_varint(to, field << 3 | static_cast<std::uint32_t>(type));
+}
+TENON_INLINE void write_field(std::string& to, std::uint32_t field, std::string_view bytes) {
+    write_tag(to, field, wire_type::length);
+    write_varint(to, bytes.size());
+    to += bytes;
+}
+
 TENON_INLINE std::string wire_context::place() const {
     return feature.data() ? who + ": feature \"" + std::string(feature) + '"' : who;
 }

@@ -56,13 +56,10 @@ TENON_INLINE void record_output::refuse(const std::string& what) const {
 } // namespace detail
 
 TENON_INLINE void tfrecord_writer::write(std::string_view record) {
-    char head[detail::tfrecord_head_bytes], tail[detail::tfrecord_tail_bytes];
-    detail::put_little_endian(static_cast<std::uint64_t>(record.size()), head);
-    detail::put_little_endian(detail::masked_crc32c(head, 8), head + 8);
-    detail::put_little_endian(detail::masked_crc32c(record.data(), record.size()), tail);
-    out_.write(head, sizeof head);
+    const detail::tfrecord_frame around(record);
+    out_.write(around.head, sizeof around.head);
     out_.write(record);
-    out_.write(tail, sizeof tail);
+    out_.write(around.tail, sizeof around.tail);
 }
 
 TENON_INLINE void text_writer::write(std::string_view line) {

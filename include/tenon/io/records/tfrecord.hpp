@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string_view>
 
 #include <tenon/io/files/crc32c.hpp>
 
@@ -28,5 +29,15 @@ template <class T> T little_endian(const char* at) noexcept {
 template <class T> void put_little_endian(T value, char* at) noexcept {
     for (std::size_t i = 0; i < sizeof(T); ++i, value = static_cast<T>(value >> 8)) at[i] = static_cast<char>(value);
 }
+
+/// What stands before and behind a record.
+struct tfrecord_frame {
+    explicit tfrecord_frame(std::string_view record) noexcept {
+        put_little_endian(static_cast<std::uint64_t>(record.size()), head);
+        put_little_endian(masked_crc32c(head, 8), head + 8);
+        put_little_endian(masked_crc32c(record.data(), record.size()), tail);
+    }
+    char head[tfrecord_head_bytes], tail[tfrecord_tail_bytes];
+};
 
 } // namespace tenon::detail
