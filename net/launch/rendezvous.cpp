@@ -7,6 +7,7 @@
 #include <net/launch/private_file.hpp>
 #include <net/link/peer.hpp>
 #include <tenon/core/error.hpp>
+#include <tenon/train/stop_signal.hpp>
 
 namespace tenon::net {
 
@@ -70,7 +71,12 @@ met meet(transport& t, cluster_source& source, const rendezvous_options& options
     check_no_other(t, *source.rendezvous, options);
     auto part = rendezvous_part::begin(t, *source.rendezvous, options);
     // Each part has its own limits; this one is far behind them.
-    t.work_until([&] { return part->done(); }, began + 4 * options.limit + std::chrono::minutes(1));
+    const tenon::detail::stop_listener on_signal([&t](int) { t.wake(); });
+    t.work_until([&] { return part->done() || stop_signal() != 0; },
+                 began + 4 * options.limit + std::chrono::minutes(1));
+    if (!part->done() && stop_signal() != 0)
+        throw cancelled_error("rendezvous: signal " + std::to_string(stop_signal()) +
+                              " asked to stop before all ranks had met");
     placed place = part->result();
     source.tasks = std::move(place.tasks);
     source.job = std::move(place.job);

@@ -282,6 +282,7 @@ TEST_CASE("a folder that cannot be made is an error that names it") {
     const temporary_folder folder;
     tn::summary_writer log(folder / "");
     CHECK(contains(message_of<tn::error>([&] { tn::summary_writer(log.path() + "/logs"); }), log.path() + "/logs"));
+    CHECK_THROWS_AS(tn::summary_writer("memory://logs"), tn::unimplemented_error);
 }
 
 TEST_CASE("a hook writes what steps compute by its period, how many there are a second, and the graph") {
