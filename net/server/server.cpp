@@ -101,6 +101,10 @@ server server::create_local_server(server_options options) {
 std::string server::target() const { return "tenon://" + address(); }
 const std::string& server::address() const { return live().core->address(); }
 const tenon::cluster& server::cluster() const { return live().core->tasks(); }
+std::shared_ptr<collective_group> server::processes(const std::vector<std::string>& jobs, double seconds,
+                                                    const std::string& name) {
+    return live().core->processes(jobs, name, seconds);
+}
 
 void server::join() {
     state& s = live();

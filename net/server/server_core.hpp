@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include <net/collective/collectives.hpp>
 #include <net/link/gate.hpp>
 #include <net/link/service.hpp>
 #include <net/master/master.hpp>
@@ -47,6 +48,11 @@ public:
     /// As server::stop.
     bool stop(duration limit);
     task_row status() const;
+    /// As server::processes.
+    std::shared_ptr<collective_group> processes(const std::vector<std::string>& jobs, const std::string& name,
+                                                double seconds) {
+        return collectives_->make(jobs, name, seconds);
+    }
     const tenon::cluster& tasks() const noexcept { return settings_.tasks; }
 
     /// What it holds, for tests.
@@ -84,6 +90,7 @@ private:
     users busy_;
     std::unique_ptr<turns> turns_; // goes after all that it works for
     std::unique_ptr<peers> others_;
+    std::shared_ptr<collectives> collectives_;
     std::unique_ptr<worker> worker_;
     std::unique_ptr<master> master_;
     std::unique_ptr<service> service_;
