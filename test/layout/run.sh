@@ -10,8 +10,8 @@ cd "$1"
 export LC_ALL=C
 
 # A line for each include of a file of the project, "from to", with paths as in #include <...>.
-includes=$(grep -rnoE '^ *# *include *<(tenon|net|cuda)/[^>]+>' include net cuda --include='*.hpp' --include='*.ipp' \
-    --include='*.inl' --include='*.cpp' --include='*.cu' | sed -E 's,^(((net|cuda)/)?include/)?([^:]+):[0-9]+: *# *include *<([^>]+)>,\4 \5,')
+includes=$(grep -rnoE '^ *# *include *<(tenon|net|mpi|cuda)/[^>]+>' include net mpi cuda --include='*.hpp' --include='*.ipp' \
+    --include='*.inl' --include='*.cpp' --include='*.cu' | sed -E 's,^(((net|mpi|cuda)/)?include/)?([^:]+):[0-9]+: *# *include *<([^>]+)>,\4 \5,')
 [ "$(wc -l <<<"$includes")" -gt 100 ] || { echo "hardly any includes were found under $PWD/include"; exit 1; }
 
 status=0
@@ -20,7 +20,7 @@ trap 'rm -f "$circles"' EXIT
 
 # Parts: each file's is the longest line of parts.txt that its path begins with.
 awk -v parts="$here/parts.txt" '
-    BEGIN { while ((getline line < parts) > 0) if (line !~ /^(#|$)/) part[++n] = (line ~ /^(net|cuda)\// ? "" : "tenon/") line "/" }
+    BEGIN { while ((getline line < parts) > 0) if (line !~ /^(#|$)/) part[++n] = (line ~ /^(net|mpi|cuda)\// ? "" : "tenon/") line "/" }
     function place(file,   i, best, length_of_best) {
         for (i = 1; i <= n; ++i)
             if (index(file, part[i]) == 1 && length(part[i]) > length_of_best) {

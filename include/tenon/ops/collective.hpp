@@ -56,13 +56,14 @@ any_tensor add_collective(const std::shared_ptr<collective_group>& group, collec
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/scope.hpp>
+#include <tenon/kernel/failed_step_listener.hpp>
 #include <tenon/kernel/wait.hpp>
 
 namespace tenon {
 
 namespace detail {
 
-class collective_wait final : public wait, private tenon::collective {
+class collective_wait final : public wait, public failed_step_listener, private tenon::collective {
 public:
     collective_wait(std::shared_ptr<collective_group> g, collective_signature s, const collective_turn& t) :
         group_(std::move(g)), turn_(t) {
@@ -82,10 +83,14 @@ public:
     }
     bool stop() noexcept override { return group_->stop(*this); }
     std::string awaited() const override { return group_->awaited(*this); }
-    void give_back() noexcept override {
-        group_->abort(error_code::aborted, group_->member(group_->rank()) + " has failed in a step of group " +
-                                               group_->name() + " after " + to_string(what) +
-                                               "; the processes must begin again, from a checkpoint");
+    void step_failed() noexcept override {
+        std::string why;
+        try {
+            why = group_->member(group_->rank()) + " has failed in a step of group " + group_->name() + " after " +
+                  to_string(what) + "; the processes must begin again, from a checkpoint";
+        } catch (...) { // no memory for words
+        }
+        group_->abort(error_code::aborted, why);
     }
 
 private:
@@ -115,7 +120,6 @@ public:
     std::unique_ptr<wait> make_wait() const override {
         return std::make_unique<collective_wait>(group_, collective_signature{a_.kind, name_, {}}, turn_);
     }
-    bool takes() const override { return true; } // so that it is told where a step fails after it
     bool has_turn() const override { return true; }
     void set_turn(int number, int of) override { turn_ = {0, number, of}; }
 

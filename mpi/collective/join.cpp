@@ -1,5 +1,5 @@
-#include <mpi/group.hpp>
-#include <mpi/library.hpp>
+#include <mpi/collective/group.hpp>
+#include <mpi/collective/library.hpp>
 #include <tenon/mpi/mpi.hpp>
 #include <tenon/train/processes.hpp>
 

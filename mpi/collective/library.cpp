@@ -1,4 +1,4 @@
-#include <mpi/library.hpp>
+#include <mpi/collective/library.hpp>
 
 #include <atomic>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-#include <mpi/group.hpp>
+#include <mpi/collective/group.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -10,7 +10,7 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include <mpi/library.hpp>
+#include <mpi/collective/library.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/kernel/ordered_sum.hpp>
 #include <tenon/kernel/widened.hpp>
