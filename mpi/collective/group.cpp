@@ -94,7 +94,7 @@ group::group(const std::string& name) :
     come_(static_cast<std::size_t>(size())),
     left_(static_cast<std::size_t>(size())),
     heard_(static_cast<std::size_t>(size())) {
-    for (MPI_Comm* c : {&values_, &notes_}) {
+    for (MPI_Comm* c : {&words_, &values_, &notes_}) {
         require(MPI_Comm_dup(MPI_COMM_WORLD, c), "MPI_Comm_dup");
         require(MPI_Comm_set_errhandler(*c, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     }
@@ -200,11 +200,13 @@ bool group::advance_locked(std::vector<result>& done, std::vector<failed>& ends)
         begin_words(under_way_.back());
         moved = true;
     }
+    bool told = true; // what all mean by those before it: values meet in the order of numbers, too
     for (auto r = under_way_.begin(); r != under_way_.end();) {
         int over = 0;
         require(MPI_Testall(static_cast<int>(r->requests.size()), r->requests.data(), &over, MPI_STATUSES_IGNORE),
-              "MPI_Testall");
-        if (!over) {
+                "MPI_Testall");
+        if (!over || (r->now == phase::telling && !told)) {
+            told = told && r->now != phase::telling;
             ++r;
             continue;
         }
@@ -255,8 +257,8 @@ void group::begin_words(running& r) {
     r.requests.resize(1);
     r.since = clock::now();
     require(MPI_Iallgather(r.said.data(), static_cast<int>(slot), MPI_CHAR, r.heard.data(), static_cast<int>(slot),
-                         MPI_CHAR, values_, r.requests.data()),
-          "MPI_Iallgather");
+                           MPI_CHAR, words_, r.requests.data()),
+            "MPI_Iallgather");
 }
 
 group::word group::word_of(const running& r, int rank_of) const {
@@ -357,7 +359,7 @@ void group::begin_values(running& r, const std::vector<word>& words) {
         r.requests.reserve(static_cast<std::size_t>(r.out.elements() / most_at_once + 1));
         pieces(r.out.elements(), [&](std::int64_t b, int n, MPI_Request* q) {
             require(MPI_Ibcast(static_cast<std::byte*>(r.out.data()) + b * size, n, type_of(element), 0, values_, q),
-                  "MPI_Ibcast");
+                    "MPI_Ibcast");
         });
         break;
     }
@@ -376,10 +378,10 @@ void group::begin_values(running& r, const std::vector<word>& words) {
         sizes[0] = extent(rows);
         r.out = any_array(element, sizes);
         r.requests.resize(1);
-        require(MPI_Iallgatherv(std::as_const(r.own).data(), r.counts[static_cast<std::size_t>(rank())], type_of(element),
-                              r.out.data(), r.counts.data(), r.places.data(), type_of(element), values_,
-                              r.requests.data()),
-              "MPI_Iallgatherv");
+        require(MPI_Iallgatherv(std::as_const(r.own).data(), r.counts[static_cast<std::size_t>(rank())],
+                                type_of(element), r.out.data(), r.counts.data(), r.places.data(), type_of(element),
+                                values_, r.requests.data()),
+                "MPI_Iallgatherv");
     }
     }
 }
@@ -580,6 +582,7 @@ void group::leave(double seconds) noexcept {
     if (!all) return;
     (void)MPI_Comm_free(&notes_);
     (void)MPI_Comm_free(&values_);
+    (void)MPI_Comm_free(&words_);
 }
 
 } // namespace tenon::mpi

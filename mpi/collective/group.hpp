@@ -87,7 +87,7 @@ private:
     void abandon() noexcept;
 
     std::vector<std::string> members_;
-    MPI_Comm values_{}, notes_{};
+    MPI_Comm words_{}, values_{}, notes_{}; // each with an order of its own
     std::size_t inline_bytes_ = 0;
 
     std::mutex mpi_guard_;                     // of calls of MPI, and of what follows
