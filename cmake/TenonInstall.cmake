@@ -24,7 +24,7 @@ endif()
 
 if(TENON_HAS_MPI)
     install(DIRECTORY "${PROJECT_SOURCE_DIR}/net/mpi/include/tenon" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
-    install(TARGETS tenon_mpi EXPORT tenon_mpi)
+    install(TARGETS tenon_mpi EXPORT tenon_mpi ${tenon_artifacts})
     install(EXPORT tenon_mpi FILE tenon-mpi-targets.cmake NAMESPACE tenon:: DESTINATION "${tenon_cmake_dir}")
 endif()
 
