@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <mutex>
 
-#include <netdb.h>
 #include <unistd.h>
 
 #include <net/client/client.hpp>
@@ -62,11 +61,6 @@ double joining_run::seconds(double given, const char* name, int otherwise) const
     if (given > 0) return given;
     const auto v = said_.variable(name);
     return v ? v->number(1, 1'000'000, "a number of seconds") : otherwise;
-}
-
-std::string own_name() {
-    char name[256] = {};
-    return ::gethostname(name, sizeof name - 1) == 0 ? std::string(name) : std::string("localhost");
 }
 
 bool is_loopback(const std::string& address) {

@@ -90,6 +90,11 @@ met meet(transport& t, cluster_source& source, const rendezvous_options& options
     return {std::move(place.token), std::move(part)};
 }
 
+std::string own_name() {
+    char name[256] = {};
+    return ::gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
+}
+
 std::string own_folder() { return "/tmp/tenon-" + std::to_string(::geteuid()); }
 
 void write_rendezvous_file(const std::string& path, const rendezvous_file& what) {
