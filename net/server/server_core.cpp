@@ -380,7 +380,7 @@ std::string server_core::why_not_ready() {
 }
 
 task_totals server_core::totals() const {
-    return {master_->ended().total(), worker_->ended().total(), service_->count(),
+    return {master_->ended().total(), worker_->ended().total(), master_->stale().total(),  service_->count(),
             others_->count(),         memory_->info(),          master_->steps_in_flight()};
 }
 
