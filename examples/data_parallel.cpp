@@ -17,21 +17,23 @@ namespace {
 
 constexpr int all_rows = 240, classes = 3;
 
-// Arms of a spiral, those rows that are this process's.
-void points(int rank, int processes, tn::array<float, tn::shape<tn::dyn, 2>>& at,
-            tn::array<std::int32_t, tn::shape<tn::dyn>>& arm) {
-    const int own = (all_rows - rank + processes - 1) / processes;
-    at = tn::array<float, tn::shape<tn::dyn, 2>>(tn::extents(own, 2));
-    arm = tn::array<std::int32_t, tn::shape<tn::dyn>>(tn::extents(own));
-    for (int k = 0; k < own; ++k) {
-        const int row = rank + k * processes;
-        const float along = static_cast<float>(row / classes) / static_cast<float>(all_rows / classes);
-        const float angle = 4 * along + 2.1f * static_cast<float>(row % classes);
-        at(k, 0) = along * std::cos(angle);
-        at(k, 1) = along * std::sin(angle);
-        arm(k) = row % classes;
+// Arms of a spiral, of which each process has its own rows.
+struct points {
+    points(int rank, int processes) :
+        rows((all_rows - rank + processes - 1) / processes), at(tn::extents{rows, 2}), arm(tn::extents{rows}) {
+        for (int k = 0; k < rows; ++k) {
+            const int row = rank + k * processes;
+            const float along = static_cast<float>(row / classes) / static_cast<float>(all_rows / classes);
+            const float angle = 4 * along + 2.1f * static_cast<float>(row % classes);
+            at(k, 0) = along * std::cos(angle);
+            at(k, 1) = along * std::sin(angle);
+            arm(k) = row % classes;
+        }
     }
-}
+    int rows;
+    tn::array<float> at;
+    tn::array<std::int32_t> arm;
+};
 
 } // namespace
 
@@ -50,12 +52,10 @@ int main() {
     tn::session sess;
     sess.run(tn::initialize_variables());
     auto step = sess.callable(tn::feeds(x, y), tn::fetches(train, loss));
-    tn::array<float, tn::shape<tn::dyn, 2>> at;
-    tn::array<std::int32_t, tn::shape<tn::dyn>> arm;
-    points(together->rank(), together->size(), at, arm);
+    const points own(together->rank(), together->size());
     float last = 0;
     for (int i = 0; i <= 300; ++i) {
-        auto [l] = step(at, arm);
+        auto [l] = step(own.at, own.arm);
         last = l.item();
         if (i % 100 == 0 && together->rank() == 0) std::printf("step %3d  loss %.4f\n", i, static_cast<double>(last));
     }

@@ -75,6 +75,9 @@ std::shared_ptr<collective_group> collectives::make(const std::vector<std::strin
     if (rank < 0)
         throw invalid_argument_error("group " + name + ": " + name_of(self_.job, self_.task) + " is no task of " + all +
                                      "; a group is made by its own tasks");
+    if (collective_group::called(name))
+        throw already_exists_error("this process has a group of processes called \"" + name +
+                                   "\" already; use that one, or give this one another name");
     {
         const std::lock_guard lock(guard_);
         if (stopped_) throw failed_precondition_error("group " + name + ": the server was stopped");
@@ -110,25 +113,26 @@ std::shared_ptr<collective_group> collectives::make(const std::vector<std::strin
         ends[r].incarnation = ends[r].at ? ends[r].at->incarnation() : self_.incarnation;
         made.members.push_back({name_of(tasks[r].first, tasks[r].second), ends[r].incarnation});
     }
-    std::vector<early_note> early;
+    const std::vector<link_channel::end> to = ends;
     std::uint64_t number = 0;
-    std::shared_ptr<collective_group> handle;
     {
         const std::lock_guard lock(guard_);
-        number =
-            number_of(all + "#" + std::to_string(made_[all])); // all members say the same, whatever their names for it
-        made.group = std::make_shared<exchange_group>(name, rank, static_cast<int>(tasks.size()), number,
-                                                      std::make_unique<link_channel>(std::move(ends)));
-        // Left by whoever drops it, not by a thread that brings messages.
-        handle = std::shared_ptr<collective_group>(made.group.get(),
-                                                   [inner = made.group, number,
-                                                    seconds_left = std::chrono::duration<double>(link_.lease).count(),
-                                                    of = weak_from_this()](collective_group*) {
-                                                       inner->leave(seconds_left);
-                                                       if (const auto hub = of.lock()) hub->forget(number);
-                                                   });
-        collective_group::enter(handle);
-        ++made_[all];
+        // All members say the same, whatever their names for it.
+        number = number_of(all + "#" + std::to_string(made_[all]++));
+    }
+    made.group = std::make_shared<exchange_group>(name, rank, static_cast<int>(tasks.size()), number,
+                                                  std::make_unique<link_channel>(std::move(ends)));
+    // Left by whoever drops it, not by a thread that brings messages.
+    std::shared_ptr<collective_group> handle(
+        made.group.get(), [inner = made.group, number, lease = std::chrono::duration<double>(link_.lease).count(),
+                           of = weak_from_this()](collective_group*) {
+            inner->leave(lease);
+            if (const auto hub = of.lock()) hub->forget(number);
+        });
+    collective_group::enter(handle);
+    std::vector<early_note> early;
+    {
+        const std::lock_guard lock(guard_);
         groups_.emplace(number, made);
         if (auto came = early_.extract(number)) early = std::move(came.mapped());
         for (const early_note& e : early) early_bytes_ -= e.m.body.size() + e.m.payload_bytes();
@@ -138,6 +142,9 @@ std::shared_ptr<collective_group> collectives::make(const std::vector<std::strin
     for (early_note& e : early)
         if (const int from = made.rank_of(e.from.name, e.from.incarnation); from >= 0)
             give(made, from, e.which, std::move(e.m));
+    for (std::size_t r = 0; r < to.size(); ++r) // who was lost before the group was there to be told
+        if (to[r].at && (to[r].at->state() == peer_state::idle || to[r].at->incarnation() != to[r].incarnation))
+            made.group->lost(static_cast<int>(r), to[r].name + " is lost");
     return handle;
 }
 

@@ -67,11 +67,12 @@ run 2 explain || fail "explain"
 [ "$(grep -cE '^[01] by (MPI|Tenon.s links)' out)" -eq 2 ] || fail "nobody said which way"
 
 run 3 differ && fail "processes that mean different things are not told"
-[ "$(grep -c 'do not agree on collective number 1: .*float\[4000[01]\].*float\[4000[01]\]' out)" -ge 2 ] || fail "not both were named"
+grep -qE 'do not agree on collective number 1: .*float\[4000[01]\].*float\[4000[01]\]' out || fail "not both were named"
 
 run 2 limit && fail "a step past its limit has not failed"
 grep -qE "^0 failed: .*limit of 1 s.* rank 1 .*has not come to it|^0 failed: .*limit of 1 s.*/job:worker/task:1 .*has not come to it" out || fail "who did not come is not named"
-grep -qE "^1 failed: .*(rank 0|task:0).*has stopped a step" out || fail "who came late was not told"
+# An mpirun ends the others as soon as one has failed.
+[ "$method" = mpi ] || grep -qE "^1 failed: .*/job:worker/task:0.*has stopped a step" out || fail "who came late was not told"
 
 run 3 lost && fail "the loss of a process went unnoticed"
 if [ "$method" = links ]; then

@@ -7,7 +7,6 @@
 #if defined(__linux__)
 #include <sys/prctl.h>
 #endif
-#include <sched.h>
 #include <unistd.h>
 
 #include <net/mpi/collective/library.hpp>
@@ -22,6 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto ask_after = 250ms, ask_every = 500ms;
+constexpr int most_direct = 16;                              // processes that speak to each other one by one
 constexpr int most_unanswered = 12;                          // six seconds, as of links
 constexpr std::int64_t most_at_once = std::int64_t{1} << 28; // elements of one call: MPI counts by int
 
@@ -107,7 +107,7 @@ group::group(const std::string& name) :
     std::vector<char> all(sizeof own * static_cast<std::size_t>(size()));
     require(MPI_Allgather(own, sizeof own, MPI_CHAR, all.data(), sizeof own, MPI_CHAR, values_), "MPI_Allgather");
     for (int r = 0; r < size(); ++r) members_.emplace_back(all.data() + sizeof own * static_cast<std::size_t>(r));
-    inline_bytes_ = size() <= 16 ? 2048 : 256;
+    inline_bytes_ = size() <= most_direct ? 2048 : 256;
     thread_ = std::thread([this] { serve(); });
 }
 
@@ -129,16 +129,13 @@ void group::issue(std::uint64_t sequence, const collective_signature& what, doub
     const auto until = clock::now() + 20us;
     do {
         (void)advance();
-        {
-            const std::lock_guard lock(guard_);
-            if (!busy_) return;
-        }
-        ::sched_yield();
+        const std::lock_guard lock(guard_);
+        if (!busy_) return;
     } while (clock::now() < until);
     changed_.notify_all();
 }
 
-// Where nothing moves it yields, for as long as what is under way may take to be copied, and then sleeps, longer and longer.
+// Where nothing moves it sleeps, longer and longer: who yields instead would wait for all others' time on the core.
 void group::serve() {
 #if defined(__linux__)
     (void)::prctl(PR_SET_TIMERSLACK, 1000UL);
@@ -148,18 +145,16 @@ void group::serve() {
         const bool any = advance();
         const auto now = clock::now();
         if (any) moved = now;
-        std::unique_lock lock(guard_);
-        if (over_) return;
-        if (!busy_) {
-            (void)changed_.wait_for(lock, 250ms, [&] { return over_ || busy_; });
-            moved = clock::now();
-            continue;
+        {
+            std::unique_lock lock(guard_);
+            if (over_) return;
+            if (!busy_ && !leaving_) {
+                (void)changed_.wait_for(lock, 250ms, [&] { return over_ || busy_ || leaving_; });
+                moved = clock::now();
+                continue;
+            }
         }
-        const auto patience = 50us + std::chrono::nanoseconds(under_way_bytes_);
-        lock.unlock();
-        const auto still = now - moved;
-        if (still < patience) ::sched_yield();
-        else std::this_thread::sleep_for(std::clamp<clock::duration>((still - patience) / 8, 5us, 500us));
+        std::this_thread::sleep_for(std::clamp<clock::duration>((now - moved) / 8, 3us, 300us));
     }
 }
 
@@ -228,10 +223,7 @@ bool group::advance_locked(std::vector<result>& done, std::vector<failed>& ends)
     }
     read_notes(ends);
     look_for_lost(ends);
-    std::int64_t bytes = 0;
-    for (const running& r : under_way_) bytes += static_cast<std::int64_t>(r.out.bytes());
     const std::lock_guard lock(guard_);
-    under_way_bytes_ = bytes;
     busy_ = !under_way_.empty() || !waiting_.empty() || !arriving_.empty();
     return moved;
 }
@@ -254,11 +246,28 @@ void group::begin_words(running& r) {
     std::memcpy(r.said.data(), &w, sizeof w);
     if (r.own.bytes() > 0 && r.own.bytes() <= inline_bytes_)
         std::memcpy(r.said.data() + sizeof w, std::as_const(r.own).data(), r.own.bytes());
-    r.requests.resize(1);
     r.since = clock::now();
-    require(MPI_Iallgather(r.said.data(), static_cast<int>(slot), MPI_CHAR, r.heard.data(), static_cast<int>(slot),
-                           MPI_CHAR, words_, r.requests.data()),
-            "MPI_Iallgather");
+    if (size() > most_direct) {
+        r.requests.resize(1);
+        require(MPI_Iallgather(r.said.data(), static_cast<int>(slot), MPI_CHAR, r.heard.data(), static_cast<int>(slot),
+                               MPI_CHAR, words_, r.requests.data()),
+                "MPI_Iallgather");
+        return;
+    }
+    // To a few it is quicker to say it to each; they are told apart by order.
+    const std::size_t said = sizeof w + (r.own.bytes() <= inline_bytes_ ? r.own.bytes() : 0);
+    r.requests.assign(static_cast<std::size_t>(2 * (size() - 1)), MPI_REQUEST_NULL);
+    MPI_Request* q = r.requests.data();
+    std::memcpy(r.heard.data() + slot * static_cast<std::size_t>(rank()), r.said.data(), said);
+    for (int k = 1; k < size(); ++k) {
+        const int from = (rank() + size() - k) % size();
+        require(MPI_Irecv(r.heard.data() + slot * static_cast<std::size_t>(from), static_cast<int>(slot), MPI_CHAR,
+                          from, 0, words_, q++),
+                "MPI_Irecv");
+    }
+    for (int k = 1; k < size(); ++k)
+        require(MPI_Isend(r.said.data(), static_cast<int>(said), MPI_CHAR, (rank() + k) % size(), 0, words_, q++),
+                "MPI_Isend");
 }
 
 group::word group::word_of(const running& r, int rank_of) const {
@@ -555,6 +564,8 @@ void group::leave(double seconds) noexcept {
         }
         lock.lock();
         left_[static_cast<std::size_t>(rank())] = true;
+        leaving_ = true; // others' words are looked for more often
+        changed_.notify_all();
         (void)changed_.wait_until(lock, until,
                                   [&] { return dead_ || std::find(left_.begin(), left_.end(), false) == left_.end(); });
     }
@@ -570,7 +581,7 @@ void group::leave(double seconds) noexcept {
     if (thread_.joinable()) thread_.join();
     const std::lock_guard lock(mpi_guard_);
     // The last words are short: they go at once, or nobody is there to take them.
-    for (int tries = 0; tries < 100 && !sent_.empty(); ++tries) {
+    for (int tries = 0; tries < 1000 && !sent_.empty(); ++tries) {
         for (auto s = sent_.begin(); s != sent_.end();) {
             int done = 0;
             const bool fine = MPI_Test(&s->request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS;

@@ -19,13 +19,13 @@
 
 namespace tenon::mpi {
 
-/// Each collective is two of MPI's: first all are told what each means by it, MPI_Iallgather of words of one size, with which small values
-/// go, that everybody adds up; then MPI_Iallreduce, MPI_Iallgatherv or MPI_Ibcast of what is large. So whoever means something else is
-/// found before MPI takes one value for another.
+/// Each collective is done in two parts: first all are told what each means by it, in words of one size (from each to each, among many
+/// by MPI_Iallgather), with which small values go, that everybody adds up; then MPI_Iallreduce, MPI_Iallgatherv or MPI_Ibcast of what
+/// is large. So whoever means something else is found before MPI takes one value for another.
 ///
-/// Who begins one tries for a moment to see it through; what takes longer a thread of the group's does, which asks MPI in growing
-/// intervals, yields at first, and sleeps where nothing is under way. Beside that, processes send each other words on a communicator of
-/// their own: that they have failed or left, and, where something takes long, how far they are. MPI is called by one thread at a time.
+/// Who begins one tries for 20 microseconds to see it through; what takes longer a thread of the group's does, which asks MPI and sleeps
+/// in between, longer and longer, and waits where nothing is under way. Beside that, processes send each other words on a communicator
+/// of their own: that they have failed or left, and, where something takes long, how far they are. MPI is called by one thread at a time.
 class group final : public collective_group {
 public:
     explicit group(const std::string& name);
@@ -106,8 +106,7 @@ private:
     mutable std::mutex guard_; // of what follows
     std::condition_variable changed_;
     std::vector<running> arriving_;
-    std::int64_t under_way_bytes_ = 0;
-    bool over_ = false, busy_ = false, dead_ = false;
+    bool over_ = false, busy_ = false, dead_ = false, leaving_ = false;
     std::vector<std::uint64_t> come_; // by rank: the last number that it is known to have come to
     std::vector<bool> left_;
     std::vector<clock::time_point> heard_; // by rank
