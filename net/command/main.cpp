@@ -172,9 +172,8 @@ void add_serve(CLI::App& app, int& status) {
     sub->add_option(
            "--http", o->server.http,
            "Tell by HTTP how it is: a page, /metrics, /status.json, /healthz and /readyz, at this port of this "
-           "machine, or at a host's; 0: any port, of which the log tells")
-        ->type_name("[HOST:]PORT")
-        ->envname("TENON_HTTP");
+           "machine, or at a host's; 0: any port, of which the log tells (TENON_HTTP)")
+        ->type_name("[HOST:]PORT");
     CLI::Option* const quiet = sub->add_flag("-q,--quiet", o->quiet, "Tell nothing");
     sub->add_flag("-v,--verbose", o->verbose,
                   "Tell also of links that come and go, and of connections that say nothing")
